@@ -14,6 +14,7 @@ mod demo;
 mod document;
 mod fuzz;
 mod keel;
+mod layers;
 mod live;
 mod pages;
 mod programs;
@@ -55,6 +56,7 @@ fn main() -> ExitCode {
         "corpus" => corpus::run(rest),
         "programs" => programs::run(rest),
         "replay" => replay::run(rest),
+        "layers" => layers::show(),
         "limits" => cargo::run(&["run", "-q", "-p", "keel-cli", "--example", "limitations"]),
         "reference" => reference(),
         "matrix" => tables::MATRIX.renew(rest),

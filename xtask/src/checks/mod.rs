@@ -33,6 +33,11 @@ pub(crate) const ALL: &[Check] = &[
         run: walls::run,
     },
     Check {
+        name: "layers",
+        guards: "a kernel crate that can be read from the ground up",
+        run: crate::layers::check,
+    },
+    Check {
         name: "unsafe code",
         guards: "memory safety: unsafe only where it is argued for",
         run: unsafe_code::run,

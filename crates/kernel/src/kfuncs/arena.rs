@@ -1,13 +1,15 @@
 //! The kfuncs on arenas (`kernel/bpf/arena.c`). The pages themselves are the world's.
 
-use super::maps::not_a_map;
-use super::{F, Served};
-use crate::kernel::Kernel;
+use crate::kfuncs::Served;
+use crate::kfuncs::maps::not_a_map;
+use crate::state::bpf::functions::F;
+use crate::state::kernel::Kernel;
 use keel_abi::CpuId;
 use keel_abi::bpf::{Ea, Errno, World};
 
 /// What a page costs beside the call, in BPF instructions: its words are zeroed, or its mapping goes everywhere.
 const PAGE_INSNS: u64 = 512;
+
 /// `NUMA_NO_NODE`.
 const NO_NODE: u32 = u32::MAX;
 

@@ -1,9 +1,10 @@
 //! The kfuncs and helpers on cgroups.
 
-use super::maps::not_a_map;
-use super::{F, Served};
-use crate::cgroup::Number;
-use crate::kernel::Kernel;
+use crate::kfuncs::Served;
+use crate::kfuncs::maps::not_a_map;
+use crate::state::bpf::functions::F;
+use crate::state::cgroup::Number;
+use crate::state::kernel::Kernel;
 use keel_abi::bpf::{Ea, Errno, Owner, World};
 
 /// `BPF_LOCAL_STORAGE_GET_F_CREATE`.

@@ -1,12 +1,13 @@
 //! The kfuncs on CPUs: choosing idle ones, kicks, masks, nodes, frequency.
 
-use super::{F, Served};
-use crate::kernel::Kernel;
-use crate::layout::select_cpu_and_args;
-use crate::machine::PERF_ONE;
+use crate::kfuncs::Served;
+use crate::state::bpf::functions::F;
+use crate::state::kernel::Kernel;
+use crate::state::layout::select_cpu_and_args;
+use crate::state::machine::PERF_ONE;
+use keel_abi::CpuId;
 use keel_abi::bpf::{Ea, Errno, World};
 use keel_abi::scx::kick;
-use keel_abi::{CpuId, TaskId};
 
 impl Kernel {
     pub(super) fn serve_cpu<W: World>(&mut self, w: &mut W, c: CpuId, f: F, a: [u64; 5]) -> Served {
@@ -221,7 +222,7 @@ impl Kernel {
         if self.online_mask.is_null() {
             self.online_mask = w.alloc(self.mask_bytes()).unwrap_or_default();
             let words = self.idle.online_words().to_vec();
-            crate::scx::write_mask(w, self.online_mask, &words);
+            crate::state::mask::write_mask(w, self.online_mask, &words);
         }
         self.online_mask
     }
@@ -230,16 +231,8 @@ impl Kernel {
         if self.possible_mask.is_null() {
             self.possible_mask = w.alloc(self.mask_bytes()).unwrap_or_default();
             let all = keel_abi::CpuSet::first(self.cpus.len() as u32);
-            crate::scx::write_mask(w, self.possible_mask, all.words());
+            crate::state::mask::write_mask(w, self.possible_mask, all.words());
         }
         self.possible_mask
-    }
-
-    /// The `task_struct` of whoever runs on `cpu`.
-    pub(crate) fn current_ea(&self, cpu: CpuId) -> Ea {
-        match self.cpus[cpu].curr {
-            TaskId::IDLE => self.idle_task_ea(cpu),
-            curr => self.tasks[curr].ea,
-        }
     }
 }

@@ -1,9 +1,10 @@
 //! The kfuncs on `struct cpumask` and `struct bpf_cpumask`. A mask in the world has room for the
 //! header's number of CPUs; only those that the machine has count.
 
-use super::{F, Served};
-use crate::kernel::Kernel;
-use crate::layout::{bpf_cpumask, cpumask};
+use crate::kfuncs::Served;
+use crate::state::bpf::functions::F;
+use crate::state::kernel::Kernel;
+use crate::state::layout::bpf_cpumask;
 use keel_abi::CpuId;
 use keel_abi::bpf::{Ea, World};
 
@@ -68,16 +69,6 @@ impl Kernel {
             }
             _ => Served::forbidden(format!("{}() is not served", f.name())),
         }
-    }
-
-    /// How many words of a mask the machine's CPUs take.
-    pub(super) fn mask_word_count(&self) -> usize {
-        self.cpus.len().div_ceil(64)
-    }
-
-    /// Bytes of a mask of the kernel's own.
-    pub(crate) fn mask_bytes(&self) -> u64 {
-        cpumask::SIZE.max(self.mask_word_count() as u64 * 8)
     }
 
     /// The machine's part of the mask at an address; an address outside the world holds none.

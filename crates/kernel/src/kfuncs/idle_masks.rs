@@ -1,6 +1,6 @@
 //! The idle masks as BPF reads them: the machine's, or with `SCX_OPS_BUILTIN_IDLE_PER_NODE` each node's.
 
-use crate::kernel::Kernel;
+use crate::state::kernel::Kernel;
 use keel_abi::CpuId;
 use keel_abi::bpf::{Ea, World};
 

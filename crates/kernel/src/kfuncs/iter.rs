@@ -1,9 +1,10 @@
 //! Open-coded iterators: `bpf_iter_num` and `bpf_iter_scx_dsq`. Their state is in the program's
 //! own memory, so it is read as untrusted data.
 
-use super::{F, Served};
-use crate::dsq::Cursor;
-use crate::kernel::Kernel;
+use crate::kfuncs::Served;
+use crate::state::bpf::functions::F;
+use crate::state::dsq::Cursor;
+use crate::state::kernel::Kernel;
 use keel_abi::bpf::{Ea, Errno, World};
 use keel_abi::iter::{num_next, put_pair};
 use keel_abi::{CpuId, DsqId};
@@ -24,6 +25,7 @@ pub(super) mod iter_dsq {
 
 /// `SCX_DSQ_ITER_REV`.
 const ITER_REV: u64 = 1 << 16;
+
 /// Marks an iterator that was made; anything else iterates over nothing.
 const LIVE: u64 = 0x6b65_656c;
 
@@ -143,38 +145,4 @@ fn iter_slot<W: World>(w: &W, at: Ea) -> Option<u32> {
     w.slice(at, iter_dsq::SIZE)?;
     let word = u64::from_le_bytes(w.bytes(at.offset(iter_dsq::SLOT))?);
     (word >> 32 == LIVE).then_some(word as u32)
-}
-
-/// The iterations in progress. The last ones made are kept: a program can have few open at once,
-/// and one that forgets to close them loses the oldest.
-#[derive(Debug, Default)]
-pub(crate) struct Cursors {
-    ring: Vec<Cursor>,
-    made: u32,
-}
-
-/// Iterations that may be open at once over all CPUs.
-const KEPT: u32 = 8192;
-
-impl Cursors {
-    fn keep(&mut self, cursor: Cursor) -> u32 {
-        let slot = self.made;
-        self.made = self.made.wrapping_add(1);
-        let at = (slot % KEPT) as usize;
-        if at < self.ring.len() {
-            self.ring[at] = cursor
-        } else {
-            self.ring.push(cursor)
-        }
-        slot
-    }
-
-    fn get(&self, slot: u32) -> Option<Cursor> {
-        let age = self.made.wrapping_sub(slot);
-        (1..=KEPT).contains(&age).then(|| self.ring.get((slot % KEPT) as usize).copied()).flatten()
-    }
-
-    fn set(&mut self, slot: u32, cursor: Cursor) {
-        self.ring[(slot % KEPT) as usize] = cursor;
-    }
 }

@@ -1,7 +1,8 @@
 //! The helpers on maps and task storage. The maps themselves are the world's.
 
-use super::{F, Served};
-use crate::kernel::Kernel;
+use crate::kfuncs::Served;
+use crate::state::bpf::functions::F;
+use crate::state::kernel::Kernel;
 use keel_abi::CpuId;
 use keel_abi::bpf::{Ea, Errno, Owner, World};
 

@@ -1,7 +1,8 @@
 //! The helpers on memory: probing reads, comparison, pointers kept in maps.
 
-use super::{F, Served};
-use crate::kernel::Kernel;
+use crate::kfuncs::Served;
+use crate::state::bpf::functions::F;
+use crate::state::kernel::Kernel;
 use keel_abi::CpuId;
 use keel_abi::bpf::{Ea, Errno, World};
 

@@ -1,34 +1,35 @@
 //! Helpers and kfuncs: what a scheduler can ask of the kernel.
 //!
 //! A call that touches what other CPUs can touch is a boundary: before it is served, whatever any
-//! other CPU has to do earlier in virtual time is done. Every call costs what [`crate::cost`] says, beside the lines and locks it touches.
+//! other CPU has to do earlier in virtual time is done. Every call costs what [`crate::state::cost`] says, beside the lines and locks it touches.
 
-mod arena;
-mod cgroup;
-mod cpu;
-mod cpumask;
-mod dynptr;
-mod idle_masks;
+pub(crate) mod arena;
+pub(crate) mod cgroup;
+pub(crate) mod cpu;
+pub(crate) mod cpumask;
+pub(crate) mod dynptr;
+pub(crate) mod idle_masks;
 pub(crate) mod iter;
-mod maps;
-mod memory;
-mod object;
-mod print;
-mod queue;
+pub(crate) mod maps;
+pub(crate) mod memory;
+pub(crate) mod object;
+pub(crate) mod print;
+pub(crate) mod queue;
 pub(crate) mod res_spin;
-mod ring;
+pub(crate) mod ring;
 pub(crate) mod spin;
-mod table;
-mod task;
+pub(crate) mod task;
 pub(crate) mod timer;
-mod unattached;
+pub(crate) mod unattached;
 
-pub(crate) use table::{F, Terms, functions};
-pub use table::{helper, kfunc, served};
+pub use crate::state::bpf::functions::helper;
+pub use crate::state::bpf::functions::kfunc;
+pub use crate::state::bpf::functions::served;
 
-use crate::cpu::{Caller, Place};
-use crate::kernel::Kernel;
-use crate::scx::Phase;
+use crate::state::bpf::functions::F;
+use crate::state::cpu::{Caller, Place};
+use crate::state::kernel::Kernel;
+use crate::state::scx::Phase;
 use keel_abi::bpf::{CallSite, Ea, FaultKind, FuncId, Host, Reply, Usage, World};
 use keel_abi::scx::Op;
 use keel_abi::{CpuId, DsqId, Instant, Span};
@@ -220,8 +221,8 @@ impl Kernel {
             | F::ProbeReadAnyStr
             | F::Strncmp
             | F::KptrXchg => self.serve_memory(w, c, f, a),
-            F::PerCpuPtr => self.per_cpu_ptr(w, Ea(a[0]), a[1]),
-            F::ThisCpuPtr => self.per_cpu_ptr(w, Ea(a[0]), u64::from(c.0)),
+            F::PerCpuPtr => self.per_cpu_ptr(w, Ea(a[0]), a[1]).into(),
+            F::ThisCpuPtr => self.per_cpu_ptr(w, Ea(a[0]), u64::from(c.0)).into(),
             F::TimerInit => self.timer_init(w, a),
             F::TimerSetCallback => self.timer_set_callback(a),
             F::TimerStart => self.timer_start(c, a),

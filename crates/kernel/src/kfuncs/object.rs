@@ -1,7 +1,8 @@
 //! Objects that BPF makes for itself, and the trees that it keeps them in.
 
-use super::{F, Served};
-use crate::kernel::Kernel;
+use crate::kfuncs::Served;
+use crate::state::bpf::functions::F;
+use crate::state::kernel::Kernel;
 use keel_abi::bpf::{Ea, World};
 use keel_abi::rbtree::Tree;
 

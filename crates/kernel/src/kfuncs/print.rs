@@ -1,9 +1,10 @@
 //! Printing: `bpf_printk`, `bpf_snprintf`, and the messages of `scx_bpf_error()` and its sisters,
 //! all in the kernel's format language.
 
-use super::{F, Served};
-use crate::kernel::Kernel;
-use crate::log::LogLine;
+use crate::kfuncs::Served;
+use crate::state::bpf::functions::F;
+use crate::state::kernel::Kernel;
+use crate::state::log::LogLine;
 use keel_abi::bpf::{Ea, World};
 use keel_abi::scx::ExitKind;
 use keel_abi::{CpuId, Pid, TaskId};

@@ -1,14 +1,14 @@
 //! The kfuncs on dispatch queues: create, insert, move, look.
 
-use super::iter::iter_dsq;
-use super::{F, Served};
-use crate::core::SPIN_NS;
-use crate::cpu::{Buffered, DirectSubject};
-use crate::dsq::{CreateError, DestroyError};
-use crate::kernel::Kernel;
-use crate::layout::dsq_insert_vtime_args;
-use crate::scx::queues::QueueKind;
-use crate::task::{Direct, OpsState};
+use crate::kfuncs::Served;
+use crate::kfuncs::iter::iter_dsq;
+use crate::state::bpf::functions::F;
+use crate::state::cpu::{Buffered, DirectSubject};
+use crate::state::dsq::{CreateError, DestroyError};
+use crate::state::kernel::{Kernel, SPIN_NS};
+use crate::state::layout::dsq_insert_vtime_args;
+use crate::state::scx::queues::QueueKind;
+use crate::state::task::{Direct, OpsState};
 use keel_abi::bpf::{Ea, Errno, World};
 use keel_abi::scx::{Op, dsq, enq, ops_flags};
 use keel_abi::{CpuId, DsqId, NodeId, TaskId};

@@ -4,31 +4,14 @@
 //! one more lock lets others go first. These find the locks that it has held with no known end, and wait in line:
 //! [`held`] says until when, and what they find meanwhile.
 
-mod held;
-
-use super::Served;
-use crate::cost::lock::{LockName, LockUse, VirtualLock};
-use crate::kernel::Kernel;
-use held::{Held, Tables, Verdict};
+use crate::kfuncs::Served;
+use crate::state::bpf::res_spin::ResLocks;
+use crate::state::bpf::res_spin::held::{Held, Verdict};
+use crate::state::kernel::Kernel;
 use keel_abi::bpf::{Ea, Errno, World};
-use keel_abi::{CpuId, Instant, Span};
+use keel_abi::{CpuId, Span};
 use keel_trace::Lock;
-use std::collections::{BTreeMap, VecDeque};
-
-/// All resilient locks, and which CPU has or wants which.
-#[derive(Debug, Default)]
-pub(crate) struct ResLocks {
-    /// Each that was ever taken, by its address.
-    locks: BTreeMap<u64, ResLock>,
-    tables: Tables,
-}
-
-#[derive(Debug, Default)]
-struct ResLock {
-    lock: VirtualLock,
-    /// In the order in which they get it.
-    waiters: VecDeque<CpuId>,
-}
+use std::collections::VecDeque;
 
 /// What came of an attempt.
 enum Attempt {
@@ -36,13 +19,6 @@ enum Attempt {
     Failed(Errno),
     /// To be made again so much later.
     Waits(Span),
-}
-
-impl ResLocks {
-    /// What each has been used for.
-    pub(crate) fn uses(&self) -> impl Iterator<Item = (LockName, LockUse)> {
-        self.locks.iter().map(|(&at, of)| (LockName::Bpf(Ea(at)), of.lock.uses()))
-    }
 }
 
 impl Kernel {
@@ -162,48 +138,5 @@ impl Kernel {
             self.res_spin_hand_over(lock, next, at, line_ps);
         }
         0.into()
-    }
-
-    /// Gives back the last lock that `c` has taken; who waits for it?
-    fn res_spin_release(&mut self, c: CpuId, at: Instant) -> Option<CpuId> {
-        let ResLocks { locks, tables } = &mut self.res_spins;
-        let Held { lock, .. } = tables.released(c)?;
-        let of = locks.get_mut(&lock.0)?;
-        of.lock.release(at);
-        of.waiters.pop_front()
-    }
-
-    /// `next`, which waits, has the lock now.
-    fn res_spin_hand_over(&mut self, lock: Ea, next: CpuId, at: Instant, line_ps: u64) {
-        let ResLocks { locks, tables } = &mut self.res_spins;
-        let of = locks.entry(lock.0).or_default();
-        let since = tables.grant(next);
-        let others = of.waiters.len() as u64;
-        let resumes = of.lock.hand_to(next, (since, at), &self.machine.costs, line_ps, others);
-        tables.advance(&of.waiters, resumes);
-        self.waited_for(next, Lock::Bpf(lock.0), resumes.since(since));
-        self.res_spin_wake(next, resumes);
-    }
-
-    /// Whoever waits looks at `at` rather than when it was to look next, up to which its callback has been charged.
-    fn res_spin_wake(&mut self, waiter: CpuId, at: Instant) {
-        let planned = self.res_spins.tables.next_look(waiter);
-        let cpu = self.cpu(waiter);
-        cpu.callback.charged_ps += at.since(planned).as_ns() * 1000;
-        cpu.callback.charged_ps -= planned.since(at).as_ns() * 1000;
-        cpu.clock = at;
-        self.queue.set_cpu(waiter, at);
-    }
-
-    /// Gives back what a callback that ends has taken and kept: how many locks?
-    #[cold]
-    pub(crate) fn res_spin_drop(&mut self, c: CpuId, count: u32) {
-        let at = self.moment();
-        for _ in 0..count {
-            let Some(Held { lock, .. }) = self.res_spins.tables.last(c) else { return };
-            if let Some(next) = self.res_spin_release(c, at) {
-                self.res_spin_hand_over(lock, next, at, 0);
-            }
-        }
     }
 }

@@ -1,18 +1,22 @@
 //! The helpers on ring buffers, and on the events that nobody has opened.
 
-use super::maps::not_a_map;
-use super::{F, Served};
-use crate::kernel::Kernel;
+use crate::kfuncs::Served;
+use crate::kfuncs::maps::not_a_map;
+use crate::state::bpf::functions::F;
+use crate::state::kernel::Kernel;
 use keel_abi::CpuId;
 use keel_abi::bpf::{Ea, Errno, MapId, RingCount, World};
 use keel_trace::policy;
 
 /// `BPF_RB_NO_WAKEUP` and `BPF_RB_FORCE_WAKEUP`: there is no consumer to wake.
 const WAKEUP_FLAGS: u64 = 3;
+
 /// From a record back to its header, which has the same number of bytes.
 const HEADER: u64 = 8;
+
 /// `BPF_F_INDEX_MASK`, which is also `BPF_F_CURRENT_CPU`.
 const INDEX_MASK: u64 = 0xffff_ffff;
+
 /// Bytes of a `struct bpf_perf_event_value`.
 const EVENT_VALUE: u64 = 24;
 

@@ -1,9 +1,10 @@
 //! The kfuncs and helpers on tasks.
 
-use super::{F, Served};
-use crate::kernel::Kernel;
-use crate::layout::TASK_STRIDE;
-use crate::task::State;
+use crate::kfuncs::Served;
+use crate::state::bpf::functions::F;
+use crate::state::kernel::Kernel;
+use crate::state::layout::TASK_STRIDE;
+use crate::state::task::State;
 use keel_abi::bpf::{Ea, World};
 use keel_abi::{CpuId, TaskId};
 
@@ -56,7 +57,7 @@ impl Kernel {
 
     /// Pids are given out in the order of tasks.
     fn task_from_pid(&self, pid: i32) -> Ea {
-        let number = i64::from(pid) - i64::from(crate::setup::FIRST_PID);
+        let number = i64::from(pid) - i64::from(crate::state::setup::FIRST_PID);
         let task = u32::try_from(number).ok().map(TaskId).filter(|t| t.index() < self.tasks.len());
         match task {
             Some(task) if self.tasks[task].state != State::Dead => self.tasks[task].ea,

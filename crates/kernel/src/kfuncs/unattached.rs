@@ -1,12 +1,14 @@
 //! What sched_ext's kfuncs answer while no scheduler is attached: `scx_prog_sched()` finds none.
 
-use super::F;
+use crate::state::bpf::functions::F;
 use keel_abi::bpf::Errno;
 
 /// `-ENODEV`.
 const NO_SCHEDULER: Errno = Errno(19);
+
 /// `SCX_CPUPERF_ONE`.
 const FULL_SPEED: u64 = 1024;
+
 /// `NUMA_NO_NODE`.
 const NO_NODE: u64 = u64::MAX;
 

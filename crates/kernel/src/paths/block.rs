@@ -1,0 +1,66 @@
+//! A task that blocks leaves its runqueue (`block_task()`).
+
+use crate::paths::sim::Sim;
+use crate::state::class::SchedClass;
+use crate::state::frame::Frame;
+use crate::state::task::State;
+use keel_abi::bpf::Engine;
+use keel_abi::scx::{Op, deq};
+use keel_abi::{CpuId, TaskId};
+
+impl<E: Engine> Sim<E> {
+    /// [`Frame::Deactivate`]: `dequeue_task_scx()` for a task that goes to sleep or dies. One that
+    /// was woken meanwhile stays (`try_to_block_task()`).
+    pub(crate) fn deactivate(&mut self, c: CpuId) {
+        let task = self.k.this_cpu().curr;
+        if self.k.tasks[task].state == State::Runnable {
+            return self.go(Frame::Pick, |sim| sim.pick(c));
+        }
+        self.k.update_curr(self.vm.world(), c);
+        let t = self.k.task(task);
+        t.state = if t.state == State::Exiting { State::Dead } else { State::Blocked };
+        let (args, class, is_dead) = ([t.ea.0, 0], t.class, t.state == State::Dead);
+        if is_dead && self.k.scx.needs_slow_path {
+            self.k.drop_spell(self.vm.world(), task);
+        }
+        if class != SchedClass::Ext {
+            return self.deactivate_above(c, task);
+        }
+        self.call(c, Op::Stopping, (task, &args), Frame::Quiesce { task }, |sim| sim.quiesce(c, task));
+    }
+
+    /// A task of a class above sched_ext leaves its runqueue: what waits elsewhere may be more urgent than whoever is next
+    /// here (`balance_rt()`).
+    #[cold]
+    pub(crate) fn deactivate_above(&mut self, c: CpuId, task: TaskId) {
+        let t = &self.k.tasks[task];
+        let (class, priority) = (t.class, t.rt_priority());
+        self.k.dequeue_above(task);
+        self.k.this_cpu().nr_running -= 1;
+        self.k.this_cpu().stack.push(Frame::Pick);
+        if class == SchedClass::Rt && self.k.needs_pull(c, priority) {
+            let pull = self.k.pull_step(true);
+            self.k.this_cpu().stack.push(pull);
+        }
+    }
+
+    /// [`Frame::Quiesce`].
+    #[inline(always)]
+    pub(crate) fn quiesce(&mut self, c: CpuId, task: TaskId) {
+        let args = [self.k.tasks[task].ea.0, deq::SLEEP];
+        let next = Frame::Deactivated { task };
+        self.call(c, Op::Quiescent, (task, &args), next, |sim| sim.deactivated(c, task));
+    }
+
+    /// [`Frame::Deactivated`].
+    #[inline(always)]
+    pub(crate) fn deactivated(&mut self, c: CpuId, task: TaskId) {
+        self.k.this_cpu().nr_running -= 1;
+        let t = self.k.task(task);
+        t.queued = false;
+        t.direct = None;
+        t.watched = false;
+        self.k.mirror_flags(self.vm.world(), task);
+        self.go(Frame::Pick, |sim| sim.pick(c));
+    }
+}

@@ -1,0 +1,22 @@
+//! A BPF timer's function.
+
+use crate::paths::sim::Sim;
+use crate::state::frame::Frame;
+use keel_abi::bpf::Engine;
+use keel_abi::{CpuId, Instant};
+
+impl<E: Engine> Sim<E> {
+    /// [`Frame::RunBpfTimer`]: unless it was cancelled or started again since.
+    pub(crate) fn run_bpf_timer(&mut self, c: CpuId, timer: u32) {
+        let now = self.k.now;
+        let t = &mut self.k.timers.0[timer as usize];
+        if t.due > now || self.k.scx.is_disabling() {
+            return;
+        }
+        t.due = Instant::NEVER;
+        t.running = true;
+        let (function, args) = (t.function, [t.map.0, t.key.0, t.value.0, 0, 0]);
+        self.k.this_cpu().stack.push(Frame::BpfTimerDone { timer });
+        self.start_function(c, function, args);
+    }
+}

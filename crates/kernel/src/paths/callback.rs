@@ -1,0 +1,111 @@
+//! A callback of the scheduler, or another program of its, from its start to its end.
+
+use crate::paths::sim::Sim;
+use crate::state::cpu::Place;
+use crate::state::cpus::BOOT_CPU;
+use crate::state::frame::Frame;
+use keel_abi::bpf::{Engine, Entry, Fault, Progress, Usage};
+use keel_abi::scx::Op;
+use keel_abi::{CpuId, TaskId};
+
+/// How far a callback came that was begun or resumed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Begun {
+    /// It has returned, failed, or the scheduler doesn't have it.
+    Over,
+    /// [`Frame::Resume`] is to be left on the stack.
+    Suspended,
+}
+
+impl<E: Engine> Sim<E> {
+    /// Starts a callback of the scheduler, if it has this one; the frame for what follows must
+    /// have been pushed before. Without the callback, 0 counts as returned.
+    pub(crate) fn start(&mut self, c: CpuId, op: Op, subject: TaskId, args: &[u64]) {
+        if self.begin(c, op, subject, args) == Begun::Suspended {
+            self.k.this_cpu().stack.push(Frame::Resume);
+        }
+    }
+
+    /// Begins a callback, if the scheduler has it.
+    #[inline(always)]
+    pub(crate) fn begin(&mut self, c: CpuId, op: Op, subject: TaskId, args: &[u64]) -> Begun {
+        match self.k.scx.entries[op as usize] {
+            Some(entry) => match *args {
+                // Most have as few; the words that are missing belong to nobody.
+                [a] => self.enter(c, op, entry, subject, &[a, 0, 0]),
+                [a, b] => self.enter(c, op, entry, subject, &[a, b, 0]),
+                _ => self.enter(c, op, entry, subject, args),
+            },
+            None => {
+                self.k.this_cpu().returned = 0;
+                Begun::Over
+            }
+        }
+    }
+
+    fn enter(&mut self, c: CpuId, op: Op, entry: Entry, subject: TaskId, args: &[u64]) -> Begun {
+        if self.k.scx.is_disabling() && self.k.has_left(subject) {
+            self.k.this_cpu().returned = 0;
+            return Begun::Over;
+        }
+        self.k.begin_callback(op, subject);
+        let progress = self.vm.start(&mut self.k, c, entry, args);
+        self.progressed(c, progress)
+    }
+
+    /// Starts a function that BPF handed over, on behalf of a timer.
+    pub(crate) fn start_function(&mut self, c: CpuId, function: u64, args: [u64; 5]) {
+        self.k.begin_callback(Op::Tick, TaskId::IDLE);
+        self.k.this_cpu().callback.place = Place::Timer;
+        let progress = self.vm.start_function(&mut self.k, c, function, args);
+        if self.progressed(c, progress) == Begun::Suspended {
+            self.k.this_cpu().stack.push(Frame::Resume);
+        }
+    }
+
+    /// [`Frame::Resume`].
+    pub(crate) fn resume(&mut self, c: CpuId) {
+        let progress = self.vm.resume(&mut self.k, c);
+        if self.progressed(c, progress) == Begun::Suspended {
+            self.k.this_cpu().stack.push(Frame::Resume);
+        }
+    }
+
+    /// Goes on with what has begun on the boot CPU until it is over, while nothing else happens.
+    pub(crate) fn finish_alone(&mut self, mut begun: Begun) {
+        while begun == Begun::Suspended {
+            let progress = self.vm.resume(&mut self.k, BOOT_CPU);
+            begun = self.progressed(BOOT_CPU, progress);
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn progressed(&mut self, c: CpuId, progress: Progress) -> Begun {
+        match progress {
+            Progress::Done { value, usage } => {
+                self.k.end_callback(c, usage);
+                self.k.this_cpu().returned = value;
+                Begun::Over
+            }
+            Progress::Suspended => {
+                self.k.counters.suspensions += 1;
+                Begun::Suspended
+            }
+            Progress::Failed { fault, usage } => {
+                self.failed(c, &fault, usage);
+                Begun::Over
+            }
+        }
+    }
+
+    #[cold]
+    fn failed(&mut self, c: CpuId, fault: &Fault, usage: Usage) {
+        let place = self.k.this_cpu().callback.place;
+        self.k.end_callback(c, usage);
+        self.k.this_cpu().returned = 0;
+        match place {
+            Place::Syscall => self.k.stop_program(fault),
+            Place::Op | Place::Timer | Place::Trace => self.k.fault(c, fault),
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! What tasks do to cgroups: make, change and remove them. Each act has `cgroup_mutex` to itself.
+
+use crate::paths::sim::Sim;
+use crate::state::cgroup::Number;
+use crate::state::frame::Frame;
+use crate::state::frame::cgroup::CgroupFrame;
+use keel_abi::bpf::Engine;
+use keel_abi::cgroup::{Bandwidth, CgroupId, CgroupStep};
+use keel_abi::scx::Op;
+use keel_abi::{CpuId, TaskId};
+
+impl<E: Engine> Sim<E> {
+    /// [`CgroupFrame::Act`].
+    pub(crate) fn act_on_cgroup(&mut self, c: CpuId, task: TaskId, step: u32) {
+        if !self.k.lock_cgroups(c) {
+            return self.k.this_cpu().stack.push(Frame::Cgroup(CgroupFrame::Act { task, step }));
+        }
+        self.k.this_cpu().stack.push(Frame::Cgroup(CgroupFrame::Unlock));
+        let act = self.k.cgroup_step_of(task, step);
+        if let CgroupStep::Make(id) = act {
+            return self.make_cgroup(c, id);
+        }
+        let Some(number) = self.k.cgroups.present(id_of(act)) else { return };
+        match act {
+            CgroupStep::Join(_) => self.begin_move(task, number, false),
+            CgroupStep::JoinProcess(_) => self.begin_move(task, number, true),
+            // The root's settings are no files, and its directory stays.
+            _ if number == Number::ROOT => {}
+            CgroupStep::Remove(_) => self.remove_cgroup(c, number),
+            CgroupStep::Weight(_, weight) => self.weigh_cgroup(c, number, weight),
+            CgroupStep::Idle(_, idle) => self.idle_cgroup(c, number, idle),
+            CgroupStep::Bandwidth(_, bandwidth) => self.limit_cgroup(c, (task, step), number, bandwidth),
+            CgroupStep::Make(_) => {}
+        }
+    }
+
+    fn then(&mut self, frame: CgroupFrame) {
+        self.k.this_cpu().stack.push(Frame::Cgroup(frame));
+    }
+
+    /// `cgroup_mkdir()`, as far as `scx_tg_online()`.
+    fn make_cgroup(&mut self, c: CpuId, id: CgroupId) {
+        if self.k.cgroups.present(id).is_some() {
+            return;
+        }
+        let Some(number) = self.k.new_cgroup(self.vm.world(), id) else { return };
+        self.then(CgroupFrame::Made { number });
+        match self.k.tells_of_cgroups(Op::CgroupInit) {
+            true => self.init_cgroup(c, number),
+            false => self.k.this_cpu().returned = 0,
+        }
+    }
+
+    /// [`CgroupFrame::Made`]: an error means that there is no such cgroup.
+    pub(crate) fn made_cgroup(&mut self, c: CpuId, number: Number) {
+        let answer = self.k.this_cpu().returned as i32;
+        if answer != 0 {
+            self.k.sane_errno(c, "cgroup_init", answer);
+            return self.k.let_cgroup_go(self.vm.world(), number);
+        }
+        self.k.cgroups.publish(number);
+        self.k.cgroups[number].inited = self.k.cgroups.enabled;
+    }
+
+    /// `cgroup_rmdir()`: nobody finds it any more when `ops.cgroup_exit` runs (`scx_tg_offline()`).
+    fn remove_cgroup(&mut self, c: CpuId, number: Number) {
+        let group = &self.k.cgroups[number];
+        if group.tasks > 0 || !group.children.is_empty() {
+            return;
+        }
+        let is_told = group.inited && self.k.tells_of_cgroups(Op::CgroupExit);
+        self.k.cgroups.withdraw(number);
+        self.k.mirror_cgroup_dead(self.vm.world(), number);
+        self.then(CgroupFrame::Removed { number });
+        if is_told {
+            self.exit_cgroup(c, number);
+        }
+    }
+
+    /// [`CgroupFrame::Removed`].
+    pub(crate) fn removed_cgroup(&mut self, number: Number) {
+        self.k.let_cgroup_go(self.vm.world(), number);
+    }
+
+    /// `scx_group_set_weight()`; an idle cgroup's weight cannot be set (`sched_group_set_shares()`).
+    fn weigh_cgroup(&mut self, c: CpuId, number: Number, weight: u32) {
+        let group = &self.k.cgroups[number];
+        let (ea, differs) = (group.ea, group.weight != weight);
+        if group.idle {
+            return;
+        }
+        self.then(CgroupFrame::Weighed { number, weight });
+        if differs && self.k.tells_of_cgroups(Op::CgroupSetWeight) {
+            self.start(c, Op::CgroupSetWeight, TaskId::IDLE, &[ea.0, u64::from(weight)]);
+        }
+    }
+
+    /// `scx_group_set_idle()`, which notifies even when nothing changed.
+    fn idle_cgroup(&mut self, c: CpuId, number: Number, idle: bool) {
+        let ea = self.k.cgroups[number].ea;
+        self.then(CgroupFrame::Idled { number, idle });
+        if self.k.tells_of_cgroups(Op::CgroupSetIdle) {
+            self.start(c, Op::CgroupSetIdle, TaskId::IDLE, &[ea.0, u64::from(idle)]);
+        }
+    }
+
+    /// `scx_group_set_bandwidth()`.
+    fn limit_cgroup(&mut self, c: CpuId, (task, step): (TaskId, u32), number: Number, new: Bandwidth) {
+        let group = &self.k.cgroups[number];
+        let (ea, differs) = (group.ea, group.bandwidth != new);
+        self.then(CgroupFrame::Limited { number, task, step });
+        if differs && self.k.tells_of_cgroups(Op::CgroupSetBandwidth) {
+            let args = [ea.0, new.period_us, new.quota_us, new.burst_us];
+            self.start(c, Op::CgroupSetBandwidth, TaskId::IDLE, &args);
+        }
+    }
+}
+
+fn id_of(act: CgroupStep) -> CgroupId {
+    match act {
+        CgroupStep::Join(id)
+        | CgroupStep::JoinProcess(id)
+        | CgroupStep::Make(id)
+        | CgroupStep::Remove(id)
+        | CgroupStep::Weight(id, _)
+        | CgroupStep::Idle(id, _)
+        | CgroupStep::Bandwidth(id, _) => id,
+    }
+}

@@ -1,0 +1,79 @@
+//! What a CPU has to do before it goes back to user mode.
+
+use crate::paths::sim::Sim;
+use crate::state::frame::Frame;
+use keel_abi::bpf::Engine;
+
+/// What a CPU has to do before it goes back to user mode.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Duty {
+    /// The scheduler has ended: the kernel disables it.
+    Disable,
+    /// A callback asked for a local queue's tasks back.
+    Reenqueue,
+    /// A callback asked for a kick.
+    Kick,
+    /// An interrupt came.
+    Interrupt,
+    /// The current task is to be switched away from, perhaps.
+    Schedule,
+    /// The tick is due.
+    Tick,
+    /// The slice of the fair task that runs is over.
+    Hrtick,
+    /// The current task is to be throttled before it goes on in user mode.
+    Throttle,
+    /// The current task's work is done.
+    Act,
+    /// This CPU goes away, and nobody is left on it.
+    Die,
+}
+
+impl Duty {
+    /// The frame of a duty that has to wait; none for what is found to be one again.
+    pub(crate) const fn frame(self) -> Option<Frame> {
+        match self {
+            Self::Act => Some(Frame::Act),
+            Self::Interrupt => Some(Frame::Interrupt),
+            Self::Schedule => Some(Frame::Schedule),
+            Self::Tick => Some(Frame::Tick),
+            Self::Hrtick => Some(Frame::Hrtick),
+            Self::Disable | Self::Reenqueue | Self::Kick | Self::Throttle | Self::Die => None,
+        }
+    }
+}
+
+impl<E: Engine> Sim<E> {
+    /// What there is to do before going back to user mode.
+    #[inline]
+    pub(crate) fn duty(&self) -> Option<Duty> {
+        let cpu = &self.k.cpus.this_cpu;
+        if self.k.exit.is_some() && !self.k.scx.is_disabling() {
+            Some(Duty::Disable)
+        } else if !cpu.reenqueues.is_empty() {
+            Some(Duty::Reenqueue)
+        } else if cpu.has_kicks() {
+            Some(Duty::Kick)
+        } else if !cpu.inbox.is_empty() {
+            Some(Duty::Interrupt)
+        } else if cpu.need_resched {
+            Some(Duty::Schedule)
+        } else if cpu.tick_at <= cpu.clock {
+            Some(Duty::Tick)
+        } else if cpu.hrtick_at <= cpu.clock {
+            Some(Duty::Hrtick)
+        } else if cpu.throttles {
+            Some(Duty::Throttle)
+        } else if cpu.leaving && cpu.nr_running == 0 && cpu.nr_pinned == 0 && cpu.curr.is_idle() {
+            Some(Duty::Die)
+        } else {
+            None
+        }
+    }
+
+    /// Is there something to do before the task's own program goes on?
+    #[inline]
+    pub(crate) fn has_duty(&self) -> bool {
+        self.duty().is_some()
+    }
+}

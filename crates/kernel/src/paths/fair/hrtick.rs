@@ -1,0 +1,28 @@
+//! The timer that ends slices to the microsecond (`HRTICK`, which Linux has by default since 7.1).
+//!
+//! It is set when a task begins to run beside others, and when the first other comes; not when a pick finds
+//! that whoever runs goes on. Then the slice ends at a tick.
+
+use crate::paths::sim::Sim;
+use crate::state::class::SchedClass;
+use crate::state::frame::Frame;
+use keel_abi::bpf::Engine;
+use keel_abi::{CpuId, Instant};
+
+impl<E: Engine> Sim<E> {
+    /// [`Frame::Hrtick`]: the slice of whoever runs is over (`hrtick()`, `entity_tick()`).
+    pub(crate) fn hrtick(&mut self, c: CpuId) {
+        if !self.k.lock_rq(c, c) {
+            return self.k.this_cpu().stack.push(Frame::Hrtick);
+        }
+        self.k.this_cpu().hrtick_at = Instant::NEVER;
+        let timer_ns = self.k.machine.costs.timer_ns;
+        self.k.charge_ns(c, timer_ns);
+        let curr = self.k.this_cpu().curr;
+        if self.k.class_of(curr) == SchedClass::Fair {
+            self.k.update_curr(self.vm.world(), c);
+            self.k.resched(c, c);
+        }
+        self.k.this_cpu().stack.push(Frame::Unlock { rq: c });
+    }
+}

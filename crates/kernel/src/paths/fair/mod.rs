@@ -1,0 +1,10 @@
+//! The paths of the fair class that take another runqueue's lock or call back: balancing, periods of groups' limits.
+
+pub(crate) mod balance;
+pub(crate) mod hrtick;
+pub(crate) mod newidle;
+pub(crate) mod nohz;
+pub(crate) mod period;
+pub(crate) mod periodic;
+pub(crate) mod push;
+pub(crate) mod throttle;

@@ -1,0 +1,133 @@
+//! CPUs come and go (`sched_cpu_deactivate()`, `rq_offline_scx()`, `handle_hotplug()`, `balance_push()`).
+//!
+//! A CPU that goes is no longer chosen for anything. Its runnable tasks are put into its local queue, the scheduler is
+//! notified (`ops.cpu_offline`) or, without that callback, ends with a request to be restarted; then each task is
+//! picked and at once pushed to another CPU, and when none is left the CPU is off. For one that comes `ops.cpu_online`
+//! is called before the scheduler may use it. There is one such change at a time.
+
+use crate::paths::sim::Sim;
+use crate::rules::change::OFFLINE_FLAGS;
+use crate::rules::hotplug::RESTART;
+use crate::state::cpu::Irq;
+use crate::state::cpus::BOOT_CPU;
+use crate::state::frame::Frame;
+use crate::state::scx::Phase;
+use keel_abi::bpf::Engine;
+use keel_abi::scx::{ExitKind, Op};
+use keel_abi::timeline::Change;
+use keel_abi::{CpuId, Span, TaskId};
+
+impl<E: Engine> Sim<E> {
+    /// Somebody wants `cpu` on or off, as an entry says.
+    pub(super) fn begin_hotplug(&mut self, c: CpuId, cpu: CpuId, entry: u32, nth: u32) {
+        let hotplug = &mut self.k.outside.hotplug;
+        if hotplug.busy.is_some() {
+            return hotplug.waiting.push_back((entry, nth));
+        }
+        let on = matches!(self.k.outside.change(entry), Change::Online(_));
+        if self.k.cpus[cpu].alive == on {
+            self.k.next_hotplug(c);
+            return self.k.this_cpu().stack.push(Frame::Happen { entry, nth: nth + 1 });
+        }
+        self.k.outside.hotplug.busy = Some((entry, nth));
+        let irq = match on {
+            true => {
+                self.k.come_alive(self.vm.world(), cpu);
+                Irq::Online
+            }
+            false => Irq::Offline,
+        };
+        let costs = &self.k.machine.costs;
+        let (send_ns, ipi) = (costs.ipi_send_ns, Span::from_ns(costs.ipi_ns));
+        let at = self.k.this_cpu().clock + ipi;
+        self.k.interrupt(cpu, at, irq);
+        self.k.charge_ns(c, send_ns);
+    }
+
+    /// [`Frame::Offline`]: nobody may use `c` from now on; who waits on its runqueue is put into its local queue, last
+    /// come first (`rq_offline_scx()`).
+    pub(crate) fn go_offline(&mut self, c: CpuId) {
+        if !self.k.lock_rq(c, c) {
+            return self.k.this_cpu().stack.push(Frame::Offline);
+        }
+        self.k.this_cpu().online = false;
+        self.k.stop_throttling(c);
+        self.k.limit_cpu(c, false);
+        let waiting = self.k.waiting_elsewhere(c);
+        self.k.this_cpu().stack.extend([Frame::Hotplug { online: false }, Frame::Unlock { rq: c }]);
+        // The last pushed is the first done.
+        self.k.this_cpu().stack.extend(waiting.into_iter().map(|task| Frame::Requeue { task }));
+    }
+
+    /// [`Frame::Requeue`].
+    pub(crate) fn requeue(&mut self, c: CpuId, task: TaskId) {
+        let t = &self.k.tasks[task];
+        if t.cpu == c && t.queued && !t.busy && !t.on_cpu {
+            self.take_off(c, task, OFFLINE_FLAGS, None);
+        }
+    }
+
+    /// [`Frame::Hotplug`]: `handle_hotplug()`, with no runqueue locked.
+    pub(crate) fn handle_hotplug(&mut self, c: CpuId, online: bool) {
+        self.k.outside.hotplug.seq += 1;
+        self.k.this_cpu().stack.push(Frame::Hotplugged { online });
+        match online {
+            true => self.k.set_active(self.vm.world(), c, true),
+            false => self.k.free_llc_id(self.vm.world(), c),
+        }
+        if !matches!(self.k.scx.phase, Phase::Enabled | Phase::Disabling) {
+            // There is no scheduler to notify.
+            return;
+        }
+        let op = if online { Op::CpuOnline } else { Op::CpuOffline };
+        if self.k.has(op) {
+            return self.start(c, op, TaskId::IDLE, &[u64::from(c.0)]);
+        }
+        let going = if online { "online" } else { "offline" };
+        let message = format!("cpu {} going {going}, exiting scheduler", c.0);
+        self.k.end_scheduler(c, ExitKind::UnregKern, RESTART, message);
+    }
+
+    /// [`Frame::Hotplugged`]: a CPU that comes looks for tasks; one that goes pushes away who is on it.
+    pub(crate) fn hotplugged(&mut self, c: CpuId, online: bool) {
+        if online {
+            let cpu = self.k.this_cpu();
+            cpu.online = true;
+            self.k.limit_cpu(c, true);
+            let cpu = self.k.this_cpu();
+            // Its hotplug thread was the last on it.
+            cpu.in_stopper = true;
+            self.k.resched(c, c);
+            return self.k.hotplug_done(c);
+        }
+        self.k.set_active(self.vm.world(), c, false);
+        if !self.k.lock_rq(c, c) {
+            return self.k.this_cpu().stack.push(Frame::Hotplugged { online });
+        }
+        self.k.this_cpu().leaving = true;
+        let curr = self.k.this_cpu().curr;
+        // A task in a spell stays until it is over, as each pick sees.
+        if curr.is_idle() || self.k.tasks[curr].migration_disabled > 0 {
+            self.k.resched(c, c);
+            self.k.this_cpu().stack.push(Frame::Unlock { rq: c });
+        } else {
+            self.k.this_cpu().stack.push(Frame::PushAway { task: curr });
+        }
+    }
+
+    /// [`Frame::Die`]: is everybody gone (`balance_hotplug_wait()`)? Who is in line for the runqueue's lock is
+    /// still to come.
+    pub(crate) fn die(&mut self, c: CpuId) {
+        if !self.k.lock_rq(c, c) {
+            return self.k.this_cpu().stack.push(Frame::Die);
+        }
+        let cpu = self.k.this_cpu();
+        let vacated = cpu.nr_running == 0 && cpu.nr_pinned == 0 && cpu.curr.is_idle();
+        if vacated && cpu.lock.waiters.is_empty() && cpu.inbox.is_empty() {
+            self.k.switch_off(self.vm.world(), c);
+            self.k.move_deferrable(c, BOOT_CPU);
+            self.k.hotplug_done(c);
+        }
+        self.k.unlock_rq(c, c);
+    }
+}

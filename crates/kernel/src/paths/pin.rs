@@ -1,0 +1,49 @@
+//! Spells in which a task may not leave its CPU (`migrate_disable()` to `migrate_enable()`).
+//!
+//! The first `schedule()` within a spell makes the task's CPU all that BPF sees of its mask, and the end of the spell gives the
+//! mask back; `ops.set_cpumask` is called both times (`migrate_disable_switch()`, `___migrate_enable()`).
+
+use crate::paths::sim::Sim;
+use crate::state::frame::Frame;
+use keel_abi::bpf::Engine;
+use keel_abi::{CpuId, TaskId};
+
+impl<E: Engine> Sim<E> {
+    /// A spell ends. Where it was the outermost, and the task was scheduled within it, the mask comes back: says yes where
+    /// there is that to do first.
+    pub(crate) fn migrate_enable(&mut self, task: TaskId) -> bool {
+        let t = &self.k.tasks[task];
+        if t.migration_disabled == 1 && t.is_pinned {
+            let over = Frame::SpellOver { task };
+            self.k.this_cpu().stack.extend([Frame::Act, over, Frame::Pin { task, is_pinned: false }]);
+            return true;
+        }
+        match t.migration_disabled {
+            0 => {}
+            1 => self.k.end_spell(self.vm.world(), task),
+            _ => {
+                self.k.task(task).migration_disabled -= 1;
+                self.k.mirror_migration(self.vm.world(), task);
+            }
+        }
+        false
+    }
+
+    /// [`Frame::SpellOver`]: a task that may not be where it is any more is pushed away.
+    pub(crate) fn spell_over(&mut self, c: CpuId, task: TaskId) {
+        if !self.k.tasks[task].allows(c) {
+            if !self.k.lock_rq(c, c) {
+                return self.k.this_cpu().stack.push(Frame::SpellOver { task });
+            }
+            self.k.this_cpu().stack.push(Frame::PushAway { task });
+        }
+        self.k.end_spell(self.vm.world(), task);
+    }
+
+    /// [`Frame::Pinned`]: the change itself; the scheduler is notified.
+    pub(crate) fn pinned(&mut self, c: CpuId, task: TaskId, is_pinned: bool) {
+        let mask = self.k.set_pinned(self.vm.world(), task, is_pinned);
+        let ea = self.k.tasks[task].ea;
+        self.start_if_ext(c, keel_abi::scx::Op::SetCpumask, task, &[ea.0, mask]);
+    }
+}

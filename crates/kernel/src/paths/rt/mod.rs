@@ -1,0 +1,7 @@
+//! The paths of the real-time class that take another runqueue's lock: pushing, pulling, priority inheritance.
+
+pub(crate) mod boost;
+pub(crate) mod pull;
+pub(crate) mod push;
+pub(crate) mod throttle;
+pub(crate) mod woken;

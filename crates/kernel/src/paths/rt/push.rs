@@ -1,0 +1,65 @@
+//! Tasks that wait are pushed to CPUs that run something less urgent: after a wakeup that preempts nobody, and after a switch
+//! from one real-time task to another (`push_rt_tasks()`).
+//!
+//! Both runqueues' locks are needed. The own one is given back first, and both are taken in the order of their CPUs
+//! (`double_lock_balance()` of a preemptible kernel), so that whatever was decided is looked at once more.
+
+use crate::paths::sim::Sim;
+use crate::state::class::SchedClass;
+use crate::state::frame::Frame;
+use crate::state::frame::rt::RtFrame;
+use keel_abi::bpf::Engine;
+use keel_abi::{CpuId, TaskId};
+
+/// Attempts for one task (`RT_MAX_TRIES`).
+const MAX_TRIES: u8 = 3;
+
+impl<E: Engine> Sim<E> {
+    /// A real-time task has got `c`: whoever waits there is pushed, before the path goes on.
+    #[cold]
+    pub(crate) fn push_after_switch(&mut self, c: CpuId) {
+        let curr = self.k.this_cpu().curr;
+        // Fair tasks come here too, where real-time tasks are throttled or the fair ones served.
+        if self.k.class_of(curr) == SchedClass::Rt && self.k.this_cpu().rt.first_pushable().is_some() {
+            self.k.this_cpu().stack.push(Frame::Rt(RtFrame::Push { rq: c, tries: 0 }));
+        }
+    }
+
+    /// [`RtFrame::Push`]: where does the first go who may be pushed from `rq`? Nowhere if it is to run here, or if no CPU is
+    /// better: then the next to come down will ask for it.
+    pub(crate) fn push_rt(&mut self, c: CpuId, rq: CpuId, tries: u8) {
+        let Some(task) = self.k.cpus[rq].rt.first_pushable().filter(|_| tries < MAX_TRIES) else { return };
+        if self.k.tasks[task].rt_priority() > self.k.priority_of(self.k.cpus[rq].curr) {
+            return self.k.resched(c, rq);
+        }
+        if self.k.tasks[task].migration_disabled > 0 {
+            return;
+        }
+        let Some(target) = self.k.find_lowest(c, task).filter(|&target| target != rq) else { return };
+        let both = Frame::Rt(RtFrame::PushTo { rq, target, task, tries });
+        self.k.this_cpu().stack.extend([both, Frame::Unlock { rq }]);
+    }
+
+    /// [`RtFrame::PushTo`]: with both locks, is the task still the first, and the CPU still as good?
+    pub(crate) fn push_to(&mut self, c: CpuId, rq: CpuId, target: CpuId, task: TaskId, tries: u8) {
+        if !self.k.lock_two(c, rq, target) {
+            return self.k.this_cpu().stack.push(Frame::Rt(RtFrame::PushTo { rq, target, task, tries }));
+        }
+        self.k.cpu(rq).lock.defers = true;
+        let is_first = self.k.cpus[rq].rt.first_pushable() == Some(task);
+        let fits = is_first && self.k.may_use(task, target) && self.k.tasks[task].migration_disabled == 0;
+        let again = if fits && self.k.cpus[target].rt.highest() < self.k.tasks[task].rt_priority() {
+            self.k.move_rt(self.vm.world(), c, task, target);
+            self.k.resched(c, target);
+            Some(0)
+        } else if fits {
+            Some(tries + 1)
+        } else {
+            // It is another's turn, or the task has changed: only the former is tried again.
+            (!is_first).then_some(0)
+        };
+        let again = again.map(|tries| Frame::Rt(RtFrame::Push { rq, tries }));
+        self.k.this_cpu().stack.extend(again);
+        self.k.this_cpu().stack.push(Frame::Unlock { rq: target });
+    }
+}

@@ -1,0 +1,60 @@
+//! Bypass: the kernel schedules the tasks of a scheduler by itself, while one comes or goes (`scx_bypass()`).
+//!
+//! CPU by CPU, each task that waits is taken out of wherever it is and enqueued once more, so that it belongs to the
+//! scheduler or class that schedules from now on. Meanwhile tasks are taken in the order of their coming, for slices of
+//! 5 ms that every tick ends; of the callbacks those that decide are not called, those that notify are.
+//!
+//! A bypassed task waits in its CPU's local queue, where the kernel has a queue beside it.
+
+use crate::paths::sim::Sim;
+use crate::state::flag;
+use crate::state::frame::Frame;
+use keel_abi::bpf::Engine;
+use keel_abi::{CpuId, TaskId};
+
+/// `DEQUEUE_SAVE | DEQUEUE_MOVE`, and what `sched_change_begin()` adds.
+const ROUND: u64 = flag::SAVE_RESTORE | flag::MOVE | flag::NOCLOCK;
+
+impl<E: Engine> Sim<E> {
+    /// [`Frame::Bypass`].
+    pub(crate) fn bypass(&mut self, c: CpuId, cpu: CpuId, on: bool) {
+        if cpu.index() >= self.k.cpus.len() {
+            if !on {
+                self.k.end_bypass(c);
+            }
+            return;
+        }
+        if !self.k.lock_rq(c, cpu) {
+            return self.k.this_cpu().stack.push(Frame::Bypass { cpu, on });
+        }
+        if cpu == CpuId(0) {
+            self.k.begin_bypass(c, on);
+        }
+        self.k.cpu(cpu).bypassing = on;
+        self.k.cpu(cpu).lock.defers = true;
+        let waiting = self.k.waiting_on(cpu);
+        self.k
+            .this_cpu()
+            .stack
+            .extend([Frame::Bypass { cpu: CpuId(cpu.0 + 1), on }, Frame::Bypassed { rq: cpu }]);
+        // The last pushed is the first done.
+        self.k.this_cpu().stack.extend(waiting.into_iter().map(|task| Frame::BypassTask { task }));
+    }
+
+    /// [`Frame::BypassTask`].
+    pub(crate) fn bypass_task(&mut self, c: CpuId, task: TaskId) {
+        let t = &self.k.tasks[task];
+        let is_mine = self.k.cpus[t.cpu].lock.holder == Some(c);
+        if is_mine && t.queued && !t.busy && !t.on_cpu {
+            self.take_off(c, task, ROUND, None);
+        }
+    }
+
+    /// [`Frame::Bypassed`]: ticks and idle states start again.
+    pub(crate) fn bypassed(&mut self, c: CpuId, rq: CpuId) {
+        if self.k.cpus[rq].online {
+            self.k.resched(c, rq);
+        }
+        self.finish_rq(c, rq);
+    }
+}

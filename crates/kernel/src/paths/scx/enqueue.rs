@@ -1,0 +1,63 @@
+//! From runnable to queued: `do_enqueue_task()` and direct dispatch.
+
+use crate::paths::sim::Sim;
+use crate::rules::scx::direct_dispatch::Way;
+use crate::state::frame::Frame;
+use crate::state::task::OpsState;
+use keel_abi::bpf::Engine;
+use keel_abi::scx::{Op, ent};
+use keel_abi::{CpuId, TaskId};
+use keel_trace::{Class, What};
+
+impl<E: Engine> Sim<E> {
+    /// [`Frame::Enqueue`]: the exits of `do_enqueue_task()` in their order.
+    pub(crate) fn enqueue(&mut self, c: CpuId, task: TaskId, enq_flags: u64) {
+        let rq = self.k.tasks[task].cpu;
+        let world = self.vm.world();
+        if self.k.scx.knows_immed && std::mem::take(&mut self.k.task(task).immed) {
+            self.k.mirror_scx_bits(world, task, ent::IMMED, 0);
+        }
+        match self.k.way_of(task) {
+            Way::Local => {
+                self.k.counters.kernel_inserts += 1;
+                self.k.refill_slice(world, task);
+                self.k.task(task).direct = None;
+                self.k.insert_local(world, c, rq, task, enq_flags);
+            }
+            Way::Global => {
+                self.k.counters.kernel_inserts += 1;
+                self.k.refill_slice(world, task);
+                self.k.task(task).direct = None;
+                let node = self.k.machine.topology.place(rq).node;
+                let queue = self.k.queues.global(node);
+                self.k.insert(world, c, queue, task, enq_flags);
+            }
+            Way::Direct => self.k.direct_dispatch(world, c, task, enq_flags),
+            Way::Ask => self.ask(c, rq, task, enq_flags),
+        }
+    }
+
+    fn ask(&mut self, c: CpuId, rq: CpuId, task: TaskId, enq_flags: u64) {
+        let cpu = self.k.cpu(rq);
+        cpu.qseq += 1;
+        let qseq = cpu.qseq << 12 | u64::from(rq.0);
+        let t = self.k.task(task);
+        t.ops_state = OpsState::Queueing(qseq);
+        let args = [t.ea.0, enq_flags];
+        let enqueued = Frame::Enqueued { task, enq_flags };
+        self.call(c, Op::Enqueue, (task, &args), enqueued, |sim| sim.enqueued(c, task, enq_flags));
+    }
+
+    /// [`Frame::Enqueued`]: dispatched directly, or now in the scheduler's hands.
+    pub(crate) fn enqueued(&mut self, c: CpuId, task: TaskId, enq_flags: u64) {
+        if self.k.tasks[task].direct.is_some() {
+            return self.k.direct_dispatch(self.vm.world(), c, task, enq_flags);
+        }
+        let t = self.k.task(task);
+        if let OpsState::Queueing(qseq) = t.ops_state {
+            t.ops_state = OpsState::Queued(qseq);
+        }
+        t.in_custody = true;
+        self.k.tell(Class::QUEUES, c, What::Held { task });
+    }
+}

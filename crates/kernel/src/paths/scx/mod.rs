@@ -1,0 +1,13 @@
+//! The paths of sched_ext: enqueueing, kicks, and a scheduler's life from attaching to its end.
+
+pub(crate) mod bypass;
+pub(crate) mod cpu_release;
+pub(crate) mod disable;
+pub(crate) mod enable;
+pub(crate) mod enqueue;
+pub(crate) mod kick;
+pub(crate) mod programs;
+pub(crate) mod reenqueue;
+pub(crate) mod restart;
+pub(crate) mod switching;
+pub(crate) mod watchdog;

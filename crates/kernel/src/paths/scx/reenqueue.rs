@@ -1,0 +1,77 @@
+//! A local queue's tasks go back to the scheduler: because it asked for that (`scx_bpf_reenqueue_local()`), or because they
+//! were to run at once or not at all (`SCX_ENQ_IMMED`) and cannot.
+//!
+//! It is done by whoever has the runqueue's lock for a wakeup or a pick, just before giving it back; else as soon as
+//! the CPU that noticed has no lock any more, as by the kernel's irq_work.
+
+use crate::paths::sim::Sim;
+use crate::rules::scx::reenqueue::ANY;
+use crate::state::frame::Frame;
+use keel_abi::bpf::Engine;
+use keel_abi::scx::{REENQ_LOCAL_MAX_REPEAT, enq, ent};
+use keel_abi::{CpuId, TaskId};
+
+impl<E: Engine> Sim<E> {
+    /// [`Frame::Reenqueue`].
+    pub(crate) fn reenqueue(&mut self, c: CpuId, rq: CpuId) {
+        if !self.k.lock_rq(c, rq) {
+            return self.k.this_cpu().stack.push(Frame::Reenqueue { rq });
+        }
+        self.k.cpu(rq).lock.defers = true;
+        self.finish_rare(c, rq);
+    }
+
+    /// [`Frame::ReenqueueLocal`]: `process_deferred_reenq_locals()` and `reenq_local()`, which takes all tasks out first, so
+    /// that none is met twice. What the scheduler puts back to run at once where it still cannot comes again, but
+    /// not for ever.
+    pub(crate) fn reenqueue_local(&mut self, c: CpuId, rq: CpuId, times: u32) {
+        let Some(flags) = self.k.cpu(rq).reenqueue.take() else { return };
+        if times > REENQ_LOCAL_MAX_REPEAT {
+            return self.k.error(c, format!("SCX_ENQ_REENQ on SCX_DSQ_LOCAL repeated {times} times"));
+        }
+        self.k.this_cpu().stack.push(Frame::ReenqueueLocal { rq, times: times + 1 });
+        if self.k.cpus[rq].bypassing {
+            return;
+        }
+        let tasks = self.take_local(rq, flags);
+        self.k.this_cpu().stack.extend(tasks.into_iter().rev());
+    }
+
+    /// Takes tasks out of the local queue that cannot run at once but should, or all (`local_task_should_reenq()`).
+    fn take_local(&mut self, rq: CpuId, flags: u64) -> Vec<Frame> {
+        let is_open = self.k.is_open(rq, 0);
+        let local = self.k.queues.local(rq);
+        let table = &self.k.queues.table;
+        let queued = table.queue(local).tasks(&table.links);
+        let mut taken = Vec::new();
+        for (place, task) in queued.into_iter().enumerate() {
+            let runs_next = place == 0 && is_open;
+            let reason = match self.k.tasks[task].immed && !runs_next {
+                true => ent::REENQ_IMMED,
+                false if flags & ANY != 0 => ent::REENQ_KFUNC,
+                false => continue,
+            };
+            self.k.leave_queue(task);
+            taken.push(Frame::EnqueueAgain { task, reason });
+        }
+        taken
+    }
+
+    /// [`Frame::EnqueueAgain`].
+    pub(crate) fn enqueue_again(&mut self, c: CpuId, task: TaskId, reason: u32) {
+        self.k.mirror_scx_bits(self.vm.world(), task, ent::REENQ_REASON_MASK, reason);
+        self.k.this_cpu().stack.push(Frame::EnqueuedAgain { task });
+        self.enqueue(c, task, enq::REENQ);
+    }
+
+    /// [`Frame::EnqueuedAgain`].
+    pub(crate) fn enqueued_again(&mut self, task: TaskId) {
+        self.k.mirror_scx_bits(self.vm.world(), task, ent::REENQ_REASON_MASK, 0);
+    }
+
+    /// [`Frame::Reenqueued`]: moves that this has brought are done, the lock is given back.
+    pub(crate) fn reenqueued(&mut self, c: CpuId, rq: CpuId) {
+        self.k.run_deferred(self.vm.world(), c, rq);
+        self.k.this_cpu().stack.push(Frame::Unlock { rq });
+    }
+}

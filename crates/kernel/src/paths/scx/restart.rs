@@ -1,0 +1,97 @@
+//! A scheduler that is loaded again: because it or the kernel asked for that in its exit code
+//! (`SCX_ECODE_ACT_RESTART`), its user-space half loads the object again and attaches it, while the tasks go on in the
+//! fair class.
+//!
+//! The owner of the engine recreates the object's world; what is here is the kernel between two schedulers.
+
+use crate::paths::sim::Sim;
+use crate::state::cpu::Irq;
+use crate::state::cpus::BOOT_CPU;
+use crate::state::frame::Frame;
+use crate::state::scx::Phase;
+use crate::state::setup::{Scheduler, SetupError, UserProgram, refuse};
+use keel_abi::bpf::Engine;
+use keel_abi::scx::{Op, SLICE_BYPASS_NS};
+use keel_abi::{CpuId, Span, TaskId};
+use keel_trace::{Class, What};
+
+impl<E: Engine> Sim<E> {
+    /// From now on a scheduler whose end asks for it is to be loaded again so long after:
+    /// [`run_until`](Self::run_until) then says [`State::Detached`](crate::run::main_loop::State::Detached).
+    pub fn restart_after(&mut self, after: Span) {
+        self.k.again.after = Some(after);
+    }
+
+    /// From now on a scheduler whose end asks for it is loaded again by a program of user space beside the run, in its own
+    /// time.
+    pub fn restart_by_program(&mut self) {
+        self.k.again.by_program = true;
+    }
+
+    /// What user space wanted ([`State::Detached`](crate::run::main_loop::State::Detached)) was done, and the run goes on.
+    pub fn answered(&mut self) {
+        self.k.again.is_due = false;
+    }
+
+    /// How many times it was.
+    pub fn restarts(&self) -> u32 {
+        self.k.again.times.len() as u32
+    }
+
+    /// As [`Sim::attach_again`], while [`Sim::is_between`].
+    ///
+    /// # Errors
+    /// The kernel refuses it.
+    pub fn attach_now(&mut self, scheduler: &Scheduler) -> Result<(), SetupError> {
+        self.k.again.is_due = true;
+        let attached = self.attach_again(scheduler, Vec::new());
+        self.k.again.is_due = false;
+        attached
+    }
+
+    /// Is there no scheduler now, but will be one?
+    pub fn is_between(&self) -> bool {
+        self.k.scx.is_gone() && self.k.again.is_awaited()
+    }
+
+    /// Attaches a scheduler to the machine as it is now; after [`State::Detached`](crate::run::main_loop::State::Detached) alone. The
+    /// engine's maps are new.
+    ///
+    /// # Errors
+    /// The kernel refuses it.
+    pub fn attach_again(
+        &mut self,
+        scheduler: &Scheduler,
+        programs: Vec<UserProgram>,
+    ) -> Result<(), SetupError> {
+        assert!(self.k.again.is_due, "a scheduler is attached where none is");
+        refuse(scheduler)?;
+        self.k.again.is_due = false;
+        self.k.again.awaited = false;
+        self.k.again.times.push(self.k.now);
+        self.k.exit = None;
+        self.k.blamed = None;
+        self.k.renew_scheduler(scheduler, programs);
+        let now = self.k.now;
+        self.k.interrupt(BOOT_CPU, now, Irq::Attach);
+        Ok(())
+    }
+
+    /// [`Frame::Attach`]: what user space runs before; then the kernel begins.
+    pub(crate) fn run_before_enabling(&mut self) {
+        self.k.this_cpu().stack.extend([Frame::BeginEnable, Frame::TraceReg { nth: 0 }]);
+        let once = (0..self.k.programs.len() as u32).filter(|&p| self.k.programs[p as usize].every.is_none());
+        let once: Vec<Frame> = once.map(|program| Frame::RunProgram { program }).collect();
+        self.k.this_cpu().stack.extend(once.into_iter().rev());
+    }
+
+    /// [`Frame::BeginEnable`].
+    pub(crate) fn enable_again(&mut self, c: CpuId) {
+        self.k.scx.phase = Phase::Enabling;
+        self.k.scx.slice_dfl_ns = SLICE_BYPASS_NS;
+        self.k.scx.bypassed_since = Some(self.k.now);
+        self.k.tell(Class::CORE, c, What::Bypass { on: true });
+        self.k.this_cpu().stack.push(Frame::Inited);
+        self.start(c, Op::Init, TaskId::IDLE, &[]);
+    }
+}

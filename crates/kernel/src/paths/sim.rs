@@ -1,0 +1,16 @@
+//! The simulated kernel with the engine that executes its scheduler, and the two ways on from one step of a path to the
+//! next.
+
+use crate::state::companion::Beside;
+use crate::state::kernel::Kernel;
+use keel_abi::Stop;
+use keel_abi::bpf::Engine;
+
+/// One simulated kernel with the engine that executes its scheduler.
+pub struct Sim<E: Engine> {
+    pub(crate) k: Kernel,
+    pub(crate) vm: E,
+    /// Who accompanies the scheduler, by number.
+    pub(crate) companions: Vec<Beside<E::World>>,
+    pub(crate) stop: Stop,
+}

@@ -1,0 +1,167 @@
+//! The switch: the previous task is put back, the next one set, and both are told (`put_prev_set_next_task()`).
+
+use crate::paths::sim::Sim;
+use crate::state::class::SchedClass;
+use crate::state::frame::Frame;
+use crate::state::hooks::Point;
+use crate::state::task::State;
+use keel_abi::bpf::{Engine, World};
+use keel_abi::scx::{Op, enq, ent};
+use keel_abi::{CpuId, TaskId};
+
+impl<E: Engine> Sim<E> {
+    /// [`Frame::Switch`]: `put_prev_task_scx()` up to `ops.stopping`.
+    pub(crate) fn switch(&mut self, c: CpuId, next: TaskId) {
+        let prev = self.k.this_cpu().curr;
+        let mut class = SchedClass::Idle;
+        if !next.is_idle() {
+            let t = &self.k.tasks[next];
+            class = t.class;
+            let slice_at = t.ea.offset(crate::state::layout::task::SCX_SLICE);
+            if class == SchedClass::Ext && self.vm.world().u64_at(slice_at) == 0 {
+                self.k.refill_slice(self.vm.world(), next);
+            }
+        }
+        self.k.this_cpu().next_class = class;
+        if prev == next && !prev.is_idle() {
+            self.k.task(prev).yielded = false;
+            return self.k.this_cpu().stack.push(Frame::Scheduled { prev: TaskId::IDLE });
+        }
+        if !prev.is_idle() && self.k.tasks[prev].queued {
+            self.k.update_curr(self.vm.world(), c);
+            let args = [self.k.tasks[prev].ea.0, 1];
+            let put = Frame::PutPrev { prev, next };
+            return self.call(c, Op::Stopping, (prev, &args), put, |sim| sim.put_prev(c, prev, next));
+        }
+        let set = Frame::SetNext { prev, next };
+        if class > SchedClass::Ext && self.k.releases(c, prev) {
+            self.k.this_cpu().stack.push(set);
+            return self.release_cpu(c, next);
+        }
+        if prev.is_idle() && !next.is_idle() && !std::mem::take(&mut self.k.this_cpu().in_stopper) {
+            self.update_idle(c, false, true, set, |sim| sim.set_next(c, prev, next));
+        } else {
+            self.go(set, |sim| sim.set_next(c, prev, next));
+        }
+    }
+
+    /// `__scx_update_idle()`: the masks first, then the scheduler, but of real transitions only;
+    /// then on with `frame`.
+    #[inline(always)]
+    pub(crate) fn update_idle(
+        &mut self,
+        c: CpuId,
+        idle: bool,
+        real: bool,
+        frame: Frame,
+        step: impl FnOnce(&mut Self),
+    ) {
+        self.k.set_idle(self.vm.world(), c, idle);
+        if !real || self.k.this_cpu().bypassing {
+            return self.go(frame, step);
+        }
+        let args = [u64::from(c.0), u64::from(idle)];
+        self.call(c, Op::UpdateIdle, (TaskId::IDLE, &args), frame, step);
+    }
+
+    /// [`Frame::PutPrev`]: a task with time left goes to the head of the local queue, unless it was to run at once; another
+    /// to the scheduler, as the last one where the CPU would go idle.
+    pub(crate) fn put_prev(&mut self, c: CpuId, prev: TaskId, next: TaskId) {
+        self.k.set_runnable(self.vm.world(), prev);
+        let mut set = Frame::SetNext { prev, next };
+        if self.k.this_cpu().next_class > SchedClass::Ext && self.k.releases(c, prev) {
+            self.k.this_cpu().stack.push(set);
+            set = Frame::Release { next };
+        }
+        if self.k.slice(self.vm.world(), prev) != 0 && !self.k.this_cpu().bypassing {
+            if self.k.tasks[prev].immed {
+                self.k.this_cpu().stack.push(set);
+                return self.enqueue_again(c, prev, ent::REENQ_PREEMPTED);
+            }
+            if let Frame::Release { .. } = set {
+                self.k.this_cpu().stack.push(set);
+                let world = self.vm.world();
+                return self.k.insert_local(world, c, c, prev, enq::HEAD);
+            }
+            let world = self.vm.world();
+            self.k.insert_local(world, c, c, prev, enq::HEAD);
+            self.go(set, |sim| sim.set_next(c, prev, next));
+        } else {
+            let enq_flags = if next.is_idle() { enq::LAST } else { 0 };
+            self.k.this_cpu().stack.push(set);
+            let enqueue = Frame::Enqueue { task: prev, enq_flags };
+            self.go(enqueue, |sim| sim.enqueue(c, prev, enq_flags));
+        }
+    }
+
+    /// [`Frame::SetNext`]: the switch itself, then `ops.running` or `ops.update_idle`.
+    pub(crate) fn set_next(&mut self, c: CpuId, prev: TaskId, next: TaskId) {
+        if prev == next {
+            let real = std::mem::take(&mut self.k.this_cpu().in_stopper);
+            let done = Frame::Scheduled { prev: TaskId::IDLE };
+            return self.update_idle(c, true, real, done, |sim| sim.scheduled(c, TaskId::IDLE));
+        }
+        self.k.switch_to(c, prev, next);
+        if self.k.scx.needs_slow_path {
+            self.k.mirror_spell(self.vm.world(), prev);
+            self.k.mirror_spell(self.vm.world(), next);
+            if self.k.hooks.traces(Point::SchedSwitch) {
+                return self.switched_traced(c, prev, next);
+            }
+        }
+        let done = Frame::Scheduled { prev };
+        if self.k.this_cpu().next_class > SchedClass::Ext {
+            self.k.this_cpu().stack.push(done);
+            self.push_after_switch(c);
+        } else if next.is_idle() {
+            // Whoever put a task here since the pick did not see an idle CPU.
+            if self.k.first_local(c).is_some() {
+                self.k.resched(c, c);
+            }
+            self.update_idle(c, true, true, done, |sim| sim.scheduled(c, prev));
+        } else {
+            let args = [self.k.tasks[next].ea.0];
+            self.call(c, Op::Running, (next, &args), done, |sim| sim.scheduled(c, prev));
+        }
+    }
+
+    /// The end of [`Sim::set_next`] where switches are traced: `ops.running` or `ops.update_idle` first, as in the
+    /// kernel.
+    #[cold]
+    pub(crate) fn switched_traced(&mut self, c: CpuId, prev: TaskId, next: TaskId) {
+        self.k.this_cpu().stack.push(Frame::Scheduled { prev });
+        let trace = Frame::TraceSwitch { prev, next, nth: 0 };
+        if self.k.this_cpu().next_class > SchedClass::Ext {
+            self.k.this_cpu().stack.push(trace);
+            self.push_after_switch(c);
+        } else if next.is_idle() {
+            if self.k.first_local(c).is_some() {
+                self.k.resched(c, c);
+            }
+            self.update_idle(c, true, true, trace, |sim| sim.trace_switch(c, prev, next, 0));
+        } else {
+            let args = [self.k.tasks[next].ea.0];
+            self.call(c, Op::Running, (next, &args), trace, |sim| sim.trace_switch(c, prev, next, 0));
+        }
+    }
+
+    /// [`Frame::Scheduled`]: deferred moves, the lock given back, a dead predecessor buried.
+    #[inline(always)]
+    pub(crate) fn scheduled(&mut self, c: CpuId, prev: TaskId) {
+        if !prev.is_idle() && self.k.tasks[prev].state == State::Dead {
+            self.k.this_cpu().stack.push(Frame::Reap { task: prev });
+        }
+        if self.k.scx.needs_slow_path && !self.k.this_cpu().to_sync.is_empty() {
+            self.begin_sync_wait();
+        }
+        let cpu = self.k.this_cpu();
+        if cpu.leaving && !cpu.curr.is_idle() {
+            let task = cpu.curr;
+            if self.k.tasks[task].migration_disabled == 0 {
+                self.k.run_deferred(self.vm.world(), c, c);
+                return self.k.this_cpu().stack.push(Frame::PushAway { task });
+            }
+        }
+        self.finish_rq(c, c);
+    }
+}

@@ -1,0 +1,97 @@
+//! The tick (`task_tick_scx()`) and `sched_yield()` (`yield_task_scx()`).
+
+use crate::paths::sim::Sim;
+use crate::state::class::SchedClass;
+use crate::state::frame::Frame;
+use crate::state::hooks::Point;
+use keel_abi::bpf::Engine;
+use keel_abi::scx::Op;
+use keel_abi::{CpuId, Instant};
+
+impl<E: Engine> Sim<E> {
+    /// [`Frame::Tick`].
+    pub(crate) fn tick(&mut self, c: CpuId) {
+        if self.k.this_cpu().is_idle() {
+            self.k.this_cpu().tick_at = Instant::NEVER;
+            return;
+        }
+        if !self.k.lock_rq(c, c) {
+            return self.k.this_cpu().stack.push(Frame::Tick);
+        }
+        self.k.expire_deferrable();
+        let tick_ns = self.k.machine.costs.tick_ns;
+        self.k.charge_ns(c, tick_ns);
+        self.k.arm_tick(c);
+        self.k.this_cpu().stack.push(Frame::TickLocked);
+    }
+
+    /// [`Frame::TickLocked`].
+    pub(crate) fn tick_locked(&mut self, c: CpuId) {
+        let curr = self.k.this_cpu().curr;
+        if self.k.hooks.traces(Point::ScxTick) {
+            self.k.this_cpu().stack.push(Frame::TraceTick { nth: 0 });
+        }
+        self.k.update_curr(self.vm.world(), c);
+        if self.k.fair.queued > 0 {
+            self.k.trigger_balance(c);
+        }
+        match self.k.tasks[curr].class {
+            SchedClass::Ext => {}
+            class => {
+                match class {
+                    SchedClass::Fair => self.k.tick_fair(c),
+                    _ => self.k.tick_rt(c, curr),
+                }
+                return self.k.this_cpu().stack.push(Frame::Unlock { rq: c });
+            }
+        }
+        self.k.this_cpu().stack.push(Frame::Ticked);
+        if self.k.this_cpu().bypassing {
+            self.k.set_slice(self.vm.world(), curr, 0);
+        } else {
+            let ea = self.k.tasks[curr].ea;
+            self.start(c, Op::Tick, curr, &[ea.0]);
+        }
+    }
+
+    /// [`Frame::Ticked`]: a slice that is used up ends here.
+    pub(crate) fn ticked(&mut self, c: CpuId) {
+        let curr = self.k.this_cpu().curr;
+        let served = self.k.is_wanted_above(c) && !self.k.this_cpu().server.is_serving();
+        if served || self.k.slice(self.vm.world(), curr) == 0 {
+            self.k.resched(c, c);
+        }
+        self.k.this_cpu().stack.push(Frame::Unlock { rq: c });
+    }
+
+    /// [`Frame::Yield`].
+    pub(crate) fn yield_cpu(&mut self, c: CpuId) {
+        let next = if self.k.lock_rq(c, c) { Frame::YieldLocked } else { Frame::Yield };
+        self.k.this_cpu().stack.push(next);
+    }
+
+    /// [`Frame::YieldLocked`]: without `ops.yield` the rest of the slice is given up.
+    pub(crate) fn yield_locked(&mut self, c: CpuId) {
+        let curr = self.k.this_cpu().curr;
+        self.k.update_curr(self.vm.world(), c);
+        self.k.task(curr).yielded = true;
+        self.k.this_cpu().stack.push(Frame::Yielded);
+        let class = self.k.tasks[curr].class;
+        if class == SchedClass::Fair {
+            self.k.yield_fair(curr);
+        } else if class != SchedClass::Ext {
+            self.k.yield_rt(curr);
+        } else if self.k.has(Op::Yield) {
+            let ea = self.k.tasks[curr].ea;
+            self.start(c, Op::Yield, curr, &[ea.0, 0]);
+        } else {
+            self.k.set_slice(self.vm.world(), curr, 0);
+        }
+    }
+
+    /// [`Frame::Yielded`].
+    pub(crate) fn yielded(&mut self, c: CpuId) {
+        self.k.resched(c, c);
+        self.k.this_cpu().stack.push(Frame::Unlock { rq: c });
+    }
+}

@@ -1,0 +1,42 @@
+//! What happens from outside while a run goes on ([`keel_abi::timeline`]): CPUs come and go, somebody confines
+//! tasks or changes their nice values.
+//!
+//! No task of the machine does it: it happens on the boot CPU, between what else that CPU does, one
+//! task or CPU after another. An entry that repeats is due again when all of its last time is done, at the next
+//! moment of its own grid: nothing piles up.
+
+use crate::paths::sim::Sim;
+use crate::state::frame::Frame;
+use crate::state::outside::Member;
+use crate::state::scx::Phase;
+use keel_abi::CpuId;
+use keel_abi::bpf::Engine;
+
+impl<E: Engine> Sim<E> {
+    /// [`Frame::Happen`]: does what entry `entry` does to its `nth` task or CPU, and then to the others.
+    pub(crate) fn happen(&mut self, c: CpuId, entry: u32, nth: u32) {
+        match self.k.scx.phase {
+            Phase::Enabled | Phase::Absent => {}
+            // Neither CPUs (`cpus_read_lock()`) nor tasks change while a scheduler is being enabled.
+            Phase::Loaded | Phase::Enabling | Phase::Disabling => {
+                return self.k.outside.waiting.push((entry, nth));
+            }
+            Phase::Gone if self.k.again.is_awaited() => {}
+            Phase::Gone => return,
+        }
+        match self.k.outside.member(entry, nth) {
+            None => self.k.done_happening(c, entry),
+            Some(Member::Cpu(cpu)) => self.begin_hotplug(c, cpu, entry, nth),
+            Some(Member::Task(task)) => {
+                let next = Frame::Happen { entry, nth: nth + 1 };
+                if self.k.is_dead(task) {
+                    return self.k.this_cpu().stack.push(next);
+                }
+                let syscall_ns = self.k.machine.costs.syscall_ns;
+                self.k.charge_ns(c, syscall_ns);
+                let rq = self.k.tasks[task].cpu;
+                self.k.this_cpu().stack.extend([next, Frame::OutsideLock { entry, task, rq }]);
+            }
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Tracing programs: how they are called at the places that they are attached to.
+//!
+//! A program is called with the arguments of what it traces, on the CPU that comes there, and takes time like a callback.
+
+use crate::paths::callback::Begun;
+use crate::paths::sim::Sim;
+use crate::state::cpu::Place;
+use crate::state::cpus::BOOT_CPU;
+use crate::state::frame::Frame;
+use crate::state::hooks::{NAMES, Point};
+use crate::state::task::State;
+use keel_abi::bpf::{Engine, Entry};
+use keel_abi::scx::Op;
+use keel_abi::{CpuId, TaskId};
+
+/// `TASK_INTERRUPTIBLE` and `TASK_DEAD` of `task_struct.__state`.
+const INTERRUPTIBLE: u64 = 1;
+
+const DEAD: u64 = 0x80;
+
+impl<E: Engine> Sim<E> {
+    /// Attaches a tracing program of the object to a place, named as libbpf's sections name it
+    /// (`tp_btf/sched_switch`); false where the kernel has no such place.
+    pub fn trace(&mut self, place: &str, program: Entry) -> bool {
+        let Some(&(_, point)) = NAMES.iter().find(|(name, _)| *name == place) else { return false };
+        self.k.hooks.by_point[point as usize].push(program);
+        self.k.scx.needs_slow_path |= point == Point::SchedSwitch;
+        true
+    }
+
+    /// Detaches it again.
+    pub fn untrace(&mut self, place: &str, program: Entry) {
+        let Some(&(_, point)) = NAMES.iter().find(|(name, _)| *name == place) else { return };
+        self.k.hooks.by_point[point as usize].retain(|&other| other != program);
+    }
+
+    /// Programs that trace the enabling, before anything else happens.
+    pub(crate) fn trace_enabling(&mut self) {
+        let mut nth = 0;
+        while let Some(program) = self.k.hooks.nth(Point::ScxReg, nth) {
+            let begun = self.begin_traced(BOOT_CPU, program, &[0, 0]);
+            self.finish_alone(begun);
+            nth += 1;
+        }
+    }
+
+    /// [`Frame::TraceSwitch`].
+    pub(crate) fn trace_switch(&mut self, c: CpuId, prev: TaskId, next: TaskId, nth: u32) {
+        let Some(program) = self.k.hooks.nth(Point::SchedSwitch, nth) else { return };
+        self.k.this_cpu().stack.push(Frame::TraceSwitch { prev, next, nth: nth + 1 });
+        let [prev_at, next_at] = [prev, next].map(|task| match task {
+            TaskId::IDLE => self.k.idle_task_ea(c).0,
+            task => self.k.tasks[task].ea.0,
+        });
+        let (is_preempted, state) = match prev {
+            TaskId::IDLE => (0, 0),
+            prev => match self.k.tasks[prev].state {
+                State::Runnable => (1, 0),
+                State::Dead | State::Exiting => (0, DEAD),
+                _ => (0, INTERRUPTIBLE),
+            },
+        };
+        self.start_traced(c, program, &[is_preempted, prev_at, next_at, state]);
+    }
+
+    /// [`Frame::TraceTick`].
+    pub(crate) fn trace_tick(&mut self, c: CpuId, nth: u32) {
+        let Some(program) = self.k.hooks.nth(Point::ScxTick, nth) else { return };
+        self.k.this_cpu().stack.push(Frame::TraceTick { nth: nth + 1 });
+        let rq = self.k.runqueue_at(self.vm.world(), c).0;
+        self.start_traced(c, program, &[rq]);
+    }
+
+    /// [`Frame::TraceReg`].
+    pub(crate) fn trace_reg(&mut self, c: CpuId, nth: u32) {
+        let Some(program) = self.k.hooks.nth(Point::ScxReg, nth) else { return };
+        self.k.this_cpu().stack.push(Frame::TraceReg { nth: nth + 1 });
+        self.start_traced(c, program, &[0, 0]);
+    }
+
+    fn start_traced(&mut self, c: CpuId, program: Entry, args: &[u64]) {
+        if self.begin_traced(c, program, args) == Begun::Suspended {
+            self.k.this_cpu().stack.push(Frame::Resume);
+        }
+    }
+
+    fn begin_traced(&mut self, c: CpuId, program: Entry, args: &[u64]) -> Begun {
+        self.k.begin_callback(Op::Tick, TaskId::IDLE);
+        self.k.this_cpu().callback.place = Place::Trace;
+        let progress = self.vm.start(&mut self.k, c, program, args);
+        self.progressed(c, progress)
+    }
+}

@@ -1,0 +1,212 @@
+//! Wakeups: a CPU is chosen, its runqueue locked, the task put there (`try_to_wake_up()`).
+
+use crate::paths::queued_wakeup;
+use crate::paths::sim::Sim;
+use crate::state::bpf::functions::F;
+use crate::state::class::SchedClass;
+use crate::state::frame::Frame;
+use crate::state::kernel::SPIN_NS;
+use crate::state::task::State;
+use keel_abi::bpf::Engine;
+use keel_abi::scx::{Op, enq, wake};
+use keel_abi::{CpuId, TaskId};
+use keel_trace::event::Chooser;
+use keel_trace::{Class, What};
+
+impl<E: Engine> Sim<E> {
+    /// [`Frame::Wake`]: `select_task_rq()`. A task that has only announced to block stays
+    /// runnable (`ttwu_runnable()`); one that isn't blocked is left alone; one that is still being
+    /// switched out is waited for (`smp_cond_load_acquire(&p->on_cpu)`).
+    pub(crate) fn wake(&mut self, c: CpuId, task: TaskId, flags: u64, waker: TaskId) {
+        let t = self.k.task(task);
+        match t.state {
+            State::Blocked if t.waking => return,
+            State::New | State::Blocked => {}
+            State::Blocking => {
+                self.k.tell_wakes(c, waker, task, flags);
+                return self.k.task(task).state = State::Runnable;
+            }
+            State::Runnable | State::Exiting | State::Dead => return,
+        }
+        if t.on_cpu || t.busy {
+            let (cpu, leaves) = (t.cpu, t.on_cpu && !t.busy);
+            if leaves && self.k.queues_wakeup(c, task, cpu, flags) {
+                self.k.tell_wakes(c, waker, task, flags);
+                return self.k.queue_wakeup(c, task, cpu, waker);
+            }
+            self.k.charge_ns(c, SPIN_NS);
+            return self.k.this_cpu().stack.push(Frame::Wake { task, flags, waker });
+        }
+        t.busy = true;
+        self.k.tell_wakes(c, waker, task, flags);
+        let wakeup_ns = self.k.machine.costs.wakeup_ns;
+        self.k.charge_ns(c, wakeup_ns);
+        let touched_ps = self.k.lines.write_task_ps(task, c);
+        self.k.charge_ps(c, touched_ps);
+        let t = &self.k.tasks[task];
+        let (prev, ea) = (t.wake_cpu, t.ea);
+        if t.nr_allowed == 1 || t.migration_disabled > 0 {
+            let only = if t.is_pinned { t.cpu } else { t.cpus.lowest().expect("a task has a CPU") };
+            self.place(c, task, only, flags, waker, Chooser::OnlyOne);
+        } else if t.class != SchedClass::Ext {
+            let chosen = match t.class {
+                SchedClass::Fair if let Some(cpu) = self.k.sleeps_in(task) => cpu,
+                SchedClass::Fair => self.k.select_fair(c, task, prev, flags),
+                _ => self.k.select_rt(c, task, prev, flags),
+            };
+            self.place(c, task, chosen, flags, waker, Chooser::Default);
+        } else if self.k.has(Op::SelectCpu) && !self.k.cpus[t.cpu].bypassing {
+            let args = [ea.0, u64::from(prev.0), flags];
+            let selected = Frame::WakeSelected { task, flags, waker };
+            self.call(c, Op::SelectCpu, (task, &args), selected, |sim| {
+                sim.wake_selected(c, task, flags, waker)
+            });
+        } else {
+            let chosen = self.default_cpu(c, task, flags, prev);
+            self.place(c, task, chosen, flags, waker, Chooser::Default);
+        }
+    }
+
+    /// The kernel's own choice: an idle CPU, to whose local queue the task then goes directly;
+    /// else where it was.
+    #[inline]
+    fn default_cpu(&mut self, c: CpuId, task: TaskId, flags: u64, prev: CpuId) -> CpuId {
+        if self.k.scx.tracks_idle {
+            let price_ps = self.k.terms[F::SelectCpuDfl as usize].cost_ps();
+            self.k.charge_ps(c, price_ps);
+        }
+        match self.k.select_cpu_dfl(self.vm.world(), c, task, prev, flags) {
+            Some(idle) => {
+                self.k.refill_slice(self.vm.world(), task);
+                self.k.task(task).direct =
+                    Some(crate::state::task::Direct { dsq: keel_abi::scx::dsq::LOCAL, enq_flags: 0 });
+                idle
+            }
+            None => prev,
+        }
+    }
+
+    /// [`Frame::WakeSelected`]: is the scheduler's choice a CPU, and one that the task may use?
+    #[inline(always)]
+    pub(crate) fn wake_selected(&mut self, c: CpuId, task: TaskId, flags: u64, waker: TaskId) {
+        let answer = self.k.this_cpu().returned as i32;
+        let prev = self.k.tasks[task].wake_cpu;
+        let chosen = match u32::try_from(answer).ok().filter(|&n| n < self.k.cpus.len() as u32) {
+            Some(cpu) => CpuId(cpu),
+            None => {
+                self.k.error(c, format!("invalid CPU {answer} from ops.select_cpu()"));
+                prev
+            }
+        };
+        self.place(c, task, chosen, flags, waker, Chooser::SelectCpu);
+    }
+
+    /// The choice is made; where it isn't allowed the kernel falls back on its own.
+    #[inline(always)]
+    fn place(&mut self, c: CpuId, task: TaskId, chosen: CpuId, flags: u64, waker: TaskId, by: Chooser) {
+        let (target, by) = match self.k.may_use(task, chosen) {
+            true => (chosen, by),
+            false if !self.k.has_cpu(task) => return self.place_widened(c, task, flags, waker),
+            false => (self.k.fallback_cpu(task), Chooser::Fallback),
+        };
+        let prev = self.k.tasks[task].wake_cpu;
+        let idle = self.k.cpus[target].is_idle();
+        self.k.tell(Class::DECISIONS, c, What::Placed { task, prev, chosen: target, by, idle });
+        if self.k.queues_wakeup(c, task, target, flags) {
+            return self.k.queue_wakeup(c, task, target, waker);
+        }
+        let lock = Frame::WakeLock { task, target, flags, waker };
+        self.go(lock, |sim| sim.wake_lock(c, task, target, flags, waker));
+    }
+
+    /// None of the task's CPUs is there any more: it may use all.
+    #[cold]
+    fn place_widened(&mut self, c: CpuId, task: TaskId, flags: u64, waker: TaskId) {
+        self.k.widen(self.vm.world(), task);
+        let (prev, target) = (self.k.tasks[task].wake_cpu, self.k.fallback_cpu(task));
+        let idle = self.k.cpus[target].is_idle();
+        self.k.tell(
+            Class::DECISIONS,
+            c,
+            What::Placed { task, prev, chosen: target, by: Chooser::Fallback, idle },
+        );
+        self.k.this_cpu().stack.push(Frame::WakeLock { task, target, flags, waker });
+        self.tell_cpumask(c, task);
+    }
+
+    /// [`Frame::WakeLock`].
+    #[inline(always)]
+    pub(crate) fn wake_lock(&mut self, c: CpuId, task: TaskId, target: CpuId, flags: u64, waker: TaskId) {
+        if self.k.is_leaving(c, task, target) {
+            return self.place(c, task, target, flags, waker, Chooser::Fallback);
+        }
+        if !self.k.lock_rq(c, target) {
+            return self.k.this_cpu().stack.push(Frame::WakeLock { task, target, flags, waker });
+        }
+        let activate = Frame::WakeActivate { task, target, flags, waker };
+        self.go(activate, |sim| sim.wake_activate(c, task, target, flags, waker));
+    }
+
+    /// [`Frame::WakeActivate`]: `ttwu_do_activate()` under the target's lock.
+    pub(crate) fn wake_activate(&mut self, c: CpuId, task: TaskId, target: CpuId, flags: u64, waker: TaskId) {
+        let t = self.k.task(task);
+        t.state = State::Runnable;
+        t.busy = false;
+        let moved = t.cpu != target;
+        debug_assert!(!moved || t.migration_disabled == 0, "a spell without migration");
+        t.cpu = target;
+        t.wake_cpu = target;
+        let is_fork = flags & wake::FORK != 0;
+        let placed = t.nr_allowed > 1 && t.migration_disabled == 0 && flags != queued_wakeup::FLAGS;
+        let class = t.class;
+        if moved {
+            self.k.mirror_cpu(self.vm.world(), task);
+        }
+        if is_fork {
+            self.k.tell(Class::CORE, c, What::Fork { child: task, target, parent: waker });
+        } else {
+            self.k.counters.wakeups += 1;
+            self.k.tell(Class::CORE, c, What::Wakeup { task, target, waker });
+        }
+        let enq_flags = match (is_fork, placed) {
+            (true, _) => 0,
+            (false, true) => enq::WAKEUP | enq::CPU_SELECTED,
+            (false, false) => enq::WAKEUP,
+        };
+        if class != SchedClass::Ext {
+            let cpu = self.k.cpu(target);
+            cpu.lock.defers = true;
+            cpu.nr_running += 1;
+            self.k.enqueue_above(task, false, is_fork);
+            return self.k.this_cpu().stack.push(Frame::Woken { task, target });
+        }
+        self.k.this_cpu().stack.push(Frame::Woken { task, target });
+        self.begin_enqueue(c, task, enq_flags);
+    }
+
+    /// `enqueue_task_scx()` up to `ops.runnable`.
+    #[inline(always)]
+    pub(crate) fn begin_enqueue(&mut self, c: CpuId, task: TaskId, enq_flags: u64) {
+        let (rq, ea) = (self.k.tasks[task].cpu, self.k.tasks[task].ea);
+        self.k.set_runnable(self.vm.world(), task);
+        self.k.task(task).queued = true;
+        let cpu = self.k.cpu(rq);
+        cpu.lock.defers = true;
+        cpu.nr_running += 1;
+        self.k.mirror_flags(self.vm.world(), task);
+        let enqueue = Frame::Enqueue { task, enq_flags };
+        self.call(c, Op::Runnable, (task, &[ea.0, enq_flags]), enqueue, |sim| {
+            sim.enqueue(c, task, enq_flags)
+        });
+    }
+
+    /// [`Frame::Woken`]: an idle CPU that got something in whatever queue reschedules, and one that runs something of a
+    /// lower class; what is deferred is done; the lock is given back.
+    pub(crate) fn woken(&mut self, c: CpuId, task: TaskId, target: CpuId) {
+        let class = self.k.wakeup_preempt(c, target, task);
+        match class {
+            SchedClass::Rt => self.woken_rt(c, task, target),
+            _ => self.finish_rq(c, target),
+        }
+    }
+}

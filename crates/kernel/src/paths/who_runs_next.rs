@@ -1,0 +1,222 @@
+//! Who runs next: `schedule()` asks one class after the other (`pick_next_task()`), and for sched_ext the scheduler, where
+//! the CPU's local queue has nobody (`balance_one()`).
+//!
+//! The rules of each class are in `rules/CLASS/who_runs_next.rs`; what follows is in [`crate::paths::switch`].
+
+use crate::paths::sim::Sim;
+use crate::state::class::SchedClass;
+use crate::state::frame::Frame;
+use crate::state::frame::fair::FairFrame;
+use crate::state::scx::Phase;
+use crate::state::task::State;
+use keel_abi::bpf::Engine;
+use keel_abi::scx::{DSP_MAX_LOOPS, Op, ops_flags};
+use keel_abi::{CpuId, TaskId};
+
+impl<E: Engine> Sim<E> {
+    /// [`Frame::Schedule`].
+    pub(crate) fn schedule(&mut self, c: CpuId) {
+        if self.k.is_to_be_pinned(self.k.cpus.this_cpu.curr) {
+            let task = self.k.this_cpu().curr;
+            return self.k.this_cpu().stack.extend([Frame::Schedule, Frame::Pin { task, is_pinned: true }]);
+        }
+        if !self.k.lock_rq(c, c) {
+            return self.k.this_cpu().stack.push(Frame::Schedule);
+        }
+        let schedule_ns = self.k.machine.costs.schedule_ns;
+        self.k.charge_ns(c, schedule_ns);
+        let cpu = self.k.this_cpu();
+        cpu.lock.defers = true;
+        cpu.need_resched = false;
+        cpu.resched_at = keel_abi::Instant::NEVER;
+        let curr = cpu.curr;
+        if !curr.is_idle() && matches!(self.k.tasks[curr].state, State::Blocking | State::Exiting) {
+            self.go(Frame::Deactivate, |sim| sim.deactivate(c));
+        } else {
+            self.go(Frame::Pick, |sim| sim.pick(c));
+        }
+    }
+
+    /// [`Frame::Pick`]: is there something of a higher class to run?
+    pub(crate) fn pick(&mut self, c: CpuId) {
+        let cpu = self.k.this_cpu();
+        cpu.picks += 1;
+        cpu.throttles = false;
+        if !cpu.rt.is_empty() && self.pick_rt(c) {
+            return;
+        }
+        if self.k.fair.queued > 0 && (self.pick_fair(c) || self.searches(c)) {
+            return;
+        }
+        self.pick_below_fair(c);
+    }
+
+    /// Nobody of a higher class is there.
+    fn pick_below_fair(&mut self, c: CpuId) {
+        if self.k.scx.phase == Phase::Absent {
+            return self.go(Frame::Switch { next: TaskId::IDLE }, |sim| sim.switch(c, TaskId::IDLE));
+        }
+        self.pick_ext(c);
+    }
+
+    /// Whoever is first of the real-time tasks, unless those that starved are being served or real-time tasks throttled.
+    #[cold]
+    fn pick_rt(&mut self, c: CpuId) -> bool {
+        self.k.update_curr(self.vm.world(), c);
+        let cpu = self.k.this_cpu();
+        let serves = cpu.server.is_serving() || cpu.fair_server.is_serving() && !cpu.fair.is_empty();
+        let Some(next) = cpu.rt.first().filter(|_| !serves && cpu.rt.is_ready()) else { return false };
+        cpu.next_class = SchedClass::Rt;
+        self.k.arm_servers(c);
+        self.k.this_cpu().stack.push(Frame::Switch { next });
+        true
+    }
+
+    /// As [`Sim::pick`], after other CPUs' tasks have been looked at.
+    pub(crate) fn pick_searched(&mut self, c: CpuId) {
+        if !self.k.this_cpu().rt.is_empty() && self.pick_rt(c) {
+            return;
+        }
+        if !self.pick_fair(c) {
+            self.pick_below_fair(c);
+        }
+    }
+
+    /// A CPU without a task looks for fair ones elsewhere, without its lock.
+    #[cold]
+    fn searches(&mut self, c: CpuId) -> bool {
+        if self.k.cpus[c].nr_ready() > 0 || !self.k.looks_elsewhere(c) {
+            return false;
+        }
+        self.k
+            .this_cpu()
+            .stack
+            .extend([Frame::Fair(FairFrame::Newidle { level: 0 }), Frame::Unlock { rq: c }]);
+        true
+    }
+
+    /// Picks the next fair task, unless starved tasks of the scheduler are being served.
+    #[cold]
+    fn pick_fair(&mut self, c: CpuId) -> bool {
+        self.k.update_curr(self.vm.world(), c);
+        let cpu = self.k.this_cpu();
+        if cpu.server.is_serving() {
+            return false;
+        }
+        if cpu.rt.is_empty() {
+            cpu.fair_server.stop();
+        }
+        let Some(next) = self.k.next_fair(c) else { return false };
+        self.k.this_cpu().next_class = SchedClass::Fair;
+        self.k.arm_servers(c);
+        self.k.this_cpu().stack.push(Frame::Switch { next });
+        true
+    }
+
+    /// Is there something of sched_ext's to run without asking the scheduler (`balance_one()`)?
+    #[inline(always)]
+    fn pick_ext(&mut self, c: CpuId) {
+        let cpu = self.k.this_cpu();
+        if cpu.next_class > SchedClass::Ext {
+            cpu.next_class = SchedClass::Ext;
+            if cpu.rt.is_empty() && cpu.fair.is_empty() {
+                // The last task of a higher class has gone: nobody starves.
+                cpu.server.stop();
+            }
+        }
+        cpu.sync_pending = false;
+        if cpu.released {
+            return self.acquire_cpu(c);
+        }
+        let prev = self.k.this_cpu().curr;
+        if !prev.is_idle() && self.k.tasks[prev].queued {
+            self.k.update_curr(self.vm.world(), c);
+            if self.k.slice(self.vm.world(), prev) != 0 && !self.k.this_cpu().bypassing {
+                self.k.reenqueue_extra(c);
+                return self.go(Frame::Switch { next: prev }, |sim| sim.switch(c, prev));
+            }
+        }
+        if let Some(next) = self.k.first_local(c) {
+            self.k.reenqueue_extra(c);
+            return self.go(Frame::Switch { next }, |sim| sim.switch(c, next));
+        }
+        self.k.this_cpu().in_balance = true;
+        self.go(Frame::Dispatch { left: DSP_MAX_LOOPS }, |sim| sim.dispatch(c, DSP_MAX_LOOPS));
+    }
+
+    /// [`Frame::Dispatch`]: the global queue first, then the scheduler
+    /// (`scx_dispatch_sched()`).
+    pub(crate) fn dispatch(&mut self, c: CpuId, left: u32) {
+        if self.k.consume_global(self.vm.world(), c) {
+            let next = self.k.first_local(c).expect("something was just moved here");
+            return self.found(c, next);
+        }
+        if !self.k.has(Op::Dispatch) || self.k.this_cpu().bypassing || !self.k.this_cpu().online {
+            return self.go(Frame::NothingFound, |sim| sim.nothing_found(c));
+        }
+        let cpu = self.k.this_cpu();
+        cpu.dispatch.dispatched = 0;
+        let prev = cpu.curr;
+        let prev_ea = match prev {
+            TaskId::IDLE => 0,
+            prev if self.k.tasks[prev].class == SchedClass::Ext => self.k.tasks[prev].ea.0,
+            _ => 0,
+        };
+        let args = [u64::from(c.0), prev_ea];
+        self.call(c, Op::Dispatch, (prev, &args), Frame::Dispatched { left }, |sim| sim.dispatched(c, left));
+    }
+
+    /// [`Frame::Dispatched`]: what `ops.dispatch` buffered takes effect; is there something now?
+    pub(crate) fn dispatched(&mut self, c: CpuId, left: u32) {
+        if !self.k.flush_dispatch(self.vm.world(), c) {
+            self.k.charge_ns(c, crate::state::kernel::SPIN_NS);
+            return self.k.this_cpu().stack.push(Frame::Dispatched { left });
+        }
+        let prev = self.k.this_cpu().curr;
+        let world = self.vm.world();
+        if !prev.is_idle() && self.k.tasks[prev].queued && self.k.slice(world, prev) != 0 {
+            return self.found(c, prev);
+        }
+        if let Some(next) = self.k.first_local(c) {
+            return self.found(c, next);
+        }
+        if self.k.consume_global(self.vm.world(), c) {
+            let next = self.k.first_local(c).expect("something was just moved here");
+            return self.found(c, next);
+        }
+        let next = if self.k.this_cpu().dispatch.dispatched == 0 {
+            Frame::NothingFound
+        } else if left <= 1 {
+            self.k.this_cpu().kicks.push((c, 0));
+            Frame::NothingFound
+        } else {
+            Frame::Dispatch { left: left - 1 }
+        };
+        self.k.this_cpu().stack.push(next);
+    }
+
+    #[inline(always)]
+    fn found(&mut self, c: CpuId, next: TaskId) {
+        if !next.is_idle() {
+            self.k.reenqueue_extra(c);
+        }
+        self.k.this_cpu().in_balance = false;
+        self.go(Frame::Switch { next }, |sim| sim.switch(c, next));
+    }
+
+    /// [`Frame::NothingFound`]: the previous task goes on, unless the scheduler wants to be asked
+    /// even about the last one; else the CPU goes idle.
+    pub(crate) fn nothing_found(&mut self, c: CpuId) {
+        let prev = self.k.this_cpu().curr;
+        let asks = self.k.scx.flags & ops_flags::ENQ_LAST != 0 && !self.k.this_cpu().bypassing;
+        let keep = !prev.is_idle() && self.k.tasks[prev].queued && !asks;
+        if !keep && self.k.is_wanted_above(c) {
+            // Those that starved have nothing to run after all.
+            let cpu = self.k.this_cpu();
+            cpu.server.stop();
+            cpu.in_balance = false;
+            return cpu.stack.push(Frame::Pick);
+        }
+        self.found(c, if keep { prev } else { TaskId::IDLE });
+    }
+}

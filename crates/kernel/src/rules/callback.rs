@@ -1,0 +1,160 @@
+//! How a callback of the scheduler, or another program of its, begins and ends: what it costs, and what happens where it
+//! is stopped.
+
+use crate::state::cpu::{Callback, DirectSubject, Place};
+use crate::state::kernel::Kernel;
+use keel_abi::bpf::{Ea, Fault, FaultKind, InvalidPlace, Usage};
+use keel_abi::scx::{ExitKind, Op};
+use keel_abi::{CpuId, Span, TaskId};
+use keel_trace::{Class, What};
+
+impl Kernel {
+    /// Is this a task that the scheduler that ends has already been disabled for, or was never given?
+    #[inline]
+    pub(crate) fn has_left(&self, task: TaskId) -> bool {
+        !task.is_idle() && self.tasks[task].member == crate::state::task::Member::No
+    }
+
+    #[inline]
+    pub(crate) fn begin_callback(&mut self, op: Op, subject: TaskId) {
+        let entry_ns = self.machine.costs.callback_ns;
+        let direct_subject = match op {
+            Op::SelectCpu | Op::Enqueue => DirectSubject::Task(subject),
+            _ => DirectSubject::None,
+        };
+        let cpu = self.this_cpu();
+        cpu.settle_costs();
+        let began = cpu.clock;
+        if cpu.callback.in_progress {
+            cpu.nest();
+        }
+        cpu.callback = Callback {
+            in_progress: true,
+            op,
+            subject,
+            began,
+            charged_ps: entry_ns * 1000,
+            direct_subject,
+            reply: None,
+            spin: None,
+            res_spins: 0,
+            place: Place::Op,
+            call: 0,
+        };
+    }
+
+    #[inline(always)]
+    pub(crate) fn end_callback(&mut self, c: CpuId, usage: Usage) {
+        let insn_ps = self.machine.policy_insn_ps();
+        let is_told = self.out.wants(Class::COSTS);
+        let cpu = self.this_cpu();
+        debug_assert!(cpu.callback.in_progress, "the callback that ends has begun");
+        if is_told
+            || !cpu.callback.lets_others_past()
+            || cpu.callback.place == Place::Syscall
+            || !cpu.outer.is_empty()
+        {
+            return self.end_rarely(c, usage);
+        }
+        cpu.callback.in_progress = false;
+        let took = cpu.end_callback(usage, insn_ps);
+        self.count_callback(usage, took);
+    }
+
+    /// The end of a callback that others must be notified of, or that is nested in one.
+    #[inline(never)]
+    fn end_rarely(&mut self, c: CpuId, usage: Usage) {
+        let insn_ps = self.machine.policy_insn_ps();
+        let cpu = self.this_cpu();
+        let Callback { op, subject, spin, res_spins, place, .. } = cpu.callback;
+        let took = cpu.end_callback(usage, insn_ps);
+        match cpu.outer.pop() {
+            Some(outer) => cpu.callback = outer,
+            None => cpu.callback.in_progress = false,
+        }
+        if res_spins > 0 {
+            self.res_spin_drop(c, res_spins);
+        }
+        if place == Place::Syscall {
+            // Nothing of the scheduler's time in the kernel.
+            return;
+        }
+        self.count_callback(usage, took);
+        if let Some(lock) = spin {
+            self.still_locked(c, op, lock);
+        }
+        if res_spins > 0 {
+            let op = op.name();
+            self.error(c, format!("{res_spins} bpf_res_spin_lock still held when ops.{op} returns"));
+        }
+        if self.out.wants(Class::COSTS) {
+            let insns = u32::try_from(usage.insns).unwrap_or(u32::MAX);
+            self.tell(Class::COSTS, c, What::Callback { op, task: subject, took, insns });
+        }
+    }
+
+    #[inline(always)]
+    fn count_callback(&mut self, usage: Usage, took: Span) {
+        self.counters.callbacks += 1;
+        self.counters.insns += usage.insns;
+        self.counters.callback_time += took;
+    }
+
+    #[cold]
+    fn still_locked(&mut self, c: CpuId, op: Op, lock: Ea) {
+        let at = self.moment();
+        self.spins.release(lock, at);
+        let op = op.name();
+        self.error(c, format!("bpf_spin_lock at {:#x} is still held when ops.{op} returns", lock.0));
+    }
+
+    /// A program was stopped: that is the scheduler's failure.
+    #[cold]
+    pub(crate) fn fault(&mut self, c: CpuId, fault: &Fault) {
+        match &fault.kind {
+            FaultKind::NeverEnds => {
+                let message = format!("soft lockup - CPU {} stuck in {}", c.0, place_of(fault));
+                self.end_scheduler(c, ExitKind::Error, 0, message);
+            }
+            _ => self.error(c, why_stopped(fault)),
+        }
+    }
+}
+
+/// Where a program was stopped.
+fn place_of(fault: &Fault) -> String {
+    match &fault.source {
+        Some(source) => format!("{} insn {} ({source})", fault.program, fault.insn),
+        None => format!("{} insn {}", fault.program, fault.insn),
+    }
+}
+
+/// What is where a program should not have gone.
+fn place_name(what: InvalidPlace) -> &'static str {
+    match what {
+        InvalidPlace::Null => "by a null pointer",
+        InvalidPlace::Freed => "in an object that was freed",
+        InvalidPlace::Element => "in no key or value that its map holds",
+        InvalidPlace::Arena => "in a page of the arena that is not allocated",
+        InvalidPlace::ReadOnly => "in a read-only object",
+        InvalidPlace::Stack => "below the stack frame of the function",
+        InvalidPlace::Nowhere => "outside every live object",
+    }
+}
+
+/// Why and where a program was stopped.
+pub(crate) fn why_stopped(fault: &Fault) -> String {
+    let place = place_of(fault);
+    match &fault.kind {
+        FaultKind::NeverEnds => format!("it never ends: stuck in {place}"),
+        FaultKind::TooDeep => format!("the call stack is too deep in {place}"),
+        FaultKind::Poisoned(missing) => format!("{missing}, needed by {place}"),
+        FaultKind::OutOfBounds { at: Ea(at), len, write, place: what } => {
+            let act = if *write { "write" } else { "read" };
+            let bytes = if *len == 1 { "byte" } else { "bytes" };
+            format!("{act} of {len} {bytes} at {at:#x}, {}, in {place}", place_name(*what))
+        }
+        FaultKind::BadInstruction => format!("invalid instruction in {place}"),
+        FaultKind::BadCall(why) => format!("{why}, in {place}"),
+    }
+}

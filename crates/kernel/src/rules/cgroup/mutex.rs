@@ -1,0 +1,65 @@
+//! The mutex that everything happens under that changes cgroups (`cgroup_mutex`).
+
+use crate::state::kernel::Kernel;
+use keel_abi::scx::Op;
+use keel_abi::{CpuId, Span};
+
+/// The number of `cgroup_mutex` among the kernel's locks that have lines of their own.
+const CGROUP_MUTEX: u32 = 0;
+
+impl Kernel {
+    /// Takes `cgroup_mutex`; where another CPU has it, `c` gets in line and this says no. Approximate: all that wait
+    /// spin, which in the kernel they do while the owner runs (`mutex_optimistic_spin()`).
+    pub(crate) fn lock_cgroups(&mut self, c: CpuId) -> bool {
+        let now = self.moment();
+        let mutex = &mut self.cgroups.mutex;
+        match mutex.holder {
+            Some(holder) if holder == c => return true,
+            Some(_) => {
+                mutex.waiters.push_back(c);
+                self.cpus.this_cpu.parked = true;
+                return false;
+            }
+            None => mutex.holder = Some(c),
+        }
+        let waited = match mutex.free_at.since(now) {
+            Span::ZERO => Span::ZERO,
+            waited => waited + self.machine.costs.handover(0),
+        };
+        self.counters.lock_wait += waited;
+        let line_ps = self.lines.write_lock_ps(CGROUP_MUTEX, c);
+        self.charge_ps(c, (waited.as_ns() + self.machine.costs.lock_acquire_ns) * 1000 + line_ps);
+        let since = self.moment();
+        self.cgroups.mutex.since = since;
+        self.cgroups.mutex.uses.count(waited, 1);
+        true
+    }
+
+    /// [`CgroupFrame::Unlock`].
+    pub(crate) fn unlock_cgroups(&mut self, c: CpuId) {
+        let at = self.cpus.this_cpu.clock;
+        let mutex = &mut self.cgroups.mutex;
+        debug_assert_eq!(mutex.holder, Some(c), "only the holder gives it back");
+        mutex.free_at = at;
+        mutex.uses.held += at.since(mutex.since);
+        mutex.holder = mutex.waiters.pop_front();
+        let Some(next) = mutex.holder else { return };
+        let others = mutex.waiters.len() as u64;
+        let line_ns = self.lines.write_lock_ps(CGROUP_MUTEX, next).div_ceil(1000);
+        let handover = self.machine.costs.handover(others) + Span::from_ns(line_ns);
+        let waiter = &mut self.cpus[next];
+        let resumes = waiter.clock.max(at) + handover;
+        let waited = resumes.since(waiter.clock);
+        self.counters.lock_wait += waited;
+        self.cgroups.mutex.since = resumes;
+        self.cgroups.mutex.uses.count(waited, others + 1);
+        waiter.clock = resumes;
+        waiter.parked = false;
+        self.queue.set_cpu(next, resumes);
+    }
+
+    /// Must the scheduler be notified?
+    pub(crate) fn tells_of_cgroups(&self, op: Op) -> bool {
+        self.cgroups.enabled && self.has(op)
+    }
+}

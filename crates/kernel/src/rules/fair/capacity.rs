@@ -1,0 +1,79 @@
+//! What real-time tasks leave of a CPU (`scale_rt_capacity()`). It is looked at when the CPU is balanced for, so it may be as
+//! old as that.
+//!
+//! Interrupts take nothing here, as in kernels that do not account their time (`CONFIG_IRQ_TIME_ACCOUNTING`; Debian's do
+//! not), and there are no deadline tasks.
+
+use crate::state::fair::pelt::Doing;
+use crate::state::fair::round::{Idleness, Round};
+use crate::state::kernel::Kernel;
+use keel_abi::CpuId;
+
+/// What is left of a CPU of this capacity; never nothing.
+fn left(capacity: u64, rt: u64) -> u64 {
+    capacity.saturating_sub(rt).max(1)
+}
+
+impl Kernel {
+    /// `c` begins to run a real-time task, or stops to (`update_rt_rq_load_avg()`).
+    pub(crate) fn note_rt(&mut self, c: CpuId, runs: bool) {
+        self.count_rt(c);
+        self.fair.loads[c.index()].runs_rt = runs;
+        self.govern(c);
+    }
+
+    /// Counts what real-time tasks use of a CPU up to now.
+    pub(super) fn count_rt(&mut self, cpu: CpuId) {
+        let now = self.pelt_now(cpu);
+        let load = &mut self.fair.loads[cpu.index()];
+        let runs = u64::from(load.runs_rt);
+        let doing = Doing { weight: runs, runnable: runs, is_running: load.runs_rt };
+        if load.rt.count(now, doing) {
+            load.rt.average(1);
+        }
+    }
+
+    /// `cpu_util_rt()`.
+    pub(crate) fn rt_util(&self, cpu: CpuId) -> u64 {
+        self.fair.loads[cpu.index()].rt.util
+    }
+
+    /// The CPU that a round at its lowest level is for is looked at again; not each time that it runs out of tasks
+    /// (`update_group_capacity()`, `update_cpu_capacity()`).
+    pub(super) fn update_capacity(&mut self, round: &Round) {
+        let (cpu, now) = (round.to, self.ticks());
+        if round.idleness == Idleness::NewlyIdle && now < self.fair.loads[cpu.index()].left_until {
+            return;
+        }
+        let memory = self.memory_of(cpu, round.level);
+        let interval = memory.interval(false, u64::from(self.machine.hz), self.most_interval());
+        let left = left(self.capacity(cpu), self.rt_util(cpu));
+        let load = &mut self.fair.loads[cpu.index()];
+        (load.left, load.left_until) = (Some(left), now + interval);
+    }
+
+    /// What the CPU had for the fair class when that was looked at last (`capacity_of()`).
+    pub(super) fn capacity_left(&self, cpu: CpuId) -> u64 {
+        self.fair.loads[cpu.index()].left.unwrap_or_else(|| self.capacity(cpu))
+    }
+
+    /// Is that noticeably less than all it has (`check_cpu_capacity()`)?
+    pub(super) fn is_reduced(&self, cpu: CpuId, imbalance_pct: u64) -> bool {
+        self.capacity_left(cpu) * imbalance_pct < self.capacity(cpu) * 100
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::left;
+
+    /// `scale_rt_capacity()`.
+    #[test]
+    fn real_time_tasks_leave_the_rest() {
+        let check = |capacity, rt, expected| assert_eq!(left(capacity, rt), expected, "{capacity} {rt}");
+        check(1024, 0, 1024);
+        check(1024, 300, 724);
+        check(1024, 1024, 1);
+        check(512, 800, 1);
+    }
+}

@@ -1,0 +1,161 @@
+//! Taking tasks from a CPU that has too much (`detach_tasks()`, `can_migrate_task()`), those that ran longest ago first.
+
+use crate::rules::fair::cost::Visit;
+use crate::state::fair::rest::MIGRATION_COST;
+use crate::state::fair::round::{Idleness, Moves, Round};
+use crate::state::kernel::Kernel;
+use keel_abi::task::Policy;
+use keel_abi::{CpuId, TaskId};
+use keel_trace::{Class, What};
+
+/// Balancing lets a task that has run so lately stay, unless it failed too often (`task_hot()`).
+const HOT_NS: u64 = MIGRATION_COST.as_ns();
+
+impl Kernel {
+    /// Takes tasks for the round's imbalance from its source, which is locked.
+    pub(crate) fn take_tasks(&mut self, c: CpuId, round: &mut Round) {
+        let from = round.from;
+        self.charge_fair_curr(from);
+        self.update_queue_load(from);
+        if self.nr_running(from) <= 1 {
+            round.all_pinned = false;
+            return;
+        }
+        // Who is passed over goes to the end of the list.
+        for task in self.by_last_run(from) {
+            let is_last = round.idleness != Idleness::Busy && self.nr_running(from) <= 1;
+            if is_last || round.imbalance <= 0 {
+                break;
+            }
+            round.looked_at += 1;
+            if round.looked_at > round.most {
+                break;
+            }
+            if round.looked_at > round.pause {
+                round.pause += crate::state::fair::round::TASKS_A_LOCK;
+                round.needs_pause = true;
+                break;
+            }
+            self.take_turn(c, Visit::Task);
+            let amount = if self.can_move(round, task) { self.amount_of(round, task) } else { None };
+            let Some(amount) = amount else {
+                self.touch(task);
+                continue;
+            };
+            round.imbalance -= amount;
+            self.take(c, round, task);
+            if round.idleness == Idleness::NewlyIdle {
+                break;
+            }
+        }
+    }
+
+    /// Takes the first task that may move, for a CPU that pushes (`detach_one_task()`).
+    pub(crate) fn take_one(&mut self, c: CpuId, round: &mut Round) -> bool {
+        for task in self.by_last_run(round.from) {
+            self.take_turn(c, Visit::Task);
+            if self.can_move(round, task) {
+                self.take(c, round, task);
+                return true;
+            }
+        }
+        false
+    }
+
+    /// A CPU's fair tasks in the order in which they came or ran (`rq->cfs_tasks`).
+    fn by_last_run(&self, cpu: CpuId) -> Vec<TaskId> {
+        let mut tasks: Vec<TaskId> = self.fair_tasks(cpu);
+        tasks.sort_by_key(|&task| self.fair.entities[task].listed);
+        tasks
+    }
+
+    /// A task comes or runs: it is the last on its CPU's list.
+    pub(super) fn touch(&mut self, task: TaskId) {
+        self.fair.listed += 1;
+        self.fair.entities[task].listed = self.fair.listed;
+    }
+
+    /// `can_migrate_task()`.
+    fn can_move(&mut self, round: &mut Round, task: TaskId) -> bool {
+        let (hierarchy, entity) = (round.hierarchy.clone(), &self.fair.entities[task]);
+        let level = &hierarchy.levels(round.owner)[round.level];
+        let failed = self.memory_of(round.owner, round.level).failed;
+        let t = &self.tasks[task];
+        if entity.delayed && round.moves != Moves::Load {
+            return false;
+        }
+        let is_behind = self.queue_at(entity.queue).is_eligible(&self.fair.entities, entity);
+        if failed == 0 && self.has_mates(task, round.to) && !is_behind {
+            return false;
+        }
+        if self.is_throttled_on(task, round.to) {
+            return false;
+        }
+        if self.is_kthread(task) && t.nr_allowed == 1 {
+            return false;
+        }
+        if !self.may_use(task, round.to) {
+            round.some_pinned = true;
+            if round.idleness != Idleness::NewlyIdle && round.other.is_none() && !round.is_active {
+                let others = hierarchy.local(level).cpus.and(&round.cpus);
+                round.other = others.iter().find(|&cpu| cpu != round.to && self.may_use(task, cpu));
+            }
+            return false;
+        }
+        round.all_pinned = false;
+        if t.on_cpu || t.busy {
+            return false;
+        }
+        if round.is_active {
+            return true;
+        }
+        let is_hot = !level.is_core()
+            && t.policy != Policy::Idle
+            && self.cpus.this_cpu.clock.since(t.exec_start).as_ns() < HOT_NS;
+        !is_hot || failed > level.cache_nice_tries
+    }
+
+    /// Is anything in the task's group on that CPU (`task_is_ineligible_on_dst_cpu()`)?
+    fn has_mates(&self, task: TaskId, cpu: CpuId) -> bool {
+        let groups = &self.fair.groups;
+        match self.fair.entities[task].queue.group().map(|slot| groups.slots[slot.index()].group) {
+            None => self.cpus[cpu].fair.entities() > 0,
+            Some(group) => {
+                groups.slot(group, cpu).is_some_and(|slot| groups.slots[slot.index()].queue.entities() > 0)
+            }
+        }
+    }
+
+    /// How much of the imbalance the task is; nothing where it is too much.
+    fn amount_of(&self, round: &Round, task: TaskId) -> Option<i64> {
+        let load = &self.fair.entities[task].load;
+        let failed = self.memory_of(round.owner, round.level).failed;
+        let fits = |amount: u64| (amount >> failed.min(63)) as i64 <= round.imbalance;
+        match round.moves {
+            Moves::Load => {
+                Some(self.task_load(task).max(1)).filter(|&load| fits(load)).map(|load| load as i64)
+            }
+            Moves::Util => Some(load.util_or_estimate()).filter(|&util| fits(util)).map(|util| util as i64),
+            Moves::Tasks => Some(1),
+            Moves::Misfit => (!self.task_fits(task, round.from)).then_some(round.imbalance),
+        }
+    }
+
+    /// `detach_task()`: it is in no queue until its new CPU is locked.
+    fn take(&mut self, c: CpuId, round: &mut Round, task: TaskId) {
+        let from = round.from;
+        if self.fair.entities[task].delayed {
+            // It sleeps on: it only stops to compete.
+            return self.forget_delayed(task);
+        }
+        self.dequeue_fair(task);
+        self.detach_load(task);
+        self.cpu(from).nr_running -= 1;
+        self.task(task).busy = true;
+        self.tell(Class::CORE, c, What::Migrate { task, from, to: round.to });
+        let touched_ps = self.lines.write_task_ps(task, c);
+        let migration_ns = self.machine.costs.migration_ns;
+        self.charge_ps(c, migration_ns * 1000 + touched_ps);
+        round.taken.push(task);
+    }
+}

@@ -1,0 +1,40 @@
+//! Whether a CPU that runs out of tasks looks elsewhere.
+
+use crate::state::fair::balancing::Search;
+use crate::state::fair::rest::MIGRATION_COST;
+use crate::state::kernel::Kernel;
+use keel_abi::CpuId;
+
+impl Kernel {
+    /// `c` has nothing to run: is it worth looking elsewhere?
+    pub(crate) fn looks_elsewhere(&mut self, c: CpuId) -> bool {
+        let at = self.cpus.this_cpu.clock;
+        self.fair.rest[c.index()].begins(at);
+        if !self.cpus[c].online {
+            return false;
+        }
+        let hierarchy = self.hierarchy();
+        if hierarchy.levels(c).is_empty() {
+            return false;
+        }
+        let cost_ns = self.memory_of(c, 0).cost_ns;
+        if !self.fair.is_overloaded || self.fair.rest[c.index()].mean_ns < cost_ns {
+            self.next_balance_by(c, 0);
+            return false;
+        }
+        self.update_queue_load(c);
+        self.fair.searches[c.index()] = Search { began: at, ..Search::NONE };
+        true
+    }
+
+    /// The CPU's next periodic balancing is no later than that of this level (`update_next_balance()`).
+    pub(crate) fn next_balance_by(&mut self, c: CpuId, level: usize) {
+        let memory = self.memory_of(c, level);
+        let next = memory.last + memory.interval(false, u64::from(self.machine.hz), self.most_interval());
+        let at = &mut self.fair.next_balance[c.index()];
+        *at = (*at).min(next);
+    }
+}
+
+/// A CPU that will be needed sooner does not care for others' averages (`nohz_newidle_balance()`).
+pub(super) const SOON_NS: u64 = MIGRATION_COST.as_ns();

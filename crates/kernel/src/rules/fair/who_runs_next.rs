@@ -1,0 +1,76 @@
+//! Who of the fair class runs next (`pick_task_fair()`, `pick_eevdf()`).
+
+use crate::state::fair::entity::Entities;
+use crate::state::fair::ids::{EntityId, QueueId};
+use crate::state::fair::queue::{FairQueue, Pick};
+use crate::state::kernel::Kernel;
+use keel_abi::{CpuId, TaskId};
+
+impl Kernel {
+    /// Who of `c`'s fair tasks is next; the one that runs has been charged (`pick_task_fair()`): the next of the queue at the
+    /// top, and where that is a group the next of its queue, and so on.
+    pub(crate) fn next_fair(&mut self, c: CpuId) -> Option<TaskId> {
+        'again: loop {
+            let mut at = QueueId::root(c);
+            let mut is_throttled = false;
+            loop {
+                is_throttled |= at.group().is_some_and(|slot| self.is_out_of_time(slot));
+                let Some(id) = self.pick_entity(at, Pick::Protecting) else {
+                    // A group whose last tasks have just gone.
+                    at.group()?;
+                    continue 'again;
+                };
+                match self.queue_below(id) {
+                    Some(below) => at = below,
+                    None => {
+                        self.this_cpu().throttles = is_throttled;
+                        return id.task();
+                    }
+                }
+            }
+        }
+    }
+
+    /// The next of one queue, as `pick_eevdf()` says. One that sleeps and would be next is owed nothing any more, and goes
+    /// (`pick_next_entity()`). Nothing where that empties the queue.
+    pub(crate) fn pick_entity(&mut self, at: QueueId, pick: Pick) -> Option<EntityId> {
+        loop {
+            let next = self.queue_at(at).pick(&self.fair.entities, pick)?;
+            if !self.fair.entities[next].delayed {
+                return Some(next);
+            }
+            self.forget(next);
+        }
+    }
+}
+
+impl FairQueue {
+    /// Who is next (`pick_eevdf()`); it may be one that sleeps.
+    pub(crate) fn pick(&self, entities: &Entities, pick: Pick) -> Option<EntityId> {
+        let curr = self.curr.filter(|&curr| entities[curr].on_rq);
+        if self.entities == 1 {
+            return curr.or_else(|| self.waiting.first());
+        }
+        let (weight, weighted) = self.sums(entities);
+        if weight == 0 {
+            return None;
+        }
+        // A virtual run time is eligible up to the mean, rounded down.
+        let most = weighted.div_euclid(i128::from(weight)) as i64;
+        let preferred = self.preferred.filter(|&id| entities[id].vruntime <= most);
+        if pick == Pick::Protecting && preferred.is_some() {
+            return preferred;
+        }
+        let curr = curr.filter(|&curr| entities[curr].vruntime <= most);
+        if pick == Pick::Protecting
+            && let Some(curr) = curr.filter(|&curr| entities[curr].is_protected())
+        {
+            return Some(curr);
+        }
+        let best = self.waiting.first_within(most);
+        match (best, curr) {
+            (Some(best), Some(curr)) if entities[curr].deadline < entities[best].deadline => Some(curr),
+            (best, curr) => best.or(curr),
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! CPU frequency: the schedutil governor (`sugov_get_util()`, `get_next_freq()`). It heeds what a sched_ext scheduler asks for,
+//! and how much the tasks of the other classes use.
+//!
+//! A CPU whose sched_ext scheduler never asked for anything has a target of all its performance, and runs at its
+//! highest frequency. Work proceeds as fast as capacity and frequency say, linearly; the kernel's own paths and
+//! callbacks keep their costs.
+
+use crate::state::class::Takes;
+use crate::state::kernel::Kernel;
+use crate::state::machine::PERF_ONE;
+use crate::state::scx::Phase;
+use crate::state::timer_number;
+use keel_abi::{CpuId, Span};
+
+impl Kernel {
+    /// `arch_scale_freq_capacity()`.
+    pub(crate) fn performance(&self, cpu: CpuId) -> u64 {
+        self.cpus[cpu].perf.cur
+    }
+
+    /// How fast undisturbed work proceeds on `cpu`, given how fast it would at full capacity and frequency; both in
+    /// thousandths.
+    #[inline]
+    pub(crate) fn at_frequency(&self, cpu: CpuId, per_mille: u64) -> u64 {
+        let (capacity, cur) = (self.capacity(cpu), self.performance(cpu));
+        (per_mille * capacity * cur / (PERF_ONE * PERF_ONE)).max(1)
+    }
+
+    /// The scheduler sets its target (`scx_bpf_cpuperf_set()`).
+    pub(crate) fn set_target(&mut self, cpu: CpuId, target: u64) {
+        self.cpu(cpu).perf.target = target;
+        self.govern(cpu);
+    }
+
+    /// What is asked of the CPU has changed; whether the frequency follows is for the governor to say
+    /// (`cpufreq_update_util()`, `sugov_update_single_freq()`): not soon after its last change.
+    pub(crate) fn govern(&mut self, cpu: CpuId) {
+        let frequency = self.machine.frequency;
+        if frequency.least == PERF_ONE {
+            return;
+        }
+        let now = self.moment();
+        let is_soon = |at| now.since(at) < Span::from_ns(frequency.rate_limit_ns);
+        if self.cpus[cpu].perf.decided.is_some_and(is_soon) {
+            return;
+        }
+        let (wanted, least) = self.wanted(cpu);
+        let mut next = governed(wanted, least, self.capacity(cpu)).max(frequency.least);
+        let keeps = self.keeps_frequency(cpu);
+        let perf = &mut self.cpu(cpu).perf;
+        if keeps {
+            next = next.max(perf.next);
+        }
+        if next == perf.next {
+            return;
+        }
+        (perf.next, perf.decided) = (next, Some(now));
+        self.queue.push(now + Span::from_ns(frequency.switch_ns), timer_number::FIRST_FREQUENCY + cpu.0);
+    }
+
+    /// What the CPU's tasks and its scheduler want, and at least (`sugov_get_util()`, `effective_cpu_util()`): a real-time
+    /// task that can run wants all there is.
+    fn wanted(&self, cpu: CpuId) -> (u64, u64) {
+        let capacity = self.capacity(cpu);
+        let target = if self.scx.phase == Phase::Absent { 0 } else { self.cpus[cpu].perf.target };
+        let fair = if self.heeds_fair() { self.cpu_util_boosted(cpu) } else { 0 };
+        let least = if self.cpus[cpu].rt.is_ready() { capacity } else { 0 };
+        ((target + fair + self.rt_util(cpu)).min(capacity), least)
+    }
+
+    /// Does the governor heed the fair class: has no scheduler all tasks (`scx_switched_all()`)? A scheduler that comes again
+    /// keeps its say meanwhile.
+    fn heeds_fair(&self) -> bool {
+        self.scx.phase == Phase::Absent || self.scx.takes == Takes::Ext
+    }
+
+    /// Does the CPU keep its frequency at least, as it has not been idle since the governor last looked
+    /// (`sugov_hold_freq()`)?
+    fn keeps_frequency(&mut self, cpu: CpuId) -> bool {
+        if !self.heeds_fair() {
+            return false;
+        }
+        let perf = &mut self.cpu(cpu).perf;
+        let seen = std::mem::replace(&mut perf.seen_idle_calls, perf.idle_calls);
+        seen == perf.idle_calls
+    }
+
+    /// `c` goes idle (`tick_nohz_idle_stop_tick()`).
+    #[inline]
+    pub(crate) fn count_idle_call(&mut self, c: CpuId) {
+        self.cpu(c).perf.idle_calls += 1;
+    }
+
+    /// The CPU has come to its new frequency. What its tasks did until now they did at the old one.
+    pub(crate) fn frequency_comes(&mut self, cpu: CpuId) {
+        if self.heeds_fair() {
+            self.pelt_now(cpu);
+        }
+        let perf = &mut self.cpu(cpu).perf;
+        perf.cur = perf.next;
+        let speed = self.speed_of(cpu);
+        if self.cpus[cpu].speed_per_mille != speed {
+            self.change_speed(cpu, speed);
+        }
+    }
+}
+
+/// The frequency for what is wanted: a quarter more, at least this, and at most all that the CPU can do
+/// (`sugov_effective_cpu_perf()`, `map_util_freq()`).
+fn governed(wanted: u64, least: u64, capacity: u64) -> u64 {
+    let wanted = wanted.min(capacity);
+    PERF_ONE * (wanted + wanted / 4).min(capacity).max(least) / capacity
+}
+
+#[cfg(test)]
+mod tests {
+    use super::governed;
+
+    #[test]
+    fn the_governor_gives_a_quarter_more_than_asked_for() {
+        let check = |target, capacity, expected| assert_eq!(governed(target, 0, capacity), expected);
+        check(1024, 1024, 1024);
+        check(512, 1024, 640);
+        check(900, 1024, 1024);
+        check(0, 1024, 0);
+        // A small CPU is at its highest long before a big one.
+        check(512, 512, 1024);
+        check(256, 512, 640);
+        // A real-time task takes all there is.
+        assert_eq!(governed(100, 512, 512), 1024);
+    }
+}

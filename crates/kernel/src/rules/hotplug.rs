@@ -1,0 +1,99 @@
+//! What changes when a CPU comes or goes, which change is next, and who still waits for one.
+
+use crate::state::cpu::Irq;
+use crate::state::cpus::BOOT_CPU;
+use crate::state::kernel::Kernel;
+use keel_abi::bpf::World;
+use keel_abi::scx::{ExitKind, ecode};
+use keel_abi::{CpuId, Instant, TaskId};
+use keel_trace::{Class, What};
+
+/// The kernel's wish, as an exit code: start me again, for CPUs have changed.
+pub(crate) const RESTART: i64 = ecode::ACT_RESTART | ecode::RSN_HOTPLUG;
+
+impl Kernel {
+    /// A CPU comes or goes before a scheduler is there.
+    pub(super) fn plug_at_boot(&mut self, cpu: CpuId, online: bool) {
+        if self.cpus[cpu].alive == online {
+            return;
+        }
+        self.outside.hotplug.seq += 1;
+        let c = self.cpu(cpu);
+        (c.alive, c.online) = (online, online);
+        self.idle.set_online(cpu, online);
+        self.set_active_at_boot(cpu, online);
+        self.tell(Class::CORE, cpu, What::Online { target: cpu, up: online });
+    }
+
+    /// `set_cpu_online()`, on.
+    pub(crate) fn come_alive<W: World>(&mut self, world: &mut W, cpu: CpuId) {
+        let now = self.this_cpu().clock;
+        let c = self.cpu(cpu);
+        c.alive = true;
+        c.clock = c.clock.max(now);
+        self.idle.set_online(cpu, true);
+        self.show_online(world);
+        self.tell(Class::CORE, cpu, What::Online { target: cpu, up: true });
+    }
+
+    /// `set_cpu_online()`, off. The stopper was the last on it, so that it counts as idle, as in the kernel.
+    pub(crate) fn switch_off<W: World>(&mut self, world: &mut W, c: CpuId) {
+        let cpu = self.this_cpu();
+        (cpu.alive, cpu.leaving) = (false, false);
+        cpu.tick_at = Instant::NEVER;
+        cpu.need_resched = false;
+        cpu.hrtick_at = keel_abi::Instant::NEVER;
+        cpu.server.disarm();
+        cpu.fair_server.disarm();
+        self.idle.set_online(c, false);
+        self.set_idle(world, c, true);
+        self.show_online(world);
+        self.tell(Class::CORE, c, What::Online { target: c, up: false });
+    }
+
+    /// Writes the mask of online CPUs to where BPF reads it, if it does.
+    fn show_online<W: World>(&mut self, world: &mut W) {
+        if !self.online_mask.is_null() {
+            crate::state::mask::write_mask(world, self.online_mask, self.idle.online_words());
+        }
+    }
+
+    /// The change in progress is done: the task that asked for it goes on, and then those that wait.
+    pub(crate) fn hotplug_done(&mut self, c: CpuId) {
+        let now = self.cpus[c].clock;
+        let Some((entry, nth)) = self.outside.hotplug.busy.take() else { return };
+        self.interrupt(BOOT_CPU, now, Irq::Happening { entry, nth: nth + 1 });
+        self.next_hotplug(c);
+    }
+
+    /// Nobody changes CPUs any more: the next who waits may.
+    pub(crate) fn next_hotplug(&mut self, c: CpuId) {
+        let now = self.cpus[c].clock;
+        if let Some((entry, nth)) = self.outside.hotplug.waiting.pop_front() {
+            self.interrupt(BOOT_CPU, now, Irq::Happening { entry, nth });
+        }
+    }
+
+    /// Runnable tasks of `c`'s runqueue that are neither running nor in its local queue, longest waiting first.
+    pub(crate) fn waiting_elsewhere(&self, c: CpuId) -> Vec<TaskId> {
+        let local = self.queues.local(c);
+        let elsewhere = |&task: &TaskId| {
+            let t = &self.tasks[task];
+            t.cpu == c && t.queued && !t.on_cpu && !t.busy && t.queue != Some(local)
+        };
+        let mut found: Vec<TaskId> = self.tasks.ids().filter(elsewhere).collect();
+        found.sort_by_key(|&task| (self.tasks[task].runnable_at, task));
+        found
+    }
+
+    /// Have CPUs come or gone since the scheduler's user-space half was made (`check_hotplug_seq()`)? That ends it.
+    pub(crate) fn is_stale(&mut self, c: CpuId) -> bool {
+        let (expected, actual) = (self.scx.hotplug_seq, self.outside.hotplug.seq);
+        let stale = expected != 0 && expected != actual;
+        if stale {
+            let message = format!("expected hotplug seq {expected} did not match actual {actual}");
+            self.end_scheduler(c, ExitKind::UnregKern, RESTART, message);
+        }
+        stale
+    }
+}

@@ -1,0 +1,38 @@
+//! What to do: who runs next, which CPU a task goes to, whether a wakeup preempts.
+//!
+//! A rule looks at the state and changes it at one moment. It is a method of `Kernel`, which has no engine: so it can't call
+//! the scheduler back, and is never suspended. What can be is in `paths`.
+//!
+//! | you look for | here |
+//! | --- | --- |
+//! | who runs next | [`fair::who_runs_next`], [`rt::who_runs_next`], [`scx::who_runs_next`]; `paths::who_runs_next` asks them |
+//! | `select_cpu_dfl` | [`scx::select_cpu_dfl`] |
+//! | which CPU a waking task goes to | [`fair::select_cpu`], [`fair::select_idle_sibling`], [`rt::select_cpu`] |
+//! | wakeup preemption | [`wakeup_preempt`], then [`fair::wakeup_preempt`] or [`rt::wakeup_preempt`] |
+//! | hotplug | [`hotplug`]; its steps are in `paths::hotplug` |
+
+pub(crate) mod callback;
+pub(crate) mod cgroup;
+pub(crate) mod change;
+pub(crate) mod deferrable_timers;
+pub(crate) mod device_interrupts;
+pub(crate) mod fair;
+pub(crate) mod frequency;
+pub(crate) mod hotplug;
+pub(crate) mod new_task;
+pub(crate) mod noise;
+pub(crate) mod pin;
+pub(crate) mod policy;
+pub(crate) mod processes;
+pub(crate) mod queued_wakeup;
+pub(crate) mod res_spin;
+pub(crate) mod rt;
+pub(crate) mod scx;
+pub(crate) mod sessions;
+pub(crate) mod spinners;
+pub(crate) mod starts;
+pub(crate) mod switch_to;
+pub(crate) mod tell_acts;
+pub(crate) mod timeline;
+pub(crate) mod wakeup_preempt;
+pub(crate) mod work;

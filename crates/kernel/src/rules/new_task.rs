@@ -1,0 +1,165 @@
+//! A new task as the kernel makes it, and who it is for those who watch.
+
+use crate::state::kernel::Kernel;
+use crate::state::layout::{TASK_STRIDE, task as field};
+use crate::state::objects::process::Birth;
+use crate::state::rng::Rng;
+use crate::state::task::{Doing, Member, OpsState, Own, State, Task};
+use keel_abi::bpf::{Ea, World};
+use keel_abi::scx::ent;
+use keel_abi::task::Policy;
+use keel_abi::{CpuId, CpuSet, Instant, Pid, Span, TaskId};
+use keel_trace::{Class, Meta, TaskInfo, What};
+
+impl Kernel {
+    /// `ops.init_task` has taken the task in.
+    pub(crate) fn mark_ready<W: World>(&mut self, world: &mut W, task: TaskId) {
+        self.task(task).member = Member::Ready;
+        self.mirror_scx_bits(world, task, ent::STATE_MASK, ent::STATE_READY);
+    }
+
+    /// Has `ops.init_task` said that the task may not ask for the scheduler (`p->scx.disallow`)?
+    pub(crate) fn is_disallowed<W: World>(&self, world: &W, task: TaskId) -> bool {
+        world.slice(self.tasks[task].ea.offset(field::SCX_DISALLOW), 1).is_some_and(|byte| byte[0] != 0)
+    }
+
+    /// Is it not to get this policy (`scx_check_setscheduler()`, `-EACCES`)?
+    pub(crate) fn refuses<W: World>(&self, world: &W, task: TaskId, policy: Policy) -> bool {
+        policy == Policy::Ext && !self.scx.is_gone() && self.is_disallowed(world, task)
+    }
+
+    /// Makes a task and its `task_struct`. The child starts where its maker runs.
+    pub(crate) fn make_task<W: World>(
+        &mut self,
+        world: &mut W,
+        spec: Option<u32>,
+        c: CpuId,
+        parent: TaskId,
+        birth: Birth,
+    ) -> TaskId {
+        let all = CpuSet::first(self.cpus.len() as u32);
+        let (nice, wanted, policy) = match spec {
+            Some(spec) => {
+                let spec = &self.workload.tasks[spec as usize];
+                (spec.nice, spec.cpus.clone(), spec.policy)
+            }
+            None => (0, CpuSet::new(), Policy::Other),
+        };
+        let cpus = if wanted.is_empty() { all } else { wanted };
+        let number = self.tasks.len() as u64;
+        let pid = Pid(self.next_pid);
+        self.next_pid += 1;
+        let task = self.tasks.push(Task {
+            ea: Ea(self.task_base.0 + number * TASK_STRIDE),
+            member: Member::No,
+            cpu: c,
+            wake_cpu: c,
+            state: State::New,
+            queued: false,
+            on_cpu: false,
+            ops_state: OpsState::None,
+            in_custody: false,
+            deferred: false,
+            reset_runnable_at: true,
+            watched: false,
+            direct: None,
+            queue: None,
+            runnable_at: self.now,
+            exec_start: self.now,
+            cpu_time: Span::ZERO,
+            nr_allowed: cpus.len() as u32,
+            cpus,
+            class: self.scx.takes.class_of(policy),
+            immed: false,
+            migration_disabled: 0,
+            is_pinned: false,
+            policy,
+            boost: 0,
+            turn_ticks: self.turn_ticks(),
+            nice,
+            weight: crate::rules::policy::weight_of(policy, nice),
+            pid,
+            spec,
+            doing: Doing::Steps,
+            next_step: 0,
+            loops: Vec::new(),
+            began: Instant::NEVER,
+            timers: Vec::new(),
+            written: 0,
+            rng: Rng::new(self.seed, number),
+            counted: 0,
+            yielded: false,
+            busy: false,
+            waking: false,
+            sleeps: 0,
+            own: Own::default(),
+            sleeps_until: None,
+            tape_at: 0,
+        });
+        self.counters.forks += 1;
+        if let Some(spec) = spec {
+            self.outside.add(spec, task);
+        }
+        self.queues.add_task(task);
+        self.lines.add_task(task);
+        self.place_new(task, spec, c, parent, birth);
+        self.mirror_new(world, task);
+        self.join_session(world, task, spec, parent, birth);
+        let cgroup = self.cgroup_of_new(spec, parent);
+        self.cgroups.add_task(task, cgroup);
+        self.mirror_membership(world, task, cgroup);
+        self.tell_task(task);
+        task
+    }
+
+    /// Emits who a task is, or what has changed about it.
+    pub(crate) fn tell_task(&mut self, task: TaskId) {
+        if self.tasks[task].spec.is_none() {
+            return;
+        }
+        let name = self.full_name(task);
+        let t = &self.tasks[task];
+        let info = TaskInfo { task, pid: t.pid, name, nice: t.nice, cpus: t.cpus.clone() };
+        self.out.tell_meta(self.now, Meta::Task(info));
+        self.tell_priority(task);
+    }
+
+    /// Emits a task's priority. Its weight means nothing where a cgroup or session of its own has one.
+    pub(crate) fn tell_priority(&mut self, task: TaskId) {
+        let t = &self.tasks[task];
+        if t.spec.is_none() {
+            return;
+        }
+        let prio = match t.rt_priority() {
+            0 => 120 + i16::from(t.nice),
+            priority => 99 - i16::from(priority),
+        };
+        let grouped = self.cgroups.is_below_root(task) || self.has_autogroup(task);
+        let weight = if grouped { 0 } else { t.weight };
+        let cpu = t.cpu;
+        self.tell(Class::CORE, cpu, What::Priority { task, prio, weight });
+    }
+
+    fn full_name(&self, task: TaskId) -> String {
+        match self.tasks[task].spec {
+            Some(spec) => self.workload.tasks[spec as usize].name.clone(),
+            None => "init".to_owned(),
+        }
+    }
+
+    /// Is this moment the end of everything for the task?
+    pub(crate) fn is_dead(&self, task: TaskId) -> bool {
+        self.tasks[task].state == State::Dead
+    }
+
+    /// Arms the next tick of `c`, which has just got a task or ticked.
+    #[inline]
+    pub(crate) fn arm_tick(&mut self, c: CpuId) {
+        let period = self.tick.as_ns();
+        let phase = self.tick_phase_ns(c);
+        let now = self.cpus.this_cpu.clock.as_ns();
+        let passed = (now + period - phase) / period;
+        let latency = self.interrupt_latency(c);
+        self.this_cpu().tick_at = Instant::from_ns(passed * period + phase) + latency;
+    }
+}

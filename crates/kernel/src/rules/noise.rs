@@ -1,0 +1,60 @@
+//! What goes on beside the workload, all of it from the run's seed: interrupts, kernel threads, latencies, and work that
+//! takes a little more or less time than usual.
+//!
+//! Nothing here happens in a run without noise, which draws no number for it.
+
+use crate::state::kernel::Kernel;
+use keel_abi::{CpuId, Instant, Span, TaskId};
+
+impl Kernel {
+    /// Where `c`'s tick is in the period, in nanoseconds.
+    #[inline]
+    pub(crate) fn tick_phase_ns(&self, c: CpuId) -> u64 {
+        let period = self.tick.as_ns();
+        let skew = if self.noise.skewed { period * u64::from(c.0) / self.cpus.len() as u64 } else { 0 };
+        (self.noise.tick_offset_ns + skew) % period
+    }
+
+    /// How late a tick or the end of a slice (`HRTICK`) is served on `c`, since the CPU has interrupts disabled now and then.
+    #[inline]
+    pub(crate) fn interrupt_latency(&mut self, c: CpuId) -> Span {
+        let Some(rng) = self.noise.ticks.get_mut(c.0 as usize) else { return Span::ZERO };
+        Span::from_ns(rng.below(self.machine.costs.ipi_ns + 1))
+    }
+
+    /// How long after its expiry a sleeping task's timer fires, of at most `slack_ns` that it may wait for others. A timer
+    /// fires with the first interrupt within its slack (`hrtimer_interrupt()`), which is the tick or none.
+    pub(crate) fn timer_delay_ns(&mut self, task: TaskId, slack_ns: u64) -> u64 {
+        if self.noise.profile.is_none() {
+            return slack_ns;
+        }
+        let (period_ns, latency_ns) = (self.tick.as_ns(), self.machine.costs.ipi_ns);
+        let rng = &mut self.task(task).rng;
+        let to_tick_ns = rng.below(period_ns);
+        to_tick_ns.min(slack_ns) + rng.below(latency_ns + 1)
+    }
+
+    /// How long a task's work takes this time.
+    #[inline]
+    pub(crate) fn varied(&mut self, task: TaskId, work: Span) -> Span {
+        let Some(profile) = self.noise.profile else { return work };
+        let most_ns = (u128::from(work.as_ns()) * u128::from(profile.work_per_mille) / 1000) as u64;
+        let drawn_ns = self.task(task).rng.below(2 * most_ns + 1);
+        Span::from_ns(work.as_ns() - most_ns + drawn_ns)
+    }
+
+    /// How much later than planned a task of the workload starts: up to `most_ns`.
+    pub(crate) fn start_delay(&mut self, most_ns: u64) -> Span {
+        match self.noise.profile {
+            Some(_) => Span::from_ns(self.noise.machine.below(most_ns + 1)),
+            None => Span::ZERO,
+        }
+    }
+
+    /// Arms each CPU's first interrupt.
+    pub(crate) fn arm_interrupts(&mut self) {
+        for c in self.machine.topology.iter() {
+            self.arm_interrupt(c, Instant::ZERO);
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! Which class and weight a policy means, and what changes with it.
+
+use crate::state::class::SchedClass;
+use crate::state::kernel::Kernel;
+use crate::state::task::{Member, Urgency};
+use keel_abi::TaskId;
+use keel_abi::bpf::World;
+use keel_abi::scx::{ent, weight_of_nice};
+use keel_abi::task::{Policy, Step};
+
+/// The weight that schedulers see.
+pub(crate) fn weight_of(policy: Policy, nice: i8) -> u32 {
+    match policy {
+        Policy::Idle => 1,
+        _ => weight_of_nice(nice),
+    }
+}
+
+impl Kernel {
+    /// The class of a task with this policy now, where it has inherited nothing.
+    pub(crate) fn class_for(&self, policy: Policy) -> SchedClass {
+        self.scx.takes.class_of(policy)
+    }
+
+    /// The class of a task of this urgency now (`__setscheduler_class()`).
+    pub(crate) fn class_of_urgency(&self, urgency: Urgency) -> SchedClass {
+        if urgency.boost > 0 { SchedClass::Rt } else { self.class_for(urgency.policy) }
+    }
+
+    /// The policy itself, whatever class it means; what the task has inherited stays.
+    pub(crate) fn give_policy<W: World>(&mut self, world: &mut W, task: TaskId, policy: Policy) {
+        let boost = self.tasks[task].boost;
+        self.give_urgency(world, task, Urgency { policy, boost });
+    }
+
+    pub(crate) fn give_urgency<W: World>(&mut self, world: &mut W, task: TaskId, to: Urgency) {
+        let turn = self.turn_ticks();
+        let t = self.task(task);
+        if t.policy != to.policy {
+            t.turn_ticks = turn;
+        }
+        (t.policy, t.boost) = (to.policy, to.boost);
+        t.weight = weight_of(to.policy, t.nice);
+        self.tell_priority(task);
+        if self.tasks[task].class == SchedClass::Fair {
+            self.reweight_fair(task);
+        }
+        self.mirror_policy(world, task);
+    }
+
+    /// `scx_disable_task()`'s end.
+    pub(crate) fn leave_scheduler<W: World>(&mut self, world: &mut W, task: TaskId) {
+        if self.tasks[task].member == Member::Enabled {
+            self.task(task).member = Member::Ready;
+        }
+        self.task(task).immed = false;
+        self.mirror_scx_bits(world, task, ent::IMMED | ent::STATE_MASK, ent::STATE_READY);
+        self.set_slice(world, task, 0);
+        self.set_vtime(world, task, 0);
+    }
+
+    pub(crate) fn wanted_policy(&self, task: TaskId, step: u32) -> Policy {
+        let spec = self.tasks[task].spec.expect("only tasks of the workload have programs");
+        match self.workload.tasks[spec as usize].steps[step as usize] {
+            Step::Policy(policy) => policy,
+            ref other => unreachable!("a change of policy to {other:?}"),
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! Is a wakeup left to the CPU that is to run the task (`ttwu_queue_cond()`)? How it goes on is in `paths::queued_wakeup`.
+
+use crate::state::class::SchedClass;
+use crate::state::kernel::Kernel;
+use keel_abi::scx::{ops_flags, wake};
+use keel_abi::{CpuId, TaskId};
+
+impl Kernel {
+    /// Is the wakeup left to `target` (`ttwu_queue_cond()`)? Tasks of a sched_ext scheduler are woken so only if it allows it,
+    /// since `ops.select_cpu()` may be left out then.
+    pub(crate) fn queues_wakeup(&self, c: CpuId, task: TaskId, target: CpuId, flags: u64) -> bool {
+        let is_wakeup = flags & wake::TTWU != 0;
+        if target == c || !is_wakeup || !self.allows_queued_wakeup(task) {
+            return false;
+        }
+        let cpu = &self.cpus[target];
+        let is_usable = cpu.online && self.tasks[task].allows(target);
+        // A fair task that sleeps in its runqueue is woken there by the waker (`ttwu_runnable()`).
+        is_usable && self.sleeps_in(task).is_none() && (!self.share_cache(c, target) || cpu.nr_running == 0)
+    }
+
+    /// `scx_allow_ttwu_queue()`.
+    fn allows_queued_wakeup(&self, task: TaskId) -> bool {
+        self.tasks[task].class != SchedClass::Ext || self.scx.flags & ops_flags::ALLOW_QUEUED_WAKEUP != 0
+    }
+}

@@ -1,0 +1,89 @@
+//! Real-time tasks that come, go and yield, and turns of SCHED_RR.
+
+use crate::state::kernel::Kernel;
+use crate::state::machine::WakeupRule;
+use keel_abi::task::Policy;
+use keel_abi::{CpuId, Span, TaskId};
+
+/// A turn of a SCHED_RR task (`RR_TIMESLICE`).
+const TURN: Span = Span::from_ms(100);
+
+impl Kernel {
+    /// Puts a task that has become runnable on its CPU's queue (`enqueue_task_rt()`).
+    pub(crate) fn enqueue_rt(&mut self, task: TaskId, head: bool) {
+        let t = &self.tasks[task];
+        let (rq, priority) = (t.cpu, t.rt_priority());
+        self.cpu(rq).rt.push(task, priority, head);
+        if self.machine.realtime.throttle.is_some() {
+            self.joins_throttled_class(task, rq);
+        }
+        if self.cpus[rq].curr != task {
+            self.add_pushable(task);
+        }
+    }
+
+    /// `dequeue_task_rt()`.
+    pub(crate) fn dequeue_rt(&mut self, task: TaskId) {
+        let t = &self.tasks[task];
+        let (rq, priority) = (t.cpu, t.rt_priority());
+        self.cpu(rq).rt.remove(task, priority);
+        if self.machine.realtime.throttle.is_some() {
+            self.leaves_throttled_class(task, rq);
+        }
+        self.remove_pushable(task);
+    }
+
+    /// The real-time priority of the running task, 0 for the idle task and others.
+    pub(crate) fn priority_of(&self, curr: TaskId) -> u8 {
+        if curr.is_idle() { 0 } else { self.tasks[curr].rt_priority() }
+    }
+
+    /// Is a task that has just joined `rq` to be pushed away at once (`task_woken_rt()`)? Not where `rq` is about to pick.
+    pub(crate) fn pushes_woken(&self, rq: CpuId, task: TaskId) -> bool {
+        let (t, cpu) = (&self.tasks[task], &self.cpus[rq]);
+        let waits = !t.on_cpu && !cpu.need_resched && t.nr_allowed > 1;
+        waits && (self.machine.realtime.wakeup == WakeupRule::Before || self.is_taken(rq, task))
+    }
+
+    /// The tick of a real-time task (`task_tick_rt()`), which has been charged: where its class is throttled now it makes
+    /// room; a turn that is over goes to the next equal.
+    pub(crate) fn tick_rt(&mut self, c: CpuId, task: TaskId) {
+        if self.cpus[c].rt.nr_throttled() > 0 {
+            self.resched(c, c);
+        }
+        let Policy::RoundRobin(_) = self.tasks[task].policy else { return };
+        let turn = self.turn_ticks();
+        let t = self.task(task);
+        let priority = t.rt_priority();
+        t.turn_ticks = t.turn_ticks.saturating_sub(1);
+        if t.turn_ticks > 0 {
+            return;
+        }
+        t.turn_ticks = turn;
+        if self.cpus[c].rt.has_equals(priority) {
+            self.cpu(c).rt.requeue(task, priority, false);
+            self.resched(c, c);
+        }
+    }
+
+    /// Ticks of a turn.
+    pub(crate) fn turn_ticks(&self) -> u32 {
+        (TURN.as_ns() / self.tick.as_ns()).max(1) as u32
+    }
+
+    /// `yield_task_rt()`: to the end of its queue.
+    pub(crate) fn yield_rt(&mut self, task: TaskId) {
+        let t = &self.tasks[task];
+        let (rq, priority) = (t.cpu, t.rt_priority());
+        self.cpu(rq).rt.requeue(task, priority, false);
+    }
+
+    /// Its priority has changed while it is queued (`prio_changed_rt()`): must somebody else run?
+    pub(crate) fn rt_priority_changed(&mut self, c: CpuId, task: TaskId) {
+        let (rq, priority) = (self.tasks[task].cpu, self.tasks[task].rt_priority());
+        let (curr, highest) = (self.cpus[rq].curr, self.cpus[rq].rt.highest());
+        if (curr == task && highest > priority) || (curr != task && priority > self.priority_of(curr)) {
+            self.resched(c, rq);
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! The rules of the real-time class: who runs next, where a waking task goes, who is pushed and pulled.
+//!
+//! [`crate::state::rt`] is what they are about. The paths that take other runqueues' locks for them are in `paths::rt`.
+
+pub(crate) mod enqueue;
+pub(crate) mod overload;
+pub(crate) mod pull;
+pub(crate) mod push;
+pub(crate) mod select_cpu;
+pub(crate) mod server;
+pub(crate) mod throttle;
+pub(crate) mod wakeup_preempt;
+pub(crate) mod who_runs_next;

@@ -1,0 +1,65 @@
+//! Where a real-time task goes that wakes or is pushed: to one of the CPUs that run what is least urgent.
+//!
+//! Whether a waking task goes anywhere at all is the machine's [`WakeupRule`]: where it was, unless it would have to wait
+//! there (`select_task_rq_rt()`).
+
+use crate::state::class::SchedClass;
+use crate::state::kernel::Kernel;
+use crate::state::machine::WakeupRule;
+use keel_abi::scx::wake;
+use keel_abi::{CpuId, TaskId};
+
+impl Kernel {
+    /// A CPU for `task`, woken or made on `c`.
+    pub(crate) fn select_rt(&mut self, c: CpuId, task: TaskId, prev: CpuId, flags: u64) -> CpuId {
+        let rule = self.machine.realtime.wakeup;
+        let is_new = flags & wake::FORK != 0;
+        if !self.is_taken(prev, task) || (is_new && rule != WakeupRule::After) {
+            return prev;
+        }
+        self.find_lowest(c, task).unwrap_or(prev)
+    }
+
+    /// Is `task` to look for another CPU than `rq`, as the one that runs there is a real-time task that should not make room?
+    pub(super) fn is_taken(&self, rq: CpuId, task: TaskId) -> bool {
+        let curr = self.cpus[rq].curr;
+        if self.class_of(curr) != SchedClass::Rt {
+            return false;
+        }
+        let (curr, priority) = (&self.tasks[curr], self.tasks[task].rt_priority());
+        match self.machine.realtime.wakeup {
+            WakeupRule::Before => true,
+            WakeupRule::Posted => curr.rt_priority() > priority,
+            WakeupRule::After => curr.nr_allowed < 2 || curr.rt_priority() >= priority,
+        }
+    }
+
+    /// Of the CPUs that the task may use, those whose most urgent task is the least urgent of all, where it is less so than the
+    /// task (`cpupri_find()`): what that priority is.
+    pub(super) fn lowest_for(&self, task: TaskId) -> Option<u8> {
+        let priority = self.tasks[task].rt_priority();
+        self.usable(task).map(|cpu| self.cpus[cpu].rt.highest()).min().filter(|&lowest| lowest < priority)
+    }
+
+    /// One of those CPUs: the one that the task was on, else the nearest; of several as near `c`, which is cheaper to preempt,
+    /// else one after the other (`find_lowest_rq()`).
+    pub(crate) fn find_lowest(&mut self, c: CpuId, task: TaskId) -> Option<CpuId> {
+        let lowest = self.lowest_for(task)?;
+        let own = self.tasks[task].cpu;
+        let among = |cpu: &CpuId| self.cpus[*cpu].rt.highest() == lowest;
+        let distance = |cpu: CpuId| self.machine.topology.distance(own, cpu);
+        let nearest = self.usable(task).filter(among).map(distance).min()?;
+        let as_near = || self.usable(task).filter(among).filter(|&cpu| distance(cpu) == nearest);
+        if let Some(cheap) = as_near().find(|&cpu| cpu == own).or_else(|| as_near().find(|&cpu| cpu == c)) {
+            return Some(cheap);
+        }
+        let last = self.cpus[c].rt.chosen;
+        let next = as_near().find(|&cpu| Some(cpu) > last).or_else(|| as_near().next());
+        self.cpu(c).rt.chosen = next;
+        next
+    }
+
+    fn usable(&self, task: TaskId) -> impl Iterator<Item = CpuId> {
+        self.tasks[task].cpus.iter().filter(|&cpu| self.cpus[cpu].online)
+    }
+}

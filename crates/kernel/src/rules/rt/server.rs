@@ -1,0 +1,79 @@
+//! What keeps a class from being starved by those above it: the deadline servers (`ext_server`, `fair_server`).
+//!
+//! Where tasks of the scheduler's have waited on a CPU for 950 ms and got less than 50 ms of it, they go before those of
+//! higher classes until they have had their 50 ms; and so again. The same of fair tasks and real-time ones. Kernels that
+//! throttle real-time tasks ([`super::throttle`]) have none of this.
+
+use crate::state::class::SchedClass;
+use crate::state::kernel::Kernel;
+use crate::state::rt::server::ClassServer;
+use crate::state::timer_number;
+use keel_abi::{CpuId, Instant, Span};
+
+/// What is theirs of each second (`fair_server`'s and `ext_server`'s default runtime and period).
+const RUNTIME: Span = Span::from_ms(50);
+
+const LAXITY: Span = Span::from_ms(950);
+
+impl crate::state::cpu::Cpu {
+    /// The server of a class.
+    fn server_of(&mut self, class: SchedClass) -> &mut ClassServer {
+        match class {
+            SchedClass::Fair => &mut self.fair_server,
+            _ => &mut self.server,
+        }
+    }
+}
+
+impl Kernel {
+    /// Do tasks of a class wait for `cpu` while one of a higher class has it or is about to?
+    fn is_starving(&self, cpu: CpuId, class: SchedClass) -> bool {
+        let cpu = &self.cpus[cpu];
+        let waits = match class {
+            SchedClass::Fair => !cpu.fair.is_empty(),
+            _ => cpu.nr_running > cpu.rt.len() + cpu.fair.len() + cpu.fair.limbo(),
+        };
+        cpu.next_class > class && cpu.next_class < SchedClass::Stop && waits
+    }
+
+    /// Watches over the tasks of all classes that have a server.
+    pub(crate) fn arm_servers(&mut self, rq: CpuId) {
+        if self.machine.realtime.throttle.is_some() {
+            return;
+        }
+        self.arm_server(rq, SchedClass::Ext);
+        self.arm_server(rq, SchedClass::Fair);
+    }
+
+    /// Watches over the tasks of a class, unless it does so already.
+    fn arm_server(&mut self, rq: CpuId, class: SchedClass) {
+        if self.cpus[rq].server_of(class).armed.is_some() || !self.is_starving(rq, class) {
+            return;
+        }
+        let due = self.now + LAXITY;
+        let server = self.cpu(rq).server_of(class);
+        server.armed = Some((due, server.ran));
+        let first = match class {
+            SchedClass::Fair => timer_number::FIRST_FAIR_SERVER,
+            _ => timer_number::FIRST_SERVER,
+        };
+        self.queue.push(due, first + rq.0);
+    }
+
+    /// The timer is over: those that got too little are served. One of a CPU that has gone since says nothing.
+    pub(crate) fn server_fires(&mut self, c: CpuId, cpu: CpuId, class: SchedClass) {
+        let now = self.now;
+        let server = self.this_cpu().server_of(class);
+        let is_due = |&mut (due, _): &mut (Instant, Span)| c == cpu && due <= now;
+        let Some((_, before)) = server.armed.take_if(is_due) else { return };
+        let got = Span::from_ns(server.ran.as_ns() - before.as_ns());
+        if got >= RUNTIME {
+            return self.arm_server(c, class);
+        }
+        if self.is_starving(c, class) {
+            let server = self.this_cpu().server_of(class);
+            server.until = before + RUNTIME;
+            self.resched(c, c);
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! Real-time tasks that have used up their share of a period (`sched_rt_runtime_exceeded()`).
+
+use crate::state::kernel::Kernel;
+use crate::state::timer_number;
+use keel_abi::{CpuId, Instant, Span, TaskId};
+
+impl Kernel {
+    /// Is `task` spared as it has inherited its priority (`rt_se_boosted()`)?
+    fn counts_as_boosted(&self, task: TaskId) -> bool {
+        let t = &self.tasks[task];
+        let spares = self.machine.realtime.throttle.is_some_and(|rule| rule.spares_boosted);
+        spares && t.boost > t.policy.rt_priority()
+    }
+
+    /// A real-time task has joined `rq` (`inc_rt_group()`): the periods begin, unless they have.
+    #[cold]
+    pub(super) fn joins_throttled_class(&mut self, task: TaskId, rq: CpuId) {
+        let boosted = self.counts_as_boosted(task);
+        self.cpu(rq).rt.budget.nr_boosted += u32::from(boosted);
+        // Where CPUs are being replenished this one may have been passed.
+        self.rt_period.is_needed = true;
+        if self.rt_period.ends.is_none()
+            && let Some(rule) = self.machine.realtime.throttle
+        {
+            self.rt_period.owner = self.cpus.at_hand();
+            self.end_period_at(self.cpus.this_cpu.clock + rule.period);
+        }
+    }
+
+    /// One leaves `rq`, as urgent as it has been there (`dec_rt_group()`).
+    #[cold]
+    pub(super) fn leaves_throttled_class(&mut self, task: TaskId, rq: CpuId) {
+        let boosted = self.counts_as_boosted(task);
+        self.cpu(rq).rt.budget.nr_boosted -= u32::from(boosted);
+    }
+
+    pub(crate) fn end_period_at(&mut self, at: Instant) {
+        self.rt_period.ends = Some(at);
+        self.queue.push(at, timer_number::RT_PERIOD);
+    }
+
+    /// A real-time task has had its CPU for this long (`update_curr_rt()`). Who notices that it is too long is the tick.
+    #[cold]
+    pub(crate) fn charge_rt(&mut self, task: TaskId, ran: Span) {
+        let Some(rule) = self.machine.realtime.throttle else { return };
+        let rq = self.tasks[task].cpu;
+        let cpu = self.cpu(rq);
+        if cpu.online {
+            cpu.rt.budget.charge(ran, rule);
+        }
+    }
+
+    /// `c` goes away: tasks there must run to be pushed to others (`__disable_runtime()`). When it comes back it has
+    /// used nothing.
+    pub(crate) fn stop_throttling(&mut self, c: CpuId) {
+        let rt = &mut self.cpu(c).rt;
+        let held = rt.nr_throttled() > 0;
+        (rt.budget.time, rt.budget.used_up) = (Span::ZERO, false);
+        if held {
+            self.resched(c, c);
+        }
+    }
+
+    /// The next CPU from this number on that has real-time tasks or owes time.
+    pub(crate) fn next_to_replenish(&self, from: u32) -> Option<CpuId> {
+        let is_used = |cpu: &CpuId| {
+            let cpu = &self.cpus[*cpu];
+            cpu.alive && (!cpu.rt.is_empty() || cpu.rt.budget.time > Span::ZERO)
+        };
+        (from..self.cpus.len() as u32).map(CpuId).find(is_used)
+    }
+}

@@ -1,0 +1,27 @@
+//! Does a real-time task that wakes preempt the one that runs (`wakeup_preempt_rt()`)?
+
+use crate::state::kernel::Kernel;
+use keel_abi::{CpuId, TaskId};
+
+impl Kernel {
+    /// Among real-time tasks only a higher priority preempts (`wakeup_preempt_rt()`).
+    pub(crate) fn preempt_rt(&mut self, c: CpuId, rq: CpuId, task: TaskId) {
+        let (curr, priority) = (self.cpus[rq].curr, self.tasks[task].rt_priority());
+        let running = self.priority_of(curr);
+        if priority > running || (priority == running && self.makes_room(rq, curr, task)) {
+            self.resched(c, rq);
+        }
+    }
+
+    /// Should the task that runs on `rq` look for another CPU, since its equal, which has just come, has none
+    /// (`check_preempt_equal_prio()`)? That one then goes first.
+    pub(crate) fn makes_room(&mut self, rq: CpuId, curr: TaskId, task: TaskId) -> bool {
+        let can_move = |k: &Self, task| k.tasks[task].nr_allowed > 1 && k.lowest_for(task).is_some();
+        if curr.is_idle() || self.cpus[rq].need_resched || !can_move(self, curr) || can_move(self, task) {
+            return false;
+        }
+        let priority = self.tasks[task].rt_priority();
+        self.cpu(rq).rt.requeue(task, priority, true);
+        true
+    }
+}

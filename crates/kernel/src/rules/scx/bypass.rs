@@ -1,0 +1,48 @@
+//! Scheduling by the kernel itself, without the scheduler (`SCX_RQ_BYPASSING`): since when, and whose turn it is.
+
+use crate::state::kernel::Kernel;
+use keel_abi::scx::{SLICE_BYPASS_NS, SLICE_DFL_NS};
+use keel_abi::{CpuId, TaskId};
+use keel_trace::{Class, What};
+
+impl Kernel {
+    /// The first CPU is about to change.
+    pub(crate) fn begin_bypass(&mut self, c: CpuId, on: bool) {
+        self.scx.slice_dfl_ns = if on { SLICE_BYPASS_NS } else { SLICE_DFL_NS };
+        if on {
+            self.scx.bypassed_since = Some(self.now);
+            self.tell(Class::CORE, c, What::Bypass { on });
+        }
+    }
+
+    /// The last CPU has changed back.
+    pub(crate) fn end_bypass(&mut self, c: CpuId) {
+        if let Some(since) = self.scx.bypassed_since.take() {
+            self.counters.bypass_time += self.now.since(since);
+            self.tell(Class::CORE, c, What::Bypass { on: false });
+        }
+    }
+
+    /// The run ends: what has been bypassed up to now counts.
+    pub(crate) fn count_bypass(&mut self) {
+        if let Some(since) = self.scx.bypassed_since {
+            self.counters.bypass_time += self.now.since(since);
+            self.scx.bypassed_since = Some(self.now);
+        }
+    }
+
+    /// The scheduler's tasks that wait on `rq` (`rq->scx.runnable_list`), longest waiting first.
+    pub(crate) fn waiting_on(&self, rq: CpuId) -> Vec<TaskId> {
+        let cpu = &self.cpus[rq];
+        if cpu.nr_running == cpu.rt.len() + cpu.fair.len() + cpu.fair.limbo() {
+            return Vec::new();
+        }
+        let waits = |&task: &TaskId| {
+            let t = &self.tasks[task];
+            t.cpu == rq && t.queued && !t.on_cpu
+        };
+        let mut found: Vec<TaskId> = self.tasks.ids().filter(waits).collect();
+        found.sort_by_key(|&task| (self.tasks[task].runnable_at, task));
+        found
+    }
+}

@@ -1,0 +1,98 @@
+//! Moves to other CPUs' local queues: those that were decided on where the other runqueue's lock
+//! could not be taken (`process_ddsp_deferred_locals()`), and those of `ops.dispatch`
+//! (`dispatch_to_local_dsq()`).
+
+use crate::state::kernel::Kernel;
+use keel_abi::bpf::World;
+use keel_abi::scx::enq;
+use keel_abi::{CpuId, TaskId};
+use keel_trace::{Class, What};
+
+impl Kernel {
+    /// Does the moves that `rq` owes.
+    #[inline(always)]
+    pub(crate) fn run_deferred<W: World>(&mut self, world: &mut W, c: CpuId, rq: CpuId) {
+        if !self.cpu(rq).deferred.is_empty() {
+            self.make_moves(world, c, rq);
+        }
+    }
+
+    #[inline(never)]
+    fn make_moves<W: World>(&mut self, world: &mut W, c: CpuId, rq: CpuId) {
+        while let Some(task) = self.cpu(rq).deferred.pop_front() {
+            let t = self.task(task);
+            if !std::mem::take(&mut t.deferred) {
+                continue;
+            }
+            let direct = t.direct.take().expect("what is deferred has a target");
+            let target = self.local_target(direct.dsq, rq).expect("only local queues are deferred to");
+            self.insert_at(world, c, target, task, direct.enq_flags);
+        }
+    }
+
+    /// Into the local queue of `target`, moving the task there if it may run there; else that is
+    /// an error and the global queue serves (`dispatch_to_local_dsq()`).
+    pub(crate) fn insert_at<W: World>(
+        &mut self,
+        world: &mut W,
+        c: CpuId,
+        target: CpuId,
+        task: TaskId,
+        enq_flags: u64,
+    ) {
+        let from = self.tasks[task].cpu;
+        if from != target {
+            if let Err(why) = self.check_move(task, target) {
+                if let Some(message) = why {
+                    self.error(c, message);
+                }
+                let queue = self.queues.global(self.machine.topology.place(from).node);
+                return self.insert(world, c, queue, task, enq_flags | enq::CLEAR_OPSS);
+            }
+            self.move_task(world, c, task, target);
+        }
+        self.insert_local(world, c, target, task, enq_flags | enq::CLEAR_OPSS);
+    }
+
+    /// May `task` go to `target`'s runqueue (`task_can_run_on_remote_rq()`)? If not: an error
+    /// message, or none where the CPU is merely offline.
+    fn check_move(&self, task: TaskId, target: CpuId) -> Result<(), Option<String>> {
+        let t = &self.tasks[task];
+        if t.migration_disabled > 0 {
+            return Err(Some(format!(
+                "SCX_DSQ_LOCAL[_ON] cannot move migration disabled {} from CPU {} to {}",
+                self.name_of(task),
+                t.cpu.0,
+                target.0
+            )));
+        }
+        if !t.allows(target) {
+            return Err(Some(format!(
+                "SCX_DSQ_LOCAL[_ON] target CPU {} not allowed for {}",
+                target.0,
+                self.name_of(task)
+            )));
+        }
+        if self.cpus[target].online { Ok(()) } else { Err(None) }
+    }
+
+    /// From one runqueue to another. The scheduler's `ops.quiescent` and `ops.runnable` are not
+    /// called: the task is runnable all along.
+    pub(crate) fn move_task<W: World>(&mut self, world: &mut W, c: CpuId, task: TaskId, to: CpuId) {
+        let from = self.tasks[task].cpu;
+        debug_assert_ne!(from, to, "a move goes somewhere");
+        self.cpu(from).nr_running -= 1;
+        self.cpu(to).nr_running += 1;
+        let t = self.task(task);
+        debug_assert_eq!(t.migration_disabled, 0, "a spell without migration");
+        t.cpu = to;
+        t.wake_cpu = to;
+        self.mirror_cpu(world, task);
+        let other = if from == c { to } else { from };
+        self.pass_rq(c, other);
+        let ps = self.machine.costs.migration_ns * 1000 + self.lines.write_task_ps(task, c);
+        self.charge_ps(c, ps);
+        self.passed_rq(other);
+        self.tell(Class::CORE, c, What::Migrate { task, from, to });
+    }
+}

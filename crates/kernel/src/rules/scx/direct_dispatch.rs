@@ -1,0 +1,107 @@
+//! Where `do_enqueue_task()` sends a task, and direct dispatch.
+
+use crate::state::cpu::Caller;
+use crate::state::kernel::Kernel;
+use crate::state::task::{Direct, OpsState, State};
+use keel_abi::bpf::World;
+use keel_abi::scx::{Op, dsq, enq, ops_flags};
+use keel_abi::{CpuId, DsqId, TaskId};
+
+/// Where `do_enqueue_task()` sends a task.
+pub(crate) enum Way {
+    Local,
+    Global,
+    Direct,
+    Ask,
+}
+
+impl Kernel {
+    #[inline]
+    pub(crate) fn way_of(&self, task: TaskId) -> Way {
+        let t = &self.tasks[task];
+        if !self.cpus[t.cpu].online || self.cpus[t.cpu].bypassing {
+            Way::Local
+        } else if t.direct.is_some() {
+            Way::Direct
+        } else if (t.state == State::Exiting && self.scx.flags & ops_flags::ENQ_EXITING == 0)
+            || (t.migration_disabled > 0 && self.scx.flags & ops_flags::ENQ_MIGRATION_DISABLED == 0)
+        {
+            Way::Local
+        } else if !self.has(Op::Enqueue) {
+            Way::Global
+        } else {
+            Way::Ask
+        }
+    }
+
+    /// `direct_dispatch()`: at once, unless it is another CPU's local queue, whose lock can't be
+    /// taken here: then the move is owed.
+    pub(crate) fn direct_dispatch<W: World>(
+        &mut self,
+        world: &mut W,
+        c: CpuId,
+        task: TaskId,
+        enq_flags: u64,
+    ) {
+        let rq = self.tasks[task].cpu;
+        let direct = self.tasks[task].direct.expect("a direct dispatch was decided on");
+        let flags = direct.enq_flags | enq_flags;
+        match self.local_target(direct.dsq, rq) {
+            Some(target) if target == rq => self.insert_local(world, c, rq, task, flags | enq::CLEAR_OPSS),
+            Some(_) => {
+                let t = self.task(task);
+                t.ops_state = OpsState::None;
+                t.deferred = true;
+                t.direct = Some(Direct { dsq: direct.dsq, enq_flags: flags });
+                self.cpu(rq).deferred.push_back(task);
+            }
+            None => {
+                let by = self.cpu(c).direct_by.filter(|(of, _)| *of == task).map(|(_, by)| by);
+                let queue = self.find_queue(c, direct.dsq, task, by);
+                self.insert(world, c, queue, task, flags | enq::CLEAR_OPSS);
+            }
+        }
+    }
+
+    /// The CPU whose local queue `id` means, seen from `rq`.
+    #[inline]
+    pub(crate) fn local_target(&self, id: DsqId, rq: CpuId) -> Option<CpuId> {
+        match id {
+            dsq::LOCAL => Some(rq),
+            id => self.queues.local_on(id),
+        }
+    }
+
+    /// The global or user queue with this id; where there is none that is an error, and the
+    /// global one serves (`find_dsq_for_dispatch()`). `by` is who asked for it, where that was in an earlier call.
+    #[inline]
+    pub(crate) fn find_queue(
+        &mut self,
+        c: CpuId,
+        id: DsqId,
+        task: TaskId,
+        by: Option<Caller>,
+    ) -> crate::state::scx::queues::QueueId {
+        let node = self.machine.topology.place(self.tasks[task].cpu).node;
+        if id == dsq::GLOBAL {
+            return self.queues.global(node);
+        }
+        match self.queues.table.find(id) {
+            Some(queue) => queue,
+            None => {
+                let message = if id.0 & dsq::LOCAL_ON == dsq::LOCAL_ON {
+                    let cpu = (id.0 & dsq::LOCAL_CPU_MASK) as i32;
+                    format!("invalid CPU {cpu} in SCX_DSQ_LOCAL_ON dispatch verdict")
+                } else {
+                    format!("non-existent DSQ 0x{:x}", id.0)
+                };
+                let was_over = self.exit.is_some();
+                self.error(c, message);
+                if !was_over {
+                    self.blame(by);
+                }
+                self.queues.global(node)
+            }
+        }
+    }
+}

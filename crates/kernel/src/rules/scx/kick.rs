@@ -1,0 +1,37 @@
+//! Kicks that callbacks asked for, and which CPUs a CPU still waits for.
+
+use crate::state::kernel::Kernel;
+use keel_abi::CpuId;
+use keel_abi::scx::kick;
+
+impl Kernel {
+    /// Notes a kick for when `c` has left the scheduler's hands (`scx_kick_cpu()`).
+    #[inline]
+    pub(crate) fn note_kick(&mut self, target: CpuId, flags: u64) {
+        if self.this_cpu().bypassing {
+            return;
+        }
+        // Only a CPU whose lock is free is known not to be going idle (`can_skip_idle_kick()`).
+        let known = self.cpus[target].lock.holder.is_none();
+        if flags & kick::IDLE != 0 && known && !self.cpus[target].is_idle() {
+            return;
+        }
+        let kicks = &mut self.this_cpu().kicks;
+        match kicks.iter_mut().find(|(noted, _)| *noted == target) {
+            // A plain kick swallows an idle one.
+            Some((_, noted)) => *noted = (*noted & !kick::IDLE) | (flags & (*noted | !kick::IDLE)),
+            None => kicks.push((target, flags)),
+        }
+    }
+}
+
+impl Kernel {
+    /// Has any of the CPUs that this one kicked not picked since?
+    pub(crate) fn still_to_sync(&mut self) -> bool {
+        let mut waits_for = std::mem::take(&mut self.this_cpu().to_sync);
+        waits_for.retain(|&(cpu, picks)| !self.cpus.is_running(cpu) && self.cpus[cpu].picks == picks);
+        let is_left = !waits_for.is_empty();
+        self.this_cpu().to_sync = waits_for;
+        is_left
+    }
+}

@@ -1,0 +1,76 @@
+//! Which tasks of local queues are to be given to the scheduler once more.
+
+use crate::state::class::SchedClass;
+use crate::state::kernel::Kernel;
+use keel_abi::bpf::World;
+use keel_abi::scx::{enq, ent};
+use keel_abi::{CpuId, TaskId};
+
+/// `SCX_REENQ_ANY`: all tasks, not only those that were to run at once.
+pub(crate) const ANY: u64 = 1;
+
+impl Kernel {
+    /// Notes the local queue of the runqueue that `c` has locked, or else of its own
+    /// (`scx_bpf_dsq_reenq()`).
+    pub(crate) fn note_reenqueue(&mut self, c: CpuId) {
+        let subject = self.cpus.this_cpu.callback.subject;
+        let rq = if subject.is_idle() { c } else { self.tasks[subject].cpu };
+        let rq = if self.cpus[rq].lock.holder == Some(c) { rq } else { c };
+        self.schedule_reenqueue(c, rq, ANY);
+    }
+
+    /// `schedule_dsq_reenq()` for a local queue.
+    pub(crate) fn schedule_reenqueue(&mut self, c: CpuId, rq: CpuId, flags: u64) {
+        if self.cpus[rq].bypassing {
+            return;
+        }
+        self.scx.needs_slow_path = true;
+        let cpu = &mut self.cpus[rq];
+        cpu.reenqueue = Some(cpu.reenqueue.unwrap_or(0) | flags);
+        let by_holder = cpu.lock.defers;
+        debug_assert!(self.cpus.is_running(c), "the running CPU notices");
+        let noted = &mut self.this_cpu().reenqueues;
+        if !by_holder && !noted.contains(&rq) {
+            noted.push(rq);
+        }
+    }
+
+    /// Is the CPU free to execute a task of sched_ext at once (`rq_is_open()`)?
+    pub(crate) fn is_open(&self, rq: CpuId, enq_flags: u64) -> bool {
+        let cpu = &self.cpus[rq];
+        match cpu.next_class {
+            SchedClass::Fair | SchedClass::Rt | SchedClass::Stop => false,
+            SchedClass::Idle => true,
+            SchedClass::Ext => cpu.in_balance || enq_flags & enq::PREEMPT != 0,
+        }
+    }
+
+    /// A task that is to run at once joins the local queue of `rq` (`dsq_inc_nr()`).
+    #[cold]
+    pub(crate) fn count_immed<W: World>(
+        &mut self,
+        world: &mut W,
+        c: CpuId,
+        rq: CpuId,
+        task: TaskId,
+        enq_flags: u64,
+    ) {
+        self.scx.knows_immed = true;
+        self.task(task).immed = true;
+        self.mirror_scx_bits(world, task, ent::IMMED, ent::IMMED);
+        self.cpu(rq).nr_immed += 1;
+        let is_behind = self.queues.table.queue(self.queues.local(rq)).len() > 1;
+        if is_behind || !self.is_open(rq, enq_flags) {
+            self.schedule_reenqueue(c, rq, 0);
+        }
+    }
+
+    /// A pick has found something: those that are to run at once and are behind others do not
+    /// (`balance_one()`'s end).
+    #[inline(always)]
+    pub(crate) fn reenqueue_extra(&mut self, c: CpuId) {
+        if self.cpus.this_cpu.nr_immed > 0 && self.queues.table.queue(self.queues.local(c)).len() > 1 {
+            self.schedule_reenqueue(c, c, 0);
+        }
+    }
+}

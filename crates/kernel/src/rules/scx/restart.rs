@@ -1,0 +1,97 @@
+//! Whether a scheduler that has ended comes again, and what is forgotten in between.
+
+use crate::state::bpf::iter::Cursors;
+use crate::state::bpf::res_spin::ResLocks;
+use crate::state::bpf::spin::SpinLocks;
+use crate::state::exit::Exit;
+use crate::state::kernel::Kernel;
+use crate::state::machine::PERF_ONE;
+use crate::state::scx::Scx;
+use crate::state::setup::{Scheduler, UserProgram};
+use crate::state::timer_number;
+use keel_abi::scx::{ExitKind, Op, SLICE_DFL_NS, ecode, ops_flags};
+use keel_abi::{CpuId, Span};
+
+/// So many times within [`WINDOW`] a scheduler is loaded again, as `keel run` does.
+const MOST: usize = 5;
+
+const WINDOW: Span = Span::from_ms(60_000);
+
+impl Kernel {
+    /// The scheduler is gone: will it be back?
+    pub(crate) fn comes_again(&mut self) -> bool {
+        if self.again.by_program {
+            self.again.awaited = self.exit.as_ref().is_some_and(wants_restart);
+            return self.again.awaited;
+        }
+        let now = self.now;
+        let (Some(after), Some(exit)) = (self.again.after, &self.exit) else { return false };
+        let recent = self.again.times.iter().filter(|&&at| now.since(at) < WINDOW).count();
+        if !wants_restart(exit) || recent >= MOST {
+            return false;
+        }
+        self.again.awaited = true;
+        self.queue.push(now + after, timer_number::RESTART);
+        true
+    }
+
+    /// Its timer is due.
+    pub(crate) fn restart_due(&mut self) {
+        self.again.is_due = self.again.awaited;
+    }
+
+    /// Nothing of the scheduler that has gone is left.
+    pub(crate) fn forget_scheduler(&mut self, c: CpuId) {
+        self.scx.entries = [None; Op::ALL.len()];
+        self.scx.slice_dfl_ns = SLICE_DFL_NS;
+        self.timers.forget_all();
+        self.spins = SpinLocks::default();
+        self.res_spins = ResLocks::default();
+        self.cursors = Cursors::default();
+        self.queues.destroy_users();
+        for cpu in self.machine.topology.iter() {
+            let own = self.cpu(cpu);
+            (own.bypassing, own.released, own.sync_pending, own.reenqueue) = (false, false, false, None);
+            own.kicks.clear();
+            own.to_sync.clear();
+            own.reenqueues.clear();
+            self.set_target(cpu, PERF_ONE);
+        }
+        self.end_bypass(c);
+        self.release_happenings();
+    }
+
+    /// The kernel's own memory in the world stays; all else is the new one's.
+    pub(crate) fn renew_scheduler(&mut self, scheduler: &Scheduler, programs: Vec<UserProgram>) {
+        let mut scx = Scx::new(scheduler);
+        scx.at_boot = false;
+        if scx.hotplug_seq != 0 {
+            // A loader reads it as it opens the object.
+            scx.hotplug_seq = self.outside.hotplug.seq;
+        }
+        let old = std::mem::replace(&mut self.scx, scx);
+        self.scx.keep_memory(old);
+        self.programs = programs;
+        self.take_scheduler(scheduler);
+        self.idle.set_all(true);
+        // No callback but ops.init comes before all tasks are in.
+        for cpu in self.machine.topology.iter() {
+            self.cpu(cpu).bypassing = true;
+        }
+    }
+
+    /// What the kernel keeps of a scheduler beside its callbacks.
+    pub(crate) fn take_scheduler(&mut self, scheduler: &Scheduler) {
+        self.local_types = scheduler.local_types.clone();
+        self.objects.processes.hints = scheduler.hints;
+        self.decisions = scheduler.decisions;
+        self.idle.set_per_node(scheduler.flags & ops_flags::BUILTIN_IDLE_PER_NODE != 0);
+        self.lines.set_idle_per_node(self.idle.per_node());
+    }
+}
+
+/// Does the end ask for a new beginning? An error does not.
+fn wants_restart(exit: &Exit) -> bool {
+    let is_error = matches!(exit.kind, ExitKind::Error | ExitKind::ErrorBpf | ExitKind::ErrorStall);
+    !is_error && exit.code & ecode::ACT_RESTART != 0
+}

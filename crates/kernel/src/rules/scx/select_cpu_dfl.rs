@@ -1,0 +1,192 @@
+//! `select_cpu_dfl`: which CPU the kernel itself chooses for a waking task, and what else its idle tracking decides
+//! (`kernel/sched/ext/idle.c`).
+//!
+//! [`crate::state::idle`] has the masks and searches them; the masks as BPF sees them are written here.
+
+use crate::state::idle::{IdleMask, SelectCpu, Touched};
+use crate::state::kernel::Kernel;
+use crate::state::mask::write_mask;
+use keel_abi::bpf::{Ea, World};
+use keel_abi::lines::LINE_BYTES;
+use keel_abi::{CpuId, TaskId};
+
+impl Kernel {
+    /// Marks `c` idle or busy, where the kernel keeps track (`update_builtin_idle()`).
+    #[inline]
+    pub(crate) fn set_idle<W: World>(&mut self, world: &mut W, c: CpuId, idle: bool) {
+        if !self.scx.tracks_idle {
+            return;
+        }
+        self.idle.set_idle(c, idle);
+        self.charge_idle(world, c);
+        self.show_idle(world);
+    }
+
+    /// Charges `c` for the lines of the idle masks that it has just read and written.
+    #[inline]
+    pub(crate) fn charge_idle<W: World>(&mut self, world: &mut W, c: CpuId) {
+        let touched = self.idle.take_touched();
+        for mask in IdleMask::ALL {
+            match touched.of(mask) {
+                (0, 0) => {}
+                // Most machines have one line of each.
+                (read @ 0..=1, written @ 0..=1) => {
+                    if read != 0 {
+                        self.charge_idle_read(c, mask, 0);
+                    }
+                    if written != 0 {
+                        self.charge_idle_write(world, c, mask, 0);
+                    }
+                }
+                _ => self.charge_idle_lines(world, c, mask, touched),
+            }
+        }
+    }
+
+    #[inline(never)]
+    fn charge_idle_lines<W: World>(&mut self, world: &mut W, c: CpuId, mask: IdleMask, touched: Touched) {
+        for line in touched.read(mask) {
+            self.charge_idle_read(c, mask, line);
+        }
+        for line in touched.written(mask) {
+            self.charge_idle_write(world, c, mask, line);
+        }
+    }
+
+    #[inline]
+    fn charge_idle_read(&mut self, c: CpuId, mask: IdleMask, line: u32) {
+        let now = self.moment();
+        let ps = self.lines.read_idle_ps(mask, line, c, now);
+        self.charge_ps(c, ps);
+    }
+
+    #[inline]
+    fn charge_idle_write<W: World>(&mut self, world: &mut W, c: CpuId, mask: IdleMask, line: u32) {
+        let now = self.moment();
+        let mut ps = self.lines.write_idle_ps(mask, line, c, now);
+        if self.scx.idle_masks.is_some() || self.idle.per_node() {
+            ps = ps.max(self.write_shown_ps(world, c, mask, line));
+        }
+        self.charge_ps(c, ps);
+    }
+
+    /// What it costs to take a line of a mask from those who have read it where BPF does: it is the same line.
+    fn write_shown_ps<W: World>(&self, world: &mut W, c: CpuId, mask: IdleMask, line: u32) -> u64 {
+        let (shown, bytes) = match self.idle.per_node() {
+            true => {
+                let of_node = self.scx.node_idle_masks.iter().find(|(node, ..)| node.0 == line);
+                (of_node.map(|&(_, cpus, cores)| (cpus, cores)), 0)
+            }
+            false => (self.scx.idle_masks, u64::from(line) * LINE_BYTES),
+        };
+        let Some((cpus, cores)) = shown else { return 0 };
+        let mut write_ps = |at: Ea| world.touch_ps(at.offset(bytes), 8, c, true);
+        match mask {
+            IdleMask::Cpus if self.idle.has_smt() => write_ps(cpus),
+            IdleMask::Cpus => write_ps(cpus).max(write_ps(cores)),
+            IdleMask::Cores => write_ps(cores),
+        }
+    }
+
+    /// Writes the masks to where BPF reads them, if it does.
+    #[inline]
+    pub(crate) fn show_idle<W: World>(&self, world: &mut W) {
+        if let Some((cpus, cores)) = self.scx.idle_masks {
+            write_mask(world, cpus, self.idle.cpu_words());
+            write_mask(world, cores, self.idle.smt_words());
+        }
+        for &(node, cpus, cores) in &self.scx.node_idle_masks {
+            let own = self.idle.node_words(node);
+            write_cut(world, cpus, self.idle.cpu_words(), own);
+            write_cut(world, cores, self.idle.smt_words(), own);
+        }
+    }
+
+    /// The kernel's default choice for `task`, which is taken; `c` is the waker's CPU.
+    #[inline]
+    pub(crate) fn select_cpu_dfl<W: World>(
+        &mut self,
+        world: &mut W,
+        c: CpuId,
+        task: TaskId,
+        prev: CpuId,
+        flags: u64,
+    ) -> Option<CpuId> {
+        self.select_cpu(world, c, task, prev, flags, (None, 0))
+    }
+
+    /// The choice among `allowed` as well, with `SCX_PICK_IDLE_*` in `pick`.
+    pub(crate) fn select_cpu<W: World>(
+        &mut self,
+        world: &mut W,
+        c: CpuId,
+        task: TaskId,
+        prev: CpuId,
+        wake_flags: u64,
+        (allowed, pick): (Option<&[u64]>, u64),
+    ) -> Option<CpuId> {
+        if !self.scx.tracks_idle {
+            return None;
+        }
+        let curr = self.cpus.this_cpu.curr;
+        let waker_exits = !curr.is_idle() && self.tasks[curr].state == crate::state::task::State::Exiting;
+        let t = &self.tasks[task];
+        let asks = SelectCpu {
+            on: c,
+            prev,
+            wake_flags,
+            waker_queue_empty: self.queues.table.queue(self.queues.local(c)).is_empty(),
+            waker_exits,
+            cpus: t.cpus.words(),
+            allowed,
+            flags: pick,
+        };
+        let chosen = match t.nr_allowed {
+            _ if t.migration_disabled > 0 => match t.is_pinned && t.cpu != prev {
+                true => None,
+                false => self.idle.select_pinned(&asks),
+            },
+            1 => self.idle.select_pinned(&asks),
+            _ => self.idle.select_cpu_dfl(&asks),
+        };
+        self.charge_idle(world, c);
+        chosen
+    }
+
+    /// May `task` use `cpu` now (`is_cpu_allowed()`)? A spell without migration lasts until its end, be the CPU about to
+    /// go or not.
+    #[inline]
+    pub(crate) fn may_use(&self, task: TaskId, cpu: CpuId) -> bool {
+        let t = &self.tasks[task];
+        match t.migration_disabled > 0 {
+            true => self.cpus[cpu].alive && if t.is_pinned { t.cpu == cpu } else { t.allows(cpu) },
+            false => t.allows(cpu) && self.cpus[cpu].online,
+        }
+    }
+
+    /// Has `cpu` gone since it was chosen for `task`? Who has its runqueue's lock by now was in time.
+    #[inline]
+    pub(crate) fn is_leaving(&self, c: CpuId, task: TaskId, cpu: CpuId) -> bool {
+        let chosen = &self.cpus[cpu];
+        !chosen.online && chosen.lock.holder != Some(c) && !self.may_use(task, cpu)
+    }
+
+    /// A CPU for a task that may not go where it was sent: on its node, else anywhere
+    /// (`select_fallback_rq()`).
+    pub(crate) fn fallback_cpu(&self, task: TaskId) -> CpuId {
+        let t = &self.tasks[task];
+        let node = self.machine.topology.place(t.cpu).node;
+        let usable = || t.cpus.iter().filter(|&c| self.cpus[c].online);
+        usable()
+            .find(|&c| self.machine.topology.place(c).node == node)
+            .or_else(|| usable().next())
+            .unwrap_or(t.cpu)
+    }
+}
+
+/// Writes those of a set that are in `own` too; a word without any stays as it is.
+fn write_cut<W: World>(world: &mut W, at: keel_abi::bpf::Ea, words: &[u64], own: &[u64]) {
+    for (i, (word, own)) in words.iter().zip(own).enumerate().filter(|(_, (_, own))| **own != 0) {
+        world.put(at.offset(i as u64 * 8), &(word & own).to_le_bytes());
+    }
+}

@@ -1,0 +1,40 @@
+//! What a task's way into the scheduler's class or out of it looks like.
+
+use crate::state::class::SchedClass;
+use crate::state::flag;
+use crate::state::kernel::Kernel;
+use crate::state::task::Urgency;
+use keel_abi::TaskId;
+use keel_abi::scx::{deq, enq};
+use keel_abi::task::Policy;
+
+/// The core's flags of a change, as a task is taken off its runqueue and put back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Flags {
+    pub(crate) off: u64,
+    pub(crate) on: u64,
+}
+
+impl Kernel {
+    /// The flags of `__sched_setscheduler()`: a task comes back to its old place where its priority stays, and before others
+    /// where it falls.
+    pub(crate) fn change_flags(&self, task: TaskId, to: Urgency) -> Flags {
+        let t = &self.tasks[task];
+        let (before, after) = (t.urgency().prio(t.nice), to.prio(t.nice));
+        let moves = if before == after { 0 } else { deq::MOVE };
+        let class = if t.class == self.class_of_urgency(to) { 0 } else { deq::CLASS };
+        let off = deq::SAVE | flag::NOCLOCK | moves | class;
+        Flags { off, on: off | if before < after { enq::HEAD } else { 0 } }
+    }
+
+    /// The task's urgency, were this its policy.
+    pub(crate) fn urgency_with(&self, task: TaskId, policy: Policy) -> Urgency {
+        Urgency { policy, boost: self.tasks[task].boost }
+    }
+
+    /// Does the task wait or run, in a queue of a class above sched_ext?
+    pub(crate) fn is_on_queue_above(&self, task: TaskId) -> bool {
+        let t = &self.tasks[task];
+        t.is_on_rq() && t.class > SchedClass::Ext
+    }
+}

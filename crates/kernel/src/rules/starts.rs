@@ -1,0 +1,71 @@
+//! Tasks that come by themselves: when, and on which CPU. Each instance of each spec has a number.
+
+use crate::state::kernel::Kernel;
+use crate::state::timer_number;
+use keel_abi::task::TaskSpec;
+use keel_abi::{CpuId, Instant, Span, TaskId};
+use keel_trace::{Act, Class, Meta};
+
+impl Kernel {
+    /// Instances start on the CPUs in turn, each CPU's a little after one another.
+    pub(crate) fn arm_starts(&mut self) {
+        if self.workload.recorded.is_some() {
+            return self.arm_recorded_starts();
+        }
+        let cpus = self.cpus.len() as u64;
+        let apart_ns = self.machine.costs.fork_ns * 2;
+        let mut start = 0;
+        let planned: Vec<(Span, u32)> = self.workload.tasks.iter().map(|t| (t.delay, t.instances)).collect();
+        for (delay, instances) in planned {
+            for _ in 0..instances {
+                let turn = u64::from(start) / cpus;
+                let late = self.start_delay(apart_ns);
+                let at = Instant::ZERO + delay + Span::from_ns(apart_ns * (turn + 1)) + late;
+                self.queue.push(at, timer_number::FIRST_START + start);
+                start += 1;
+            }
+        }
+    }
+
+    /// The spec of the start with this number.
+    pub(crate) fn spec_of_start(&self, start: u32) -> u32 {
+        let mut left = start;
+        for (spec, task) in self.workload.tasks.iter().enumerate() {
+            if left < task.instances {
+                return spec as u32;
+            }
+            left -= task.instances;
+        }
+        unreachable!("starts are numbered by instances")
+    }
+
+    /// Those of a recording come when and where they did.
+    fn arm_recorded_starts(&mut self) {
+        let Some(recorded) = self.workload.recorded.clone() else { return };
+        for (start, begin) in (0..).zip(&recorded.begins) {
+            self.queue.push(begin.at, timer_number::FIRST_START + start);
+        }
+    }
+
+    /// The CPU that makes the task with this number.
+    pub(crate) fn cpu_of_start(&self, start: u32) -> CpuId {
+        let recorded = self.workload.recorded.as_ref();
+        let cpu = recorded.and_then(|recorded| recorded.begins.get(start as usize)).map(|begin| begin.cpu.0);
+        CpuId(cpu.unwrap_or(start) % self.cpus.len() as u32)
+    }
+
+    fn tell_member(&mut self, task: TaskId) {
+        let Some(spec) = self.tasks[task].spec.filter(|_| self.out.wants(Class::ACTS)) else { return };
+        let TaskSpec { process, session, kthread, .. } = self.workload.tasks[spec as usize];
+        self.out.tell_meta(self.now, Meta::Member { task, process, session, kthread });
+    }
+
+    /// Emits when a task was due that has just been made.
+    pub(crate) fn tell_begins(&mut self, c: CpuId, child: TaskId, start: u32) {
+        let at = self.starts.0.get(start as usize).copied().unwrap_or_default();
+        if self.tasks.get(child).is_some() {
+            self.tell_member(child);
+            self.tell_act(c, child, Act::Begins { at });
+        }
+    }
+}

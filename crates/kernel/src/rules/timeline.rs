@@ -1,0 +1,89 @@
+//! When an entry of the timeline is due, and which CPU or task is next.
+
+use crate::state::cpu::Irq;
+use crate::state::cpus::BOOT_CPU;
+use crate::state::kernel::Kernel;
+use crate::state::scx::Phase;
+use crate::state::task::State;
+use crate::state::timer_number;
+use keel_abi::timeline::Change;
+use keel_abi::{CpuId, CpuSet, Instant, Span};
+
+impl Kernel {
+    /// What happens at the very beginning, before anybody has attached a scheduler: of that only CPUs that are
+    /// not there count, for there are no tasks. Everything else is due at its time.
+    pub(crate) fn arm_timeline(&mut self) {
+        for entry in 0..self.outside.entries.len() as u32 {
+            let happening = &self.outside.entries[entry as usize].happening;
+            let due = Instant::ZERO + happening.at;
+            let change = happening.change.clone();
+            if due > Instant::ZERO {
+                self.outside.entries[entry as usize].due = due;
+                self.queue.push(due, timer_number::FIRST_HAPPENING + entry);
+                continue;
+            }
+            match change {
+                Change::Offline(cpus) => cpus.iter().for_each(|cpu| self.plug_at_boot(cpu, false)),
+                Change::Online(cpus) => cpus.iter().for_each(|cpu| self.plug_at_boot(cpu, true)),
+                Change::Affinity { .. } | Change::Nice { .. } | Change::Policy { .. } => {}
+            }
+            self.outside.entries[entry as usize].begun = 1;
+            self.arm_again(entry, Instant::ZERO);
+        }
+    }
+
+    /// The scheduler is enabled, or gone: entries that waited for it begin.
+    pub(crate) fn release_happenings(&mut self) {
+        let now = self.this_cpu().clock;
+        for (entry, nth) in std::mem::take(&mut self.outside.waiting) {
+            match self.scx.at_boot && self.scx.phase == Phase::Enabled {
+                true => self.queue.push(now, timer_number::FIRST_HAPPENING + entry),
+                false => self.interrupt(BOOT_CPU, now, Irq::Happening { entry, nth }),
+            }
+        }
+    }
+
+    /// An entry's timer is due.
+    pub(crate) fn happening_due(&mut self, entry: u32, at: Instant) -> (CpuId, Irq) {
+        self.outside.entries[entry as usize].due = at;
+        (BOOT_CPU, Irq::Happening { entry, nth: 0 })
+    }
+
+    /// All that an entry is about has been done.
+    pub(crate) fn done_happening(&mut self, c: CpuId, entry: u32) {
+        self.forget_dead(entry);
+        let e = &mut self.outside.entries[entry as usize];
+        e.begun = e.begun.saturating_add(1);
+        let now = self.cpus[c].clock;
+        self.arm_again(entry, now);
+    }
+
+    /// The entry is due once more, at the next moment of its grid after `now`.
+    fn arm_again(&mut self, entry: u32, now: Instant) {
+        let e = &self.outside.entries[entry as usize];
+        let Some(every) = e.happening.every else { return };
+        if e.happening.times.is_some_and(|times| e.begun >= times) {
+            return;
+        }
+        let missed = now.since(e.due).as_ns() / every.as_ns();
+        let next = e.due + Span::from_ns(every.as_ns().saturating_mul(missed + 1));
+        self.queue.push(next, timer_number::FIRST_HAPPENING + entry);
+    }
+
+    /// Tasks that are no more need not be looked at again.
+    fn forget_dead(&mut self, entry: u32) {
+        let Some(spec) = self.outside.change(entry).spec() else { return };
+        let tasks = &self.tasks;
+        let members = self.outside.members.get_mut(&spec).expect("an entry's spec is followed");
+        members.retain(|&task| tasks[task].state != State::Dead);
+    }
+
+    /// One of `cpus` that is online, another one each time (`cpumask_any_and_distribute()`).
+    pub(crate) fn any_online(&mut self, cpus: &CpuSet) -> Option<CpuId> {
+        let usable = || cpus.iter().filter(|&c| self.cpus[c].online);
+        let last = CpuId(self.outside.spread);
+        let found = usable().find(|&c| c > last).or_else(|| usable().next())?;
+        self.outside.spread = found.0;
+        Some(found)
+    }
+}

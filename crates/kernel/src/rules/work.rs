@@ -1,0 +1,154 @@
+//! Time in user mode: how far a task's work comes between two moments.
+//!
+//! Work is measured on an undisturbed CPU of nominal speed. A CPU whose SMT sibling is busy too
+//! gets through less of it; when a sibling becomes busy or idle, what was done so far is counted
+//! at the old speed.
+
+use crate::state::cost::Turns;
+use crate::state::kernel::Kernel;
+use crate::state::task::Doing;
+use keel_abi::{CpuId, Instant, Span, TaskId};
+
+impl Kernel {
+    /// `c` leaves user mode at `at`: what has its task got done?
+    #[inline]
+    pub(crate) fn stop_working(&mut self, c: CpuId, at: Instant) {
+        let cpu = &mut self.cpus[c];
+        if cpu.curr.is_idle() {
+            return;
+        }
+        debug_assert!(cpu.speed_per_mille > 0, "a CPU always gets on");
+        let worked = at.since(cpu.working_since).as_ns();
+        cpu.working_since = at;
+        let task = &mut self.tasks[cpu.curr];
+        let doing = &mut task.doing;
+        let done = Span::from_ns(scale(worked, cpu.speed_per_mille));
+        task.own.user += match doing {
+            Doing::Work(left) => {
+                let before = *left;
+                *left = if cpu.work_done_at <= at { Span::ZERO } else { left.saturating_sub(done) };
+                before.saturating_sub(*left)
+            }
+            _ => done,
+        };
+        if !matches!(doing, Doing::Spin(_)) {
+            self.counters.user_time += Span::from_ns(worked);
+        }
+    }
+
+    /// `c` goes back to user mode: when will its task's work be done?
+    #[inline]
+    pub(crate) fn start_working(&mut self, c: CpuId) {
+        self.set_busy(c);
+        let cpu = &self.cpus.this_cpu;
+        let done_at = match cpu.curr {
+            TaskId::IDLE => Instant::NEVER,
+            curr => match self.tasks[curr].doing {
+                Doing::Work(left) => cpu.clock + Span::from_ns(unscale(left.as_ns(), cpu.speed_per_mille)),
+                Doing::Until(until) => until.max(cpu.clock),
+                Doing::Steps | Doing::Relock(_) => cpu.clock,
+                Doing::Spin(mutex) if self.spins_on(curr, mutex) => Instant::NEVER,
+                Doing::Spin(_) => cpu.clock,
+            },
+        };
+        let cpu = self.this_cpu();
+        cpu.working_since = cpu.clock;
+        cpu.work_done_at = done_at;
+        if cpu.curr.is_idle() {
+            cpu.tick_at = Instant::NEVER;
+        } else if cpu.tick_at == Instant::NEVER {
+            self.arm_tick(c);
+        }
+    }
+
+    /// The turns that CPUs take where an emulator executes them; `c` counts as busy.
+    fn turns(&self, c: CpuId) -> Turns {
+        let busy = |other: &CpuId| *other != c && !self.cpus[*other].is_idle();
+        let all = (0..self.cpus.len() as u32).map(CpuId);
+        let (before, after): (Vec<_>, Vec<_>) = all.filter(busy).partition(|other| *other < c);
+        let (place, others) = (before.len() as u64, (before.len() + after.len()) as u64);
+        Turns { turn_ns: self.machine.costs.turn_ns, busy: others + 1, place }
+    }
+
+    /// Adds to the costs of `c`'s last step what it waits while other CPUs have their turns.
+    #[cold]
+    pub(crate) fn wait_for_turns(&mut self, c: CpuId) {
+        let me = &self.cpus.this_cpu;
+        // A wait for a lock comes before the work that needs it.
+        let waited_ps = me.waited_ps.min(me.spent_ps);
+        let (at_ns, work_ns) = (me.clock.as_ns() + waited_ps / 1000, (me.spent_ps - waited_ps) / 1000);
+        let taken_ns = self.turns(c).taken_ns(at_ns, work_ns);
+        let me = &mut *self.cpus.this_cpu;
+        me.spent_ps += (taken_ns - work_ns) * 1000;
+        me.waited_ps = 0;
+    }
+
+    /// Works out the speed of `c` from its siblings, and theirs from it.
+    #[inline]
+    fn set_busy(&mut self, c: CpuId) {
+        if self.machine.costs.turn_ns > 0 {
+            // Its part of the one thread; approximate where others become busy or idle during the work.
+            self.this_cpu().speed_per_mille = (self.speed_of(c) / self.turns(c).busy).max(1);
+            return;
+        }
+        if self.cpus.this_cpu.siblings.is_empty() {
+            return;
+        }
+        let siblings = self.cpus.this_cpu.siblings.clone();
+        let mine = self.speed_of(c);
+        self.this_cpu().speed_per_mille = mine;
+        for sibling in siblings.iter() {
+            let speed = self.speed_of(sibling);
+            if self.cpus[sibling].speed_per_mille != speed {
+                self.change_speed(sibling, speed);
+            }
+        }
+    }
+
+    pub(crate) fn speed_of(&self, c: CpuId) -> u64 {
+        let cpu = &self.cpus[c];
+        let shared = cpu.siblings.iter().any(|s| !self.cpus[s].is_idle());
+        self.at_frequency(c, if shared { self.machine.costs.smt_shared_per_mille } else { 1000 })
+    }
+
+    pub(crate) fn change_speed(&mut self, c: CpuId, speed: u64) {
+        let at = self.now;
+        let working = self.cpus[c].in_user && !self.cpus[c].is_idle();
+        if working {
+            self.stop_working(c, at);
+        }
+        self.cpu(c).speed_per_mille = speed;
+        if !working {
+            return;
+        }
+        let curr = self.cpus[c].curr;
+        if let Doing::Work(left) = self.tasks[curr].doing {
+            self.work_ends(c, at + Span::from_ns(unscale(left.as_ns(), speed)));
+        }
+    }
+
+    /// The work of a CPU in user mode, another than the one that is looked at, will be done at another moment than was thought.
+    pub(crate) fn work_ends(&mut self, c: CpuId, done_at: Instant) {
+        let at = self.now;
+        let cpu = self.cpu(c);
+        cpu.work_done_at = done_at;
+        let mut next = cpu.tick_at.min(cpu.hrtick_at).min(done_at);
+        if cpu.need_resched {
+            next = next.min(cpu.resched_at);
+        }
+        if !cpu.inbox.is_empty() {
+            next = at;
+        }
+        self.queue.set_cpu(c, next);
+    }
+}
+
+/// Work done in `ns` at a speed.
+const fn scale(ns: u64, per_mille: u64) -> u64 {
+    if per_mille == 1000 { ns } else { (ns as u128 * per_mille as u128 / 1000) as u64 }
+}
+
+/// Time that work of `ns` takes at a speed, rounded up.
+const fn unscale(ns: u64, per_mille: u64) -> u64 {
+    if per_mille == 1000 { ns } else { (ns as u128 * 1000).div_ceil(per_mille as u128) as u64 }
+}

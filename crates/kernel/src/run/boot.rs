@@ -1,0 +1,158 @@
+//! Booting: from a machine, a workload and a scheduler's callbacks to a kernel at time zero.
+
+use crate::state::bpf::iter::Cursors;
+use crate::state::bpf::res_spin::ResLocks;
+use crate::state::bpf::spin::SpinLocks;
+use crate::state::bpf::timer::Timers;
+use crate::state::cgroup::Cgroups;
+use crate::state::cost::{Bus, KernelLines};
+use crate::state::cpus::Cpus;
+use crate::state::domains::Domains;
+use crate::state::event::EventQueue;
+use crate::state::fair::Fair;
+use crate::state::hooks::Hooks;
+use crate::state::idle::IdleMasks;
+use crate::state::kernel::{AfterSteps, Counters, Kernel};
+use crate::state::layout::TASK_STRIDE;
+use crate::state::log::Log;
+use crate::state::machine::Machine;
+use crate::state::noise::NoiseState;
+use crate::state::objects::Objects;
+use crate::state::out::Out;
+use crate::state::outside::Outside;
+use crate::state::rng::Rng;
+use crate::state::rt::overload::Overload;
+use crate::state::rt::throttle::RtPeriod;
+use crate::state::scx::Scx;
+use crate::state::scx::queues::Queues;
+use crate::state::sessions::Sessions;
+use crate::state::setup::{FIRST_PID, MAX_TASKS, Scheduler, Setup, SetupError, refuse};
+use crate::state::task::Tasks;
+use keel_abi::bpf::{Ea, World};
+use keel_abi::scx::ops_flags;
+use keel_abi::{CpuId, DsqId, Instant, Noise, Span, UPTIME};
+use keel_trace::{Class, Meta};
+
+impl Kernel {
+    pub(crate) fn boot<W: World>(world: &mut W, setup: Setup, wants: Class) -> Result<Self, SetupError> {
+        let scheduler = setup.scheduler.unwrap_or_else(|| Scheduler {
+            name: crate::state::fair::NAME.to_owned(),
+            ..Scheduler::default()
+        });
+        refuse(&scheduler)?;
+        let topology = &setup.machine.topology;
+        let cpus = Cpus::new(topology.iter().map(|c| siblings(&setup.machine, c)));
+        let task_base = world.reserve(TASK_STRIDE * (MAX_TASKS + u64::from(topology.cpus())));
+        let task_base = task_base.ok_or(SetupError::NoRoom(MAX_TASKS))?;
+        let sessions = Sessions::new(world).ok_or(SetupError::NoRoom(MAX_TASKS))?;
+        let mut kernel = Self {
+            queue: EventQueue::new(topology.cpus()),
+            now: Instant::ZERO,
+            uptime: UPTIME,
+            cpus,
+            tasks: Tasks::default(),
+            queues: Queues::new(topology),
+            idle: IdleMasks::new(topology),
+            fair: Fair::new(topology, setup.fair, setup.seed),
+            lines: KernelLines::new(topology, setup.machine.lines),
+            bus: Bus::new(topology, &setup.machine.costs),
+            scx: Scx::new(&scheduler),
+            objects: Objects::new(&setup.workload, &setup.machine),
+            cgroups: Cgroups::default(),
+            decisions: scheduler.decisions,
+            local_types: scheduler.local_types.clone(),
+            spins: SpinLocks::default(),
+            res_spins: ResLocks::default(),
+            timers: Timers::default(),
+            out: Out::new(wants),
+            counters: Counters::default(),
+            exit: None,
+            blamed: None,
+            waiting_starts: Vec::new(),
+            starts: Default::default(),
+            not_own_ps: 0,
+            programs: setup.programs,
+            hooks: Hooks::default(),
+            failed_program: None,
+            seed: setup.seed,
+            task_base,
+            next_pid: FIRST_PID,
+            tick: Span::from_ns(1_000_000_000 / u64::from(setup.machine.hz)),
+            after_steps: match setup.machine.costs.turn_ns {
+                0 => AfterSteps::Nothing,
+                _ => AfterSteps::Turns,
+            },
+            terms: terms(setup.machine.costs.insn_ps, topology.cpus()),
+            cursors: Cursors::default(),
+            queue_locks: Vec::new(),
+            online_mask: Ea::NULL,
+            single_masks: Ea::NULL,
+            possible_mask: Ea::NULL,
+            per_cpu: Ea::NULL,
+            domains: Domains::new(topology),
+            sessions,
+            overload: Overload::default(),
+            rt_period: RtPeriod::default(),
+            spinners: 0,
+            again: crate::state::scx::restart::Restart::default(),
+            outside: Outside::new(
+                topology.cpus(),
+                setup.machine.timeline.iter().chain(&setup.workload.timeline).cloned(),
+            ),
+            rng: Rng::new(setup.seed, u64::MAX),
+            noise: NoiseState::new(setup.noise, &setup.machine, setup.seed),
+            log: Log::default(),
+            machine: setup.machine,
+            workload: setup.workload,
+        };
+        kernel.objects.processes.hints = scheduler.hints;
+        kernel.idle.set_per_node(scheduler.flags & ops_flags::BUILTIN_IDLE_PER_NODE != 0);
+        kernel.lines.set_idle_per_node(kernel.idle.per_node());
+        if !kernel.make_first_cgroups(world) {
+            return Err(SetupError::NoRoomForCgroups(kernel.workload.cgroups.len()));
+        }
+        kernel.mirror_idle_tasks(world);
+        kernel.tell_start(&scheduler.name, &scheduler.queues, setup.noise);
+        for c in kernel.machine.topology.iter() {
+            kernel.cpu(c).speed_per_mille = kernel.speed_of(c);
+        }
+        kernel.arm_starts();
+        kernel.arm_interrupts();
+        kernel.arm_timeline();
+        Ok(kernel)
+    }
+
+    fn tell_start(&mut self, scheduler: &str, queues: &[(DsqId, String)], noise: Noise) {
+        let meta = Meta::Start {
+            topology: self.machine.topology.clone(),
+            scheduler: scheduler.to_owned(),
+            workload: self.workload.name.clone(),
+            unit: self.workload.unit.clone(),
+        };
+        self.out.tell_meta(Instant::ZERO, meta);
+        if noise != Noise::None {
+            self.out.tell_meta(Instant::ZERO, Meta::Chance { seed: self.seed, noise });
+        }
+        for (id, name) in queues {
+            self.out.tell_meta(Instant::ZERO, Meta::Queue { id: *id, name: name.clone() });
+        }
+    }
+}
+
+fn siblings(machine: &Machine, c: CpuId) -> keel_abi::CpuSet {
+    let core = machine.topology.place(c).core;
+    let mut set = machine.topology.cpus_where(|p| p.core == core);
+    set.remove(c);
+    set
+}
+
+/// On what terms each helper and kfunc is called on a machine.
+fn terms(insn_ps: u64, cpus: u32) -> Vec<crate::state::bpf::functions::Terms> {
+    let words = u64::from(cpus.div_ceil(64));
+    let price =
+        |f: crate::state::bpf::functions::F| crate::state::cost::kfunc::price(f.name()).over(words) * insn_ps;
+    crate::state::bpf::functions::F::all()
+        .iter()
+        .map(|&f| crate::state::bpf::functions::Terms::new(f, price(f)))
+        .collect()
+}

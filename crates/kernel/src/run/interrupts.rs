@@ -1,0 +1,54 @@
+//! Interrupts that a CPU takes: what its inbox holds, in order, one a step.
+
+use crate::paths::sim::Sim;
+use crate::state::cpu::Irq;
+use crate::state::frame::Frame;
+use crate::state::frame::fair::FairFrame;
+use crate::state::frame::rt::RtFrame;
+use crate::state::objects::process::Birth;
+use crate::state::scx::Phase;
+use keel_abi::bpf::Engine;
+use keel_abi::scx::wake;
+use keel_abi::{CpuId, TaskId};
+
+impl<E: Engine> Sim<E> {
+    /// [`Frame::Interrupt`]: the first one that waits on `c`.
+    pub(crate) fn take_interrupt(&mut self, c: CpuId) {
+        let Some(irq) = self.k.this_cpu().inbox.pop_front() else { return };
+        match irq {
+            Irq::Sleeper(task, sleep) => {
+                if self.k.tasks[task].sleeps == sleep {
+                    let wake = Frame::Wake { task, flags: wake::TTWU, waker: TaskId::IDLE };
+                    self.go(wake, |sim| sim.wake(c, task, wake::TTWU, TaskId::IDLE));
+                }
+            }
+            Irq::Wakeup { task, waker } => self.queued_wakeup(c, task, waker),
+            // A fork waits while a scheduler is being enabled (`scx_fork_rwsem`).
+            Irq::Start(start) if self.k.scx.phase == Phase::Enabling => self.k.waiting_starts.push(start),
+            Irq::Start(start) => {
+                let spec = self.k.spec_of_start(start);
+                let child = TaskId(self.k.tasks.len() as u32);
+                self.fork(c, spec, TaskId::IDLE, Birth::Start);
+                self.k.tell_begins(c, child, start);
+            }
+            Irq::BpfTimer(timer) => self.k.this_cpu().stack.push(Frame::RunBpfTimer { timer }),
+            Irq::Program(program) => self.k.this_cpu().stack.push(Frame::RunProgram { program }),
+            Irq::Server(cpu, class) => self.k.server_fires(c, cpu, class),
+            Irq::RtPeriod => self.begin_rt_period(c),
+            Irq::Watchdog => self.watchdog(c),
+            Irq::Happening { entry, nth } => self.k.this_cpu().stack.push(Frame::Happen { entry, nth }),
+            Irq::Stop(task) => self.k.this_cpu().stack.push(Frame::StopTask { task }),
+            Irq::PushRt => self.k.this_cpu().stack.push(Frame::Rt(RtFrame::Asked)),
+            Irq::PushFair => self.k.this_cpu().stack.push(Frame::Fair(FairFrame::Push)),
+            Irq::Budget(timer) => self.budget_timer(c, timer),
+            Irq::Unthrottle(slot) => {
+                self.k.this_cpu().stack.push(Frame::Fair(FairFrame::Unthrottle { slot }))
+            }
+            Irq::Nohz => self.begin_nohz(c),
+            Irq::Offline => self.k.this_cpu().stack.push(Frame::Offline),
+            Irq::Online => self.k.this_cpu().stack.push(Frame::Hotplug { online: true }),
+            Irq::Device => self.k.serve_device(c),
+            Irq::Attach => self.k.this_cpu().stack.push(Frame::Attach),
+        }
+    }
+}

@@ -1,0 +1,362 @@
+//! The main loop: one total order over everything that any CPU does.
+//!
+//! The earliest event is taken from the queue. A timer lands in a CPU's inbox; a CPU goes on with
+//! the frames on its stack, but takes a step only while nobody else has something earlier to do.
+//! So whatever is done, in a frame or in a callback's call, is done in the order of virtual time,
+//! and a callback on one CPU sees what others do meanwhile.
+
+use crate::paths::duty::Duty;
+use crate::paths::sim::Sim;
+use crate::run::step::Step;
+use crate::state::companion::{Beside, add_specs};
+use crate::state::cost::lock::{LockName, LockUse};
+use crate::state::cpu::Irq;
+use crate::state::cpus::BOOT_CPU;
+use crate::state::exit::Exit;
+use crate::state::kernel::{AfterSteps, Counters, Kernel};
+use crate::state::log::Log;
+use crate::state::scx::Phase;
+use crate::state::setup::{ProgramFailure, Setup, SetupError};
+use keel_abi::bpf::{CallPlace, Engine};
+use keel_abi::lines::LineUse;
+use keel_abi::scx::{ExitKind, Op};
+use keel_abi::{CpuId, Instant, Span, Stop};
+use keel_trace::{Class, Meta, Sink};
+
+/// Where a run stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// It has come to the moment asked for.
+    Running,
+    /// Nothing will ever happen again, or the scheduler has ended.
+    Ended,
+    /// The scheduler has ended with the wish to be loaded again, and now it is to be; or a program of user space wants
+    /// something of the run's owner.
+    Detached,
+}
+
+impl<E: Engine> Sim<E> {
+    /// Boots a machine with a scheduler attached, if the setup has one, and a workload about to start.
+    pub fn new(vm: E, setup: Setup, wants: Class) -> Result<Self, SetupError> {
+        Self::with_companions(vm, setup, Vec::new(), wants)
+    }
+
+    /// As [`Sim::new`], with tasks of the scheduler's user-space half, the first of them with
+    /// [`companion_pid`](crate::state::companion::companion_pid())`(0)`.
+    pub fn with_companions(
+        vm: E,
+        setup: Setup,
+        companions: Vec<Beside<E::World>>,
+        wants: Class,
+    ) -> Result<Self, SetupError> {
+        let is_attached = setup.scheduler.is_some();
+        let mut sim = Self::booted(vm, setup, companions, wants)?;
+        sim.run_programs_once().map_err(SetupError::Program)?;
+        match is_attached {
+            true => sim.begin_enable(),
+            false => sim.k.scx.phase = Phase::Absent,
+        }
+        Ok(sim)
+    }
+
+    /// A machine at time zero, with the tasks that are there before anything is attached.
+    pub(crate) fn booted(
+        mut vm: E,
+        mut setup: Setup,
+        companions: Vec<Beside<E::World>>,
+        wants: Class,
+    ) -> Result<Self, SetupError> {
+        // A recording has kernel threads of its own.
+        if setup.workload.recorded.is_none() {
+            crate::state::noise::add_specs(setup.noise, &setup.machine, &mut setup.workload);
+        }
+        add_specs(&mut setup, &companions);
+        let k = Kernel::boot(vm.world(), setup, wants)?;
+        let mut sim = Self { k, vm, companions, stop: Stop::default() };
+        sim.make_first_task();
+        sim.make_companions();
+        Ok(sim)
+    }
+
+    /// From now on [`Sim::run_until`] ends early when `stop` is asked for.
+    pub fn stop_when_asked(&mut self, stop: Stop) {
+        self.stop = stop;
+    }
+
+    /// From now on a path never goes straight on from one step to the next: each step is a frame that the loop takes.
+    /// The run is the same, and slower: it is what straight paths are compared with.
+    pub fn step_by_frames(&mut self) {
+        self.k.after_steps = AfterSteps::Loop;
+    }
+
+    /// Goes on until virtual time reaches `until`, telling `sink` what happens. Where it is asked to stop, it goes on
+    /// to the next instant at which something is due: no CPU has gone beyond that.
+    #[inline(never)]
+    pub fn run_until(&mut self, mut until: Instant, sink: &mut dyn Sink) -> State {
+        self.k.queue.set_horizon(until);
+        while self.k.queue.next_due() <= until {
+            if self.stop.is_asked() {
+                until = self.k.queue.next_due();
+                self.k.queue.set_horizon(until);
+            }
+            let (at, source) = self.k.queue.pop().expect("the queue was not empty");
+            match source {
+                crate::state::event::Source::Timer(timer) => {
+                    if let Some(c) = self.k.timer_fires(timer, at) {
+                        self.run_cpu(c, at);
+                    }
+                }
+                crate::state::event::Source::Cpu(c) => self.run_cpu(c, at),
+            }
+            if self.k.out.is_full() {
+                self.k.out.flush(sink);
+            }
+            if (self.k.scx.is_gone() || self.k.failed_program.is_some() || self.k.again.is_due())
+                && let Some(state) = self.k.halt()
+            {
+                self.k.out.flush(sink);
+                return state;
+            }
+        }
+        self.k.now = self.k.now.max(until);
+        self.k.out.flush(sink);
+        match self.k.queue.next_due() {
+            Instant::NEVER => State::Ended,
+            _ => State::Running,
+        }
+    }
+
+    /// Ends the run at the present moment: open counts are emitted, and the stream is closed.
+    pub fn finish(&mut self, sink: &mut dyn Sink) {
+        self.k.tell_open_work();
+        self.k.tell_open_counts();
+        self.k.count_bypass();
+        if let Some(exit) = self.k.exit.clone() {
+            self.k.out.tell_meta(self.k.now, Meta::SchedulerExit { kind: exit.kind, message: exit.message });
+        }
+        self.k.out.tell_meta(self.k.now, Meta::End);
+        self.k.out.flush(sink);
+    }
+
+    /// Says for how long the machine has been up at the beginning of the run; without it, for [`keel_abi::UPTIME`].
+    pub fn set_uptime(&mut self, uptime: Span) {
+        self.k.uptime = uptime;
+    }
+
+    /// The present moment.
+    pub fn now(&self) -> Instant {
+        self.k.now
+    }
+
+    /// How the scheduler ended, if it has.
+    pub fn exit(&self) -> Option<&Exit> {
+        self.k.exit.as_ref()
+    }
+
+    /// Which callback's call ended the scheduler, and where it stands in the object: `ops.enqueue(), my_enqueue insn 12
+    /// (my.bpf.c:40: scx_bpf_dsq_insert(p, 5, 0, 0);)`. Nothing where no call did.
+    pub fn exit_place(&self) -> Option<String> {
+        let caller = self.k.exit.as_ref().and(self.k.blamed)?;
+        let CallPlace { program, insn, source } = self.vm.place(caller.call)?;
+        let source = source.map_or(String::new(), |source| format!(" ({source})"));
+        Some(format!("{}, {program} insn {insn}{source}", caller.words()))
+    }
+
+    /// The program of the scheduler's user-space half that failed, if any has: the run is over.
+    pub fn failed_program(&self) -> Option<&ProgramFailure> {
+        self.k.failed_program.as_ref()
+    }
+
+    /// What the run counts by itself.
+    pub fn counters(&self) -> Counters {
+        self.k.counters
+    }
+
+    /// What the lines of each kind of the kernel's objects have cost so far.
+    pub fn line_uses(&self) -> [(&'static str, LineUse); 6] {
+        self.k.lines.uses()
+    }
+
+    /// What each lock that was ever taken has been used for.
+    pub fn lock_uses(&self) -> Vec<(LockName, LockUse)> {
+        self.k.lock_uses()
+    }
+
+    /// What the scheduler printed (`bpf_printk`).
+    pub fn printed(&self) -> &Log {
+        &self.k.log
+    }
+
+    /// The engine, to read maps and counters back.
+    pub fn engine(&mut self) -> &mut E {
+        &mut self.vm
+    }
+
+    /// Lets `c` do what is due at `at`, and whatever it has to do next as long as nobody else
+    /// comes first.
+    #[inline]
+    fn run_cpu(&mut self, c: CpuId, at: Instant) {
+        self.k.cpus.run(c);
+        let mut next = Some(at);
+        while let Some(at) = next {
+            let cpu = self.k.this_cpu();
+            debug_assert!(!cpu.parked, "a CPU in line for a lock has no event");
+            let mut duty = None;
+            if cpu.in_user {
+                cpu.clock = cpu.clock.max(at);
+                duty = self.enter_kernel(c, at);
+            }
+            next = self.run_frames(c, duty);
+        }
+    }
+
+    /// From user mode or idle into the kernel: why?
+    #[inline(always)]
+    fn enter_kernel(&mut self, c: CpuId, at: Instant) -> Option<Duty> {
+        self.k.stop_working(c, at);
+        let costs = &self.k.machine.costs;
+        let (idle_exit_ns, irq_ns) = (costs.idle_exit_ns, costs.irq_ns);
+        let cpu = self.k.this_cpu();
+        cpu.in_user = false;
+        if cpu.is_idle() {
+            cpu.spent_ps += idle_exit_ns * 1000;
+        }
+        if !cpu.inbox.is_empty() {
+            cpu.spent_ps += irq_ns * 1000;
+            Some(Duty::Interrupt)
+        } else if cpu.need_resched && cpu.resched_at <= at {
+            Some(Duty::Schedule)
+        } else if cpu.tick_at <= at {
+            cpu.spent_ps += irq_ns * 1000;
+            Some(Duty::Tick)
+        } else if cpu.hrtick_at <= at {
+            cpu.spent_ps += irq_ns * 1000;
+            Some(Duty::Hrtick)
+        } else if cpu.work_done_at <= at {
+            Some(Duty::Act)
+        } else {
+            None
+        }
+    }
+
+    /// Goes on with what `c` has to do in the kernel, with `duty` first, until it is done, held up by an earlier
+    /// event elsewhere, or in line for a lock. Returns when `c` is due next, where that is before
+    /// anything else and thus need not go through the queue.
+    #[inline(always)]
+    fn run_frames(&mut self, c: CpuId, mut duty: Option<Duty>) -> Option<Instant> {
+        while self.k.comes_next() {
+            let cpu = self.k.this_cpu();
+            if !cpu.pending_dequeues.is_empty() {
+                cpu.stack.extend(duty.take().and_then(Duty::frame));
+                self.run_pending_dequeues(c);
+                continue;
+            }
+            let first = match duty.take() {
+                Some(duty) => duty,
+                None => match self.step(c) {
+                    Step::Taken => continue,
+                    Step::Begins(duty) => duty,
+                    Step::None => match self.duty() {
+                        Some(duty) => duty,
+                        None => return self.leave_kernel(c),
+                    },
+                },
+            };
+            self.fulfil(c, first);
+        }
+        self.k.this_cpu().stack.extend(duty.and_then(Duty::frame));
+        self.hold_up(c);
+        None
+    }
+
+    /// Does what is the CPU's duty.
+    #[inline(always)]
+    fn fulfil(&mut self, c: CpuId, duty: Duty) {
+        match duty {
+            Duty::Act => self.act(c),
+            Duty::Interrupt => self.take_interrupt(c),
+            Duty::Schedule => self.schedule(c),
+            Duty::Tick => self.tick(c),
+            Duty::Hrtick => self.hrtick(c),
+            Duty::Throttle => self.throttle_current(c),
+            Duty::Kick => {
+                let (target, flags) = self.k.this_cpu().next_kick();
+                self.kick(c, target, flags);
+            }
+            Duty::Reenqueue => {
+                let rq = self.k.this_cpu().reenqueues.remove(0);
+                self.reenqueue(c, rq);
+            }
+            Duty::Disable => self.begin_disable(),
+            Duty::Die => self.die(c),
+        }
+    }
+
+    /// Others go first; in line for a lock, until it is handed over.
+    fn hold_up(&mut self, c: CpuId) {
+        let cpu = self.k.this_cpu();
+        let at = cpu.clock;
+        match cpu.parked {
+            true => self.k.queue.clear_cpu(c),
+            false => self.k.queue.set_cpu(c, at),
+        }
+    }
+
+    /// Calls an `ops.dequeue` that is owed.
+    fn run_pending_dequeues(&mut self, c: CpuId) {
+        if let Some((task, flags)) = self.k.this_cpu().pending_dequeues.pop_front() {
+            let ea = self.k.tasks[task].ea;
+            self.start(c, Op::Dequeue, task, &[ea.0, flags]);
+        }
+    }
+
+    /// Back to user mode or idle: the next event is whatever comes first. Where that is before
+    /// anybody else's, it is returned instead of queued.
+    fn leave_kernel(&mut self, c: CpuId) -> Option<Instant> {
+        self.k.start_working(c);
+        let cpu = self.k.this_cpu();
+        cpu.in_user = true;
+        let at = cpu.tick_at.min(cpu.hrtick_at).min(cpu.work_done_at);
+        let is_straight = self.k.after_steps != AfterSteps::Loop;
+        if at < self.k.queue.peek()
+            && is_straight
+            && !self.k.out.is_full()
+            && !self.k.is_over()
+            && !self.stop.is_asked()
+        {
+            return Some(at);
+        }
+        self.k.queue.set_cpu(c, at);
+        None
+    }
+
+    /// Detaches the scheduler as a user would, and runs on until it is gone.
+    pub fn detach(&mut self, sink: &mut dyn keel_trace::Sink) {
+        if self.k.exit.is_none() {
+            self.k.end_scheduler(BOOT_CPU, ExitKind::Unreg, 0, String::new());
+            self.k.interrupt(BOOT_CPU, self.k.now, Irq::Watchdog);
+        }
+        while !self.k.scx.is_gone()
+            && self.run_until(self.k.now + Span::from_ms(100), sink) == crate::run::main_loop::State::Running
+        {
+        }
+    }
+}
+
+impl Kernel {
+    /// The scheduler has gone, or its user-space half has failed: does the run stop here?
+    #[cold]
+    fn halt(&self) -> Option<State> {
+        match () {
+            () if self.again.is_due() => Some(State::Detached),
+            () if self.is_over() || self.failed_program.is_some() => Some(State::Ended),
+            () => None,
+        }
+    }
+
+    /// Has the scheduler gone for good, and the run with it?
+    #[inline]
+    pub(crate) fn is_over(&self) -> bool {
+        self.scx.is_gone() && !self.again.is_awaited()
+    }
+}

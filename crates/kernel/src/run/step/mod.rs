@@ -1,0 +1,158 @@
+//! From a frame to the step that it stands for: the one place that knows all paths.
+
+pub(crate) mod cgroup;
+pub(crate) mod fair;
+pub(crate) mod rt;
+
+use crate::paths::duty::Duty;
+use crate::paths::sim::Sim;
+use crate::state::frame::Frame;
+use keel_abi::CpuId;
+use keel_abi::bpf::Engine;
+
+/// What has become of the topmost frame.
+pub(crate) enum Step {
+    /// It has been taken.
+    Taken,
+    /// It begins a duty, which whoever asked fulfils.
+    Begins(Duty),
+    /// There is none.
+    None,
+}
+
+impl<E: Engine> Sim<E> {
+    /// Takes the next step of `c`'s kernel path.
+    #[inline(always)]
+    pub(crate) fn step(&mut self, c: CpuId) -> Step {
+        let Some(frame) = self.k.this_cpu().stack.pop() else { return Step::None };
+        match *frame {
+            Frame::Act => return Step::Begins(Duty::Act),
+            Frame::Interrupt => return Step::Begins(Duty::Interrupt),
+            Frame::Schedule => return Step::Begins(Duty::Schedule),
+            Frame::Tick => return Step::Begins(Duty::Tick),
+
+            Frame::Resume => self.resume(c),
+            Frame::Unlock { rq } => self.k.unlock_rq(c, rq),
+            Frame::Wake { task, flags, waker } => self.wake(c, task, flags, waker),
+            Frame::WakeSelected { task, flags, waker } => self.wake_selected(c, task, flags, waker),
+            Frame::QueuedWakeup { task, waker } => self.queued_wakeup(c, task, waker),
+            Frame::WakeLock { task, target, flags, waker } => self.wake_lock(c, task, target, flags, waker),
+            Frame::WakeActivate { task, target, flags, waker } => {
+                self.wake_activate(c, task, target, flags, waker)
+            }
+            Frame::Woken { task, target } => self.woken(c, task, target),
+            Frame::Enqueue { task, enq_flags } => self.enqueue(c, task, enq_flags),
+            Frame::Enqueued { task, enq_flags } => self.enqueued(c, task, enq_flags),
+            Frame::Deactivate => self.deactivate(c),
+            Frame::Quiesce { task } => self.quiesce(c, task),
+            Frame::Deactivated { task } => self.deactivated(c, task),
+            Frame::Pick => self.pick(c),
+            Frame::Dispatch { left } => self.dispatch(c, left),
+            Frame::Dispatched { left } => self.dispatched(c, left),
+            Frame::NothingFound => self.nothing_found(c),
+            Frame::Switch { next } => self.switch(c, next),
+            Frame::PutPrev { prev, next } => self.put_prev(c, prev, next),
+            Frame::SetNext { prev, next } => self.set_next(c, prev, next),
+            Frame::Scheduled { prev } => self.scheduled(c, prev),
+            Frame::TickLocked => self.tick_locked(c),
+            Frame::Ticked => self.ticked(c),
+
+            frame => self.step_rarely(c, frame),
+        }
+        Step::Taken
+    }
+
+    /// The steps that few paths have; those that begin a duty are no steps here.
+    #[inline(never)]
+    fn step_rarely(&mut self, c: CpuId, frame: Frame) {
+        match frame {
+            Frame::Hrtick => self.hrtick(c),
+            Frame::Kick { target, flags } => self.kick(c, target, flags),
+            Frame::SyncWait => self.sync_wait(),
+            Frame::Reenqueue { rq } => self.reenqueue(c, rq),
+            Frame::ReenqueueLocal { rq, times } => self.reenqueue_local(c, rq, times),
+            Frame::EnqueueAgain { task, reason } => self.enqueue_again(c, task, reason),
+            Frame::EnqueuedAgain { task } => self.enqueued_again(task),
+            Frame::Reenqueued { rq } => self.reenqueued(c, rq),
+            Frame::Release { next } => self.release_cpu(c, next),
+            Frame::Yield => self.yield_cpu(c),
+            Frame::YieldLocked => self.yield_locked(c),
+            Frame::Yielded => self.yielded(c),
+            Frame::ForkInit { child, parent } => self.fork_init(c, child, parent),
+            Frame::ForkInited { child, parent } => self.fork_inited(c, child, parent),
+            Frame::ForkWeight { child, parent } => self.fork_weight(c, child, parent),
+            Frame::ForkWake { child, parent } => self.fork_wake(child, parent),
+            Frame::Reap { task } => self.reap(c, task),
+            Frame::ReapExit { task } => self.reap_exit(c, task),
+            Frame::Reaped { task } => self.reaped(c, task),
+            Frame::SetNice { task, nice } => self.set_nice(c, task, nice),
+            Frame::ChangeQuiesce { task } => self.change_quiesce(c, task),
+            Frame::ChangeNice { task, nice } => self.change_nice(c, task, nice),
+            Frame::SetCpus { task, step } => self.set_cpus(c, task, step),
+            Frame::ChangeCpus { task, step } => self.change_cpus(c, task, step),
+            Frame::Pin { task, is_pinned } => self.pin(c, task, is_pinned),
+            Frame::Pinned { task, is_pinned } => self.pinned(c, task, is_pinned),
+            Frame::SpellOver { task } => self.spell_over(c, task),
+            Frame::SetPolicy { task, step } => self.set_policy(c, task, step),
+            Frame::PolicyQuiesce { task, to } => self.policy_quiesce(c, task, to),
+            Frame::PolicyDisable { task, to } => self.policy_disable(c, task, to),
+            Frame::ChangePolicy { task, to } => self.change_policy(c, task, to),
+            Frame::ChangeWithin { task, policy } => self.change_within(c, task, policy),
+            Frame::RestoreClass { task, flags } => self.restore_class(c, task, flags),
+            Frame::RunClass { task } => self.run_class(c, task),
+            Frame::PolicyChanged { task, before } => self.policy_changed(c, task, before),
+            Frame::Restore { task } => self.restore(c, task),
+            Frame::RestoreRunning { task } => self.restore_running(c, task),
+            Frame::PushAway { task } => self.push_away(c, task),
+            Frame::PushedAway { task } => self.pushed_away(c, task),
+            Frame::PushWaiting { task } => self.push_waiting(c, task),
+            Frame::MoveLock { task, target } => self.move_lock(c, task, target),
+            Frame::Happen { entry, nth } => self.happen(c, entry, nth),
+            Frame::OutsideLock { entry, task, rq } => self.outside_lock(c, entry, task, rq),
+            Frame::OutsideChange { entry, task } => self.outside_change(c, entry, task),
+            Frame::OutsideSettle { task, rq } => self.outside_settle(c, task, rq),
+            Frame::TakeOff { task, flags } => self.taken_off(c, task, flags),
+            Frame::PutBack { task, flags } => self.put_back(c, task, flags),
+            Frame::PutBackRunning { task } => self.put_back_running(c, task),
+            Frame::Widen { task } => self.widen_task(c, task),
+            Frame::StopTask { task } => self.stop_task(c, task),
+            Frame::Offline => self.go_offline(c),
+            Frame::Requeue { task } => self.requeue(c, task),
+            Frame::Hotplug { online } => self.handle_hotplug(c, online),
+            Frame::Hotplugged { online } => self.hotplugged(c, online),
+            Frame::Die => self.die(c),
+            Frame::Relock { mutex } => self.own_relock(c, mutex),
+            Frame::RunBpfTimer { timer } => self.run_bpf_timer(c, timer),
+            Frame::BpfTimerDone { timer } => self.k.timers.ran(timer),
+            Frame::RunProgram { program } => self.run_program(c, program),
+            Frame::ProgramDone { program } => self.program_done(c, program),
+            Frame::CompanionRan { number } => self.companion_ran(c, number),
+            Frame::TraceSwitch { prev, next, nth } => self.trace_switch(c, prev, next, nth),
+            Frame::TraceTick { nth } => self.trace_tick(c, nth),
+            Frame::TraceReg { nth } => self.trace_reg(c, nth),
+            Frame::Fair(frame) => self.fair_step(c, frame),
+            Frame::Rt(frame) => self.rt_step(c, frame),
+            Frame::Cgroup(frame) => self.cgroup_step(c, frame),
+            Frame::Inited => self.inited(c),
+            Frame::EnableTask { task } => self.enable_task(c, task),
+            Frame::EnableSwitch { task } => self.enable_switch(c, task),
+            Frame::EnableInited { task } => self.enable_inited(c, task),
+            Frame::EnableWeight { task } => self.enable_weight(c, task),
+            Frame::EnableCpus { task } => self.enable_cpus(c, task),
+            Frame::EnableDone => self.enable_done(),
+            Frame::DisableTask { task } => self.disable_task(c, task),
+            Frame::Bypass { cpu, on } => self.bypass(c, cpu, on),
+            Frame::BypassTask { task } => self.bypass_task(c, task),
+            Frame::Bypassed { rq } => self.bypassed(c, rq),
+            Frame::SwitchSettle { task, rq } => self.switch_settle(c, task, rq),
+            Frame::LeaveClass { task, policy, was_on } => self.leave_class(task, policy, was_on),
+            Frame::DisableMember { task } => self.disable_member(c, task),
+            Frame::DisableExit => self.disable_exit(c),
+            Frame::Disabled => self.disabled(c),
+            Frame::Attach => self.run_before_enabling(),
+            Frame::BeginEnable => self.enable_again(c),
+
+            hot => unreachable!("{hot:?} is taken as often as any"),
+        }
+    }
+}

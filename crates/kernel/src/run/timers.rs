@@ -1,0 +1,70 @@
+//! A timer of the queue is due: whose it is, and which CPU it interrupts.
+
+use crate::state::class::SchedClass;
+use crate::state::cpu::Irq;
+use crate::state::fair::budget_timer::BudgetTimer;
+use crate::state::kernel::Kernel;
+use keel_abi::{CpuId, Instant, TaskId};
+
+impl Kernel {
+    /// A timer of the queue is due: its owner's CPU is interrupted. Returns which one where it takes the
+    /// interrupt at once, before anything else.
+    #[inline]
+    pub(crate) fn timer_fires(&mut self, timer: u32, at: Instant) -> Option<CpuId> {
+        self.now = self.now.max(at);
+        let (c, irq) = match self.tasks.get(TaskId(timer)) {
+            Some(t) => (t.cpu, Irq::Sleeper(TaskId(timer), t.sleeps)),
+            None => self.owner_of_timer(timer, at)?,
+        };
+        let c = self.alive_or_boot(c);
+        let cpu = self.cpu(c);
+        cpu.inbox.push_back(irq);
+        (cpu.in_user && self.queue.takes_cpu(c, at)).then_some(c)
+    }
+
+    /// The CPU that a timer interrupts, if any, other than a sleeping task's.
+    #[inline(never)]
+    pub(crate) fn owner_of_timer(&mut self, timer: u32, at: Instant) -> Option<(CpuId, Irq)> {
+        use crate::state::timer_number as number;
+        let frequencies = number::frequencies(self.cpus.len());
+        Some(match timer {
+            number::RESTART => {
+                self.restart_due();
+                return None;
+            }
+            t if frequencies.contains(&t) => {
+                self.frequency_comes(CpuId(t - frequencies.start));
+                return None;
+            }
+            number::WATCHDOG => (CpuId(0), Irq::Watchdog),
+            number::RT_PERIOD => (self.rt_period.owner(), Irq::RtPeriod),
+            t if t >= number::FIRST_BPF => {
+                let slot = t - number::FIRST_BPF;
+                (self.timers.cpu_of(slot), Irq::BpfTimer(slot))
+            }
+            t if t >= number::FIRST_PROGRAM => (CpuId(0), Irq::Program(t - number::FIRST_PROGRAM)),
+            t if t >= number::FIRST_HAPPENING => self.happening_due(t - number::FIRST_HAPPENING, at),
+            t if t >= number::FIRST_START => {
+                let start = t - number::FIRST_START;
+                self.starts.due_at(start, at);
+                (self.cpu_of_start(start), Irq::Start(start))
+            }
+            t if t >= number::FIRST_BUDGET => {
+                let timer = BudgetTimer::numbered(t - number::FIRST_BUDGET);
+                (self.owner_of_budget(timer, at)?, Irq::Budget(timer))
+            }
+            t if t >= number::FIRST_INTERRUPT => {
+                return self.device_interrupts(CpuId(t - number::FIRST_INTERRUPT), at);
+            }
+            t if t >= number::FIRST_FAIR_SERVER => {
+                let cpu = CpuId(t - number::FIRST_FAIR_SERVER);
+                (cpu, Irq::Server(cpu, SchedClass::Fair))
+            }
+            t if t >= number::FIRST_SERVER => {
+                let cpu = CpuId(t - number::FIRST_SERVER);
+                (cpu, Irq::Server(cpu, SchedClass::Ext))
+            }
+            t => unreachable!("timer {t} is nobody's"),
+        })
+    }
+}

@@ -1,0 +1,31 @@
+//! `bpf_res_spin_lock`s that were ever taken, and who waits for which.
+
+pub(crate) mod held;
+
+use crate::state::bpf::res_spin::held::Tables;
+use crate::state::cost::lock::{LockName, LockUse, VirtualLock};
+use keel_abi::CpuId;
+use keel_abi::bpf::Ea;
+use std::collections::{BTreeMap, VecDeque};
+
+/// All resilient locks, and which CPU has or wants which.
+#[derive(Debug, Default)]
+pub(crate) struct ResLocks {
+    /// Each that was ever taken, by its address.
+    pub(crate) locks: BTreeMap<u64, ResLock>,
+    pub(crate) tables: Tables,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct ResLock {
+    pub(crate) lock: VirtualLock,
+    /// In the order in which they get it.
+    pub(crate) waiters: VecDeque<CpuId>,
+}
+
+impl ResLocks {
+    /// What each has been used for.
+    pub(crate) fn uses(&self) -> impl Iterator<Item = (LockName, LockUse)> {
+        self.locks.iter().map(|(&at, of)| (LockName::Bpf(Ea(at)), of.lock.uses()))
+    }
+}

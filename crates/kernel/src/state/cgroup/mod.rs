@@ -1,0 +1,288 @@
+//! The cgroup tree of the cpu controller (`struct cgroup`, `struct task_group`), who is in which cgroup, and
+//! what a scheduler is notified of.
+//!
+//! A cgroup that is made gets a number of its own, which is never used again: a path that is removed and made once
+//! more leads to another cgroup. The root has number 0.
+
+pub(crate) mod kernfs;
+
+use crate::state::cost::lock::LockUse;
+use keel_abi::bpf::Ea;
+use keel_abi::cgroup::{Bandwidth, Cgroup, CgroupId, WEIGHT_DFL};
+use keel_abi::{CpuId, Instant, TaskId};
+use std::collections::{BTreeMap, VecDeque};
+
+/// A cgroup's number, in the order in which they are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Number(pub(crate) u32);
+
+impl Number {
+    pub(crate) const ROOT: Self = Self(0);
+}
+
+/// Cgroups that one run can make.
+const MOST: usize = 1 << 20;
+
+/// A cgroup.
+#[derive(Debug)]
+pub(crate) struct Group {
+    /// Its `struct cgroup` in the world.
+    pub(crate) ea: Ea,
+    /// The address of its `struct css_set`.
+    pub(crate) css_set: Ea,
+    /// What the workload calls it.
+    pub(crate) id: CgroupId,
+    pub(crate) parent: Option<Number>,
+    /// Live children, in the order in which they were made.
+    pub(crate) children: Vec<Number>,
+    /// 0 for the root.
+    pub(crate) level: u32,
+    pub(crate) weight: u32,
+    pub(crate) bandwidth: Bandwidth,
+    pub(crate) idle: bool,
+    /// It can be found and joined (`CSS_ONLINE`).
+    online: bool,
+    /// The kernel itself refers to it: from its making on until after it has gone offline.
+    is_held: bool,
+    /// `ops.cgroup_init` has taken it in (`SCX_TG_INITED`).
+    pub(crate) inited: bool,
+    /// Tasks that are in it.
+    pub(crate) tasks: u32,
+    /// References that BPF holds.
+    refs: u32,
+}
+
+/// Every cgroup, and every task's.
+#[derive(Debug, Default)]
+pub(crate) struct Cgroups {
+    groups: Vec<Group>,
+    /// By address.
+    pub(crate) by_address: BTreeMap<Ea, Number>,
+    /// By task.
+    of_task: Vec<Number>,
+    /// By [`CgroupId`], the cgroup that has the path now.
+    present: Vec<Option<Number>>,
+    /// The scheduler is notified of cgroups (`scx_cgroup_enabled`).
+    pub(crate) enabled: bool,
+    /// Cgroups in the order in which the scheduler is notified of them, while it is.
+    pub(crate) walk: Vec<Number>,
+    /// Who moves, from where, and where to.
+    pub(crate) moving: Vec<(TaskId, Number, Number)>,
+    /// They are a process.
+    pub(crate) moves_process: bool,
+    /// `cgroup_mutex`, under which cgroups and memberships change.
+    pub(crate) mutex: Mutex,
+}
+
+/// A lock that those wait for in line.
+#[derive(Debug, Default)]
+pub(crate) struct Mutex {
+    pub(crate) holder: Option<CpuId>,
+    pub(crate) free_at: Instant,
+    pub(crate) waiters: VecDeque<CpuId>,
+    /// Since when its holder has it.
+    pub(crate) since: Instant,
+    pub(crate) uses: LockUse,
+}
+
+impl Cgroups {
+    /// What `cgroup_mutex` has been used for.
+    pub(crate) fn mutex_uses(&self) -> LockUse {
+        self.mutex.uses
+    }
+}
+
+impl std::ops::Index<Number> for Cgroups {
+    type Output = Group;
+    fn index(&self, number: Number) -> &Group {
+        &self.groups[number.0 as usize]
+    }
+}
+
+impl std::ops::IndexMut<Number> for Cgroups {
+    fn index_mut(&mut self, number: Number) -> &mut Group {
+        &mut self.groups[number.0 as usize]
+    }
+}
+
+impl Group {
+    pub(crate) fn parent(&self) -> Option<Number> {
+        self.parent
+    }
+
+    /// `cpu.weight`.
+    pub(crate) fn weight(&self) -> u32 {
+        self.weight
+    }
+
+    /// `cpu.idle`.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.idle
+    }
+
+    /// `cpu.max`.
+    pub(crate) fn bandwidth(&self) -> Bandwidth {
+        self.bandwidth
+    }
+}
+
+impl Cgroups {
+    /// The cgroup that the task is in (`task_group(p)`).
+    pub(crate) fn of(&self, task: TaskId) -> Number {
+        self.of_task[task.index()]
+    }
+
+    /// Is the task in another cgroup than the root's?
+    pub(crate) fn is_below_root(&self, task: TaskId) -> bool {
+        self[self.of(task)].level > 0
+    }
+
+    /// The cgroup that now has the workload's path.
+    pub(crate) fn present(&self, id: CgroupId) -> Option<Number> {
+        self.present.get(id.0 as usize).copied().flatten()
+    }
+
+    /// The cgroup whose `struct cgroup` begins at `at`.
+    pub(crate) fn at(&self, at: Ea) -> Option<Number> {
+        self.by_address.get(&at).copied()
+    }
+
+    /// The live cgroup with this id (`__cgroup_get_from_id()`).
+    pub(crate) fn with_kernfs_id(&self, id: u64) -> Option<Number> {
+        let number = kernfs::number_of_kernfs_id(id)?;
+        self.groups.get(number.0 as usize).filter(|group| group.online).map(|_| number)
+    }
+
+    /// The cgroup of its line at this level, its own included.
+    pub(crate) fn ancestor(&self, of: Number, level: u32) -> Option<Number> {
+        let mut number = of;
+        while self[number].level > level {
+            number = self[number].parent?;
+        }
+        (self[number].level == level).then_some(number)
+    }
+
+    /// Takes a reference, if anything still holds the cgroup (`cgroup_tryget()`).
+    pub(crate) fn try_get(&mut self, number: Number) -> bool {
+        let group = &mut self[number];
+        let is_held = group.is_held || group.refs > 0;
+        if is_held {
+            group.refs = group.refs.saturating_add(1);
+        }
+        is_held
+    }
+
+    /// Gives a reference back; is that the end of a removed cgroup?
+    pub(crate) fn put(&mut self, number: Number) -> bool {
+        let group = &mut self[number];
+        let had = group.refs;
+        group.refs = had.saturating_sub(1);
+        had == 1 && !group.is_held
+    }
+
+    /// The kernel gives its own reference back; is that the end?
+    pub(crate) fn let_go(&mut self, number: Number) -> bool {
+        self[number].is_held = false;
+        self[number].refs == 0
+    }
+
+    /// A new task is in this cgroup.
+    pub(crate) fn add_task(&mut self, task: TaskId, number: Number) {
+        debug_assert_eq!(self.of_task.len(), task.index(), "tasks are placed as they are made");
+        self.of_task.push(number);
+        self[number].tasks += 1;
+    }
+
+    /// A dead task is in no cgroup any more, though it still names its last.
+    pub(crate) fn remove_task(&mut self, task: TaskId) {
+        let number = self.of(task);
+        self[number].tasks -= 1;
+    }
+
+    pub(crate) fn move_task(&mut self, task: TaskId, to: Number) {
+        let from = std::mem::replace(&mut self.of_task[task.index()], to);
+        self[from].tasks -= 1;
+        self[to].tasks += 1;
+    }
+
+    /// Adds a cgroup that nobody can find yet; nothing when there are too many.
+    pub(crate) fn add(
+        &mut self,
+        id: CgroupId,
+        parent: Option<Number>,
+        settings: Option<&Cgroup>,
+    ) -> Option<Number> {
+        if self.groups.len() >= MOST {
+            return None;
+        }
+        let number = Number(self.groups.len() as u32);
+        self.groups.push(Group {
+            ea: Ea::NULL,
+            css_set: Ea::NULL,
+            id,
+            parent,
+            children: Vec::new(),
+            level: parent.map_or(0, |parent| self[parent].level + 1),
+            weight: settings.map_or(WEIGHT_DFL, |settings| settings.weight),
+            bandwidth: settings.map_or_else(Bandwidth::default, |settings| settings.bandwidth),
+            idle: settings.is_some_and(|settings| settings.idle),
+            online: false,
+            is_held: true,
+            inited: false,
+            tasks: 0,
+            refs: 0,
+        });
+        Some(number)
+    }
+
+    /// The cgroup can be found from now on.
+    pub(crate) fn publish(&mut self, number: Number) {
+        let (id, parent) = (self[number].id, self[number].parent);
+        self[number].online = true;
+        if let Some(parent) = parent {
+            self[parent].children.push(number);
+        }
+        let place = id.0 as usize;
+        if self.present.len() <= place {
+            self.present.resize(place + 1, None);
+        }
+        self.present[place] = Some(number);
+    }
+
+    /// The cgroup is found no more.
+    pub(crate) fn withdraw(&mut self, number: Number) {
+        let (id, parent) = (self[number].id, self[number].parent);
+        self[number].online = false;
+        self[number].inited = false;
+        if let Some(parent) = parent {
+            self[parent].children.retain(|&child| child != number);
+        }
+        self.present[id.0 as usize] = None;
+    }
+
+    /// All live cgroups, parents before their children (`css_for_each_descendant_pre()`).
+    pub(crate) fn pre_order(&self) -> Vec<Number> {
+        let mut open = vec![Number::ROOT];
+        let mut order = Vec::new();
+        while let Some(number) = open.pop() {
+            order.push(number);
+            open.extend(self[number].children.iter().rev());
+        }
+        order
+    }
+
+    /// All live cgroups, children before their parents (`css_for_each_descendant_post()`).
+    pub(crate) fn post_order(&self) -> Vec<Number> {
+        let mut open = vec![Number::ROOT];
+        let mut order = Vec::new();
+        while let Some(number) = open.pop() {
+            order.push(number);
+            open.extend(&self[number].children);
+        }
+        order.reverse();
+        order
+    }
+}
+
+#[cfg(test)]
+mod tests;

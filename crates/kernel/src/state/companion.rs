@@ -1,0 +1,41 @@
+//! Companions: tasks that are there before the scheduler is attached, and whose programs talk to its maps.
+
+use crate::state::setup::{FIRST_PID, Setup};
+use keel_abi::companion::Companion;
+use keel_abi::task::{Policy, Step, TaskSpec};
+use keel_abi::{CpuSet, Pid, TaskId};
+
+/// A companion, and what its task is called.
+pub struct Beside<W> {
+    /// The task's name.
+    pub name: String,
+    /// What it does.
+    pub companion: Box<dyn Companion<W>>,
+}
+
+/// The pid that the companion with this number will have, so that it can be set before anything is loaded.
+pub const fn companion_pid(number: u32) -> Pid {
+    Pid(FIRST_PID + 1 + number)
+}
+
+/// The task of the companion with this number: they come right after the kernel's first task.
+pub(crate) const fn task_of(number: u32) -> TaskId {
+    TaskId(1 + number)
+}
+
+/// Adds their tasks to the workload, where none of them starts by itself. `SCHED_EXT` is what a scheduler's
+/// user-space half asks for, so that it is never left out.
+pub(crate) fn add_specs<W>(setup: &mut Setup, companions: &[Beside<W>]) {
+    let tasks = &mut setup.workload.tasks;
+    let free = tasks.iter().map(|task| task.process).max().map_or(0, |most| most.saturating_add(1));
+    for (number, beside) in companions.iter().enumerate() {
+        tasks.push(TaskSpec {
+            name: beside.name.clone(),
+            // It never goes on to the second one, which says what it confines itself to.
+            steps: vec![Step::Accompany(number as u32), Step::Affinity(CpuSet::new())],
+            process: free.saturating_add(number as u32),
+            policy: Policy::Ext,
+            ..TaskSpec::default()
+        });
+    }
+}

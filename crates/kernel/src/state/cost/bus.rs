@@ -1,0 +1,84 @@
+//! The way to memory that the CPUs of a node share: who fetches much while many others run waits longer for it.
+//!
+//! Up to `bus_free_cpus` busy CPUs of a node get their memory at full speed; each one beyond takes
+//! `bus_loss_per_mille` of that from all. Nobody comes below an equal part of what the free ones draw together.
+//! What is fetched is priced at once, by how many run at that moment. Approximate: every busy CPU counts as one that
+//! draws on memory, whatever it runs, and a node's memory serves that node's CPUs alone.
+
+use crate::state::cost::Costs;
+use keel_abi::{CpuId, Topology};
+
+/// How many CPUs of each node run tasks.
+#[derive(Debug, Default)]
+pub(crate) struct Bus {
+    /// By node.
+    busy: Vec<u64>,
+    /// The node of each CPU.
+    node_of: Vec<usize>,
+    free: u64,
+    loss_per_mille: u64,
+}
+
+impl Bus {
+    pub(crate) fn new(topology: &Topology, costs: &Costs) -> Self {
+        let node_of: Vec<usize> = topology.iter().map(|c| topology.place(c).node.index()).collect();
+        let busy = vec![0; topology.nodes() as usize];
+        Self { busy, node_of, free: costs.bus_free_cpus, loss_per_mille: costs.bus_loss_per_mille }
+    }
+
+    /// `c` begins to run tasks, or ends it.
+    #[inline]
+    pub(crate) fn note(&mut self, c: CpuId, busy: bool) {
+        let count = &mut self.busy[self.node_of[c.index()]];
+        match busy {
+            true => *count += 1,
+            false => *count -= 1,
+        }
+    }
+
+    /// What a transfer from or to memory that takes `ns` alone takes for `c` now, rounded up.
+    pub(crate) fn slowed_ns(&self, c: CpuId, ns: u64) -> u64 {
+        let busy = self.busy[self.node_of[c.index()]];
+        let beyond = busy.saturating_sub(self.free);
+        if beyond == 0 || self.loss_per_mille == 0 {
+            return ns;
+        }
+        let equal_part = (1000 * self.free / busy).max(1);
+        let speed = 1000_u64.saturating_sub(beyond * self.loss_per_mille).max(equal_part);
+        (u128::from(ns) * 1000).div_ceil(u128::from(speed)).try_into().unwrap_or(u64::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// So many CPUs of one node are busy: what 1000 ns become for the first.
+    fn check(free: u64, loss_per_mille: u64, busy: u32, expected: u64) {
+        let costs = Costs { bus_free_cpus: free, bus_loss_per_mille: loss_per_mille, ..Costs::default() };
+        let mut bus = Bus::new(&Topology::regular(2, 1, 8, 1), &costs);
+        for c in 0..busy {
+            bus.note(CpuId(c), true);
+        }
+        assert_eq!(bus.slowed_ns(CpuId(0), 1000), expected, "{busy} busy");
+        assert_eq!(bus.slowed_ns(CpuId(8), 1000), 1000, "the other node has memory of its own");
+        for c in 0..busy {
+            bus.note(CpuId(c), false);
+        }
+        assert_eq!(bus.slowed_ns(CpuId(0), 1000), 1000, "nobody is left");
+    }
+
+    #[test]
+    fn demand_beyond_the_limit_slows_every_cpu() {
+        check(4, 100, 4, 1000);
+        check(4, 100, 5, 1112);
+        check(4, 100, 8, 1667);
+        check(4, 0, 8, 1000);
+    }
+
+    #[test]
+    fn no_cpu_gets_less_than_an_equal_part() {
+        check(4, 400, 8, 2000);
+        check(0, 1000, 8, 1_000_000);
+    }
+}

@@ -1,0 +1,152 @@
+//! A machine's constants, by the names that machine files use.
+
+use keel_abi::Span;
+use std::ops::RangeInclusive;
+
+/// What a span may be: up to a second.
+const NS: RangeInclusive<u64> = 0..=1_000_000_000;
+
+/// What one process has of something, in bytes, lines or pages.
+const COUNT: RangeInclusive<u64> = 0..=1 << 20;
+
+/// A cache's size in KiB: up to 4 GiB.
+const KB: RangeInclusive<u64> = 0..=4 << 20;
+
+macro_rules! constants {
+    ($($(#[doc = $doc:literal])+ $name:ident: $range:expr,)+) => {
+        /// A machine's constants. Times are of the path itself: waiting for locks and cache lines
+        /// comes on top.
+        #[derive(Clone, Debug, Default, PartialEq, Eq)]
+        pub struct Costs {
+            $($(#[doc = $doc])+ pub $name: u64,)+
+        }
+
+        impl Costs {
+            /// Every constant's name.
+            pub const NAMES: &'static [&'static str] = &[$(stringify!($name)),+];
+
+            /// The constant with this name, and what it may be.
+            pub fn slot(&mut self, name: &str) -> Option<(&mut u64, RangeInclusive<u64>)> {
+                match name {
+                    $(stringify!($name) => Some((&mut self.$name, $range)),)+
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+constants! {
+    /// One BPF instruction, translated to native code, in picoseconds.
+    insn_ps: 1..=1_000_000,
+    /// A system call that does nothing: entry and exit.
+    syscall_ns: NS,
+    /// What a scheduler's own program is charged for each of its system calls, with the user code before it.
+    program_call_ns: NS,
+    /// `__schedule()` up to the choice of the next task.
+    schedule_ns: NS,
+    /// `context_switch()`: registers, address space, accounting.
+    context_switch_ns: NS,
+    /// `try_to_wake_up()` without the choice of a CPU.
+    wakeup_ns: NS,
+    /// The tick's handler.
+    tick_ns: NS,
+    /// Entry and exit of an interrupt.
+    irq_ns: NS,
+    /// From a timer's expiry to its handler.
+    timer_ns: NS,
+    /// How much later than asked an ordinary task's sleep may end, and does where nothing else
+    /// interrupts the CPU.
+    timer_slack_ns: NS,
+    /// From sending an interrupt to another CPU until it arrives there.
+    ipi_ns: NS,
+    /// Sending it, for the sender.
+    ipi_send_ns: NS,
+    /// Leaving the idle state.
+    idle_exit_ns: NS,
+    /// `clone()` of a thread, without its wakeup.
+    fork_ns: NS,
+    /// The end of a task.
+    exit_ns: NS,
+    /// Moving a task from one runqueue to another.
+    migration_ns: NS,
+    /// Entry and exit of a callback: the struct_ops trampoline.
+    callback_ns: NS,
+    /// Taking a free lock whose line is at hand.
+    lock_acquire_ns: NS,
+    /// Handing a lock on to a waiter.
+    lock_handover_ns: NS,
+    /// Added to a hand-over by each waiter, the one that gets the lock among them, where the machine's
+    /// locks are test-and-set; 0 for queued locks.
+    lock_per_waiter_ns: NS,
+    /// The speed of a CPU whose SMT sibling works too, in thousandths of its speed alone.
+    smt_shared_per_mille: 1..=1000,
+    /// How long an emulated CPU executes before the next busy one does, on the one thread that executes them all; 0
+    /// where CPUs execute at once.
+    turn_ns: NS,
+    /// Busy CPUs of a node that its memory serves at full speed.
+    bus_free_cpus: 0..=4096,
+    /// What transfers from memory lose of their speed by each busy CPU beyond those, in thousandths.
+    bus_loss_per_mille: 0..=1000,
+    /// `fork()` of a process, without its pages and its wakeup.
+    fork_process_ns: NS,
+    /// Sharing one page with a child at `fork()`: its page table entry and its count.
+    page_share_ns: NS,
+    /// Giving one page up at exit or exec.
+    page_release_ns: NS,
+    /// Clearing a page that is in no near cache.
+    page_clear_ns: NS,
+    /// Pages of a small process's page tables.
+    table_pages: COUNT,
+    /// Cleared pages for page tables that a CPU keeps for itself, at most; it gives half away when there are more.
+    table_stock: COUNT,
+    /// Bytes of the objects that describe an address space and open files: `fork()` writes them, and exit goes over them.
+    process_bytes: COUNT,
+    /// Bytes of the signal handlers, which `fork()` writes, and exit only gives back.
+    signal_bytes: COUNT,
+    /// Bytes of `task_struct` that a child's start and exit write, and reaping it after them.
+    task_bytes: COUNT,
+    /// Cache lines of locks, lists and counts that all processes share and each `fork()` and exit writes.
+    shared_lines: COUNT,
+    /// A fault on a page that is not there, until it is.
+    page_fault_ns: NS,
+    /// A fault on a page that may only be read, without the copy.
+    write_fault_ns: NS,
+    /// Copying a page that is in the CPU's own cache.
+    page_copy_ns: NS,
+    /// `execve()`, without the pages that the old program gives up and the new one faults in.
+    exec_ns: NS,
+    /// `waitpid()`: reaping a child.
+    wait_ns: NS,
+    /// A pipe's part of sending or receiving, beside the system call and the copy.
+    pipe_ns: NS,
+    /// A local socket's part of that.
+    unix_ns: NS,
+    /// TCP's part of that over the loopback device.
+    tcp_ns: NS,
+    /// Copying a KiB between a task and the kernel.
+    copy_kb_ns: NS,
+    /// A CPU's first-level data cache in KiB.
+    l1_kb: KB,
+    /// Its second-level cache in KiB; 0 for none.
+    l2_kb: KB,
+    /// The last-level cache that the CPUs of an LLC domain share in KiB; 0 for none.
+    llc_kb: KB,
+    /// Going over a KiB that has to come from the second-level cache.
+    l2_kb_ns: NS,
+    /// Going over a KiB that has to come from the shared cache.
+    llc_kb_ns: NS,
+    /// Going over a KiB that has to come from memory.
+    memory_kb_ns: NS,
+}
+
+impl Costs {
+    /// Handing a lock on while `others` wait for it beside the one that gets it; the lock's line is
+    /// counted apart. Test-and-set: whoever spins has a copy of the line. The release must take the copies
+    /// away, the winner's too, and the winner must own the line that it has fetched before it can
+    /// set it (Anderson, IEEE TPDS 1(1), 1990).
+    #[inline]
+    pub fn handover(&self, others: u64) -> Span {
+        Span::from_ns(self.lock_handover_ns + self.lock_per_waiter_ns * (others + 1))
+    }
+}

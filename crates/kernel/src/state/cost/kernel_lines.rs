@@ -1,0 +1,339 @@
+//! The cache lines of the kernel's own objects, those that lie nowhere in simulated memory.
+//!
+//! One line stands for the hot part of each object: a CPU's runqueue, a dispatch queue, a task, a
+//! lock; the idle masks have one for each 512 CPUs, or one a node where they are kept per node. A function's answer is what the access costs
+//! the CPU `by` in picoseconds, and the line is then where that access leaves it.
+
+use crate::state::cost::lock::LockUse;
+use crate::state::dsq::DsqHandle;
+use crate::state::idle::IdleMask;
+use crate::state::idle::touched::CPUS_PER_LINE;
+use keel_abi::crowd::Crowd;
+use keel_abi::lines::{InTransit, Line, LineCosts, LineUse, Transfers};
+use keel_abi::{CpuId, Instant, NodeId, Span, TaskId, Topology};
+
+/// The lines of all kernel objects.
+#[derive(Clone, Debug)]
+pub struct KernelLines {
+    transfers: Transfers,
+    runqueues: Vec<Line>,
+    queues: Vec<Line>,
+    tasks: Vec<Line>,
+    crowd: Option<Crowd>,
+    /// By [`IdleMask`], those of the machine's mask, then those of the nodes' masks.
+    idle: [Vec<AtomicLine>; 2],
+    idle_per_node: bool,
+    /// Words of mutexes and conditions, by number.
+    futexes: Vec<AtomicLine>,
+    /// Their buckets in the kernel.
+    buckets: Vec<Line>,
+    locks: Vec<Line>,
+    uses: Uses,
+}
+
+/// What the lines of each kind of object have cost.
+#[derive(Clone, Copy, Debug, Default)]
+struct Uses {
+    runqueues: LineUse,
+    queues: LineUse,
+    tasks: LineUse,
+    idle: LineUse,
+    futexes: LineUse,
+    locks: LineUse,
+}
+
+impl KernelLines {
+    /// A machine whose lines nobody has touched.
+    pub fn new(topology: &Topology, costs: LineCosts) -> Self {
+        let cpus = topology.cpus();
+        let transfers = Transfers::new(topology.clone(), costs);
+        Self {
+            crowd: transfers.crowd(),
+            transfers,
+            runqueues: vec![Line::default(); cpus as usize],
+            queues: Vec::new(),
+            tasks: Vec::new(),
+            idle: [(); 2].map(|()| {
+                vec![AtomicLine::default(); (cpus.div_ceil(CPUS_PER_LINE) + topology.nodes()) as usize]
+            }),
+            idle_per_node: false,
+            futexes: Vec::new(),
+            buckets: Vec::new(),
+            locks: Vec::new(),
+            uses: Uses::default(),
+        }
+    }
+
+    /// What the lines of each kind of object have cost so far.
+    pub fn uses(&self) -> [(&'static str, LineUse); 6] {
+        let Uses { runqueues, queues, tasks, idle, futexes, locks } = self.uses;
+        [
+            ("runqueues", runqueues),
+            ("dispatch queues", queues),
+            ("tasks", tasks),
+            ("idle masks", idle),
+            ("mutexes and their futexes", futexes),
+            ("other locks", locks),
+        ]
+    }
+
+    /// What moving lines costs on this machine.
+    pub const fn transfers(&self) -> &Transfers {
+        &self.transfers
+    }
+
+    /// Makes room for `task`; others may be touched without.
+    pub fn add_task(&mut self, task: TaskId) {
+        if task.index() >= self.tasks.len() {
+            self.tasks.resize(task.index() + 1, Line::default());
+        }
+    }
+
+    /// Reads the runqueue of `rq`.
+    #[inline]
+    pub fn read_runqueue_ps(&mut self, rq: CpuId, by: CpuId) -> u64 {
+        self.uses.runqueues.count(self.transfers.read_ps(&mut self.runqueues[rq.index()], by))
+    }
+
+    /// Writes the runqueue of `rq`, its lock included.
+    #[inline]
+    pub fn write_runqueue_ps(&mut self, rq: CpuId, by: CpuId) -> u64 {
+        self.uses.runqueues.count(self.transfers.write_ps(&mut self.runqueues[rq.index()], by))
+    }
+
+    /// Reads a dispatch queue.
+    #[inline]
+    pub fn read_queue_ps(&mut self, queue: DsqHandle, by: CpuId) -> u64 {
+        self.uses.queues.count(self.transfers.read_ps(line(&mut self.queues, queue.index()), by))
+    }
+
+    /// Writes a dispatch queue, its lock included.
+    #[inline]
+    pub fn write_queue_ps(&mut self, queue: DsqHandle, by: CpuId) -> u64 {
+        self.uses.queues.count(self.transfers.write_ps(line(&mut self.queues, queue.index()), by))
+    }
+
+    /// Reads a task.
+    #[inline]
+    pub fn read_task_ps(&mut self, task: TaskId, by: CpuId) -> u64 {
+        self.fetch_task(task, by);
+        self.uses.tasks.count(self.transfers.read_ps(line(&mut self.tasks, task.index()), by))
+    }
+
+    /// Writes a task.
+    #[inline]
+    pub fn write_task_ps(&mut self, task: TaskId, by: CpuId) -> u64 {
+        self.fetch_task(task, by);
+        self.uses.tasks.count(self.transfers.write_ps(line(&mut self.tasks, task.index()), by))
+    }
+
+    /// `by` is about to touch a task: if it has to fetch its line, that may take another task's place.
+    #[inline(always)]
+    fn fetch_task(&mut self, task: TaskId, by: CpuId) {
+        if self.crowd.is_some() {
+            self.crowd_out(task, by);
+        }
+    }
+
+    #[cold]
+    fn crowd_out(&mut self, task: TaskId, by: CpuId) {
+        let Some(crowd) = &mut self.crowd else { return };
+        let (tasks, me) = (&mut self.tasks, self.transfers.key(by).shared);
+        if line(tasks, task.index()).sharers & me != 0 {
+            return;
+        }
+        if let Some(gone) = crowd.fetched(by, task.0, |other| tasks[other as usize].sharers & me != 0) {
+            let gone = &mut tasks[gone as usize];
+            gone.sharers = self.transfers.holders().without(gone.sharers, by);
+        }
+    }
+
+    /// Are the idle masks kept per node?
+    pub fn set_idle_per_node(&mut self, per_node: bool) {
+        self.idle_per_node = per_node;
+    }
+
+    /// Changes bits of a line of an idle mask at `now`. Lines are numbered as [`Touched`](crate::state::idle::Touched) does. A
+    /// CPU's own bit is changed by an atomic instruction, the bits of its core by plain ones (`cpumask_andnot()`), which do
+    /// not queue.
+    #[inline]
+    pub(crate) fn write_idle_ps(&mut self, mask: IdleMask, line: u32, by: CpuId, now: Instant) -> u64 {
+        let line = self.idle_line(line);
+        let line = &mut self.idle[mask as usize][line];
+        self.uses.idle.count(match mask {
+            IdleMask::Cpus => line.write_ps(&self.transfers, by, now),
+            IdleMask::Cores => self.transfers.write_ps(&mut line.line, by),
+        })
+    }
+
+    /// Reads a line of an idle mask.
+    #[inline]
+    pub(crate) fn read_idle_ps(&mut self, mask: IdleMask, line: u32, by: CpuId, now: Instant) -> u64 {
+        let line = self.idle_line(line);
+        self.uses.idle.count(self.idle[mask as usize][line].read_ps(&self.transfers, by, now))
+    }
+
+    fn idle_line(&self, line: u32) -> usize {
+        let before = if self.idle_per_node { self.machine_idle_lines() } else { 0 };
+        (before + line) as usize
+    }
+
+    fn machine_idle_lines(&self) -> u32 {
+        self.transfers.topology().cpus().div_ceil(CPUS_PER_LINE)
+    }
+
+    /// How CPUs came by the right to change the idle masks: the machine's, or a node's.
+    pub fn idle_uses(&self) -> impl Iterator<Item = (Option<NodeId>, LockUse)> {
+        let machine = self.machine_idle_lines();
+        let sum = |lines: std::ops::Range<u32>| {
+            let of_masks = self.idle.iter().flat_map(|mask| &mask[lines.start as usize..lines.end as usize]);
+            of_masks.fold(LockUse::default(), |mut sum, line| {
+                sum.add(line.uses);
+                sum
+            })
+        };
+        let all = machine + self.transfers.topology().nodes();
+        let nodes = (machine..all).map(move |line| (Some(NodeId(line - machine)), sum(line..line + 1)));
+        std::iter::once((None, sum(0..machine))).chain(nodes)
+    }
+
+    /// Changes the word of a mutex or condition at `now`, by an atomic instruction.
+    pub fn write_futex_ps(&mut self, futex: u32, by: CpuId, now: Instant) -> u64 {
+        let word = at(&mut self.futexes, futex as usize);
+        self.uses.futexes.count(word.write_ps(&self.transfers, by, now))
+    }
+
+    /// Reads that word.
+    pub fn read_futex_ps(&mut self, futex: u32, by: CpuId, now: Instant) -> u64 {
+        let word = at(&mut self.futexes, futex as usize);
+        self.uses.futexes.count(word.read_ps(&self.transfers, by, now))
+    }
+
+    /// Writes its bucket in the kernel, the lock included.
+    pub fn write_bucket_ps(&mut self, futex: u32, by: CpuId) -> u64 {
+        self.uses.futexes.count(self.transfers.write_ps(line(&mut self.buckets, futex as usize), by))
+    }
+
+    /// Writes a lock of its own, by a dense number that the caller chooses.
+    #[inline]
+    pub fn write_lock_ps(&mut self, lock: u32, by: CpuId) -> u64 {
+        self.uses.locks.count(self.transfers.write_ps(line(&mut self.locks, lock as usize), by))
+    }
+}
+
+/// A line that CPUs change by atomic instructions.
+#[derive(Clone, Copy, Debug, Default)]
+struct AtomicLine {
+    line: Line,
+    transit: InTransit,
+    /// Of the changes.
+    uses: LockUse,
+}
+
+impl AtomicLine {
+    #[inline]
+    fn write_ps(&mut self, transfers: &Transfers, by: CpuId, now: Instant) -> u64 {
+        let transfer_ps = transfers.write_ps(&mut self.line, by);
+        let price_ps = self.transit.queue_ps(transfer_ps, now);
+        self.uses.count(Span::from_ns((price_ps - transfer_ps) / 1000), 1);
+        price_ps
+    }
+
+    /// Waits for those that asked to change it before, but keeps nobody waiting.
+    #[inline]
+    fn read_ps(&mut self, transfers: &Transfers, by: CpuId, now: Instant) -> u64 {
+        match transfers.read_ps(&mut self.line, by) {
+            0 => 0,
+            transfer_ps => self.transit.left_ps(now) + transfer_ps,
+        }
+    }
+}
+
+#[inline]
+fn line(lines: &mut Vec<Line>, index: usize) -> &mut Line {
+    at(lines, index)
+}
+
+#[inline]
+fn at<L: Clone + Default>(lines: &mut Vec<L>, index: usize) -> &mut L {
+    if index >= lines.len() {
+        grow(lines, index);
+    }
+    &mut lines[index]
+}
+
+#[cold]
+#[inline(never)]
+fn grow<L: Clone + Default>(lines: &mut Vec<L>, index: usize) {
+    lines.resize(index + 1, L::default());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn objects_move_between_cpus_each_on_its_own() {
+        let costs = LineCosts { llc_ps: 20, hop_ps: 100, memory_ps: 70, ..LineCosts::default() };
+        let mut lines = KernelLines::new(&Topology::regular(2, 1, 2, 1), costs);
+        let (a, near, far) = (CpuId(0), CpuId(1), CpuId(2));
+        lines.add_task(TaskId(3));
+        let mut check = |expected: [u64; 4], write: fn(&mut KernelLines, CpuId) -> u64| {
+            assert_eq!([a, a, near, far].map(|by| write(&mut lines, by)), expected);
+        };
+        check([70, 0, 20, 100], |l, by| l.write_task_ps(TaskId(3), by));
+        check([70, 0, 20, 100], |l, by| l.write_queue_ps(DsqHandle(9), by));
+        check([70, 0, 20, 100], |l, by| l.write_runqueue_ps(CpuId(1), by));
+    }
+
+    #[test]
+    fn an_atomic_instruction_waits_for_those_before_it() {
+        let costs = LineCosts { llc_ps: 20_000, hop_ps: 100_000, memory_ps: 70_000, ..LineCosts::default() };
+        let check = |per_node, expected: [u64; 4]| {
+            let mut lines = KernelLines::new(&Topology::regular(2, 1, 2, 1), costs);
+            lines.set_idle_per_node(per_node);
+            let write = |(cpu, ns)| {
+                let line = if per_node { cpu / 2 } else { 0 };
+                lines.write_idle_ps(IdleMask::Cpus, line, CpuId(cpu), Instant::from_ns(ns)) / 1000
+            };
+            assert_eq!([(0, 0), (1, 0), (2, 10), (0, 1000)].map(write), expected);
+        };
+        check(false, [70, 90, 180, 100]);
+        check(true, [70, 90, 70, 20]);
+    }
+
+    #[test]
+    fn plain_changes_of_a_mask_do_not_wait_for_each_other() {
+        let costs = LineCosts { llc_ps: 20_000, memory_ps: 70_000, ..LineCosts::default() };
+        let mut lines = KernelLines::new(&Topology::regular(1, 1, 4, 1), costs);
+        let mut write =
+            |mask| [0, 1, 2].map(|cpu| lines.write_idle_ps(mask, 0, CpuId(cpu), Instant::ZERO) / 1000);
+        assert_eq!(write(IdleMask::Cpus), [70, 90, 110]);
+        assert_eq!(write(IdleMask::Cores), [70, 20, 20]);
+    }
+
+    #[test]
+    fn a_reader_waits_for_who_writes_and_keeps_nobody_waiting() {
+        let costs = LineCosts { llc_ps: 20_000, memory_ps: 70_000, ..LineCosts::default() };
+        let mut lines = KernelLines::new(&Topology::regular(1, 1, 4, 1), costs);
+        let at = Instant::from_ns;
+        assert_eq!(lines.write_futex_ps(0, CpuId(0), at(0)), 70_000);
+        let read = |cpu| (cpu, 10);
+        let got = [read(1), read(2), (1, 100)].map(|(cpu, ns)| lines.read_futex_ps(0, CpuId(cpu), at(ns)));
+        assert_eq!(got, [80_000, 80_000, 0]);
+        assert_eq!(lines.write_futex_ps(0, CpuId(3), at(200)), 20_000);
+    }
+
+    #[test]
+    fn tasks_crowd_each_other_where_the_machine_says_so() {
+        let check = |tasks_held, expected: [u64; 5]| {
+            let costs = LineCosts { llc_ps: 20, memory_ps: 70, tasks_held, ..LineCosts::default() };
+            let mut lines = KernelLines::new(&Topology::regular(1, 1, 2, 1), costs);
+            let touch = |(task, by)| lines.write_task_ps(TaskId(task), CpuId(by));
+            assert_eq!([(1, 0), (2, 0), (3, 0), (1, 0), (3, 1)].map(touch), expected, "{tasks_held}");
+        };
+        check(0, [70, 70, 70, 0, 20]);
+        check(2, [70, 70, 70, 70, 20]);
+        check(3, [70, 70, 70, 0, 20]);
+    }
+}

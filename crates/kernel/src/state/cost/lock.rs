@@ -1,0 +1,260 @@
+//! A lock in virtual time, by reservation: a taker learns when it will hold the lock.
+//!
+//! As long as the holder's end is known, a waiter needs no event of its own: it has the lock
+//! after the last reservation and the hand-over. Only while a holder is held up itself, and its
+//! end not known yet, must others get in line elsewhere and ask again.
+
+use crate::state::cost::Costs;
+use keel_abi::bpf::Ea;
+use keel_abi::task::ObjectId;
+use keel_abi::{CpuId, DsqId, Instant, NodeId, Span};
+use std::collections::VecDeque;
+
+/// What a lock has been used for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LockUse {
+    /// How often it was taken.
+    pub taken: u64,
+    /// How often somebody had to wait for it.
+    pub contended: u64,
+    /// How long CPUs have waited for it, summed over them.
+    pub wait: Span,
+    /// How long it was held.
+    pub held: Span,
+    /// The most that waited at once.
+    pub most_waiters: u64,
+}
+
+impl LockUse {
+    /// Adds what another lock of the kind was used for.
+    pub fn add(&mut self, other: Self) {
+        self.taken += other.taken;
+        self.contended += other.contended;
+        self.wait += other.wait;
+        self.held += other.held;
+        self.most_waiters = self.most_waiters.max(other.most_waiters);
+    }
+
+    /// Counts that it was taken after this wait, when so many waited, the taker among them.
+    #[inline]
+    pub fn count(&mut self, waited: Span, waiters: u64) {
+        self.taken += 1;
+        if waited > Span::ZERO {
+            self.contended += 1;
+            self.wait += waited;
+            self.most_waiters = self.most_waiters.max(waiters);
+        }
+    }
+}
+
+/// Which lock it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LockName {
+    /// A CPU's runqueue lock.
+    Runqueue(CpuId),
+    /// The lock of a dispatch queue that is not a CPU's own.
+    Queue(DsqId),
+    /// A `bpf_spin_lock` or `bpf_res_spin_lock`, by its address.
+    Bpf(Ea),
+    /// The machine's idle masks: no lock, but words that CPUs change by atomic instructions, one after the other.
+    IdleMasks,
+    /// Those of a node, where they are kept per node.
+    NodeIdleMasks(NodeId),
+    /// `cgroup_mutex`.
+    CgroupMutex,
+    /// The futex bucket of a mutex of the workload.
+    Mutex(ObjectId),
+    /// The futex bucket of a condition of the workload.
+    Condition(ObjectId),
+}
+
+/// A lock's state. Acquisitions come in the order of virtual time, as nearly as callers can.
+#[derive(Clone, Debug, Default)]
+pub struct VirtualLock {
+    holder: Option<CpuId>,
+    free_at: Instant,
+    /// When those who waited got or will get it, ascending; what is past is dropped.
+    pending: VecDeque<Instant>,
+    /// Since when its holder has it.
+    since: Instant,
+    uses: LockUse,
+}
+
+/// A lock that has been taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Acquired {
+    /// When the taker has it and may go on.
+    pub at: Instant,
+    /// How long it waited for others; part of the time until `at`.
+    pub waited: Span,
+}
+
+impl VirtualLock {
+    /// Takes the lock for `cpu`, which asks at `now`; `transfer_ps` is what its line costs to
+    /// get. `None` while a holder has not said when it ends: ask again after its release.
+    #[inline(always)]
+    pub fn acquire(&mut self, now: Instant, cpu: CpuId, costs: &Costs, transfer_ps: u64) -> Option<Acquired> {
+        if self.holder.is_some() {
+            return None;
+        }
+        self.holder = Some(cpu);
+        let took = Span::from_ns(costs.lock_acquire_ns + transfer_ps.div_ceil(1000));
+        if self.free_at <= now {
+            if !self.pending.is_empty() {
+                self.pending.clear();
+            }
+            return Some(self.taken(Acquired { at: now + took, waited: Span::ZERO }, 0));
+        }
+        Some(self.wait(now, took, costs))
+    }
+
+    /// The lock is known to be given back, but later than it is asked for.
+    #[inline(never)]
+    fn wait(&mut self, now: Instant, took: Span, costs: &Costs) -> Acquired {
+        let waited = self.free_at.since(now);
+        while self.pending.front().is_some_and(|&at| at <= now) {
+            self.pending.pop_front();
+        }
+        let before = self.pending.len() as u64;
+        // Each pair of waiters that spin at once slows one hand-over, the later one's.
+        let handover = costs.handover(before);
+        let at = self.free_at + took + handover;
+        self.pending.push_back(at);
+        self.taken(Acquired { at, waited: waited + handover }, before + 1)
+    }
+
+    #[inline]
+    fn taken(&mut self, acquired: Acquired, waiters: u64) -> Acquired {
+        self.since = acquired.at;
+        self.uses.count(acquired.waited, waiters);
+        acquired
+    }
+
+    /// Gives the lock, which is given back at `at`, to `cpu`, which got in line elsewhere at `asked`: when does it have it?
+    /// `others` stay in line.
+    pub fn hand_to(
+        &mut self,
+        cpu: CpuId,
+        (asked, at): (Instant, Instant),
+        costs: &Costs,
+        transfer_ps: u64,
+        others: u64,
+    ) -> Instant {
+        self.holder = Some(cpu);
+        let has_it =
+            self.free_at.max(at) + costs.handover(others) + Span::from_ns(transfer_ps.div_ceil(1000));
+        self.taken(Acquired { at: has_it, waited: has_it.since(asked) }, others + 1);
+        has_it
+    }
+
+    /// Extends the last reservation: the atomic access of a CPU that arrives takes the lock's line from the holder, which
+    /// fetches it back for the data beside the lock. Does nothing if no CPU is known to hold the lock at `now`.
+    #[inline]
+    pub fn disturb(&mut self, now: Instant, fetch_ps: u64) {
+        if self.holder.is_none() && self.free_at > now {
+            self.free_at += Span::from_ns(fetch_ps.div_ceil(1000));
+        }
+    }
+
+    /// Gives the lock back at `at`. Panics unless it is held.
+    #[inline]
+    pub fn release(&mut self, at: Instant) {
+        assert!(self.holder.take().is_some(), "only a held lock is given back");
+        self.uses.held += at.since(self.since);
+        self.free_at = self.free_at.max(at);
+    }
+
+    /// What it has been used for.
+    pub const fn uses(&self) -> LockUse {
+        self.uses
+    }
+
+    /// Who has it and has not said until when.
+    pub const fn holder(&self) -> Option<CpuId> {
+        self.holder
+    }
+
+    /// Until when it is known to be held: [`Instant::NEVER`] while its holder has not said.
+    pub fn held_until(&self) -> Instant {
+        if self.holder.is_some() { Instant::NEVER } else { self.free_at }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn costs(per_waiter: u64) -> Costs {
+        Costs {
+            lock_acquire_ns: 10,
+            lock_handover_ns: 50,
+            lock_per_waiter_ns: per_waiter,
+            ..Costs::default()
+        }
+    }
+
+    /// CPUs ask at these instants, one after the other, and hold the lock for 100 ns each.
+    fn check(per_waiter: u64, asked: &[u64], expected: &[(u64, u64)]) {
+        let (costs, mut lock) = (costs(per_waiter), VirtualLock::default());
+        let got = asked.iter().enumerate().map(|(cpu, &now)| {
+            let got = lock.acquire(Instant::from_ns(now), CpuId(cpu as u32), &costs, 5000).expect("not held");
+            assert_eq!(lock.held_until(), Instant::NEVER);
+            assert_eq!(lock.acquire(got.at, CpuId(99), &costs, 0), None);
+            lock.release(got.at + Span::from_ns(100));
+            (got.at.as_ns(), got.waited.as_ns())
+        });
+        assert_eq!(got.collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn a_free_lock_costs_its_line_and_itself() {
+        check(0, &[1000, 2000], &[(1015, 0), (2015, 0)]);
+    }
+
+    #[test]
+    fn waiters_get_it_one_after_the_other() {
+        check(0, &[0, 1, 2], &[(15, 0), (180, 164), (345, 328)]);
+    }
+
+    #[test]
+    fn what_it_was_used_for_is_counted() {
+        let (costs, mut lock) = (costs(0), VirtualLock::default());
+        for now in [0, 1, 2, 1000] {
+            let got = lock.acquire(Instant::from_ns(now), CpuId(0), &costs, 5000).expect("not held");
+            lock.release(got.at + Span::from_ns(100));
+        }
+        let (wait, held) = (Span::from_ns(164 + 328), Span::from_ns(400));
+        assert_eq!(lock.uses(), LockUse { taken: 4, contended: 2, wait, held, most_waiters: 2 });
+    }
+
+    #[test]
+    fn who_got_in_line_elsewhere_waits_since_it_asked() {
+        let (costs, mut lock) = (costs(0), VirtualLock::default());
+        let at = |ns| Instant::from_ns(ns);
+        lock.acquire(at(0), CpuId(0), &costs, 0).expect("not held");
+        lock.release(at(500));
+        assert_eq!(lock.hand_to(CpuId(1), (at(100), at(500)), &costs, 5000, 2), at(555));
+        lock.release(at(600));
+        let uses = lock.uses();
+        assert_eq!((uses.taken, uses.contended, uses.most_waiters), (2, 1, 3));
+        assert_eq!((uses.wait.as_ns(), uses.held.as_ns()), (455, 490 + 45));
+    }
+
+    #[test]
+    fn an_arrival_makes_the_holder_fetch_the_line_back() {
+        let (costs, mut lock) = (costs(0), VirtualLock::default());
+        let mut ask = |now| {
+            lock.disturb(Instant::from_ns(now), 5000);
+            let got = lock.acquire(Instant::from_ns(now), CpuId(0), &costs, 5000).expect("not held");
+            lock.release(got.at + Span::from_ns(100));
+            (got.at.as_ns(), got.waited.as_ns())
+        };
+        assert_eq!([0, 1, 1000].map(&mut ask), [(15, 0), (185, 169), (1015, 0)]);
+    }
+
+    #[test]
+    fn test_and_set_slows_hand_overs_by_the_number_of_spinners() {
+        check(20, &[0, 1, 2, 3], &[(15, 0), (200, 184), (405, 388), (630, 612)]);
+        check(20, &[0, 1, 220], &[(15, 0), (200, 184), (385, 150)]);
+    }
+}

@@ -1,0 +1,451 @@
+//! A CPU as the simulated kernel keeps it.
+//!
+//! A CPU is in user mode (or idle) while its frame stack is empty, and in the kernel while it is
+//! not. In the kernel its own clock runs ahead by what its steps cost; it takes a step only when
+//! no other CPU has something earlier to do ([`crate::run::main_loop`]).
+
+use crate::state::class::SchedClass;
+use crate::state::cost::lock::LockUse;
+use crate::state::deferrable::DeferrableTimers;
+use crate::state::fair::budget_timer::BudgetTimer;
+use crate::state::fair::ids::Slot;
+use crate::state::fair::queue::FairQueue;
+use crate::state::frame::stack::Stack;
+use crate::state::frequency::Perf;
+use crate::state::rt::queue::RtQueue;
+use crate::state::rt::server::ClassServer;
+use keel_abi::bpf::{Ea, Usage};
+use keel_abi::scx::Op;
+use keel_abi::{CpuId, CpuSet, DsqId, Instant, Span, TaskId};
+use std::collections::VecDeque;
+
+/// Something that interrupts a CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Irq {
+    /// A task's sleep is over; the number distinguishes sleeps.
+    Sleeper(TaskId, u32),
+    /// A wakeup that another CPU left to this one.
+    Wakeup { task: TaskId, waker: TaskId },
+    /// A task of the workload starts.
+    Start(u32),
+    /// A BPF timer fires; the number is its place in the timer table.
+    BpfTimer(u32),
+    /// User space runs a program of the scheduler's; the number is its place among them.
+    Program(u32),
+    /// The server of that CPU's starving tasks of a class looks.
+    Server(CpuId, SchedClass),
+    /// Real-time tasks get the next period's time.
+    RtPeriod,
+    /// The stall watchdog looks.
+    Watchdog,
+    /// An entry of the timeline is due, or goes on with its next CPU or task.
+    Happening { entry: u32, nth: u32 },
+    /// The stopper looks whether a task may stay.
+    Stop(TaskId),
+    /// Another CPU runs something less urgent than what waits here.
+    PushRt,
+    /// Another CPU is better off with this one's fair task.
+    PushFair,
+    /// This CPU balances for all idle ones.
+    Nohz,
+    /// A period of a group's `cpu.max` is over, or its CPUs have given time back.
+    Budget(BudgetTimer),
+    /// A group may run here again.
+    Unthrottle(Slot),
+    /// This CPU goes away.
+    Offline,
+    /// This CPU has come.
+    Online,
+    /// User space attaches a scheduler.
+    Attach,
+    /// A device, with the softirq that it raises.
+    Device,
+}
+
+/// A callback in progress.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Callback {
+    /// Nothing else here means anything where there is none.
+    pub(crate) in_progress: bool,
+    pub(crate) op: Op,
+    /// The task that it is about, or [`TaskId::IDLE`].
+    pub(crate) subject: TaskId,
+    /// When it began.
+    pub(crate) began: Instant,
+    /// What its calls have cost beyond the instructions, in picoseconds.
+    pub(crate) charged_ps: u64,
+    /// The task that may be dispatched directly; taken by the first insert.
+    pub(crate) direct_subject: DirectSubject,
+    /// The reply to give when a suspended call is made again.
+    pub(crate) reply: Option<u64>,
+    /// The `bpf_spin_lock` it holds.
+    pub(crate) spin: Option<Ea>,
+    /// How many `bpf_res_spin_lock` it holds.
+    pub(crate) res_spins: u32,
+    /// Who stands behind it.
+    pub(crate) place: Place,
+    /// The number of the call that it makes or made last.
+    pub(crate) call: u32,
+}
+
+/// Who called the kernel: a callback, and where in the object's code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Caller {
+    pub(crate) op: Op,
+    pub(crate) place: Place,
+    pub(crate) call: u32,
+}
+
+/// What calls a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// The kernel, for a callback of the scheduler.
+    Op,
+    /// BPF's own timer.
+    Timer,
+    /// The scheduler's user-space half, for a `SEC("syscall")` program.
+    Syscall,
+    /// The kernel, for a tracing program.
+    Trace,
+}
+
+/// How long a CPU has been idle.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct IdleTime {
+    before: Span,
+    since: Instant,
+}
+
+impl IdleTime {
+    /// It goes idle.
+    pub(crate) fn begin(&mut self, at: Instant) {
+        self.since = at;
+    }
+
+    /// It has something to do.
+    pub(crate) fn end(&mut self, at: Instant) {
+        self.before = self.total(true, at);
+    }
+
+    /// In all; `is_idle` where it is at `now`.
+    pub(crate) fn total(self, is_idle: bool, now: Instant) -> Span {
+        if is_idle { self.before + now.max(self.since).since(self.since) } else { self.before }
+    }
+}
+
+impl Caller {
+    /// As a message names it: `ops.enqueue()`.
+    pub(crate) fn words(self) -> String {
+        match self.place {
+            Place::Op => format!("ops.{}()", self.op.name()),
+            Place::Timer => "a timer".to_owned(),
+            Place::Syscall => "a syscall program".to_owned(),
+            Place::Trace => "a tracing program".to_owned(),
+        }
+    }
+}
+
+impl Callback {
+    /// Stands for none.
+    pub(crate) const NONE: Self = Self {
+        in_progress: false,
+        op: Op::Exit,
+        subject: TaskId::IDLE,
+        began: Instant::ZERO,
+        charged_ps: 0,
+        direct_subject: DirectSubject::None,
+        reply: None,
+        spin: None,
+        res_spins: 0,
+        place: Place::Op,
+        call: 0,
+    };
+
+    /// Under a lock of BPF's nobody is let past.
+    #[inline]
+    pub(crate) fn lets_others_past(&self) -> bool {
+        self.spin.is_none() && self.res_spins == 0
+    }
+
+    /// Who makes the call under way.
+    pub(crate) fn caller(&self) -> Caller {
+        Caller { op: self.op, place: self.place, call: self.call }
+    }
+}
+
+/// Who may be dispatched directly from this callback (`direct_dispatch_task`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DirectSubject {
+    /// Not a callback of that kind.
+    None,
+    /// This task.
+    Task(TaskId),
+    /// It has been done already.
+    Spent,
+}
+
+/// An insert that `ops.dispatch` has buffered.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Buffered {
+    pub(crate) task: TaskId,
+    /// Which of the task's stays with the scheduler is meant; `None` where it had none.
+    pub(crate) qseq: Option<u64>,
+    pub(crate) dsq: DsqId,
+    pub(crate) enq_flags: u64,
+    /// Who asked for it.
+    pub(crate) by: Caller,
+}
+
+/// The state of one `ops.dispatch` call (`struct scx_dsp_ctx`).
+#[derive(Debug, Default)]
+pub(crate) struct DispatchBuffer {
+    pub(crate) inserts: Vec<Buffered>,
+    /// Tasks dispatched by this call.
+    pub(crate) dispatched: u32,
+}
+
+/// A runqueue's lock in virtual time. Whoever holds it while suspended makes others wait in
+/// line; otherwise only the time until which it was held matters.
+#[derive(Debug)]
+pub(crate) struct RqLock {
+    pub(crate) holder: Option<CpuId>,
+    /// Its holder will do what is deferred before giving it back (`SCX_RQ_IN_WAKEUP`, `SCX_RQ_IN_BALANCE`).
+    pub(crate) defers: bool,
+    pub(crate) free_at: Instant,
+    pub(crate) waiters: VecDeque<CpuId>,
+    /// Since when its holder has it.
+    pub(crate) since: Instant,
+    /// Since when somebody has it in the middle of a step; never where nobody does.
+    pub(crate) passed_at: Instant,
+    pub(crate) uses: LockUse,
+}
+
+impl Default for RqLock {
+    fn default() -> Self {
+        Self {
+            holder: None,
+            defers: false,
+            free_at: Instant::ZERO,
+            waiters: VecDeque::new(),
+            since: Instant::ZERO,
+            passed_at: Instant::NEVER,
+            uses: LockUse::default(),
+        }
+    }
+}
+
+/// A CPU.
+#[derive(Debug)]
+pub(crate) struct Cpu {
+    /// Its own clock, in the kernel.
+    pub(crate) clock: Instant,
+    /// Costs not yet on the clock, in picoseconds.
+    pub(crate) spent_ps: u64,
+    /// The part of it that is no work but waiting for a lock, where CPUs take turns.
+    pub(crate) waited_ps: u64,
+    /// Who runs, or [`TaskId::IDLE`].
+    pub(crate) curr: TaskId,
+    /// It should reschedule.
+    pub(crate) need_resched: bool,
+    /// When the interrupt for that arrives; never where it is to look when it next leaves the kernel.
+    pub(crate) resched_at: Instant,
+    /// Its next tick; [`Instant::NEVER`] while idle.
+    pub(crate) tick_at: Instant,
+    /// How long it has been idle in all, and since when it is.
+    pub(crate) idle: IdleTime,
+    /// The fair task that runs was picked from a group without time: it is throttled before it returns to user mode.
+    pub(crate) throttles: bool,
+    /// When the slice of the fair task that runs ends, where others wait; else [`Instant::NEVER`].
+    pub(crate) hrtick_at: Instant,
+    /// When the current task's work is done at the present speed.
+    pub(crate) work_done_at: Instant,
+    /// Since when the current task has been working undisturbed.
+    pub(crate) working_since: Instant,
+    /// In user mode or idle.
+    pub(crate) in_user: bool,
+    /// Waiting in line for a runqueue lock.
+    pub(crate) parked: bool,
+    /// What is left to do in the kernel, last first.
+    pub(crate) stack: Stack,
+    /// The callback in progress, if any; the innermost.
+    pub(crate) callback: Callback,
+    /// The last direct dispatch that was decided on here: which task, and which task's CPU decided.
+    pub(crate) direct_by: Option<(TaskId, Caller)>,
+    /// The callbacks that it is nested in, outermost first.
+    pub(crate) outer: Vec<Callback>,
+    /// What the last callback returned.
+    pub(crate) returned: u64,
+    /// Interrupts that came.
+    pub(crate) inbox: VecDeque<Irq>,
+    /// How many wakeups there were left to this CPU.
+    pub(crate) ttwu_pending: u32,
+    /// Timers that wait for its tick.
+    pub(crate) deferrable: DeferrableTimers,
+    /// Tasks whose custody ended: `ops.dequeue` calls owed.
+    pub(crate) pending_dequeues: VecDeque<(TaskId, u64)>,
+    /// Kicks that its callbacks asked for.
+    pub(crate) kicks: Vec<(CpuId, u64)>,
+    /// Runqueues whose local queues are to be enqueued once more when it has no lock any more.
+    pub(crate) reenqueues: Vec<CpuId>,
+    /// This runqueue's local queue is to be enqueued once more, with these `SCX_REENQ_*`
+    /// (`deferred_reenq_locals`).
+    pub(crate) reenqueue: Option<u64>,
+    /// Tasks in its local queue that are to run at once or not at all (`nr_immed`).
+    pub(crate) nr_immed: u32,
+    /// The class of whoever runs, or of whoever has come since and goes before (`rq->next_class`).
+    pub(crate) next_class: SchedClass,
+    /// The kernel schedules the scheduler's tasks here by itself (`SCX_RQ_BYPASSING`).
+    pub(crate) bypassing: bool,
+    /// A higher class has taken it from the scheduler, which was notified (`cpu_released`).
+    pub(crate) released: bool,
+    /// How often it has picked (`kick_sync`).
+    pub(crate) picks: u64,
+    /// CPUs that it kicked and waits for after its next pick, with how often they had picked then.
+    pub(crate) to_sync: Vec<(CpuId, u64)>,
+    /// That pick has not been yet (`kick_sync_pending`).
+    pub(crate) sync_pending: bool,
+    /// Its real-time tasks.
+    pub(crate) rt: RtQueue,
+    /// Its fair tasks.
+    pub(crate) fair: FairQueue,
+    /// What keeps higher classes from starving the scheduler's tasks.
+    pub(crate) server: ClassServer,
+    /// What keeps real-time tasks from starving fair ones.
+    pub(crate) fair_server: ClassServer,
+    pub(crate) dispatch: DispatchBuffer,
+    /// Tasks bound for other CPUs' local queues (`ddsp_deferred_locals`), for this runqueue.
+    pub(crate) deferred: VecDeque<TaskId>,
+    pub(crate) lock: RqLock,
+    /// Runnable tasks of this runqueue, the running one included.
+    pub(crate) nr_running: u32,
+    /// Tasks in spells without migration that are here, asleep or not (`nr_pinned`).
+    pub(crate) nr_pinned: u32,
+    /// Distinguishes one stay with the BPF scheduler from the next (`ops_qseq`).
+    pub(crate) qseq: u64,
+    /// A pick is in progress (`SCX_RQ_IN_BALANCE`).
+    pub(crate) in_balance: bool,
+    /// The stopper, not the idle task, is on the CPU: it has just pushed a task away, and nobody
+    /// has been notified that the CPU is idle.
+    pub(crate) in_stopper: bool,
+    /// The scheduler may use it (`cpu_active()` and `SCX_RQ_ONLINE`).
+    pub(crate) online: bool,
+    /// It takes steps at all (`cpu_online()`).
+    pub(crate) alive: bool,
+    /// It goes away as soon as its last task has been pushed to another CPU (`balance_push()`).
+    pub(crate) leaving: bool,
+    /// Its SMT siblings, itself excluded.
+    pub(crate) siblings: CpuSet,
+    /// Work gets done at this many thousandths of nominal speed.
+    pub(crate) speed_per_mille: u64,
+    /// Its frequency.
+    pub(crate) perf: Perf,
+}
+
+impl Cpu {
+    pub(crate) fn new(siblings: CpuSet) -> Self {
+        Self {
+            clock: Instant::ZERO,
+            spent_ps: 0,
+            waited_ps: 0,
+            curr: TaskId::IDLE,
+            need_resched: false,
+            resched_at: Instant::NEVER,
+            tick_at: Instant::NEVER,
+            idle: IdleTime::default(),
+            throttles: false,
+            hrtick_at: Instant::NEVER,
+            work_done_at: Instant::NEVER,
+            working_since: Instant::ZERO,
+            in_user: true,
+            parked: false,
+            stack: Stack::new(),
+            callback: Callback::NONE,
+            direct_by: None,
+            outer: Vec::with_capacity(2),
+            returned: 0,
+            inbox: VecDeque::new(),
+            ttwu_pending: 0,
+            deferrable: DeferrableTimers::default(),
+            pending_dequeues: VecDeque::new(),
+            kicks: Vec::new(),
+            reenqueues: Vec::new(),
+            reenqueue: None,
+            nr_immed: 0,
+            next_class: SchedClass::Idle,
+            bypassing: false,
+            released: false,
+            picks: 0,
+            to_sync: Vec::new(),
+            sync_pending: false,
+            rt: RtQueue::default(),
+            fair: FairQueue::default(),
+            server: ClassServer::default(),
+            fair_server: ClassServer::default(),
+            dispatch: DispatchBuffer::default(),
+            deferred: VecDeque::new(),
+            lock: RqLock::default(),
+            nr_running: 0,
+            nr_pinned: 0,
+            qseq: 0,
+            in_balance: false,
+            in_stopper: false,
+            online: true,
+            alive: true,
+            leaving: false,
+            siblings,
+            speed_per_mille: 1000,
+            perf: Perf::default(),
+        }
+    }
+
+    /// Runnable tasks that may run: all but those that are throttled (`rq->nr_running`).
+    #[inline]
+    pub(crate) fn nr_ready(&self) -> u32 {
+        self.nr_running - self.rt.nr_throttled() - self.fair.limbo()
+    }
+
+    /// Another callback begins within the one in progress.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn nest(&mut self) {
+        self.outer.push(self.callback);
+    }
+
+    /// The callback in progress ends at what it has used: how long has it taken?
+    #[inline(always)]
+    pub(crate) fn end_callback(&mut self, usage: Usage, insn_ps: u64) -> Span {
+        let Callback { began, charged_ps, .. } = self.callback;
+        let total_ps =
+            usage.insns * insn_ps + usage.stall_ps + charged_ps + std::mem::take(&mut self.spent_ps);
+        self.clock = self.clock.max(began + Span::from_ns(total_ps / 1000));
+        self.clock.since(began)
+    }
+
+    /// Are there kicks to send?
+    #[inline]
+    pub(crate) fn has_kicks(&self) -> bool {
+        !self.kicks.is_empty()
+    }
+
+    /// Takes the next kick to send, of which there is one: CPUs are gone through in order.
+    #[inline]
+    pub(crate) fn next_kick(&mut self) -> (CpuId, u64) {
+        let first = self.kicks.iter().enumerate().min_by_key(|(_, (target, _))| *target);
+        self.kicks.swap_remove(first.expect("there is a kick to send").0)
+    }
+
+    /// Is its idle task on the CPU?
+    #[inline]
+    pub(crate) fn is_idle(&self) -> bool {
+        self.curr.is_idle()
+    }
+
+    /// Puts the costs of the last step on the clock.
+    #[inline]
+    pub(crate) fn settle_costs(&mut self) {
+        if self.spent_ps >= 1000 {
+            self.clock += Span::from_ns(self.spent_ps / 1000);
+            self.spent_ps %= 1000;
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! All CPUs, the one that runs at hand.
+//!
+//! Nearly every look at a CPU is one at the CPU that takes a step, so that one is kept apart from
+//! the others while it does: no index, no bounds, one load.
+
+use crate::state::cpu::Cpu;
+use keel_abi::{CpuId, CpuSet};
+use std::mem::swap;
+
+/// The CPU that boots the machine, and from which user space acts.
+pub(crate) const BOOT_CPU: CpuId = CpuId(0);
+
+/// The CPUs, by [`CpuId`].
+#[derive(Debug)]
+pub(crate) struct Cpus {
+    /// The CPU that runs, or ran last.
+    pub(crate) this_cpu: Box<Cpu>,
+    running: CpuId,
+    /// The others; a stand-in is in the place of the one that runs.
+    #[allow(clippy::vec_box, reason = "the CPU that runs changes places with a stand-in, by pointers")]
+    all: Vec<Box<Cpu>>,
+}
+
+impl Cpus {
+    /// CPUs with these siblings; the first of them runs. There must be one.
+    pub(crate) fn new(siblings: impl Iterator<Item = CpuSet>) -> Self {
+        let all = siblings.map(|siblings| Box::new(Cpu::new(siblings)));
+        let mut cpus =
+            Self { this_cpu: Box::new(Cpu::new(CpuSet::default())), running: CpuId(0), all: all.collect() };
+        swap(&mut cpus.this_cpu, &mut cpus.all[0]);
+        cpus
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// From now on `cpu` is the one that runs.
+    #[inline]
+    pub(crate) fn run(&mut self, cpu: CpuId) {
+        if cpu != self.running {
+            swap(&mut self.this_cpu, &mut self.all[self.running.index()]);
+            swap(&mut self.this_cpu, &mut self.all[cpu.index()]);
+            self.running = cpu;
+        }
+    }
+
+    /// The one that runs, or ran last.
+    #[inline]
+    pub(crate) fn at_hand(&self) -> CpuId {
+        self.running
+    }
+
+    /// Is it `cpu` that runs?
+    pub(crate) fn is_running(&self, cpu: CpuId) -> bool {
+        cpu == self.running
+    }
+}
+
+impl std::ops::Index<CpuId> for Cpus {
+    type Output = Cpu;
+    #[inline]
+    fn index(&self, cpu: CpuId) -> &Cpu {
+        if cpu == self.running { &self.this_cpu } else { &self.all[cpu.index()] }
+    }
+}
+
+impl std::ops::IndexMut<CpuId> for Cpus {
+    #[inline]
+    fn index_mut(&mut self, cpu: CpuId) -> &mut Cpu {
+        if cpu == self.running { &mut self.this_cpu } else { &mut self.all[cpu.index()] }
+    }
+}

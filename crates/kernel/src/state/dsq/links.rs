@@ -1,0 +1,70 @@
+//! Where each task is queued: one record a task, dense by task id.
+
+use crate::state::dsq::DsqHandle;
+use keel_abi::TaskId;
+
+/// No task, no queue.
+pub(super) const NOWHERE: u32 = u32::MAX;
+
+/// A task's record. Two fill a cache line.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(32))]
+pub(super) struct Link {
+    /// The queue that the task is in.
+    pub(super) queue: u32,
+    /// Its number among that queue's inserts.
+    pub(super) seq: u32,
+    /// FIFO: the task before it. Vtime: its place in the heap.
+    pub(super) prev_or_place: u32,
+    /// FIFO: the task behind it.
+    pub(super) next: u32,
+    /// FIFO: grows along the queue, wrapping.
+    pub(super) rank: u32,
+}
+
+const FREE: Link = Link { queue: NOWHERE, seq: 0, prev_or_place: NOWHERE, next: NOWHERE, rank: 0 };
+
+/// Every task's record.
+#[derive(Clone, Debug, Default)]
+pub struct Links {
+    all: Vec<Link>,
+}
+
+impl Links {
+    /// Records for no tasks yet.
+    pub const fn new() -> Self {
+        Self { all: Vec::new() }
+    }
+
+    /// Makes room for tasks up to `task`; must come before the task is asked about or inserted.
+    pub fn ensure(&mut self, task: TaskId) {
+        if task.index() >= self.all.len() {
+            self.all.resize(task.index() + 1, FREE);
+        }
+    }
+
+    /// The queue that `task` is in.
+    #[inline]
+    pub fn queue_of(&self, task: TaskId) -> Option<DsqHandle> {
+        let queue = self.at(task).queue;
+        (queue != NOWHERE).then_some(DsqHandle(queue))
+    }
+
+    #[inline]
+    pub(super) fn at(&self, task: TaskId) -> &Link {
+        &self.all[task.index()]
+    }
+
+    #[inline]
+    pub(super) fn at_mut(&mut self, task: TaskId) -> &mut Link {
+        &mut self.all[task.index()]
+    }
+
+    #[inline]
+    pub(super) fn enter(&mut self, task: TaskId, queue: u32, seq: u32) {
+        let link = self.at_mut(task);
+        assert!(link.queue == NOWHERE, "task {task} is in a queue already");
+        link.queue = queue;
+        link.seq = seq;
+    }
+}

@@ -1,0 +1,238 @@
+//! Dispatch queues, FIFO or ordered by vtime, as `struct scx_dispatch_q` behaves.
+//!
+//! A task is in at most one queue, so every task has one [`Links`] record, whichever queue it is
+//! in. A queue that holds tasks keeps its mode; an emptied one may switch. Each insert draws the
+//! queue's next number, so that an iteration does not see what was queued after it began.
+
+mod fifo;
+mod heap;
+mod iter;
+mod links;
+mod table;
+
+pub use iter::Cursor;
+pub use links::Links;
+pub use table::CreateError;
+pub use table::DestroyError;
+pub use table::DsqTable;
+
+use crate::state::dsq::heap::Heap;
+use keel_abi::{DsqId, TaskId};
+use std::fmt;
+
+/// A queue's place in a [`DsqTable`]; stays the same for the queue's life, is used again after.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DsqHandle(pub u32);
+
+impl DsqHandle {
+    /// As an index into a dense array.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A task was inserted by FIFO into a queue that holds vtime tasks, or the reverse: an error of
+/// the scheduler. The task is in the queue all the same, behind all others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MixedModes {
+    /// A vtime insert; the queue holds FIFO tasks.
+    HoldsFifo,
+    /// A FIFO insert; the queue holds vtime tasks.
+    HoldsPriority,
+}
+
+impl fmt::Display for MixedModes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::HoldsFifo => "a vtime insert into a queue that holds FIFO tasks",
+            Self::HoldsPriority => "a FIFO insert into a queue that holds vtime tasks",
+        })
+    }
+}
+
+impl std::error::Error for MixedModes {}
+
+/// One dispatch queue. The links that it is given are always those of its table.
+#[derive(Clone, Debug)]
+pub struct Dsq {
+    id: DsqId,
+    handle: u32,
+    len: u32,
+    /// The number of the last insert; wraps, as the kernel's `dsq->seq`.
+    seq: u32,
+    fifo: fifo::Fifo,
+    heap: Heap,
+    sorted: iter::Sorted,
+}
+
+impl Dsq {
+    /// An empty queue whose handle is `handle`.
+    pub fn new(id: DsqId, handle: DsqHandle) -> Self {
+        Self {
+            id,
+            handle: handle.0,
+            len: 0,
+            seq: 0,
+            fifo: fifo::Fifo::default(),
+            heap: Heap::default(),
+            sorted: iter::Sorted::default(),
+        }
+    }
+
+    /// Its 64-bit id.
+    pub const fn id(&self) -> DsqId {
+        self.id
+    }
+
+    /// Its handle.
+    pub const fn handle(&self) -> DsqHandle {
+        DsqHandle(self.handle)
+    }
+
+    /// How many tasks it holds.
+    #[inline]
+    pub const fn len(&self) -> u32 {
+        self.len
+    }
+
+    /// Does it hold none?
+    #[inline]
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Does it hold tasks ordered by vtime?
+    #[inline]
+    pub fn is_priority(&self) -> bool {
+        !self.heap.is_empty()
+    }
+
+    /// Is `task` in this queue?
+    #[inline]
+    pub fn holds(&self, links: &Links, task: TaskId) -> bool {
+        links.at(task).queue == self.handle
+    }
+
+    /// Inserts at the tail (`scx_bpf_dsq_insert()`). Panics if the task is in a queue.
+    #[inline]
+    pub fn push_tail(&mut self, links: &mut Links, task: TaskId) -> Result<(), MixedModes> {
+        self.enter(links, task);
+        if self.is_priority() {
+            let key = self.heap.behind_all(self.seq);
+            self.heap.push(links, key.vtime, self.seq, task);
+            return Err(MixedModes::HoldsPriority);
+        }
+        self.fifo.push_tail(links, task);
+        Ok(())
+    }
+
+    /// Inserts at the head (`SCX_ENQ_HEAD`, `SCX_ENQ_PREEMPT`). Panics if the task is in a queue.
+    #[inline]
+    pub fn push_head(&mut self, links: &mut Links, task: TaskId) -> Result<(), MixedModes> {
+        if self.is_priority() {
+            return self.push_tail(links, task);
+        }
+        self.enter(links, task);
+        self.fifo.push_head(links, task);
+        Ok(())
+    }
+
+    /// Inserts by vtime, behind equal ones (`scx_bpf_dsq_insert_vtime()`). Panics if the task is
+    /// in a queue.
+    #[inline]
+    pub fn push_vtime(&mut self, links: &mut Links, task: TaskId, vtime: u64) -> Result<(), MixedModes> {
+        self.enter(links, task);
+        if !self.fifo.is_empty() {
+            self.fifo.push_tail(links, task);
+            return Err(MixedModes::HoldsFifo);
+        }
+        self.heap.push(links, vtime, self.seq, task);
+        Ok(())
+    }
+
+    /// Takes `task` out; says whether it was in this queue.
+    #[inline]
+    pub fn remove(&mut self, links: &mut Links, task: TaskId) -> bool {
+        if !self.holds(links, task) {
+            return false;
+        }
+        if self.fifo.is_empty() {
+            self.heap.remove(links, task);
+        } else {
+            self.fifo.remove(links, task);
+        }
+        links.at_mut(task).queue = links::NOWHERE;
+        self.len -= 1;
+        true
+    }
+
+    /// The first task.
+    #[inline]
+    pub fn first(&self) -> Option<TaskId> {
+        self.fifo.first().or_else(|| self.heap.first())
+    }
+
+    /// The last task in order of arrival; none where order is by vtime.
+    #[inline]
+    pub(crate) fn last(&self) -> Option<TaskId> {
+        self.fifo.last()
+    }
+
+    /// Tasks on the way down the kernel's tree to where the next one by vtime would be linked, from there up to the root.
+    /// A complete tree over the same tasks stands for the red-black tree, which is at most twice as deep.
+    #[inline]
+    pub(crate) fn way_down(&self) -> impl Iterator<Item = TaskId> {
+        self.heap.way_down()
+    }
+
+    /// The tasks beside one that the queue holds: those linked to it.
+    #[inline]
+    pub(crate) fn neighbours(&self, links: &Links, task: TaskId) -> [Option<TaskId>; 2] {
+        if self.fifo.is_empty() {
+            return self.heap.neighbours(links, task);
+        }
+        [true, false].map(|reverse| fifo::Fifo::step(links, task, reverse))
+    }
+
+    /// Takes the first task out.
+    #[inline]
+    pub fn pop_first(&mut self, links: &mut Links) -> Option<TaskId> {
+        let task = self.first()?;
+        self.remove(links, task);
+        Some(task)
+    }
+
+    /// The first task in order that is `eligible`. Looks no further than that one.
+    #[inline]
+    pub fn first_where(&self, links: &Links, mut eligible: impl FnMut(TaskId) -> bool) -> Option<TaskId> {
+        let first = self.first()?;
+        if eligible(first) {
+            return Some(first);
+        }
+        if self.fifo.is_empty() {
+            self.heap.first_after_root_where(eligible)
+        } else {
+            self.fifo.first_after_head_where(links, eligible)
+        }
+    }
+
+    /// All its tasks in order.
+    pub fn tasks(&self, links: &Links) -> Vec<TaskId> {
+        let mut all = Vec::with_capacity(self.len as usize);
+        self.first_where(links, |task| {
+            all.push(task);
+            false
+        });
+        all
+    }
+
+    #[inline]
+    fn enter(&mut self, links: &mut Links, task: TaskId) {
+        self.seq = self.seq.wrapping_add(1);
+        self.len += 1;
+        links.enter(task, self.handle, self.seq);
+    }
+}
+
+#[cfg(test)]
+mod tests;

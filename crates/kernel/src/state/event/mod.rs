@@ -1,0 +1,163 @@
+//! What happens next: one total order over everything that is due.
+//!
+//! The order is (instant, timers before CPUs, number), never the order of insertion, so it is
+//! the same however the queue was filled. A CPU has at most one event, re-armed in place; a
+//! timer number may be due several times, and its owner ignores the times that it gave up.
+
+mod tournament;
+mod wheel;
+
+use crate::state::event::tournament::Tournament;
+use crate::state::event::wheel::Wheel;
+use keel_abi::{CpuId, Instant};
+
+/// Who an event is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Source {
+    /// A timer, by its owner's number.
+    Timer(u32),
+    /// A CPU's own next event.
+    Cpu(CpuId),
+}
+
+/// The last moment that virtual time can reach: 52 days. What is due later never comes.
+pub const MAX_INSTANT: Instant = Instant::from_ns((1 << 52) - 2);
+
+/// The CPUs that one queue can hold.
+pub const MAX_CPUS: u32 = 1 << tournament::CPU_BITS;
+
+/// Everything that is due, earliest first.
+#[derive(Clone, Debug)]
+pub struct EventQueue {
+    timers: Wheel,
+    cpus: Tournament,
+    /// When the first of all is due, or the horizon: asked far more often than it changes.
+    next_at: Instant,
+    horizon: Instant,
+}
+
+impl EventQueue {
+    /// An empty queue for CPUs 0 to `cpus - 1`; panics above [`MAX_CPUS`].
+    pub fn new(cpus: u32) -> Self {
+        assert!(cpus <= MAX_CPUS, "at most {MAX_CPUS} CPUs");
+        Self {
+            timers: Wheel::default(),
+            cpus: Tournament::new(cpus),
+            next_at: Instant::NEVER,
+            horizon: Instant::NEVER,
+        }
+    }
+
+    /// Sets the one event of `cpu`, in place of any that it had.
+    #[inline]
+    pub fn set_cpu(&mut self, cpu: CpuId, at: Instant) {
+        self.cpus.set(cpu, at);
+        self.note();
+    }
+
+    /// Sets the event of `cpu`, which is not later than what it had. Where it would be the next of all it is taken
+    /// instead, as [`EventQueue::pop`] would; says whether it is.
+    #[inline]
+    pub fn takes_cpu(&mut self, cpu: CpuId, at: Instant) -> bool {
+        debug_assert!(at <= MAX_INSTANT.min(self.cpu_at(cpu)), "it comes, and no later than it would have");
+        let is_next = self.timers.next_at() > at && self.cpus.would_win(cpu, at);
+        if is_next {
+            self.cpus.clear(cpu);
+        } else {
+            self.cpus.set(cpu, at);
+        }
+        self.note();
+        is_next
+    }
+
+    /// Takes the event of `cpu` away.
+    #[inline]
+    pub fn clear_cpu(&mut self, cpu: CpuId) {
+        self.cpus.clear(cpu);
+        self.note();
+    }
+
+    /// When `cpu` is due, or [`Instant::NEVER`].
+    #[inline]
+    pub fn cpu_at(&self, cpu: CpuId) -> Instant {
+        self.cpus.at(cpu)
+    }
+
+    /// Adds one expiry of `timer`.
+    #[inline]
+    pub fn push(&mut self, at: Instant, timer: u32) {
+        if at <= MAX_INSTANT {
+            self.timers.push(at, timer);
+            self.next_at = self.next_at.min(at);
+        }
+    }
+
+    /// Nobody goes beyond `horizon` for now: [`EventQueue::peek`] returns nothing later.
+    pub fn set_horizon(&mut self, horizon: Instant) {
+        self.horizon = horizon;
+        self.note();
+    }
+
+    /// When the next event is due, horizon or not; [`Instant::NEVER`] without one.
+    #[inline]
+    pub fn next_due(&self) -> Instant {
+        self.timers.next_at().min(self.cpus.next_at())
+    }
+
+    /// When the next event is due, or the horizon where that comes first, or [`Instant::NEVER`].
+    #[inline]
+    pub fn peek(&self) -> Instant {
+        self.next_at
+    }
+
+    /// Does a step of `cpu` at `at` come before all that is due? Beyond the horizon nothing comes. The order is that of
+    /// [`EventQueue::pop`], so a CPU that goes on does what it would do had it been queued and taken.
+    #[inline]
+    pub fn comes_first(&self, cpu: CpuId, at: Instant) -> bool {
+        at < self.next_at || at == self.next_at && self.wins_tie(cpu, at)
+    }
+
+    /// Others, or the horizon, are at the very same instant.
+    #[cold]
+    #[inline(never)]
+    fn wins_tie(&self, cpu: CpuId, at: Instant) -> bool {
+        self.timers.next_at() > at && self.cpus.would_win(cpu, at)
+    }
+
+    #[inline]
+    fn note(&mut self) {
+        self.next_at = self.next_due().min(self.horizon);
+    }
+
+    /// The next event, which stays.
+    #[inline]
+    pub fn peek_source(&self) -> Option<(Instant, Source)> {
+        let (timer_at, cpu_at) = (self.timers.next_at(), self.cpus.next_at());
+        if timer_at <= cpu_at {
+            self.timers.first().map(|(at, timer)| (at, Source::Timer(timer)))
+        } else {
+            Some((cpu_at, Source::Cpu(self.cpus.next_cpu())))
+        }
+    }
+
+    /// Takes the next event.
+    #[inline]
+    pub fn pop(&mut self) -> Option<(Instant, Source)> {
+        let (timer_at, cpu_at) = (self.timers.next_at(), self.cpus.next_at());
+        let popped = if timer_at <= cpu_at {
+            self.timers.pop().map(|(at, timer)| (at, Source::Timer(timer)))
+        } else {
+            Some((cpu_at, Source::Cpu(self.cpus.take_first())))
+        };
+        self.note();
+        popped
+    }
+
+    /// Timer expiries that are due some time.
+    pub fn timers(&self) -> usize {
+        self.timers.len()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,165 @@
+//! The earliest of the CPUs' own events, by a tournament among groups of eight.
+//!
+//! A key is the instant above the CPU's number. Groups fill a cache line each; a changed key
+//! plays again only in the groups above it, and only as far as a winner changes. A whole group is
+//! looked at only when its winner gets later: one that becomes first is known to win.
+
+use keel_abi::{CpuId, Instant};
+
+/// Bits of a key that hold the CPU's number.
+pub(super) const CPU_BITS: u32 = 12;
+
+/// No event.
+const NEVER: u64 = u64::MAX;
+
+/// Who plays in a group.
+const LANES: usize = 8;
+
+/// The keys of eight CPUs, or the winners of eight groups.
+#[derive(Clone, Debug)]
+#[repr(align(64))]
+struct Group([u64; LANES]);
+
+impl Group {
+    #[inline]
+    fn winner(&self) -> u64 {
+        let k = &self.0;
+        let (a, b) = (k[0].min(k[1]), k[2].min(k[3]));
+        let (c, d) = (k[4].min(k[5]), k[6].min(k[7]));
+        a.min(b).min(c.min(d))
+    }
+
+    /// Sets a lane's key; `before` is the group's winner so far. Gives the winner if it is another.
+    #[inline]
+    fn replace(&mut self, lane: usize, key: u64, before: u64) -> Option<u64> {
+        let old = std::mem::replace(&mut self.0[lane % LANES], key);
+        let winner = if key <= before {
+            key
+        } else if old == before {
+            self.winner()
+        } else {
+            return None;
+        };
+        (winner != before).then_some(winner)
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Tournament {
+    /// The final first, then round by round: those who play in group `n` are the winners of
+    /// groups `8n + 1` to `8n + 8`, or the CPUs themselves.
+    groups: Vec<Group>,
+    /// The CPUs' place, counted as if they were groups.
+    cpus: usize,
+    winner: u64,
+}
+
+impl Tournament {
+    pub(super) fn new(cpus: u32) -> Self {
+        let (mut total, mut round) = (0, 1);
+        while total == 0 || round < cpus as usize {
+            total += round;
+            round *= LANES;
+        }
+        Self { groups: vec![Group([NEVER; LANES]); total], cpus: total, winner: NEVER }
+    }
+
+    #[inline]
+    pub(super) fn set(&mut self, cpu: CpuId, at: Instant) {
+        self.play(cpu, key(cpu, at));
+    }
+
+    /// Would `cpu` be first, were it due at `at`, where it is not due before?
+    #[inline]
+    pub(super) fn would_win(&self, cpu: CpuId, at: Instant) -> bool {
+        key(cpu, at) <= self.winner
+    }
+
+    #[inline]
+    pub(super) fn clear(&mut self, cpu: CpuId) {
+        self.play(cpu, NEVER);
+    }
+
+    #[inline]
+    pub(super) fn at(&self, cpu: CpuId) -> Instant {
+        let place = self.cpus + cpu.index() - 1;
+        instant(self.groups[place / LANES].0[place % LANES])
+    }
+
+    #[inline]
+    pub(super) fn next_at(&self) -> Instant {
+        instant(self.winner)
+    }
+
+    /// Takes the event of the CPU that is due first; only meaningful when one is. Every group above it gets another
+    /// winner, whatever the others' keys are.
+    #[inline]
+    pub(super) fn take_first(&mut self) -> CpuId {
+        let cpu = self.next_cpu();
+        match self.groups.as_mut_slice() {
+            [only] => {
+                only.0[cpu.index() % LANES] = NEVER;
+                self.winner = only.winner();
+            }
+            _ => self.take_from_rounds(cpu),
+        }
+        cpu
+    }
+
+    #[inline(never)]
+    fn take_from_rounds(&mut self, cpu: CpuId) {
+        let (mut key, mut place) = (NEVER, self.cpus + cpu.index() - 1);
+        loop {
+            let group = &mut self.groups[place / LANES];
+            group.0[place % LANES] = key;
+            key = group.winner();
+            if place < LANES {
+                break;
+            }
+            place = place / LANES - 1;
+        }
+        self.winner = key;
+    }
+
+    /// The CPU that is due first; only meaningful when one is.
+    #[inline]
+    pub(super) fn next_cpu(&self) -> CpuId {
+        CpuId((self.winner & ((1 << CPU_BITS) - 1)) as u32)
+    }
+
+    #[inline]
+    fn play(&mut self, cpu: CpuId, key: u64) {
+        match self.groups.as_mut_slice() {
+            [only] => {
+                if let Some(winner) = only.replace(cpu.index(), key, self.winner) {
+                    self.winner = winner;
+                }
+            }
+            _ => self.play_rounds(cpu, key),
+        }
+    }
+
+    fn play_rounds(&mut self, cpu: CpuId, key: u64) {
+        let (mut key, mut place) = (key, self.cpus + cpu.index() - 1);
+        while place >= LANES {
+            let group = place / LANES;
+            let above = (group - 1) / LANES;
+            let before = self.groups[above].0[(group - 1) % LANES];
+            let Some(winner) = self.groups[group].replace(place, key, before) else { return };
+            (key, place) = (winner, group - 1);
+        }
+        if let Some(winner) = self.groups[0].replace(place, key, self.winner) {
+            self.winner = winner;
+        }
+    }
+}
+
+#[inline]
+fn key(cpu: CpuId, at: Instant) -> u64 {
+    if at <= crate::state::event::MAX_INSTANT { at.as_ns() << CPU_BITS | u64::from(cpu.0) } else { NEVER }
+}
+
+#[inline]
+fn instant(key: u64) -> Instant {
+    if key == NEVER { Instant::NEVER } else { Instant::from_ns(key >> CPU_BITS) }
+}

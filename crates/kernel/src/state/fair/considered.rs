@@ -1,0 +1,21 @@
+//! What a placement or balancing under way has looked at, where a run asks for that.
+
+use keel_abi::{CpuId, CpuSet};
+use keel_trace::Policy;
+use keel_trace::policy::{Group, Kind};
+
+/// What a decision under way has looked at.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Considered {
+    pub(crate) cpus: CpuSet,
+    pub(crate) nr_groups: u32,
+    /// The first [`MAX_GROUPS`], the decider's own in front.
+    pub(crate) groups: Vec<Group>,
+}
+
+impl Considered {
+    pub(crate) fn policy(self, kind: Kind, cpu: CpuId) -> Policy {
+        let Self { cpus, nr_groups, groups } = self;
+        Policy { considered: cpus, nr_groups, groups, ..Policy::of(kind, cpu) }
+    }
+}

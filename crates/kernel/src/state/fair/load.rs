@@ -1,0 +1,83 @@
+//! The averages that each task, queue and CPU has.
+
+use crate::state::fair::ids::QueueId;
+use crate::state::fair::pelt::{Average, ONE};
+use crate::state::fair::pelt_clock::PeltClock;
+
+/// What is known of a task's load.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct TaskLoad {
+    pub(crate) avg: Average,
+    /// The queue that it counts in.
+    pub(crate) queue: Option<QueueId>,
+    /// Its utilization when it last went to sleep, smoothed (`util_est`).
+    pub(crate) estimate: u64,
+    /// It has been in a queue before.
+    pub(crate) is_known: bool,
+}
+
+impl TaskLoad {
+    /// Nothing.
+    pub(super) const NEW: Self = Self { avg: Average::NONE, queue: None, estimate: 0, is_known: false };
+
+    /// `task_util_est()`.
+    pub(crate) fn util_or_estimate(&self) -> u64 {
+        self.avg.util.max(self.estimate)
+    }
+
+    /// The task goes to sleep: what it has used until now is an estimate of what it will (`util_est_update()`).
+    pub(crate) fn estimate(&mut self, capacity: u64) {
+        let (used, last) = (self.avg.util, self.estimate);
+        if last <= used {
+            self.estimate = used;
+            return;
+        }
+        let less = last - used;
+        // One that had to wait would have used more.
+        if less < MARGIN || used > capacity || used + MARGIN < self.avg.runnable {
+            return;
+        }
+        self.estimate = ((last << ESTIMATE_SHIFT) - less) >> ESTIMATE_SHIFT;
+    }
+}
+
+/// A queue's load (`cfs_rq->avg`).
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct QueueLoad {
+    pub(crate) avg: Average,
+    /// Load, runnable average and utilization of tasks that have left since (`cfs_rq->removed`).
+    pub(crate) gone: [u64; 3],
+    /// By how much the load sums of tasks that came and went have changed it since its group's entity was looked at; nothing
+    /// where none did (`cfs_rq->propagate`, `cfs_rq->prop_runnable_sum`).
+    pub(crate) changed: Option<i64>,
+}
+
+impl QueueLoad {
+    /// The load sums of tasks that came or went (`add_tg_cfs_propagate()`).
+    pub(crate) fn has_changed(&mut self, by: i64) {
+        self.changed = Some(self.changed.unwrap_or(0) + by);
+    }
+}
+
+/// A CPU's load.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct CpuLoad {
+    /// That of the queue at the top.
+    pub(crate) queue: QueueLoad,
+    pub(crate) clock: PeltClock,
+    /// The estimates of the tasks that want to run (`util_est`).
+    pub(crate) estimate: u64,
+    /// What real-time tasks use of it (`avg_rt`), and whether one runs.
+    pub(crate) rt: Average,
+    pub(crate) runs_rt: bool,
+    /// What those left when it was last balanced for (`cpu_capacity`); nothing before.
+    pub(crate) left: Option<u64>,
+    /// Until when that is not looked at again by a CPU that has just run out of tasks, in ticks (`sgc->next_update`).
+    pub(crate) left_until: u64,
+}
+
+/// A change of a task's utilization that is too small to note (`UTIL_EST_MARGIN`).
+pub(crate) const MARGIN: u64 = ONE / 100;
+
+/// A new estimate counts for a quarter (`UTIL_EST_WEIGHT_SHIFT`).
+pub(crate) const ESTIMATE_SHIFT: u32 = 2;

@@ -1,0 +1,146 @@
+//! Linux's own fair class (EEVDF), for the tasks that no sched_ext scheduler has: all ordinary ones where none is loaded.
+//!
+//! Each CPU picks, of its tasks and groups that have not got more than their share, the one whose slice ends first in
+//! virtual time; of a group it picks one in turn. A waking task looks for an idle CPU near where it was; one that runs out of tasks takes a waiting one from another.
+//! The rules are those of Linux 7.2 (`kernel/sched/fair.c`) with its default features on x86: RUN_TO_PARITY,
+//! PREEMPT_SHORT, DELAY_DEQUEUE, DELAY_ZERO, HRTICK, lazy preemption, no NEXT_BUDDY.
+
+pub(crate) mod balancing;
+pub(crate) mod bandwidth;
+pub(crate) mod budget_timer;
+pub(crate) mod considered;
+pub(crate) mod entity;
+pub(crate) mod groups;
+pub(crate) mod ids;
+pub(crate) mod load;
+pub(crate) mod pelt;
+pub(crate) mod pelt_clock;
+pub(crate) mod queue;
+pub(crate) mod rest;
+pub(crate) mod round;
+pub(crate) mod settings;
+pub(crate) mod shared_cache;
+pub(crate) mod slices;
+pub(crate) mod timeline;
+pub(crate) mod waker;
+pub(crate) mod weight;
+
+use crate::state::domains::groups::Hierarchy;
+use crate::state::fair::balancing::{Nohz, Search, Walk};
+use crate::state::fair::considered::Considered;
+use crate::state::fair::entity::{Entities, Entity};
+use crate::state::fair::groups::Groups;
+use crate::state::fair::load::CpuLoad;
+use crate::state::fair::rest::Rest;
+use crate::state::fair::round::{Memory, Round};
+use crate::state::fair::settings::FairSettings;
+use crate::state::fair::shared_cache::SharedCache;
+use crate::state::fair::waker::Waker;
+use crate::state::rng::Rng;
+use keel_abi::{CpuId, Span, TaskId, Topology};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// What a run is called in which no sched_ext scheduler is loaded.
+pub const NAME: &str = "eevdf";
+
+/// What the class draws random numbers by: no task's, and not the scheduler's.
+const RNG_STREAM: u64 = u64::MAX - 1;
+
+/// What is kept of the fair class beside its queues. Lists without another index are by CPU.
+#[derive(Debug)]
+pub(crate) struct Fair {
+    /// By task; grown when the first task of the class comes.
+    pub(crate) entities: Entities,
+    /// Cgroups and autogroups.
+    pub(crate) groups: Groups,
+    /// Tasks in queues on the whole machine: while there are none nothing here is asked.
+    pub(crate) queued: u32,
+    /// What a task may run for before others are looked at (`sysctl_sched_base_slice`).
+    pub(crate) slice: Span,
+    pub(crate) settings: FairSettings,
+    /// What the placement or comparison under way looks at, where that is reported.
+    pub(crate) considered: Option<Box<Considered>>,
+    pub(crate) loads: Vec<CpuLoad>,
+    /// Idle tasks as wakers.
+    pub(crate) idle_wakers: Vec<Waker>,
+    /// By last-level cache.
+    pub(crate) caches: Vec<SharedCache>,
+    pub(crate) has_smt: bool,
+    pub(crate) rest: Vec<Rest>,
+    /// The domains, once they were needed.
+    pub(crate) hierarchy: Option<Arc<Hierarchy>>,
+    /// By CPU and level.
+    pub(crate) memories: Vec<Vec<Memory>>,
+    /// Groups below which balancing failed, by the level's number and the CPU that stands for them.
+    pub(crate) imbalanced: BTreeSet<(u32, CpuId)>,
+    /// Tasks wait somewhere, as far as is known (`rd->overloaded`).
+    pub(crate) is_overloaded: bool,
+    /// A CPU is too busy for energy to decide where tasks go (`rd->overutilized`).
+    pub(crate) is_overused: bool,
+    /// Attempts to balance under way, and what they are part of.
+    pub(crate) rounds: Vec<Option<Box<Round>>>,
+    pub(crate) searches: Vec<Search>,
+    pub(crate) walks: Vec<Walk>,
+    /// Does the walk go on to higher levels?
+    pub(crate) goes_on: Vec<bool>,
+    /// When periodic balancing is due, in ticks.
+    pub(crate) next_balance: Vec<u64>,
+    /// Who balances a level that one CPU at a time balances.
+    pub(crate) serialized: Option<CpuId>,
+    pub(crate) nohz: Nohz,
+    /// Where the stopper is to push the CPU's task.
+    pub(crate) pushes: Vec<Option<CpuId>>,
+    /// Times that a task has been put at the end of its CPU's list.
+    pub(crate) listed: u64,
+    pub(crate) rng: Rng,
+}
+
+impl Fair {
+    /// For a machine: unless it is set, a slice is 0.7 ms for one CPU, and more for more (`SCHED_TUNABLESCALING_LOG`).
+    pub(crate) fn new(topology: &Topology, settings: FairSettings, seed: u64) -> Self {
+        let cpus = topology.cpus();
+        let factor = 1 + cpus.clamp(1, 8).ilog2();
+        let slice = settings.base_slice.unwrap_or(Span::from_us(700 * u64::from(factor)));
+        let caches = topology.iter().map(|cpu| topology.place(cpu).llc.index() + 1).max();
+        let cpus_len = cpus as usize;
+        Self {
+            entities: Entities::default(),
+            groups: Groups::new(cpus_len),
+            queued: 0,
+            slice,
+            settings,
+            considered: None,
+            loads: vec![CpuLoad::default(); cpus_len],
+            idle_wakers: vec![Waker::NEW; cpus_len],
+            caches: vec![SharedCache::IDLE; caches.unwrap_or(0)],
+            has_smt: topology.has_smt(),
+            rest: vec![Rest::NEW; cpus_len],
+            hierarchy: None,
+            memories: Vec::new(),
+            imbalanced: BTreeSet::new(),
+            is_overloaded: false,
+            is_overused: false,
+            rounds: vec![None; cpus_len],
+            searches: vec![Search::NONE; cpus_len],
+            walks: vec![Walk::default(); cpus_len],
+            goes_on: vec![true; cpus_len],
+            next_balance: vec![0; cpus_len],
+            serialized: None,
+            nohz: Nohz::new(cpus),
+            pushes: vec![None; cpus_len],
+            listed: 0,
+            rng: Rng::new(seed, RNG_STREAM),
+        }
+    }
+
+    /// The CPUs in use have changed: domains are built again.
+    pub(crate) fn forget_domains(&mut self) {
+        self.hierarchy = None;
+        self.imbalanced.clear();
+    }
+
+    pub(crate) fn entity(&mut self, task: TaskId) -> &mut Entity {
+        self.entities.task(task)
+    }
+}

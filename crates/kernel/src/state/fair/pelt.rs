@@ -1,0 +1,191 @@
+//! Per-entity load tracking (`kernel/sched/pelt.c`): how much a task or a runqueue has weighed, waited and run of late.
+//!
+//! Time is counted in microseconds of 1024 ns and in periods of 1024 of them. What lies a period back counts y times as
+//! much, where y^32 = 1/2. All is integer arithmetic with the kernel's rounding.
+
+/// Microseconds a period.
+const PERIOD: u64 = 1024;
+
+/// Periods until a contribution has halved (`LOAD_AVG_PERIOD`).
+const HALF_LIFE: u64 = 32;
+
+/// What a sum of full periods comes to in the end (`LOAD_AVG_MAX`).
+pub(super) const MOST: u64 = 47_742;
+
+/// The least that a sum is divided by (`PELT_MIN_DIVIDER`).
+pub(crate) const LEAST_DIVIDER: u64 = MOST - PERIOD;
+
+/// A full average, and the weight of nice 0 (`SCHED_CAPACITY_SCALE`).
+pub(crate) const ONE: u64 = 1024;
+
+/// y^n of 2^32, for less than a half-life (`runnable_avg_yN_inv[]`).
+const POWERS: [u64; HALF_LIFE as usize] = powers();
+
+/// y is the fifth square root in succession of a half, here in units of 2^-62.
+const fn powers() -> [u64; HALF_LIFE as usize] {
+    let mut y: u128 = 1 << 61;
+    let mut root = 0;
+    while root < HALF_LIFE.ilog2() {
+        y = (y << 62).isqrt();
+        root += 1;
+    }
+    let (mut table, mut power, mut n) = ([0; HALF_LIFE as usize], 1_u128 << 62, 0);
+    while n < table.len() {
+        table[n] = ((power * u32::MAX as u128) >> 62) as u64;
+        power = (power * y) >> 62;
+        n += 1;
+    }
+    table
+}
+
+/// A value as it counts after so many periods (`decay_load()`).
+pub(super) fn decayed(value: u64, periods: u64) -> u64 {
+    if periods > HALF_LIFE * 63 {
+        return 0;
+    }
+    let halved = value >> (periods / HALF_LIFE);
+    ((u128::from(halved) * u128::from(POWERS[(periods % HALF_LIFE) as usize])) >> 32) as u64
+}
+
+/// What an entity or a queue has done since it was last looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Doing {
+    /// The weight that it had, or 1 for a task, whose weight is applied to the average.
+    pub(crate) weight: u64,
+    /// How many wanted to run.
+    pub(crate) runnable: u64,
+    pub(crate) is_running: bool,
+}
+
+/// The sums and their averages (`struct sched_avg`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Average {
+    /// Up to when it is counted; 0 where it belongs to no queue.
+    pub(crate) last_ns: u64,
+    pub(crate) load_sum: u64,
+    pub(crate) runnable_sum: u64,
+    pub(crate) util_sum: u64,
+    /// Microseconds of the period that has begun (`period_contrib`).
+    pub(crate) begun: u64,
+    /// Mean weight.
+    pub(crate) load: u64,
+    /// Mean number of those that wanted to run, of [`ONE`] each.
+    pub(crate) runnable: u64,
+    /// The part of the time that it ran, of [`ONE`].
+    pub(crate) util: u64,
+}
+
+impl Average {
+    /// Of what has never been anywhere.
+    pub(super) const NONE: Self = Self {
+        last_ns: 0,
+        load_sum: 0,
+        runnable_sum: 0,
+        util_sum: 0,
+        begun: 0,
+        load: 0,
+        runnable: 0,
+        util: 0,
+    };
+
+    /// Has it run without a rest (`util_sum` at its most)?
+    pub(crate) fn is_full(&self) -> bool {
+        self.util_sum >= LEAST_DIVIDER * ONE - MOST
+    }
+
+    /// Is nothing left of it (`cfs_rq_is_decayed()`)?
+    pub(crate) fn is_over(&self) -> bool {
+        self.load_sum == 0 && self.runnable_sum == 0 && self.util_sum == 0
+    }
+
+    /// What sums are divided by now (`get_pelt_divider()`).
+    pub(crate) fn divider(&self) -> u64 {
+        LEAST_DIVIDER + self.begun
+    }
+
+    /// Counts up to `now_ns`; says whether a period ended (`___update_load_sum()`).
+    pub(crate) fn count(&mut self, now_ns: u64, mut doing: Doing) -> bool {
+        let Some(passed_ns) = now_ns.checked_sub(self.last_ns) else {
+            self.last_ns = now_ns;
+            return false;
+        };
+        let passed = passed_ns >> 10;
+        if passed == 0 {
+            return false;
+        }
+        self.last_ns += passed << 10;
+        if doing.weight == 0 {
+            (doing.runnable, doing.is_running) = (0, false);
+        }
+        self.accumulate(passed, doing)
+    }
+
+    /// `accumulate_sum()`.
+    fn accumulate(&mut self, passed: u64, doing: Doing) -> bool {
+        let (total, before) = (passed + self.begun, self.begun);
+        let periods = total / PERIOD;
+        let mut part = passed;
+        if periods > 0 {
+            for sum in [&mut self.load_sum, &mut self.runnable_sum, &mut self.util_sum] {
+                *sum = decayed(*sum, periods);
+            }
+            part = segments(periods, PERIOD - before, total % PERIOD);
+        }
+        self.begun = total % PERIOD;
+        self.load_sum += doing.weight * part;
+        self.runnable_sum += doing.runnable * part * ONE;
+        if doing.is_running {
+            self.util_sum += part * ONE;
+        }
+        periods > 0
+    }
+
+    /// The averages from the sums, `weight` times the load (`___update_load_avg()`).
+    pub(crate) fn average(&mut self, weight: u64) {
+        let divider = self.divider();
+        self.load = weight * self.load_sum / divider;
+        self.runnable = self.runnable_sum / divider;
+        self.util = self.util_sum / divider;
+    }
+
+    /// Takes a queue's place in time, with sums that give the same averages (`attach_entity_load_avg()`).
+    pub(crate) fn settle_in(&mut self, queue: &Average, weight: u64) {
+        (self.last_ns, self.begun) = (queue.last_ns, queue.begun);
+        let divider = queue.divider();
+        self.util_sum = self.util * divider;
+        self.runnable_sum = self.runnable * divider;
+        let load_sum = self.load * divider;
+        self.load_sum = if weight < load_sum { load_sum / weight.max(1) } else { 1 };
+    }
+
+    /// A queue gets what a task of this weight has.
+    pub(crate) fn add(&mut self, task: &Average, weight: u64) {
+        self.load += task.load;
+        self.load_sum += weight * task.load_sum;
+        self.runnable += task.runnable;
+        self.runnable_sum += task.runnable_sum;
+        self.util += task.util;
+        self.util_sum += task.util_sum;
+    }
+
+    /// A queue loses these averages; its sums stay as large as what is left needs (`detach_entity_load_avg()`).
+    pub(crate) fn take(&mut self, load: u64, runnable: u64, util: u64) {
+        let divider = self.divider();
+        let less = |average: &mut u64, sum: &mut u64, gone: u64| {
+            *average = average.saturating_sub(gone);
+            *sum = sum.saturating_sub(gone * divider).max(*average * LEAST_DIVIDER);
+        };
+        less(&mut self.load, &mut self.load_sum, load);
+        less(&mut self.runnable, &mut self.runnable_sum, runnable);
+        less(&mut self.util, &mut self.util_sum, util);
+    }
+}
+
+/// The rest of the first period, the full ones between, and the begun one (`__accumulate_pelt_segments()`).
+fn segments(periods: u64, first: u64, last: u64) -> u64 {
+    decayed(first, periods) + MOST - decayed(MOST, periods) - PERIOD + last
+}
+
+#[cfg(test)]
+#[path = "pelt_tests.rs"]
+mod tests;

@@ -1,0 +1,388 @@
+//! What competes for a CPU in one queue (`struct cfs_rq`), tasks and groups alike: those that wait, in the order of their
+//! deadlines, and the one that runs.
+//!
+//! The queue's virtual time is the mean of its entities', each counted by its weight. Who is not ahead of it is
+//! eligible, and of those the one with the earliest deadline is next (`pick_eevdf()`).
+
+use crate::state::fair::entity::{Entities, Entity};
+use crate::state::fair::ids::EntityId;
+use crate::state::fair::slices::Slices;
+use crate::state::fair::timeline::Timeline;
+use crate::state::fair::weight::scaled;
+
+/// The entities, and the sums that their mean is made of. The one that runs is in no sum.
+#[derive(Debug, Default)]
+pub(crate) struct FairQueue {
+    pub(crate) waiting: Timeline,
+    /// Who runs, in the queue still or just leaving it (`cfs_rq->curr`).
+    pub(crate) curr: Option<EntityId>,
+    /// The entity to go on with, if it is eligible (`cfs_rq->next`).
+    pub(crate) preferred: Option<EntityId>,
+    /// The sum of weights (`sum_weight`).
+    weight: i64,
+    /// The sum of weights times virtual run times (`sum_w_vruntime`).
+    weighted: i128,
+    /// The virtual time when there was last a task (`zero_vruntime`).
+    last: i64,
+    /// What its tasks ask to run for.
+    slices: Slices,
+    /// The entities in it (`nr_queued`).
+    pub(crate) entities: u32,
+    /// The tasks in it and in the groups below it.
+    tasks: Counts,
+    /// The CPU's tasks that are in none of its queues, as their group has used up its `cpu.max`; counted in the root's.
+    limbo: u32,
+    /// Tasks that have ever begun to wait.
+    turns: u64,
+}
+
+/// Tasks of a queue and of the groups below it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    /// All, those that sleep included (`h_nr_queued`).
+    pub(crate) queued: u32,
+    /// Those of them that sleep (`h_nr_queued - h_nr_runnable`).
+    pub(crate) delayed: u32,
+    /// Those of them that are SCHED_IDLE, or in a group that is (`h_nr_idle`).
+    pub(crate) idle: u32,
+}
+
+impl Counts {
+    /// One task that wants to run.
+    pub(crate) fn one(is_idle: bool) -> Self {
+        Self { queued: 1, delayed: 0, idle: u32::from(is_idle) }
+    }
+}
+
+/// How a task joins a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Joins {
+    /// It has just been made, and begins with half a slice (`ENQUEUE_INITIAL`).
+    New,
+    /// It has slept, or comes from another queue.
+    Restart,
+}
+
+/// What a task brings to a queue.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Share {
+    pub(crate) weight: i64,
+    pub(crate) slice_ns: u64,
+    pub(crate) is_idle: bool,
+}
+
+/// Tasks that a pick may choose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pick {
+    /// The one that runs, while its slice is protected.
+    Protecting,
+    /// Whoever is next (`PREEMPT_WAKEUP_SHORT`).
+    Plain,
+}
+
+impl FairQueue {
+    /// Does nobody in it want to run?
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many want to run (`h_nr_runnable`).
+    #[inline]
+    pub(crate) fn len(&self) -> u32 {
+        self.tasks.queued - self.tasks.delayed
+    }
+
+    /// All in it, those that sleep included (`h_nr_queued`).
+    #[inline]
+    pub(crate) fn queued(&self) -> u32 {
+        self.tasks.queued
+    }
+
+    /// The tasks in it and in the groups below it.
+    pub(crate) fn tasks(&self) -> Counts {
+        self.tasks
+    }
+
+    /// The tasks and groups in it, not counting what is in the groups (`nr_queued`).
+    #[inline]
+    pub(crate) fn entities(&self) -> u32 {
+        self.entities
+    }
+
+    /// The CPU's tasks that wait for more of their group's `cpu.max`.
+    #[inline]
+    pub(crate) fn limbo(&self) -> u32 {
+        self.limbo
+    }
+
+    /// One more task does, or one less.
+    pub(crate) fn wait_for_time(&mut self, by: i32) {
+        self.limbo = self.limbo.saturating_add_signed(by);
+    }
+
+    /// Are all that want to run SCHED_IDLE (`sched_idle_rq()`)?
+    pub(crate) fn is_idle_only(&self) -> bool {
+        self.tasks.queued > 0 && self.tasks.idle == self.tasks.queued
+    }
+
+    /// Tasks have come, in it or in a group below it.
+    pub(crate) fn count(&mut self, come: Counts) {
+        self.tasks.queued += come.queued;
+        self.tasks.delayed += come.delayed;
+        self.tasks.idle += come.idle;
+    }
+
+    /// Tasks have left, it or a group below it.
+    pub(crate) fn discount(&mut self, gone: Counts) {
+        self.tasks.queued -= gone.queued;
+        self.tasks.delayed -= gone.delayed;
+        self.tasks.idle -= gone.idle;
+    }
+
+    /// The shortest slice that is asked for (`cfs_rq_min_slice()`); more than any where there is no entity.
+    pub(crate) fn shortest_slice_ns(&self) -> u64 {
+        self.slices.shortest()
+    }
+
+    /// Who runs (`cfs_rq->curr`).
+    #[inline]
+    pub(crate) fn curr(&self) -> Option<EntityId> {
+        self.curr
+    }
+
+    /// All entities in it, the one that runs among them.
+    pub(crate) fn all(&self) -> impl Iterator<Item = EntityId> {
+        let curr = self.curr.filter(|_| self.entities as usize > self.waiting.len());
+        self.waiting.iter().chain(curr)
+    }
+
+    /// The next pick goes on with this entity, if it is eligible (`set_next_buddy()`).
+    pub(crate) fn prefer(&mut self, id: EntityId) {
+        self.preferred = Some(id);
+    }
+
+    /// It does not any more (`clear_buddies()`); says whether it did.
+    pub(crate) fn stop_preferring(&mut self, id: EntityId) -> bool {
+        self.preferred.take_if(|preferred| *preferred == id).is_some()
+    }
+
+    /// The sum of all weights, and that of weights times virtual run times.
+    pub(crate) fn sums(&self, entities: &Entities) -> (i64, i128) {
+        let curr = self.curr.map(|task| &entities[task]).filter(|curr| curr.on_rq);
+        let curr = curr.map_or((0, 0), |curr| (curr.weight, product(curr)));
+        (self.weight + curr.0, self.weighted + curr.1)
+    }
+
+    /// The sum of their weights.
+    pub(crate) fn weight(&self, entities: &Entities) -> i64 {
+        self.sums(entities).0
+    }
+
+    /// The queue's virtual time (`avg_vruntime()`), rounded down so that whoever is there is eligible.
+    pub(super) fn time(&self, entities: &Entities) -> i64 {
+        match self.sums(entities) {
+            (0, _) => self.last,
+            (weight, weighted) => weighted.div_euclid(i128::from(weight)) as i64,
+        }
+    }
+
+    /// Is it not ahead of the queue's time (`entity_eligible()`)?
+    pub(crate) fn is_eligible(&self, entities: &Entities, entity: &Entity) -> bool {
+        let (weight, weighted) = self.sums(entities);
+        i128::from(entity.vruntime) * i128::from(weight) <= weighted
+    }
+
+    /// A task joins (`enqueue_entity()`), as far from the queue's time as it was when it left; what the queue's time will
+    /// move when its weight joins is taken into account (`place_entity()`).
+    pub(crate) fn join(&mut self, entities: &mut Entities, task: EntityId, share: Share, joins: Joins) {
+        let entity = &entities[task];
+        debug_assert!(!entity.on_rq && share.weight > 0, "a task is in one queue");
+        let lag = match self.weight(entities) {
+            0 => 0,
+            load => i128::from(entity.lag) * i128::from(load + share.weight) / i128::from(load),
+        };
+        let time = self.time(entities);
+        let slice = scaled(share.slice_ns, share.weight);
+        let entity = &mut entities[task];
+        (entity.weight, entity.slice_ns, entity.is_idle) = (share.weight, share.slice_ns, share.is_idle);
+        entity.on_rq = true;
+        entity.vruntime = time - lag as i64;
+        let ahead = match (entity.left.take(), joins) {
+            (Some(left), _) => left,
+            (None, Joins::New) => slice / 2,
+            (None, Joins::Restart) => slice,
+        };
+        entity.deadline = entity.vruntime + ahead;
+        self.slices.add(share.slice_ns);
+        self.entities += 1;
+        if self.curr != Some(task) {
+            self.link(entity, task);
+        }
+    }
+
+    /// A task leaves (`dequeue_entity()`). One that has `slept` forgets its deadline.
+    pub(crate) fn leave(&mut self, entities: &mut Entities, task: EntityId, slept: bool, tick_ns: u64) {
+        self.note_lag(entities, task, tick_ns);
+        let entity = &mut entities[task];
+        entity.left = (!slept).then_some(entity.deadline - entity.vruntime);
+        if self.curr != Some(task) {
+            self.unlink(entity);
+        }
+        self.slices.remove(entity.slice_ns);
+        self.entities -= 1;
+        (entity.on_rq, entity.delayed) = (false, false);
+    }
+
+    /// A task goes to sleep: where it is owed nothing it stays until it is (`DELAY_DEQUEUE`). Says whether it stays.
+    pub(crate) fn stays_asleep(&mut self, entities: &mut Entities, task: EntityId, tick_ns: u64) -> bool {
+        let entity = &entities[task];
+        if entity.delayed || self.is_eligible(entities, entity) {
+            return false;
+        }
+        self.note_lag(entities, task, tick_ns);
+        entities[task].delayed = true;
+        true
+    }
+
+    /// A task that has stayed wakes (`requeue_delayed_entity()`): it has lost nothing and gained nothing (`DELAY_ZERO`).
+    pub(crate) fn wakes(&mut self, entities: &mut Entities, task: EntityId, tick_ns: u64) {
+        let before = entities[task];
+        let time = self.time(entities);
+        self.note_lag(entities, task, tick_ns);
+        entities[task].delayed = false;
+        if time - entities[task].lag == before.vruntime {
+            return;
+        }
+        let share = Share { weight: before.weight, slice_ns: before.slice_ns, is_idle: before.is_idle };
+        let lag = entities[task].lag;
+        self.leave(entities, task, true, tick_ns);
+        entities[task].lag = lag;
+        self.join(entities, task, share, Joins::Restart);
+    }
+
+    /// What a task is owed, or owes, within bounds (`update_entity_lag()`, `entity_lag()`).
+    fn note_lag(&mut self, entities: &mut Entities, task: EntityId, tick_ns: u64) {
+        let time = self.time(entities);
+        self.last = time;
+        let most_ns = self.slices.longest() + tick_ns;
+        let entity = &mut entities[task];
+        let most = entity.scaled(most_ns);
+        let lag = (time - entity.vruntime).clamp(-most, most);
+        entity.lag = if entity.delayed { lag.max(entity.lag).min(0) } else { lag };
+    }
+
+    /// The running task has run for so long (`update_curr()`, `update_deadline()`).
+    pub(crate) fn ran(&mut self, entities: &mut Entities, task: EntityId, ran_ns: u64) {
+        debug_assert_eq!(self.curr, Some(task), "only who runs is charged");
+        let entity = &mut entities[task];
+        entity.vruntime += entity.scaled(ran_ns);
+        if entity.vruntime >= entity.deadline {
+            entity.deadline = entity.vruntime + entity.scaled(entity.slice_ns);
+            self.last = self.time(entities);
+        }
+    }
+
+    /// The running task gives the rest of its slice up (`yield_task_fair()`), unless it has had more than its share anyway.
+    pub(crate) fn give_way(&mut self, entities: &mut Entities, task: EntityId) {
+        if !self.is_eligible(entities, &entities[task]) {
+            return;
+        }
+        let entity = &mut entities[task];
+        entity.vruntime = entity.deadline;
+        entity.deadline += entity.scaled(entity.slice_ns);
+    }
+
+    /// A task begins to run (`set_next_entity()`): until its deadline, or for the shortest slice in the queue where that is
+    /// shorter, it is protected (`set_protect_slice()`).
+    pub(crate) fn set_next(&mut self, entities: &mut Entities, task: EntityId) {
+        let shortest = self.slices.shortest();
+        let entity = &mut entities[task];
+        self.unlink(entity);
+        entity.protected = entity.deadline;
+        if shortest < entity.slice_ns {
+            entity.protected = entity.protected.min(entity.vruntime + entity.scaled(shortest));
+        }
+        self.curr = Some(task);
+    }
+
+    /// A task that has come while the one that runs goes on may have a shorter slice (`update_protect_slice()`).
+    pub(crate) fn tighten(&self, entities: &mut Entities, task: EntityId) {
+        let shortest = self.slices.shortest();
+        let entity = &mut entities[task];
+        entity.protected = entity.protected.min(entity.vruntime + entity.scaled(shortest));
+    }
+
+    /// What runs here is this queue's without having been picked: it has changed its class or its group.
+    pub(crate) fn adopt(&mut self, entities: &Entities, task: EntityId) {
+        if self.curr != Some(task) && entities[task].on_rq {
+            self.unlink(&entities[task]);
+        }
+        self.curr = Some(task);
+    }
+
+    /// An entity weighs differently (`reweight_entity()`): what it is owed, and what is left until its deadline and of its
+    /// protection, it keeps in time of the CPU.
+    pub(crate) fn reweigh(&mut self, entities: &mut Entities, id: EntityId, weight: i64, tick_ns: u64) {
+        let before = entities[id];
+        let by_weight = |virtual_ns: i64| {
+            (i128::from(virtual_ns) * i128::from(before.weight) / i128::from(weight)) as i64
+        };
+        if !before.on_rq {
+            let entity = &mut entities[id];
+            (entity.weight, entity.lag) = (weight, by_weight(before.lag));
+            entity.left = before.left.map(by_weight);
+            return;
+        }
+        let protected = before.protected - before.vruntime;
+        let share = Share { weight, slice_ns: before.slice_ns, is_idle: before.is_idle };
+        self.leave(entities, id, false, tick_ns);
+        let entity = &mut entities[id];
+        entity.lag = by_weight(entity.lag);
+        entity.left = entity.left.map(by_weight);
+        self.join(entities, id, share, Joins::Restart);
+        let entity = &mut entities[id];
+        entity.protected = entity.vruntime + by_weight(protected);
+        entity.delayed = before.delayed;
+    }
+
+    /// A group's slice is another (`se->slice`). Its deadline stays.
+    pub(crate) fn set_slice(&mut self, entities: &mut Entities, id: EntityId, slice_ns: u64) {
+        let before_ns = std::mem::replace(&mut entities[id].slice_ns, slice_ns);
+        if before_ns != slice_ns && entities[id].on_rq {
+            self.slices.remove(before_ns);
+            self.slices.add(slice_ns);
+        }
+    }
+
+    /// Whoever runs stops to (`put_prev_entity()`).
+    pub(crate) fn put_prev(&mut self, entities: &mut Entities) {
+        let Some(task) = self.curr.take() else { return };
+        let entity = &mut entities[task];
+        if entity.on_rq {
+            self.link(entity, task);
+        }
+    }
+
+    fn link(&mut self, entity: &mut Entity, task: EntityId) {
+        self.turns += 1;
+        entity.turn = self.turns;
+        self.waiting.insert((entity.deadline, entity.turn), task, entity.vruntime);
+        self.weight += entity.weight;
+        self.weighted += product(entity);
+    }
+
+    fn unlink(&mut self, entity: &Entity) {
+        self.waiting.remove((entity.deadline, entity.turn));
+        self.weight -= entity.weight;
+        self.weighted -= product(entity);
+    }
+}
+
+fn product(entity: &Entity) -> i128 {
+    i128::from(entity.weight) * i128::from(entity.vruntime)
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

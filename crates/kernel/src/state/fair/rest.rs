@@ -1,0 +1,74 @@
+//! How long a CPU is idle at a time (`rq->idle_stamp`, `rq->avg_idle`): who will be needed soon does not look for work.
+
+use keel_abi::{Instant, Span};
+
+/// What moving a task is taken to cost (`sysctl_sched_migration_cost`).
+pub(crate) const MIGRATION_COST: Span = Span::from_us(500);
+
+/// A new time idle counts for an eighth (`update_avg()`).
+const SHIFT: u32 = 3;
+
+/// One CPU's.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rest {
+    /// Since when it has been looking for work or idle.
+    pub(crate) since: Option<Instant>,
+    /// Its mean time idle.
+    pub(crate) mean_ns: u64,
+    /// The most that looking for work has cost of late (`max_idle_balance_cost`).
+    pub(crate) search_ns: u64,
+}
+
+impl Rest {
+    /// Of a CPU that has been idle since it came.
+    pub(super) const NEW: Self = Self {
+        since: Some(Instant::ZERO),
+        mean_ns: 2 * MIGRATION_COST.as_ns(),
+        search_ns: MIGRATION_COST.as_ns(),
+    };
+
+    /// When it became idle; the start where it is not.
+    pub(crate) fn since(&self) -> Instant {
+        self.since.unwrap_or(Instant::ZERO)
+    }
+
+    /// It has nothing to do.
+    pub(crate) fn begins(&mut self, at: Instant) {
+        self.since = Some(at);
+    }
+
+    /// It has found something to do before it went idle: that was no time idle.
+    pub(crate) fn is_none(&mut self) {
+        self.since = None;
+    }
+
+    /// It has something to do (`update_rq_avg_idle()`).
+    pub(crate) fn ends(&mut self, at: Instant) {
+        let Some(since) = self.since.take() else { return };
+        let idle_ns = at.since(since).as_ns();
+        let less = self.mean_ns.saturating_sub(idle_ns) >> SHIFT;
+        let more = idle_ns.saturating_sub(self.mean_ns) >> SHIFT;
+        self.mean_ns = (self.mean_ns + more - less).min(2 * self.search_ns);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mean_follows_and_has_a_bound() {
+        let check = |idle_us: &[u64], expected_us| {
+            let mut rest = Rest::NEW;
+            for &us in idle_us {
+                rest.begins(Instant::ZERO);
+                rest.ends(Instant::ZERO + Span::from_us(us));
+            }
+            assert_eq!(rest.mean_ns / 1000, expected_us, "{idle_us:?}");
+        };
+        check(&[], 1000);
+        check(&[200], 900);
+        check(&[1_000_000], 1000);
+        check(&[0, 0, 0], 669);
+    }
+}

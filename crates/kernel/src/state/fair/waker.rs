@@ -1,0 +1,70 @@
+//! Which task wakes which, as far as the kernel remembers it (`record_wakee()`, `wake_wide()`): one that wakes many different tasks is
+//! no partner whose cache they share.
+
+use keel_abi::TaskId;
+
+/// What is kept of a task that wakes others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Waker {
+    /// Which task it woke last.
+    last: Option<TaskId>,
+    /// How often that was another than the time before; halved once a second.
+    flips: u32,
+    /// The second from which `flips` counts, in ticks.
+    since: u64,
+}
+
+impl Waker {
+    /// One that has woken nobody.
+    pub(super) const NEW: Self = Self { last: None, flips: 0, since: 0 };
+
+    /// It wakes a task, so many ticks from the start, of `hz` a second (`record_wakee()`).
+    pub(crate) fn wakes(&mut self, task: TaskId, ticks: u64, hz: u64) {
+        if ticks > self.since + hz {
+            self.flips >>= 1;
+            self.since = ticks;
+        }
+        if self.last != Some(task) {
+            self.last = Some(task);
+            self.flips += 1;
+        }
+    }
+
+    /// Has one of the two more partners than a cache of so many CPUs has room for (`wake_wide()`)?
+    pub(crate) fn is_wide(&self, wakee: &Self, cache: u32) -> bool {
+        let (less, more) = (self.flips.min(wakee.flips), self.flips.max(wakee.flips));
+        less >= cache && u64::from(more) >= u64::from(less) * u64::from(cache)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `record_wakee()`.
+    #[test]
+    fn only_changes_of_partner_count() {
+        let check = |wakes: &[(u32, u64)], expected| {
+            let mut waker = Waker::NEW;
+            wakes.iter().for_each(|&(task, ticks)| waker.wakes(TaskId(task), ticks, 1000));
+            assert_eq!(waker.flips, expected, "{wakes:?}");
+        };
+        check(&[(1, 0), (1, 1), (1, 2)], 1);
+        check(&[(1, 0), (2, 1), (1, 2)], 3);
+        check(&[(1, 0), (2, 1), (1, 1001)], 2);
+    }
+
+    /// `wake_wide()`.
+    #[test]
+    fn many_partners_on_both_sides_are_wide() {
+        let check = |waker, wakee, cache, expected| {
+            let of = |flips| Waker { flips, ..Waker::NEW };
+            assert_eq!(of(waker).is_wide(&of(wakee), cache), expected, "{waker} {wakee} {cache}");
+        };
+        check(64, 8, 8, true);
+        check(8, 64, 8, true);
+        check(63, 8, 8, false);
+        check(640, 7, 8, false);
+        check(0, 0, 1, false);
+    }
+}

@@ -1,0 +1,134 @@
+//! Which callbacks, kfuncs and helpers there are, and how near each is to Linux 7.2's.
+//!
+//! What is served is taken from the tables that serve it; here is only what differs, and what schedulers of
+//! today use and do not find.
+
+use crate::state::bpf::functions::functions;
+use keel_abi::feature::{Feature, FeatureKind};
+use keel_abi::scx::Op;
+
+/// Callbacks that differ.
+const CALLBACKS: &[(&str, &str)] = &[
+    ("yield", "gets no target task: nothing yields to another"),
+    ("dump", "never called: there are no dumps"),
+    ("dump_cpu", "never called: there are no dumps"),
+    ("dump_task", "never called: there are no dumps"),
+];
+
+/// Callbacks that are not called.
+const ABSENT_CALLBACKS: &[(&str, &str)] = &[
+    ("core_sched_before", "accepted, never called: there is no core scheduling"),
+    ("sub_attach", ""),
+    ("sub_detach", ""),
+    ("sched_ext_ops_cid", "the whole struct"),
+];
+
+/// Functions that differ.
+const FUNCTIONS: &[(&str, &str)] = &[
+    ("scx_bpf_now", "the CPU's time at the call; the kernel's may be as old as its runqueue's clock"),
+    ("scx_bpf_dump_bstr", "accepted and dropped"),
+    (
+        "scx_bpf_cpuperf_set",
+        "under schedutil, as docs/reference/machines.md tells; it slows the tasks' own work alone, in proportion",
+    ),
+    (
+        "scx_bpf_reenqueue_local___v2",
+        "where the kernel's irq_work does it after a pick that has just preempted a task, it is done at the end of that pick",
+    ),
+    (
+        "bpf_cgroup_from_id",
+        "ids follow from the order in which cgroups are made: 1 for the root, then 65, 129...",
+    ),
+    (
+        "bpf_obj_drop_impl",
+        "an object that is not in a tree of the scheduler's goes only when it is dropped, not with the map element \
+         that holds it",
+    ),
+    (
+        "bpf_rbtree_add_impl",
+        "trees keep their balance in another way than the kernel's, so that which comparisons are made differs",
+    ),
+    (
+        "bpf_res_spin_lock",
+        "not under a bpf_spin_lock; between lock and unlock only who asks for a further one lets others go first",
+    ),
+    ("bpf_res_spin_lock_irqsave", "as bpf_res_spin_lock; interrupts never come within a program anyway"),
+    (
+        "bpf_arena_free_pages",
+        "at once; of a program that may not sleep the kernel frees pages a little later",
+    ),
+    (
+        "bpf_per_cpu_ptr",
+        "of runqueues, sd_llc_id, sd_llc_size and cpufreq_cpu_data alone; the first tells the moment of the call, the \
+         last is null everywhere",
+    ),
+    ("bpf_this_cpu_ptr", "as bpf_per_cpu_ptr"),
+    ("bpf_get_prandom_u32", "draws from the run's seed"),
+    ("bpf_jiffies64", "a jiffy is a millisecond whatever the machine's HZ"),
+    (
+        "bpf_trace_printk",
+        "knows no %pM and its kin; keel sim --log shows the first 10,000 prints, and counts the rest",
+    ),
+    ("bpf_trace_vprintk", "as bpf_trace_printk"),
+    ("bpf_snprintf", "knows no %pM and its kin"),
+    ("bpf_ringbuf_submit", "BPF_RB_*_WAKEUP wake nobody, for nobody waits"),
+    ("bpf_ringbuf_discard", "BPF_RB_*_WAKEUP wake nobody, for nobody waits"),
+    ("bpf_ringbuf_output", "BPF_RB_*_WAKEUP wake nobody, for nobody waits"),
+    ("bpf_perf_event_read_value", "ENOENT: nobody opens an event"),
+];
+
+/// Kfuncs that somebody's scheduler asks for and does not find.
+const ABSENT_KFUNCS: &[(&str, &str)] = &[
+    (
+        "scx_bpf_reenqueue_local",
+        "the old one, for ops.cpu_release alone; 7.2 has null for objects that ask for either",
+    ),
+    ("scx_bpf_dsq_reenq", ""),
+    ("scx_bpf_events", ""),
+    ("scx_bpf_tid_to_task", ""),
+    ("scx_bpf_sub_dispatch", "sub-schedulers"),
+    ("scx_bpf_cpu_to_cid", "cids, with all others"),
+    ("bpf_iter_css_new", "with _next and _destroy"),
+    ("bpf_task_get_cgroup1", ""),
+    ("bpf_task_under_cgroup", ""),
+    ("bpf_stream_vprintk", ""),
+    ("bpf_list_push_front_impl", "lists, and trees' other functions"),
+];
+
+/// Helpers that somebody's scheduler asks for and does not find.
+const ABSENT_HELPERS: &[(&str, &str)] = &[
+    ("bpf_perf_event_output", "which the kernel does not give to schedulers either"),
+    ("bpf_ringbuf_reserve_dynptr", "with what submits and discards it"),
+];
+
+/// All of them, served or known to be missing.
+pub fn features() -> Vec<Feature> {
+    let never = |name: &&str| ABSENT_CALLBACKS.iter().all(|(absent, _)| absent != name);
+    let ops = Op::ALL.iter().map(|op| op.name()).filter(never);
+    let mut all = Feature::list(FeatureKind::Callback, ops, CALLBACKS, ABSENT_CALLBACKS);
+    let of =
+        |is_helper: bool| functions().filter(move |(_, helper)| *helper == is_helper).map(|(name, _)| name);
+    all.extend(Feature::list(FeatureKind::Kfunc, of(false), FUNCTIONS, ABSENT_KFUNCS));
+    all.extend(Feature::list(FeatureKind::Helper, of(true), FUNCTIONS, ABSENT_HELPERS));
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use keel_abi::feature::Level;
+
+    #[test]
+    fn what_differs_is_served_and_what_is_absent_is_not() {
+        let served: Vec<&str> =
+            functions().map(|(name, _)| name).chain(Op::ALL.iter().map(|op| op.name())).collect();
+        for (name, _) in CALLBACKS.iter().chain(FUNCTIONS) {
+            assert!(served.contains(name), "{name} differs, but is not served");
+        }
+        for (name, _) in ABSENT_CALLBACKS.iter().chain(ABSENT_KFUNCS).chain(ABSENT_HELPERS) {
+            assert!(!served.contains(name), "{name} is absent, but served");
+        }
+        let differs = features().iter().filter(|f| matches!(f.level, Level::Approximate(_))).count();
+        assert_eq!(differs, CALLBACKS.len() + FUNCTIONS.len());
+    }
+}

@@ -1,0 +1,61 @@
+//! The steps of kernel paths over cgroups.
+
+use crate::state::cgroup::Number;
+use keel_abi::{CpuId, TaskId};
+
+/// One step of a path over cgroups.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CgroupFrame {
+    /// Enabling: `ops.cgroup_init` for the cgroup at this place of the pre-order.
+    Enable { place: u32 },
+    /// It has returned.
+    Enabled { number: Number, place: u32 },
+    /// Disabling: `ops.cgroup_exit` for the cgroup at this place of the post-order.
+    Disable { place: u32 },
+
+    /// A step of the task's program, which the index of the step identifies: takes `cgroup_mutex`.
+    Act { task: TaskId, step: u32 },
+    /// Gives `cgroup_mutex` back.
+    Unlock,
+
+    /// `cgroup_mkdir()`: `ops.cgroup_init` has returned.
+    Made { number: Number },
+    /// `cgroup_rmdir()`: `ops.cgroup_exit` has returned.
+    Removed { number: Number },
+    /// `ops.cgroup_set_weight` has returned.
+    Weighed { number: Number, weight: u32 },
+    /// `ops.cgroup_set_idle` has returned.
+    Idled { number: Number, idle: bool },
+    /// `ops.cgroup_set_bandwidth` has returned; the step says what happens next.
+    Limited { number: Number, task: TaskId, step: u32 },
+
+    /// `scx_cgroup_can_attach()`: asks about the next of those who move, from a task on.
+    Prepare { task: TaskId, to: Number, whole: bool, from: u32 },
+    /// `ops.cgroup_prep_move` has returned.
+    Prepared { task: TaskId, to: Number, whole: bool, mover: TaskId },
+    /// One was refused: takes back what was prepared before.
+    Cancel { to: Number, place: u32 },
+    /// `cpu_cgroup_attach()`: the next of them moves.
+    Attach { place: u32 },
+    /// `sched_move_task()`: takes the lock of the runqueue that the task was on when it was looked at.
+    Move { task: TaskId, to: Number, rq: CpuId },
+    /// `ops.quiescent`, before the change.
+    Quiesce { task: TaskId, to: Number, was_on: WasOn },
+    /// The change itself, and `ops.cgroup_move`.
+    Change { task: TaskId, to: Number, was_on: WasOn },
+    /// Back on its runqueue.
+    Restore { task: TaskId, was_on: WasOn },
+    /// `ops.running` again.
+    Running { task: TaskId },
+}
+
+/// Where a task was when it was moved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WasOn {
+    /// Asleep.
+    None,
+    /// Waiting for a CPU.
+    Queue,
+    /// On its CPU.
+    Cpu,
+}

@@ -1,0 +1,270 @@
+//! What a CPU has left to do in the kernel, as a stack of small frames.
+//!
+//! A path of the kernel (a wakeup, a pick, a tick) is cut into frames at its callbacks and lock waits, because there it may be
+//! held up while other CPUs go on. A frame is a name and some ids, as a return address on a real kernel's stack is a number:
+//! it knows nothing of the code that it stands for. `run::step` has the step of each; `paths::suspend` says what may be held
+//! across it. The frame for what follows is pushed first.
+
+pub(crate) mod cgroup;
+pub(crate) mod fair;
+pub(crate) mod rt;
+pub(crate) mod stack;
+
+use crate::state::frame::cgroup::CgroupFrame;
+use crate::state::frame::fair::FairFrame;
+use crate::state::frame::rt::RtFrame;
+use crate::state::task::Urgency;
+use keel_abi::scx::wake;
+use keel_abi::task::{ObjectId, Policy};
+use keel_abi::{CpuId, TaskId};
+
+/// One step of a kernel path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Frame {
+    /// Goes on with the innermost suspended callback.
+    Resume,
+    /// Gives a runqueue lock back.
+    Unlock { rq: CpuId },
+
+    /// Carries on with the current task's program.
+    Act,
+    /// Takes the next interrupt from the inbox.
+    Interrupt,
+    /// Notifies one CPU of what a callback's kick asked for.
+    Kick { target: CpuId, flags: u64 },
+
+    /// Waits until the CPUs that it kicked have picked.
+    SyncWait,
+
+    /// `try_to_wake_up()`: chooses a CPU.
+    Wake { task: TaskId, flags: u64, waker: TaskId },
+    /// The choice of `ops.select_cpu` is in.
+    WakeSelected { task: TaskId, flags: u64, waker: TaskId },
+    /// A wakeup that another CPU has left to this one.
+    QueuedWakeup { task: TaskId, waker: TaskId },
+    /// Takes the chosen runqueue's lock.
+    WakeLock { task: TaskId, target: CpuId, flags: u64, waker: TaskId },
+    /// `ttwu_do_activate()`.
+    WakeActivate { task: TaskId, target: CpuId, flags: u64, waker: TaskId },
+    /// `wakeup_preempt()` and `task_woken_scx()`.
+    Woken { task: TaskId, target: CpuId },
+
+    /// `enqueue_task_scx()` after `ops.runnable`, then `do_enqueue_task()`.
+    Enqueue { task: TaskId, enq_flags: u64 },
+    /// `ops.enqueue` has returned.
+    Enqueued { task: TaskId, enq_flags: u64 },
+    /// Does what is deferred on a runqueue (`deferred_irq_workfn()`).
+    Reenqueue { rq: CpuId },
+    /// `reenq_local()`: gives a local queue's tasks to the scheduler once more, so many times already.
+    ReenqueueLocal { rq: CpuId, times: u32 },
+    /// A task is enqueued again; `p->scx.flags` says why.
+    EnqueueAgain { task: TaskId, reason: u32 },
+    /// It has been.
+    EnqueuedAgain { task: TaskId },
+    /// All of them have been enqueued.
+    Reenqueued { rq: CpuId },
+
+    /// `__schedule()`: takes the own runqueue's lock.
+    Schedule,
+    /// Takes a blocking task off the runqueue.
+    Deactivate,
+    /// `ops.quiescent`, after `ops.stopping`.
+    Quiesce { task: TaskId },
+    /// `dequeue_task_scx()`'s end.
+    Deactivated { task: TaskId },
+    /// `pick_next_task()`.
+    Pick,
+    /// `switch_class()`: `ops.cpu_release`.
+    Release { next: TaskId },
+    /// Calls `ops.dispatch`; this many calls are left for this pick.
+    Dispatch { left: u32 },
+    /// `ops.dispatch` has returned.
+    Dispatched { left: u32 },
+    /// Nothing was found.
+    NothingFound,
+    /// `put_prev_set_next_task()`.
+    Switch { next: TaskId },
+    /// `put_prev_task_scx()` after `ops.stopping`.
+    PutPrev { prev: TaskId, next: TaskId },
+    /// `set_next_task_scx()` or `set_next_task_idle()`.
+    SetNext { prev: TaskId, next: TaskId },
+    /// `ops.running` or `ops.update_idle` has returned.
+    Scheduled { prev: TaskId },
+
+    /// `task_tick_scx()`: takes the own runqueue's lock.
+    Tick,
+    /// Charges the current task and calls `ops.tick`.
+    TickLocked,
+    /// The timer at the end of a fair task's slice.
+    Hrtick,
+    /// `ops.tick` has returned.
+    Ticked,
+
+    /// `yield_task_scx()`: takes the own runqueue's lock.
+    Yield,
+    /// Calls `ops.yield`.
+    YieldLocked,
+    /// `ops.yield` has returned.
+    Yielded,
+
+    /// A new task: `ops.init_task`.
+    ForkInit { child: TaskId, parent: TaskId },
+    /// `ops.init_task` has returned.
+    ForkInited { child: TaskId, parent: TaskId },
+    /// `ops.set_weight`, after `ops.enable`.
+    ForkWeight { child: TaskId, parent: TaskId },
+    /// `wake_up_new_task()`.
+    ForkWake { child: TaskId, parent: TaskId },
+
+    /// A dead task: `ops.disable`.
+    Reap { task: TaskId },
+    /// `ops.exit_task`.
+    ReapExit { task: TaskId },
+    /// Forgets it.
+    Reaped { task: TaskId },
+
+    /// The current task's nice value changes: takes its runqueue's lock.
+    SetNice { task: TaskId, nice: i8 },
+    /// `ops.quiescent`, before a change.
+    ChangeQuiesce { task: TaskId },
+    /// The change itself, the task taken off its runqueue.
+    ChangeNice { task: TaskId, nice: i8 },
+    /// The current task's CPUs change to a set of its spec's steps.
+    SetCpus { task: TaskId, step: u32 },
+    /// The change itself.
+    ChangeCpus { task: TaskId, step: u32 },
+    /// The mask that BPF sees of the current task becomes its CPU, or its own again.
+    Pin { task: TaskId, is_pinned: bool },
+    /// The change itself.
+    Pinned { task: TaskId, is_pinned: bool },
+    /// A spell in which it could not migrate is over.
+    SpellOver { task: TaskId },
+    /// The current task's policy changes to one of its spec's steps.
+    SetPolicy { task: TaskId, step: u32 },
+    /// `ops.quiescent`, before a change of class.
+    PolicyQuiesce { task: TaskId, to: Urgency },
+    /// `switched_from_scx()`: `ops.disable`.
+    PolicyDisable { task: TaskId, to: Urgency },
+    /// The change itself.
+    ChangePolicy { task: TaskId, to: Urgency },
+    /// The change itself, to another policy of its class.
+    ChangeWithin { task: TaskId, policy: Policy },
+    /// A task that the scheduler has taken over is runnable: `ops.runnable`.
+    RestoreClass { task: TaskId, flags: u64 },
+    /// `ops.running`, where it runs.
+    RunClass { task: TaskId },
+    /// The task is in its new class; its real-time priority was this before.
+    PolicyChanged { task: TaskId, before: u8 },
+    /// Puts a changed task back where it was.
+    Restore { task: TaskId },
+    /// `ops.running` again, for a changed task that runs.
+    RestoreRunning { task: TaskId },
+    /// A task that may not stay where it is moves (`migration_cpu_stop()`).
+    PushAway { task: TaskId },
+    /// It has left its CPU.
+    PushedAway { task: TaskId },
+    /// It leaves its runqueue, on which it waits.
+    PushWaiting { task: TaskId },
+    /// It joins another runqueue.
+    MoveLock { task: TaskId, target: CpuId },
+
+    /// An entry of the timeline is done to its `nth` task or CPU.
+    Happen { entry: u32, nth: u32 },
+    /// Another changes a task: takes the lock of its runqueue.
+    OutsideLock { entry: u32, task: TaskId, rq: CpuId },
+    /// The change itself.
+    OutsideChange { entry: u32, task: TaskId },
+    /// May the changed task stay on its runqueue?
+    OutsideSettle { task: TaskId, rq: CpuId },
+    /// A runnable task leaves its runqueue for a change: `ops.quiescent`.
+    TakeOff { task: TaskId, flags: u64 },
+    /// It comes back: `ops.runnable`.
+    PutBack { task: TaskId, flags: u64 },
+    /// `ops.running`, where it runs.
+    PutBackRunning { task: TaskId },
+    /// A task that has none of its CPUs left may use all.
+    Widen { task: TaskId },
+    /// The stopper looks whether a task may stay.
+    StopTask { task: TaskId },
+    /// This CPU goes away.
+    Offline,
+    /// A runnable task of a CPU that goes away is put into its local queue.
+    Requeue { task: TaskId },
+    /// `ops.cpu_online` or `ops.cpu_offline`.
+    Hotplug { online: bool },
+    /// It has returned.
+    Hotplugged { online: bool },
+    /// A CPU that goes away is empty.
+    Die,
+
+    /// A woken waiter of a condition takes its mutex.
+    Relock { mutex: ObjectId },
+
+    /// A BPF timer's function.
+    RunBpfTimer { timer: u32 },
+    /// It has returned.
+    BpfTimerDone { timer: u32 },
+
+    /// User space runs a program.
+    RunProgram { program: u32 },
+    /// It has returned.
+    ProgramDone { program: u32 },
+    /// The program that a companion runs has returned.
+    CompanionRan { number: u32 },
+
+    /// The next of the programs that trace switches.
+    TraceSwitch { prev: TaskId, next: TaskId, nth: u32 },
+    /// The next of the programs that trace ticks.
+    TraceTick { nth: u32 },
+    /// The next of the programs that trace the enabling.
+    TraceReg { nth: u32 },
+
+    /// A step of the fair class.
+    Fair(FairFrame),
+    /// A step of a path of the real-time class.
+    Rt(RtFrame),
+
+    /// A step of a path over cgroups.
+    Cgroup(CgroupFrame),
+
+    /// Enabling: `ops.init` has returned.
+    Inited,
+    /// Enabling: the next existing task.
+    EnableTask { task: TaskId },
+    /// Enabling: the next existing task changes class, if the scheduler takes it.
+    EnableSwitch { task: TaskId },
+    /// Enabling: its `ops.init_task` has returned.
+    EnableInited { task: TaskId },
+    /// Enabling: `ops.set_weight`, after `ops.enable`.
+    EnableWeight { task: TaskId },
+    /// Enabling: `ops.set_cpumask`.
+    EnableCpus { task: TaskId },
+    /// Enabling: all tasks are in.
+    EnableDone,
+    /// The kernel begins or ceases to schedule the scheduler's tasks on `cpu` by itself, then on the next CPU.
+    Bypass { cpu: CpuId, on: bool },
+    /// One of that CPU's waiting tasks goes round.
+    BypassTask { task: TaskId },
+    /// All of them have.
+    Bypassed { rq: CpuId },
+    /// A task that has changed class by another's hand settles on its runqueue, which is given back.
+    SwitchSettle { task: TaskId, rq: CpuId },
+    /// Disabling: the next task.
+    DisableTask { task: TaskId },
+    /// Disabling: `ops.disable`.
+    DisableMember { task: TaskId },
+    /// Another takes a task from the scheduler: it joins its new class, in a queue of it if it is runnable.
+    LeaveClass { task: TaskId, policy: Policy, was_on: bool },
+    /// Disabling: `ops.exit`.
+    DisableExit,
+    /// The scheduler is gone.
+    Disabled,
+    /// User space attaches a scheduler to a machine that is up.
+    Attach,
+    /// The kernel begins to enable it.
+    BeginEnable,
+}
+
+pub(crate) fn wake_of(task: TaskId, waker: TaskId) -> Frame {
+    Frame::Wake { task, flags: wake::TTWU, waker }
+}

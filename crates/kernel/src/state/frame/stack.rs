@@ -1,0 +1,76 @@
+//! What a CPU has left to do in the kernel, last first.
+//!
+//! A vector would do, but what it pops it copies whole, where a step needs a field or two of its frame: so frames are
+//! looked at in their place, which is free for the next one as soon as they have been.
+
+use crate::state::frame::Frame;
+
+/// A stack of frames.
+#[derive(Debug)]
+pub(crate) struct Stack {
+    /// Those up to `top` are left to do; the rest is room.
+    frames: Vec<Frame>,
+    top: usize,
+}
+
+impl Stack {
+    /// Nothing to do.
+    pub(crate) fn new() -> Self {
+        Self { frames: vec![Frame::Act; 16], top: 0 }
+    }
+
+    #[inline]
+    pub(crate) fn push(&mut self, frame: Frame) {
+        if self.top >= self.frames.len() {
+            self.grow();
+        }
+        self.frames[self.top] = frame;
+        self.top += 1;
+    }
+
+    /// The last of them is the first done.
+    #[inline]
+    pub(crate) fn extend(&mut self, frames: impl IntoIterator<Item = Frame>) {
+        frames.into_iter().for_each(|frame| self.push(frame));
+    }
+
+    #[inline]
+    pub(crate) fn pop(&mut self) -> Option<&Frame> {
+        let last = self.top.checked_sub(1)?;
+        self.top = last;
+        self.frames.get(last)
+    }
+
+    /// What is done next.
+    pub(crate) fn last(&self) -> Option<&Frame> {
+        self.frames.get(self.top.checked_sub(1)?)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self) {
+        self.frames.resize(self.frames.len() * 2, Frame::Act);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use keel_abi::CpuId;
+
+    #[test]
+    fn the_last_comes_first_however_many_there_are() {
+        let mut stack = Stack::new();
+        let frame = |n| Frame::Unlock { rq: CpuId(n) };
+        stack.extend((0..100).map(frame));
+        stack.push(frame(100));
+        for n in (0..=100).rev() {
+            assert_eq!(stack.pop(), Some(&frame(n)));
+        }
+        assert_eq!(stack.pop(), None);
+        assert_eq!(stack.pop(), None);
+        stack.push(frame(7));
+        assert_eq!(stack.pop(), Some(&frame(7)));
+        assert_eq!(stack.pop(), None);
+    }
+}

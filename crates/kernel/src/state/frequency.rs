@@ -1,0 +1,33 @@
+//! How fast a CPU is to run, and does.
+
+use crate::state::machine::PERF_ONE;
+use keel_abi::Instant;
+
+/// A CPU's frequency, of [`PERF_ONE`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Perf {
+    /// What the scheduler wants (`rq->scx.cpuperf_target`).
+    pub(crate) target: u64,
+    /// What the governor decided on last.
+    pub(crate) next: u64,
+    /// When it did; `None` until the first time.
+    pub(crate) decided: Option<Instant>,
+    /// What the CPU has.
+    pub(crate) cur: u64,
+    /// How often it has gone idle, and how often when the governor last looked.
+    pub(crate) idle_calls: u64,
+    pub(crate) seen_idle_calls: u64,
+}
+
+impl Default for Perf {
+    fn default() -> Self {
+        Self {
+            target: PERF_ONE,
+            next: PERF_ONE,
+            decided: None,
+            cur: PERF_ONE,
+            idle_calls: 0,
+            seen_idle_calls: 0,
+        }
+    }
+}

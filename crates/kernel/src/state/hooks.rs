@@ -1,0 +1,54 @@
+//! Which places of the kernel tracing programs are attached to.
+//!
+//! One that is attached to a place that nothing here ever comes to is never called.
+
+use keel_abi::bpf::Entry;
+
+/// A place that can be traced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Point {
+    /// `trace_sched_switch()`: `__schedule()`, with the runqueue locked.
+    SchedSwitch,
+    /// `scx_tick()`, on every CPU that ticks.
+    ScxTick,
+    /// `bpf_scx_reg()`: a scheduler is about to be enabled.
+    ScxReg,
+    /// `trace_task_rename()`: no task here changes its name.
+    TaskRename,
+    /// `trace_cgroup_attach_task()`.
+    CgroupAttachTask,
+    /// `trace_irq_handler_entry()` and its kin, and `trace_cpu_idle()`: interrupts and idle states here take time alone.
+    Interrupts,
+}
+
+/// Their names, as libbpf's sections have them.
+pub(crate) const NAMES: [(&str, Point); 10] = [
+    ("tp_btf/sched_switch", Point::SchedSwitch),
+    ("fentry/scx_tick", Point::ScxTick),
+    ("fentry/bpf_scx_reg", Point::ScxReg),
+    ("tp_btf/task_rename", Point::TaskRename),
+    ("tp_btf/cgroup_attach_task", Point::CgroupAttachTask),
+    ("tp_btf/irq_handler_entry", Point::Interrupts),
+    ("tp_btf/irq_handler_exit", Point::Interrupts),
+    ("tp_btf/softirq_entry", Point::Interrupts),
+    ("tp_btf/softirq_exit", Point::Interrupts),
+    ("tp_btf/cpu_idle", Point::Interrupts),
+];
+
+/// Who traces what, in the order of attaching.
+#[derive(Debug, Default)]
+pub(crate) struct Hooks {
+    pub(crate) by_point: [Vec<Entry>; NAMES.len()],
+}
+
+impl Hooks {
+    /// Is anything attached there?
+    #[inline]
+    pub(crate) fn traces(&self, point: Point) -> bool {
+        !self.by_point[point as usize].is_empty()
+    }
+
+    pub(crate) fn nth(&self, point: Point, nth: u32) -> Option<Entry> {
+        self.by_point[point as usize].get(nth as usize).copied()
+    }
+}

@@ -1,0 +1,203 @@
+//! Which CPUs are idle, and which of them to take: the kernel's built-in idle tracking
+//! (`kernel/sched/ext/idle.c` of Linux 7.2).
+//!
+//! Masks are 64-bit words, one bit a CPU. Taking a CPU clears its bit, and its whole core's bits
+//! in the mask of wholly idle cores, so that nobody else takes it before it has run. Masks of
+//! single nodes are the machine's masks cut down to the node.
+
+mod pick;
+mod select;
+mod shape;
+pub(crate) mod touched;
+
+pub use select::SelectCpu;
+pub(crate) use touched::IdleMask;
+pub(crate) use touched::Touched;
+
+use crate::state::idle::shape::Shape;
+use keel_abi::{CpuId, NodeId, Topology};
+
+/// The idle masks of one machine.
+#[derive(Clone, Debug)]
+pub struct IdleMasks {
+    shape: Shape,
+    /// Idle CPUs.
+    cpus: Vec<u64>,
+    /// CPUs of wholly idle cores; unused without SMT.
+    cores: Vec<u64>,
+    /// For each CPU, where its last search that spreads (`distribute_cpu_mask_prev`) ended.
+    spread: Vec<u32>,
+    per_node: bool,
+    changes: u64,
+    touched: Touched,
+}
+
+impl IdleMasks {
+    /// The masks of a machine with this shape; every CPU is online and none idle.
+    pub fn new(topology: &Topology) -> Self {
+        let shape = Shape::new(topology);
+        Self {
+            cpus: vec![0; shape.words()],
+            cores: vec![0; shape.words()],
+            spread: vec![0; topology.cpus() as usize],
+            per_node: false,
+            changes: 0,
+            touched: Touched::default(),
+            shape,
+        }
+    }
+
+    /// Says whether the scheduler wants masks per node (`SCX_OPS_BUILTIN_IDLE_PER_NODE`): searches
+    /// then begin at a node and go on by distance.
+    pub fn set_per_node(&mut self, per_node: bool) {
+        self.per_node = per_node;
+    }
+
+    /// Are masks per node?
+    pub const fn per_node(&self) -> bool {
+        self.per_node
+    }
+
+    /// Have cores more than one CPU, so that there is a mask of wholly idle ones?
+    pub(crate) const fn has_smt(&self) -> bool {
+        self.shape.smt
+    }
+
+    /// Records that `cpu` comes or goes (`scx_idle_update_selcpu_topology()`). One that goes is no
+    /// longer idle.
+    pub fn set_online(&mut self, cpu: CpuId, online: bool) {
+        self.shape.set_online(cpu, online);
+        if !online {
+            self.set_idle(cpu, false);
+        }
+    }
+
+    /// Marks every online CPU idle or none, as when a scheduler is attached.
+    pub fn set_all(&mut self, idle: bool) {
+        for word in 0..self.shape.words() {
+            let bits = if idle { self.shape.online()[word] } else { 0 };
+            self.cpus[word] = bits;
+            self.cores[word] = bits;
+        }
+        self.changes += 1;
+    }
+
+    /// Marks `cpu` idle or busy (`update_builtin_idle()`).
+    #[inline]
+    pub fn set_idle(&mut self, cpu: CpuId, idle: bool) {
+        self.changes += 1;
+        self.note_written(IdleMask::Cpus, cpu);
+        let (word, bit) = place(cpu);
+        if idle {
+            self.cpus[word] |= bit;
+        } else {
+            self.cpus[word] &= !bit;
+        }
+        if !self.shape.smt {
+            return;
+        }
+        let (parts, online) = (self.shape.core(cpu), self.shape.online());
+        if !idle {
+            for part in parts {
+                self.cores[part.word as usize] &= !part.bits;
+            }
+            return self.note_written(IdleMask::Cores, cpu);
+        }
+        let is_whole =
+            parts.iter().all(|p| p.bits & online[p.word as usize] & !self.cpus[p.word as usize] == 0);
+        if is_whole {
+            for part in parts {
+                self.cores[part.word as usize] |= part.bits;
+            }
+            self.note_written(IdleMask::Cores, cpu);
+        }
+        self.note_read(IdleMask::Cpus, cpu);
+    }
+
+    /// Takes `cpu` if it is idle (`scx_idle_test_and_clear_cpu()`). Its core is not wholly idle
+    /// afterwards either way.
+    #[inline]
+    pub fn test_and_clear(&mut self, cpu: CpuId) -> bool {
+        if self.shape.smt {
+            let of_core = |part: &shape::Part| self.cores[part.word as usize] & part.bits != 0;
+            let is_marked = self.shape.core(cpu).iter().any(of_core);
+            self.note_read(IdleMask::Cores, cpu);
+            if is_marked {
+                self.note_written(IdleMask::Cores, cpu);
+            }
+        }
+        self.note_written(IdleMask::Cpus, cpu);
+        self.clear(cpu)
+    }
+
+    /// Marks `cpu` as not idle, and its core; was it idle?
+    #[inline]
+    fn clear(&mut self, cpu: CpuId) -> bool {
+        let (word, bit) = place(cpu);
+        if self.shape.smt {
+            for part in self.shape.core(cpu) {
+                self.cores[part.word as usize] &= !part.bits;
+            }
+        }
+        let was = self.cpus[word] & bit != 0;
+        self.cpus[word] &= !bit;
+        self.changes += 1;
+        was
+    }
+
+    /// Is `cpu` marked idle?
+    #[inline]
+    pub fn is_idle(&self, cpu: CpuId) -> bool {
+        let (word, bit) = place(cpu);
+        self.cpus[word] & bit != 0
+    }
+
+    /// Is any CPU marked idle?
+    #[inline]
+    pub fn any_idle(&self) -> bool {
+        self.cpus.iter().any(|&w| w != 0)
+    }
+
+    /// The words of `scx_bpf_get_idle_cpumask()`.
+    #[inline]
+    pub fn cpu_words(&self) -> &[u64] {
+        &self.cpus
+    }
+
+    /// The words of `scx_bpf_get_idle_smtmask()`: wholly idle cores, or without SMT idle CPUs.
+    #[inline]
+    pub fn smt_words(&self) -> &[u64] {
+        if self.shape.smt { &self.cores } else { &self.cpus }
+    }
+
+    /// The CPUs of `node`, to cut the machine's words down to the node's.
+    pub fn node_words(&self, node: NodeId) -> &[u64] {
+        self.shape.node(node)
+    }
+
+    /// Online CPUs.
+    pub fn online_words(&self) -> &[u64] {
+        self.shape.online()
+    }
+
+    /// Grows whenever a word may have changed, for those that keep a copy.
+    #[inline]
+    pub const fn changes(&self) -> u64 {
+        self.changes
+    }
+}
+
+/// Where a CPU's bit is.
+#[inline]
+const fn place(cpu: CpuId) -> (usize, u64) {
+    (cpu.index() / 64, 1 << (cpu.0 % 64))
+}
+
+/// A word of a set that may be cut short behind its last CPU.
+#[inline]
+fn word_of(set: &[u64], word: usize) -> u64 {
+    set.get(word).copied().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests;

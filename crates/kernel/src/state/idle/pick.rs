@@ -1,0 +1,137 @@
+//! Picking an idle CPU out of a set: wholly idle cores first, and from one pick to the next
+//! around the set, so that no CPU is worn out.
+
+use crate::state::idle::{IdleMask, IdleMasks, word_of};
+use keel_abi::scx::pick_idle::{CORE, IN_NODE};
+use keel_abi::{CpuId, NodeId};
+
+impl IdleMasks {
+    /// Takes an idle CPU out of `allowed` (`scx_pick_idle_cpu()`), for the CPU `on` that searches.
+    /// `node` is where a search in masks per node begins, and it must be `None` without them.
+    /// `flags` are `SCX_PICK_IDLE_*`.
+    pub fn pick_idle(
+        &mut self,
+        on: CpuId,
+        allowed: &[u64],
+        node: Option<NodeId>,
+        flags: u64,
+    ) -> Option<CpuId> {
+        self.pick_among(on, |_, word| word_of(allowed, word), node, flags)
+    }
+
+    /// An idle CPU out of `allowed`, which is taken, else any of them (`scx_bpf_pick_any_cpu()` and
+    /// its `_node` variant). `tracked` says that idle tracking is on.
+    pub fn pick_any(
+        &mut self,
+        on: CpuId,
+        allowed: &[u64],
+        node: Option<NodeId>,
+        flags: u64,
+        tracked: bool,
+    ) -> Option<CpuId> {
+        if tracked && let Some(cpu) = self.pick_idle(on, allowed, node, flags) {
+            return Some(cpu);
+        }
+        match node {
+            Some(node) if flags & IN_NODE != 0 => {
+                let both: Vec<u64> =
+                    self.shape.node(node).iter().enumerate().map(|(i, w)| w & word_of(allowed, i)).collect();
+                self.any_distribute(on, &both)
+            }
+            _ => self.any_distribute(on, allowed),
+        }
+    }
+
+    /// The next CPU of `set` around it, after the last that `on` was given
+    /// (`cpumask_any_distribute()`).
+    pub fn any_distribute(&mut self, on: CpuId, set: &[u64]) -> Option<CpuId> {
+        self.next_around(on, |_, word| word_of(set, word))
+    }
+
+    /// As [`IdleMasks::any_distribute`], of what both sets hold (`cpumask_any_and_distribute()`).
+    pub fn any_and_distribute(&mut self, on: CpuId, a: &[u64], b: &[u64]) -> Option<CpuId> {
+        self.next_around(on, |_, word| word_of(a, word) & word_of(b, word))
+    }
+
+    /// [`IdleMasks::pick_idle`] with the set given word by word.
+    #[inline]
+    pub(super) fn pick_among(
+        &mut self,
+        on: CpuId,
+        allowed: impl Fn(&Self, usize) -> u64 + Copy,
+        node: Option<NodeId>,
+        flags: u64,
+    ) -> Option<CpuId> {
+        debug_assert!(node.is_none() || self.per_node, "nodes only where masks are per node");
+        let found = self.pick_in_node(on, allowed, node, flags);
+        let Some(start) = node.filter(|_| found.is_none() && flags & IN_NODE == 0) else { return found };
+        (0..self.shape.others(start).len()).find_map(|i| {
+            let next = self.shape.others(start)[i];
+            self.pick_in_node(on, allowed, Some(next), flags)
+        })
+    }
+
+    /// Takes an idle CPU of one node, or of the machine (`pick_idle_cpu_in_node()`).
+    #[inline]
+    pub(super) fn pick_in_node(
+        &mut self,
+        on: CpuId,
+        allowed: impl Fn(&Self, usize) -> u64 + Copy,
+        node: Option<NodeId>,
+        flags: u64,
+    ) -> Option<CpuId> {
+        let within = |m: &Self, word| node.map_or(u64::MAX, |n| m.shape.node(n)[word]);
+        loop {
+            let (mut cpu, after) = (None, self.spread[on.index()]);
+            if self.shape.smt {
+                cpu = self.next_around(on, |m, word| m.cores[word] & within(m, word) & allowed(m, word));
+                self.note_search(IdleMask::Cores, node, after, cpu);
+                if cpu.is_none() && flags & CORE != 0 {
+                    return None;
+                }
+            }
+            if cpu.is_none() {
+                cpu = self.next_around(on, |m, word| m.cpus[word] & within(m, word) & allowed(m, word));
+                self.note_search(IdleMask::Cpus, node, after, cpu);
+            }
+            let cpu = cpu?;
+            if self.test_and_clear(cpu) {
+                return Some(cpu);
+            }
+        }
+    }
+
+    /// The first CPU of a set after the last that `on` found, around the end.
+    #[inline]
+    fn next_around(&mut self, on: CpuId, set: impl Fn(&Self, usize) -> u64) -> Option<CpuId> {
+        let start = self.spread[on.index()] + 1;
+        let found = if self.shape.words() == 1 {
+            let all = set(self, 0);
+            let ahead = all & u64::MAX.checked_shl(start).unwrap_or(0);
+            lowest(0, if ahead != 0 { ahead } else { all })
+        } else {
+            self.next_around_words(start, set)
+        };
+        if let Some(cpu) = found {
+            self.spread[on.index()] = cpu.0;
+        }
+        found
+    }
+
+    fn next_around_words(&self, start: u32, set: impl Fn(&Self, usize) -> u64) -> Option<CpuId> {
+        let words = self.shape.words();
+        let (first, ahead) = match start as usize / 64 {
+            word if word < words => (word, u64::MAX << (start % 64)),
+            _ => (0, u64::MAX),
+        };
+        lowest(first, set(self, first) & ahead)
+            .or_else(|| (first + 1..words).find_map(|word| lowest(word, set(self, word))))
+            .or_else(|| (0..first).find_map(|word| lowest(word, set(self, word))))
+            .or_else(|| lowest(first, set(self, first) & !ahead))
+    }
+}
+
+#[inline]
+fn lowest(word: usize, bits: u64) -> Option<CpuId> {
+    (bits != 0).then(|| CpuId(word as u32 * 64 + bits.trailing_zeros()))
+}

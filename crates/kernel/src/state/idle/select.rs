@@ -1,0 +1,161 @@
+//! The kernel's own choice of a CPU for a waking task (`scx_select_cpu_dfl()`).
+
+use crate::state::idle::{IdleMask, IdleMasks, place, word_of};
+use keel_abi::CpuId;
+use keel_abi::scx::pick_idle::{CORE, IN_NODE};
+use keel_abi::scx::wake;
+
+/// A task that wants a CPU.
+#[derive(Clone, Copy, Debug)]
+pub struct SelectCpu<'a> {
+    /// The CPU that searches: the waker's.
+    pub on: CpuId,
+    /// The CPU that the task last ran on.
+    pub prev: CpuId,
+    /// `SCX_WAKE_*`.
+    pub wake_flags: u64,
+    /// Is the local queue of `on` empty?
+    pub waker_queue_empty: bool,
+    /// Is the task that runs on `on` exiting?
+    pub waker_exits: bool,
+    /// The task's own CPUs (`p->cpus_ptr`).
+    pub cpus: &'a [u64],
+    /// Further confines it (`scx_bpf_select_cpu_and()`).
+    pub allowed: Option<&'a [u64]>,
+    /// `SCX_PICK_IDLE_*`.
+    pub flags: u64,
+}
+
+impl SelectCpu<'_> {
+    #[inline]
+    fn may_use(&self, cpu: CpuId) -> bool {
+        let (word, bit) = place(cpu);
+        self.word(word) & bit != 0
+    }
+
+    #[inline]
+    fn word(&self, word: usize) -> u64 {
+        word_of(self.cpus, word) & self.allowed.map_or(u64::MAX, |a| word_of(a, word))
+    }
+}
+
+impl IdleMasks {
+    /// The idle CPU that the kernel would choose, which is taken; or none. Not for tasks with one
+    /// CPU: see [`IdleMasks::select_pinned`].
+    pub fn select_cpu_dfl(&mut self, task: &SelectCpu<'_>) -> Option<CpuId> {
+        self.beside_the_waker(task)
+            .or_else(|| self.whole_core(task))
+            .or_else(|| if self.shape.smt && task.flags & CORE != 0 { None } else { self.single_cpu(task) })
+    }
+
+    /// What the kfuncs do for a task with one CPU, or that may not migrate now: its last CPU if
+    /// it is idle and allowed, else none (`select_cpu_from_kfunc()`).
+    pub fn select_pinned(&mut self, task: &SelectCpu<'_>) -> Option<CpuId> {
+        // The kfunc looks at the given set alone, where there is one.
+        let (word, bit) = place(task.prev);
+        let allowed = word_of(task.allowed.unwrap_or(task.cpus), word) & bit != 0;
+        (allowed && self.test_and_clear(task.prev)).then_some(task.prev)
+    }
+
+    /// A waker about to sleep: the task's last CPU if it is idle and shares the waker's cache,
+    /// else the waker's, if nothing waits there and the machine is not full.
+    #[inline]
+    fn beside_the_waker(&mut self, task: &SelectCpu<'_>) -> Option<CpuId> {
+        if task.wake_flags & wake::SYNC == 0 {
+            return None;
+        }
+        let (on, prev) = (task.on, task.prev);
+        if task.may_use(prev) && self.shape.share_cache(on, prev) && self.test_and_clear(prev) {
+            return Some(prev);
+        }
+        let same_node = !self.per_node || self.shape.node_of(on) == self.shape.node_of(prev);
+        let near_enough = task.flags & IN_NODE == 0 || same_node;
+        let stays = task.waker_queue_empty && !task.waker_exits && near_enough;
+        if !stays {
+            return None;
+        }
+        self.note_read(IdleMask::Cpus, on);
+        if !self.idle_near(on) || !task.may_use(on) {
+            return None;
+        }
+        // The waker works, so its bit is clear already: the kernel leaves it alone.
+        self.clear(on);
+        Some(on)
+    }
+
+    /// Is a CPU idle in the mask that `cpu` belongs to?
+    fn idle_near(&self, cpu: CpuId) -> bool {
+        if !self.per_node {
+            return self.any_idle();
+        }
+        let node = self.shape.node(self.shape.node_of(cpu));
+        node.iter().zip(&self.cpus).any(|(a, b)| a & b != 0)
+    }
+
+    /// A wholly idle core: the last one's, or one in its cache, its node, anywhere.
+    #[inline]
+    fn whole_core(&mut self, task: &SelectCpu<'_>) -> Option<CpuId> {
+        if !self.shape.smt {
+            return None;
+        }
+        let (word, bit) = place(task.prev);
+        self.note_read(IdleMask::Cores, task.prev);
+        if task.may_use(task.prev) && self.cores[word] & bit != 0 && self.test_and_clear(task.prev) {
+            return Some(task.prev);
+        }
+        self.outwards(task, CORE)
+    }
+
+    /// Any idle CPU: the last one, its sibling, or one in its cache, its node, anywhere.
+    #[inline]
+    fn single_cpu(&mut self, task: &SelectCpu<'_>) -> Option<CpuId> {
+        if task.may_use(task.prev) && self.test_and_clear(task.prev) {
+            return Some(task.prev);
+        }
+        self.sibling(task).or_else(|| self.outwards(task, 0))
+    }
+
+    fn sibling(&mut self, task: &SelectCpu<'_>) -> Option<CpuId> {
+        if !self.shape.smt {
+            return None;
+        }
+        self.note_read(IdleMask::Cpus, task.prev);
+        for i in 0..self.shape.core(task.prev).len() {
+            let part = self.shape.core(task.prev)[i];
+            let word = part.word as usize;
+            let mut idle = part.bits & task.word(word) & self.cpus[word];
+            if place(task.prev).0 == word {
+                idle &= !place(task.prev).1;
+            }
+            if idle != 0 {
+                let cpu = CpuId(part.word * 64 + idle.trailing_zeros());
+                self.test_and_clear(cpu);
+                return Some(cpu);
+            }
+        }
+        None
+    }
+
+    /// From the last CPU's cache to its node to the whole machine.
+    #[inline]
+    fn outwards(&mut self, task: &SelectCpu<'_>, core: u64) -> Option<CpuId> {
+        let (on, prev) = (task.on, task.prev);
+        let node = self.per_node.then(|| self.shape.node_of(prev));
+        if self.shape.by_llc {
+            let found =
+                self.pick_in_node(on, |m, word| m.shape.llc(prev)[word] & task.word(word), node, core);
+            if found.is_some() {
+                return found;
+            }
+        }
+        if self.shape.by_node && !self.per_node {
+            let own = self.shape.node_of(prev);
+            let found =
+                self.pick_in_node(on, |m, word| m.shape.node(own)[word] & task.word(word), node, core);
+            if found.is_some() {
+                return found;
+            }
+        }
+        self.pick_among(on, |_, word| task.word(word), node, task.flags | core)
+    }
+}

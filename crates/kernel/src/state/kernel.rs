@@ -1,0 +1,436 @@
+//! The state of the simulated kernel, and the small acts that every path shares: charging costs,
+//! taking a runqueue's lock, telling events, ending the scheduler.
+
+use crate::state::bpf::functions::Terms;
+use crate::state::bpf::iter::Cursors;
+use crate::state::bpf::res_spin::ResLocks;
+use crate::state::bpf::spin::SpinLocks;
+use crate::state::bpf::timer::Timers;
+use crate::state::cgroup::Cgroups;
+use crate::state::cost::lock::VirtualLock;
+use crate::state::cost::{Bus, KernelLines};
+use crate::state::cpu::{Caller, Cpu, Irq};
+use crate::state::cpus::Cpus;
+use crate::state::domains::Domains;
+use crate::state::event::EventQueue;
+use crate::state::exit::Exit;
+use crate::state::fair::Fair;
+use crate::state::hooks::Hooks;
+use crate::state::idle::IdleMasks;
+use crate::state::log::Log;
+use crate::state::machine::Machine;
+use crate::state::noise::NoiseState;
+use crate::state::objects::Objects;
+use crate::state::out::Out;
+use crate::state::outside::Outside;
+use crate::state::rng::Rng;
+use crate::state::rt::overload::Overload;
+use crate::state::rt::throttle::RtPeriod;
+use crate::state::scx::Scx;
+use crate::state::scx::queues::Queues;
+use crate::state::scx::restart::Restart;
+use crate::state::sessions::Sessions;
+use crate::state::setup::{ProgramFailure, UserProgram};
+use crate::state::starts::Starts;
+use crate::state::task::{Task, Tasks};
+use keel_abi::bpf::{Ea, MapId};
+use keel_abi::scx::{ExitKind, Op};
+use keel_abi::task::Workload;
+use keel_abi::{CpuId, Instant, Span, TaskId};
+use keel_trace::{Class, Lock, What};
+
+/// How long a waker spins before it looks again whether its wakee has left its CPU.
+pub(crate) const SPIN_NS: u64 = 100;
+
+/// What a run counts whether or not anybody listens to its events.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Times a CPU went from one task to another, idle included.
+    pub switches: u64,
+    /// Times a blocked task became runnable.
+    pub wakeups: u64,
+    /// Callbacks of the scheduler.
+    pub callbacks: u64,
+    /// BPF instructions.
+    pub insns: u64,
+    /// Time in callbacks.
+    pub callback_time: Span,
+    /// Time waiting for locks.
+    pub lock_wait: Span,
+    /// Callbacks that were held up by an earlier event on another CPU.
+    pub suspensions: u64,
+    /// Tasks made.
+    pub forks: u64,
+    /// CPU time of tasks in their own work, apart from the kernel's.
+    pub user_time: Span,
+    /// Tasks put into queues as the scheduler said: directly, or from `ops.dispatch`.
+    pub scheduler_inserts: u64,
+    /// Tasks put into queues by the kernel itself, since the scheduler has no say or is bypassed.
+    pub kernel_inserts: u64,
+    /// Time in which the kernel scheduled the tasks of an attached scheduler by itself, apart from the first attaching,
+    /// when there is nobody to schedule yet.
+    pub bypass_time: Span,
+}
+
+/// Why a CPU may not go straight on with its next step where nobody else comes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AfterSteps {
+    /// It may.
+    Nothing,
+    /// CPUs take turns on an emulator's one thread.
+    Turns,
+    /// The run is to come back to its loop after each.
+    Loop,
+}
+
+/// The simulated kernel.
+pub(crate) struct Kernel {
+    pub(crate) machine: Machine,
+    pub(crate) queue: EventQueue,
+    /// The latest moment that anything has been done at; never goes back.
+    pub(crate) now: Instant,
+    /// What the clocks that schedulers read showed when the run began.
+    pub(crate) uptime: Span,
+    pub(crate) cpus: Cpus,
+    pub(crate) tasks: Tasks,
+    pub(crate) queues: Queues,
+    pub(crate) idle: IdleMasks,
+    pub(crate) fair: Fair,
+    pub(crate) lines: KernelLines,
+    pub(crate) bus: Bus,
+    pub(crate) scx: Scx,
+    pub(crate) workload: Workload,
+    pub(crate) objects: Objects,
+    /// Tasks that wait for a mutex without giving up their CPU.
+    pub(crate) spinners: u32,
+    pub(crate) cgroups: Cgroups,
+    /// Bytes of the object's types that are made by their number, by that number.
+    pub(crate) local_types: Vec<(u32, u32)>,
+    /// The ring buffer in which the scheduler reports its decisions.
+    pub(crate) decisions: Option<MapId>,
+    pub(crate) spins: SpinLocks,
+    pub(crate) res_spins: ResLocks,
+    pub(crate) timers: Timers,
+    pub(crate) out: Out,
+    pub(crate) counters: Counters,
+    pub(crate) exit: Option<Exit>,
+    /// Who called the kernel when that came about, if anybody did.
+    pub(crate) blamed: Option<Caller>,
+    /// Tasks of the workload that wait to be made until the scheduler is enabled.
+    pub(crate) waiting_starts: Vec<u32>,
+    /// When such tasks were due.
+    pub(crate) starts: Starts,
+    /// What the present step charges that is no time of its task's own: scheduling would charge it otherwise.
+    pub(crate) not_own_ps: u64,
+    /// What the scheduler's user-space half runs.
+    pub(crate) programs: Vec<UserProgram>,
+    /// Its tracing programs.
+    pub(crate) hooks: Hooks,
+    /// The first of them that failed, which ends the run.
+    pub(crate) failed_program: Option<ProgramFailure>,
+    pub(crate) seed: u64,
+    /// Address of the first `task_struct`, and the distance to the next.
+    pub(crate) task_base: Ea,
+    pub(crate) next_pid: u32,
+    pub(crate) tick: Span,
+    /// What is to be looked at after every step, if anything is.
+    pub(crate) after_steps: AfterSteps,
+    /// On what terms each function is called, by [`crate::state::bpf::functions::F`].
+    pub(crate) terms: Vec<Terms>,
+    /// DSQ iterations in progress.
+    pub(crate) cursors: Cursors,
+    /// The locks of the global and user queues, by handle.
+    pub(crate) queue_locks: Vec<VirtualLock>,
+    /// Where BPF sees the mask of online CPUs.
+    pub(crate) online_mask: Ea,
+    /// Masks of single CPUs, once one was needed.
+    pub(crate) single_masks: Ea,
+    /// Where BPF sees the mask of all CPUs.
+    pub(crate) possible_mask: Ea,
+    /// Where the first CPU's part of the per-CPU variables is, once one was asked for.
+    pub(crate) per_cpu: Ea,
+    /// The scheduling domains that schedulers read.
+    pub(crate) domains: Domains,
+    /// Sessions and their autogroups.
+    pub(crate) sessions: Sessions,
+    /// CPUs on which real-time tasks wait that may run elsewhere.
+    pub(crate) overload: Overload,
+    /// The periods that real-time tasks' time is counted by.
+    pub(crate) rt_period: RtPeriod,
+    /// Whether a scheduler that ends is loaded again.
+    pub(crate) again: Restart,
+    /// What happens from outside.
+    pub(crate) outside: Outside,
+    /// What the scheduler draws random numbers from.
+    pub(crate) rng: Rng,
+    /// What goes on beside the workload.
+    pub(crate) noise: NoiseState,
+    /// What the scheduler printed.
+    pub(crate) log: Log,
+}
+
+impl Kernel {
+    /// The CPU that takes a step.
+    #[inline]
+    pub(crate) fn this_cpu(&mut self) -> &mut Cpu {
+        &mut self.cpus.this_cpu
+    }
+
+    #[inline]
+    pub(crate) fn cpu(&mut self, cpu: CpuId) -> &mut Cpu {
+        &mut self.cpus[cpu]
+    }
+
+    #[inline]
+    pub(crate) fn task(&mut self, task: TaskId) -> &mut Task {
+        &mut self.tasks[task]
+    }
+
+    /// Lets a step of `c` cost `ns` nanoseconds.
+    #[inline]
+    pub(crate) fn charge_ns(&mut self, c: CpuId, ns: u64) {
+        self.charge_ps(c, ns * 1000);
+    }
+
+    /// Lets a step of `c` cost `ps` picoseconds.
+    #[inline]
+    pub(crate) fn charge_ps(&mut self, c: CpuId, ps: u64) {
+        debug_assert!(self.cpus.is_running(c), "only the running CPU takes steps");
+        self.cpus.this_cpu.spent_ps += ps;
+    }
+
+    /// Lets a step of `c` wait for a lock. Other than work, a wait ends at the same moment whoever takes turns meanwhile.
+    pub(crate) fn charge_wait(&mut self, c: CpuId, waited: Span) {
+        self.charge_ns(c, waited.as_ns());
+        self.cpus.this_cpu.waited_ps += waited.as_ns() * 1000;
+    }
+
+    /// Emits an event at the present moment.
+    #[inline]
+    pub(crate) fn tell(&mut self, class: Class, c: CpuId, what: What) {
+        self.out.tell(class, self.now, c, what);
+    }
+
+    /// Tries to take `rq`'s lock for `c`. Where it is held by a CPU that is held up itself, `c`
+    /// gets in line and this says no: its present frame must be pushed again, and is run once
+    /// the lock is free. The wait for a lock that is known to become free is charged.
+    #[inline]
+    pub(crate) fn lock_rq(&mut self, c: CpuId, rq: CpuId) -> bool {
+        let clock = self.cpus.this_cpu.clock;
+        let lock = &mut self.cpus[rq].lock;
+        if let Some(holder) = lock.holder {
+            return holder == c || self.park(c, rq);
+        }
+        lock.holder = Some(c);
+        lock.uses.taken += 1;
+        let free_at = lock.free_at;
+        if free_at > clock {
+            self.wait_for_rq(c, rq, free_at);
+        }
+        let cost_ps = self.machine.costs.lock_acquire_ns * 1000 + self.lines.write_runqueue_ps(rq, c);
+        self.charge_ps(c, cost_ps);
+        self.cpus[rq].lock.since = self.moment();
+        true
+    }
+
+    /// Gets in line for `rq`'s lock.
+    #[cold]
+    #[inline(never)]
+    fn park(&mut self, c: CpuId, rq: CpuId) -> bool {
+        self.cpu(rq).lock.waiters.push_back(c);
+        self.this_cpu().parked = true;
+        false
+    }
+
+    /// The lock was given back, but later than it is asked for.
+    #[inline(never)]
+    fn wait_for_rq(&mut self, c: CpuId, rq: CpuId, free_at: Instant) {
+        let waited = free_at.since(self.moment());
+        if waited > Span::ZERO {
+            let waited = waited + self.machine.costs.handover(0);
+            self.charge_wait(c, waited);
+            self.waited_for_rq(c, rq, waited, 1);
+        }
+    }
+
+    /// Counts that `c`, one of so many who waited, has waited for a runqueue's lock.
+    #[inline(never)]
+    fn waited_for_rq(&mut self, c: CpuId, rq: CpuId, waited: Span, waiters: u64) {
+        let uses = &mut self.cpus[rq].lock.uses;
+        uses.contended += 1;
+        uses.wait += waited;
+        uses.most_waiters = uses.most_waiters.max(waiters);
+        self.waited_for(c, Lock::Runqueue(rq), waited);
+    }
+
+    /// `c`'s moment: its clock, and what its step has cost so far.
+    #[inline]
+    pub(crate) fn moment(&self) -> Instant {
+        let me = &self.cpus.this_cpu;
+        me.clock + Span::from_ns(me.spent_ps / 1000)
+    }
+
+    /// Waits for a runqueue's lock that `c` needs in the middle of a step and gives back in it, by reservation, and says
+    /// from when it has the lock. A holder that is held up has not said until when it has it: then the wait is until
+    /// the moment that it has come to, which is the least that it can be.
+    #[inline]
+    pub(crate) fn pass_rq(&mut self, c: CpuId, rq: CpuId) {
+        let now = self.moment();
+        let lock = &mut self.cpus[rq].lock;
+        let free_at = match lock.holder {
+            Some(holder) if holder == c => return,
+            Some(holder) => {
+                let free_at = lock.free_at;
+                free_at.max(self.cpus[holder].clock)
+            }
+            None => lock.free_at,
+        };
+        self.cpus[rq].lock.uses.taken += 1;
+        let waited = free_at.since(now);
+        if waited > Span::ZERO {
+            let waited = waited + self.machine.costs.handover(0);
+            self.charge_wait(c, waited);
+            self.waited_for_rq(c, rq, waited, 1);
+        }
+        let line_ps = self.lines.write_runqueue_ps(rq, c);
+        self.charge_ps(c, self.machine.costs.lock_acquire_ns * 1000 + line_ps);
+        self.cpus[rq].lock.passed_at = self.moment();
+    }
+
+    /// Gives back what [`Kernel::pass_rq`] took.
+    #[inline]
+    pub(crate) fn passed_rq(&mut self, rq: CpuId) {
+        let at = self.moment();
+        let lock = &mut self.cpus[rq].lock;
+        lock.free_at = lock.free_at.max(at);
+        lock.uses.held += at.since(std::mem::replace(&mut lock.passed_at, Instant::NEVER));
+    }
+
+    #[inline]
+    pub(crate) fn waited_for(&mut self, c: CpuId, lock: Lock, waited: Span) {
+        self.counters.lock_wait += waited;
+        self.tell(Class::LOCKS, c, What::LockWait { lock, waited });
+    }
+
+    /// Gives `rq`'s lock back at `c`'s clock, to the first in line if there is one.
+    #[inline]
+    pub(crate) fn unlock_rq(&mut self, c: CpuId, rq: CpuId) {
+        let at = self.cpus.this_cpu.clock;
+        let lock = &mut self.cpus[rq].lock;
+        debug_assert_eq!(lock.holder, Some(c), "only the holder gives a lock back");
+        lock.free_at = lock.free_at.max(at);
+        lock.defers = false;
+        lock.holder = None;
+        lock.uses.held += at.since(lock.since);
+        if !lock.waiters.is_empty() {
+            let free_at = lock.free_at;
+            self.hand_over(rq, free_at);
+        }
+    }
+
+    /// Gives a lock that is free to the first in line.
+    #[inline(never)]
+    fn hand_over(&mut self, rq: CpuId, at: Instant) {
+        let lock = &mut self.cpus[rq].lock;
+        lock.holder = lock.waiters.pop_front();
+        let Some(next) = lock.holder else { return };
+        let others = lock.waiters.len() as u64;
+        let line_ns = self.lines.write_runqueue_ps(rq, next).div_ceil(1000);
+        let handover = self.machine.costs.handover(others) + Span::from_ns(line_ns);
+        let waiter = &mut self.cpus[next];
+        let resumes = waiter.clock.max(at) + handover;
+        let waited = resumes.since(waiter.clock);
+        waiter.clock = resumes;
+        waiter.parked = false;
+        self.queue.set_cpu(next, resumes);
+        let lock = &mut self.cpus[rq].lock;
+        lock.uses.taken += 1;
+        lock.since = resumes;
+        self.waited_for_rq(next, rq, waited, others + 1);
+    }
+
+    /// Asks `target` to reschedule, by an interrupt where it is another CPU (`resched_curr()`).
+    #[inline]
+    pub(crate) fn resched(&mut self, c: CpuId, target: CpuId) {
+        let at = self.moment();
+        let to = &mut self.cpus[target];
+        let is_asked = to.need_resched && to.resched_at != Instant::NEVER;
+        if is_asked || !to.alive {
+            return;
+        }
+        to.need_resched = true;
+        if target == c {
+            to.resched_at = at;
+            return;
+        }
+        to.resched_at = at + Span::from_ns(self.machine.costs.ipi_ns);
+        if to.in_user {
+            let at = to.resched_at.min(self.queue.cpu_at(target));
+            self.queue.set_cpu(target, at);
+        }
+        let send_ns = self.machine.costs.ipi_send_ns;
+        self.charge_ns(c, send_ns);
+    }
+
+    /// `c` interrupts `target`, which may be itself: another CPU learns of it an IPI later.
+    pub(crate) fn send_irq(&mut self, c: CpuId, target: CpuId, irq: Irq) {
+        self.send_irq_for(c, target, irq, true);
+    }
+
+    /// The same; not `is_first` where one is on its way that does this, too.
+    pub(crate) fn send_irq_for(&mut self, c: CpuId, target: CpuId, irq: Irq, is_first: bool) {
+        let costs = &self.machine.costs;
+        let (send_ns, ipi_ns) = (costs.ipi_send_ns, if target == c { 0 } else { costs.ipi_ns });
+        self.interrupt(target, self.moment() + Span::from_ns(ipi_ns), irq);
+        if is_first {
+            self.charge_ns(c, send_ns);
+        }
+    }
+
+    /// Interrupts `c` at `at`, or as soon as it leaves the kernel.
+    #[inline]
+    pub(crate) fn interrupt(&mut self, c: CpuId, at: Instant, irq: Irq) {
+        let c = self.alive_or_boot(c);
+        let cpu = self.cpu(c);
+        cpu.inbox.push_back(irq);
+        if cpu.in_user {
+            let at = at.min(self.queue.cpu_at(c));
+            self.queue.set_cpu(c, at);
+        }
+    }
+
+    /// The callback's entry, where the scheduler has one.
+    #[inline]
+    pub(crate) fn has(&self, op: Op) -> bool {
+        self.scx.entries[op as usize].is_some()
+    }
+
+    /// Ends the scheduler; the first end counts (`scx_claim_exit()`).
+    pub(crate) fn end_scheduler(&mut self, c: CpuId, kind: ExitKind, code: i64, message: String) {
+        if self.exit.is_none() {
+            self.exit = Some(Exit { kind, code, message, cpu: c, at: self.now });
+        }
+    }
+
+    /// Who brought the end about, if that is known: the first who is named.
+    #[cold]
+    pub(crate) fn blame(&mut self, caller: Option<Caller>) {
+        self.blamed = self.blamed.or(caller);
+    }
+
+    /// A runtime error (`scx_error()`).
+    pub(crate) fn error(&mut self, c: CpuId, message: String) {
+        self.end_scheduler(c, ExitKind::Error, 0, message);
+    }
+
+    /// An answer of `ops.what`, made an error number: what is none is an error of its own
+    /// (`ops_sanitize_err()`).
+    pub(crate) fn sane_errno(&mut self, c: CpuId, what: &str, answer: i32) -> i32 {
+        const EPROTO: i32 = 71;
+        if (-4095..=0).contains(&answer) {
+            return answer;
+        }
+        self.error(c, format!("ops.{what}() returned an invalid errno {answer}"));
+        -EPROTO
+    }
+}

@@ -1,0 +1,33 @@
+//! What the kernel's locks, and those of BPF code, were used for.
+
+use crate::state::cost::lock::{LockName, LockUse};
+use crate::state::dsq::DsqHandle;
+use crate::state::kernel::Kernel;
+use crate::state::scx::queues::QueueKind;
+use keel_abi::CpuId;
+
+impl Kernel {
+    /// Each lock that was ever taken. Dispatch queues that follow each other in one place count as the last of them.
+    pub(crate) fn lock_uses(&self) -> Vec<(LockName, LockUse)> {
+        let cpus = (0..self.cpus.len() as u32).map(CpuId);
+        let runqueues = cpus.map(|cpu| (LockName::Runqueue(cpu), self.cpus[cpu].lock.uses));
+        let idle = self.lines.idle_uses().map(|(node, uses)| match node {
+            None => (LockName::IdleMasks, uses),
+            Some(node) => (LockName::NodeIdleMasks(node), uses),
+        });
+        let all = runqueues
+            .chain(self.queue_lock_uses())
+            .chain(self.spins.uses())
+            .chain(self.res_spins.uses())
+            .chain(idle)
+            .chain([(LockName::CgroupMutex, self.cgroups.mutex_uses())])
+            .chain(self.objects.buckets.uses());
+        all.filter(|(_, uses)| uses.taken > 0).collect()
+    }
+
+    fn queue_lock_uses(&self) -> impl Iterator<Item = (LockName, LockUse)> {
+        let handles = (0..).map(DsqHandle).zip(&self.queue_locks);
+        let own = handles.filter(|&(handle, _)| !matches!(self.queues.kind(handle), QueueKind::Local(_)));
+        own.map(|(handle, lock)| (LockName::Queue(self.queues.table.queue(handle).id()), lock.uses()))
+    }
+}

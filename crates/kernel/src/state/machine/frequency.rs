@@ -1,0 +1,92 @@
+//! How fast a machine's CPUs are, and how that may change: the `[frequency]` table and `[[capacity]]` tables.
+
+use crate::state::machine::cpu_list::CpuList;
+use crate::state::machine::text::{Text, in_range};
+use crate::state::machine::{MachineError, Problem};
+use keel_abi::Topology;
+use serde::Deserialize;
+use std::ops::RangeInclusive;
+use toml::Spanned;
+
+/// `SCX_CPUPERF_ONE`: all of a CPU's performance, or the fastest CPU's capacity.
+pub const PERF_ONE: u64 = 1024;
+
+/// What a frequency or a capacity may be, of [`PERF_ONE`].
+const PERF: RangeInclusive<u64> = 1..=PERF_ONE;
+
+/// Nanoseconds that something about frequencies may take: up to ten seconds.
+const NS: RangeInclusive<u64> = 0..=10_000_000_000;
+
+/// What a machine's frequencies can do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frequency {
+    /// The lowest, of [`PERF_ONE`]; that itself where the machine has but one.
+    pub least: u64,
+    /// From the governor's decision until the CPU is at its new frequency.
+    pub switch_ns: u64,
+    /// For so long after a change the governor changes nothing (`rate_limit_us` of schedutil).
+    pub rate_limit_ns: u64,
+}
+
+impl Default for Frequency {
+    fn default() -> Self {
+        Self { least: PERF_ONE, switch_ns: 0, rate_limit_ns: 0 }
+    }
+}
+
+impl Frequency {
+    pub(super) const NAMES: &'static [&'static str] = &["least", "switch_ns", "rate_limit_ns"];
+
+    /// The constant with this name, and what it may be.
+    pub(super) fn slot(&mut self, name: &str) -> Option<(&mut u64, RangeInclusive<u64>)> {
+        match name {
+            "least" => Some((&mut self.least, PERF)),
+            "switch_ns" => Some((&mut self.switch_ns, NS)),
+            "rate_limit_ns" => Some((&mut self.rate_limit_ns, NS)),
+            _ => None,
+        }
+    }
+}
+
+/// CPUs that are not as fast as the fastest.
+#[derive(Deserialize)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a [[capacity]] table: cpus = \"0-3\", value = 512, source = \"...\""
+)]
+pub(super) struct CapacityTable {
+    cpus: Spanned<CpuList>,
+    value: Spanned<u64>,
+    source: Spanned<String>,
+}
+
+/// Every CPU's capacity (`arch_scale_cpu_capacity()`); empty where all are alike.
+pub(super) fn capacities(
+    text: Text<'_>,
+    tables: &[CapacityTable],
+    topology: &Topology,
+) -> Result<Vec<u16>, MachineError> {
+    if tables.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut capacity = vec![PERF_ONE as u16; topology.cpus() as usize];
+    for table in tables {
+        let fail = |field, problem| Err(text.error(table.cpus.span(), field, problem));
+        let cpus = match table.cpus.get_ref().read() {
+            Ok(cpus) => cpus,
+            Err(e) => return fail("capacity.cpus", Problem::BadCpus(e.to_string())),
+        };
+        if let Some(cpu) = cpus.iter().find(|c| c.0 >= topology.cpus()) {
+            let problem = format!("there is no CPU {} on this machine of {}", cpu.0, topology.cpus());
+            return fail("capacity.cpus", Problem::BadCpus(problem));
+        }
+        let value = *table.value.get_ref();
+        let at = table.value.span();
+        in_range(value, PERF).map_err(|problem| text.error(at, "capacity.value", problem))?;
+        if table.source.get_ref().trim().is_empty() {
+            return Err(text.error(table.source.span(), "capacity.source", Problem::NoSource));
+        }
+        cpus.iter().for_each(|cpu| capacity[cpu.index()] = value as u16);
+    }
+    Ok(capacity)
+}

@@ -1,0 +1,56 @@
+//! What goes on beside the workload, and the random numbers it is drawn from.
+
+mod profile;
+mod threads;
+
+pub(crate) use threads::add_specs;
+pub use threads::threads;
+
+use crate::state::machine::Machine;
+use crate::state::noise::profile::Profile;
+use crate::state::rng::Rng;
+use keel_abi::Noise;
+
+/// Streams of random numbers, above those of tasks: a CPU's interrupts, a CPU's ticks, the machine.
+const INTERRUPTS: u64 = 1 << 32;
+
+const TICKS: u64 = 2 << 32;
+
+const MACHINE: u64 = 3 << 32;
+
+/// The noise of a run, and where its ticks are.
+#[derive(Debug)]
+pub(crate) struct NoiseState {
+    pub(crate) profile: Option<&'static Profile>,
+    /// What interrupts beside the tick are drawn from, by CPU; nothing without noise.
+    pub(crate) interrupts: Vec<Rng>,
+    /// What the latency of ticks and slice timers is drawn from, by CPU; nothing without noise.
+    pub(crate) ticks: Vec<Rng>,
+    /// What the machine's own moments are drawn from.
+    pub(crate) machine: Rng,
+    /// Whether each CPU ticks at a moment of its own.
+    pub(crate) skewed: bool,
+    /// Where the first CPU's tick is in the period.
+    pub(crate) tick_offset_ns: u64,
+}
+
+impl NoiseState {
+    pub(crate) fn new(noise: Noise, machine: &Machine, seed: u64) -> Self {
+        let profile = Profile::of(noise);
+        let cpus = if profile.is_some() { u64::from(machine.topology.cpus()) } else { 0 };
+        let streams = |first| (0..cpus).map(|c| Rng::new(seed, first + c)).collect();
+        let mut machine_rng = Rng::new(seed, MACHINE);
+        let period_ns = 1_000_000_000 / u64::from(machine.hz);
+        Self {
+            profile,
+            interrupts: streams(INTERRUPTS),
+            ticks: streams(TICKS),
+            skewed: machine.skew_tick.unwrap_or(profile.is_none()),
+            tick_offset_ns: profile.map_or(0, |_| machine_rng.below(period_ns)),
+            machine: machine_rng,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,12 @@
+//! Flags that tasks raise, lower and wait for.
+
+use keel_abi::TaskId;
+use keel_abi::lines::Line;
+
+/// A flag, and who spins on it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Flag {
+    pub(crate) is_up: bool,
+    pub(crate) spinners: Vec<TaskId>,
+    pub(crate) line: Line,
+}

@@ -1,0 +1,100 @@
+//! Events on their way to listeners, in batches, so that the paths that emit them pay a
+//! push and nothing else; and nothing at all where nobody listens.
+
+use keel_abi::{CpuId, Instant};
+use keel_trace::{Class, Event, Meta, Policy, Sink, What};
+
+/// How many events go out at once.
+const BATCH: usize = 512;
+
+/// Decisions that one step can report, which only a runaway exceeds: what it reports beyond that is dropped.
+const MOST_DECISIONS: usize = 1 << 16;
+
+/// Events and metas not yet handed to the sink, in order.
+#[derive(Debug)]
+pub(crate) struct Out {
+    wants: Class,
+    events: Vec<Event>,
+    /// Each with the number of events before it.
+    metas: Vec<(usize, Instant, Meta)>,
+}
+
+impl Out {
+    pub(crate) fn new(wants: Class) -> Self {
+        let room = if wants == Class::NONE { 0 } else { BATCH * 2 };
+        Self { wants, events: Vec::with_capacity(room), metas: Vec::new() }
+    }
+
+    /// Does anybody want events of this class?
+    #[inline]
+    pub(crate) fn wants(&self, class: Class) -> bool {
+        self.wants.has(class)
+    }
+
+    #[inline]
+    pub(crate) fn tell(&mut self, class: Class, at: Instant, cpu: CpuId, what: What) {
+        if self.wants.has(class) {
+            self.events.push(Event { at, cpu, what });
+        }
+    }
+
+    pub(crate) fn tell_meta(&mut self, at: Instant, meta: Meta) {
+        if self.wants != Class::NONE {
+            self.metas.push((self.events.len(), at, meta));
+        }
+    }
+
+    /// The scheduler of a run whose start was told, and has not gone out yet, is called so.
+    pub(crate) fn name_scheduler(&mut self, name: &str) {
+        for (_, _, meta) in &mut self.metas {
+            if let Meta::Start { scheduler, .. } = meta {
+                name.clone_into(scheduler);
+            }
+        }
+    }
+
+    pub(crate) fn tell_decision(&mut self, at: Instant, policy: Policy) {
+        if self.wants.has(Class::POLICY) && self.metas.len() < MOST_DECISIONS {
+            self.metas.push((self.events.len(), at, Meta::Policy(Box::new(policy))));
+        }
+    }
+
+    #[inline]
+    pub(crate) fn is_full(&self) -> bool {
+        self.events.len() >= BATCH || self.metas.len() >= BATCH
+    }
+
+    pub(crate) fn flush(&mut self, sink: &mut dyn Sink) {
+        let mut done = 0;
+        for (before, at, meta) in self.metas.drain(..) {
+            if before > done {
+                sink.events(&self.events[done..before]);
+                done = before;
+            }
+            sink.meta(at, &meta);
+        }
+        if done < self.events.len() {
+            sink.events(&self.events[done..]);
+        }
+        self.events.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use keel_trace::policy::Kind;
+
+    #[test]
+    fn decisions_of_one_step_are_bounded_and_left_out_if_unwanted() {
+        let policy = Policy::of(Kind::Wakeup, CpuId(0));
+        let check = |wants, expected| {
+            let mut out = Out::new(wants);
+            (0..MOST_DECISIONS + 9).for_each(|_| out.tell_decision(Instant::ZERO, policy.clone()));
+            assert_eq!((out.metas.len(), out.is_full()), (expected, expected > 0), "{wants:?}");
+        };
+        check(Class::POLICY, MOST_DECISIONS);
+        check(Class::CORE, 0);
+        check(Class::NONE, 0);
+    }
+}

@@ -1,0 +1,97 @@
+//! Per-CPU kernel variables: `runqueues`, `sd_llc_id`, `sd_llc_size`, and `cpufreq_cpu_data`, which is null everywhere.
+//!
+//! As in the kernel a variable's address leads nowhere by itself: it says where in each CPU's part the variable lies.
+//! The parts are made when somebody first asks for one. What changes all the time in a runqueue (`curr`, `nr_running`,
+//! the clocks) is written when somebody asks for it, and has that moment's value.
+
+use crate::state::kernel::Kernel;
+use crate::state::layout::rq;
+use keel_abi::CpuId;
+use keel_abi::bpf::{Ea, World};
+
+/// The address of the first variable: nothing is there.
+const SYMBOLS: Ea = Ea(0xffff_ffff_8200_0000);
+
+/// Where `sd_llc_id` is in a CPU's part, behind `runqueues`.
+pub(crate) const LLC_ID: u64 = rq::SIZE.next_multiple_of(LINE);
+
+/// Where `sd_llc_size` lies.
+pub(crate) const LLC_SIZE: u64 = LLC_ID + 4;
+
+/// Where `cpufreq_cpu_data` lies.
+const CPUFREQ: u64 = LLC_ID + 8;
+
+/// Bytes of a CPU's part: whole lines.
+const PART: u64 = LLC_ID + LINE;
+
+const LINE: u64 = keel_abi::lines::LINE_BYTES;
+
+/// The address of a kernel variable that BPF may take the address of.
+pub fn variable(name: &str) -> Option<Ea> {
+    let offset = match name {
+        "runqueues" => 0,
+        "sd_llc_id" => LLC_ID,
+        "sd_llc_size" => LLC_SIZE,
+        "cpufreq_cpu_data" => CPUFREQ,
+        _ => return None,
+    };
+    Some(SYMBOLS.offset(offset))
+}
+
+/// The part of `cpu`, where the first CPU's is at `base`.
+pub(crate) const fn of(base: Ea, cpu: CpuId) -> Ea {
+    base.offset(PART * cpu.0 as u64)
+}
+
+impl Kernel {
+    /// `bpf_per_cpu_ptr()` and `bpf_this_cpu_ptr()`: null for what is no variable, or no CPU, and when out of memory.
+    pub(crate) fn per_cpu_ptr<W: World>(&mut self, w: &mut W, variable: Ea, cpu: u64) -> u64 {
+        let offset = variable.0.wrapping_sub(SYMBOLS.0);
+        let cpu = CpuId(cpu as u32);
+        if offset >= PART || cpu.index() >= self.cpus.len() || !self.make_parts(w) {
+            return 0;
+        }
+        if offset < rq::SIZE {
+            self.show_runqueue(w, cpu);
+        }
+        of(self.per_cpu, cpu).offset(offset).0
+    }
+
+    /// `cpu_rq()`, as of now; null where the world is full.
+    pub(crate) fn runqueue_at<W: World>(&mut self, w: &mut W, cpu: CpuId) -> Ea {
+        if !self.make_parts(w) {
+            return Ea::NULL;
+        }
+        self.show_runqueue(w, cpu);
+        of(self.per_cpu, cpu)
+    }
+
+    /// Makes what each CPU has of its own; false when the world is full.
+    fn make_parts<W: World>(&mut self, w: &mut W) -> bool {
+        if !self.per_cpu.is_null() {
+            return true;
+        }
+        let Some(base) = w.reserve(PART * self.cpus.len() as u64) else { return false };
+        self.per_cpu = base;
+        for cpu in self.machine.topology.iter() {
+            let at = of(base, cpu);
+            w.put(at.offset(rq::CPU), &cpu.0.to_le_bytes());
+            w.put(at.offset(rq::CPU_CAPACITY), &self.capacity(cpu).to_le_bytes());
+            w.put(at.offset(rq::IDLE), &self.idle_task_ea(cpu).0.to_le_bytes());
+        }
+        self.show_domains(w);
+        true
+    }
+
+    /// A CPU's runqueue as it is now.
+    fn show_runqueue<W: World>(&self, w: &mut W, cpu: CpuId) {
+        let at = of(self.per_cpu, cpu);
+        let (rq, clock_ns) = (&self.cpus[cpu], self.cpus[cpu].clock.as_ns());
+        w.put(at.offset(rq::NR_RUNNING), &rq.nr_running.to_le_bytes());
+        w.put(at.offset(rq::ONLINE), &u32::from(rq.online).to_le_bytes());
+        w.put(at.offset(rq::CURR), &self.current_ea(cpu).0.to_le_bytes());
+        for field in [rq::CLOCK, rq::CLOCK_TASK, rq::CLOCK_PELT] {
+            w.put(at.offset(field), &clock_ns.to_le_bytes());
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! sched_ext on top of the scheduler core: queues, direct dispatch, custody, kicks, enabling and
+//! disabling, the watchdog. The rules are those of Linux 7.2 (`kernel/sched/ext/ext.c`).
+
+pub(crate) mod queues;
+pub(crate) mod restart;
+
+use crate::state::class::Takes;
+use crate::state::setup::Scheduler;
+use keel_abi::bpf::{Ea, Entry};
+use keel_abi::scx::{Op, ops_flags};
+use keel_abi::{Instant, NodeId, Span, scx};
+
+/// Where a scheduler is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// No scheduler is loaded, and none will be: the fair class has every ordinary task.
+    Absent,
+    /// Its object is loaded; the kernel does not know it yet.
+    Loaded,
+    Enabling,
+    Enabled,
+    Disabling,
+    Gone,
+}
+
+/// The attached scheduler (`struct scx_sched`).
+#[derive(Debug)]
+pub(crate) struct Scx {
+    /// The program of each callback.
+    pub(crate) entries: [Option<Entry>; Op::ALL.len()],
+    pub(crate) flags: u64,
+    pub(crate) hotplug_seq: u64,
+    pub(crate) timeout: Span,
+    /// When the watchdog looks next; whatever comes before is another scheduler's.
+    pub(crate) watchdog_at: Instant,
+    /// When its user-space half's programs run next.
+    pub(crate) programs_at: Vec<Instant>,
+    pub(crate) max_batch: u32,
+    pub(crate) phase: Phase,
+    /// It is enabled at boot, when there is no other task yet.
+    pub(crate) at_boot: bool,
+    /// The tasks that it takes now.
+    pub(crate) takes: Takes,
+    /// Since when the kernel has been scheduling its tasks by itself, where it does.
+    pub(crate) bypassed_since: Option<Instant>,
+    /// A default slice: shorter while the kernel schedules by itself.
+    pub(crate) slice_dfl_ns: u64,
+    /// The kernel keeps track of idle CPUs.
+    pub(crate) tracks_idle: bool,
+    /// Memory for callbacks' argument structs, in the world.
+    pub(crate) scratch: Ea,
+    /// Where BPF sees the idle masks: of CPUs, and of whole cores.
+    pub(crate) idle_masks: Option<(Ea, Ea)>,
+    /// The same of single nodes, where BPF has asked for them.
+    pub(crate) node_idle_masks: Vec<(NodeId, Ea, Ea)>,
+    /// `cpu_none_mask`, once it was needed.
+    pub(crate) none_mask: Ea,
+    /// Some task was to run at once or not at all: until then nobody needs to ask which.
+    pub(crate) knows_immed: bool,
+    /// Something of what a switch seldom brings has been met: CPUs that wait for each other, tasks that are to be enqueued
+    /// once more or may not migrate. Until then no switch needs to ask.
+    pub(crate) needs_slow_path: bool,
+    /// It wants to be notified of CPUs that higher classes take (`SCX_OPS_HAS_CPU_PREEMPT`).
+    pub(crate) has_cpu_preempt: bool,
+    /// Memory for the arguments of `ops.cpu_release`, a place a CPU, once it was needed.
+    pub(crate) release_args: Ea,
+}
+
+impl Scx {
+    pub(crate) fn new(scheduler: &Scheduler) -> Self {
+        let mut entries = [None; Op::ALL.len()];
+        for &(op, entry) in &scheduler.callbacks {
+            entries[op as usize] = Some(entry);
+        }
+        let or_default = |value: u32, default: u32| if value == 0 { default } else { value };
+        let timeout_ms = or_default(scheduler.timeout_ms, scx::WATCHDOG_MAX_TIMEOUT_MS);
+        Self {
+            tracks_idle: entries[Op::UpdateIdle as usize].is_none()
+                || scheduler.flags & ops_flags::KEEP_BUILTIN_IDLE != 0,
+            entries,
+            flags: scheduler.flags,
+            hotplug_seq: scheduler.hotplug_seq,
+            timeout: Span::from_ms(u64::from(timeout_ms)),
+            watchdog_at: Instant::ZERO,
+            programs_at: Vec::new(),
+            max_batch: or_default(scheduler.dispatch_max_batch, scx::DSP_DFL_MAX_BATCH),
+            phase: Phase::Loaded,
+            at_boot: true,
+            takes: Takes::Nobody,
+            bypassed_since: None,
+            slice_dfl_ns: scx::SLICE_DFL_NS,
+            scratch: Ea::NULL,
+            idle_masks: None,
+            node_idle_masks: Vec::new(),
+            none_mask: Ea::NULL,
+            has_cpu_preempt: [Op::CpuAcquire, Op::CpuRelease]
+                .iter()
+                .any(|&op| entries[op as usize].is_some()),
+            release_args: Ea::NULL,
+            knows_immed: false,
+            needs_slow_path: false,
+        }
+    }
+
+    /// From now on it takes the tasks it wants.
+    pub(crate) fn begin_taking(&mut self) {
+        self.takes = match self.flags & ops_flags::SWITCH_PARTIAL {
+            0 => Takes::All,
+            _ => Takes::Ext,
+        };
+    }
+
+    /// What outlasts a scheduler: the kernel's own memory in the world, and spells without migration.
+    pub(crate) fn keep_memory(&mut self, old: Self) {
+        self.scratch = old.scratch;
+        self.idle_masks = old.idle_masks;
+        self.node_idle_masks = old.node_idle_masks;
+        self.none_mask = old.none_mask;
+        self.release_args = old.release_args;
+        self.needs_slow_path = old.needs_slow_path;
+    }
+
+    pub(crate) fn is_disabling(&self) -> bool {
+        matches!(self.phase, Phase::Disabling | Phase::Gone)
+    }
+
+    pub(crate) fn is_gone(&self) -> bool {
+        self.phase == Phase::Gone
+    }
+
+    pub(crate) fn mark_gone(&mut self) {
+        self.phase = Phase::Gone;
+    }
+}

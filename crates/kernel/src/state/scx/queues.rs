@@ -1,0 +1,73 @@
+//! The dispatch queues of a run: a local one a CPU, a global one a node, and the scheduler's own.
+
+use crate::state::dsq::{DsqHandle, DsqTable};
+use keel_abi::scx::dsq;
+use keel_abi::{CpuId, DsqId, NodeId, TaskId, Topology};
+
+/// A queue's place in the table.
+pub(crate) type QueueId = DsqHandle;
+
+/// All queues.
+#[derive(Debug)]
+pub(crate) struct Queues {
+    pub(crate) table: DsqTable,
+    cpus: u32,
+    nodes: u32,
+}
+
+/// What kind of queue one is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum QueueKind {
+    Local(CpuId),
+    Global,
+    User,
+}
+
+impl Queues {
+    pub(crate) fn new(topology: &Topology) -> Self {
+        let locals = topology.iter().map(|c| DsqId(dsq::LOCAL_ON | u64::from(c.0)));
+        let globals = (0..topology.nodes()).map(|_| dsq::GLOBAL);
+        Self { table: DsqTable::new(locals.chain(globals)), cpus: topology.cpus(), nodes: topology.nodes() }
+    }
+
+    /// The scheduler's own queues go with it; its tasks have left them.
+    pub(crate) fn destroy_users(&mut self) {
+        let own: Vec<DsqId> = self.table.user_queues().map(|queue| queue.id()).collect();
+        for id in own {
+            let gone = self.table.destroy(id);
+            debug_assert!(gone.is_ok(), "nobody is left in {id:?}");
+        }
+    }
+
+    pub(crate) fn add_task(&mut self, task: TaskId) {
+        self.table.links.ensure(task);
+    }
+
+    #[inline]
+    pub(crate) fn local(&self, c: CpuId) -> QueueId {
+        DsqHandle(c.0)
+    }
+
+    #[inline]
+    pub(crate) fn global(&self, node: NodeId) -> QueueId {
+        DsqHandle(self.cpus + node.0)
+    }
+
+    #[inline]
+    pub(crate) fn kind(&self, queue: QueueId) -> QueueKind {
+        if queue.0 < self.cpus {
+            QueueKind::Local(CpuId(queue.0))
+        } else if queue.0 < self.cpus + self.nodes {
+            QueueKind::Global
+        } else {
+            QueueKind::User
+        }
+    }
+
+    /// The CPU of a `LOCAL_ON` id that names one of the machine's.
+    #[inline]
+    pub(crate) fn local_on(&self, id: DsqId) -> Option<CpuId> {
+        let cpu = (id.0 & dsq::LOCAL_CPU_MASK) as u32;
+        (id.0 & dsq::LOCAL_ON == dsq::LOCAL_ON && cpu < self.cpus).then_some(CpuId(cpu))
+    }
+}

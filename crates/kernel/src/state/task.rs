@@ -1,0 +1,261 @@
+//! A task as the simulated kernel keeps it.
+//!
+//! What BPF may write (slice and vtime) lives only in the world's `task_struct`; everything else
+//! lives here and is mirrored there ([`crate::state::mirror`]).
+
+use crate::state::class::SchedClass;
+use crate::state::rng::Rng;
+use crate::state::scx::queues::QueueId;
+use keel_abi::bpf::Ea;
+use keel_abi::task::{ObjectId, Policy};
+use keel_abi::{CpuId, CpuSet, DsqId, Instant, Pid, Span, TaskId};
+use keel_trace::Timer;
+
+/// Where a task is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    /// Made, but not yet on a runqueue.
+    New,
+    /// On a runqueue: running or waiting for a CPU.
+    Runnable,
+    /// Still on the CPU, has announced to block.
+    Blocking,
+    /// Off the runqueue, or just leaving it, until something wakes it.
+    Blocked,
+    /// Still on the CPU, has announced to end.
+    Exiting,
+    /// Gone.
+    Dead,
+}
+
+/// What the kernel remembers of who decides over a task (`p->scx.ops_state`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OpsState {
+    /// Nobody: it runs, sleeps or is in a queue.
+    None,
+    /// `ops.enqueue` is being called for it, at the beginning of this stay.
+    Queueing(u64),
+    /// The BPF scheduler has it; the number distinguishes stays.
+    Queued(u64),
+}
+
+/// How far the task is the scheduler's (`SCX_TASK_STATE`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Member {
+    /// Not yet, or no more.
+    No,
+    /// `ops.init_task` has run.
+    Ready,
+    /// `ops.enable` has been called.
+    Enabled,
+}
+
+/// What the task is doing when it next gets a CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Doing {
+    /// Between steps of its program.
+    Steps,
+    /// This much work is left.
+    Work(Span),
+    /// Busy until this moment.
+    Until(Instant),
+    /// Woken inside a condition wait: takes the mutex again first.
+    Relock(ObjectId),
+    /// Waits for this mutex without giving up its CPU.
+    Spin(ObjectId),
+}
+
+impl Doing {
+    /// Does it work for itself?
+    pub(crate) const fn is_work(self) -> bool {
+        matches!(self, Self::Work(_) | Self::Until(_))
+    }
+}
+
+/// What decides on a task's class and place in it: its own policy, and what it has inherited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Urgency {
+    pub(crate) policy: Policy,
+    pub(crate) boost: u8,
+}
+
+impl Urgency {
+    /// As the kernel counts: the less, the more urgent (`p->prio`).
+    pub(crate) fn prio(self, nice: i8) -> i32 {
+        let own = self.policy.priority(nice);
+        if self.boost > 0 { own.min(99 - i32::from(self.boost)) } else { own }
+    }
+
+    fn priority(self) -> u8 {
+        self.policy.rt_priority().max(self.boost)
+    }
+
+    /// Is it less urgent than a real-time task of this priority?
+    pub(crate) fn is_below(self, priority: u8) -> bool {
+        self.priority() < priority
+    }
+}
+
+/// A direct dispatch that `ops.select_cpu` or `ops.enqueue` decided on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Direct {
+    pub(crate) dsq: DsqId,
+    pub(crate) enq_flags: u64,
+}
+
+/// A task. The fields' order is theirs in memory: with thousands of tasks nearly every look at one
+/// is a cache miss, so what each wakeup, switch and step touches fills the first two lines.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub(crate) struct Task {
+    /// Its `task_struct` in the world.
+    pub(crate) ea: Ea,
+    /// The CPU whose runqueue it is on or was on last.
+    pub(crate) cpu: CpuId,
+    /// The CPU it was placed on last (`p->wake_cpu`).
+    pub(crate) wake_cpu: CpuId,
+    pub(crate) state: State,
+    /// `SCX_TASK_QUEUED`: on an ext runqueue.
+    pub(crate) queued: bool,
+    /// It runs on its CPU right now.
+    pub(crate) on_cpu: bool,
+    /// The scheduler must be notified when it leaves (`ops.dequeue`).
+    pub(crate) in_custody: bool,
+    /// It waits on its runqueue's list of deferred moves to other CPUs' local queues.
+    pub(crate) deferred: bool,
+    /// `SCX_TASK_RESET_RUNNABLE_AT`.
+    pub(crate) reset_runnable_at: bool,
+    /// On its runqueue's list of runnable tasks, for the watchdog.
+    pub(crate) watched: bool,
+    /// It called `sched_yield()` and has not been switched out since.
+    pub(crate) yielded: bool,
+    pub(crate) ops_state: OpsState,
+    pub(crate) runnable_at: Instant,
+    /// Since when its running time has not been charged.
+    pub(crate) exec_start: Instant,
+    pub(crate) cpu_time: Span,
+
+    pub(crate) doing: Doing,
+    /// When it took its first step; [`Instant::NEVER`] until then.
+    pub(crate) began: Instant,
+    pub(crate) rng: Rng,
+    /// The queue it is in.
+    pub(crate) queue: Option<QueueId>,
+    /// The workload's task that it is an instance of; `None` for the kernel's first task.
+    pub(crate) spec: Option<u32>,
+    /// The next step of its program.
+    pub(crate) next_step: u32,
+    /// Distinguishes a sleep's timer from an earlier one.
+    pub(crate) sleeps: u32,
+    /// Units of throughput done since last reported.
+    pub(crate) counted: u32,
+    /// How many of its CPUs may be used.
+    pub(crate) nr_allowed: u32,
+
+    pub(crate) cpus: CpuSet,
+    pub(crate) class: SchedClass,
+    /// `SCX_TASK_IMMED`: it went to a local queue to run at once or not at all.
+    pub(crate) immed: bool,
+    /// Open `migrate_disable()` spells.
+    pub(crate) migration_disabled: u16,
+    /// It was switched out, or about to be, within such a spell: BPF sees its one CPU as its mask.
+    pub(crate) is_pinned: bool,
+    pub(crate) policy: Policy,
+    /// The real-time priority of the most urgent task that waits for a mutex of its, if that hands priorities on; else 0.
+    pub(crate) boost: u8,
+    /// Ticks that are left of its turn under SCHED_RR.
+    pub(crate) turn_ticks: u32,
+    pub(crate) direct: Option<Direct>,
+    pub(crate) member: Member,
+    pub(crate) nice: i8,
+    /// In the middle of a wakeup, a move or a change by another: others wait (`p->pi_lock`).
+    pub(crate) busy: bool,
+    /// Its wakeup is left to a CPU that has yet to do it (`TASK_WAKING`).
+    pub(crate) waking: bool,
+    pub(crate) weight: u32,
+    pub(crate) pid: Pid,
+    /// Passes so far, by loop slot.
+    pub(crate) loops: Vec<u32>,
+    /// Last expiry, by timer; grown as used.
+    pub(crate) timers: Vec<(ObjectId, Instant)>,
+    /// Pages that the present step has written.
+    pub(crate) written: u32,
+    /// What it has used for itself since that was last reported.
+    pub(crate) own: Own,
+    /// When the timer fires that it sleeps with, where it is about to.
+    pub(crate) sleeps_until: Option<(Instant, Timer)>,
+    /// How far it is on its tape, in bytes.
+    pub(crate) tape_at: usize,
+}
+
+/// CPU time of a task's own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Own {
+    /// Work, at nominal speed.
+    pub(crate) user: Span,
+    /// In the kernel at its own wish.
+    pub(crate) kernel_ps: u64,
+}
+
+impl Task {
+    /// What decides on its class.
+    pub(crate) fn urgency(&self) -> Urgency {
+        Urgency { policy: self.policy, boost: self.boost }
+    }
+
+    /// Its real-time priority, 0 where it has none.
+    #[inline]
+    pub(crate) fn rt_priority(&self) -> u8 {
+        self.policy.rt_priority().max(self.boost)
+    }
+
+    /// Is it on its runqueue? Who looks has that runqueue's lock.
+    pub(crate) fn is_on_rq(&self) -> bool {
+        matches!(self.state, State::Runnable | State::Blocking | State::Exiting)
+    }
+
+    /// May it run on `cpu`?
+    #[inline]
+    pub(crate) fn allows(&self, cpu: CpuId) -> bool {
+        self.cpus.contains(cpu)
+    }
+}
+
+/// All tasks, by [`TaskId`].
+#[derive(Debug, Default)]
+pub(crate) struct Tasks(Vec<Task>);
+
+impl Tasks {
+    pub(crate) fn push(&mut self, task: Task) -> TaskId {
+        self.0.push(task);
+        TaskId(self.0.len() as u32 - 1)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, task: TaskId) -> Option<&Task> {
+        self.0.get(task.index())
+    }
+
+    pub(crate) fn ids(&self) -> impl Iterator<Item = TaskId> + use<> {
+        (0..self.0.len() as u32).map(TaskId)
+    }
+}
+
+impl std::ops::Index<TaskId> for Tasks {
+    type Output = Task;
+    #[inline]
+    fn index(&self, task: TaskId) -> &Task {
+        &self.0[task.index()]
+    }
+}
+
+impl std::ops::IndexMut<TaskId> for Tasks {
+    #[inline]
+    fn index_mut(&mut self, task: TaskId) -> &mut Task {
+        &mut self.0[task.index()]
+    }
+}

@@ -1,0 +1,34 @@
+//! A task's work is done: what its program does next.
+
+use crate::paths::sim::Sim;
+use crate::state::frame::Frame;
+use crate::state::task::Doing;
+use keel_abi::bpf::Engine;
+use keel_abi::{CpuId, Span};
+
+impl<E: Engine> Sim<E> {
+    /// [`Frame::Act`] is due when the work is done; a task that is between steps takes the next. This is the way
+    /// back to user mode (`exit_to_user_mode_loop()`): kicks, interrupts and the switch to another task come first, and the
+    /// task goes on when it has the CPU again.
+    pub(crate) fn act(&mut self, c: CpuId) {
+        let curr = self.k.this_cpu().curr;
+        if curr.is_idle() || self.has_duty() {
+            return;
+        }
+        let now = self.k.this_cpu().clock;
+        let t = self.k.task(curr);
+        match t.doing {
+            Doing::Work(left) if left > Span::ZERO => {}
+            Doing::Until(until) if until > now => {}
+            Doing::Relock(mutex) => {
+                t.doing = Doing::Steps;
+                self.k.this_cpu().stack.push(Frame::Relock { mutex });
+            }
+            Doing::Spin(mutex) => self.spin_again(curr, mutex),
+            _ => {
+                t.doing = Doing::Steps;
+                self.take_steps(c, curr);
+            }
+        }
+    }
+}

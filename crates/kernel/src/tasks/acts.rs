@@ -1,0 +1,64 @@
+//! What tasks did for themselves, as a replay needs it ([`Class::ACTS`]): how much CPU time of their own they used, which
+//! task they woke, when they began to wait.
+//!
+//! A task's own time is its work and what its steps charge. What scheduling charges (wakeups, switches, ticks, interrupts,
+//! callbacks) is not its own: a replay is charged that again.
+
+use crate::paths::sim::Sim;
+use crate::state::frame::Frame;
+use crate::state::task::State;
+use keel_abi::bpf::Engine;
+use keel_abi::{CpuId, TaskId};
+use keel_trace::{Act, Class};
+
+impl<E: Engine> Sim<E> {
+    /// Takes a step that the task has asked for: what it charges is the task's own. What the task did by it is emitted.
+    #[inline]
+    pub(super) fn own_step<T>(&mut self, c: CpuId, task: TaskId, step: impl FnOnce(&mut Self) -> T) -> T {
+        if !self.k.out.wants(Class::ACTS) {
+            return step(self);
+        }
+        self.k.not_own_ps = 0;
+        let (before_ps, tasks) = (self.k.this_cpu().spent_ps, self.k.tasks.len());
+        let ended = self.k.tasks[task].state == State::Exiting;
+        let then = step(self);
+        let not_own_ps = std::mem::take(&mut self.k.not_own_ps);
+        let charged_ps = self.k.this_cpu().spent_ps.saturating_sub(before_ps + not_own_ps);
+        self.k.task(task).own.kernel_ps += charged_ps;
+        if !ended {
+            self.tell_step(c, task, tasks);
+        }
+        then
+    }
+
+    /// As [`Sim::own_step`], where the task has its CPU and takes no step of its program.
+    pub(crate) fn own_relock(&mut self, c: CpuId, mutex: keel_abi::task::ObjectId) {
+        let task = self.k.this_cpu().curr;
+        self.own_step(c, task, |sim| sim.relock(c, mutex));
+    }
+
+    fn tell_step(&mut self, c: CpuId, task: TaskId, tasks: usize) {
+        let act = match self.k.tasks[task].state {
+            State::Exiting => Some(Act::Exits),
+            State::Blocking => match self.k.task(task).sleeps_until.take() {
+                Some((until, timer)) => Some(Act::Sleeps { until, timer }),
+                None => Some(Act::Waits),
+            },
+            _ if self.k.tasks.len() > tasks => {
+                let child = TaskId(tasks as u32);
+                Some(Act::Forks { child, process: self.k.leader_of(child) == child })
+            }
+            _ => (self.k.cpus.this_cpu.stack.last() == Some(&Frame::Yield)).then_some(Act::Yields),
+        };
+        match act {
+            Some(act) => self.k.tell_act(c, task, act),
+            // Between two spells of work or kernel time the task may lose its CPU: each is one by itself.
+            None if self.comes_out(task) => self.k.tell_worked(c, task),
+            None => {}
+        }
+    }
+
+    fn comes_out(&self, task: TaskId) -> bool {
+        self.k.tasks[task].doing.is_work() || self.k.cpus.this_cpu.stack.last() == Some(&Frame::Act)
+    }
+}

@@ -1,0 +1,90 @@
+//! Barriers: who comes waits until all have come, blocked or busy.
+//!
+//! Who spins does so in user mode, and costs no event while it does. Whoever comes last ends that: a spinner that runs sees it as
+//! soon as the barrier's cache line has reached its CPU, one that waits for a CPU when it next has one. As with libgomp
+//! (`gomp_barrier_wait_end()`), one that has lost patience is blocked in a futex, and a barrier at which patience is limited is
+//! left with a system call, whether or not anybody is. Approximate: all spinners fetch the line at the same time.
+
+use crate::paths::sim::Sim;
+use crate::state::frame::{Frame, wake_of};
+use crate::state::kernel::Kernel;
+use crate::state::objects::barrier::Comer;
+use crate::state::task::Doing;
+use crate::tasks::Then;
+use keel_abi::bpf::Engine;
+use keel_abi::task::ObjectId;
+use keel_abi::{CpuId, Instant, Span, TaskId};
+
+impl<E: Engine> Sim<E> {
+    pub(super) fn come_to_barrier(&mut self, c: CpuId, task: TaskId, barrier: ObjectId) -> Then {
+        let b = &mut self.k.objects.barriers[barrier.0 as usize];
+        if !b.is_complete() {
+            b.come.push(Comer { task, spins: false });
+            return self.block(c, task);
+        }
+        self.syscall(c);
+        self.open_barrier(c, task, barrier);
+        Then::Leave
+    }
+
+    pub(super) fn come_to_spin_barrier(
+        &mut self,
+        c: CpuId,
+        task: TaskId,
+        barrier: ObjectId,
+        patience: Option<Span>,
+    ) -> Then {
+        let b = &mut self.k.objects.barriers[barrier.0 as usize];
+        if let Some(comer) = b.come.iter_mut().rfind(|comer| patience.is_some() && comer.task == task) {
+            // The step came again: its patience is over.
+            comer.spins = false;
+            return self.block(c, task);
+        }
+        let line_ps = self.k.lines.transfers().write_ps(&mut b.line, c);
+        let atomic_ps = self.k.machine.costs.lock_acquire_ns * 1000;
+        if !b.is_complete() {
+            b.come.push(Comer { task, spins: true });
+            let t = &mut self.k.tasks[task];
+            t.next_step -= 1;
+            t.doing = patience.map_or(Doing::Until(Instant::NEVER), Doing::Work);
+            self.k.charge_ps(c, line_ps + atomic_ps);
+            return Then::Leave;
+        }
+        self.k.charge_ps(c, line_ps + atomic_ps);
+        if patience.is_some() {
+            self.syscall(c);
+        }
+        self.open_barrier(c, task, barrier);
+        Then::Leave
+    }
+
+    /// The last one has come: everybody goes on.
+    fn open_barrier(&mut self, c: CpuId, task: TaskId, barrier: ObjectId) {
+        self.k.this_cpu().stack.push(Frame::Act);
+        let come = std::mem::take(&mut self.k.objects.barriers[barrier.0 as usize].come);
+        for comer in come.into_iter().rev() {
+            if comer.spins {
+                self.k.task(comer.task).next_step += 1;
+                self.k.end_spinning(c, comer.task);
+            } else {
+                self.k.this_cpu().stack.push(wake_of(comer.task, task));
+            }
+        }
+    }
+}
+
+impl Kernel {
+    /// What a task spins for has been written by `c`: when its CPU has got the line the task takes its next step, or later,
+    /// when it next has a CPU.
+    pub(super) fn end_spinning(&mut self, c: CpuId, task: TaskId) {
+        let target = self.tasks[task].cpu;
+        let line_ps = self.lines.transfers().between_ps(c, target);
+        let me = self.this_cpu();
+        let seen = me.clock + Span::from_ns((me.spent_ps + line_ps) / 1000);
+        self.task(task).doing = Doing::Until(seen);
+        let cpu = &self.cpus[target];
+        if cpu.curr == task && cpu.in_user {
+            self.work_ends(target, seen);
+        }
+    }
+}

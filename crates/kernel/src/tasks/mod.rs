@@ -1,0 +1,340 @@
+//! What tasks do: the steps of their programs, executed in the kernel on the task's CPU.
+
+pub(crate) mod act;
+pub(crate) mod acts;
+pub(crate) mod barrier;
+pub(crate) mod channel;
+pub(crate) mod companion;
+pub(crate) mod condition;
+pub(crate) mod flag;
+pub(crate) mod futex;
+pub(crate) mod mutex;
+pub(crate) mod process;
+pub(crate) mod semaphore;
+pub(crate) mod spin;
+pub(crate) mod tape;
+
+use crate::paths::sim::Sim;
+use crate::state::frame::Frame;
+use crate::state::frame::cgroup::CgroupFrame;
+use crate::state::kernel::{Kernel, SPIN_NS};
+use crate::state::objects::process::Birth;
+use crate::state::scx::Phase;
+use crate::state::task::{Doing, State};
+use keel_abi::bpf::Engine;
+use keel_abi::cgroup::CgroupStep;
+use keel_abi::task::{Amount, ObjectId, Policy, Step, TimerMode};
+use keel_abi::{CpuId, Instant, Span, TaskId};
+use keel_trace::Timer;
+
+/// Steps that a task takes without a cost of their own before it is charged for going on: so
+/// that a program of nothing but loops moves time, too.
+const FREE_STEPS: u32 = 64;
+
+/// What follows after a step.
+enum Then {
+    /// The next step.
+    GoOn,
+    /// Frames were pushed, or the task works: the path goes on by itself.
+    Leave,
+}
+
+/// How long somebody who may not fork waits before it looks again.
+const FORK_WAITS_NS: u64 = 1000;
+
+impl<E: Engine> Sim<E> {
+    /// Takes the steps of `task`'s program, which runs on `c`, up to one that takes time.
+    pub(crate) fn take_steps(&mut self, c: CpuId, task: TaskId) {
+        let now = self.k.this_cpu().clock;
+        let began = &mut self.k.task(task).began;
+        *began = now.min(*began);
+        for _ in 0..FREE_STEPS {
+            if let Then::Leave = self.own_step(c, task, |sim| sim.take_step(c, task)) {
+                return;
+            }
+        }
+        self.own_step(c, task, |sim| sim.syscall(c));
+        self.k.this_cpu().stack.push(Frame::Act);
+    }
+
+    fn take_step(&mut self, c: CpuId, task: TaskId) -> Then {
+        let number = self.k.tasks[task].next_step;
+        let spec = self.k.tasks[task].spec.expect("only tasks of the workload run");
+        let Some(step) = self.k.workload.tasks[spec as usize].steps.get(number as usize) else {
+            return self.exit_task(c, task);
+        };
+        self.k.tasks[task].next_step = number + 1;
+        match *step {
+            Step::Run(amount) => {
+                let work = self.k.draw(task, amount);
+                let work = self.k.varied(task, work);
+                self.k.task(task).doing = Doing::Work(work);
+                Then::Leave
+            }
+            Step::RunFor(span) => {
+                let until = self.k.this_cpu().clock + span;
+                self.k.task(task).doing = Doing::Until(until);
+                Then::Leave
+            }
+            Step::Sleep(amount) => {
+                let span = self.k.draw(task, amount);
+                let until = self.k.this_cpu().clock + span;
+                self.sleep_until(c, task, until, Timer::Relative)
+            }
+            Step::SleepDeferrable(amount) => {
+                let until = self.k.this_cpu().clock + self.k.draw(task, amount);
+                self.sleep_deferrable(c, task, until);
+                self.block(c, task)
+            }
+            Step::Timer { timer, period, mode } => self.wait_timer(c, task, timer, period, mode),
+            Step::Lock(mutex) => self.lock_mutex(c, task, mutex),
+            Step::Unlock(mutex) => self.unlock_mutex(c, task, mutex),
+            Step::Wait { condition, mutex } => self.wait_condition(c, task, condition, mutex),
+            Step::Signal(condition) => self.signal(c, task, condition, 1),
+            Step::Broadcast(condition) => self.signal(c, task, condition, u32::MAX),
+            Step::Sync { condition, mutex } => {
+                self.wait_condition(c, task, condition, mutex);
+                self.signal(c, task, condition, 1);
+                Then::Leave
+            }
+            Step::Barrier(barrier) => self.come_to_barrier(c, task, barrier),
+            Step::SpinBarrier { barrier, patience } => self.come_to_spin_barrier(c, task, barrier, patience),
+            Step::Raise(flag) => self.set_flag(c, task, flag, true),
+            Step::Lower(flag) => self.set_flag(c, task, flag, false),
+            Step::Yield => {
+                self.syscall(c);
+                self.k.this_cpu().stack.push(Frame::Yield);
+                Then::Leave
+            }
+            Step::Fork(_) | Step::Spawn(_) if self.k.scx.phase == Phase::Enabling => {
+                // A fork waits while a scheduler is being enabled (`scx_fork_rwsem`).
+                self.k.tasks[task].next_step = number;
+                self.k.charge_ns(c, FORK_WAITS_NS);
+                self.k.this_cpu().stack.push(Frame::Act);
+                Then::Leave
+            }
+            Step::Fork(spec) => {
+                self.syscall(c);
+                self.k.this_cpu().stack.push(Frame::Act);
+                self.fork(c, spec, task, Birth::Thread);
+                Then::Leave
+            }
+            Step::Spawn(spec) => {
+                self.syscall(c);
+                self.k.this_cpu().stack.push(Frame::Act);
+                self.fork(c, spec, task, Birth::Process);
+                Then::Leave
+            }
+            Step::Exec => self.exec(c, task),
+            Step::Setsid => {
+                self.syscall(c);
+                self.k.setsid(self.vm.world(), task);
+                self.k.this_cpu().stack.push(Frame::Act);
+                Then::Leave
+            }
+            Step::AutogroupNice(nice) => {
+                self.syscall(c);
+                self.k.set_autogroup_nice(self.vm.world(), task, nice);
+                self.k.this_cpu().stack.push(Frame::Act);
+                Then::Leave
+            }
+            Step::WaitChild => self.wait_child(c, task),
+            Step::Write(pages) => self.write_pages(c, task, pages),
+            Step::Touch(bytes) => self.touch(c, task, bytes),
+            Step::Send { channel, bytes } => self.send(c, task, channel, bytes),
+            Step::Receive { channel, bytes } => self.receive(c, task, channel, bytes),
+            Step::Begin => {
+                self.k.task(task).began = self.k.this_cpu().clock;
+                Then::GoOn
+            }
+            Step::Syscall => {
+                self.syscall(c);
+                self.k.this_cpu().stack.push(Frame::Act);
+                Then::Leave
+            }
+            Step::Nice(nice) if nice == self.k.tasks[task].nice => Then::GoOn,
+            Step::Nice(nice) => {
+                self.syscall(c);
+                self.k.this_cpu().stack.push(Frame::SetNice { task, nice });
+                Then::Leave
+            }
+            Step::Affinity(_) if !self.k.would_confine(task, number) => Then::GoOn,
+            Step::Affinity(_) => {
+                self.syscall(c);
+                self.k.this_cpu().stack.push(Frame::SetCpus { task, step: number });
+                Then::Leave
+            }
+            Step::Policy(policy) if policy == self.k.tasks[task].policy => Then::GoOn,
+            Step::Policy(policy) if self.k.refuses(self.vm.world(), task, policy) => Then::GoOn,
+            Step::Policy(_) => {
+                self.syscall(c);
+                self.k.this_cpu().stack.push(Frame::SetPolicy { task, step: number });
+                Then::Leave
+            }
+            Step::MigrateDisable => {
+                self.k.migrate_disable(self.vm.world(), task);
+                Then::GoOn
+            }
+            Step::MigrateEnable => match self.migrate_enable(task) {
+                true => Then::Leave,
+                false => Then::GoOn,
+            },
+            Step::Cgroup(CgroupStep::Join(id))
+                if self.k.cgroups.present(id) == Some(self.k.cgroups.of(task)) =>
+            {
+                Then::GoOn
+            }
+            Step::Cgroup(_) => {
+                self.syscall(c);
+                self.k.this_cpu().stack.push(Frame::Cgroup(CgroupFrame::Act { task, step: number }));
+                Then::Leave
+            }
+            Step::Accompany(number) => self.accompany(c, task, number),
+            Step::Loop { to, times, slot } => self.loop_back(task, to, times, slot),
+            Step::Count => {
+                self.k.task(task).counted += 1;
+                Then::GoOn
+            }
+            Step::Post { semaphore, sync } => self.post(task, semaphore.0, sync),
+            Step::Await(semaphore) => self.await_semaphore(c, task, semaphore.0),
+            Step::Play => self.play(c, task),
+        }
+    }
+
+    fn syscall(&mut self, c: CpuId) {
+        let syscall_ns = self.k.machine.costs.syscall_ns;
+        self.k.charge_ns(c, syscall_ns);
+    }
+
+    fn loop_back(&mut self, task: TaskId, to: u32, times: Option<u32>, slot: u8) -> Then {
+        let t = self.k.task(task);
+        let Some(times) = times else {
+            t.next_step = to;
+            return Then::GoOn;
+        };
+        let slot = usize::from(slot);
+        if t.loops.len() <= slot {
+            t.loops.resize(slot + 1, 0);
+        }
+        t.loops[slot] = t.loops[slot].saturating_add(1);
+        if t.loops[slot] >= times {
+            t.loops[slot] = 0;
+        } else {
+            t.next_step = to;
+        }
+        Then::GoOn
+    }
+
+    /// The task goes over its working set: time of its own, in which it waits for memory.
+    fn touch(&mut self, c: CpuId, task: TaskId, bytes: u64) -> Then {
+        let ns = self.k.objects.caches.touch_ns(&self.k.machine.costs, &self.k.bus, c, task, bytes);
+        if ns == 0 {
+            return Then::GoOn;
+        }
+        self.k.task(task).doing = Doing::Work(Span::from_ns(ns));
+        Then::Leave
+    }
+
+    /// The task makes a system call in which it blocks.
+    fn block(&mut self, c: CpuId, task: TaskId) -> Then {
+        self.syscall(c);
+        self.give_up_cpu(c, task)
+    }
+
+    /// The task gives the CPU up until it is woken.
+    fn give_up_cpu(&mut self, c: CpuId, task: TaskId) -> Then {
+        self.k.task(task).state = State::Blocking;
+        self.k.resched(c, c);
+        Then::Leave
+    }
+
+    fn sleep_deferrable(&mut self, c: CpuId, task: TaskId, until: Instant) {
+        self.k.task(task).sleeps += 1;
+        self.k.task(task).sleeps_until = Some((until, Timer::Deferrable));
+        self.k.arm_deferrable(c, task, until);
+    }
+
+    fn sleep_until(&mut self, c: CpuId, task: TaskId, until: Instant, timer: Timer) -> Then {
+        let now = self.k.this_cpu().clock;
+        let costs = &self.k.machine.costs;
+        // Real-time tasks have no slack.
+        let is_urgent = matches!(self.k.tasks[task].policy, Policy::Fifo(_) | Policy::RoundRobin(_));
+        let (slack_ns, timer_ns) = (if is_urgent { 0 } else { costs.timer_slack_ns }, costs.timer_ns);
+        let late = Span::from_ns(self.k.timer_delay_ns(task, slack_ns) + timer_ns);
+        self.arm_sleep(task, until.max(now) + late, timer);
+        self.block(c, task)
+    }
+
+    /// The task's timer fires at `at`.
+    fn arm_sleep(&mut self, task: TaskId, at: Instant, timer: Timer) {
+        let t = self.k.task(task);
+        t.sleeps += 1;
+        t.sleeps_until = Some((at, timer));
+        self.k.queue.push(at, task.0);
+    }
+
+    fn wait_timer(&mut self, c: CpuId, task: TaskId, timer: ObjectId, period: Span, mode: TimerMode) -> Then {
+        let now = self.k.this_cpu().clock;
+        let last = self.k.last_expiry(task, timer);
+        let next = *last + period;
+        if next > now {
+            *last = next;
+            return self.sleep_until(c, task, next, Timer::Absolute);
+        }
+        *last = if mode == TimerMode::Relative { now } else { next };
+        self.syscall(c);
+        self.k.this_cpu().stack.push(Frame::Act);
+        Then::Leave
+    }
+
+    fn exit_task(&mut self, c: CpuId, task: TaskId) -> Then {
+        if self.k.tasks[task].state == State::Exiting {
+            // It has done all that and kept its CPU: it only has to leave.
+            self.k.resched(c, c);
+            return Then::Leave;
+        }
+        if let Some(mutex) = self.k.objects.mutexes.held(task) {
+            // `exit_pi_state_list()`; this step comes again.
+            self.k.task(task).next_step -= 1;
+            return self.unlock_mutex(c, task, mutex);
+        }
+        if self.k.moves_process() {
+            self.k.charge_ns(c, SPIN_NS);
+            self.k.this_cpu().stack.push(Frame::Act);
+            return Then::Leave;
+        }
+        // Nearly all of it comes before the parent is notified (`exit_notify()`).
+        let exit_ns = self.k.machine.costs.exit_ns;
+        self.k.charge_ns(c, exit_ns);
+        self.leave_process(c, task);
+        self.k.task(task).state = State::Exiting;
+        self.k.mirror_exiting(self.vm.world(), task);
+        self.k.resched(c, c);
+        Then::Leave
+    }
+}
+
+impl Kernel {
+    /// When a timer expired last; to begin with, when the task that first uses it began. Timers beyond
+    /// the workload's number are shared by all tasks.
+    fn last_expiry(&mut self, task: TaskId, timer: ObjectId) -> &mut Instant {
+        let t = &mut self.tasks[task];
+        let began = t.began;
+        let timers =
+            if timer.0 < self.workload.timers { &mut t.timers } else { &mut self.objects.shared_timers };
+        let at = timers.iter().position(|&(id, _)| id == timer).unwrap_or_else(|| {
+            timers.push((timer, began));
+            timers.len() - 1
+        });
+        &mut timers[at].1
+    }
+
+    fn draw(&mut self, task: TaskId, amount: Amount) -> Span {
+        if amount.spread == Span::ZERO {
+            return amount.base;
+        }
+        let spread = amount.spread.as_ns().min(amount.base.as_ns());
+        let drawn = self.tasks[task].rng.below(2 * spread + 1);
+        Span::from_ns(amount.base.as_ns() - spread + drawn)
+    }
+}

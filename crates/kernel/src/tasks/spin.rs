@@ -1,0 +1,41 @@
+//! The first waiter of a mutex that hands priorities on keeps its CPU while the owner runs on another
+//! (`rtmutex_spin_on_owner()`, since Linux 5.15): until the mutex is free, the owner has lost its CPU, or somebody more urgent
+//! comes first. Then it takes the mutex, or sleeps after all.
+//!
+//! To the rest of the simulated kernel whoever spins works with no end in sight: ticks, interrupts and preemption come
+//! to it as to others, and once preempted it is runnable, as in any preemptible kernel. Whoever changes what it looks at
+//! notifies its CPU.
+
+use crate::paths::sim::Sim;
+use crate::state::frame::{Frame, wake_of};
+use crate::state::task::Doing;
+use keel_abi::TaskId;
+use keel_abi::bpf::Engine;
+use keel_abi::task::ObjectId;
+
+impl<E: Engine> Sim<E> {
+    /// The current task spins from now on.
+    pub(super) fn spin(&mut self, task: TaskId, id: ObjectId) {
+        self.k.spinners += 1;
+        self.k.task(task).doing = Doing::Spin(id);
+    }
+
+    /// It looks: does it go on?
+    pub(crate) fn spin_again(&mut self, task: TaskId, id: ObjectId) {
+        if self.k.spins_on(task, id) {
+            return;
+        }
+        self.k.spinners -= 1;
+        self.k.task(task).doing = Doing::Steps;
+        self.k.this_cpu().stack.push(Frame::Relock { mutex: id });
+    }
+
+    /// [`RtFrame::Freed`](crate::state::frame::rt::RtFrame): the owner has come down to its own priority, and whoever came first when it gave
+    /// the mutex back spins for it or is woken, unless it has it already.
+    pub(crate) fn mutex_freed(&mut self, id: ObjectId, first: TaskId, waker: TaskId) {
+        if self.k.objects.mutexes.awaits(first, id) {
+            self.k.tell_spinner(first);
+            self.k.this_cpu().stack.push(wake_of(first, waker));
+        }
+    }
+}

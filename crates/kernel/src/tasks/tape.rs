@@ -1,0 +1,136 @@
+//! Plays what a task did in a recording ([`keel_abi::tape`]). No op costs anything beyond what it says: the recorded time
+//! of the task's system calls is on the tape.
+
+use crate::paths::sim::Sim;
+use crate::state::frame::Frame;
+use crate::state::objects::process::Birth;
+use crate::state::task::Doing;
+use crate::tasks::Then;
+use keel_abi::bpf::Engine;
+use keel_abi::tape::Op;
+use keel_abi::{CpuId, TaskId};
+use keel_trace::Timer;
+
+impl<E: Engine> Sim<E> {
+    /// [`Step::Play`](keel_abi::task::Step::Play): the next op, until one takes time. At the tape's end the task's next step
+    /// follows.
+    pub(super) fn play(&mut self, c: CpuId, task: TaskId) -> Then {
+        let Some(op) = self.next_op(task) else { return Then::GoOn };
+        // This step comes again.
+        self.k.task(task).next_step -= 1;
+        match op {
+            Op::Run(work) => {
+                self.k.task(task).doing = Doing::Work(work);
+                Then::Leave
+            }
+            Op::Kernel(ps) => {
+                self.k.charge_ps(c, ps);
+                match self.peek_op(task) {
+                    // It comes out of the kernel before that.
+                    Some(Op::Run(_) | Op::Kernel(_)) => {
+                        self.k.this_cpu().stack.push(Frame::Act);
+                        Then::Leave
+                    }
+                    _ => Then::GoOn,
+                }
+            }
+            Op::Post { semaphore, sync } | Op::PostMeanwhile { semaphore, sync } => {
+                self.post(task, semaphore, sync)
+            }
+            Op::Await(semaphore) => self.play_await(c, task, semaphore),
+            Op::Sleep(span) => {
+                let at = self.k.this_cpu().clock + span;
+                self.arm_sleep(task, at, Timer::Relative);
+                self.leave_meanwhile(c, task)
+            }
+            Op::SleepUntil(at) if at <= self.k.this_cpu().clock => Then::GoOn,
+            Op::SleepUntil(at) => {
+                self.arm_sleep(task, at, Timer::Absolute);
+                self.leave_meanwhile(c, task)
+            }
+            Op::SleepDeferrable(span) => {
+                let until = self.k.this_cpu().clock + span;
+                self.sleep_deferrable(c, task, until);
+                self.leave_meanwhile(c, task)
+            }
+            Op::Fork { spec, process } => {
+                let birth = if process { Birth::Process } else { Birth::Thread };
+                self.k.this_cpu().stack.push(Frame::Act);
+                self.without_charge(|sim| sim.fork(c, spec, task, birth));
+                Then::Leave
+            }
+            Op::Yield => {
+                self.k.this_cpu().stack.push(Frame::Yield);
+                Then::Leave
+            }
+            Op::Count(units) => {
+                let t = self.k.task(task);
+                t.counted = t.counted.saturating_add(units);
+                Then::GoOn
+            }
+            Op::Exit => self.play_exit(c, task),
+        }
+    }
+
+    fn next_op(&mut self, task: TaskId) -> Option<Op> {
+        let t = &self.k.tasks[task];
+        let tape = self.k.workload.recorded.as_ref()?.tapes.get(t.spec? as usize)?;
+        let (op, next) = tape.read(t.tape_at)?;
+        self.k.task(task).tape_at = next;
+        Some(op)
+    }
+
+    fn peek_op(&mut self, task: TaskId) -> Option<Op> {
+        let at = self.k.tasks[task].tape_at;
+        let mut op = self.next_op(task);
+        // What is only counted takes no time.
+        while let Some(Op::Count(_)) = op {
+            op = self.next_op(task);
+        }
+        self.k.task(task).tape_at = at;
+        op
+    }
+
+    fn play_await(&mut self, c: CpuId, task: TaskId, semaphore: u32) -> Then {
+        match self.k.objects.semaphores.take(semaphore, task) {
+            true => Then::GoOn,
+            false => self.leave_meanwhile(c, task),
+        }
+    }
+
+    /// The task gives its CPU up, and wakes on its way the tasks that it woke there.
+    fn leave_meanwhile(&mut self, c: CpuId, task: TaskId) -> Then {
+        self.give_up_cpu(c, task);
+        self.post_meanwhile(task);
+        Then::Leave
+    }
+
+    /// Takes the ops that follow and belong to the present one.
+    fn post_meanwhile(&mut self, task: TaskId) {
+        let mut frames = Vec::new();
+        loop {
+            let at = self.k.tasks[task].tape_at;
+            let Some(Op::PostMeanwhile { semaphore, sync }) = self.next_op(task) else {
+                self.k.task(task).tape_at = at;
+                break;
+            };
+            frames.extend(self.wake_by_post(task, semaphore, sync));
+        }
+        // The first is done first.
+        self.k.this_cpu().stack.extend(frames.into_iter().rev());
+    }
+
+    fn play_exit(&mut self, c: CpuId, task: TaskId) -> Then {
+        self.without_charge(|sim| sim.exit_task(c, task));
+        self.post_meanwhile(task);
+        Then::Leave
+    }
+
+    /// Lets a part of the present step cost nothing: the tape has told what it took.
+    fn without_charge<T>(&mut self, step: impl FnOnce(&mut Self) -> T) -> T {
+        let before_ps = self.k.this_cpu().spent_ps;
+        let done = step(self);
+        self.k.this_cpu().spent_ps = before_ps;
+        done
+    }
+}
