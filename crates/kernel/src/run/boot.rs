@@ -33,6 +33,13 @@ use keel_abi::scx::ops_flags;
 use keel_abi::{CpuId, DsqId, Instant, Noise, Span, UPTIME};
 use keel_trace::{Class, Meta};
 
+/// How long the machine has been up when the run begins: up to a minute more than [`UPTIME`], as chance has it, since
+/// schedulers count seconds and longer periods by the clock.
+fn uptime(seed: u64) -> Span {
+    const STREAM: u64 = u64::MAX - 1;
+    UPTIME + Span::from_ns(Rng::new(seed, STREAM).below(UPTIME.as_ns()))
+}
+
 impl Kernel {
     pub(crate) fn boot<W: World>(world: &mut W, setup: Setup, wants: Class) -> Result<Self, SetupError> {
         let scheduler = setup.scheduler.unwrap_or_else(|| Scheduler {
@@ -48,7 +55,7 @@ impl Kernel {
         let mut kernel = Self {
             queue: EventQueue::new(topology.cpus()),
             now: Instant::ZERO,
-            uptime: UPTIME,
+            uptime: uptime(setup.seed),
             cpus,
             tasks: Tasks::default(),
             queues: Queues::new(topology),

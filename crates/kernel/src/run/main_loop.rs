@@ -138,7 +138,8 @@ impl<E: Engine> Sim<E> {
         self.k.out.flush(sink);
     }
 
-    /// Says for how long the machine has been up at the beginning of the run; without it, for [`keel_abi::UPTIME`].
+    /// Says for how long the machine has been up at the beginning of the run; without it that is
+    /// a matter of chance.
     pub fn set_uptime(&mut self, uptime: Span) {
         self.k.uptime = uptime;
     }
