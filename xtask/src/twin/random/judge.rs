@@ -86,7 +86,10 @@ pub(super) struct Distance<'a> {
     pub(super) pair: &'a Pair<'a>,
     pub(super) name: &'a str,
     pub(super) figure: Figure,
+    /// The mean of all seeds.
     pub(super) simulated: f64,
+    /// The least and the most that a seed gave.
+    seeds: [f64; 2],
     pub(super) real: [f64; 2],
 }
 
@@ -123,6 +126,12 @@ impl Distance<'_> {
         self.of_allowed() <= 1.0
     }
 
+    /// Whether a real run lies among those of the seeds.
+    pub(super) fn is_chance(&self) -> bool {
+        let [least, most] = self.seeds;
+        self.real.iter().any(|real| (least..=most).contains(real))
+    }
+
     /// Whether the second real run would be within, had it been simulated: what chance alone allows.
     pub(super) fn is_real_within(&self) -> bool {
         (self.real[0] - self.real[1]).abs() <= self.figure.allowed(self.real[0], 0.0)
@@ -137,10 +146,14 @@ impl Pair<'_> {
             for figure in Figure::ALL {
                 let value = |run: &Run| figure.of(&run.names[name]);
                 let simulated = mean(self.simulated.iter().map(value));
+                let seeds =
+                    self.simulated.iter().map(value).fold([f64::INFINITY, 0.0], |[least, most], seed| {
+                        [f64::min(least, seed), f64::max(most, seed)]
+                    });
                 let real = [value(&self.real[0]), value(&self.real[1])];
                 let slept = self.real.iter().map(|run| run.names[name].slept()).fold(f64::INFINITY, f64::min);
                 if figure.is_judged(simulated, f64::midpoint(real[0], real[1]), slept) {
-                    all.push(Distance { pair: self, name, figure, simulated, real });
+                    all.push(Distance { pair: self, name, figure, simulated, seeds, real });
                 }
             }
         }

@@ -6,12 +6,13 @@
 //! - `record`: real runs, in guests; `store` keeps their figures in the tree
 //! - `simulate`: simulated runs
 //! - `judge`: how far they lie apart; `ranking`: whether the same scheduler wins; `part`: where two
-//!   runs part ways; `table` prints it
+//!   runs part ways; `outside`: every pair that has figures outside their bounds; `table` prints it
 
 mod draw;
 mod figures;
 mod files;
 mod judge;
+mod outside;
 mod part;
 mod plan;
 mod ranking;
@@ -82,8 +83,11 @@ pub(super) fn run(args: &Args, workloads: u32) -> Result<(), Failure> {
         text += &format!("- {}\n", table::line(distance));
         text += &format!("  - {}\n", parting(&options, distance)?);
     }
+    text += &format!("\n{}\n", outside::counts(&pairs).sentence());
     print!("{text}");
-    for (name, text) in [("random.txt", text), ("random.tsv", table::every(&pairs))] {
+    let lines = outside::lines(&options, &pairs)?;
+    let files = [("random.txt", text), ("random.tsv", table::every(&pairs)), ("random-outside.tsv", lines)];
+    for (name, text) in files {
         let path = root().join(OUT).join(name);
         std::fs::write(&path, &text).map_err(|e| format!("{}: {e}", path.display()))?;
     }

@@ -129,7 +129,7 @@ pub(super) fn every(pairs: &[Pair]) -> String {
         String::from("workload\tscheduler\tname\tfigure\tsimulated\treal\treal again\tof allowed\n");
     let open = pairs.iter().filter(|pair| pair.drawn.half != Half::Aside);
     for distance in open.flat_map(Pair::distances) {
-        let Distance { pair, name, figure, simulated, real: [first, second] } = &distance;
+        let Distance { pair, name, figure, simulated, real: [first, second], .. } = &distance;
         let (of, by, word, far) = (&pair.drawn.name, &pair.scheduler, figure.word(), distance.of_allowed());
         writeln!(text, "{of}\t{by}\t{name}\t{word}\t{simulated:.4}\t{first:.4}\t{second:.4}\t{far:.2}")
             .expect("a string takes all");
@@ -139,7 +139,7 @@ pub(super) fn every(pairs: &[Pair]) -> String {
 
 /// A line for one of the worst.
 pub(super) fn line(distance: &Distance) -> String {
-    let Distance { pair, name, figure, simulated, real: [first, second] } = distance;
+    let Distance { pair, name, figure, simulated, real: [first, second], .. } = distance;
     format!(
         "{} under {}: {name}'s {} is {} simulated, {} and {} real: {:.1} times what is allowed",
         pair.drawn.name,
