@@ -53,8 +53,8 @@ mod tests {
     #[test]
     fn bans_hold_where_runs_are_made() {
         let check = |path, expected| assert_eq!(is_part_of_a_run(path), expected, "{path}");
-        check("crates/kernel/src/sim.rs", true);
-        check("crates/kernel/src/event/tests.rs", false);
+        check("crates/kernel/src/run/main_loop.rs", true);
+        check("crates/kernel/src/state/event/tests.rs", false);
         check("crates/kernel/build.rs", false);
         check("crates/cli/src/main.rs", false);
         assert!(lifts("    #[allow(clippy::disallowed_types)]"));

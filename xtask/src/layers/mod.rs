@@ -28,8 +28,8 @@ struct Reference {
 
 /// The files of a crate, in layers.
 struct Crate {
-    /// Which modules of the root each layer consists of, from the ground up.
-    layers: Vec<Vec<String>>,
+    /// From the ground up; each is a module of the root.
+    layers: Vec<Layer>,
     /// Lines of each file.
     lines: BTreeMap<String, usize>,
     references: BTreeSet<Reference>,
@@ -61,11 +61,21 @@ fn read() -> Result<Crate, Failure> {
     Crate::new(&layers, sources)
 }
 
-/// The layers of a table: `NAME NAME...: what it is`, one a line.
-fn layers(table: &str) -> Vec<Vec<String>> {
+/// A layer, and what it must not name of those below it.
+struct Layer {
+    name: String,
+    never: Vec<String>,
+}
+
+/// The layers of a table: `NAME -MODULE...: what it is`, one a line; it must not name the modules.
+fn layers(table: &str) -> Vec<Layer> {
     let lines = table.lines().filter(|line| !line.starts_with('#'));
-    let names = lines.filter_map(|line| line.split_once(':')).map(|(names, _)| names.split_whitespace());
-    names.map(|names| names.map(str::to_owned).collect()).collect()
+    let layer = |line: &str| {
+        let mut words = line.split_once(": ")?.0.split_whitespace();
+        let name = words.next()?.to_owned();
+        Some(Layer { name, never: words.map(|word| word.trim_start_matches('-').to_owned()).collect() })
+    };
+    lines.filter_map(layer).collect()
 }
 
 impl Crate {
@@ -85,7 +95,7 @@ impl Crate {
     /// The number of a file's layer; `None` where it has none.
     fn layer(&self, path: &str) -> Option<usize> {
         let module = path.split('/').next()?.trim_end_matches(".rs");
-        self.layers.iter().position(|names| names.iter().any(|name| name == module))
+        self.layers.iter().position(|layer| layer.name == module)
     }
 
     fn upwards(&self) -> impl Iterator<Item = &Reference> {
@@ -103,13 +113,24 @@ impl Crate {
                  needs it up"
             )
         });
-        lost.chain(up).collect()
+        lost.chain(up).chain(self.banned()).collect()
+    }
+
+    /// A sentence for each name that a layer must not name, whatever its layer is.
+    fn banned(&self) -> impl Iterator<Item = String> {
+        let is_banned = |r: &&Reference| {
+            let layer = self.layer(&r.from).map(|layer| &self.layers[layer]);
+            layer.is_some_and(|layer| layer.never.iter().any(|module| r.what.starts_with(module.as_str())))
+        };
+        self.references.iter().filter(is_banned).map(|Reference { from, what, .. }| {
+            format!("{CRATE}/src/{from} names {what}, which {CRATE}/LAYERS keeps from its layer; move it up")
+        })
     }
 
     /// For people.
     fn table(&self) -> String {
         let mut text = String::from("layer         files  lines  names files of\n");
-        for (number, names) in self.layers.iter().enumerate().rev() {
+        for (number, layer) in self.layers.iter().enumerate().rev() {
             let own: Vec<&usize> = self
                 .lines
                 .iter()
@@ -117,7 +138,7 @@ impl Crate {
                 .map(|(_, n)| n)
                 .collect();
             let lines: usize = own.iter().copied().sum();
-            let (name, needs) = (names.join(" "), self.needs(number));
+            let (name, needs) = (&layer.name, self.needs(number));
             _ = writeln!(text, "{name:<12} {:>6} {lines:>6}  {needs}", own.len());
         }
         for (what, is_call) in [("paths", false), ("calls of methods", true)] {
@@ -146,9 +167,8 @@ impl Crate {
                 *counts.entry(to).or_insert(0) += 1;
             }
         }
-        let words = counts
-            .iter()
-            .map(|(&to, count): (&usize, &u32)| format!("{} {count}", self.layers[to].join(" ")));
+        let words =
+            counts.iter().map(|(&to, count): (&usize, &u32)| format!("{} {count}", self.layers[to].name));
         words.collect::<Vec<_>>().join(", ")
     }
 }
@@ -189,12 +209,11 @@ fn references(all: &[(Source, Names)]) -> BTreeSet<Reference> {
 mod tests {
     use super::*;
 
-    const TABLE: &str = "# A comment: none.\nground: a\nmiddle: b\ntop: c\n";
+    const TABLE: &str = "# A comment: none.\nground: a\nmiddle -ground::deep: b\ntop: c\n";
 
     fn check(sources: &[(&str, &str)], expected: &[&str]) {
         let sources = sources.iter().copied();
-        let faults =
-            Crate::new(&TABLE.replace("middle", "middle side"), sources).expect("it can be parsed").faults();
+        let faults = Crate::new(TABLE, sources).expect("it can be parsed").faults();
         let short: Vec<&str> = faults
             .iter()
             .map(|fault| {
@@ -208,7 +227,7 @@ mod tests {
     #[test]
     fn names_run_downwards() {
         check(&[("top/mod.rs", "use crate::ground::A;"), ("ground.rs", "struct A;")], &[]);
-        check(&[("side/x.rs", "use crate::middle::A;"), ("middle.rs", "use crate::side::x::B;")], &[]);
+        check(&[("middle/x.rs", "use crate::middle::y::A;"), ("middle/y.rs", "use super::x::B;")], &[]);
         check(
             &[
                 ("top/x.rs", "struct A;"),
@@ -222,6 +241,14 @@ mod tests {
         );
         check(&[("top.rs", ""), ("ground.rs", "#[cfg(test)] mod tests { use crate::top::A; }")], &[]);
         check(&[("other/x.rs", "")], &["other/x.rs is in no layer"]);
+    }
+
+    #[test]
+    fn a_layer_keeps_away_from_what_is_kept_from_it() {
+        let ground = [("ground/deep.rs", ""), ("ground/flat.rs", "use crate::ground::deep::A;")];
+        let of = |layer| (layer, "use crate::ground::{deep::A, flat::B};");
+        check(&[ground[0], ground[1], of("top.rs")], &[]);
+        check(&[ground[0], ground[1], of("middle.rs")], &["middle.rs names ground::deep::A"]);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! As under a `bpf_spin_lock` nothing else of the simulation runs from lock to unlock, with one exception: who asks for
 //! one more lock lets others go first. These find the locks that it has held with no known end, and wait in line:
-//! [`held`] says until when, and what they find meanwhile.
+//! [`crate::state::bpf::res_spin::held`] says until when, and what they find meanwhile.
 
 use crate::kfuncs::Served;
 use crate::state::bpf::res_spin::ResLocks;

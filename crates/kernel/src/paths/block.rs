@@ -39,7 +39,7 @@ impl<E: Engine> Sim<E> {
         self.k.this_cpu().nr_running -= 1;
         self.k.this_cpu().stack.push(Frame::Pick);
         if class == SchedClass::Rt && self.k.needs_pull(c, priority) {
-            let pull = self.k.pull_step(true);
+            let pull = Self::pull_step(true);
             self.k.this_cpu().stack.push(pull);
         }
     }

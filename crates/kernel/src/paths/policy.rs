@@ -144,7 +144,7 @@ impl<E: Engine> Sim<E> {
         let comes_down =
             rq == c && runs && priority < before && (priority > 0 || self.k.cpus[rq].rt.is_empty());
         if comes_down && self.k.needs_pull(rq, before) {
-            let pull = self.k.pull_step(false);
+            let pull = Self::pull_step(false);
             self.k.this_cpu().stack.push(pull);
         }
         let is_overloaded = self.k.cpus[rq].rt.first_pushable().is_some();

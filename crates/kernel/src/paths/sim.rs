@@ -1,5 +1,4 @@
-//! The simulated kernel with the engine that executes its scheduler, and the two ways on from one step of a path to the
-//! next.
+//! The simulated kernel with the engine that executes its scheduler: what every path is a method of.
 
 use crate::state::companion::Beside;
 use crate::state::kernel::Kernel;

@@ -78,9 +78,33 @@ impl<E: Engine> Sim<E> {
 }
 
 impl Kernel {
+    /// Puts the costs of the last step on `c`'s clock: may it take the next one? Not while
+    /// another event is due before, nor in line for a lock.
+    #[inline(always)]
+    pub(crate) fn comes_next(&mut self) -> bool {
+        !self.cpus.this_cpu.parked && self.is_first()
+    }
+
+    /// The same where it is known to be in no line.
+    #[inline(always)]
+    fn is_first(&mut self) -> bool {
+        let (c, now) = (self.cpus.at_hand(), self.now);
+        if self.machine.costs.turn_ns > 0 {
+            self.wait_for_turns(c);
+        }
+        let cpu = &mut self.cpus.this_cpu;
+        cpu.settle_costs();
+        if !self.queue.comes_first(c, cpu.clock) {
+            return false;
+        }
+        cpu.clock = cpu.clock.max(now);
+        self.now = cpu.clock;
+        true
+    }
+
     /// The same in the middle of a path, where the CPU is known to be in no line and its clock to be ahead of all.
     #[inline(always)]
-    pub(crate) fn stays_first(&mut self) -> bool {
+    fn stays_first(&mut self) -> bool {
         match self.after_steps {
             AfterSteps::Nothing => {}
             AfterSteps::Turns => self.wait_for_turns(self.cpus.at_hand()),
@@ -95,29 +119,5 @@ impl Kernel {
             self.now = clock;
         }
         is_first
-    }
-
-    /// Puts the costs of the last step on `c`'s clock: may it take the next one? Not while
-    /// another event is due before, nor in line for a lock.
-    #[inline(always)]
-    pub(crate) fn comes_next(&mut self) -> bool {
-        !self.cpus.this_cpu.parked && self.is_first()
-    }
-
-    /// The same where it is known to be in no line.
-    #[inline(always)]
-    pub(crate) fn is_first(&mut self) -> bool {
-        let (c, now) = (self.cpus.at_hand(), self.now);
-        if self.machine.costs.turn_ns > 0 {
-            self.wait_for_turns(c);
-        }
-        let cpu = &mut self.cpus.this_cpu;
-        cpu.settle_costs();
-        if !self.queue.comes_first(c, cpu.clock) {
-            return false;
-        }
-        cpu.clock = cpu.clock.max(now);
-        self.now = cpu.clock;
-        true
     }
 }

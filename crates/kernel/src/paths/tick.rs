@@ -33,7 +33,7 @@ impl<E: Engine> Sim<E> {
         }
         self.k.update_curr(self.vm.world(), c);
         if self.k.fair.queued > 0 {
-            self.k.trigger_balance(c);
+            self.trigger_balance(c);
         }
         match self.k.tasks[curr].class {
             SchedClass::Ext => {}

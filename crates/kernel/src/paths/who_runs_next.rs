@@ -10,7 +10,7 @@ use crate::state::frame::fair::FairFrame;
 use crate::state::scx::Phase;
 use crate::state::task::State;
 use keel_abi::bpf::Engine;
-use keel_abi::scx::{DSP_MAX_LOOPS, Op, ops_flags};
+use keel_abi::scx::{DSP_MAX_LOOPS, Op};
 use keel_abi::{CpuId, TaskId};
 
 impl<E: Engine> Sim<E> {
@@ -59,14 +59,12 @@ impl<E: Engine> Sim<E> {
         self.pick_ext(c);
     }
 
-    /// Whoever is first of the real-time tasks, unless those that starved are being served or real-time tasks throttled.
+    /// Picks the next real-time task, if one may run.
     #[cold]
     fn pick_rt(&mut self, c: CpuId) -> bool {
         self.k.update_curr(self.vm.world(), c);
-        let cpu = self.k.this_cpu();
-        let serves = cpu.server.is_serving() || cpu.fair_server.is_serving() && !cpu.fair.is_empty();
-        let Some(next) = cpu.rt.first().filter(|_| !serves && cpu.rt.is_ready()) else { return false };
-        cpu.next_class = SchedClass::Rt;
+        let Some(next) = self.k.next_rt() else { return false };
+        self.k.this_cpu().next_class = SchedClass::Rt;
         self.k.arm_servers(c);
         self.k.this_cpu().stack.push(Frame::Switch { next });
         true
@@ -95,17 +93,10 @@ impl<E: Engine> Sim<E> {
         true
     }
 
-    /// Picks the next fair task, unless starved tasks of the scheduler are being served.
+    /// Picks the next fair task, if one may run.
     #[cold]
     fn pick_fair(&mut self, c: CpuId) -> bool {
         self.k.update_curr(self.vm.world(), c);
-        let cpu = self.k.this_cpu();
-        if cpu.server.is_serving() {
-            return false;
-        }
-        if cpu.rt.is_empty() {
-            cpu.fair_server.stop();
-        }
         let Some(next) = self.k.next_fair(c) else { return false };
         self.k.this_cpu().next_class = SchedClass::Fair;
         self.k.arm_servers(c);
@@ -128,15 +119,7 @@ impl<E: Engine> Sim<E> {
         if cpu.released {
             return self.acquire_cpu(c);
         }
-        let prev = self.k.this_cpu().curr;
-        if !prev.is_idle() && self.k.tasks[prev].queued {
-            self.k.update_curr(self.vm.world(), c);
-            if self.k.slice(self.vm.world(), prev) != 0 && !self.k.this_cpu().bypassing {
-                self.k.reenqueue_extra(c);
-                return self.go(Frame::Switch { next: prev }, |sim| sim.switch(c, prev));
-            }
-        }
-        if let Some(next) = self.k.first_local(c) {
+        if let Some(next) = self.k.next_ext(self.vm.world(), c) {
             self.k.reenqueue_extra(c);
             return self.go(Frame::Switch { next }, |sim| sim.switch(c, next));
         }
@@ -147,8 +130,7 @@ impl<E: Engine> Sim<E> {
     /// [`Frame::Dispatch`]: the global queue first, then the scheduler
     /// (`scx_dispatch_sched()`).
     pub(crate) fn dispatch(&mut self, c: CpuId, left: u32) {
-        if self.k.consume_global(self.vm.world(), c) {
-            let next = self.k.first_local(c).expect("something was just moved here");
+        if let Some(next) = self.k.next_global(self.vm.world(), c) {
             return self.found(c, next);
         }
         if !self.k.has(Op::Dispatch) || self.k.this_cpu().bypassing || !self.k.this_cpu().online {
@@ -172,16 +154,7 @@ impl<E: Engine> Sim<E> {
             self.k.charge_ns(c, crate::state::kernel::SPIN_NS);
             return self.k.this_cpu().stack.push(Frame::Dispatched { left });
         }
-        let prev = self.k.this_cpu().curr;
-        let world = self.vm.world();
-        if !prev.is_idle() && self.k.tasks[prev].queued && self.k.slice(world, prev) != 0 {
-            return self.found(c, prev);
-        }
-        if let Some(next) = self.k.first_local(c) {
-            return self.found(c, next);
-        }
-        if self.k.consume_global(self.vm.world(), c) {
-            let next = self.k.first_local(c).expect("something was just moved here");
+        if let Some(next) = self.k.next_dispatched(self.vm.world(), c) {
             return self.found(c, next);
         }
         let next = if self.k.this_cpu().dispatch.dispatched == 0 {
@@ -207,9 +180,7 @@ impl<E: Engine> Sim<E> {
     /// [`Frame::NothingFound`]: the previous task goes on, unless the scheduler wants to be asked
     /// even about the last one; else the CPU goes idle.
     pub(crate) fn nothing_found(&mut self, c: CpuId) {
-        let prev = self.k.this_cpu().curr;
-        let asks = self.k.scx.flags & ops_flags::ENQ_LAST != 0 && !self.k.this_cpu().bypassing;
-        let keep = !prev.is_idle() && self.k.tasks[prev].queued && !asks;
+        let keep = self.k.keeps_last();
         if !keep && self.k.is_wanted_above(c) {
             // Those that starved have nothing to run after all.
             let cpu = self.k.this_cpu();
@@ -217,6 +188,7 @@ impl<E: Engine> Sim<E> {
             cpu.in_balance = false;
             return cpu.stack.push(Frame::Pick);
         }
+        let prev = self.k.this_cpu().curr;
         self.found(c, if keep { prev } else { TaskId::IDLE });
     }
 }

@@ -96,7 +96,7 @@ impl Kernel {
 /// How a runnable task of a CPU that goes away is put back: `DEQUEUE_SAVE | DEQUEUE_MOVE | DEQUEUE_NOCLOCK`.
 pub(crate) const OFFLINE_FLAGS: u64 = flag::SAVE_RESTORE | flag::MOVE | flag::NOCLOCK;
 
-impl crate::state::kernel::Kernel {
+impl Kernel {
     /// Does such a step change anything? Not where the CPUs are the same, nor where none of them is online (`-EINVAL`), nor
     /// away from a CPU that the task has said it would not leave (`-EBUSY`).
     pub(crate) fn would_confine(&self, task: TaskId, step: u32) -> bool {

@@ -1,12 +1,13 @@
 //! The switch from one task to the next (`context_switch()`).
 
 use crate::state::class::SchedClass;
+use crate::state::kernel::Kernel;
 use crate::state::task::State;
 use keel_abi::{CpuId, TaskId};
 use keel_trace::event::Why;
 use keel_trace::{Class, What};
 
-impl crate::state::kernel::Kernel {
+impl Kernel {
     /// `set_next_task()` and `context_switch()`.
     #[inline(always)]
     pub(crate) fn switch_to(&mut self, c: CpuId, prev: TaskId, next: TaskId) {

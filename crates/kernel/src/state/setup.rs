@@ -33,7 +33,7 @@ pub struct Scheduler {
     /// 32-bit words, priority and policy.
     pub hints: Option<MapId>,
     /// Its ring buffer `policy_events` ([`keel_trace::policy`]), where it has one: what it reports there becomes
-    /// [`Meta::Policy`].
+    /// [`Meta::Policy`](keel_trace::Meta::Policy).
     pub decisions: Option<MapId>,
     /// What its own queues are called.
     pub queues: Vec<(DsqId, String)>,

@@ -1,6 +1,5 @@
 //! What tasks do: the steps of their programs, executed in the kernel on the task's CPU.
 
-pub(crate) mod act;
 pub(crate) mod acts;
 pub(crate) mod barrier;
 pub(crate) mod channel;
@@ -9,6 +8,7 @@ pub(crate) mod condition;
 pub(crate) mod flag;
 pub(crate) mod futex;
 pub(crate) mod mutex;
+pub(crate) mod next_step;
 pub(crate) mod process;
 pub(crate) mod semaphore;
 pub(crate) mod spin;

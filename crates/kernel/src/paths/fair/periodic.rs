@@ -11,6 +11,14 @@ use keel_abi::CpuId;
 use keel_abi::bpf::Engine;
 
 impl<E: Engine> Sim<E> {
+    /// The tick of `c` (`sched_balance_trigger()`).
+    pub(crate) fn trigger_balance(&mut self, c: CpuId) {
+        if self.k.has_balance_due(c) {
+            self.k.this_cpu().stack.push(Frame::Fair(FairFrame::Softirq));
+        }
+        self.k.kick_nohz(c);
+    }
+
     /// [`FairFrame::Softirq`] (`sched_balance_softirq()`).
     pub(crate) fn balance_softirq(&mut self, c: CpuId) {
         self.k.take_turn(c, Visit::Average);

@@ -61,4 +61,9 @@ impl<E: Engine> Sim<E> {
         let (finish, push) = (RtFrame::Finish { rq: c }, RtFrame::Push { rq: c, tries: 0 });
         self.k.this_cpu().stack.extend([RtFrame::AskNext, finish, push].map(Frame::Rt));
     }
+
+    /// The step that pulls for `c`: the path goes on when it is over, with `c` locked again.
+    pub(crate) const fn pull_step(in_pick: bool) -> Frame {
+        Frame::Rt(RtFrame::Pull { from: 0, in_pick })
+    }
 }

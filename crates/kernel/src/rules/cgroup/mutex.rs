@@ -35,7 +35,7 @@ impl Kernel {
         true
     }
 
-    /// [`CgroupFrame::Unlock`].
+    /// `CgroupFrame::Unlock`.
     pub(crate) fn unlock_cgroups(&mut self, c: CpuId) {
         let at = self.cpus.this_cpu.clock;
         let mutex = &mut self.cgroups.mutex;

@@ -1,9 +1,10 @@
 //! What a task's step does to which cgroup.
 
+use crate::state::kernel::Kernel;
 use keel_abi::TaskId;
 use keel_abi::cgroup::{Bandwidth, CgroupStep};
 
-impl crate::state::kernel::Kernel {
+impl Kernel {
     /// What a step of the task's program does to a cgroup.
     pub(crate) fn cgroup_step_of(&self, task: TaskId, step: u32) -> CgroupStep {
         let spec = self.tasks[task].spec.expect("only tasks of the workload have programs");

@@ -25,7 +25,7 @@ impl Kernel {
     }
 
     /// At a tick of a busy CPU (`nohz_balancer_kick()`).
-    pub(super) fn kick_nohz(&mut self, c: CpuId) {
+    pub(crate) fn kick_nohz(&mut self, c: CpuId) {
         let now = self.ticks();
         self.fair.nohz.idle.remove(c);
         let nohz = &self.fair.nohz;

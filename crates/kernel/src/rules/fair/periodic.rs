@@ -3,8 +3,6 @@
 use crate::state::domains::groups::Hierarchy;
 use crate::state::fair::rest::MIGRATION_COST;
 use crate::state::fair::round::Memory;
-use crate::state::frame::Frame;
-use crate::state::frame::fair::FairFrame;
 use crate::state::kernel::Kernel;
 use keel_abi::CpuId;
 use std::sync::Arc;
@@ -42,12 +40,9 @@ impl Kernel {
         u64::from(self.machine.hz) * self.cpus.len() as u64 / 10
     }
 
-    /// The tick of `c` (`sched_balance_trigger()`).
-    pub(crate) fn trigger_balance(&mut self, c: CpuId) {
-        if self.ticks() >= self.fair.next_balance[c.index()] {
-            self.this_cpu().stack.push(Frame::Fair(FairFrame::Softirq));
-        }
-        self.kick_nohz(c);
+    /// Is a level of `c` due, at its tick (`sched_balance_trigger()`)?
+    pub(crate) fn has_balance_due(&self, c: CpuId) -> bool {
+        self.ticks() >= self.fair.next_balance[c.index()]
     }
 }
 

@@ -7,9 +7,21 @@ use crate::state::kernel::Kernel;
 use keel_abi::{CpuId, TaskId};
 
 impl Kernel {
-    /// Who of `c`'s fair tasks is next; the one that runs has been charged (`pick_task_fair()`): the next of the queue at the
-    /// top, and where that is a group the next of its queue, and so on.
+    /// Who of `c`'s fair tasks runs next, unless starved tasks of the scheduler are being served. The one that runs has been
+    /// charged.
     pub(crate) fn next_fair(&mut self, c: CpuId) -> Option<TaskId> {
+        let cpu = self.this_cpu();
+        if cpu.server.is_serving() {
+            return None;
+        }
+        if cpu.rt.is_empty() {
+            cpu.fair_server.stop();
+        }
+        self.pick_task(c)
+    }
+
+    /// The next of the queue at the top, and where that is a group the next of its queue, and so on (`pick_task_fair()`).
+    fn pick_task(&mut self, c: CpuId) -> Option<TaskId> {
         'again: loop {
             let mut at = QueueId::root(c);
             let mut is_throttled = false;

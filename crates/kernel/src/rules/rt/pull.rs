@@ -1,8 +1,6 @@
 //! Which waiting real-time task a CPU that comes down takes from another.
 
 use crate::state::cpu::Irq;
-use crate::state::frame::Frame;
-use crate::state::frame::rt::RtFrame;
 use crate::state::kernel::Kernel;
 use keel_abi::{CpuId, TaskId};
 
@@ -11,11 +9,6 @@ impl Kernel {
     pub(crate) fn needs_pull(&self, c: CpuId, before: u8) -> bool {
         let cpu = &self.cpus[c];
         cpu.online && cpu.rt.highest() < before && self.overload.is_elsewhere(c)
-    }
-
-    /// The step that pulls for `c`: the path goes on when it is over, with `c` locked again.
-    pub(crate) fn pull_step(&mut self, in_pick: bool) -> Frame {
-        Frame::Rt(RtFrame::Pull { from: 0, in_pick })
     }
 
     /// The most urgent task that waits on `source` and may run on `c` (`pick_highest_pushable_task()`).
@@ -30,7 +23,7 @@ impl Kernel {
         waits && t.rt_priority() > self.cpus[c].rt.highest() && t.migration_disabled == 0
     }
 
-    /// [`RtFrame::AskNext`].
+    /// `RtFrame::AskNext`.
     pub(crate) fn ask_next(&mut self, c: CpuId) {
         if let Some(next) = self.overload.next_asked() {
             self.ask(c, next);

@@ -1,7 +1,17 @@
 //! Who of the real-time class runs next (`pick_next_rt_entity()`).
 
+use crate::state::kernel::Kernel;
 use crate::state::rt::queue::RtQueue;
 use keel_abi::TaskId;
+
+impl Kernel {
+    /// Whose turn it is on the CPU that picks, unless those that starved are being served or real-time tasks throttled.
+    pub(crate) fn next_rt(&self) -> Option<TaskId> {
+        let cpu = &self.cpus.this_cpu;
+        let serves = cpu.server.is_serving() || cpu.fair_server.is_serving() && !cpu.fair.is_empty();
+        cpu.rt.first().filter(|_| !serves && cpu.rt.is_ready())
+    }
+}
 
 impl RtQueue {
     /// Whose turn it is.

@@ -1,9 +1,10 @@
 //! Since when a task has been waiting, for the stall watchdog.
 
+use crate::state::kernel::Kernel;
 use keel_abi::TaskId;
 use keel_abi::bpf::World;
 
-impl crate::state::kernel::Kernel {
+impl Kernel {
     /// The task waits for a CPU from now on, unless it has been waiting since before
     /// (`set_task_runnable()`).
     #[inline]

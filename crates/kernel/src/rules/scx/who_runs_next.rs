@@ -1,14 +1,61 @@
-//! Which of the scheduler's tasks a CPU can run without asking: the first of its local queue.
+//! Which of the scheduler's tasks runs next (`balance_one()`): the previous one while it has time left, else the first of
+//! the CPU's local queue, else the first that the node's global queue has for it.
 //!
-//! `paths::who_runs_next` asks `ops.dispatch` where there is none.
+//! `paths::who_runs_next` asks `ops.dispatch` where there is none, and then asks here again.
 
 use crate::state::kernel::Kernel;
+use keel_abi::bpf::World;
+use keel_abi::scx::ops_flags;
 use keel_abi::{CpuId, TaskId};
 
 impl Kernel {
+    /// Who runs next on `c`, without asking the scheduler. Charges the task that runs.
+    #[inline(always)]
+    pub(crate) fn next_ext<W: World>(&mut self, world: &mut W, c: CpuId) -> Option<TaskId> {
+        let prev = self.cpus.this_cpu.curr;
+        if self.is_queued(prev) {
+            self.update_curr(world, c);
+            if self.slice(world, prev) != 0 && !self.cpus.this_cpu.bypassing {
+                return Some(prev);
+            }
+        }
+        self.first_local(c)
+    }
+
+    /// The same after `ops.dispatch`, which may have given the previous task more time.
+    #[inline(always)]
+    pub(crate) fn next_dispatched<W: World>(&mut self, world: &mut W, c: CpuId) -> Option<TaskId> {
+        let prev = self.cpus.this_cpu.curr;
+        if self.is_queued(prev) && self.slice(world, prev) != 0 {
+            return Some(prev);
+        }
+        self.first_local(c).or_else(|| self.next_global(world, c))
+    }
+
+    /// The first of the global queue that may run on `c`, moved to its local queue.
+    #[inline(always)]
+    pub(crate) fn next_global<W: World>(&mut self, world: &mut W, c: CpuId) -> Option<TaskId> {
+        let is_moved = self.consume_global(world, c);
+        is_moved.then(|| self.first_local(c).expect("something was just moved here"))
+    }
+
     /// The first task of `c`'s local queue.
     #[inline]
     pub(crate) fn first_local(&self, c: CpuId) -> Option<TaskId> {
         self.queues.table.queue(self.queues.local(c)).first()
+    }
+
+    /// Does the previous task go on where there is nobody else? Not where the scheduler wants to be asked even about the
+    /// last one (`SCX_OPS_ENQ_LAST`).
+    #[inline]
+    pub(crate) fn keeps_last(&self) -> bool {
+        let cpu = &self.cpus.this_cpu;
+        let asks = self.scx.flags & ops_flags::ENQ_LAST != 0 && !cpu.bypassing;
+        self.is_queued(cpu.curr) && !asks
+    }
+
+    #[inline]
+    fn is_queued(&self, task: TaskId) -> bool {
+        !task.is_idle() && self.tasks[task].queued
     }
 }

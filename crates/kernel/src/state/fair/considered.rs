@@ -9,7 +9,7 @@ use keel_trace::policy::{Group, Kind};
 pub(crate) struct Considered {
     pub(crate) cpus: CpuSet,
     pub(crate) nr_groups: u32,
-    /// The first [`MAX_GROUPS`], the decider's own in front.
+    /// The first [`MAX_GROUPS`](keel_trace::policy::MAX_GROUPS), the decider's own in front.
     pub(crate) groups: Vec<Group>,
 }
 
