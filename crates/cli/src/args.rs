@@ -7,11 +7,12 @@ use crate::vm_args::VmArgs;
 use crate::watch_args::WatchArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use keel_abi::Span;
+use keel_front::inputs::Scene;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// The seed of a run that names none.
-pub(crate) const DEFAULT_SEED: u64 = 1;
+pub(crate) use keel_front::inputs::DEFAULT_SEED;
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -424,6 +425,22 @@ pub(crate) struct SceneArgs {
     /// How to execute the scheduler's instructions; all give the same results
     #[arg(long, value_enum, default_value_t = EngineArg::Native)]
     pub(crate) engine: EngineArg,
+}
+
+impl SceneArgs {
+    /// The same as runs take it.
+    pub(crate) fn scene(&self) -> Scene {
+        Scene {
+            workload: self.workload.clone(),
+            machine: self.machine.clone(),
+            duration: self.duration,
+            seed: self.seed,
+            noise: self.noise.into(),
+            settings: self.settings.clone(),
+            checked: self.checked,
+            engine: self.engine.into(),
+        }
+    }
 }
 
 /// What comes out besides the table.

@@ -116,7 +116,9 @@ fn a_scheduler_may_have_settings_of_its_own() {
             unreachable!("it is keel sim")
         };
         let asked: Vec<_> = schedulers.iter().map(|given| Asked::read(&FAKE, given).unwrap()).collect();
-        let specs = crate::inputs::specs(&FAKE, &asked, None, &args.scene).unwrap();
+        let specs =
+            crate::inputs::specs(&FAKE, &asked, None, &args.scene.scene(), &crate::interrupt::Process)
+                .unwrap();
         let reported = |(name, value): &(String, String)| format!("{name}={value}");
         let settings =
             |spec: &keel_lab::RunSpec| spec.settings.iter().map(reported).collect::<Vec<_>>().join(" ");

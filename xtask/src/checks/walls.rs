@@ -41,6 +41,7 @@ const WALLS: &[(&str, Wall, &str)] = &[
         "the simulated kernel knows nothing of how BPF is executed",
     ),
     ("lab", Wall::Never(&["live"]), "simulated and live runs meet in the command line only"),
+    ("front", Wall::Never(&["live"]), "what is shared with the Python package links no libbpf"),
     ("live", Wall::Never(&["vm", "kernel", "lab"]), "simulated and live runs meet in the command line only"),
     ("program", Wall::Only(&["abi", "object"]), "who supervises a program knows no simulator"),
     ("recipe", Wall::Only(&["abi"]), "real and simulated kernels read the same recipe"),

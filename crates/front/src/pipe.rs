@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 ///
 /// # Errors
 /// Folders, devices and sockets are none; nobody writes into the pipe.
-pub(crate) fn open(path: &Path) -> io::Result<File> {
+pub fn open(path: &Path) -> io::Result<File> {
     let is = std::fs::metadata(path)?.file_type();
     if is.is_dir() {
         return Err(io::ErrorKind::IsADirectory.into());

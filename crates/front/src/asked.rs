@@ -15,16 +15,16 @@ use std::path::Path;
 
 /// A scheduler as it is asked for on the command line.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Asked<'a> {
+pub struct Asked<'a> {
     /// The built-in name, or the path.
-    pub(crate) scheduler: &'a str,
+    pub scheduler: &'a str,
     /// Its own settings, in the order in which they are written.
-    pub(crate) settings: Vec<(String, String)>,
+    pub settings: Vec<(String, String)>,
 }
 
 impl<'a> Asked<'a> {
     /// Takes the settings off.
-    pub(crate) fn read(lab: &Lab, given: &'a str) -> Result<Self, Failure> {
+    pub fn read(lab: &Lab, given: &'a str) -> Result<Self, Failure> {
         if Self::is_command(lab, given) {
             return Ok(Self { scheduler: given, settings: Vec::new() });
         }
@@ -38,7 +38,7 @@ impl<'a> Asked<'a> {
     }
 
     /// The program and its arguments, where it is a command: as a shell would separate them.
-    pub(crate) fn command(&self, lab: &Lab) -> Result<Option<Vec<OsString>>, Failure> {
+    pub fn command(&self, lab: &Lab) -> Result<Option<Vec<OsString>>, Failure> {
         if !Self::is_command(lab, self.scheduler) {
             return Ok(None);
         }
@@ -62,7 +62,7 @@ impl<'a> Asked<'a> {
     }
 
     /// What stands behind the name: `:kick=1:slice_ns=5000`.
-    pub(crate) fn suffix(&self) -> String {
+    pub fn suffix(&self) -> String {
         self.settings.iter().map(|(name, value)| format!(":{name}={value}")).collect()
     }
 }

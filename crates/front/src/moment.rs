@@ -12,7 +12,7 @@ const ROUNDING: Span = Span::from_s(1);
 
 /// A time as it is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Moment {
+pub enum Moment {
     /// After the beginning, unless it makes sense as the recorder's alone.
     Either(Span),
     /// By the recorder's clock.
@@ -21,15 +21,15 @@ pub(crate) enum Moment {
 
 /// What is to be known of a recording to find a moment in it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Extent {
+pub struct Extent {
     /// What the recorder's clock said at the beginning; nothing in simulated runs.
-    pub(crate) clock: Option<Span>,
+    pub clock: Option<Span>,
     /// How long it is.
-    pub(crate) length: Span,
+    pub length: Span,
 }
 
 /// Reads an argument.
-pub(crate) fn moment(text: &str) -> Result<Moment, String> {
+pub fn moment(text: &str) -> Result<Moment, String> {
     if let Some(clock) = bare_seconds(text) {
         return Ok(Moment::Clock(clock));
     }
@@ -54,7 +54,7 @@ fn bare_seconds(text: &str) -> Option<Span> {
 
 impl Moment {
     /// The instant that is meant; the error says why there is none.
-    pub(crate) fn within(self, extent: Extent) -> Result<Instant, String> {
+    pub fn within(self, extent: Extent) -> Result<Instant, String> {
         let after = match (self, extent.clock) {
             (Self::Clock(time), Some(clock)) => time.saturating_sub(clock),
             (Self::Clock(_), None) => {

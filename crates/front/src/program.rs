@@ -1,16 +1,15 @@
 //! A scheduler's own program: its file, and what is said about its end.
 
+use crate::caller::Caller;
 use crate::failure::Failure;
-use crate::output::note;
 use crate::text::shown;
 use keel_lab::{ObjectBytes, ProgramEnd, SchedulerSource};
 use keel_recipe::Recipe;
 use std::ffi::OsString;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// The program and its file, where arguments name one.
-pub(crate) fn source(argv: &[OsString]) -> Result<Option<(SchedulerSource, String)>, Failure> {
+pub fn source(argv: &[OsString]) -> Result<Option<(SchedulerSource, String)>, Failure> {
     let Some(given) = argv.first() else { return Ok(None) };
     let path = find(given).ok_or_else(|| {
         let given = shown(&given.to_string_lossy());
@@ -25,7 +24,7 @@ pub(crate) fn source(argv: &[OsString]) -> Result<Option<(SchedulerSource, Strin
 }
 
 /// Would a shell execute a file of this name?
-pub(crate) fn is_in_path(given: &str) -> bool {
+pub fn is_in_path(given: &str) -> bool {
     !given.is_empty() && Path::new(given).components().count() == 1 && find(&OsString::from(given)).is_some()
 }
 
@@ -47,8 +46,16 @@ fn figures(answer: &str) -> String {
     figures.map_or_else(|| answer.to_owned(), ToString::to_string)
 }
 
-/// Prints the program's statistics, and says how it ended, unless all went well.
-pub(crate) fn tell(name: &str, end: &ProgramEnd) {
+/// The program's statistics: a line each, safe to print.
+pub fn statistics(end: &ProgramEnd) -> impl Iterator<Item = String> {
+    let line = |(at_ns, answer): &(u64, String)| {
+        format!("stats: {:.3} s: {}", *at_ns as f64 / 1e9, shown(&figures(answer)))
+    };
+    end.stats.iter().map(line)
+}
+
+/// Says how the program ended, unless all went well.
+pub fn tell(name: &str, end: &ProgramEnd, caller: &dyn Caller) {
     let words = keel_lab::last_words(&end.output);
     let words = words.lines().map(|line| shown(line.trim())).collect::<Vec<_>>().join(" | ");
     let how = match end.exit_code {
@@ -56,20 +63,11 @@ pub(crate) fn tell(name: &str, end: &ProgramEnd) {
         Some(code) => Some(format!("ended with exit code {code}")),
         None => Some("did not end when it got SIGINT, and was killed".to_owned()),
     };
-    for (at_ns, answer) in &end.stats {
-        // If stderr is closed there is nobody left to report to.
-        let _ = writeln!(
-            std::io::stderr(),
-            "keel: stats: {:.3} s: {}",
-            *at_ns as f64 / 1e9,
-            shown(&figures(answer))
-        );
-    }
     if let Some(how) = how {
-        note(format_args!("{} {how}; it said last: {words}", shown(name)));
+        caller.note(&format!("{} {how}; it said last: {words}", shown(name)));
     }
     for refused in &end.refused {
-        note(format_args!("{} was refused: {}", shown(name), shown(refused)));
+        caller.note(&format!("{} was refused: {}", shown(name), shown(refused)));
     }
 }
 

@@ -1,43 +1,14 @@
-//! What the host says of this process and its terminal.
+//! What the host says of this process.
 
 use rustix::process::{Resource, getrlimit};
-use std::io::IsTerminal;
 use std::num::NonZeroUsize;
-use std::os::fd::AsFd;
-
-/// A terminal that a stream goes to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Terminal {
-    /// Characters in a line.
-    pub(crate) columns: u16,
-    /// Lines.
-    pub(crate) rows: u16,
-    /// Colour is understood, and not unwanted (`NO_COLOR`, `TERM=dumb`).
-    pub(crate) colour: bool,
-    /// The cursor can be moved.
-    pub(crate) cursor: bool,
-}
-
-impl Terminal {
-    /// The terminal behind a stream, if there is one.
-    pub(crate) fn of(stream: &(impl AsFd + IsTerminal)) -> Option<Self> {
-        if !stream.is_terminal() {
-            return None;
-        }
-        let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-        let cursor = set("TERM").is_some_and(|term| term != "dumb");
-        let size = terminal_size::terminal_size_of(stream);
-        let (columns, rows) = size.map_or((80, 24), |(width, height)| (width.0, height.0));
-        Some(Self { columns, rows, colour: cursor && set("NO_COLOR").is_none(), cursor })
-    }
-}
 
 /// A run reserves no more address space than this, in bytes: simulated memory, the tables beside it, and an arena.
 const RUN_BYTES: u64 = 24 << 30;
 
 /// Runs side by side where so many are asked for: no more than make sense on this host, nor than its limit on address space
 /// (`ulimit -v`) lets by. `None` is one for each CPU.
-pub(crate) fn jobs(asked: Option<NonZeroUsize>) -> Option<NonZeroUsize> {
+pub fn jobs(asked: Option<NonZeroUsize>) -> Option<NonZeroUsize> {
     let asked = asked.map(|asked| asked.min(most_jobs()));
     let Some(limit) = getrlimit(Resource::As).current else { return asked };
     let fit = usize::try_from(limit / RUN_BYTES).unwrap_or(usize::MAX);
@@ -46,18 +17,18 @@ pub(crate) fn jobs(asked: Option<NonZeroUsize>) -> Option<NonZeroUsize> {
 }
 
 /// Can two threads execute at once?
-pub(crate) fn has_several_cpus() -> bool {
+pub fn has_several_cpus() -> bool {
     std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() > 1)
 }
 
 /// Threads beyond these gain nothing, and each run has memory of its own.
-pub(crate) fn most_jobs() -> NonZeroUsize {
+pub fn most_jobs() -> NonZeroUsize {
     let cpus = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     NonZeroUsize::new((4 * cpus).max(64)).unwrap_or(NonZeroUsize::MIN)
 }
 
 /// The most memory that this process has had, in bytes; `None` where the host does not say.
-pub(crate) fn peak_rss_bytes() -> Option<u64> {
+pub fn peak_rss_bytes() -> Option<u64> {
     peak_rss_in(&std::fs::read_to_string("/proc/self/status").ok()?)
 }
 

@@ -1,10 +1,9 @@
 //! One run from spec to report: the judge and the sinks listen, the host's clock is read around it.
 
+use crate::caller::{Caller, work};
 use crate::failure::Failure;
 use crate::host;
-use crate::interrupt;
 use crate::lab::Lab;
-use crate::progress::Bar;
 use keel_abi::lines::LineUse;
 use keel_abi::{Instant, Span};
 use keel_check::{Costs, Judge};
@@ -15,18 +14,18 @@ use keel_report::{LinesReport, LockReport, Partial, QueueNames, RunFacts, RunRep
 use keel_trace::{Fanout, Sink, relayed};
 
 /// A run as people see it.
-pub(crate) struct Executed {
+pub struct Executed {
     /// Its figures.
-    pub(crate) report: RunReport,
+    pub report: RunReport,
     /// What the scheduler printed.
-    pub(crate) log: Log,
+    pub log: Log,
     /// How the scheduler's own program ended, where there was one.
-    pub(crate) program: Option<ProgramEnd>,
+    pub program: Option<ProgramEnd>,
 }
 
 /// Where a run is simulated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub enum Place {
     /// On the listener's thread: other runs have the other CPUs.
     Here,
     /// On a thread of its own, where the host has a CPU for it.
@@ -34,11 +33,11 @@ pub(crate) enum Place {
 }
 
 /// Runs a spec, or as much of it as there is time for before a signal, with `others` listening beside the judge.
-pub(crate) fn execute(
+pub fn execute(
     lab: &Lab,
     spec: &RunSpec,
     others: Vec<&mut dyn Sink>,
-    bar: &Bar,
+    caller: &dyn Caller,
     place: Place,
 ) -> Result<Executed, Failure> {
     tracing::info!(scheduler = spec.scheduler.name, seed = spec.seed, "run begins");
@@ -48,14 +47,14 @@ pub(crate) fn execute(
     for other in others {
         sinks = sinks.with(&mut *other);
     }
-    let mut outcome = simulate(lab, spec, sinks, bar, place)?;
+    let mut outcome = simulate(lab, spec, sinks, caller, place)?;
     let wall_ns = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
     tracing::info!(wall_ns, counters = ?outcome.counters, "run ended");
     let (log, counted) = (std::mem::take(&mut outcome.printed), outcome.counters);
     let program = outcome.program.take();
     let lines = std::mem::take(&mut outcome.lines).into_iter().map(lines_of).collect();
     let locks = std::mem::take(&mut outcome.locks).into_iter().map(lock_of).collect();
-    let partial = interrupt::by()
+    let partial = caller.stopped_by()
         .filter(|_| outcome.stopped)
         .map(|by| Partial::new(by, outcome.end, Some(spec.duration)));
     let report = RunReport::new(&facts(spec, outcome, wall_ns, queues), &judge.judgement());
@@ -92,17 +91,18 @@ fn simulate(
     lab: &Lab,
     spec: &RunSpec,
     mut sinks: Fanout<'_>,
-    bar: &Bar,
+    caller: &dyn Caller,
     place: Place,
 ) -> Result<Outcome, Failure> {
     let mut reached = Span::ZERO;
     let mut progress = |progress: Progress| {
         let now = progress.now.since(Instant::ZERO);
-        bar.advance(now.saturating_sub(reached));
+        caller.advance(now.saturating_sub(reached));
         reached = now;
     };
-    let _work = interrupt::work();
-    let mut run = |sink: &mut dyn Sink| (lab.run)(spec, sink, &mut progress, &interrupt::stop());
+    let stop = caller.stop();
+    let _work = work(caller);
+    let mut run = |sink: &mut dyn Sink| (lab.run)(spec, sink, &mut progress, &stop);
     let made = match place == Place::Beside && host::has_several_cpus() {
         true => relayed(&mut sinks, run),
         false => run(&mut sinks),

@@ -1,10 +1,9 @@
 //! From arguments to what a run is made of: built-in names, numbers, files.
 
-use crate::args::SceneArgs;
 use crate::asked::Asked;
+use crate::caller::Caller;
 use crate::failure::Failure;
 use crate::lab::Lab;
-use crate::output::note;
 use crate::text::shown;
 use keel_abi::cpuset::MAX_CPUS;
 use keel_abi::task::Workload;
@@ -23,11 +22,50 @@ const MAX_TEXT: u64 = 64 << 20;
 /// How long a run is that neither the arguments nor the workload bound.
 const DEFAULT_DURATION: Span = Span::from_s(10);
 
+/// What is run where, for how long.
+#[derive(Clone, Debug)]
+pub struct Scene {
+    /// A built-in name, a file, a generator, several of them, or a recording.
+    pub workload: String,
+    /// A built-in name, a number of CPUs, or a file; where absent, the recording's or [`DEFAULT_MACHINE`].
+    pub machine: Option<String>,
+    /// How long; where absent, as long as the workload says, or 10 s.
+    pub duration: Option<Span>,
+    /// The seed of all random numbers.
+    pub seed: u64,
+    /// What goes on beside the workload.
+    pub noise: Noise,
+    /// Global variables of every scheduler to set.
+    pub settings: Vec<(String, String)>,
+    /// End a scheduler at its first invalid access.
+    pub checked: bool,
+    /// Who executes instructions.
+    pub engine: Engine,
+}
+
+impl Default for Scene {
+    fn default() -> Self {
+        Self {
+            workload: keel_lab::workloads::DEFAULT.to_owned(),
+            machine: None,
+            duration: None,
+            seed: DEFAULT_SEED,
+            noise: Noise::Quiet,
+            settings: Vec::new(),
+            checked: false,
+            engine: Engine::Native,
+        }
+    }
+}
+
+/// The seed of a run that names none.
+pub const DEFAULT_SEED: u64 = 1;
+
 /// The machine of a scene that names none.
-pub(crate) const DEFAULT_MACHINE: &str = "8";
+pub const DEFAULT_MACHINE: &str = "8";
 
 /// A scheduler with its settings in its name, or a scheduler's own program with its arguments.
-pub(crate) fn source(
+pub fn source(
     lab: &Lab,
     asked: &Asked<'_>,
     recipe: Option<&Path>,
@@ -44,16 +82,17 @@ pub(crate) fn source(
 
 /// What each scheduler is to run, with the recipe of this file or the one beside it: the specs differ in the scheduler and
 /// its own settings alone.
-pub(crate) fn specs(
+pub fn specs(
     lab: &Lab,
     schedulers: &[Asked<'_>],
     recipe: Option<&Path>,
-    scene: &SceneArgs,
+    scene: &Scene,
+    caller: &dyn Caller,
 ) -> Result<Vec<RunSpec>, Failure> {
     let named = schedulers.iter().map(|asked| source(lab, asked, recipe));
     let sources: Vec<SchedulerSource> = named.collect::<Result<_, _>>()?;
     let (machine, workload) =
-        crate::replay::machine_and_workload(lab, scene.machine.as_deref(), &scene.workload, DEFAULT_MACHINE)?;
+        crate::replay::machine_and_workload(lab, scene.machine.as_deref(), &scene.workload, DEFAULT_MACHINE, caller)?;
     let duration = scene.duration.or(workload.duration).unwrap_or(DEFAULT_DURATION);
     let spec = |(scheduler, asked): (_, &Asked<'_>)| RunSpec {
         scheduler,
@@ -63,20 +102,20 @@ pub(crate) fn specs(
         machine: machine.clone(),
         duration,
         seed: scene.seed,
-        noise: scene.noise.into(),
-        engine: scene.engine.into(),
+        noise: scene.noise,
+        engine: scene.engine,
         checked: scene.checked,
     };
     Ok(sources.into_iter().zip(schedulers).map(spec).collect())
 }
 
 /// What an arm of an experiment runs, for so long and beside so much noise.
-pub(crate) fn arm(lab: &Lab, arm: &Arm, duration: Span, noise: Noise) -> Result<RunSpec, Failure> {
+pub fn arm(lab: &Lab, arm: &Arm, duration: Span, noise: Noise, caller: &dyn Caller) -> Result<RunSpec, Failure> {
     let machine = machine(lab, &arm.machine)?;
     Ok(RunSpec {
         scheduler: scheduler(lab, &arm.scheduler)?,
         settings: arm.settings.clone(),
-        workload: workload(lab, &arm.workload, &machine)?,
+        workload: workload(lab, &arm.workload, &machine, caller)?,
         machine,
         duration,
         seed: 0,
@@ -86,12 +125,13 @@ pub(crate) fn arm(lab: &Lab, arm: &Arm, duration: Span, noise: Noise) -> Result<
     })
 }
 
-pub(crate) fn scheduler(lab: &Lab, given: &str) -> Result<SchedulerSource, Failure> {
+/// A built-in scheduler, or one in a file with the recipe beside it.
+pub fn scheduler(lab: &Lab, given: &str) -> Result<SchedulerSource, Failure> {
     scheduler_by(lab, given, None)
 }
 
 /// A scheduler, with the recipe of this file or else the one beside it.
-pub(crate) fn scheduler_by(
+pub fn scheduler_by(
     lab: &Lab,
     given: &str,
     recipe: Option<&Path>,
@@ -128,7 +168,8 @@ fn read_recipe(path: &Path) -> Result<Recipe, Failure> {
     Recipe::read(&shown(&given), &text).map_err(|e| Failure::input(shown(&e.to_string())))
 }
 
-pub(crate) fn machine(lab: &Lab, given: &str) -> Result<Machine, Failure> {
+/// A built-in machine, one with so many CPUs, or one in a file.
+pub fn machine(lab: &Lab, given: &str) -> Result<Machine, Failure> {
     if let Some(machine) = (lab.machine)(given) {
         return Ok(machine);
     }
@@ -145,21 +186,21 @@ pub(crate) fn machine(lab: &Lab, given: &str) -> Result<Machine, Failure> {
 }
 
 /// A workload, or several that are joined by `+`.
-pub(crate) fn workload(lab: &Lab, given: &str, machine: &Machine) -> Result<Workload, Failure> {
+pub fn workload(lab: &Lab, given: &str, machine: &Machine, caller: &dyn Caller) -> Result<Workload, Failure> {
     let parts = workload_parts(given)?;
     if parts.len() == 1 {
-        return one_workload(lab, given, machine);
+        return one_workload(lab, given, machine, caller);
     }
     let read = |(at, part): (usize, &&str)| {
         let place = format!("part {} of the workload, '{}'", at + 1, shown(part));
-        one_workload(lab, part, machine).map_err(|failure| failure.at(&place))
+        one_workload(lab, part, machine, caller).map_err(|failure| failure.at(&place))
     };
     let workloads = parts.iter().enumerate().map(read).collect::<Result<_, _>>()?;
     keel_lab::workloads::join(given, workloads).map_err(shown_failure)
 }
 
 /// The names and files that a workload is joined from, without what is asked of them.
-pub(crate) fn workload_files(given: &str) -> Result<Vec<&str>, Failure> {
+pub fn workload_files(given: &str) -> Result<Vec<&str>, Failure> {
     workload_parts(given)?.into_iter().map(|part| Ok(own_name(part)?.0)).collect()
 }
 
@@ -173,9 +214,9 @@ fn shown_failure(error: LabError) -> Failure {
 }
 
 /// A workload, and what is asked of it behind its name.
-fn one_workload(lab: &Lab, given: &str, machine: &Machine) -> Result<Workload, Failure> {
+fn one_workload(lab: &Lab, given: &str, machine: &Machine, caller: &dyn Caller) -> Result<Workload, Failure> {
     let (own, settings) = own_name(given)?;
-    let mut workload = plain_workload(lab, own, machine)?;
+    let mut workload = plain_workload(lab, own, machine, caller)?;
     if !settings.is_empty() {
         given.clone_into(&mut workload.name);
     }
@@ -187,7 +228,7 @@ fn own_name(given: &str) -> Result<(&str, Vec<Setting>), Failure> {
     keel_lab::workloads::settings(given, |path| Path::new(path).exists()).map_err(shown_failure)
 }
 
-fn plain_workload(lab: &Lab, given: &str, machine: &Machine) -> Result<Workload, Failure> {
+fn plain_workload(lab: &Lab, given: &str, machine: &Machine, caller: &dyn Caller) -> Result<Workload, Failure> {
     if let Some(made) = (lab.made_workload)(given, machine) {
         return made.map_err(Failure::from_lab);
     }
@@ -196,12 +237,12 @@ fn plain_workload(lab: &Lab, given: &str, machine: &Machine) -> Result<Workload,
         None => (lab.read_workload)(&shown(given), &text("workload", "workloads", given)?, machine),
     };
     let (workload, remarks) = read.map_err(Failure::from_lab)?;
-    remarks.iter().for_each(note);
+    remarks.iter().for_each(|remark| caller.note(remark));
     Ok(workload)
 }
 
 /// A file's text.
-pub(crate) fn text(kind: &str, list: &str, given: &str) -> Result<String, Failure> {
+pub fn text(kind: &str, list: &str, given: &str) -> Result<String, Failure> {
     let bytes = file(kind, list, given, MAX_TEXT)?;
     String::from_utf8(bytes).map_err(|e| {
         let at = e.utf8_error().valid_up_to();
@@ -210,7 +251,7 @@ pub(crate) fn text(kind: &str, list: &str, given: &str) -> Result<String, Failur
 }
 
 /// The text of a file that is given for itself: none of this kind is built in.
-pub(crate) fn document(kind: &str, given: &str) -> Result<String, Failure> {
+pub fn document(kind: &str, given: &str) -> Result<String, Failure> {
     text(kind, "", given)
 }
 
@@ -236,7 +277,7 @@ fn file(kind: &str, list: &str, given: &str, limit: u64) -> Result<Vec<u8>, Fail
 }
 
 /// Why, without the number of the error.
-pub(crate) fn reason(error: &std::io::Error) -> String {
+pub fn reason(error: &std::io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or_default().to_lowercase()
 }

@@ -7,7 +7,8 @@
 use crate::failure::Failure;
 use crate::inputs::reason;
 use crate::text::shown_path;
-use crate::{interrupt, pipe};
+use crate::caller::{Caller, work};
+use crate::pipe;
 use keel_abi::{Instant, Stop};
 use keel_readers::{Kind, LARGE, LOOK, Packing, Recording, UnpackError};
 use keel_report::Partial;
@@ -21,21 +22,23 @@ use std::path::{Path, PathBuf};
 const MOST_COPIED: u64 = 64 << 30;
 
 /// A recording that can be gone through as often as is wanted.
-pub(crate) struct Source {
+pub struct Source {
     path: PathBuf,
     file: File,
-    pub(crate) kind: Kind,
+    /// Its format.
+    pub kind: Kind,
 }
 
 /// What was read of it.
-pub(crate) struct Reading {
-    pub(crate) recording: Recording,
+pub struct Reading {
+    /// What its reader says of it.
+    pub recording: Recording,
     /// Nothing where all of it was read.
-    pub(crate) partial: Option<Partial>,
+    pub partial: Option<Partial>,
 }
 
 /// What is wrong with a recording, in a sentence for people.
-pub(crate) fn unreadable(path: &Path) -> impl Fn(String) -> Failure {
+pub fn unreadable(path: &Path) -> impl Fn(String) -> Failure {
     move |why| match is_stdin(path) {
         true => Failure::input(format!("standard input: {why}")),
         false => Failure::input(format!("{}: {why}", shown_path(path))),
@@ -43,14 +46,14 @@ pub(crate) fn unreadable(path: &Path) -> impl Fn(String) -> Failure {
 }
 
 /// Is standard input meant?
-pub(crate) fn is_stdin(path: &Path) -> bool {
+pub fn is_stdin(path: &Path) -> bool {
     path == Path::new("-")
 }
 
 impl Source {
     /// Opens a recording, and copies what can be read only once. A signal ends the process meanwhile: there is nothing to
     /// show, and a pipe may be silent for long.
-    pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
+    pub fn open(path: &Path) -> Result<Self, Failure> {
         let unreadable = unreadable(path);
         let mut file = opened(path)?;
         let is_file = file.metadata().is_ok_and(|file| file.is_file());
@@ -70,19 +73,19 @@ impl Source {
     }
 
     /// Hands all of it to `sink`, until a signal comes: then `sink` receives an end there.
-    pub(crate) fn read(&self, sink: &mut dyn Sink) -> Result<Reading, Failure> {
+    pub fn read(&self, sink: &mut dyn Sink, caller: &dyn Caller) -> Result<Reading, Failure> {
         let unreadable = unreadable(&self.path);
-        let _work = interrupt::work();
+        let _work = work(caller);
         let mut file = self.file.try_clone().map_err(|e| unreadable(reason(&e)))?;
         file.rewind().map_err(|e| unreadable(reason(&e)))?;
-        let mut until = Until::new(interrupt::stop(), sink);
-        let file = Stoppable { file, stop: interrupt::stop() };
+        let mut until = Until::new(caller.stop(), sink);
+        let file = Stoppable { file, stop: caller.stop() };
         let read = match self.kind {
             Kind::Own => own(file, &mut until).map_err(|e| e.to_string()),
             _ => keel_readers::read(file, &mut until).map_err(|e| e.to_string()),
         };
         let stopped = until.end(read.is_err());
-        match (read, stopped, interrupt::by()) {
+        match (read, stopped, caller.stopped_by()) {
             (read, Some(at), Some(by)) => {
                 let unread =
                     |_| Recording { kind: self.kind, notes: Vec::new(), doubts: Vec::new(), lost: 0 };
@@ -90,7 +93,7 @@ impl Source {
                 Ok(Reading { recording: read.unwrap_or_else(unread), partial })
             }
             (Ok(recording), ..) => Ok(Reading { recording, partial: None }),
-            (Err(_), None, Some(by)) => Err(interrupt::nothing(by, "before any events were judged")),
+            (Err(_), None, Some(by)) => Err(Failure::stopped(by, "before any events were judged")),
             (Err(why), ..) => Err(unreadable(why)),
         }
     }

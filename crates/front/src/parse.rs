@@ -3,12 +3,12 @@
 use keel_abi::{Span, SpanError};
 
 /// A duration such as `10s`, `1.5ms`, `250us`, `2m`; more than none, at most a year.
-pub(crate) fn duration(text: &str) -> Result<Span, String> {
+pub fn duration(text: &str) -> Result<Span, String> {
     text.parse().map_err(|wrong: SpanError| wrong.to_string())
 }
 
 /// `NAME=VALUE`.
-pub(crate) fn setting(text: &str) -> Result<(String, String), String> {
+pub fn setting(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if is_variable(name) && !value.is_empty() => Ok((name.into(), value.into())),
         _ => Err("write NAME=VALUE with the name of a global variable, as in slice_ns=5000000".into()),
