@@ -54,7 +54,8 @@ pub fn execute(
     let program = outcome.program.take();
     let lines = std::mem::take(&mut outcome.lines).into_iter().map(lines_of).collect();
     let locks = std::mem::take(&mut outcome.locks).into_iter().map(lock_of).collect();
-    let partial = caller.stopped_by()
+    let partial = caller
+        .stopped_by()
         .filter(|_| outcome.stopped)
         .map(|by| Partial::new(by, outcome.end, Some(spec.duration)));
     let report = RunReport::new(&facts(spec, outcome, wall_ns, queues), &judge.judgement());

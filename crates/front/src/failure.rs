@@ -112,9 +112,7 @@ impl Failure {
             LabError::Unsupported(message) => {
                 (Code::Unsupported, message, Some("LIMITATIONS.md lists what keel supports".to_owned()))
             }
-            LabError::Bug(message) => {
-                (Code::Bug, format!("internal error: {message}"), None)
-            }
+            LabError::Bug(message) => (Code::Bug, format!("internal error: {message}"), None),
         };
         Self { code, message, help }
     }

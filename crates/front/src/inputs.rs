@@ -20,7 +20,7 @@ const MAX_OBJECT: u64 = 256 << 20;
 /// Most bytes of a workload or machine.
 const MAX_TEXT: u64 = 64 << 20;
 /// How long a run is that neither the arguments nor the workload bound.
-const DEFAULT_DURATION: Span = Span::from_s(10);
+pub const DEFAULT_DURATION: Span = Span::from_s(10);
 
 /// What is run where, for how long.
 #[derive(Clone, Debug)]
@@ -65,11 +65,7 @@ pub const DEFAULT_SEED: u64 = 1;
 pub const DEFAULT_MACHINE: &str = "8";
 
 /// A scheduler with its settings in its name, or a scheduler's own program with its arguments.
-pub fn source(
-    lab: &Lab,
-    asked: &Asked<'_>,
-    recipe: Option<&Path>,
-) -> Result<SchedulerSource, Failure> {
+pub fn source(lab: &Lab, asked: &Asked<'_>, recipe: Option<&Path>) -> Result<SchedulerSource, Failure> {
     if let Some(argv) = asked.command(lab)?
         && let Some((source, _)) = crate::program::source(&argv)?
     {
@@ -91,8 +87,13 @@ pub fn specs(
 ) -> Result<Vec<RunSpec>, Failure> {
     let named = schedulers.iter().map(|asked| source(lab, asked, recipe));
     let sources: Vec<SchedulerSource> = named.collect::<Result<_, _>>()?;
-    let (machine, workload) =
-        crate::replay::machine_and_workload(lab, scene.machine.as_deref(), &scene.workload, DEFAULT_MACHINE, caller)?;
+    let (machine, workload) = crate::replay::machine_and_workload(
+        lab,
+        scene.machine.as_deref(),
+        &scene.workload,
+        DEFAULT_MACHINE,
+        caller,
+    )?;
     let duration = scene.duration.or(workload.duration).unwrap_or(DEFAULT_DURATION);
     let spec = |(scheduler, asked): (_, &Asked<'_>)| RunSpec {
         scheduler,
@@ -110,7 +111,13 @@ pub fn specs(
 }
 
 /// What an arm of an experiment runs, for so long and beside so much noise.
-pub fn arm(lab: &Lab, arm: &Arm, duration: Span, noise: Noise, caller: &dyn Caller) -> Result<RunSpec, Failure> {
+pub fn arm(
+    lab: &Lab,
+    arm: &Arm,
+    duration: Span,
+    noise: Noise,
+    caller: &dyn Caller,
+) -> Result<RunSpec, Failure> {
     let machine = machine(lab, &arm.machine)?;
     Ok(RunSpec {
         scheduler: scheduler(lab, &arm.scheduler)?,
@@ -131,11 +138,7 @@ pub fn scheduler(lab: &Lab, given: &str) -> Result<SchedulerSource, Failure> {
 }
 
 /// A scheduler, with the recipe of this file or else the one beside it.
-pub fn scheduler_by(
-    lab: &Lab,
-    given: &str,
-    recipe: Option<&Path>,
-) -> Result<SchedulerSource, Failure> {
+pub fn scheduler_by(lab: &Lab, given: &str, recipe: Option<&Path>) -> Result<SchedulerSource, Failure> {
     if let Some(built_in) = (lab.scheduler)(given) {
         let recipe = recipe.map(read_recipe).transpose()?.unwrap_or_default();
         return Ok(SchedulerSource { recipe, ..built_in });
@@ -228,7 +231,12 @@ fn own_name(given: &str) -> Result<(&str, Vec<Setting>), Failure> {
     keel_lab::workloads::settings(given, |path| Path::new(path).exists()).map_err(shown_failure)
 }
 
-fn plain_workload(lab: &Lab, given: &str, machine: &Machine, caller: &dyn Caller) -> Result<Workload, Failure> {
+fn plain_workload(
+    lab: &Lab,
+    given: &str,
+    machine: &Machine,
+    caller: &dyn Caller,
+) -> Result<Workload, Failure> {
     if let Some(made) = (lab.made_workload)(given, machine) {
         return made.map_err(Failure::from_lab);
     }

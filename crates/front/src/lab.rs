@@ -16,8 +16,7 @@ pub type Names = Vec<(String, String)>;
 pub type ReadWorkload = fn(&str, &str, &Machine) -> Result<(Workload, Vec<String>), LabError>;
 
 /// Makes one run, until it is asked to stop.
-pub type Run =
-    fn(&RunSpec, &mut dyn Sink, &mut dyn FnMut(Progress), &Stop) -> Result<Outcome, LabError>;
+pub type Run = fn(&RunSpec, &mut dyn Sink, &mut dyn FnMut(Progress), &Stop) -> Result<Outcome, LabError>;
 
 /// What `keel` asks of the `lab` crate.
 pub struct Lab {

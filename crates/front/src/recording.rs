@@ -4,11 +4,11 @@
 //! Readers go through a recording twice, so what cannot be read twice is first copied into a file without a name in the
 //! temporary folder. What is no recording is refused before anything is copied.
 
+use crate::caller::{Caller, work};
 use crate::failure::Failure;
 use crate::inputs::reason;
-use crate::text::shown_path;
-use crate::caller::{Caller, work};
 use crate::pipe;
+use crate::text::shown_path;
 use keel_abi::{Instant, Stop};
 use keel_readers::{Kind, LARGE, LOOK, Packing, Recording, UnpackError};
 use keel_report::Partial;

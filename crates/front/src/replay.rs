@@ -3,12 +3,12 @@
 use crate::caller::Caller;
 use crate::failure::Failure;
 use crate::inputs;
+use crate::inputs::DEFAULT_SEED;
 use crate::lab::Lab;
 use crate::recording::Source;
 use crate::text::shown;
-use crate::inputs::DEFAULT_SEED;
-use keel_abi::{Noise, Topology};
 use keel_abi::task::Workload;
+use keel_abi::{Noise, Topology};
 use keel_lab::{Engine, Machine, RunSpec, SchedulerSource};
 use keel_readers::LOOK;
 use keel_replay::{Builder, Named, Overheads, Replay, fit, scaled, stuck};
@@ -38,7 +38,12 @@ pub struct Part {
 }
 
 /// The recording as a workload, on the machine that is asked for.
-pub fn recorded(part: &Part, trace: &Path, lab: &Lab, caller: &dyn Caller) -> Result<(Replay, Machine), Failure> {
+pub fn recorded(
+    part: &Part,
+    trace: &Path,
+    lab: &Lab,
+    caller: &dyn Caller,
+) -> Result<(Replay, Machine), Failure> {
     let machine = match (&part.machine, part.cpus) {
         (Some(name), _) => Some(inputs::machine(lab, name)?),
         (None, Some(cpus)) => Some((lab.machine_of_cpus)(cpus)),

@@ -42,6 +42,7 @@ const WALLS: &[(&str, Wall, &str)] = &[
     ),
     ("lab", Wall::Never(&["live"]), "simulated and live runs meet in the command line only"),
     ("front", Wall::Never(&["live"]), "what is shared with the Python package links no libbpf"),
+    ("arrow", JUDGE, "tables are made the same way for every source of events"),
     ("live", Wall::Never(&["vm", "kernel", "lab"]), "simulated and live runs meet in the command line only"),
     ("program", Wall::Only(&["abi", "object"]), "who supervises a program knows no simulator"),
     ("recipe", Wall::Only(&["abi"]), "real and simulated kernels read the same recipe"),
@@ -58,7 +59,7 @@ const WALLS: &[(&str, Wall, &str)] = &[
 const JUDGE: Wall = Wall::Never(&["object", "vm", "kernel", "lab", "live"]);
 
 /// Nobody depends on these.
-const TOPS: &[&str] = &["cli", "xtask", "hostile"];
+const TOPS: &[&str] = &["cli", "python", "xtask", "hostile"];
 
 pub(super) fn run() -> Result<(), Failure> {
     all_or(crossed(&crates(&metadata()?)))
