@@ -11,11 +11,13 @@ from ._native import version as _version
 from ._run import Comparison, Decision, Events, Exit, Finding, FindingSums, Overhead, Replay, Run, Spread
 from ._sim import compare, events, sim
 from ._table import Table
+from .sweeps import Choices, Objective, Range, Sweep, sweep
 
 __version__ = _version()
 
 __all__ = [
     "Check",
+    "Choices",
     "Comparison",
     "Decision",
     "Events",
@@ -27,12 +29,15 @@ __all__ = [
     "KeelError",
     "KeelWarning",
     "Machine",
+    "Objective",
     "Overhead",
+    "Range",
     "Replay",
     "Run",
     "Scheduler",
     "SchedulerError",
     "Spread",
+    "Sweep",
     "Table",
     "UnsupportedError",
     "Workload",
@@ -44,4 +49,5 @@ __all__ = [
     "read_events",
     "replay",
     "sim",
+    "sweep",
 ]
