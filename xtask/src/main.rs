@@ -1,5 +1,5 @@
 //! What `./x` does once its prerequisites are there: demo, tests, checks, benchmarks, and the
-//! real kernels of `vm`, `twin` and `live`, other people's schedulers of `corpus`, and `fuzz`; the report page's `viewer`.
+//! real kernels of `vm`, `twin` and `live`, other people's schedulers of `corpus`, and `fuzz`; the report page's `viewer`, and the `python` package.
 //!
 //! Never part of what users run, and no crate may depend on it.
 #![forbid(unsafe_code)]
@@ -17,6 +17,7 @@ mod keel;
 mod live;
 mod pages;
 mod programs;
+mod python;
 mod replay;
 mod tables;
 mod tally;
@@ -54,6 +55,7 @@ fn main() -> ExitCode {
         "live" => live::run(rest),
         "corpus" => corpus::run(rest),
         "programs" => programs::run(rest),
+        "python" => python::run(rest),
         "replay" => replay::run(rest),
         "limits" => cargo::run(&["run", "-q", "-p", "keel-cli", "--example", "limitations"]),
         "reference" => reference(),
