@@ -65,6 +65,9 @@ fn run(cli: &Cli, lab: &lab::Lab) -> Result<Code, Failure> {
     match &cli.command {
         Command::Sim(args) => commands::sim::run(args, lab),
         Command::Compare(args) => commands::compare::run(args, lab),
+        Command::Score(args) => commands::score::run(args, lab),
+        Command::Sweep(args) => commands::sweep::run(args),
+        Command::Mcp(args) => commands::mcp::run(args),
         Command::Lab(args) => commands::lab::run(args, lab),
         Command::List(args) => commands::list::run(args, lab),
         Command::Check(args) => commands::check::run(args),

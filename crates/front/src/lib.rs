@@ -9,6 +9,7 @@
 //! - [`program`]: a scheduler's own program
 //! - [`recording`], [`replay`], [`check`]: recordings, opened, as workloads, and judged
 //! - [`execute`]: one run, from its spec to its report
+//! - [`suite`], [`score`]: one number for a scheduler
 //! - [`failure`]: why something could not be done, with the exit code
 //! - [`lab`]: the `lab` crate as a table of functions
 //! - [`host`]: what the host says of this process
@@ -29,6 +30,8 @@ pub mod pipe;
 pub mod program;
 pub mod recording;
 pub mod replay;
+pub mod score;
+pub mod suite;
 pub mod text;
 
 pub use caller::Caller;

@@ -11,7 +11,7 @@
 //! - [`stream`]: a run's events as they come
 //! - [`recordings`]: recordings, judged and replayed
 //! - [`lists`]: what is built in
-//! - [`error`]: exceptions
+//! - [`error`]: exceptions, by the exit code
 #![forbid(unsafe_code)]
 
 mod error;

@@ -43,6 +43,7 @@ const WALLS: &[(&str, Wall, &str)] = &[
     ("lab", Wall::Never(&["live"]), "simulated and live runs meet in the command line only"),
     ("front", Wall::Never(&["live"]), "what is shared with the Python package links no libbpf"),
     ("arrow", JUDGE, "tables are made the same way for every source of events"),
+    ("mcp", Wall::Only(&[]), "a call is a keel of its own"),
     ("live", Wall::Never(&["vm", "kernel", "lab"]), "simulated and live runs meet in the command line only"),
     ("program", Wall::Only(&["abi", "object"]), "who supervises a program knows no simulator"),
     ("recipe", Wall::Only(&["abi"]), "real and simulated kernels read the same recipe"),
