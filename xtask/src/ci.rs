@@ -4,7 +4,7 @@
 
 use crate::tally::Tally;
 use crate::tree::root;
-use crate::{Failure, cargo, checks, viewer, vm};
+use crate::{Failure, cargo, checks, python, viewer, vm};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Instant;
 
@@ -39,6 +39,7 @@ pub(crate) fn run() -> ExitCode {
         },
     );
     check_viewer(&mut tally);
+    python::check(&mut tally);
     check_real_kernels(&mut tally);
     verdict(&tally)
 }

@@ -1,5 +1,5 @@
 //! What `./x` does once its prerequisites are there: demo, tests, checks, benchmarks, and the
-//! real kernels of `vm`, `twin` and `live`, other people's schedulers of `corpus`, and `fuzz`; the report page's `viewer`.
+//! real kernels of `vm`, `twin` and `live`, other people's schedulers of `corpus`, and `fuzz`; the report page's `viewer`, and the `python` package.
 //!
 //! Never part of what users run, and no crate may depend on it.
 #![forbid(unsafe_code)]
@@ -18,6 +18,7 @@ mod layers;
 mod live;
 mod pages;
 mod programs;
+mod python;
 mod replay;
 mod tables;
 mod tally;
@@ -55,6 +56,7 @@ fn main() -> ExitCode {
         "live" => live::run(rest),
         "corpus" => corpus::run(rest),
         "programs" => programs::run(rest),
+        "python" => python::run(rest),
         "replay" => replay::run(rest),
         "layers" => layers::show(),
         "limits" => cargo::run(&["run", "-q", "-p", "keel-cli", "--example", "limitations"]),

@@ -7,11 +7,12 @@ use crate::vm_args::VmArgs;
 use crate::watch_args::WatchArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use keel_abi::Span;
+use keel_front::inputs::Scene;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// The seed of a run that names none.
-pub(crate) const DEFAULT_SEED: u64 = 1;
+pub(crate) use keel_front::inputs::DEFAULT_SEED;
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -40,6 +41,12 @@ pub(crate) enum Command {
     Sim(SimArgs),
     /// Run several schedulers on the same machine and workload, side by side
     Compare(CompareArgs),
+    /// Score a scheduler by a suite of workloads and machines: one number, its parts and its noise
+    Score(ScoreArgs),
+    /// Search a scheduler's settings: what a file describes, by the Python package evenkeel
+    Sweep(SweepArgs),
+    /// Serve sim, compare, check, explain and score as tools of the Model Context Protocol, on stdin and stdout
+    Mcp(McpArgs),
     /// Re-run published experiments and compare the results with the published ones
     Lab(LabArgs),
     /// List built-in schedulers, machines, workloads, experiments, kernels, checks and features
@@ -76,6 +83,7 @@ impl Command {
             self,
             Self::Sim(_)
                 | Self::Compare(_)
+                | Self::Score(_)
                 | Self::Lab(_)
                 | Self::Check(_)
                 | Self::Report(_)
@@ -353,6 +361,60 @@ pub(crate) struct CompareArgs {
     pub(crate) runs: u32,
 }
 
+/// `keel score`.
+#[derive(Debug, Args)]
+pub(crate) struct ScoreArgs {
+    /// As for keel sim; you can append settings: my.bpf.o:kick=1. A command in quotes stands for a scheduler's own program
+    #[arg(value_name = "SCHED")]
+    pub(crate) scheduler: String,
+    /// A built-in name, or a file
+    #[arg(long, value_name = "S", default_value = "general")]
+    pub(crate) suite: String,
+    /// Use seeds that are kept for this: nobody should tune for them
+    #[arg(long)]
+    pub(crate) held_out: bool,
+    /// Runs at a time [default: the host's number of CPUs]
+    #[arg(long, value_name = "N")]
+    pub(crate) jobs: Option<std::num::NonZeroUsize>,
+    /// Print one JSON object instead of the table
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `keel mcp`.
+#[derive(Debug, Args)]
+pub(crate) struct McpArgs {
+    /// How long a call may take
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse::duration)]
+    pub(crate) time: Span,
+    /// How much memory a call may have, in MiB
+    #[arg(long, value_name = "MIB", default_value_t = 4096, value_parser = clap::value_parser!(u32).range(64..))]
+    pub(crate) memory: u32,
+}
+
+/// `keel sweep`.
+#[derive(Debug, Args)]
+pub(crate) struct SweepArgs {
+    /// A TOML file: scheduler, workload, machine, [space], [objective]
+    #[arg(value_name = "FILE.toml")]
+    pub(crate) file: PathBuf,
+    /// The folder of the results; a sweep that is there goes on [default: FILE.sweep]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Runs at a time [default: the host's number of CPUs]
+    #[arg(long, value_name = "N")]
+    pub(crate) jobs: Option<std::num::NonZeroUsize>,
+    /// The address of a Ray cluster, auto, or local
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) ray: Option<String>,
+    /// The Python that has the package evenkeel
+    #[arg(long, value_name = "PYTHON", default_value = "python3")]
+    pub(crate) python: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
 /// `keel lab`.
 #[derive(Debug, Args)]
 pub(crate) struct LabArgs {
@@ -424,6 +486,22 @@ pub(crate) struct SceneArgs {
     /// How to execute the scheduler's instructions; all give the same results
     #[arg(long, value_enum, default_value_t = EngineArg::Native)]
     pub(crate) engine: EngineArg,
+}
+
+impl SceneArgs {
+    /// The same as runs take it.
+    pub(crate) fn scene(&self) -> Scene {
+        Scene {
+            workload: self.workload.clone(),
+            machine: self.machine.clone(),
+            duration: self.duration,
+            seed: self.seed,
+            noise: self.noise.into(),
+            settings: self.settings.clone(),
+            checked: self.checked,
+            engine: self.engine.into(),
+        }
+    }
 }
 
 /// What comes out besides the table.

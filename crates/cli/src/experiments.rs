@@ -1,6 +1,7 @@
 //! Experiments: those that were asked for, what their arms run, and one run of them.
 
 use crate::failure::{Code, Failure};
+use crate::interrupt::Process;
 use crate::lab::Lab;
 use crate::progress::Bar;
 use crate::text::shown;
@@ -54,7 +55,7 @@ pub(crate) fn arms(lab: &Lab, experiment: &Experiment) -> Vec<Result<RunSpec, Fa
     experiment
         .arms
         .iter()
-        .map(|arm| inputs::arm(lab, arm, experiment.until.longest(), experiment.noise))
+        .map(|arm| inputs::arm(lab, arm, experiment.until.longest(), experiment.noise, &Process))
         .collect()
 }
 

@@ -4,9 +4,10 @@
 //! the first where no work is under way, ends the process at once. Neither leaves a half-written file.
 //! SIGHUP stays ignored if the parent process ignored it, as `nohup` does.
 
-use crate::failure::{Code, Failure};
+use crate::failure::Code;
 use crate::output;
 use keel_abi::Stop;
+use keel_front::Caller;
 use keel_report::StoppedBy;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
@@ -49,7 +50,7 @@ fn on_signal(signal: i32) {
         // If stderr is closed there is nobody left to report to.
         let _ = writeln!(std::io::stderr(), "keel: stopped by {}", by.name());
     }
-    signal_hook::low_level::exit(code_of(by) as i32);
+    signal_hook::low_level::exit(Code::of(by) as i32);
 }
 
 /// The bits of `SigIgn` in the text of `/proc/PID/status`.
@@ -63,14 +64,6 @@ fn stopped_by(signal: i32) -> StoppedBy {
         SIGTERM => StoppedBy::Terminate,
         SIGHUP => StoppedBy::HangUp,
         _ => StoppedBy::Interrupt,
-    }
-}
-
-fn code_of(by: StoppedBy) -> Code {
-    match by {
-        StoppedBy::Interrupt => Code::Interrupted,
-        StoppedBy::Terminate => Code::Terminated,
-        StoppedBy::HangUp => Code::HungUp,
     }
 }
 
@@ -88,14 +81,9 @@ pub(crate) fn by() -> Option<StoppedBy> {
 /// The exit code of a result that is partial, or `whole` of one that is not.
 pub(crate) fn code(is_partial: bool, whole: Code) -> Code {
     match by() {
-        Some(by) if is_partial => code_of(by),
+        Some(by) if is_partial => Code::of(by),
         _ => whole,
     }
-}
-
-/// Work was stopped before it gave anything to show.
-pub(crate) fn nothing(by: StoppedBy, why: &str) -> Failure {
-    Failure::stopped(code_of(by), format!("stopped by {} {why}", by.name()))
 }
 
 /// Work under way that stops when it is asked to: while this lives the first signal only asks.
@@ -103,12 +91,37 @@ pub(crate) struct Work(());
 
 /// Begins a piece of work.
 pub(crate) fn work() -> Work {
-    WORK.fetch_add(1, Ordering::SeqCst);
+    Process.begins();
     Work(())
 }
 
 impl Drop for Work {
     fn drop(&mut self) {
+        Process.ends();
+    }
+}
+
+/// The caller whose work signals stop.
+pub(crate) struct Process;
+
+impl Caller for Process {
+    fn stop(&self) -> Stop {
+        stop()
+    }
+
+    fn stopped_by(&self) -> Option<StoppedBy> {
+        by()
+    }
+
+    fn note(&self, text: &str) {
+        output::note(text);
+    }
+
+    fn begins(&self) {
+        WORK.fetch_add(1, Ordering::SeqCst);
+    }
+
+    fn ends(&self) {
         WORK.fetch_sub(1, Ordering::SeqCst);
     }
 }

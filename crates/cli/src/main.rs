@@ -5,32 +5,21 @@
 #![forbid(unsafe_code)]
 
 mod args;
-mod asked;
 mod bell;
 mod bug;
 mod commands;
-mod execute;
 mod experiments;
-mod failure;
 mod gate;
 mod gate_args;
-mod host;
-mod inputs;
 mod interrupt;
-mod lab;
+mod kernel;
 mod log;
-mod moment;
 mod output;
 mod outputs;
 mod page;
-mod parse;
-mod pipe;
-mod program;
 mod progress;
-mod recording;
-mod replay;
 mod show;
-mod text;
+mod terminal;
 mod vm_args;
 mod watch_args;
 
@@ -44,6 +33,9 @@ mod tests;
 use args::{Cli, Command};
 use clap::Parser;
 use failure::{Code, Failure};
+use keel_front::{
+    asked, execute, failure, host, inputs, lab, moment, parse, program, recording, replay, text,
+};
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -59,6 +51,9 @@ fn main() -> ExitCode {
         Ok(Err(failure)) => {
             // If stderr is closed there is nobody left to report to.
             let _ = write!(std::io::stderr(), "{failure}");
+            if failure.code == Code::Bug && failure.advice().is_none() {
+                let _ = writeln!(std::io::stderr(), "help: {}", bug::reproduce());
+            }
             failure.code
         }
         Err(_) => Code::Bug,
@@ -70,6 +65,9 @@ fn run(cli: &Cli, lab: &lab::Lab) -> Result<Code, Failure> {
     match &cli.command {
         Command::Sim(args) => commands::sim::run(args, lab),
         Command::Compare(args) => commands::compare::run(args, lab),
+        Command::Score(args) => commands::score::run(args, lab),
+        Command::Sweep(args) => commands::sweep::run(args),
+        Command::Mcp(args) => commands::mcp::run(args),
         Command::Lab(args) => commands::lab::run(args, lab),
         Command::List(args) => commands::list::run(args, lab),
         Command::Check(args) => commands::check::run(args),
@@ -91,6 +89,6 @@ fn log_as_asked() {
     let filter = tracing_subscriber::EnvFilter::builder()
         .with_default_directive(tracing::level_filters::LevelFilter::OFF.into())
         .from_env_lossy();
-    let colours = host::Terminal::of(&std::io::stderr()).is_some_and(|terminal| terminal.colour);
+    let colours = terminal::Terminal::of(&std::io::stderr()).is_some_and(|terminal| terminal.colour);
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(colours).init();
 }

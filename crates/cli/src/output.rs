@@ -2,7 +2,9 @@
 
 use crate::failure::Failure;
 use crate::inputs::reason;
+use crate::interrupt::Process;
 use crate::text::shown_path;
+use keel_lab::ProgramEnd;
 use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::fs::File;
@@ -157,6 +159,15 @@ pub(crate) fn write_or_print(output: Option<Output>, text: &str) -> Result<(), F
 /// A remark on stderr, beside the result. If stderr is closed there is nobody left to report to.
 pub(crate) fn note(text: impl Display) {
     let _ = writeln!(io::stderr(), "keel: note: {text}");
+}
+
+/// Prints a program's statistics, and says how it ended, unless all went well.
+pub(crate) fn tell(name: &str, end: &ProgramEnd) {
+    for line in keel_front::program::statistics(end) {
+        // If stderr is closed there is nobody left to report to.
+        let _ = writeln!(io::stderr(), "keel: {line}");
+    }
+    keel_front::program::tell(name, end, &Process);
 }
 
 #[cfg(test)]

@@ -1,8 +1,11 @@
 //! Progress of long work: a bar on a terminal, nothing elsewhere.
 
-use crate::host::Terminal;
+use crate::interrupt::Process;
+use crate::terminal::Terminal;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use keel_abi::Span;
+use keel_abi::{Span, Stop};
+use keel_front::Caller;
+use keel_report::StoppedBy;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -42,6 +45,32 @@ impl Bar {
             bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(HZ));
             *shown = true;
         }
+    }
+}
+
+impl Caller for Bar {
+    fn stop(&self) -> Stop {
+        Process.stop()
+    }
+
+    fn stopped_by(&self) -> Option<StoppedBy> {
+        Process.stopped_by()
+    }
+
+    fn note(&self, text: &str) {
+        Process.note(text);
+    }
+
+    fn advance(&self, by: Span) {
+        Self::advance(self, by);
+    }
+
+    fn begins(&self) {
+        Process.begins();
+    }
+
+    fn ends(&self) {
+        Process.ends();
     }
 }
 

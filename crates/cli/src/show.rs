@@ -1,8 +1,8 @@
 //! Results, handed to the `report` crate in the way that stdout can show them.
 
 use crate::failure::{Code, Failure};
-use crate::host::Terminal;
 use crate::output::print;
+use crate::terminal::Terminal;
 use keel_gate::Regression;
 use keel_report::{
     CheckReport, DecisionsReport, ExperimentReport, MatrixReport, PartialRuns, RunReport, SensitivityReport,

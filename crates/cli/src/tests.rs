@@ -49,6 +49,32 @@ fn each_ending_has_its_exit_code() {
 }
 
 #[test]
+fn a_scheduler_is_scored_by_a_suite() {
+    let folder = tempfile::tempdir().unwrap();
+    let suite = folder.path().join("s.toml");
+    let text = "version = 1\ntitle = ''\nbaseline = 'good'\nduration_ms = 10\nseeds = 2\n[[part]]\nname = 'a'\n\
+                workload = 'mix'\nmachine = '2'\nfigure = 'wakeup_delay_p99'\n";
+    std::fs::write(&suite, text).unwrap();
+    let suite = suite.to_str().unwrap();
+    let check = |scheduler: &str, suite: &str, expected| {
+        assert_eq!(code(&["score", scheduler, "--suite", suite, "--json"]), expected, "{scheduler} {suite}");
+    };
+    check("good", suite, Code::Done);
+    check("wasteful", suite, Code::Done);
+    check("fails", suite, Code::Scheduler);
+    check("nobody", suite, Code::Input);
+    check("good", "no-such-suite", Code::Input);
+    check("good", "Cargo.toml", Code::Input);
+}
+
+#[test]
+fn a_sweep_says_where_the_package_is_missing() {
+    let check = |python: &str, expected| assert_eq!(code(&["sweep", "s.toml", "--python", python]), expected);
+    check("false", Code::Unsupported);
+    check("no/such/python", Code::Input);
+}
+
+#[test]
 fn joined_workloads_are_reported_by_part() {
     let check = |workload: &str, expected: &str| {
         let failure = keel(&["sim", "good", "--workload", workload]).unwrap_err();
@@ -116,7 +142,9 @@ fn a_scheduler_may_have_settings_of_its_own() {
             unreachable!("it is keel sim")
         };
         let asked: Vec<_> = schedulers.iter().map(|given| Asked::read(&FAKE, given).unwrap()).collect();
-        let specs = crate::inputs::specs(&FAKE, &asked, None, &args.scene).unwrap();
+        let specs =
+            crate::inputs::specs(&FAKE, &asked, None, &args.scene.scene(), &crate::interrupt::Process)
+                .unwrap();
         let reported = |(name, value): &(String, String)| format!("{name}={value}");
         let settings =
             |spec: &keel_lab::RunSpec| spec.settings.iter().map(reported).collect::<Vec<_>>().join(" ");

@@ -17,6 +17,13 @@ use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
+/// What a request of `ptrace()` is to the C library.
+#[cfg(not(target_env = "musl"))]
+type Request = libc::c_uint;
+/// What a request of `ptrace()` is to the C library.
+#[cfg(target_env = "musl")]
+type Request = c_int;
+
 /// The registers of a thread.
 pub(crate) type Regs = libc::user_regs_struct;
 
@@ -82,7 +89,7 @@ impl Host {
         Ok(host)
     }
 
-    fn request(&self, what: libc::c_uint, tid: pid_t, addr: u64, data: u64) -> Result<c_long, ProgramError> {
+    fn request(&self, what: Request, tid: pid_t, addr: u64, data: u64) -> Result<c_long, ProgramError> {
         // SAFETY: of the requests made here none writes to this process; addresses are those of the traced one.
         match unsafe { libc::ptrace(what, tid, addr as *mut c_void, data as *mut c_void) } {
             -1 => Err(lost("ptrace")),

@@ -105,8 +105,10 @@ impl Program {
             },
             libc::SYS_prlimit64 => match a[3] {
                 0 => Answer::Value(0),
-                at if a[1] as u32 == libc::RLIMIT_STACK => self.put_words(at, &[8 << 20, u64::MAX]),
-                at if a[1] as u32 == libc::RLIMIT_NOFILE => self.put_words(at, &[1024, 4096]),
+                at if a[1] as i64 == i64::from(libc::RLIMIT_STACK) => {
+                    self.put_words(at, &[8 << 20, u64::MAX])
+                }
+                at if a[1] as i64 == i64::from(libc::RLIMIT_NOFILE) => self.put_words(at, &[1024, 4096]),
                 at => self.put_words(at, &[u64::MAX, u64::MAX]),
             },
             libc::SYS_setrlimit => Answer::Value(0),

@@ -23,7 +23,7 @@ pub(crate) use draw::xml;
 use crate::notable::Notable;
 use below::Below;
 use heat::Heat;
-use keel_abi::{CpuId, Instant};
+use keel_abi::{CpuId, Instant, Topology};
 use keel_check::{Observer, WastedCores};
 use keel_trace::{Class, Event, Meta, Sink};
 use loads::Loads;
@@ -39,6 +39,21 @@ impl Observer for Marks {
     fn wasted(&mut self, cpu: CpuId, start: Instant, end: Instant) {
         self.0.push((cpu, start, end));
     }
+}
+
+/// What one CPU did in one bucket of time; times in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MapCell {
+    /// Which CPU.
+    pub cpu: u32,
+    /// When the bucket begins, from the run's beginning.
+    pub at_ns: u64,
+    /// How long it is.
+    pub for_ns: u64,
+    /// Runnable tasks, running ones included, times time.
+    pub runnable_ns: u64,
+    /// Time that the CPU idled while a task waited that may run there.
+    pub wasted_ns: u64,
 }
 
 /// Listens to a run and draws it.
@@ -74,6 +89,25 @@ impl Picture {
         self.heat.finish();
         let below = |layout: &_| Below::new(&self.decisions, &self.loads, &self.heat, layout);
         draw::document(&self.heat, below, caption)
+    }
+
+    /// The same as numbers: what each CPU did in each bucket of time, the buckets of a CPU one after another. Call it
+    /// once, at the end.
+    pub fn cells(&mut self) -> Vec<MapCell> {
+        self.waste.verdict();
+        self.mark();
+        self.heat.finish();
+        let (bucket_ns, end_ns) = (self.heat.bucket_ns(), self.heat.duration());
+        let cpus = self.heat.topology.iter().flat_map(Topology::iter);
+        let cells = |cpu: CpuId| {
+            let cell = move |(nth, cell): (usize, &heat::Cell)| {
+                let at_ns = nth as u64 * bucket_ns;
+                let for_ns = bucket_ns.min(end_ns - at_ns);
+                MapCell { cpu: cpu.0, at_ns, for_ns, runnable_ns: cell.load, wasted_ns: cell.wasted }
+            };
+            self.heat.row(cpu).iter().enumerate().map(cell)
+        };
+        cpus.flat_map(cells).collect()
     }
 
     fn mark(&mut self) {

@@ -41,6 +41,9 @@ const WALLS: &[(&str, Wall, &str)] = &[
         "the simulated kernel knows nothing of how BPF is executed",
     ),
     ("lab", Wall::Never(&["live"]), "simulated and live runs meet in the command line only"),
+    ("front", Wall::Never(&["live"]), "what is shared with the Python package links no libbpf"),
+    ("arrow", JUDGE, "tables are made the same way for every source of events"),
+    ("mcp", Wall::Only(&[]), "a call is a keel of its own"),
     ("live", Wall::Never(&["vm", "kernel", "lab"]), "simulated and live runs meet in the command line only"),
     ("program", Wall::Only(&["abi", "object"]), "who supervises a program knows no simulator"),
     ("recipe", Wall::Only(&["abi"]), "real and simulated kernels read the same recipe"),
@@ -57,7 +60,7 @@ const WALLS: &[(&str, Wall, &str)] = &[
 const JUDGE: Wall = Wall::Never(&["object", "vm", "kernel", "lab", "live"]);
 
 /// Nobody depends on these.
-const TOPS: &[&str] = &["cli", "xtask", "hostile"];
+const TOPS: &[&str] = &["cli", "python", "xtask", "hostile"];
 
 pub(super) fn run() -> Result<(), Failure> {
     all_or(crossed(&crates(&metadata()?)))

@@ -7,10 +7,11 @@ use crate::execute::{Executed, Place, execute};
 use crate::failure::{Code, Failure};
 use crate::gate::Gate;
 use crate::host;
+use crate::interrupt::{self, Process};
 use crate::lab::Lab;
 use crate::outputs::{self, both};
 use crate::progress::Bar;
-use crate::{inputs, interrupt, page, show};
+use crate::{inputs, output, page, show};
 use keel_gate::Regression;
 use keel_lab::RunSpec;
 use keel_page::{Budget, Facts, Page, RunData};
@@ -24,7 +25,7 @@ pub(crate) fn run(args: &CompareArgs, lab: &Lab) -> Result<Code, Failure> {
     refuse(args)?;
     let schedulers: Vec<Asked<'_>> =
         args.schedulers.iter().map(|given| Asked::read(lab, given)).collect::<Result<_, _>>()?;
-    let mut specs = inputs::specs(lab, &schedulers, None, &args.scene)?;
+    let mut specs = inputs::specs(lab, &schedulers, None, &args.scene.scene(), &Process)?;
     number_same_names(&mut specs);
     let gate = Gate::new(&args.strict, &args.baseline)?;
     gate.fits(&specs, args.runs)?;
@@ -90,7 +91,7 @@ fn one(
     Some(execute(lab, spec, sinks.into_iter().collect(), bar, Place::Here).map(
         |Executed { report: run, program, .. }| {
             if let Some(program) = &program {
-                crate::program::tell(&spec.scheduler.name, program);
+                output::tell(&spec.scheduler.name, program);
             }
             let name = page::named(&run);
             let data = page.and_then(|page| page.finish(&Facts { report: &run, notes: &[], name }));

@@ -3,6 +3,7 @@
 use crate::args::ExecArgs;
 use crate::failure::{Code, Failure};
 use crate::inputs::reason;
+use crate::kernel;
 use crate::text::shown;
 use keel_live::{Hint, Host, Policy, give_hint};
 use std::os::unix::process::CommandExt;
@@ -12,7 +13,7 @@ use std::process::Command;
 pub(crate) fn run(args: &ExecArgs) -> Result<Code, Failure> {
     let policy = if args.rr { Policy::RoundRobin } else { Policy::Fifo };
     let hint = Hint { priority: args.rt, policy };
-    give_hint(&Host::this(), hint).map_err(|e| Failure::from_live(None, &e))?;
+    give_hint(&Host::this(), hint).map_err(|e| kernel::failure(None, &e))?;
     let (command, rest) = args.command.split_first().expect("clap asks for one");
     let error = Command::new(command).args(rest).exec();
     let name = shown(&command.to_string_lossy());

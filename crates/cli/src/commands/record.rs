@@ -4,6 +4,7 @@ use crate::args::RecordArgs;
 use crate::bell::Bell;
 use crate::failure::{Code, Failure};
 use crate::inputs::reason;
+use crate::kernel;
 use crate::output::Output;
 use crate::text::{shown, shown_lines};
 use keel_live::Host;
@@ -106,7 +107,7 @@ fn summary(recorded: &Recorded) -> String {
 }
 
 fn failure(error: RecordError) -> Failure {
-    Failure::of_class(error.class(), shown_lines(&error.to_string()), error.help())
+    Failure::of(kernel::code(error.class()), shown_lines(&error.to_string()), error.help())
 }
 
 #[cfg(test)]

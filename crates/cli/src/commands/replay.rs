@@ -1,16 +1,16 @@
 //! `keel replay`: what a recording holds, under another scheduler. What is known of it comes first.
 
-use crate::args::{DEFAULT_SEED, PartArgs, ReplayArgs};
+use crate::args::{PartArgs, ReplayArgs};
 use crate::asked::Asked;
 use crate::commands::sim;
 use crate::failure::{Code, Failure};
 use crate::gate::Gate;
+use crate::interrupt::{self, Process};
 use crate::lab::Lab;
 use crate::outputs::{self, both};
-use crate::replay::{Wanted, read};
-use crate::{inputs, interrupt, show};
-use keel_abi::Noise;
-use keel_lab::{Engine, Machine, RunSpec, SchedulerSource};
+use crate::replay::{self, Part};
+use crate::{inputs, show};
+use keel_lab::{Machine, RunSpec, SchedulerSource};
 use keel_replay::Replay;
 use std::path::Path;
 
@@ -19,8 +19,8 @@ pub(crate) fn run(args: &ReplayArgs, lab: &Lab) -> Result<Code, Failure> {
     let asked = Asked::read(lab, &args.scheduler)?;
     let source = inputs::source(lab, &asked, args.host.as_deref())?;
     let gate = Gate::new(&args.strict, &args.baseline)?;
-    let (replay, machine) = recorded(&args.part, &args.recording, lab)?;
-    let spec = spec(args, &asked, source, &replay, machine);
+    let (recorded, machine) = recorded(&args.part, &args.recording, lab)?;
+    let spec = spec(args, &asked, source, &recorded, machine);
     gate.fits(std::slice::from_ref(&spec), 1)?;
     let mut read = vec![asked.scheduler];
     read.extend(args.recording.to_str());
@@ -35,38 +35,25 @@ pub(crate) fn run(args: &ReplayArgs, lab: &Lab) -> Result<Code, Failure> {
             run.baseline = gate.compare(std::slice::from_ref(&run), 1)?;
         }
     }
-    both(written, show::replay(&replay.confidence, &run, args.outputs.json))?;
+    both(written, show::replay(&recorded.confidence, &run, args.outputs.json))?;
     Ok(interrupt::code(run.partial.is_some(), show::code(&run)))
 }
 
 /// The recording as a workload, on the machine that is asked for.
 pub(crate) fn recorded(part: &PartArgs, trace: &Path, lab: &Lab) -> Result<(Replay, Machine), Failure> {
-    let machine = match (&part.machine, part.cpus) {
-        (Some(name), _) => Some(inputs::machine(lab, name)?),
-        (None, Some(cpus)) => Some((lab.machine_of_cpus)(cpus)),
-        (None, None) => None,
-    };
-    read(lab, trace, machine.as_ref(), &Wanted { keep: part.keep.clone(), scale: part.scale })
+    let PartArgs { machine, cpus, keep, scale } = part;
+    let part = Part { machine: machine.clone(), cpus: *cpus, keep: keep.clone(), scale: *scale };
+    replay::recorded(&part, trace, lab, &Process)
 }
 
-/// The noise of a real machine is in its recording. That of a simulated one is made again from its seed.
 fn spec(
     args: &ReplayArgs,
     asked: &Asked<'_>,
     source: SchedulerSource,
-    replay: &Replay,
+    recorded: &Replay,
     machine: Machine,
 ) -> RunSpec {
-    let (seed, noise) = replay.chance.unwrap_or((DEFAULT_SEED, Noise::None));
-    RunSpec {
-        scheduler: source,
-        settings: args.settings.iter().chain(&asked.settings).cloned().collect(),
-        workload: replay.workload.clone(),
-        machine,
-        duration: args.duration.unwrap_or(replay.duration),
-        seed: args.seed.unwrap_or(seed),
-        noise,
-        engine: Engine::Native,
-        checked: false,
-    }
+    let settings = args.settings.iter().chain(&asked.settings).cloned().collect();
+    let spec = replay::spec(source, settings, recorded, machine);
+    RunSpec { duration: args.duration.unwrap_or(spec.duration), seed: args.seed.unwrap_or(spec.seed), ..spec }
 }

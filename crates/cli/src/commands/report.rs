@@ -1,14 +1,15 @@
 //! `keel report`: recordings of any tool, as one page to explore, and for Perfetto.
 
 use crate::args::ReportArgs;
-use crate::commands::check::Tally;
 use crate::failure::{Code, Failure};
 use crate::interrupt;
+use crate::interrupt::Process;
 use crate::output::Output;
 use crate::page;
 use crate::recording::{self, Reading, Source};
 use crate::text::shown_path;
 use keel_check::{Figures, Judge, Limits};
+use keel_front::check::Tally;
 use keel_page::{Budget, Facts, Page, RunData};
 use keel_perfetto::Perfetto;
 use keel_report::RunReport;
@@ -114,7 +115,7 @@ fn read(path: &Path, others: Vec<&mut dyn Sink>) -> Result<Read, Failure> {
     for other in others {
         sinks = sinks.with(&mut *other);
     }
-    let Reading { recording, partial } = source.read(&mut sinks)?;
+    let Reading { recording, partial } = source.read(&mut sinks, &Process)?;
     drop(sinks);
     let report = RunReport::new(&tally.facts, &judge.judgement());
     let doubt = keel_report::check::doubt(&recording.doubts, tally.lost.max(recording.lost));

@@ -4,6 +4,7 @@ use crate::args::RunArgs;
 use crate::bell::Bell;
 use crate::failure::{Code, Failure};
 use crate::inputs;
+use crate::kernel;
 use crate::lab::Lab;
 use crate::output::print;
 use crate::text::{shown, shown_lines};
@@ -21,7 +22,7 @@ pub(crate) fn run(args: &RunArgs, lab: &Lab) -> Result<Code, Failure> {
         return Err(own(&scheduler.name));
     }
     let host = Host::this();
-    keel_live::check(&host).map_err(|e| Failure::from_live(None, &e))?;
+    keel_live::check(&host).map_err(|e| kernel::failure(None, &e))?;
     let bell = Bell::hang()?;
     let mut restarts = Restarts::default();
     loop {
@@ -58,7 +59,7 @@ fn once(
 ) -> Result<Option<ExitReport>, Failure> {
     let SchedulerSource { name, bytes, recipe } = scheduler;
     let bytes = bytes.get().ok_or_else(|| own(name))?;
-    let live = |e| Failure::from_live(Some(name), &e);
+    let live = |e| kernel::failure(Some(name), &e);
     let mut attached = match keel_live::attach(host, name, bytes, recipe, &args.settings).map_err(live)? {
         Outcome::Attached(attached) => attached,
         Outcome::Ended(report) => return Ok(Some(report)),
@@ -85,7 +86,7 @@ fn stay(args: &RunArgs, attached: &mut Attached, bell: &Bell) -> Result<bool, Fa
             return Ok(true);
         }
         let now = Instant::now();
-        attached.tick(now).map_err(|e| Failure::from_live(None, &e))?;
+        attached.tick(now).map_err(|e| kernel::failure(None, &e))?;
         for line in attached.lines() {
             print(&format!("{}\n", shown(&line)))?;
         }

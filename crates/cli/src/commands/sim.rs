@@ -5,11 +5,12 @@ use crate::asked::Asked;
 use crate::execute::{Executed, Place, execute};
 use crate::failure::{Code, Failure};
 use crate::gate::Gate;
+use crate::interrupt::{self, Process};
 use crate::lab::Lab;
 use crate::outputs::{self, Outputs, both};
 use crate::page::{self, Drawing};
 use crate::progress::Bar;
-use crate::{inputs, interrupt, show};
+use crate::{inputs, output, show};
 use keel_abi::Span;
 use keel_lab::{RunSpec, SchedulerSource};
 use keel_perfetto::Perfetto;
@@ -26,7 +27,7 @@ pub(crate) fn run(args: &SimArgs, lab: &Lab) -> Result<Code, Failure> {
     let given = args.scheduler.as_deref().unwrap_or(keel_lab::schedulers::EEVDF);
     let asked = Asked::read(lab, given)?;
     let scheduler = program.as_ref().map_or(asked.scheduler, |(_, path)| path.as_str());
-    let mut specs = inputs::specs(lab, &[asked], args.host.as_deref(), scene)?;
+    let mut specs = inputs::specs(lab, &[asked], args.host.as_deref(), &scene.scene(), &Process)?;
     if let Some((source, _)) = &program {
         let bytes = source.bytes.clone().asked_every(args.stats.map(|s| Span::from_s(u64::from(s))));
         specs[0].scheduler = SchedulerSource { bytes, ..source.clone() };
@@ -101,7 +102,7 @@ pub(crate) fn simulate(
     written = both(written, outputs.write_log(&log));
     if let Some(program) = &program {
         written = both(written, outputs.write_program_log(&program.output));
-        crate::program::tell(&spec.scheduler.name, program);
+        output::tell(&spec.scheduler.name, program);
     }
     written = both(written, outputs.keep());
     Ok((run, written))

@@ -10,6 +10,7 @@ mod sums;
 
 use crate::bell::Bell;
 use crate::failure::{Code, Failure};
+use crate::kernel;
 use crate::text::shown_lines;
 use crate::watch_args::WatchArgs;
 use allowance::Allowance;
@@ -264,5 +265,5 @@ fn ns(time: Duration) -> u64 {
 }
 
 fn failure(error: WatchError) -> Failure {
-    Failure::of_class(error.class(), shown_lines(&error.to_string()), error.help())
+    Failure::of(kernel::code(error.class()), shown_lines(&error.to_string()), error.help())
 }

@@ -37,6 +37,21 @@ fn a_lost_node_is_hatched_and_its_neighbour_red() {
 }
 
 #[test]
+fn cells_hold_all_of_the_time() {
+    let topology = Topology::regular(2, 1, 2, 1);
+    let mut picture = Picture::new();
+    MadeUp::new(topology.clone(), 2_000_000_000).play(&mut picture, |_, _, _| 1, |_| None);
+    let cells = picture.cells();
+    for cpu in 0..4 {
+        let of_cpu: Vec<_> = cells.iter().filter(|cell| cell.cpu == cpu).collect();
+        assert_eq!(of_cpu.iter().map(|cell| cell.for_ns).sum::<u64>(), 2_000_000_000);
+        assert!(of_cpu.windows(2).all(|pair| pair[0].at_ns + pair[0].for_ns == pair[1].at_ns));
+        assert!(of_cpu.iter().all(|cell| cell.runnable_ns == cell.for_ns), "one task all the time");
+    }
+    assert!(Picture::new().cells().is_empty());
+}
+
+#[test]
 fn untrusted_text_is_escaped() {
     let topology = Topology::flat(2);
     let svg = drawn(&topology, 1, |_, _, _| 1, "</title><script>alert('\u{1b}&')</script>");

@@ -12,6 +12,7 @@ mod tests;
 use crate::args::{LabArgs, OutputArgs};
 use crate::failure::{Code, Failure};
 use crate::inputs;
+use crate::interrupt::Process;
 use crate::lab::Lab;
 use crate::outputs::{self, both};
 use crate::page::is_picture;
@@ -153,7 +154,7 @@ fn spec(
     Ok(RunSpec {
         scheduler: scheduler.clone(),
         settings: Vec::new(),
-        workload: inputs::workload(lab, workload, machine)?,
+        workload: inputs::workload(lab, workload, machine, &Process)?,
         machine: machine.clone(),
         duration,
         seed: SEED,

@@ -1,8 +1,8 @@
 //! Where a watch is shown: a terminal has a screen that is redrawn, pipes and files get lines.
 
 use crate::failure::Failure;
-use crate::host::Terminal;
 use crate::inputs::reason;
+use crate::terminal::Terminal;
 use keel_live::watch::Look;
 use keel_report::Style;
 use keel_report::watch::{Now, WatchBegin, WatchEnd, WatchFinding, WatchLine, line, screen};

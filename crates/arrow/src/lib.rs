@@ -1,0 +1,16 @@
+//! Events and reports as Arrow tables, for tools that read these without copying: pandas, polars, DuckDB.
+//!
+//! - [`events`]: a stream of events as record batches
+//! - [`report`]: the lists of a run's report as one record batch each
+//!
+//! Columns are named as the JSON fields of the same meaning; units come last in the name.
+#![forbid(unsafe_code)]
+
+mod columns;
+pub mod events;
+pub mod report;
+
+pub use arrow_array::{RecordBatch, RecordBatchReader};
+pub use arrow_schema::{ArrowError, Schema, SchemaRef};
+pub use events::{Batches, events_schema};
+pub use report::{Table, table};

@@ -1,0 +1,22 @@
+//! `keel mcp`: this program's commands as tools for agents.
+
+use crate::args::McpArgs;
+use crate::failure::{Code, Failure};
+use crate::inputs::reason;
+use keel_mcp::{Limits, serve};
+use std::time::Duration;
+
+/// How long an answer may be: what an agent reads at once.
+const ANSWER_BYTES: usize = 256 << 10;
+
+pub(crate) fn run(args: &McpArgs) -> Result<Code, Failure> {
+    let keel = std::env::current_exe()
+        .map_err(|e| Failure::input(format!("keel cannot find its own file: {}", reason(&e))))?;
+    let limits = Limits {
+        keel,
+        time: Duration::from_nanos(args.time.as_ns()),
+        memory_bytes: u64::from(args.memory) << 20,
+        answer_bytes: ANSWER_BYTES,
+    };
+    serve(limits).map(|()| Code::Done).map_err(|why| Failure::input(crate::text::shown(&why)))
+}

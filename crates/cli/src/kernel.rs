@@ -1,0 +1,21 @@
+//! What the running kernel refuses, as people read it.
+
+use crate::failure::{Code, Failure};
+use crate::text::{shown, shown_lines};
+use keel_live::{Class, LiveError};
+
+/// Why a scheduler is not in the kernel, with the scheduler's name.
+pub(crate) fn failure(name: Option<&str>, error: &LiveError) -> Failure {
+    let text = shown_lines(&error.to_string());
+    let message = name.map_or(text.clone(), |name| format!("{}: {text}", shown(name)));
+    Failure::of(code(error.class()), message, error.help())
+}
+
+/// The exit code of what a kernel refuses.
+pub(crate) fn code(class: Class) -> Code {
+    match class {
+        Class::Input => Code::Input,
+        Class::Scheduler => Code::Scheduler,
+        Class::Unsupported => Code::Unsupported,
+    }
+}

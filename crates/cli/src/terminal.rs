@@ -1,0 +1,31 @@
+//! What the host says of a terminal.
+
+use std::io::IsTerminal;
+use std::os::fd::AsFd;
+
+/// A terminal that a stream goes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Terminal {
+    /// Characters in a line.
+    pub(crate) columns: u16,
+    /// Lines.
+    pub(crate) rows: u16,
+    /// Colour is understood, and not unwanted (`NO_COLOR`, `TERM=dumb`).
+    pub(crate) colour: bool,
+    /// The cursor can be moved.
+    pub(crate) cursor: bool,
+}
+
+impl Terminal {
+    /// The terminal behind a stream, if there is one.
+    pub(crate) fn of(stream: &(impl AsFd + IsTerminal)) -> Option<Self> {
+        if !stream.is_terminal() {
+            return None;
+        }
+        let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+        let cursor = set("TERM").is_some_and(|term| term != "dumb");
+        let size = terminal_size::terminal_size_of(stream);
+        let (columns, rows) = size.map_or((80, 24), |(width, height)| (width.0, height.0));
+        Some(Self { columns, rows, colour: cursor && set("NO_COLOR").is_none(), cursor })
+    }
+}

@@ -1,0 +1,291 @@
+//! From arguments to what a run is made of: built-in names, numbers, files.
+
+use crate::asked::Asked;
+use crate::caller::Caller;
+use crate::failure::Failure;
+use crate::lab::Lab;
+use crate::text::shown;
+use keel_abi::cpuset::MAX_CPUS;
+use keel_abi::task::Workload;
+use keel_abi::{Noise, Span};
+use keel_experiment::Arm;
+use keel_lab::workloads::Setting;
+use keel_lab::{Engine, LabError, Machine, RunSpec, SchedulerSource};
+use keel_recipe::Recipe;
+use std::io::Read;
+use std::path::Path;
+
+/// Most bytes of a scheduler, which may be a whole user-space program.
+const MAX_OBJECT: u64 = 256 << 20;
+/// Most bytes of a workload or machine.
+const MAX_TEXT: u64 = 64 << 20;
+/// How long a run is that neither the arguments nor the workload bound.
+pub const DEFAULT_DURATION: Span = Span::from_s(10);
+
+/// What is run where, for how long.
+#[derive(Clone, Debug)]
+pub struct Scene {
+    /// A built-in name, a file, a generator, several of them, or a recording.
+    pub workload: String,
+    /// A built-in name, a number of CPUs, or a file; where absent, the recording's or [`DEFAULT_MACHINE`].
+    pub machine: Option<String>,
+    /// How long; where absent, as long as the workload says, or 10 s.
+    pub duration: Option<Span>,
+    /// The seed of all random numbers.
+    pub seed: u64,
+    /// What goes on beside the workload.
+    pub noise: Noise,
+    /// Global variables of every scheduler to set.
+    pub settings: Vec<(String, String)>,
+    /// End a scheduler at its first invalid access.
+    pub checked: bool,
+    /// Who executes instructions.
+    pub engine: Engine,
+}
+
+impl Default for Scene {
+    fn default() -> Self {
+        Self {
+            workload: keel_lab::workloads::DEFAULT.to_owned(),
+            machine: None,
+            duration: None,
+            seed: DEFAULT_SEED,
+            noise: Noise::Quiet,
+            settings: Vec::new(),
+            checked: false,
+            engine: Engine::Native,
+        }
+    }
+}
+
+/// The seed of a run that names none.
+pub const DEFAULT_SEED: u64 = 1;
+
+/// The machine of a scene that names none.
+pub const DEFAULT_MACHINE: &str = "8";
+
+/// A scheduler with its settings in its name, or a scheduler's own program with its arguments.
+pub fn source(lab: &Lab, asked: &Asked<'_>, recipe: Option<&Path>) -> Result<SchedulerSource, Failure> {
+    if let Some(argv) = asked.command(lab)?
+        && let Some((source, _)) = crate::program::source(&argv)?
+    {
+        // Two of one program differ in their arguments.
+        return Ok(SchedulerSource { name: asked.scheduler.trim().to_owned(), ..source });
+    }
+    let source = scheduler_by(lab, asked.scheduler, recipe)?;
+    Ok(SchedulerSource { name: source.name + &asked.suffix(), ..source })
+}
+
+/// What each scheduler is to run, with the recipe of this file or the one beside it: the specs differ in the scheduler and
+/// its own settings alone.
+pub fn specs(
+    lab: &Lab,
+    schedulers: &[Asked<'_>],
+    recipe: Option<&Path>,
+    scene: &Scene,
+    caller: &dyn Caller,
+) -> Result<Vec<RunSpec>, Failure> {
+    let named = schedulers.iter().map(|asked| source(lab, asked, recipe));
+    let sources: Vec<SchedulerSource> = named.collect::<Result<_, _>>()?;
+    let (machine, workload) = crate::replay::machine_and_workload(
+        lab,
+        scene.machine.as_deref(),
+        &scene.workload,
+        DEFAULT_MACHINE,
+        caller,
+    )?;
+    let duration = scene.duration.or(workload.duration).unwrap_or(DEFAULT_DURATION);
+    let spec = |(scheduler, asked): (_, &Asked<'_>)| RunSpec {
+        scheduler,
+        // The last one counts: a scheduler's own.
+        settings: scene.settings.iter().chain(&asked.settings).cloned().collect(),
+        workload: workload.clone(),
+        machine: machine.clone(),
+        duration,
+        seed: scene.seed,
+        noise: scene.noise,
+        engine: scene.engine,
+        checked: scene.checked,
+    };
+    Ok(sources.into_iter().zip(schedulers).map(spec).collect())
+}
+
+/// What an arm of an experiment runs, for so long and beside so much noise.
+pub fn arm(
+    lab: &Lab,
+    arm: &Arm,
+    duration: Span,
+    noise: Noise,
+    caller: &dyn Caller,
+) -> Result<RunSpec, Failure> {
+    let machine = machine(lab, &arm.machine)?;
+    Ok(RunSpec {
+        scheduler: scheduler(lab, &arm.scheduler)?,
+        settings: arm.settings.clone(),
+        workload: workload(lab, &arm.workload, &machine, caller)?,
+        machine,
+        duration,
+        seed: 0,
+        noise,
+        engine: Engine::Native,
+        checked: false,
+    })
+}
+
+/// A built-in scheduler, or one in a file with the recipe beside it.
+pub fn scheduler(lab: &Lab, given: &str) -> Result<SchedulerSource, Failure> {
+    scheduler_by(lab, given, None)
+}
+
+/// A scheduler, with the recipe of this file or else the one beside it.
+pub fn scheduler_by(lab: &Lab, given: &str, recipe: Option<&Path>) -> Result<SchedulerSource, Failure> {
+    if let Some(built_in) = (lab.scheduler)(given) {
+        let recipe = recipe.map(read_recipe).transpose()?.unwrap_or_default();
+        return Ok(SchedulerSource { recipe, ..built_in });
+    }
+    let bytes = file("scheduler", "schedulers", given, MAX_OBJECT)?;
+    refuse_source(given, &bytes)?;
+    let name = Path::new(given).file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let beside = Path::new(given.strip_suffix(".bpf.o").unwrap_or(given)).with_added_extension("keel.toml");
+    let recipe = recipe.or_else(|| Some(beside.as_path()).filter(|path| path.exists()));
+    let recipe = recipe.map(read_recipe).transpose()?.unwrap_or_default();
+    Ok(SchedulerSource { name, bytes: bytes.into(), recipe })
+}
+
+/// A C file is what people write, but keel takes what clang makes of it.
+fn refuse_source(given: &str, bytes: &[u8]) -> Result<(), Failure> {
+    let Some(stem) = given.strip_suffix(".c").filter(|_| !bytes.starts_with(b"\x7fELF")) else {
+        return Ok(());
+    };
+    let (source, object) = (shown(given), shown(&format!("{stem}.o")));
+    Err(Failure::input(format!("{source}: it is C source, not a compiled object")).help(format!(
+        "compile it: clang -target bpf -mcpu=v3 -O2 -g -I schedulers/include -I crates/kernel/btf -c {source} -o \
+         {object} (docs/how-to/compile.md), and give keel {object}"
+    )))
+}
+
+fn read_recipe(path: &Path) -> Result<Recipe, Failure> {
+    let given = path.to_string_lossy();
+    // Its name is no built-in's: there is no list to point to.
+    let text = text("recipe", "schedulers", &given)?;
+    Recipe::read(&shown(&given), &text).map_err(|e| Failure::input(shown(&e.to_string())))
+}
+
+/// A built-in machine, one with so many CPUs, or one in a file.
+pub fn machine(lab: &Lab, given: &str) -> Result<Machine, Failure> {
+    if let Some(machine) = (lab.machine)(given) {
+        return Ok(machine);
+    }
+    if !given.is_empty() && given.bytes().all(|b| b.is_ascii_digit()) {
+        return match given.parse::<u32>() {
+            Ok(cpus) if (1..=MAX_CPUS).contains(&cpus) => Ok((lab.machine_of_cpus)(cpus)),
+            _ => {
+                Err(Failure::input(format!("--machine {}: a machine has 1 to {MAX_CPUS} CPUs", shown(given))))
+            }
+        };
+    }
+    let text = text("machine", "machines", given)?;
+    (lab.read_machine)(&shown(given), &text).map_err(Failure::from_lab)
+}
+
+/// A workload, or several that are joined by `+`.
+pub fn workload(lab: &Lab, given: &str, machine: &Machine, caller: &dyn Caller) -> Result<Workload, Failure> {
+    let parts = workload_parts(given)?;
+    if parts.len() == 1 {
+        return one_workload(lab, given, machine, caller);
+    }
+    let read = |(at, part): (usize, &&str)| {
+        let place = format!("part {} of the workload, '{}'", at + 1, shown(part));
+        one_workload(lab, part, machine, caller).map_err(|failure| failure.at(&place))
+    };
+    let workloads = parts.iter().enumerate().map(read).collect::<Result<_, _>>()?;
+    keel_lab::workloads::join(given, workloads).map_err(shown_failure)
+}
+
+/// The names and files that a workload is joined from, without what is asked of them.
+pub fn workload_files(given: &str) -> Result<Vec<&str>, Failure> {
+    workload_parts(given)?.into_iter().map(|part| Ok(own_name(part)?.0)).collect()
+}
+
+fn workload_parts(given: &str) -> Result<Vec<&str>, Failure> {
+    keel_lab::workloads::parts(given, |path| Path::new(path).exists()).map_err(shown_failure)
+}
+
+/// What the `lab` crate says about a name, which may hold anything.
+fn shown_failure(error: LabError) -> Failure {
+    Failure::input(shown(&error.to_string()))
+}
+
+/// A workload, and what is asked of it behind its name.
+fn one_workload(lab: &Lab, given: &str, machine: &Machine, caller: &dyn Caller) -> Result<Workload, Failure> {
+    let (own, settings) = own_name(given)?;
+    let mut workload = plain_workload(lab, own, machine, caller)?;
+    if !settings.is_empty() {
+        given.clone_into(&mut workload.name);
+    }
+    keel_lab::workloads::apply(own, &mut workload, &settings, machine).map_err(shown_failure)?;
+    Ok(workload)
+}
+
+fn own_name(given: &str) -> Result<(&str, Vec<Setting>), Failure> {
+    keel_lab::workloads::settings(given, |path| Path::new(path).exists()).map_err(shown_failure)
+}
+
+fn plain_workload(
+    lab: &Lab,
+    given: &str,
+    machine: &Machine,
+    caller: &dyn Caller,
+) -> Result<Workload, Failure> {
+    if let Some(made) = (lab.made_workload)(given, machine) {
+        return made.map_err(Failure::from_lab);
+    }
+    let read = match (lab.workload)(given) {
+        Some(text) => (lab.read_workload)(given, text, machine),
+        None => (lab.read_workload)(&shown(given), &text("workload", "workloads", given)?, machine),
+    };
+    let (workload, remarks) = read.map_err(Failure::from_lab)?;
+    remarks.iter().for_each(|remark| caller.note(remark));
+    Ok(workload)
+}
+
+/// A file's text.
+pub fn text(kind: &str, list: &str, given: &str) -> Result<String, Failure> {
+    let bytes = file(kind, list, given, MAX_TEXT)?;
+    String::from_utf8(bytes).map_err(|e| {
+        let at = e.utf8_error().valid_up_to();
+        Failure::input(format!("{} is not UTF-8 text: byte {at} is invalid", shown(given)))
+    })
+}
+
+/// The text of a file that is given for itself: none of this kind is built in.
+pub fn document(kind: &str, given: &str) -> Result<String, Failure> {
+    text(kind, "", given)
+}
+
+/// A file's bytes, at most `limit` of them. `list` lists the built-in ones of this kind; nothing where it is empty.
+fn file(kind: &str, list: &str, given: &str, limit: u64) -> Result<Vec<u8>, Failure> {
+    let mut bytes = Vec::new();
+    let opened = crate::pipe::open(Path::new(given));
+    let read = opened.and_then(|file| file.take(limit + 1).read_to_end(&mut bytes));
+    let looks_like_name = !given.contains(['/', '.']);
+    match read {
+        Ok(_) if bytes.len() as u64 > limit => Err(Failure::input(format!(
+            "{} is too large: a {kind} can have up to {} MiB",
+            shown(given),
+            limit >> 20
+        ))),
+        Ok(_) => Ok(bytes),
+        Err(e) if looks_like_name && !list.is_empty() && e.kind() == std::io::ErrorKind::NotFound => {
+            Err(Failure::input(format!("no built-in {kind} and no file is named '{}'", shown(given)))
+                .help(format!("keel list {list} lists the built-in ones")))
+        }
+        Err(e) => Err(Failure::input(format!("{} cannot be read: {}", shown(given), reason(&e)))),
+    }
+}
+
+/// Why, without the number of the error.
+pub fn reason(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or_default().to_lowercase()
+}

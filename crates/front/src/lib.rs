@@ -1,0 +1,37 @@
+//! What the command line and the Python package share: from names and files to specs, and from a run or a recording to a
+//! report.
+//!
+//! This crate reads files and the host's clock. It never prints, listens for signals or ends the process: whoever asks
+//! for work is a [`Caller`], which is notified of remarks and progress, and can end the work early.
+//!
+//! - [`asked`]: a scheduler with settings in its name
+//! - [`inputs`]: names, numbers and files as schedulers, machines and workloads
+//! - [`program`]: a scheduler's own program
+//! - [`recording`], [`replay`], [`check`]: recordings, opened, as workloads, and judged
+//! - [`execute`]: one run, from its spec to its report
+//! - [`suite`], [`score`]: one number for a scheduler
+//! - [`failure`]: why something could not be done, with the exit code
+//! - [`lab`]: the `lab` crate as a table of functions
+//! - [`host`]: what the host says of this process
+//! - [`moment`], [`parse`], [`pipe`], [`text`]: times, settings, named pipes, untrusted text
+#![forbid(unsafe_code)]
+
+pub mod asked;
+pub mod caller;
+pub mod check;
+pub mod execute;
+pub mod failure;
+pub mod host;
+pub mod inputs;
+pub mod lab;
+pub mod moment;
+pub mod parse;
+pub mod pipe;
+pub mod program;
+pub mod recording;
+pub mod replay;
+pub mod score;
+pub mod suite;
+pub mod text;
+
+pub use caller::Caller;

@@ -1,0 +1,53 @@
+//! Inputs that are opened by a name: files, and named pipes that somebody writes into.
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::OFlags;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// So long somebody may take to begin to write into a named pipe. Shells open both ends at once.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Opens an input. Of a named pipe this waits for its writer, but not for ever.
+///
+/// # Errors
+/// Folders, devices and sockets are none; nobody writes into the pipe.
+pub fn open(path: &Path) -> io::Result<File> {
+    let is = std::fs::metadata(path)?.file_type();
+    if is.is_dir() {
+        return Err(io::ErrorKind::IsADirectory.into());
+    }
+    if is.is_char_device() || is.is_block_device() {
+        return Err(io::Error::other("it is a device"));
+    }
+    if is.is_socket() {
+        return Err(io::Error::other("it is a socket"));
+    }
+    if !is.is_fifo() {
+        return File::open(path);
+    }
+    // To open it so waits for nobody.
+    let flags = OFlags::NONBLOCK.bits().cast_signed();
+    let file = File::options().read(true).custom_flags(flags).open(path)?;
+    let until = Instant::now() + PATIENCE;
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        let left = Timespec { tv_sec: left.as_secs().cast_signed(), tv_nsec: left.subsec_nanos().into() };
+        match poll(&mut [PollFd::new(&file, PollFlags::IN)], Some(&left)) {
+            Ok(0) => {
+                let reported = format!("nothing has been written to this pipe for {} s", PATIENCE.as_secs());
+                return Err(io::Error::new(io::ErrorKind::TimedOut, reported));
+            }
+            // It can be read, or its writer has come and gone.
+            Ok(_) => break,
+            Err(rustix::io::Errno::INTR) => {}
+            Err(e) => return Err(e.into()),
+        }
+    }
+    // The writer may take its time from here on.
+    rustix::fs::fcntl_setfl(&file, rustix::fs::fcntl_getfl(&file)? - OFlags::NONBLOCK)?;
+    Ok(file)
+}

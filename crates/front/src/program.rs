@@ -1,0 +1,85 @@
+//! A scheduler's own program: its file, and what is said about its end.
+
+use crate::caller::Caller;
+use crate::failure::Failure;
+use crate::text::shown;
+use keel_lab::{ObjectBytes, ProgramEnd, SchedulerSource};
+use keel_recipe::Recipe;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// The program and its file, where arguments name one.
+pub fn source(argv: &[OsString]) -> Result<Option<(SchedulerSource, String)>, Failure> {
+    let Some(given) = argv.first() else { return Ok(None) };
+    let path = find(given).ok_or_else(|| {
+        let given = shown(&given.to_string_lossy());
+        Failure::input(format!("no program {given}: there is no such file, and none in PATH"))
+    })?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let mut argv = argv.to_vec();
+    argv[0] = path.clone().into_os_string();
+    let bytes = ObjectBytes::of_program(argv);
+    let source = SchedulerSource { name, bytes, recipe: Recipe::default() };
+    Ok(Some((source, path.to_string_lossy().into_owned())))
+}
+
+/// Would a shell execute a file of this name?
+pub fn is_in_path(given: &str) -> bool {
+    !given.is_empty() && Path::new(given).components().count() == 1 && find(&OsString::from(given)).is_some()
+}
+
+/// The file that a shell would execute.
+fn find(given: &OsString) -> Option<PathBuf> {
+    let direct = Path::new(given);
+    if direct.components().count() > 1 {
+        return direct.canonicalize().ok().filter(|path| path.is_file());
+    }
+    let folders = std::env::var_os("PATH")?;
+    let found = std::env::split_paths(&folders).map(|folder| folder.join(given)).find(|path| path.is_file());
+    found?.canonicalize().ok()
+}
+
+/// What a server of scx_stats answered, without what is around it; all of it where it is something else.
+fn figures(answer: &str) -> String {
+    let value: Option<serde_json::Value> = serde_json::from_str(answer).ok();
+    let figures = value.as_ref().and_then(|value| value.pointer("/args/resp"));
+    figures.map_or_else(|| answer.to_owned(), ToString::to_string)
+}
+
+/// The program's statistics: a line each, safe to print.
+pub fn statistics(end: &ProgramEnd) -> impl Iterator<Item = String> {
+    let line = |(at_ns, answer): &(u64, String)| {
+        format!("stats: {:.3} s: {}", *at_ns as f64 / 1e9, shown(&figures(answer)))
+    };
+    end.stats.iter().map(line)
+}
+
+/// Says how the program ended, unless all went well.
+pub fn tell(name: &str, end: &ProgramEnd, caller: &dyn Caller) {
+    let words = keel_lab::last_words(&end.output);
+    let words = words.lines().map(|line| shown(line.trim())).collect::<Vec<_>>().join(" | ");
+    let how = match end.exit_code {
+        Some(0) => None,
+        Some(code) => Some(format!("ended with exit code {code}")),
+        None => Some("did not end when it got SIGINT, and was killed".to_owned()),
+    };
+    if let Some(how) = how {
+        caller.note(&format!("{} {how}; it said last: {words}", shown(name)));
+    }
+    for refused in &end.refused {
+        caller.note(&format!("{} was refused: {}", shown(name), shown(refused)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::figures;
+
+    #[test]
+    fn only_the_figures_of_an_answer_are_shown() {
+        let check = |answer, expected: &str| assert_eq!(figures(answer), expected);
+        check(r#"{"errno":0,"args":{"resp":{"busy":1.5}}}"#, r#"{"busy":1.5}"#);
+        check(r#"{"errno":22,"args":{}}"#, r#"{"errno":22,"args":{}}"#);
+        check("no JSON", "no JSON");
+    }
+}

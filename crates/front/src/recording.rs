@@ -1,0 +1,303 @@
+//! Recordings as `keel check` and `keel report` open them: a file, `-` for standard input, or a pipe; as it is, or
+//! compressed by gzip or zstd.
+//!
+//! Readers go through a recording twice, so what cannot be read twice is first copied into a file without a name in the
+//! temporary folder. What is no recording is refused before anything is copied.
+
+use crate::caller::{Caller, work};
+use crate::failure::Failure;
+use crate::inputs::reason;
+use crate::pipe;
+use crate::text::shown_path;
+use keel_abi::{Instant, Stop};
+use keel_readers::{Kind, LARGE, LOOK, Packing, Recording, UnpackError};
+use keel_report::Partial;
+use keel_trace::{Class, Event, Meta, Reader, Sink, TraceError, relayed};
+use std::fs::File;
+use std::io::{self, Cursor, IsTerminal, Read, Seek, SeekFrom, Write};
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+
+/// The most that is copied from a pipe.
+const MOST_COPIED: u64 = 64 << 30;
+
+/// A recording that can be gone through as often as is wanted.
+pub struct Source {
+    path: PathBuf,
+    file: File,
+    /// Its format.
+    pub kind: Kind,
+}
+
+/// What was read of it.
+pub struct Reading {
+    /// What its reader says of it.
+    pub recording: Recording,
+    /// Nothing where all of it was read.
+    pub partial: Option<Partial>,
+}
+
+/// What is wrong with a recording, in a sentence for people.
+pub fn unreadable(path: &Path) -> impl Fn(String) -> Failure {
+    move |why| match is_stdin(path) {
+        true => Failure::input(format!("standard input: {why}")),
+        false => Failure::input(format!("{}: {why}", shown_path(path))),
+    }
+}
+
+/// Is standard input meant?
+pub fn is_stdin(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
+impl Source {
+    /// Opens a recording, and copies what can be read only once. A signal ends the process meanwhile: there is nothing to
+    /// show, and a pipe may be silent for long.
+    pub fn open(path: &Path) -> Result<Self, Failure> {
+        let unreadable = unreadable(path);
+        let mut file = opened(path)?;
+        let is_file = file.metadata().is_ok_and(|file| file.is_file());
+        let mut first = Vec::new();
+        Read::by_ref(&mut file)
+            .take(LOOK as u64)
+            .read_to_end(&mut first)
+            .map_err(|e| unreadable(reason(&e)))?;
+        if let Some(packing) = Packing::of(&first) {
+            file = unpacked(path, packing, Cursor::new(first).chain(file))?;
+        } else if !is_file {
+            keel_readers::kind(&mut Cursor::new(&first)).map_err(|e| unreadable(e.to_string()))?;
+            file = copied(path, Cursor::new(first).chain(file))?;
+        }
+        let kind = keel_readers::kind(&mut file).map_err(|e| unreadable(e.to_string()))?;
+        Ok(Self { path: path.to_owned(), file, kind })
+    }
+
+    /// Hands all of it to `sink`, until a signal comes: then `sink` receives an end there.
+    pub fn read(&self, sink: &mut dyn Sink, caller: &dyn Caller) -> Result<Reading, Failure> {
+        let unreadable = unreadable(&self.path);
+        let _work = work(caller);
+        let mut file = self.file.try_clone().map_err(|e| unreadable(reason(&e)))?;
+        file.rewind().map_err(|e| unreadable(reason(&e)))?;
+        let mut until = Until::new(caller.stop(), sink);
+        let file = Stoppable { file, stop: caller.stop() };
+        let read = match self.kind {
+            Kind::Own => own(file, &mut until).map_err(|e| e.to_string()),
+            _ => keel_readers::read(file, &mut until).map_err(|e| e.to_string()),
+        };
+        let stopped = until.end(read.is_err());
+        match (read, stopped, caller.stopped_by()) {
+            (read, Some(at), Some(by)) => {
+                let unread =
+                    |_| Recording { kind: self.kind, notes: Vec::new(), doubts: Vec::new(), lost: 0 };
+                let partial = Some(Partial::new(by, at, None));
+                Ok(Reading { recording: read.unwrap_or_else(unread), partial })
+            }
+            (Ok(recording), ..) => Ok(Reading { recording, partial: None }),
+            (Err(_), None, Some(by)) => Err(Failure::stopped(by, "before any events were judged")),
+            (Err(why), ..) => Err(unreadable(why)),
+        }
+    }
+}
+
+fn opened(path: &Path) -> Result<File, Failure> {
+    let unreadable = unreadable(path);
+    if !is_stdin(path) {
+        return pipe::open(path).map_err(|e| match e.kind() {
+            io::ErrorKind::IsADirectory => unreadable("it is a folder, not a recording".to_owned()),
+            io::ErrorKind::TimedOut => unreadable(reason(&e)).help("start writing to it first"),
+            _ => unreadable(reason(&e)),
+        });
+    }
+    let stdin = io::stdin();
+    if stdin.is_terminal() {
+        return Err(unreadable("it is a terminal, not a recording".to_owned())
+            .help("pipe a recording into it: perf script | keel check -"));
+    }
+    let file = stdin.as_fd().try_clone_to_owned().map(File::from);
+    file.map_err(|e| unreadable(reason(&e)))
+}
+
+fn unpacked(path: &Path, packing: Packing, from: impl Read) -> Result<File, Failure> {
+    let unreadable = unreadable(path);
+    let mut file = temporary()?;
+    match packing.unpack(from, &mut file) {
+        Ok(()) => Ok(file),
+        Err(UnpackError::Write(e)) => Err(full(&e)),
+        Err(e @ UnpackError::TooMuch { .. }) => {
+            let help = format!("if you trust it, unpack it yourself: {} FILE > RECORDING", packing.command());
+            Err(unreadable(e.to_string()).help(help))
+        }
+        Err(e) => Err(unreadable(e.to_string())),
+    }
+}
+
+fn copied(path: &Path, mut from: impl Read) -> Result<File, Failure> {
+    let unreadable = unreadable(path);
+    let mut file = temporary()?;
+    let mut chunk = vec![0; 256 << 10];
+    let mut copied = 0;
+    loop {
+        let read = match from.read(&mut chunk) {
+            Ok(0) => return Ok(file),
+            Ok(read) => read,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+            Err(e) => return Err(unreadable(reason(&e))),
+        };
+        copied += read as u64;
+        if copied > MOST_COPIED {
+            let most = MOST_COPIED >> 30;
+            return Err(
+                unreadable(format!("it contains more than {most} GiB")).help("save it to a file first")
+            );
+        }
+        file.write_all(&chunk[..read]).map_err(|e| full(&e))?;
+    }
+}
+
+fn temporary() -> Result<File, Failure> {
+    tempfile::tempfile().map_err(|e| full(&e))
+}
+
+fn full(error: &io::Error) -> Failure {
+    let folder = std::env::temp_dir();
+    let unreadable =
+        format!("a copy of the recording cannot be written to {}: {}", shown_path(&folder), reason(error));
+    Failure::input(unreadable).help("set TMPDIR to a folder with enough space")
+}
+
+/// Evenkeel's own trace; a large one is read on a thread of its own.
+fn own(mut file: Stoppable<File>, sink: &mut dyn Sink) -> Result<Recording, TraceError> {
+    let is_large = file.file.seek(SeekFrom::End(0))? >= LARGE;
+    file.file.rewind()?;
+    let mut reader = Reader::new(file)?;
+    let wrong = match is_large {
+        true => relayed(sink, |sink| reader.pump_what_is_left(sink))?,
+        false => reader.pump_what_is_left(sink)?,
+    };
+    let note = |wrong| format!("{wrong}; the part before it is judged, without a checksum");
+    let notes: Vec<String> = wrong.map(note).into_iter().collect();
+    Ok(Recording { kind: Kind::Own, doubts: notes.clone(), notes, lost: 0 })
+}
+
+/// Bytes that cannot be read any more once somebody has asked to stop.
+struct Stoppable<F> {
+    file: F,
+    stop: Stop,
+}
+
+impl<F: Read> Read for Stoppable<F> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        match self.stop.is_asked() {
+            true => Err(io::Error::other("it was stopped")),
+            false => self.file.read(into),
+        }
+    }
+}
+
+impl<F: Seek> Seek for Stoppable<F> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.file.seek(to)
+    }
+}
+
+/// Passes a stream on until somebody asks to stop, and then ends it.
+struct Until<'a> {
+    stop: Stop,
+    sink: &'a mut dyn Sink,
+    /// The last instant that was passed on, once there was one.
+    last: Option<Instant>,
+    ended: bool,
+    stopped: bool,
+}
+
+impl<'a> Until<'a> {
+    fn new(stop: Stop, sink: &'a mut dyn Sink) -> Self {
+        Self { stop, sink, last: None, ended: false, stopped: false }
+    }
+
+    /// No event passes from here on.
+    fn is_over(&mut self) -> bool {
+        self.stopped |= !self.ended && self.last.is_some() && self.stop.is_asked();
+        self.stopped
+    }
+
+    /// The stream is over, or its reader has failed: ends what is still open. Gives the instant where it was stopped, if
+    /// it was.
+    fn end(mut self, has_failed: bool) -> Option<Instant> {
+        let last = self.last?;
+        self.stopped |= has_failed && !self.ended && self.stop.is_asked();
+        if !self.stopped {
+            return None;
+        }
+        self.sink.meta(last, &Meta::End);
+        Some(last)
+    }
+}
+
+impl Sink for Until<'_> {
+    fn wants(&self) -> Class {
+        self.sink.wants()
+    }
+
+    fn events(&mut self, events: &[Event]) {
+        if !self.is_over() {
+            self.last = events.last().map(|event| event.at).or(self.last);
+            self.sink.events(events);
+        }
+    }
+
+    fn meta(&mut self, at: Instant, meta: &Meta) {
+        if !self.is_over() {
+            self.last = Some(at);
+            self.ended |= matches!(meta, Meta::End);
+            self.sink.meta(at, meta);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use keel_abi::CpuId;
+    use keel_trace::What;
+
+    #[derive(Default)]
+    struct Collector(Vec<u64>, Vec<Instant>);
+
+    impl Sink for Collector {
+        fn wants(&self) -> Class {
+            Class::ALL
+        }
+        fn events(&mut self, events: &[Event]) {
+            self.0.extend(events.iter().map(|event| event.at.as_ns()));
+        }
+        fn meta(&mut self, at: Instant, meta: &Meta) {
+            if matches!(meta, Meta::End) {
+                self.1.push(at);
+            }
+        }
+    }
+
+    #[test]
+    fn a_stream_that_is_stopped_has_an_end() {
+        let event = |ns| Event { at: Instant::from_ns(ns), cpu: CpuId(0), what: What::Bypass { on: true } };
+        let check = |stop_after: usize, expected: &[u64], at: Option<u64>| {
+            let (mut collector, stop) = (Collector::default(), Stop::default());
+            let mut until = Until::new(stop.clone(), &mut collector);
+            for ns in 0..4 {
+                if ns == stop_after as u64 {
+                    stop.ask();
+                }
+                until.events(&[event(ns)]);
+            }
+            until.meta(Instant::from_ns(4), &Meta::End);
+            assert_eq!(until.end(false).map(Instant::as_ns), at);
+            assert_eq!(collector.0, expected);
+            assert_eq!(collector.1, [Instant::from_ns(at.unwrap_or(4))], "one end");
+        };
+        check(9, &[0, 1, 2, 3], None);
+        check(2, &[0, 1], Some(1));
+        // An empty stream has nothing to end.
+        check(0, &[0], Some(0));
+    }
+}

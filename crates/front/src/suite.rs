@@ -1,0 +1,127 @@
+//! Suites: named parts, each a workload on a machine and a figure, by which schedulers are scored.
+
+use crate::failure::Failure;
+use serde::Deserialize;
+
+/// The built-in suites, by name.
+const BUILT_IN: &[(&str, &str)] = &[("general", include_str!("../../../suites/general.toml"))];
+
+/// The most runs of a scheduler in each part.
+const MOST_SEEDS: u32 = 100;
+/// The longest that a part runs.
+const MOST_MS: u64 = 600_000;
+
+/// What a score is made of. The same name and version mean the same parts.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Suite {
+    /// Its name: the built-in one, or the file's.
+    #[serde(skip)]
+    pub name: String,
+    /// Goes up whenever a part changes.
+    pub version: u32,
+    /// What it is, in a line.
+    pub title: String,
+    /// The scheduler that scores 100.
+    pub baseline: String,
+    /// How long each run is, in virtual milliseconds.
+    pub duration_ms: u64,
+    /// How many runs each scheduler makes in each part.
+    pub seeds: u32,
+    /// The parts.
+    #[serde(rename = "part")]
+    pub parts: Vec<Part>,
+}
+
+/// One workload on one machine, and the figure that counts.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Part {
+    /// What it is called.
+    pub name: String,
+    /// As `--workload` takes it.
+    pub workload: String,
+    /// As `--machine` takes it.
+    pub machine: String,
+    /// The figure.
+    pub figure: Figure,
+    /// For delays: those of tasks with this name alone.
+    pub task: Option<String>,
+}
+
+/// What counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Figure {
+    /// Units of the workload a second; more is better.
+    Throughput,
+    /// The 99th percentile of the delay from wakeup to running; less is better. Differences below a microsecond count little.
+    WakeupDelayP99,
+    /// The core time that is used of what could be used: all but what is wasted; more is better.
+    Busy,
+}
+
+impl Suite {
+    /// The built-in suites: name, and one line on each.
+    ///
+    /// # Errors
+    /// None of our own.
+    pub fn list() -> Result<Vec<(String, String)>, Failure> {
+        let line = |(name, text): &(&str, &str)| Ok(((*name).to_owned(), Self::read(name, text)?.title));
+        BUILT_IN.iter().map(line).collect()
+    }
+
+    /// The built-in suite of this name, or the one in this file.
+    ///
+    /// # Errors
+    /// There is none, or it is wrong.
+    pub fn find(given: &str) -> Result<Self, Failure> {
+        match BUILT_IN.iter().find(|(name, _)| *name == given) {
+            Some((name, text)) => Self::read(name, text),
+            None => Self::read(given, &crate::inputs::text("suite", "suites", given)?),
+        }
+    }
+
+    fn read(name: &str, text: &str) -> Result<Self, Failure> {
+        let place = crate::text::shown(name);
+        let wrong = |why: &str| Failure::input(format!("{place}: {why}"));
+        let suite: Self =
+            toml::from_str(text).map_err(|e| wrong(crate::text::shown(e.message()).as_str()))?;
+        match () {
+            () if suite.parts.is_empty() => Err(wrong("there is no [[part]]")),
+            () if !(2..=MOST_SEEDS).contains(&suite.seeds) => {
+                Err(wrong(&format!("seeds is 2 to {MOST_SEEDS}: the noise is found from several")))
+            }
+            () if !(1..=MOST_MS).contains(&suite.duration_ms) => {
+                Err(wrong(&format!("duration_ms is 1 to {MOST_MS}")))
+            }
+            () => Ok(Self { name: name.to_owned(), ..suite }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn built_in_suites_are_right() {
+        assert!(Suite::list().unwrap().iter().any(|(name, _)| name == "general"));
+    }
+
+    #[test]
+    fn a_wrong_suite_says_what_is_wrong() {
+        let good = "version = 1\ntitle = ''\nbaseline = 'eevdf'\nduration_ms = 10\nseeds = 2\n\
+                    [[part]]\nname = 'a'\nworkload = 'mix'\nmachine = '2'\nfigure = 'throughput'\n";
+        assert_eq!(Suite::read("s", good).unwrap().name, "s");
+        let check = |from: &str, to: &str, says: &str| {
+            let failure = Suite::read("s", &good.replace(from, to)).unwrap_err();
+            assert!(failure.sentence().contains(says), "{}", failure.sentence());
+        };
+        check("seeds = 2", "seeds = 1", "seeds is 2 to 100");
+        check("duration_ms = 10", "duration_ms = 0", "duration_ms is");
+        check("'throughput'", "'fun'", "fun");
+        check("title", "titel", "titel");
+        check("version = 1", "", "version");
+    }
+}

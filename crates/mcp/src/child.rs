@@ -1,0 +1,117 @@
+//! One call: a `keel` of its own, within limits.
+
+use rustix::process::{Resource, Rlimit, setrlimit};
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::Duration;
+use tokio::io::AsyncReadExt;
+use tokio::process::Command;
+
+/// What a call may take.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// The `keel` that is called.
+    pub keel: PathBuf,
+    /// How long, in time of the host.
+    pub time: Duration,
+    /// How much memory each call may have, in bytes.
+    pub memory_bytes: u64,
+    /// How long an answer may be, in bytes.
+    pub answer_bytes: usize,
+}
+
+/// What came of a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// What it printed, or why there is nothing.
+    pub text: String,
+    /// Did it fail?
+    pub failed: bool,
+}
+
+/// Limits the memory of this process and of all that it starts from now on.
+pub(crate) fn limit_memory(limits: &Limits) -> std::io::Result<()> {
+    let most = Some(limits.memory_bytes);
+    Ok(setrlimit(Resource::Data, Rlimit { current: most, maximum: most })?)
+}
+
+/// Calls keel.
+pub(crate) async fn call(limits: &Limits, args: Vec<String>) -> Answer {
+    let failed = |text: String| Answer { text, failed: true };
+    let mut command = Command::new(&limits.keel);
+    command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+    let mut child = match command.spawn() {
+        Ok(child) => child,
+        Err(e) => return failed(format!("keel cannot be started: {e}")),
+    };
+    let (Some(stdout), Some(stderr)) = (child.stdout.take(), child.stderr.take()) else {
+        return failed("keel's output cannot be read".to_owned());
+    };
+    // A byte more, to see that there is more.
+    let most = limits.answer_bytes as u64 + 1;
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let mut errors = stderr.take(most);
+    let work = async {
+        let answer = async {
+            let mut answer = stdout.take(most);
+            answer.read_to_end(&mut out).await?;
+            // Nobody reads the rest.
+            drop(answer);
+            if out.len() > limits.answer_bytes { child.start_kill() } else { Ok(()) }
+        };
+        let (answered, told) = tokio::join!(answer, errors.read_to_end(&mut err));
+        answered.and(told)?;
+        drop(errors);
+        child.wait().await
+    };
+    let status = match tokio::time::timeout(limits.time, work).await {
+        Err(_) => return failed(format!("it took more than {} s; ask for less", limits.time.as_secs())),
+        Ok(Err(e)) => return failed(format!("keel's output cannot be read: {e}")),
+        Ok(Ok(status)) => status,
+    };
+    if out.len() > limits.answer_bytes {
+        return failed(format!("the answer has more than {} bytes; ask for less", limits.answer_bytes));
+    }
+    match out.is_empty() {
+        false => Answer { text: String::from_utf8_lossy(&out).into_owned(), failed: false },
+        true => failed(format!("{} ({status})", String::from_utf8_lossy(&err).trim())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    /// What a program of this script answers, with this many bytes and milliseconds.
+    fn answer(script: &str, answer_bytes: usize, time_ms: u64) -> Answer {
+        let folder = tempfile::tempdir().unwrap();
+        let keel = folder.path().join("keel");
+        std::fs::write(&keel, format!("#!/bin/sh\n{script}\n")).unwrap();
+        std::fs::set_permissions(&keel, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let limits =
+            Limits { keel, time: Duration::from_millis(time_ms), memory_bytes: u64::MAX, answer_bytes };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(call(&limits, vec!["x".to_owned()]))
+    }
+
+    #[test]
+    fn answers_are_bounded() {
+        let check = |script: &str, bytes, text: &str, failed| {
+            let got = answer(script, bytes, 20_000);
+            assert_eq!((got.text.as_str(), got.failed), (text, failed), "{script}");
+        };
+        check("echo \"$1\"", 10, "x\n", false);
+        // A scheduler that fails has an answer, too.
+        check("echo '{}'; exit 3", 10, "{}\n", false);
+        check("echo 12345678901", 10, "the answer has more than 10 bytes; ask for less", true);
+        check("echo 'keel: no' >&2; exit 2", 100, "keel: no (exit status: 2)", true);
+        check("yes", 10, "the answer has more than 10 bytes; ask for less", true);
+    }
+
+    #[test]
+    fn a_call_that_takes_too_long_is_ended() {
+        let got = answer("sleep 1000", 10, 50);
+        assert!(got.failed && got.text.starts_with("it took more than"), "{got:?}");
+    }
+}

@@ -1,0 +1,32 @@
+//! Failures as exceptions: `evenkeel.KeelError` and the classes below it, by exit code.
+
+use keel_front::failure::{Code, Failure};
+use pyo3::exceptions::PyKeyboardInterrupt;
+use pyo3::prelude::*;
+
+/// The exception for a failure, made where Python has its classes.
+pub(crate) fn raised(py: Python<'_>, failure: &Failure) -> PyErr {
+    if failure.code == Code::Interrupted {
+        return PyKeyboardInterrupt::new_err(failure.sentence().to_owned());
+    }
+    let made = py
+        .import("evenkeel._errors")
+        .and_then(|module| module.getattr("of"))
+        .and_then(|of| of.call1((failure.code as u8, failure.sentence(), failure.advice())));
+    match made {
+        Ok(exception) => PyErr::from_value(exception),
+        Err(error) => error,
+    }
+}
+
+/// The same, of a result.
+pub(crate) trait OrRaise<T> {
+    /// The value, or the exception for its failure.
+    fn or_raise(self, py: Python<'_>) -> PyResult<T>;
+}
+
+impl<T> OrRaise<T> for Result<T, Failure> {
+    fn or_raise(self, py: Python<'_>) -> PyResult<T> {
+        self.map_err(|failure| raised(py, &failure))
+    }
+}

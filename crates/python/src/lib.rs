@@ -1,0 +1,46 @@
+//! `evenkeel._native`: what the Python package `evenkeel` takes from the crates of keel.
+//!
+//! It starts no process. Python sees plain values: text, numbers, JSON and Arrow. The classes that people use are written
+//! in Python, in the folder `python`.
+//!
+//! - [`given`]: what Python gives, as schedulers, machines and workloads
+//! - [`spec`]: all that one run is a function of
+//! - [`work`]: work without the interpreter's lock, which Ctrl-C ends
+//! - [`report`]: a run's report
+//! - [`table`]: Arrow tables, by the Arrow C data interface
+//! - [`stream`]: a run's events as they come
+//! - [`recordings`]: recordings, judged and replayed
+//! - [`lists`]: what is built in
+//! - [`error`]: exceptions, by the exit code
+#![forbid(unsafe_code)]
+
+mod error;
+mod given;
+mod lists;
+mod recordings;
+mod report;
+mod spec;
+mod stream;
+mod table;
+mod work;
+
+use pyo3::prelude::*;
+
+/// What the Python package `evenkeel` takes from the crates of keel.
+#[pymodule]
+mod _native {
+    #[pymodule_export]
+    use super::lists::{built_in, duration_ns, machine_facts, version};
+    #[pymodule_export]
+    use super::recordings::{check, replay, why_waits};
+    #[pymodule_export]
+    use super::report::{Report, comparison};
+    #[pymodule_export]
+    use super::spec::{Spec, spec};
+    #[pymodule_export]
+    use super::stream::{EventStream, recorded_events};
+    #[pymodule_export]
+    use super::table::Table;
+    #[pymodule_export]
+    use super::work::compare;
+}
