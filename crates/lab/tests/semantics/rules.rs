@@ -30,7 +30,7 @@ fn known() -> BTreeSet<String> {
         |path: &Path| path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
     let mut known: BTreeSet<String> = own.iter().flat_map(|path| tests_of(path, &stem(path))).collect();
     known.extend(sources("tests").iter().flat_map(|path| tests_of(path, &stem(path))));
-    known.extend(sources("../kernel/src/idle").iter().flat_map(|path| tests_of(path, "kernel")));
+    known.extend(sources("../kernel/src/state/idle").iter().flat_map(|path| tests_of(path, "kernel")));
     // Its tests are made by a macro, one an object.
     let expected = include_str!("../../../../tests/objects/expected-7.2.tsv").lines();
     known.extend(expected.filter_map(|line| Some(format!("wrong_on_purpose::{}", line.split('\t').next()?))));
