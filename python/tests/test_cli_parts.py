@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+import evenkeel
 from evenkeel import InputError
 from evenkeel.sweeps import toml
 
@@ -118,6 +119,7 @@ def test_agents_have_tools(keel: str) -> None:
             answers[answer["id"]] = answer
         served.stdin.close()
         assert served.wait(timeout=60) == 0
+        assert answers[1]["result"]["serverInfo"] == {"name": "keel", "version": evenkeel.__version__}
         return [answers[at]["result"] for at in range(2, len(more) + 2)]
 
     def call(name: str, **arguments: Any) -> dict[str, Any]:
