@@ -147,8 +147,9 @@ long(Path(sys.argv[1]))
 """
 
 
-def long(out: Path) -> Sweep:
-    return small(out, space={"slice_ns": Range(100_000, 20_000_000, log=True, steps=60)}, seeds=10, duration="100ms")
+def long(out: Path, jobs: int = 2) -> Sweep:
+    slices = Range(100_000, 20_000_000, log=True, steps=60)
+    return small(out, space={"slice_ns": slices}, seeds=10, duration="100ms", jobs=jobs)
 
 
 def files(folder: Path) -> list[Path]:
@@ -168,7 +169,8 @@ def test_a_killed_sweep_goes_on_where_it_was(tmp_path: Path) -> None:
         now = {path.name for path in files(out)}
         assert now > kept, "what was written stays"
         kept = now
-    resumed = long(out)
+    # With other batches, so that a run that is done twice is in two files.
+    resumed = long(out, jobs=3)
     assert len(resumed) == 600
     assert {path.name for path in files(out)} > kept
     # Each run is in one file alone.
