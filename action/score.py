@@ -8,6 +8,7 @@ Exit codes: 0 it is no worse than its base; 1 it is worse by more than the noise
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -30,7 +31,8 @@ def score(scheduler: str, suite: str) -> dict[str, Any]:
 
 def is_worse(now: float, now_noise: float, base: float, base_noise: float) -> bool:
     """Is it worse by more than the noise?"""
-    return now < base - ERRORS * (now_noise**2 + base_noise**2) ** 0.5 - 1e-9
+    noise = math.hypot(now_noise, base_noise)
+    return now < base - ERRORS * noise - 1e-9
 
 
 def code(text: str) -> str:

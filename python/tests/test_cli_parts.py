@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+import evenkeel
 from evenkeel import InputError
 from evenkeel.sweeps import toml
 
@@ -19,13 +20,13 @@ ROOT = Path(__file__).resolve().parents[2]
 SUITE = """version = 1
 title = "small"
 baseline = "eevdf"
-duration_ms = 50
+duration_ms = 300
 seeds = 3
 [[part]]
 name = "overload"
-workload = "mix:12:140"
+workload = "typist+hogs:6"
 machine = "2"
-figure = "throughput"
+figure = "wakeup_delay_p99"
 """
 
 
@@ -82,8 +83,8 @@ def test_the_action_compares_with_the_base(keel: str, tmp_path: Path) -> None:
     assert alone.returncode == 0 and "`fifo` scores **" in alone.stdout
     same = score("fifo", "fifo")
     assert same.returncode == 0 and "worse" not in same.stdout
-    # One queue for each CPU and nothing shared: a CPU idles beside waiting tasks.
-    worse = score("percpu:slice_ns=100000", "fifo")
+    # Whoever waits behind a slice a hundred times as long waits longer.
+    worse = score("fifo:fifo=1:slice_ns=20000000", "fifo:fifo=1:slice_ns=200000")
     assert worse.returncode == 1 and "worse" in worse.stdout
     assert score("nobody", "fifo").returncode == 2
 
@@ -112,12 +113,13 @@ def test_agents_have_tools(keel: str) -> None:
         for message in messages:
             served.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
         served.stdin.flush()
-        answers = {}
+        answers: dict[int, dict[str, Any]] = {}
         while len(answers) < len(more) + 1:
             answer = json.loads(served.stdout.readline())
             answers[answer["id"]] = answer
         served.stdin.close()
         assert served.wait(timeout=60) == 0
+        assert answers[1]["result"]["serverInfo"] == {"name": "keel", "version": evenkeel.__version__}
         return [answers[at]["result"] for at in range(2, len(more) + 2)]
 
     def call(name: str, **arguments: Any) -> dict[str, Any]:

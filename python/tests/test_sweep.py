@@ -147,8 +147,9 @@ long(Path(sys.argv[1]))
 """
 
 
-def long(out: Path) -> Sweep:
-    return small(out, space={"slice_ns": Range(100_000, 20_000_000, log=True, steps=60)}, seeds=10, duration="100ms")
+def long(out: Path, jobs: int = 2) -> Sweep:
+    slices = Range(100_000, 20_000_000, log=True, steps=60)
+    return small(out, space={"slice_ns": slices}, seeds=10, duration="100ms", jobs=jobs)
 
 
 def files(folder: Path) -> list[Path]:
@@ -161,14 +162,16 @@ def test_a_killed_sweep_goes_on_where_it_was(tmp_path: Path) -> None:
     for _ in range(2):
         before = len(files(out))
         made = subprocess.Popen([sys.executable, "-c", SCRIPT, str(out), str(Path(__file__).parent)])
-        while len(files(out)) < before + 2 and made.poll() is None:
+        # The first batches hold a run each, whoever makes them.
+        while len(files(out)) < before + 7 and made.poll() is None:
             time.sleep(0.01)
         os.kill(made.pid, signal.SIGKILL)
         assert made.wait() == -signal.SIGKILL, "it was over before it was killed"
         now = {path.name for path in files(out)}
         assert now > kept, "what was written stays"
         kept = now
-    resumed = long(out)
+    # With other batches, so that a run that is done twice is in two files.
+    resumed = long(out, jobs=3)
     assert len(resumed) == 600
     assert {path.name for path in files(out)} > kept
     # Each run is in one file alone.

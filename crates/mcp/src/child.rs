@@ -1,6 +1,5 @@
 //! One call: a `keel` of its own, within limits.
 
-use rustix::process::{Resource, Rlimit, setrlimit};
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
@@ -29,10 +28,23 @@ pub struct Answer {
     pub failed: bool,
 }
 
-/// Limits the memory of this process and of all that it starts from now on.
-pub(crate) fn limit_memory(limits: &Limits) -> std::io::Result<()> {
-    let most = Some(limits.memory_bytes);
-    Ok(setrlimit(Resource::Data, Rlimit { current: most, maximum: most })?)
+/// How often a call's memory is looked at.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Ends once a process has more memory than this. A run reserves much more than it uses, so that no limit of the kernel's
+/// on what is reserved fits.
+async fn outgrown(pid: u32, most_bytes: u64) {
+    while resident_bytes(pid).is_none_or(|bytes| bytes <= most_bytes) {
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+/// The memory that a process has; None where there is none of this number.
+fn resident_bytes(pid: u32) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kib.checked_mul(1024)
 }
 
 /// Calls keel.
@@ -44,7 +56,8 @@ pub(crate) async fn call(limits: &Limits, args: Vec<String>) -> Answer {
         Ok(child) => child,
         Err(e) => return failed(format!("keel cannot be started: {e}")),
     };
-    let (Some(stdout), Some(stderr)) = (child.stdout.take(), child.stderr.take()) else {
+    let (Some(stdout), Some(stderr), Some(pid)) = (child.stdout.take(), child.stderr.take(), child.id())
+    else {
         return failed("keel's output cannot be read".to_owned());
     };
     // A byte more, to see that there is more.
@@ -64,10 +77,20 @@ pub(crate) async fn call(limits: &Limits, args: Vec<String>) -> Answer {
         drop(errors);
         child.wait().await
     };
-    let status = match tokio::time::timeout(limits.time, work).await {
+    let limited = async {
+        tokio::select! {
+            done = work => Some(done),
+            () = outgrown(pid, limits.memory_bytes) => None,
+        }
+    };
+    let status = match tokio::time::timeout(limits.time, limited).await {
+        Ok(None) => {
+            let most = limits.memory_bytes >> 20;
+            return failed(format!("it took more than {most} MiB of memory; ask for less"));
+        }
         Err(_) => return failed(format!("it took more than {} s; ask for less", limits.time.as_secs())),
-        Ok(Err(e)) => return failed(format!("keel's output cannot be read: {e}")),
-        Ok(Ok(status)) => status,
+        Ok(Some(Err(e))) => return failed(format!("keel's output cannot be read: {e}")),
+        Ok(Some(Ok(status))) => status,
     };
     if out.len() > limits.answer_bytes {
         return failed(format!("the answer has more than {} bytes; ask for less", limits.answer_bytes));
@@ -85,12 +108,15 @@ mod tests {
 
     /// What a program of this script answers, with this many bytes and milliseconds.
     fn answer(script: &str, answer_bytes: usize, time_ms: u64) -> Answer {
+        answer_within(script, answer_bytes, time_ms, u64::MAX)
+    }
+
+    fn answer_within(script: &str, answer_bytes: usize, time_ms: u64, memory_bytes: u64) -> Answer {
         let folder = tempfile::tempdir().unwrap();
         let keel = folder.path().join("keel");
         std::fs::write(&keel, format!("#!/bin/sh\n{script}\n")).unwrap();
         std::fs::set_permissions(&keel, std::fs::Permissions::from_mode(0o755)).unwrap();
-        let limits =
-            Limits { keel, time: Duration::from_millis(time_ms), memory_bytes: u64::MAX, answer_bytes };
+        let limits = Limits { keel, time: Duration::from_millis(time_ms), memory_bytes, answer_bytes };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(call(&limits, vec!["x".to_owned()]))
     }
@@ -107,6 +133,12 @@ mod tests {
         check("echo 12345678901", 10, "the answer has more than 10 bytes; ask for less", true);
         check("echo 'keel: no' >&2; exit 2", 100, "keel: no (exit status: 2)", true);
         check("yes", 10, "the answer has more than 10 bytes; ask for less", true);
+    }
+
+    #[test]
+    fn a_call_that_outgrows_its_memory_is_ended() {
+        let got = answer_within("sleep 1000", 10, 60_000, 4096);
+        assert!(got.failed && got.text.contains("MiB of memory"), "{got:?}");
     }
 
     #[test]

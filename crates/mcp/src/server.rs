@@ -1,7 +1,7 @@
 //! The tools, and what serves them.
 
 use crate::arguments::{Args, Check, Compare, Explain, Score, Sim};
-use crate::child::{Answer, Limits, call, limit_memory};
+use crate::child::{Answer, Limits, call};
 use rmcp::handler::server::router::tool::ToolRouter;
 use rmcp::handler::server::wrapper::Parameters;
 use rmcp::model::{CallToolResult, ContentBlock};
@@ -74,7 +74,7 @@ impl Tools {
     }
 }
 
-#[tool_handler(router = self.tool_router)]
+#[tool_handler(router = self.tool_router, name = "keel", version = "0.1.0")]
 impl ServerHandler for Tools {}
 
 fn result(answer: Answer) -> CallToolResult {
@@ -106,9 +106,8 @@ fn shorten(value: &mut Value) {
 /// Serves the tools on stdin and stdout until stdin ends.
 ///
 /// # Errors
-/// The limits cannot be set, or the other side does not speak the protocol.
+/// The other side does not speak the protocol.
 pub fn serve(limits: Limits) -> Result<(), String> {
-    limit_memory(&limits).map_err(|e| format!("memory cannot be limited: {e}"))?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|e| format!("no threads: {e}"))?;
     runtime.block_on(async {
