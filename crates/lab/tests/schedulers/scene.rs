@@ -347,9 +347,15 @@ impl Seen {
         cpus
     }
 
-    /// What the judge found, wasted cores apart.
+    /// The judge found nobody who starves.
     pub(crate) fn assert_nobody_starves(&self) {
-        let starved = self.judgement.findings.iter().filter(|f| f.kind == Kind::Starvation);
+        self.assert_nobody_starves_from(Instant::ZERO);
+    }
+
+    /// The same for what began at `from` or later.
+    pub(crate) fn assert_nobody_starves_from(&self, from: Instant) {
+        let starved =
+            self.judgement.findings.iter().filter(|f| f.kind == Kind::Starvation && f.start >= from);
         assert_eq!(starved.map(|f| f.text.as_str()).collect::<Vec<_>>(), [""; 0]);
     }
 
