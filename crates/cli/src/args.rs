@@ -304,6 +304,9 @@ pub(crate) struct RecordArgs {
     /// Size of each CPU's buffer in KiB [default: 4096, less on machines with more than 64 CPUs]
     #[arg(long, value_name = "KIB", value_parser = clap::value_parser!(u32).range(4..=1_048_576))]
     pub(crate) buffer: Option<u32>,
+    /// Also record what Linux's own scheduler considers: which CPUs and groups it looks at, what it chooses and moves
+    #[arg(long)]
+    pub(crate) decisions: bool,
     /// Record while this command runs, and exit with its exit code
     #[arg(value_name = "CMD", trailing_var_arg = true, allow_hyphen_values = true)]
     pub(crate) command: Vec<OsString>,

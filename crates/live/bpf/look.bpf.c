@@ -10,21 +10,15 @@
  * crates/live/src/watch/look.rs runs this and reads its records.
  */
 #include "records.h"
+#include "numbers.h"
 
 extern const struct rq runqueues __ksym;
 
-/* Memory for the kernel's iterators, whose layout is opaque. */
-struct bpf_iter_num {
-	u64 opaque[1];
-} __attribute__((aligned(8)));
-
+/* Memory for the kernel's iterator over tasks, whose layout is opaque. */
 struct bpf_iter_task {
 	u64 opaque[3];
 } __attribute__((aligned(8)));
 
-extern int bpf_iter_num_new(struct bpf_iter_num *it, int start, int end) __ksym;
-extern int *bpf_iter_num_next(struct bpf_iter_num *it) __ksym;
-extern void bpf_iter_num_destroy(struct bpf_iter_num *it) __ksym;
 extern int bpf_iter_task_new(struct bpf_iter_task *it, struct task_struct *task, unsigned int flags) __ksym;
 extern struct task_struct *bpf_iter_task_next(struct bpf_iter_task *it) __ksym;
 extern void bpf_iter_task_destroy(struct bpf_iter_task *it) __ksym;

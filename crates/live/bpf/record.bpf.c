@@ -20,6 +20,7 @@
  */
 #include "ring.h"
 #include "kicks.h"
+#include "decisions.h"
 #include "throttled.h"
 
 /* Why a task left its CPU; in the order of keel_trace::Why. */

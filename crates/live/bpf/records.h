@@ -23,7 +23,15 @@ struct list_head {
 
 struct task_group;
 
+struct sched_avg {
+	unsigned long load_avg;
+	unsigned long util_avg;
+	unsigned long runnable_avg;
+};
+
 struct cfs_rq {
+	struct sched_avg avg;
+	unsigned int h_nr_runnable;
 	struct task_group *tg;
 	int throttle_count;
 	/* Throttled tasks, linked by their throttle_node. */
@@ -112,6 +120,7 @@ enum {
 	IDLE = 10,
 	PRIORITY = 11,
 	THROTTLED = 12,
+	DECISION = 13,
 };
 
 /* In a snapshot: what a task is doing. */

@@ -9,6 +9,7 @@
 mod decisions;
 mod error;
 pub(crate) mod kernel;
+mod optional;
 pub(crate) mod raw;
 
 pub use error::RecordError;
@@ -20,7 +21,7 @@ use decisions::Decisions;
 use keel_abi::{CpuId, CpuSet, Span, Topology};
 use keel_trace::story::{self, Key, Merge, Raw, RawWhat, Story};
 use keel_trace::{Meta, Sink, Unknown};
-use kernel::{Extent, Kernel};
+use kernel::{Events, Extent, Kernel};
 use rustix::time::{ClockId, clock_gettime};
 use std::os::fd::BorrowedFd;
 
@@ -72,7 +73,7 @@ pub(crate) struct Scene<'a> {
 
 impl Recorder {
     /// Begins to record, with rings of at least `ring_bytes` a CPU, and passes `sink` the machine and its tasks.
-    /// `workload` is what the stream says that it is of.
+    /// `workload` is what the stream says that it is of. `decisions`: what Linux's own fair class considers, too.
     ///
     /// # Errors
     /// Where the kernel or this process' rights do not allow it.
@@ -80,12 +81,14 @@ impl Recorder {
         host: &Host,
         workload: &str,
         ring_bytes: Option<u32>,
+        decisions: bool,
         sink: &mut dyn Sink,
     ) -> Result<Self, RecordError> {
         permitted(host)?;
         let facts = machine::facts(host);
         let cpus = facts.topology.cpus();
-        let kernel = Kernel::load(host, cpus, ring_size(ring_bytes, cpus), Extent::All)?;
+        let extent = Extent { events: Events::All, decisions };
+        let kernel = Kernel::load(host, cpus, ring_size(ring_bytes, cpus), extent)?;
         let scene = Scene {
             topology: &facts.topology,
             online: &facts.online,
@@ -120,6 +123,11 @@ impl Recorder {
         recorder.story.say(&clock, sink);
         recorder.open(&offline, sink)?;
         Ok(recorder)
+    }
+
+    /// Functions of this kernel that cannot be watched for decisions, and what is not recorded therefore.
+    pub fn missing(&self) -> Vec<String> {
+        self.kernel.missing()
     }
 
     /// Hands on what happened until a moment ago. False where there is more than is read at once: call it again.
@@ -299,7 +307,7 @@ mod tests {
     #[test]
     fn missing_requirements_are_reported() {
         let check = |files: &[(&str, &str)], expected| {
-            let begun = Recorder::begin(&fake(files).1, "", None, &mut keel_trace::NullSink);
+            let begun = Recorder::begin(&fake(files).1, "", None, false, &mut keel_trace::NullSink);
             assert_eq!(begun.err(), Some(expected), "{files:?}");
         };
         check(&[], RecordError::NoBtf);

@@ -13,7 +13,7 @@ pub use look::Look;
 
 use crate::host::Host;
 use crate::machine;
-use crate::record::kernel::{Extent, Kernel};
+use crate::record::kernel::{Events, Extent, Kernel};
 use crate::record::{self, Recorded, Recorder, Scene};
 use cost::RunTime;
 use keel_abi::{CpuSet, Span, Topology};
@@ -24,6 +24,9 @@ use look::Eye;
 const RINGS_BYTES: u32 = 32 << 20;
 /// The smallest and the largest ring.
 const RING_BYTES: std::ops::RangeInclusive<u32> = 32 << 10..=1 << 20;
+
+/// What a short recording holds. Decisions explain what it confirms.
+const EXTENT: Extent = Extent { events: Events::Core, decisions: true };
 
 /// What watching took so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -57,7 +60,7 @@ impl Watcher {
         let topology = machine::facts(host).topology;
         let cpus = topology.cpus();
         let eye = Eye::open(cpus)?;
-        let resting = Some(Kernel::load(host, cpus, ring_bytes(cpus), Extent::Core)?);
+        let resting = Some(Kernel::load(host, cpus, ring_bytes(cpus), EXTENT)?);
         Ok(Self {
             host: host.clone(),
             topology,

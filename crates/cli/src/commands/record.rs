@@ -24,7 +24,9 @@ pub(crate) fn run(args: &RecordArgs) -> Result<Code, Failure> {
     let mut writer = Writer::new(output.writer());
     let ring_bytes = args.buffer.map(|kib| kib.saturating_mul(1024));
     let mut recorder =
-        Recorder::begin(&Host::this(), &workload(args), ring_bytes, &mut writer).map_err(failure)?;
+        Recorder::begin(&Host::this(), &workload(args), ring_bytes, args.decisions, &mut writer)
+            .map_err(failure)?;
+    let missing = if args.decisions { recorder.missing() } else { Vec::new() };
     let mut command = start(args)?;
     let status = stay(args, &mut recorder, &mut command, &bell, &mut writer);
     let recorded = recorder.finish(&mut writer).map_err(failure)?;
@@ -32,7 +34,7 @@ pub(crate) fn run(args: &RecordArgs) -> Result<Code, Failure> {
     writer.finish().map_err(|e| Failure::input(format!("the trace cannot be written: {e}")))?;
     output.keep()?;
     // If stderr is closed there is nobody left to report to.
-    let _ = write!(std::io::stderr(), "{}", summary(&recorded));
+    let _ = write!(std::io::stderr(), "{}{}", summary(&recorded), lacking(&missing));
     end(command, status)
 }
 
@@ -98,12 +100,18 @@ fn summary(recorded: &Recorded) -> String {
         text += &format!("keel: {made_up} missing switches were inferred\n");
     }
     if decisions > 0 {
-        text += &format!("keel: {decisions} decisions were reported by the scheduler\n");
+        text += &format!("keel: {decisions} decisions were recorded\n");
     }
     if late > 0 {
         text += &format!("keel: {late} events arrived too late and have a later time than their own\n");
     }
     text
+}
+
+/// What is not recorded of decisions, since this kernel does not let us watch some functions.
+fn lacking(missing: &[String]) -> String {
+    let line = |what: &String| format!("keel: this kernel does not let keel watch {what}\n");
+    missing.iter().map(line).collect()
 }
 
 fn failure(error: RecordError) -> Failure {
@@ -127,7 +135,7 @@ mod tests {
         let help =
             "help: use a larger --buffer, or record for a shorter time; 2 missing switches were inferred\n";
         check(7, 2, 0, 0, &(first(7) + help));
-        check(0, 0, 0, 9, &(first(0) + "keel: 9 decisions were reported by the scheduler\n"));
+        check(0, 0, 0, 9, &(first(0) + "keel: 9 decisions were recorded\n"));
         check(
             0,
             0,

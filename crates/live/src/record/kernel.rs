@@ -1,6 +1,7 @@
 //! The kernel's half: loads the programs, makes a ring buffer a CPU, reads them.
 
 use super::RecordError;
+use super::optional::{self, DECISIONS, OPTIONAL, Optional, QUOTA_PROGRAM};
 use super::raw;
 use crate::host::Host;
 use crate::{libbpf_log, maps, programs, ready};
@@ -21,27 +22,6 @@ use std::io::Read;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::rc::Rc;
 
-/// A program that needs something that not every kernel has, or lets us watch.
-struct Optional {
-    program: &'static str,
-    /// A function of kernels that have it.
-    needs: &'static str,
-    /// It watches that function itself.
-    watches: bool,
-}
-
-const OPTIONAL: [Optional; 8] = [
-    Optional { program: "on_yield", needs: "do_sched_yield", watches: true },
-    Optional { program: "after_yield", needs: "do_sched_yield", watches: true },
-    Optional { program: "on_poll", needs: "__probestub_sched_wake_idle_without_ipi", watches: false },
-    Optional { program: "on_interrupt", needs: "__probestub_ipi_send_cpu", watches: false },
-    Optional { program: "on_inherit", needs: "__probestub_sched_pi_setprio", watches: false },
-    Optional { program: QUOTA_PROGRAM, needs: "tg_unthrottle_up", watches: true },
-    Optional { program: "on_budget", needs: "replenish_dl_entity", watches: true },
-    Optional { program: "on_affinity", needs: "set_cpus_allowed_common", watches: true },
-];
-/// The program that is called for tasks that are no longer throttled; it walks the kernel's own list of them.
-const QUOTA_PROGRAM: &str = "on_quota";
 /// What shows which tasks run and wait, and where.
 const CORE_PROGRAMS: [&str; 6] = ["on_switch", "on_waking", "on_wakeup", "on_fork", "on_migrate", SNAPSHOT];
 /// The program that lists the tasks.
@@ -61,6 +41,7 @@ pub(crate) struct Kernel {
     /// Ready when a ring has filled by another portion.
     filled: OwnedFd,
     inbox: Rc<RefCell<Vec<Raw>>>,
+    cpus: u32,
     words: u32,
     unknown: Unknown,
 }
@@ -84,11 +65,12 @@ impl Kernel {
         let (object, unknown) =
             load(host, cpus, Sizes { words, portion_log2: (bytes / PORTIONS).ilog2() }, extent)?;
         let inbox = Rc::new(RefCell::new(Vec::new()));
-        let rings =
-            (0..cpus).map(|cpu| ring(&object, CpuId(cpu), bytes, &inbox)).collect::<Result<Vec<_>, _>>()?;
+        let rings = (0..cpus)
+            .map(|cpu| ring(&object, (CpuId(cpu), cpus), bytes, &inbox))
+            .collect::<Result<Vec<_>, _>>()?;
         let filled =
             watch(&rings).map_err(|e| RecordError::Failed(format!("buffers cannot be watched: {e}")))?;
-        Ok(Self { object, links: Vec::new(), rings, filled, inbox, words, unknown })
+        Ok(Self { object, links: Vec::new(), rings, filled, inbox, cpus, words, unknown })
     }
 
     /// From now on everything is recorded.
@@ -109,6 +91,13 @@ impl Kernel {
         self.object.progs_mut().filter(|program| program.name() != SNAPSHOT && program.autoload())
     }
 
+    /// Functions of this kernel that cannot be watched for decisions, and what is not recorded therefore.
+    pub(super) fn missing(&self) -> Vec<String> {
+        let loaded =
+            |name: &str| self.object.progs_mut().any(|program| program.name() == name && program.autoload());
+        optional::missing(loaded).collect()
+    }
+
     /// What its records lack.
     pub(super) fn unknown(&self) -> Unknown {
         self.unknown
@@ -125,7 +114,8 @@ impl Kernel {
         tasks.read_to_end(&mut bytes).map_err(|e| failed(e.to_string()))?;
         let mut snapshot = Snapshot { tasks: Vec::new(), throttled: Vec::new() };
         for record in bytes.chunks_exact(raw::snapshot_bytes(self.words)) {
-            let Some(RawWhat::Task(task_record)) = raw::read(CpuId(0), record).map(|raw| raw.what) else {
+            let Some(RawWhat::Task(task_record)) = raw::read(CpuId(0), self.cpus, record).map(|raw| raw.what)
+            else {
                 continue;
             };
             snapshot.throttled.extend(raw::is_kept_off(record).then_some(task_record.task));
@@ -195,7 +185,15 @@ struct Sizes {
 
 /// How much is to be recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Extent {
+pub(crate) struct Extent {
+    pub(crate) events: Events,
+    /// What Linux's own fair class decides, too.
+    pub(crate) decisions: bool,
+}
+
+/// Which events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Events {
     /// All that the kernel lets us.
     All,
     /// Who runs and who waits where, alone: programs are attached and detached in a moment then.
@@ -206,13 +204,16 @@ pub(crate) enum Extent {
 fn load(host: &Host, cpus: u32, sizes: Sizes, extent: Extent) -> Result<(Object, Unknown), RecordError> {
     let types = ready::kernel_types(host).ok_or(RecordError::NoBtf)?;
     let is_there = |optional: &&Optional| is_there(&types, optional);
-    let mut optional: Vec<&Optional> = match extent {
-        Extent::All => OPTIONAL.iter().filter(is_there).collect(),
-        Extent::Core => Vec::new(),
+    let mut optional: Vec<&Optional> = match extent.events {
+        Events::All => OPTIONAL.iter().filter(is_there).collect(),
+        Events::Core => Vec::new(),
     };
+    if extent.decisions {
+        optional.extend(DECISIONS.iter().filter(is_there));
+    }
     let attempt = |optional: &[&Optional]| {
         let (object, said) = libbpf_log::listen(|| {
-            let open = open(cpus, sizes, extent, optional).map_err(|e| e.to_string())?;
+            let open = open(cpus, sizes, extent.events, optional).map_err(|e| e.to_string())?;
             open.load().map_err(|e| e.to_string())
         });
         object.map_err(|error| libbpf_log::refusal(&said, &error).to_string())
@@ -223,11 +224,12 @@ fn load(host: &Host, cpus: u32, sizes: Sizes, extent: Extent) -> Result<(Object,
             Err(why) => why,
         };
         tracing::info!(programs = optional.len(), why, "the programs are refused");
-        // That a function has a type does not mean that it can be watched.
-        let Some(last) = optional.iter().map(|optional| optional.watches).max() else {
+        // That a function has a type does not mean that it can be watched. The least needed go first.
+        let rank = |optional: &Optional| (is_for_decisions(optional.program), optional.watches);
+        let Some(last) = optional.iter().map(|optional| rank(optional)).max() else {
             return Err(RecordError::Refused(why));
         };
-        optional.retain(|optional| optional.watches != last);
+        optional.retain(|optional| rank(optional) != last);
     }
 }
 
@@ -242,7 +244,7 @@ fn unknown(types: &Btf) -> Unknown {
     Unknown { affinity: false, throttling: types.field("task_struct", "throttled").is_none() }
 }
 
-fn open(cpus: u32, sizes: Sizes, extent: Extent, optional: &[&Optional]) -> libbpf_rs::Result<OpenObject> {
+fn open(cpus: u32, sizes: Sizes, events: Events, optional: &[&Optional]) -> libbpf_rs::Result<OpenObject> {
     let mut object = ObjectBuilder::default().name("keel_record")?.open_memory(programs::object("record"))?;
     if let Some(mut map) = maps::open_map(&mut object, ".rodata")
         && let Some([words, portion_log2]) =
@@ -257,7 +259,7 @@ fn open(cpus: u32, sizes: Sizes, extent: Extent, optional: &[&Optional]) -> libb
     for mut program in object.progs_mut() {
         let name = program.name().to_string_lossy().into_owned();
         let wanted = optional.iter().find(|optional| optional.program == name);
-        program.set_autoload(wanted.is_some() || is_always_there(&name, extent));
+        program.set_autoload(wanted.is_some() || is_always_there(&name, events));
         if let Some(wanted) = wanted.filter(|wanted| wanted.watches) {
             program.set_attach_target(0, Some(wanted.needs.to_owned()))?;
         }
@@ -265,12 +267,17 @@ fn open(cpus: u32, sizes: Sizes, extent: Extent, optional: &[&Optional]) -> libb
     Ok(object)
 }
 
-/// Is it a program that every kernel takes, and of that extent?
-fn is_always_there(program: &str, extent: Extent) -> bool {
-    match extent {
-        Extent::All => OPTIONAL.iter().all(|optional| optional.program != program),
-        Extent::Core => CORE_PROGRAMS.contains(&program),
+/// Is it a program that every kernel takes, for these events?
+fn is_always_there(program: &str, events: Events) -> bool {
+    match events {
+        Events::All => OPTIONAL.iter().chain(&DECISIONS).all(|optional| optional.program != program),
+        Events::Core => CORE_PROGRAMS.contains(&program),
     }
+}
+
+/// Does only a recording of decisions use the program?
+fn is_for_decisions(program: &str) -> bool {
+    DECISIONS.iter().any(|optional| optional.program == program)
 }
 
 /// Sets when the programs wake the reader of any ring: once for each time.
@@ -283,8 +290,13 @@ fn watch(rings: &[Ring]) -> rustix::io::Result<OwnedFd> {
     Ok(filled)
 }
 
-/// Makes a CPU's ring and puts it in its place.
-fn ring(object: &Object, cpu: CpuId, bytes: u32, inbox: &Rc<RefCell<Vec<Raw>>>) -> Result<Ring, RecordError> {
+/// Makes a CPU's ring, on a machine of so many CPUs, and puts it in its place.
+fn ring(
+    object: &Object,
+    (cpu, cpus): (CpuId, u32),
+    bytes: u32,
+    inbox: &Rc<RefCell<Vec<Raw>>>,
+) -> Result<Ring, RecordError> {
     let failed = |e: libbpf_rs::Error| {
         RecordError::Failed(format!("CPU {cpu}'s buffer of {} KiB cannot be made: {e}", bytes >> 10))
     };
@@ -298,7 +310,7 @@ fn ring(object: &Object, cpu: CpuId, bytes: u32, inbox: &Rc<RefCell<Vec<Raw>>>) 
     let inbox = Rc::clone(inbox);
     let mut builder = RingBufferBuilder::new();
     let take = move |bytes: &[u8]| {
-        inbox.borrow_mut().extend(raw::read(cpu, bytes));
+        inbox.borrow_mut().extend(raw::read(cpu, cpus, bytes));
         0
     };
     builder.add(&map, take).map_err(failed)?;
@@ -346,7 +358,8 @@ mod tests {
             for program in object.progs() {
                 let name = program.name().to_string_lossy().into_owned();
                 let section = program.section().to_string_lossy().into_owned();
-                let watched = OPTIONAL.iter().find(|optional| optional.program == name && optional.watches);
+                let optional = OPTIONAL.iter().chain(&DECISIONS);
+                let watched = optional.clone().find(|optional| optional.program == name && optional.watches);
                 let point = match watched {
                     Some(optional) => format!("{} {}", section.trim_start_matches('?'), optional.needs),
                     None => section.trim_start_matches('?').trim_start_matches("tp_btf/").to_owned(),

@@ -2,8 +2,8 @@
 
 use keel_abi::scx::weight_of_nice;
 use keel_abi::{CpuId, CpuSet, Pid};
-use keel_trace::Why;
 use keel_trace::story::{Doing, Key, Raw, RawWhat, TaskRecord};
+use keel_trace::{Why, policy};
 
 const SWITCH: u8 = 1;
 const WAKEUP: u8 = 2;
@@ -16,10 +16,13 @@ const KICK: u8 = 8;
 const STOPPED: u8 = 9;
 const PRIORITY: u8 = 11;
 const THROTTLED: u8 = 12;
+const DECISION: u8 = 13;
 
 /// In a snapshot: a task that waits, though not for a CPU, since it is throttled.
 const KEPT_OFF: u8 = 3;
 
+/// Bytes of `struct head`.
+const HEAD: usize = 24;
 /// Bytes of `struct task_record` before its CPUs.
 const TASK_RECORD_HEAD: usize = 56;
 /// `DEFAULT_PRIO`: the static priority of nice 0.
@@ -32,8 +35,8 @@ pub(super) fn snapshot_bytes(words: u32) -> usize {
     TASK_RECORD_HEAD + words as usize * 8
 }
 
-/// Reads a record that `writer` wrote; `None` where it is none of ours.
-pub(crate) fn read(writer: CpuId, bytes: &[u8]) -> Option<Raw> {
+/// Reads a record that `writer` wrote on a machine of so many CPUs; `None` where it is none of ours.
+pub(crate) fn read(writer: CpuId, cpus: u32, bytes: &[u8]) -> Option<Raw> {
     let fields = Fields(bytes);
     let (task, cpu) = (Key(fields.u64(8)?), CpuId(fields.u16(20)?.into()));
     let detail = fields.u8(23)?;
@@ -53,6 +56,7 @@ pub(crate) fn read(writer: CpuId, bytes: &[u8]) -> Option<Raw> {
         STOPPED => RawWhat::Stopped { target: to()? },
         PRIORITY => RawWhat::Priority { task, prio: prio(fields.u32(36)?)? },
         THROTTLED => RawWhat::Throttled { cpu, task, on: detail != 0, group: other()? },
+        DECISION => RawWhat::Decision(Box::new(policy::read(bytes.get(HEAD..)?, cpus)?.policy)),
         TASK_RECORD => RawWhat::Task(Box::new(fields.task_record(task, detail != 0, None)?)),
         SNAPSHOT => {
             let doing = match detail {
@@ -130,6 +134,7 @@ impl Fields<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use keel_trace::policy::{Kind, Outcome, Policy};
     use proptest::prelude::*;
 
     /// A record as the C structs lay it out: head, then the rest.
@@ -147,10 +152,26 @@ mod tests {
         record(88, 3, 2, kind, detail, &rest)
     }
 
+    /// CPU 2 looks for a CPU for task 33, asks CPUs 1 and 2, and chooses one: a `struct policy_event`.
+    fn decision(chosen: u32) -> Vec<u8> {
+        let words = [7, 0, 4, 0, 2, 33, chosen, 0, 6, 0, 0b110, 0].map(u32::to_ne_bytes).concat();
+        [words, vec![0; 376]].concat()
+    }
+
+    fn placed(chosen: u32) -> Policy {
+        Policy {
+            pid: Pid(33),
+            chosen: Some(CpuId(chosen)),
+            outcome: Some(Outcome::Chose),
+            considered: [CpuId(1), CpuId(2)].into_iter().collect(),
+            ..Policy::of(Kind::Wakeup, CpuId(2))
+        }
+    }
+
     #[test]
     fn every_kind_is_read() {
         let check = |bytes: &[u8], expected: Option<RawWhat>| {
-            let raw = read(CpuId(9), bytes);
+            let raw = read(CpuId(9), 8, bytes);
             assert_eq!(raw.clone().map(|raw| raw.what), expected);
             if let Some(raw) = raw {
                 assert_eq!((raw.at, raw.writer), (7, CpuId(9)));
@@ -172,6 +193,9 @@ mod tests {
         check(&event(KICK, 0), Some(RawWhat::Kick { cpu, target: to }));
         check(&event(STOPPED, 0), Some(RawWhat::Stopped { target: to }));
         check(&event(10, 0), None);
+        check(&record(0, 0, 2, DECISION, 0, &decision(5)), Some(RawWhat::Decision(Box::new(placed(5)))));
+        check(&record(0, 0, 2, DECISION, 0, &decision(8)), None);
+        check(&record(0, 0, 2, DECISION, 0, &decision(5)[1..]), None);
         check(&event(THROTTLED, 1), Some(RawWhat::Throttled { cpu, task, on: true, group: other }));
         check(&event(THROTTLED, 0), Some(RawWhat::Throttled { cpu, task, on: false, group: other }));
         check(&event(PRIORITY, 0), Some(RawWhat::Priority { task, prio: 5 }));
@@ -188,11 +212,11 @@ mod tests {
             rest.extend([0b101u64.to_ne_bytes(), 1u64.to_ne_bytes()].concat());
             rest
         };
-        let told_of = |prio, kind, detail| match read(CpuId(9), &record(88, 0, 2, kind, detail, &rest(prio)))
-        {
-            Some(Raw { what: RawWhat::Task(task_record), .. }) => *task_record,
-            other => panic!("{other:?}"),
-        };
+        let told_of =
+            |prio, kind, detail| match read(CpuId(9), 8, &record(88, 0, 2, kind, detail, &rest(prio))) {
+                Some(Raw { what: RawWhat::Task(task_record), .. }) => *task_record,
+                other => panic!("{other:?}"),
+            };
         let task_record = told_of(115, TASK_RECORD, 1);
         assert_eq!(
             (task_record.task, task_record.pid, task_record.name.as_str()),
@@ -218,7 +242,7 @@ mod tests {
         {
             other[base + 8..base + 12].copy_from_slice(&i32::to_ne_bytes(prio));
             other[base + 12..base + 16].copy_from_slice(&u32::to_ne_bytes(policy));
-            match read(CpuId(9), &other).map(|raw| raw.what) {
+            match read(CpuId(9), 8, &other).map(|raw| raw.what) {
                 Some(RawWhat::Task(task_record)) => {
                     assert_eq!((task_record.prio, task_record.weight), expected)
                 }
@@ -231,7 +255,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-            let _ = read(CpuId(0), &bytes);
+            let _ = read(CpuId(0), 8, &bytes);
         }
     }
 }

@@ -65,9 +65,11 @@ impl Look {
 
     /// Takes a record.
     fn receive(&mut self, bytes: &[u8]) {
+        // A look records no decisions, which alone need the number of CPUs.
+        let task = || raw::read(CpuId(0), 0, bytes).map(|raw| raw.what);
         if let Some((cpu, switches)) = idle(bytes) {
             self.switches.insert(cpu, switches);
-        } else if let Some(RawWhat::Task(task_record)) = raw::read(CpuId(0), bytes).map(|raw| raw.what) {
+        } else if let Some(RawWhat::Task(task_record)) = task() {
             self.tasks_waiting.push(*task_record);
         }
     }

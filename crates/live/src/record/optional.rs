@@ -1,0 +1,91 @@
+//! Programs that need something that not every kernel has, or lets us watch.
+
+/// Such a program.
+#[derive(Debug)]
+pub(super) struct Optional {
+    pub(super) program: &'static str,
+    /// A function of kernels that have it.
+    pub(super) needs: &'static str,
+    /// It watches that function itself.
+    pub(super) watches: bool,
+}
+
+/// What every recording uses where it can.
+pub(super) const OPTIONAL: [Optional; 8] = [
+    Optional { program: "on_yield", needs: "do_sched_yield", watches: true },
+    Optional { program: "after_yield", needs: "do_sched_yield", watches: true },
+    Optional { program: "on_poll", needs: "__probestub_sched_wake_idle_without_ipi", watches: false },
+    Optional { program: "on_interrupt", needs: "__probestub_ipi_send_cpu", watches: false },
+    Optional { program: "on_inherit", needs: "__probestub_sched_pi_setprio", watches: false },
+    Optional { program: QUOTA_PROGRAM, needs: "tg_unthrottle_up", watches: true },
+    Optional { program: "on_budget", needs: "replenish_dl_entity", watches: true },
+    Optional { program: "on_affinity", needs: "set_cpus_allowed_common", watches: true },
+];
+
+/// The program that is called for tasks that are no longer throttled; it walks the kernel's own list of them.
+pub(super) const QUOTA_PROGRAM: &str = "on_quota";
+
+/// What recordings of the fair class's decisions use, too.
+pub(super) const DECISIONS: [Optional; 10] = [
+    watching("on_place", "select_task_rq_fair"),
+    watching("on_ask", "available_idle_cpu"),
+    watching("on_ask_core", "select_idle_core"),
+    watching("on_spread", "sched_balance_find_dst_group"),
+    watching("on_placed", "select_task_rq_fair"),
+    watching("on_balance", "sched_balance_rq"),
+    watching("on_compare", "sched_balance_find_src_group"),
+    watching("on_compared", "sched_balance_find_src_group"),
+    watching("on_candidate", "can_migrate_task"),
+    watching("on_balanced", "sched_balance_rq"),
+];
+
+const fn watching(program: &'static str, needs: &'static str) -> Optional {
+    Optional { program, needs, watches: true }
+}
+
+/// Functions that a kernel does not have or has inlined, and what a recording of decisions lacks without each.
+pub(super) fn missing<'a>(loaded: impl Fn(&str) -> bool + 'a) -> impl Iterator<Item = String> + 'a {
+    DECISIONS.iter().filter(move |optional| !loaded(optional.program)).filter_map(|optional| {
+        let lacks = match optional.program {
+            "on_placed" => "where tasks go",
+            "on_ask" => "the CPUs that a wakeup's search looked at, but for the first and the last",
+            "on_ask_core" => "the cores that a wakeup's search looked at",
+            "on_spread" => "the groups that were compared for a new task",
+            "on_balanced" => "balancings",
+            "on_compare" => "the groups that a balancing compared",
+            "on_candidate" => "why a balancing moved nothing",
+            _ => return None,
+        };
+        Some(format!("{}(): {lacks}", optional.needs))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_recording_lacks_is_named_by_function() {
+        let check = |inlined: &[&str], expected: &[&str]| {
+            let loaded = |program: &str| {
+                let needs = DECISIONS.iter().find(|o| o.program == program).map_or("", |o| o.needs);
+                !inlined.contains(&needs)
+            };
+            assert_eq!(missing(loaded).collect::<Vec<_>>(), expected);
+        };
+        check(&[], &[]);
+        check(
+            &["available_idle_cpu"],
+            &[
+                "available_idle_cpu(): the CPUs that a wakeup's search looked at, but for the first and the last",
+            ],
+        );
+        check(
+            &["sched_balance_find_src_group", "sched_balance_rq"],
+            &[
+                "sched_balance_find_src_group(): the groups that a balancing compared",
+                "sched_balance_rq(): balancings",
+            ],
+        );
+    }
+}
