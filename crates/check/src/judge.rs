@@ -4,6 +4,7 @@ use crate::conduct::{Conduct, Limits};
 use crate::figures::{Figures, Summary};
 use crate::finding::{Finding, Kind};
 use crate::longest::Sums;
+use crate::looked_at::{DecisionLog, LookedAt};
 use crate::waste::{Verdict, Waste};
 use keel_abi::{CpuId, Instant, Span};
 use keel_trace::{Class, Event, Meta, Sink, Unknown, What};
@@ -17,6 +18,7 @@ pub struct Judge {
     figures: Figures,
     waste: Waste,
     conduct: Conduct,
+    decisions: DecisionLog,
     limits: Limits,
     unknown: Unknown,
 }
@@ -30,6 +32,8 @@ pub struct Judgement {
     pub waste: Verdict,
     /// The longest findings of each kind, in the order of [`Kind::ALL`].
     pub findings: Vec<Finding>,
+    /// What the decisions around each of these looked at; nothing where the stream has no policy events.
+    pub looked_at: Vec<Vec<LookedAt>>,
     /// How many there were of each kind, kept or not.
     pub found: Vec<(Kind, u64)>,
     /// How many of these are a program's own doing, which no scheduler is to blame for.
@@ -57,7 +61,14 @@ impl Judge {
     /// The same, within these limits.
     pub fn with(figures: Figures, limits: Limits) -> Self {
         let (waste, conduct) = (Waste::observed(KEPT, ()), Conduct::new(limits, KEPT));
-        Self { figures, waste, conduct, limits, unknown: Unknown::default() }
+        Self {
+            figures,
+            waste,
+            conduct,
+            decisions: DecisionLog::default(),
+            limits,
+            unknown: Unknown::default(),
+        }
     }
 
     /// The judgement. Call it once, at the end.
@@ -77,7 +88,8 @@ impl Judge {
         }
         let (unknown, unsure) = (self.unknown, self.unsure());
         let summary = self.figures.summary();
-        Judgement { summary, waste, findings, found, of_programs, sums, unknown, unsure }
+        let looked_at = findings.iter().map(|found| self.decisions.around(found)).collect();
+        Judgement { summary, waste, findings, looked_at, found, of_programs, sums, unknown, unsure }
     }
 
     fn unsure(&self) -> Vec<Kind> {
@@ -123,7 +135,7 @@ impl Judge {
 
 impl Sink for Judge {
     fn wants(&self) -> Class {
-        self.figures.wants().with(Waste::wants()).with(self.conduct.wants())
+        self.figures.wants().with(Waste::wants()).with(self.conduct.wants()).with(self.decisions.wants())
     }
 
     fn events(&mut self, events: &[Event]) {
@@ -139,6 +151,7 @@ impl Sink for Judge {
         self.figures.meta(at, meta);
         self.waste.meta(self.conduct.origins(), at, meta);
         self.conduct.meta(at, meta);
+        self.decisions.meta(at, meta);
         if let Meta::Unknown(unknown) = meta {
             self.unknown = *unknown;
         }

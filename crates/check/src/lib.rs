@@ -62,6 +62,7 @@ pub mod window;
 
 mod cpus;
 mod longest;
+mod looked_at;
 mod matching;
 mod place;
 #[cfg(test)]
@@ -76,6 +77,7 @@ pub use finding::{Blame, Finding, Kind, escape};
 pub use histogram::{Histogram, Spread};
 pub use judge::{Judge, Judgement};
 pub use longest::{OfKind, Sums};
+pub use looked_at::{DecisionLog, LookedAt, PROFILED};
 pub use measure::Measure;
 pub use origin::{Act, Decision};
 pub use waits::{Began, Ended, Story, WaitKey, WaitStories, WaitSums, Waits, Wanted};

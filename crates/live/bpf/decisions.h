@@ -64,10 +64,19 @@ enum {
 	A_BALANCING = 1,
 };
 
-/* One decision, as the reader gets it. */
+/* How busy a group is; in the order of keel_trace::policy::GroupClass. */
+enum group_class {
+	HAS_SPARE = 1,
+	FULLY_BUSY = 2,
+	IMBALANCED = 5,
+	OVERLOADED = 6,
+};
+
+/* One decision, as the reader gets it, with the class of each of its groups. */
 struct decision {
 	struct head head;
 	struct policy_event event;
+	u8 classes[POLICY_GROUPS];
 };
 
 /* A decision under way. */
@@ -159,7 +168,7 @@ static __always_inline void add_cpu(struct sums *sums, u32 cpu)
 	if (!rq)
 		return;
 	sums->load += rq->cfs.avg.load_avg;
-	sums->util += rq->cfs.avg.util_avg;
+	sums->util += rq->cfs.avg.util_avg > rq->cfs.avg.util_est ? rq->cfs.avg.util_avg : rq->cfs.avg.util_est;
 	sums->runnable += rq->cfs.avg.runnable_avg;
 	sums->fair_tasks += rq->cfs.h_nr_runnable;
 	sums->tasks += rq->nr_running;
@@ -200,8 +209,27 @@ static __always_inline u32 add_cpus(struct pending *now, struct sums *sums)
 	return first;
 }
 
+/*
+ * How busy it is (group_classify()), as far as tasks, use and capacity say. The classes for cores that share tasks and for
+ * tasks too large for their CPU need more than that.
+ */
+static __always_inline enum group_class class_of(struct sched_group *group, struct sums *sums, u64 pct)
+{
+	u64 capacity = group->sgc->capacity;
+
+	if (sums->tasks > group->group_weight &&
+	    (capacity * 100 < sums->util * pct || capacity * pct < sums->runnable * 100))
+		return OVERLOADED;
+	if (group->sgc->imbalance)
+		return IMBALANCED;
+	if (sums->tasks < group->group_weight ||
+	    (capacity * pct >= sums->runnable * 100 && capacity * 100 > sums->util * pct))
+		return HAS_SPARE;
+	return FULLY_BUSY;
+}
+
 /* One group, compared: the decider's own is the first of its domain's. */
-static __always_inline void add_group(struct pending *now, struct sched_group *group)
+static __always_inline void add_group(struct pending *now, struct sched_group *group, u64 pct)
 {
 	struct sums sums = {};
 	u32 first, at = now->told.event.nr_groups;
@@ -218,6 +246,7 @@ static __always_inline void add_group(struct pending *now, struct sched_group *g
 		told->first_cpu = first;
 		told->cpus = group->group_weight;
 		told->runnable = sums.fair_tasks;
+		now->told.classes[at] = class_of(group, &sums, pct);
 	}
 }
 
@@ -232,7 +261,7 @@ static __always_inline void add_groups(struct pending *now, struct sched_domain 
 	while ((at = bpf_iter_num_next(&it))) {
 		if (!group)
 			break;
-		add_group(now, group);
+		add_group(now, group, sd->imbalance_pct);
 		group = group->next;
 		if (group == sd->groups)
 			break;

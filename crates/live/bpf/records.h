@@ -27,6 +27,7 @@ struct sched_avg {
 	unsigned long load_avg;
 	unsigned long util_avg;
 	unsigned long runnable_avg;
+	unsigned int util_est;
 };
 
 struct cfs_rq {

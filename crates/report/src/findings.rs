@@ -1,5 +1,6 @@
 //! Findings as a list for people: of each kind the longest, with what had put the task there.
 
+use crate::looked_at;
 use crate::run::{FindingReport, RunReport};
 use crate::style::{Paint, Style};
 use keel_abi::Span;
@@ -30,6 +31,7 @@ pub(crate) fn list(run: &RunReport, style: Style) -> String {
         if let Some(decision) = found.decision.as_ref().filter(|_| found.kind != Kind::WastedCore.name()) {
             text += &format!("  it was {}\n", decision.text);
         }
+        text += &looked_at::lines(&found.looked_at);
     }
     text
 }

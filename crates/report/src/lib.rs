@@ -56,6 +56,7 @@ pub mod follow;
 pub mod gate;
 pub mod headline;
 pub mod lab_page;
+pub mod looked_at;
 pub mod made_up;
 pub mod matrix;
 pub mod notable;

@@ -13,10 +13,11 @@ pub fn sentence(policy: &Policy) -> String {
 /// Its groups, one a line, the decider's own first.
 pub fn group_lines(policy: &Policy) -> Vec<String> {
     let line = |(at, group): (usize, &Group)| {
-        let Group { load, first_cpu, cpus, runnable } = *group;
+        let Group { load, first_cpu, cpus, runnable, class } = *group;
+        let class = class.map(|class| format!(", {}", class.words())).unwrap_or_default();
         let own = if at == 0 { "own group" } else { "group" };
         format!(
-            "{own} of {}, the first CPU {first_cpu}: load {load}, {runnable} runnable",
+            "{own} of {}, the first CPU {first_cpu}: load {load}, {runnable} runnable{class}",
             counted(cpus.into(), "CPU")
         )
     };
@@ -85,7 +86,7 @@ mod tests {
     use std::fmt::Write;
 
     fn group(load: u64, first: u32, cpus: u16, runnable: u16) -> Group {
-        Group { load, first_cpu: CpuId(first), cpus, runnable }
+        Group { load, first_cpu: CpuId(first), cpus, runnable, class: None }
     }
 
     fn policy(kind: Kind, considered: &str, groups: Vec<Group>) -> Policy {

@@ -2,12 +2,13 @@
 
 use crate::caveat;
 use crate::headline::WastedWhere;
+use crate::looked_at::LookedAtReport;
 use crate::partial::Partial;
 use crate::queues::QueueNames;
 use keel_abi::scx::ExitKind;
 use keel_abi::{Noise, Span, TaskId};
 use keel_check::{
-    Costs, Decision, Finding, Judgement, Kind, NameFigures, Spread, Summary, Sums, TaskFigures,
+    Costs, Decision, Finding, Judgement, Kind, LookedAt, NameFigures, Spread, Summary, Sums, TaskFigures,
 };
 use keel_gate::{Facts, Regression, Ruling};
 use keel_trace::{Chooser, Unknown};
@@ -219,6 +220,10 @@ pub struct FindingReport {
     /// The decision that had put the first task where it was meanwhile, for most of the time; null where the stream has
     /// none.
     pub decision: Option<DecisionReport>,
+    /// What the decisions in its first 20 ms looked at: balancings for its CPUs, and the last placement of each of its tasks.
+    /// Only of streams with policy events.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub looked_at: Vec<LookedAtReport>,
     /// One sentence, safe to print.
     pub text: String,
 }
@@ -411,7 +416,7 @@ impl RunReport {
             locks: Vec::new(),
             tasks: sums.tasks.iter().map(task).collect(),
             tasks_left_out: sums.others.1,
-            findings: judgement.findings.iter().map(|found| finding(found, sums, &facts.queues)).collect(),
+            findings: findings(judgement, &facts.queues),
             findings_total: judgement.found.iter().map(|&(kind, n)| (kind.name().to_owned(), n)).collect(),
             findings_of_programs: judgement.of_programs,
             findings_sums: judgement
@@ -489,6 +494,16 @@ fn task(of: &TaskFigures) -> TaskReport {
     }
 }
 
+fn findings(judgement: &Judgement, queues: &QueueNames) -> Vec<FindingReport> {
+    let looked_at = judgement.looked_at.iter().map(Vec::as_slice).chain(std::iter::repeat(&[][..]));
+    let findings = judgement.findings.iter().zip(looked_at);
+    let report = |(found, looked_at): (&Finding, &[LookedAt])| FindingReport {
+        looked_at: looked_at.iter().map(LookedAtReport::new).collect(),
+        ..finding(found, &judgement.summary, queues)
+    };
+    findings.map(report).collect()
+}
+
 fn finding(found: &Finding, sums: &Summary, queues: &QueueNames) -> FindingReport {
     let pid =
         |task: TaskId| sums.tasks.binary_search_by_key(&task, |t| t.task).map(|at| sums.tasks[at].pid.0).ok();
@@ -502,6 +517,7 @@ fn finding(found: &Finding, sums: &Summary, queues: &QueueNames) -> FindingRepor
         decision: found.decision.as_ref().map(|decision| DecisionReport::new(decision, &pid)),
         cpus: found.cpus.iter().map(|cpu| cpu.0).collect(),
         tasks: found.tasks.iter().filter_map(|&task| pid(task)).collect(),
+        looked_at: Vec::new(),
         text: queues.put_into(&found.text),
     }
 }

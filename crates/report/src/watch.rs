@@ -7,6 +7,7 @@ mod text;
 pub use screen::{Now, screen};
 pub use text::line;
 
+use crate::looked_at::LookedAtReport;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -69,6 +70,10 @@ pub struct WatchFinding {
     pub watched_ns: u64,
     /// Core time wasted meanwhile on the whole machine.
     pub wasted_core_ns: u64,
+    /// What balancings for these CPUs and placements of these tasks looked at in the first 20 ms of the recording. Only where
+    /// the fair class schedules.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub looked_at: Vec<LookedAtReport>,
     /// Where the recording is; null where none was kept.
     pub recording: Option<String>,
     /// One sentence, safe to print.

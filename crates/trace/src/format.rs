@@ -6,7 +6,7 @@ use keel_abi::{CpuId, TaskId};
 
 pub(crate) const MAGIC: &[u8; 7] = b"KEELTRC";
 /// What is written. Older ones are read as well: 4 does not say what tasks did for themselves, 3 has no throttling, 2 no priorities and mutexes, 1 no decisions either.
-pub(crate) const VERSION: u8 = 5;
+pub(crate) const VERSION: u8 = 6;
 /// The oldest version that is read.
 pub(crate) const OLDEST: u8 = 1;
 

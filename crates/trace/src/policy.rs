@@ -6,7 +6,7 @@
 
 mod raw;
 
-pub use raw::{Raw, read};
+pub use raw::{Raw, read, read_with_classes};
 
 use keel_abi::{CpuId, CpuSet, Pid};
 
@@ -70,6 +70,43 @@ pub struct Group {
     pub cpus: u16,
     /// Tasks that ran or waited there.
     pub runnable: u16,
+    /// How busy that makes it; none where the scheduler does not say.
+    pub class: Option<GroupClass>,
+}
+
+/// How busy a group is, as Linux's fair class tells groups apart (`enum group_type`); busier ones are greater.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum GroupClass {
+    /// It could do more.
+    HasSpare,
+    /// It could not, but nobody waits for long.
+    FullyBusy,
+    /// A CPU of it is too slow for its task.
+    Misfit,
+    /// It is a core with several tasks, and the CPU that asks is idle.
+    SmtBalance,
+    /// Its tasks may not go where they would have to.
+    Imbalanced,
+    /// Tasks wait.
+    Overloaded,
+}
+
+impl GroupClass {
+    /// All of them, from number 1 on.
+    pub const ALL: [Self; 6] =
+        [Self::HasSpare, Self::FullyBusy, Self::Misfit, Self::SmtBalance, Self::Imbalanced, Self::Overloaded];
+
+    /// In words, such as `fully busy`.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::HasSpare => "has spare capacity",
+            Self::FullyBusy => "fully busy",
+            Self::Misfit => "has a misfit task",
+            Self::SmtBalance => "a core with several tasks",
+            Self::Imbalanced => "imbalanced by affinity",
+            Self::Overloaded => "overloaded",
+        }
+    }
 }
 
 /// What is decided.

@@ -40,6 +40,8 @@ pub struct Reader<R> {
     memory: Memory,
     /// CPUs of the machine; 0 before the start.
     cpus: u32,
+    /// The file's format.
+    version: u8,
     records: u64,
     ended: bool,
 }
@@ -54,8 +56,8 @@ impl<R: Read> Reader<R> {
             }
         }
         match input.byte()? {
-            OLDEST..=VERSION => {
-                Ok(Self { input, memory: Memory::default(), cpus: 0, records: 0, ended: false })
+            version @ OLDEST..=VERSION => {
+                Ok(Self { input, memory: Memory::default(), cpus: 0, version, records: 0, ended: false })
             }
             other => Err(TraceError::Version(other)),
         }

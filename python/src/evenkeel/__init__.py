@@ -8,7 +8,7 @@ from ._check import Check, check, explain, read_events, replay
 from ._errors import InputError, InternalError, KeelError, KeelWarning, SchedulerError, UnsupportedError
 from ._given import Machine, Scheduler, Workload, built_in
 from ._native import version as _version
-from ._run import Comparison, Decision, Events, Exit, Finding, FindingSums, Overhead, Replay, Run, Spread
+from ._run import Comparison, Decision, Events, Exit, Finding, FindingSums, LookedAt, Overhead, Replay, Run, Spread
 from ._sim import compare, events, sim
 from ._table import Table
 from .sweeps import Choices, Objective, Range, Sweep, sweep
@@ -28,6 +28,7 @@ __all__ = [
     "InternalError",
     "KeelError",
     "KeelWarning",
+    "LookedAt",
     "Machine",
     "Objective",
     "Overhead",

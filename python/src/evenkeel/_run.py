@@ -76,6 +76,22 @@ class Decision(Fields):
 
 
 @dataclass(frozen=True, slots=True)
+class LookedAt(Fields):
+    """Decisions of one kind, at one level, by or for one CPU, with one outcome."""
+
+    first_ns: int
+    """When the first of them was made."""
+    times: int
+    """How many there were."""
+    cpu: int
+    """Who decided, or on whose behalf."""
+    considered: list[int]
+    """The CPUs that any of them looked at."""
+    text: str
+    """The last of them as a sentence."""
+
+
+@dataclass(frozen=True, slots=True)
 class Finding(Fields):
     """Something that should not be; times in nanoseconds."""
 
@@ -97,6 +113,8 @@ class Finding(Fields):
     """When the events happened that show it."""
     decision: Decision | None = some(Decision)
     """The decision that had put the first task there."""
+    looked_at: list[LookedAt] = many(LookedAt)
+    """What was decided in its first 20 ms; only with policy events."""
     text: str = ""
     """One sentence."""
 

@@ -14,12 +14,13 @@ use crate::kernel;
 use crate::text::shown_lines;
 use crate::watch_args::WatchArgs;
 use allowance::Allowance;
-use keel_abi::{CpuSet, Span};
+use keel_abi::{CpuSet, Pid, Span};
 use keel_check::watch::{passed_over, sentence, suspects, waits_on};
-use keel_check::{Confirm, Outcome, Resolution};
+use keel_check::{Confirm, DecisionLog, Outcome, PROFILED, Resolution};
 use keel_live::Host;
 use keel_live::record::Recorder;
 use keel_live::watch::{Look, WatchError, Watcher};
+use keel_report::looked_at::LookedAtReport;
 use keel_report::watch::{WatchBegin, WatchCured, WatchFinding, WatchLine, WatchTask, WatchUnsure};
 use keel_trace::story::TaskRecord;
 use keel_trace::{Fanout, Sink, Writer};
@@ -143,7 +144,9 @@ impl Watch<'_> {
             self.sums.passing += 1;
             return Ok(false);
         }
-        let Some(Window { outcome, trace, length }) = self.confirm(&still)? else { return Ok(false) };
+        let Some(Window { outcome, decisions, trace, length }) = self.confirm(&still)? else {
+            return Ok(false);
+        };
         let is_finding = matches!(outcome, Outcome::Confirmed(_));
         let at_ns = ns(self.begun.elapsed());
         let cpus = || still.iter().map(|cpu| cpu.0).collect();
@@ -175,6 +178,7 @@ impl Watch<'_> {
                     tasks_waiting: tasks.len() as u64,
                     watched_ns: confirmed.watched.as_ns(),
                     wasted_core_ns: confirmed.wasted.as_ns(),
+                    looked_at: looked_at(&decisions, &confirmed.cpus, &tasks),
                     recording: kept.map(|path| path.to_string_lossy().into_owned()),
                     text: sentence(&confirmed.cpus, confirmed.watched, &tasks),
                 })
@@ -186,37 +190,33 @@ impl Watch<'_> {
 
     /// Records for as long as it takes to confirm it; `None` where somebody stops it before.
     fn confirm(&mut self, suspected: &CpuSet) -> Result<Option<Window>, Failure> {
-        let mut confirm = Confirm::new(suspected);
-        let mut writer = self.folder.is_some().then(|| Writer::new(Vec::new()));
-        let mut recorder = self.watcher.record(&mut both(&mut confirm, &mut writer)).map_err(failure)?;
-        let watched = self.follow(&mut recorder, &mut confirm, &mut writer);
-        let ended = self.watcher.stop(recorder, &mut both(&mut confirm, &mut writer)).map_err(failure);
+        let writer = self.folder.is_some().then(|| Writer::new(Vec::new()));
+        let mut heard = Heard { confirm: Confirm::new(suspected), decisions: DecisionLog::default(), writer };
+        let mut recorder = self.watcher.record(&mut heard.sinks()).map_err(failure)?;
+        let watched = self.follow(&mut recorder, &mut heard);
+        let ended = self.watcher.stop(recorder, &mut heard.sinks()).map_err(failure);
+        let Heard { mut confirm, decisions, writer } = heard;
         let (is_whole, recorded) = (watched?, ended?);
         // CPUs came or went: whatever was so is over.
         let Some(recorded) = recorded else {
-            let (outcome, trace) =
-                (Outcome::Resolved { after: Span::ZERO, by: Resolution::Hotplug }, Vec::new());
-            return Ok(is_whole.then_some(Window { outcome, trace, length: Span::ZERO }));
+            let outcome = Outcome::Resolved { after: Span::ZERO, by: Resolution::Hotplug };
+            let window = Window { outcome, decisions, trace: Vec::new(), length: Span::ZERO };
+            return Ok(is_whole.then_some(window));
         };
         let trace = writer.map(Writer::finish).transpose();
         let trace = trace.map_err(|e| Failure::input(format!("a recording cannot be kept: {e}")))?;
         let outcome = confirm.outcome();
         let (trace, length) = (trace.unwrap_or_default(), recorded.duration);
-        Ok(is_whole.then_some(Window { outcome, trace, length }))
+        Ok(is_whole.then_some(Window { outcome, decisions, trace, length }))
     }
 
     /// Reads what is recorded until the time is over, or the suspicion has ended. False where somebody stops it.
-    fn follow(
-        &self,
-        recorder: &mut Recorder,
-        confirm: &mut Confirm,
-        writer: &mut Option<Writer<Vec<u8>>>,
-    ) -> Result<bool, Failure> {
+    fn follow(&self, recorder: &mut Recorder, heard: &mut Heard) -> Result<bool, Failure> {
         let begun = Instant::now();
         loop {
-            let drained = recorder.drain(&mut both(confirm, writer)).map_err(|e| failure(e.into()))?;
+            let drained = recorder.drain(&mut heard.sinks()).map_err(|e| failure(e.into()))?;
             let left = time(self.args.confirm).saturating_sub(begun.elapsed());
-            if self.bell.asked() || left.is_zero() || confirm.is_resolved() {
+            if self.bell.asked() || left.is_zero() || heard.confirm.is_resolved() {
                 return Ok(!self.bell.asked());
             }
             if drained {
@@ -238,17 +238,34 @@ impl Watch<'_> {
 /// What was recorded of a suspicion.
 struct Window {
     outcome: Outcome,
+    decisions: DecisionLog,
     /// A trace; nothing where none is kept.
     trace: Vec<u8>,
     length: Span,
 }
 
-fn both<'a>(confirm: &'a mut Confirm, writer: &'a mut Option<Writer<Vec<u8>>>) -> Fanout<'a> {
-    let sinks = Fanout::new().with(confirm as &mut dyn Sink);
-    match writer {
-        Some(writer) => sinks.with(writer),
-        None => sinks,
+/// Who listens to a short recording.
+struct Heard {
+    confirm: Confirm,
+    decisions: DecisionLog,
+    writer: Option<Writer<Vec<u8>>>,
+}
+
+impl Heard {
+    fn sinks(&mut self) -> Fanout<'_> {
+        let sinks = Fanout::new().with(&mut self.confirm as &mut dyn Sink).with(&mut self.decisions);
+        match &mut self.writer {
+            Some(writer) => sinks.with(writer),
+            None => sinks,
+        }
     }
+}
+
+/// What was decided for these CPUs and tasks in the first 20 ms of a recording.
+fn looked_at(decisions: &DecisionLog, cpus: &CpuSet, tasks: &[&TaskRecord]) -> Vec<LookedAtReport> {
+    let pids: Vec<Pid> = tasks.iter().take(TASKS).map(|task| task.pid).collect();
+    let rows = decisions.within(keel_abi::Instant::ZERO, PROFILED, cpus, &pids);
+    rows.iter().map(LookedAtReport::new).collect()
 }
 
 fn watch_task(task: &TaskRecord) -> WatchTask {

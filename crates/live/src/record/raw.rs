@@ -56,7 +56,7 @@ pub(crate) fn read(writer: CpuId, cpus: u32, bytes: &[u8]) -> Option<Raw> {
         STOPPED => RawWhat::Stopped { target: to()? },
         PRIORITY => RawWhat::Priority { task, prio: prio(fields.u32(36)?)? },
         THROTTLED => RawWhat::Throttled { cpu, task, on: detail != 0, group: other()? },
-        DECISION => RawWhat::Decision(Box::new(policy::read(bytes.get(HEAD..)?, cpus)?.policy)),
+        DECISION => RawWhat::Decision(Box::new(policy::read_with_classes(bytes.get(HEAD..)?, cpus)?.policy)),
         TASK_RECORD => RawWhat::Task(Box::new(fields.task_record(task, detail != 0, None)?)),
         SNAPSHOT => {
             let doing = match detail {
@@ -155,7 +155,7 @@ mod tests {
     /// CPU 2 looks for a CPU for task 33, asks CPUs 1 and 2, and chooses one: a `struct policy_event`.
     fn decision(chosen: u32) -> Vec<u8> {
         let words = [7, 0, 4, 0, 2, 33, chosen, 0, 6, 0, 0b110, 0].map(u32::to_ne_bytes).concat();
-        [words, vec![0; 376]].concat()
+        [words, vec![0; 376 + 16]].concat()
     }
 
     fn placed(chosen: u32) -> Policy {

@@ -38,6 +38,7 @@ fn decision(topology: &Topology) -> Policy {
         first_cpu: CpuId(node * per_node),
         cpus: per_node as u16,
         runnable: load as u16 / 128,
+        class: None,
     };
     let groups = vec![group(1, 1024), group(0, 900), group(2.min(topology.nodes() - 1), 880)];
     Policy {

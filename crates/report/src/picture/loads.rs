@@ -222,8 +222,13 @@ mod tests {
     type Reported = (u64, u32, u16);
 
     fn policy(groups: &[Reported]) -> Policy {
-        let group =
-            |&(load, first, cpus): &Reported| Group { load, first_cpu: CpuId(first), cpus, runnable: 0 };
+        let group = |&(load, first, cpus): &Reported| Group {
+            load,
+            first_cpu: CpuId(first),
+            cpus,
+            runnable: 0,
+            class: None,
+        };
         let nr_groups = groups.len() as u32;
         let groups = groups.iter().map(group).collect();
         Policy { nr_groups, groups, ..Policy::of(Kind::Balance, CpuId(0)) }

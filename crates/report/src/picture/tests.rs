@@ -74,7 +74,7 @@ fn decided(topology: &Topology, decisions: u64) -> String {
     let end = Instant::from_ns(1_000_000_000);
     let [scheduler, workload, unit] = ["s", "w", "u"].map(str::to_owned);
     picture.meta(Instant::ZERO, &Meta::Start { topology: topology.clone(), scheduler, workload, unit });
-    let group = Group { load: u64::MAX, first_cpu: CpuId(0), cpus: 2, runnable: 3 };
+    let group = Group { load: u64::MAX, first_cpu: CpuId(0), cpus: 2, runnable: 3, class: None };
     let policy = Policy {
         kind: Kind::Balance,
         level: 1,

@@ -1,6 +1,7 @@
 //! Lines of text, for pipes and files.
 
 use super::{WatchBegin, WatchCost, WatchEnd, WatchFinding, WatchLine};
+use crate::looked_at;
 use crate::verdict::printable;
 use keel_abi::Span;
 use keel_abi::numbers::{count, percent};
@@ -36,7 +37,8 @@ fn begins(begin: &WatchBegin) -> String {
 
 fn finds(finding: &WatchFinding) -> String {
     let kept = finding.recording.as_ref().map_or(String::new(), |path| format!(" ({})", printable(path)));
-    format!("{}  {}{kept}\n", clock(finding.at_ns), finding.text)
+    let profile = looked_at::lines(&finding.looked_at);
+    format!("{}  {}{kept}\n{profile}", clock(finding.at_ns), finding.text)
 }
 
 fn ends(end: &WatchEnd) -> String {

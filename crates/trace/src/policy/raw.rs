@@ -1,7 +1,7 @@
 //! A `struct policy_event` as laid out in the scheduler's ring buffer. It is untrusted, and may
 //! have a map of this name for another purpose: whatever does not fit is none of these.
 
-use super::{Group, Kind, MAX_GROUPS, Outcome, Policy};
+use super::{Group, GroupClass, Kind, MAX_GROUPS, Outcome, Policy};
 use keel_abi::{CpuId, CpuSet, Pid};
 
 /// Bytes of the words before the CPUs and groups.
@@ -20,6 +20,17 @@ pub struct Raw {
     pub at_ns: u64,
     /// What.
     pub policy: Policy,
+}
+
+/// Reads a record that is followed by a byte for each group, its class: what a recorder of Linux's own decisions writes.
+pub fn read_with_classes(bytes: &[u8], cpus: u32) -> Option<Raw> {
+    let (event, classes) = bytes.split_at_checked(BYTES)?;
+    let classes: &[u8; MAX_GROUPS] = classes.try_into().ok()?;
+    let mut raw = read(event, cpus)?;
+    for (group, &class) in raw.policy.groups.iter_mut().zip(classes) {
+        group.class = one_of(&GroupClass::ALL, class.into());
+    }
+    Some(raw)
 }
 
 /// Reads one record of a scheduler's ring buffer on a machine of so many CPUs. Nothing where it is of another
@@ -63,7 +74,8 @@ pub fn read(bytes: &[u8], cpus: u32) -> Option<Raw> {
 fn read_group(bytes: &[u8], cpus: u32) -> Option<Group> {
     let half = |at: usize| u16::from_le_bytes(bytes[at..at + 2].try_into().unwrap_or_default());
     let first = u32::from_le_bytes(bytes[8..12].try_into().unwrap_or_default());
-    let group = Group { load: double(bytes, 0), first_cpu: CpuId(first), cpus: half(12), runnable: half(14) };
+    let (load, cpus_there, runnable) = (double(bytes, 0), half(12), half(14));
+    let group = Group { load, first_cpu: CpuId(first), cpus: cpus_there, runnable, class: None };
     (first < cpus && u32::from(group.cpus) <= cpus).then_some(group)
 }
 
@@ -104,8 +116,8 @@ mod tests {
     fn a_record_is_read_field_by_field() {
         let considered = (8..16).chain([32]).map(CpuId).collect();
         let groups = vec![
-            Group { load: 1024, first_cpu: CpuId(8), cpus: 8, runnable: 2 },
-            Group { load: 1290, first_cpu: CpuId(16), cpus: 8, runnable: 11 },
+            Group { load: 1024, first_cpu: CpuId(8), cpus: 8, runnable: 2, class: None },
+            Group { load: 1290, first_cpu: CpuId(16), cpus: 8, runnable: 11, class: None },
         ];
         let policy = Policy {
             kind: Kind::Balance,
@@ -155,6 +167,19 @@ mod tests {
         assert_eq!(read(&sound()[1..], CPUS), None);
         assert_eq!(read(&[], CPUS), None);
         assert_eq!(read(&sound(), 32), None, "CPU 32 was considered");
+    }
+
+    #[test]
+    fn classes_follow_the_record() {
+        let classes = |bytes: &[u8]| {
+            let raw = read_with_classes(&[&sound(), bytes].concat(), CPUS)?;
+            Some(raw.policy.groups.iter().map(|group| group.class).collect::<Vec<_>>())
+        };
+        let mut told = [0; MAX_GROUPS];
+        told[..3].copy_from_slice(&[6, 7, 1]);
+        assert_eq!(classes(&told), Some(vec![Some(GroupClass::Overloaded), None]));
+        assert_eq!(classes(&told[1..]), None);
+        assert_eq!(classes(&[]), None);
     }
 
     #[test]

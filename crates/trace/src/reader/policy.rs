@@ -2,9 +2,12 @@
 
 use super::Reader;
 use crate::TraceError;
-use crate::policy::{Group, Kind, MAX_GROUPS, Outcome, Policy};
+use crate::policy::{Group, GroupClass, Kind, MAX_GROUPS, Outcome, Policy};
 use keel_abi::{CpuId, CpuSet, Pid};
 use std::io::Read;
+
+/// The first version that says how busy a group is.
+const WITH_CLASSES: u8 = 6;
 
 const BEYOND: &str = "a CPU is beyond the machine";
 
@@ -49,6 +52,11 @@ impl<R: Read> Reader<R> {
         let (load, first_cpu) = (self.input.number()?, self.target()?);
         let cpus = self.input.below(u64::from(self.cpus.min(u32::from(u16::MAX))) + 1, BEYOND)? as u16;
         let runnable = self.input.below(1 << 16, "a group has too many tasks")? as u16;
-        Ok(Group { load, first_cpu, cpus, runnable })
+        let class = if self.version >= WITH_CLASSES { self.input.byte()? } else { 0 };
+        let class = match class.checked_sub(1) {
+            Some(number) => Some(self.one_of(&GroupClass::ALL, number, "a group's class is not known")?),
+            None => None,
+        };
+        Ok(Group { load, first_cpu, cpus, runnable, class })
     }
 }

@@ -1,7 +1,7 @@
 //! A decision's record.
 
 use super::{Writer, index_in, kind};
-use crate::policy::{Group, Kind, Outcome, Policy};
+use crate::policy::{Group, GroupClass, Kind, Outcome, Policy};
 use keel_abi::Instant;
 use std::io::Write;
 
@@ -17,11 +17,12 @@ impl<W: Write> Writer<W> {
         self.cpu_set(&policy.considered);
         self.number(u64::from(policy.nr_groups));
         self.number(policy.groups.len() as u64);
-        for &Group { load, first_cpu, cpus, runnable } in &policy.groups {
+        for &Group { load, first_cpu, cpus, runnable, class } in &policy.groups {
             self.number(load);
             self.target(first_cpu);
             self.number(u64::from(cpus));
             self.number(u64::from(runnable));
+            self.byte(class.map_or(0, |class| 1 + index_in(&GroupClass::ALL, &class)));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Round trips through the reader, and what damaged files do to it.
 
 use super::*;
-use crate::policy::{self, Group, Outcome, Policy};
+use crate::policy::{self, Group, GroupClass, Outcome, Policy};
 use crate::{Chooser, Item, NullSink, Reader, TraceError, Unknown, Why};
 use keel_abi::scx::Op;
 use keel_abi::{Pid, Span};
@@ -78,12 +78,9 @@ fn what() -> impl Strategy<Value = What> {
 }
 
 fn group() -> impl Strategy<Value = Group> {
-    (any::<u64>(), cpu(), 0..=CPUS as u16, any::<u16>()).prop_map(|(load, first_cpu, cpus, runnable)| Group {
-        load,
-        first_cpu,
-        cpus,
-        runnable,
-    })
+    let class = prop::option::of(prop::sample::select(GroupClass::ALL.to_vec()));
+    (any::<u64>(), cpu(), 0..=CPUS as u16, any::<u16>(), class)
+        .prop_map(|(load, first_cpu, cpus, runnable, class)| Group { load, first_cpu, cpus, runnable, class })
 }
 
 fn policy() -> impl Strategy<Value = Policy> {
@@ -256,7 +253,7 @@ fn other_files_are_refused() {
     check(b"PERFILE2....", "this is not a keel trace: it does not begin with 'KEELTRC'");
     check(b"", "this is not a keel trace: it does not begin with 'KEELTRC'");
     check(b"KEELTRC", "the trace is cut off at byte 7: its end record is missing");
-    check(b"KEELTRC\x09", "this keel trace has format version 9; this program reads versions up to 5");
+    check(b"KEELTRC\x09", "this keel trace has format version 9; this program reads versions up to 6");
     check(
         b"KEELTRC\x01\x7f",
         "the trace is damaged at byte 8: the start is not the first record, or not the only one",
@@ -361,7 +358,13 @@ fn a_decision_beyond_the_machine_is_damage() {
         outcome: Some(Outcome::Moved),
         considered: (8..16).map(CpuId).collect(),
         nr_groups: 1,
-        groups: vec![Group { load: 77, first_cpu: CpuId(8), cpus: 8, runnable: 2 }],
+        groups: vec![Group {
+            load: 77,
+            first_cpu: CpuId(8),
+            cpus: 8,
+            runnable: 2,
+            class: Some(GroupClass::FullyBusy),
+        }],
     };
     let item = Item::Meta(Instant::from_ns(5), Meta::Policy(Box::new(policy)));
     let file = written(&[item], true).expect("memory takes it");

@@ -1,6 +1,7 @@
 //! What a group of CPUs has to do (`struct sg_lb_stats`), and what kind of group that makes it (`group_classify()`). Pure.
 
 use crate::state::fair::pelt::ONE;
+use keel_trace::policy::GroupClass;
 
 /// How busy a group is; busier ones are greater (`enum group_type`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -83,6 +84,18 @@ impl Stats {
         } else {
             Kind::HasSpare
         };
+    }
+
+    /// Its kind, as a policy event says it.
+    pub(super) fn class(&self) -> GroupClass {
+        match self.kind {
+            Kind::HasSpare => GroupClass::HasSpare,
+            Kind::FullyBusy => GroupClass::FullyBusy,
+            Kind::Misfit => GroupClass::Misfit,
+            Kind::SmtBalance => GroupClass::SmtBalance,
+            Kind::Imbalanced => GroupClass::Imbalanced,
+            Kind::Overloaded => GroupClass::Overloaded,
+        }
     }
 
     /// Its load for its capacity.
