@@ -176,13 +176,15 @@ bounded() {
 
 # One recording after the other; each third is killed in the midst of it.
 records() {
-    good=0 killed=0 bad=
+    good=0 killed=0 bad= decisions=--decisions
     while [ "$(now)" -lt "$end" ]; do
-        bounded $keel record -o $work/run.keel --duration 8s > "$at.words" 2>&1
+        bounded $keel record $decisions -o $work/run.keel --duration 8s > "$at.words" 2>&1
         code=$?
         if [ $code = 0 ]; then good=$((good + 1)); else bad="$bad $code"; fi
+        # Each second one with what the fair class considers, too.
+        if [ "$decisions" ]; then decisions=; else decisions=--decisions; fi
         [ "$(now)" -lt "$end" ] || break
-        timeout -s KILL 3 $keel record -o $work/killed.keel > /dev/null 2>&1 && bad="$bad kill"
+        timeout -s KILL 3 $keel record $decisions -o $work/killed.keel > /dev/null 2>&1 && bad="$bad kill"
         killed=$((killed + 1))
         rm -f $work/killed.keel $work/.keel-*
     done

@@ -143,6 +143,7 @@ static __always_inline void tell(struct pending *now)
 	u32 zero = 0;
 	u64 *missed = bpf_map_lookup_elem(&lost, &zero);
 	struct decision *told = &now->told;
+	u32 bytes = sizeof(*told);
 	void *ring = ring_here();
 
 	now->about = 0;
@@ -154,7 +155,10 @@ static __always_inline void tell(struct pending *now)
 	told->head.cpu = bpf_get_smp_processor_id();
 	told->head.kind = DECISION;
 	told->head.detail = 0;
-	if (bpf_ringbuf_output(ring, told, sizeof(*told), wake_flags(ring, sizeof(*told))))
+	/* Most compare no groups. */
+	if (!told->event.nr_groups)
+		bytes = __builtin_offsetof(struct decision, event.groups);
+	if (bpf_ringbuf_output(ring, told, bytes, wake_flags(ring, bytes)))
 		(*missed)++;
 	else
 		*missed = 0;

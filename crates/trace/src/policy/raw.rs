@@ -22,8 +22,13 @@ pub struct Raw {
     pub policy: Policy,
 }
 
-/// Reads a record that is followed by a byte for each group, its class: what a recorder of Linux's own decisions writes.
+/// Reads what a recorder of Linux's own decisions writes: a record that is followed by a byte for each group, its class; or
+/// one that ends before its groups, for there are none.
 pub fn read_with_classes(bytes: &[u8], cpus: u32) -> Option<Raw> {
+    if bytes.len() == BYTES - MAX_GROUPS * GROUP {
+        let whole = [bytes, &[0; MAX_GROUPS * GROUP]].concat();
+        return read(&whole, cpus).filter(|raw| raw.policy.nr_groups == 0);
+    }
     let (event, classes) = bytes.split_at_checked(BYTES)?;
     let classes: &[u8; MAX_GROUPS] = classes.try_into().ok()?;
     let mut raw = read(event, cpus)?;
@@ -179,6 +184,11 @@ mod tests {
         told[..3].copy_from_slice(&[6, 7, 1]);
         assert_eq!(classes(&told), Some(vec![Some(GroupClass::Overloaded), None]));
         assert_eq!(classes(&told[1..]), None);
+        let mut short = sound();
+        short.truncate(BYTES - MAX_GROUPS * GROUP);
+        assert_eq!(read_with_classes(&short, CPUS), None, "its groups are missing");
+        short[36..40].fill(0);
+        assert!(read_with_classes(&short, CPUS).is_some());
         assert_eq!(classes(&[]), None);
     }
 
