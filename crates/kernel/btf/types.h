@@ -108,7 +108,7 @@ struct sched_ext_entity {
 	u64 ddsp_enq_flags;
 	unsigned long runnable_at;
 	u64 tid;
-	s32 sticky_cpu;
+	s32 selected_cpu;
 	bool disallow;
 };
 
@@ -121,6 +121,12 @@ struct mempolicy {
 	unsigned short flags;
 	nodemask_t nodes;
 	int home_node;
+};
+
+/* How often it came to a CPU, and how long it had waited for that, in nanoseconds. */
+struct sched_info {
+	unsigned long pcount;
+	unsigned long long run_delay;
 };
 
 struct task_struct {
@@ -168,7 +174,7 @@ struct task_struct {
 	struct signal_struct *signal;
 	/* Always null: no task here has a memory policy of its own. */
 	struct mempolicy *mempolicy;
-	u64 __unused_line[2];
+	struct sched_info sched_info;
 
 	/* Two lines that cpus_ptr points to. */
 	cpumask_t cpus_mask;

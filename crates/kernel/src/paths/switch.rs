@@ -102,6 +102,7 @@ impl<E: Engine> Sim<E> {
             return self.update_idle(c, true, real, done, |sim| sim.scheduled(c, TaskId::IDLE));
         }
         self.k.switch_to(c, prev, next);
+        self.k.mirror_arrival(self.vm.world(), next);
         if self.k.scx.needs_slow_path {
             self.k.mirror_spell(self.vm.world(), prev);
             self.k.mirror_spell(self.vm.world(), next);

@@ -63,6 +63,7 @@ impl<E: Engine> Sim<E> {
             });
         } else {
             let chosen = self.default_cpu(c, task, flags, prev);
+            self.k.mirror_selected(self.vm.world(), task, chosen.0 as i32);
             self.place(c, task, chosen, flags, waker, Chooser::Default);
         }
     }
@@ -90,6 +91,7 @@ impl<E: Engine> Sim<E> {
     #[inline(always)]
     pub(crate) fn wake_selected(&mut self, c: CpuId, task: TaskId, flags: u64, waker: TaskId) {
         let answer = self.k.this_cpu().returned as i32;
+        self.k.mirror_selected(self.vm.world(), task, answer);
         let prev = self.k.tasks[task].wake_cpu;
         let chosen = match u32::try_from(answer).ok().filter(|&n| n < self.k.cpus.len() as u32) {
             Some(cpu) => CpuId(cpu),

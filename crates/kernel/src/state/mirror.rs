@@ -152,6 +152,25 @@ impl Kernel {
         world.put(t.ea.offset(field::SCX_RUNNABLE_AT), &jiffies.to_le_bytes());
     }
 
+    /// `p->scx.selected_cpu`: what `ops.select_cpu()`, or the kernel in its place, answered, be it a CPU or not.
+    #[inline]
+    pub(crate) fn mirror_selected<W: World>(&self, world: &mut W, task: TaskId, answer: i32) {
+        world.put(self.tasks[task].ea.offset(field::SCX_SELECTED_CPU), &answer.to_le_bytes());
+    }
+
+    /// `p->sched_info`: a task of the scheduler's comes to its CPU (`sched_info_arrive()`). The kernel does it right after
+    /// `ops.running()`, and this right before.
+    #[inline]
+    pub(crate) fn mirror_arrival<W: World>(&self, world: &mut W, task: TaskId) {
+        let Some(t) = self.tasks.get(task).filter(|t| t.class == SchedClass::Ext) else { return };
+        let waited = t.exec_start.since(t.runnable_at);
+        for (field, more) in [(field::SCHED_INFO_PCOUNT, 1), (field::SCHED_INFO_RUN_DELAY, waited.as_ns())] {
+            let at = t.ea.offset(field);
+            let sum = world.u64_at(at).wrapping_add(more);
+            world.put(at, &sum.to_le_bytes());
+        }
+    }
+
     /// Policy, priority and class as BPF sees them.
     pub(crate) fn mirror_policy<W: World>(&self, world: &mut W, task: TaskId) {
         use crate::state::layout::task as field;
