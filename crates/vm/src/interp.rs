@@ -21,20 +21,42 @@ pub(crate) unsafe fn run(context: *mut Context, function: u32, r10: u64, args: [
     let mut regs = [0; 11];
     regs[1..6].copy_from_slice(&args);
     regs[10] = r10;
-    let mut frame = Frame { context, function, regs, at: 0 };
     // SAFETY: as above.
-    unsafe { frame.run() }
+    unsafe {
+        if (*context).profile.is_null() {
+            return Frame::<false> { context, function, regs, at: 0, node: 0 }.run();
+        }
+        profiled(Frame { context, function, regs, at: 0, node: 0 }, r10 == (*context).job.r10)
+    }
+}
+
+/// As [`run`], counting what it costs.
+///
+/// # Safety
+/// As for [`run`].
+unsafe fn profiled(mut frame: Frame<true>, is_outermost: bool) -> u64 {
+    let context = frame.context;
+    // SAFETY: as above; what is kept here is plain data, since the fiber may be dropped meanwhile.
+    unsafe {
+        let entered = (*context).profile_enter(frame.function, is_outermost);
+        frame.node = entered.node;
+        let value = frame.run();
+        (*context).profile_leave(entered);
+        value
+    }
 }
 
 /// A function that is being executed. Plain data: it may be dropped with its fiber.
-struct Frame {
+struct Frame<const PROFILED: bool> {
     context: *mut Context,
     function: u32,
     regs: [u64; 11],
     at: u32,
+    /// Where the profile counts, if one is kept.
+    node: u32,
 }
 
-impl Frame {
+impl<const PROFILED: bool> Frame<PROFILED> {
     /// # Safety
     /// As for [`run`], and for all of the following.
     unsafe fn run(&mut self) -> u64 {
@@ -44,6 +66,10 @@ impl Frame {
             let op = ops[self.at as usize];
             // SAFETY: the context is this fiber's own.
             unsafe { (*self.context).insns += 1 };
+            if PROFILED {
+                // SAFETY: as above.
+                unsafe { (*self.context).profile_insn(self.node, self.at) };
+            }
             let mut next = self.at + 1;
             match op {
                 Op::Alu { wide, op, dst, src } => {
@@ -113,6 +139,10 @@ impl Frame {
 
     /// Backward jumps check that the callback may go on.
     unsafe fn jump(&mut self, op: Op, target: u32) -> u32 {
+        if PROFILED {
+            // SAFETY: as for `run`.
+            unsafe { (*self.context).profile_jump(self.node, self.at) };
+        }
         if let Op::Jump { site, .. } | Op::Branch { site, .. } | Op::MayGoto { site, .. } = op
             && target <= self.at
         {
@@ -136,10 +166,16 @@ impl Frame {
             if in_frame(base, off, size) {
                 return Some((*c).base.add((at - BASE) as usize));
             }
+            if PROFILED {
+                (*c).profile_access(self.node, self.at);
+            }
             let off = match access {
                 Access::Atomic => Context::access_atomically(c, at, size),
                 Access::Load | Access::Store => (*c).access(at, size, write),
             };
+            if PROFILED {
+                (*c).profile_accessed(self.node, self.at, off.filter(|_| write));
+            }
             if (*c).checked
                 && let Some(place) = self.invalid_place(at, size.bytes(), write)
             {
@@ -210,6 +246,9 @@ impl Frame {
         self.regs[0] = unsafe {
             (*context).site = site;
             (*context).frame = r10;
+            if PROFILED {
+                (*context).profile_call(self.node, self.at);
+            }
             match callee {
                 Callee::Host | Callee::Known(_) => {
                     let host_call = (*context).host_call.expect("set on entry");
@@ -233,6 +272,10 @@ impl Frame {
                 }
             }
         };
+        if PROFILED {
+            // SAFETY: as for `run`.
+            unsafe { (*context).profile_called(self.node, self.at, callee == Callee::NumNext) };
+        }
         self.regs[1..6].fill(0);
     }
 }
