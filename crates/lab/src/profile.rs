@@ -39,7 +39,7 @@ pub(crate) fn read(
         ..Profile::default()
     };
     let waits = sim.waits();
-    let taken = sim.engine().take_profiles();
+    let taken = sim.engine().profiles();
     let world = sim.engine().world_ref();
     let variables = Variables::of(object, world);
     for one in &taken {

@@ -8,7 +8,7 @@ use crate::context::{Context, HOST_COUNTS, HostCall, Job, NativeFn};
 use crate::error::LoadError;
 use crate::fiber::{Fiber, Link, Signal};
 use crate::known::{HOST_SERVES, Known};
-use crate::memory::{BASE, LineForm, LineWatch, VmWorld, WorldConfig, WorldError};
+use crate::memory::{BASE, LineForm, VmWorld, WorldConfig, WorldError};
 use crate::profile::{Profile, Taken, Tally};
 use crate::stacks::{MAX_ARGS, Slot, Stacks};
 use keel_abi::CpuId;
@@ -200,27 +200,20 @@ impl Vm {
         assert_eq!(shape, code.shape, "the code was compiled from this object");
         self.config.mode.table(&code, LineForm::of(&self.config.transfers))?;
         self.callees = link_functions(&code, linker)?;
-        if let Some(profile) = self.end_profile() {
-            self.profiles.push(profile);
+        self.profiles = self.profiles();
+        if let Some(watch) = self.world.region_mut().watch() {
+            watch.forget();
         }
         self.profile = profile(&self.config, &code);
         self.code = code;
         self.reload(object, linker)
     }
 
-    /// What was counted, of each object that was loaded; the engine keeps no further profile.
-    pub fn take_profiles(&mut self) -> Vec<Taken> {
-        let last = self.end_profile();
-        std::mem::take(&mut self.profiles).into_iter().chain(last).collect()
-    }
-
-    /// Ends the profile of the code that is loaded. No callback of it goes on.
-    fn end_profile(&mut self) -> Option<Taken> {
-        let profile = self.profile.take()?;
-        self.fibers.clear();
-        self.idle.clear();
-        let moved = self.world.region_mut().watch().map(LineWatch::take).unwrap_or_default();
-        Some(Taken::new(*profile, &self.code, moved.into_iter()))
+    /// What has been counted so far, of each object that was loaded; nothing where no profile is kept.
+    pub fn profiles(&self) -> Vec<Taken> {
+        let moved = self.world.region().watched();
+        let now = self.profile.as_ref().map(|profile| Taken::new(profile, &self.code, moved));
+        self.profiles.iter().cloned().chain(now).collect()
     }
 
     /// Loads and stores that were out of bounds: they read 0 and stored nothing.

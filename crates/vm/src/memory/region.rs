@@ -29,8 +29,9 @@ pub use moves::RawMoves;
 use plain::Plain;
 use std::collections::BTreeMap;
 use std::ptr::NonNull;
+use watch::LineWatch;
 pub use watch::Source;
-pub(crate) use watch::{Blamed, LineWatch, Moved as Watched, NOBODY};
+pub(crate) use watch::{Blamed, Moved as Watched, NOBODY};
 
 /// The end of the heap zone, in bytes, where the region is large enough.
 const HEAP_END: u64 = 4 << 30;
@@ -355,6 +356,11 @@ impl Region {
     #[inline]
     pub(crate) fn watch(&mut self) -> Option<&mut LineWatch> {
         self.watch.as_deref_mut()
+    }
+
+    /// Who took lines from whom; nothing where that is not kept.
+    pub(crate) fn watched(&self) -> impl Iterator<Item = (Watched, Blamed)> {
+        self.watch.iter().flat_map(|watch| watch.moved())
     }
 
     /// The lines that moved, by the address of their first byte, and what that has cost.

@@ -72,7 +72,11 @@ pub struct Conflict {
 }
 
 impl Taken {
-    pub(crate) fn new(profile: Profile, code: &Code, moved: impl Iterator<Item = (Watched, Blamed)>) -> Self {
+    pub(crate) fn new(
+        profile: &Profile,
+        code: &Code,
+        moved: impl Iterator<Item = (Watched, Blamed)>,
+    ) -> Self {
         let place = |number: u32| {
             let function = profile.firsts.partition_point(|first| *first <= number).checked_sub(1)?;
             let insn = number - profile.firsts[function];
@@ -88,7 +92,11 @@ impl Taken {
             uses: blamed.uses,
         };
         let conflicts = moved.map(conflict).collect();
-        Self { functions: code.functions.iter().map(function).collect(), nodes: profile.nodes, conflicts }
+        Self {
+            functions: code.functions.iter().map(function).collect(),
+            nodes: profile.nodes.clone(),
+            conflicts,
+        }
     }
 }
 

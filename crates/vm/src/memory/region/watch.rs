@@ -127,11 +127,17 @@ impl LineWatch {
         }
     }
 
-    /// All moves, and what has come of them; the next begin at nothing.
-    pub(crate) fn take(&mut self) -> BTreeMap<Moved, Blamed> {
+    /// All moves, and what has come of them.
+    pub(super) fn moved(&self) -> impl Iterator<Item = (Moved, Blamed)> {
+        self.moved.iter().map(|(moved, blamed)| (*moved, *blamed))
+    }
+
+    /// Other code is loaded: the numbers of instructions are no longer theirs.
+    pub(crate) fn forget(&mut self) {
+        self.blamed.fill(NOBODY);
         self.pages.clear();
+        self.moved.clear();
         self.latest = None;
-        std::mem::take(&mut self.moved)
     }
 }
 
@@ -157,11 +163,8 @@ mod tests {
             watch.blame(cpu, insn);
             watch.took(&transfers, (8, before), cpu, writes, price);
         }
-        let got: Vec<_> = watch
-            .take()
-            .iter()
-            .map(|(m, b)| (m.from, m.to, m.source, m.writes, b.uses.stall_ps, b.line))
-            .collect();
+        let got: Vec<_> =
+            watch.moved().map(|(m, b)| (m.from, m.to, m.source, m.writes, b.uses.stall_ps, b.line)).collect();
         let cache = Source::Cache;
         let expected = [
             (1, 2, cache(Distance::Llc), false, 10, 512),
