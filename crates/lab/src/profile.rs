@@ -1,10 +1,11 @@
 //! What an engine and a kernel have counted in a run, as one profile.
 
-use crate::lines::{Variables, name_of};
+use crate::lines::{ELSEWHERE, Variables, name_of};
 use crate::locks;
 use crate::outcome::Outcome;
 use crate::spec::{Engine as Way, RunSpec};
-use keel_abi::bpf::{Engine, Origin};
+use keel_abi::bpf::{Ea, Engine, MapId, Origin, World};
+use keel_abi::lines::LINE_BYTES;
 use keel_abi::topology::Distance;
 use keel_kernel::{Sim, Site, Waits};
 use keel_object::Object;
@@ -12,7 +13,7 @@ use keel_profile::{
     About, Conflict, Count, Function, Node, Place, Profile, SourceLine, Totals, Wait, Waiter,
 };
 use keel_vm::Vm;
-use keel_vm::memory::Source;
+use keel_vm::memory::{Source, VmWorld};
 use keel_vm::profile::{self as counted, Kind, Taken};
 
 /// Has the kernel keep what a profile needs of it, if one is to be kept.
@@ -43,7 +44,7 @@ pub(crate) fn read(
     let world = sim.engine().world_ref();
     let variables = Variables::of(object, world);
     for one in &taken {
-        add(&mut profile, one, &variables);
+        add(&mut profile, one, &|line| line_name(line, object, world, &variables));
     }
     // Calls have the numbers of the code that was loaded last.
     let first = profile.functions.len() - taken.last().map_or(0, |one| one.functions.len());
@@ -80,8 +81,20 @@ fn totals(sim: &mut Sim<Vm>, outcome: &Outcome) -> Totals {
     }
 }
 
-/// Adds what was counted of one object's code.
-fn add(profile: &mut Profile, taken: &Taken, variables: &Variables<'_>) {
+/// The variable in a line, or else the map.
+fn line_name(line: u64, object: &Object, world: &VmWorld, variables: &Variables<'_>) -> String {
+    let (name, _) = name_of(variables, line);
+    if variables.at(line).is_some() || name != ELSEWHERE {
+        return name.to_owned();
+    }
+    let holds = |map: MapId, at: u64| world.map_element(map, Ea(at)).is_some();
+    let maps = (0..).map(MapId).zip(&object.maps);
+    let mut of_line = maps.filter(|(map, _)| holds(*map, line) || holds(*map, line + LINE_BYTES - 1));
+    of_line.next().map_or(name, |(_, map)| map.name.as_str()).to_owned()
+}
+
+/// Adds what was counted of one object's code; `name` says what is in a cache line.
+fn add(profile: &mut Profile, taken: &Taken, name: &dyn Fn(u64) -> String) {
     let functions = profile.functions.len() as u32;
     let nodes = profile.nodes.len() as u32;
     profile.functions.extend(taken.functions.iter().map(function));
@@ -100,7 +113,7 @@ fn add(profile: &mut Profile, taken: &Taken, variables: &Variables<'_>) {
         to: from.to.map(place),
         distance: distance_name(from.source),
         writes: from.writes,
-        name: name_of(variables, from.line).0.to_owned(),
+        name: name(from.line),
         several: from.several,
         moves: from.uses.moves,
         ps: from.uses.stall_ps,

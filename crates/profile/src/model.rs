@@ -250,15 +250,41 @@ impl Profile {
         if !ends.chain(waits.map(|waiter| &waiter.place)).all(has) {
             return Err("an instruction is in no function".to_owned());
         }
-        let most = u64::MAX >> 8;
-        let too_large = |count: &Count| {
-            let parts =
-                [count.executed.checked_mul(self.insn_ps), Some(count.lines_ps), Some(count.calls_ps)];
-            parts.iter().any(|ps| ps.is_none_or(|ps| ps > most >> 16)) || count.taken > count.executed
-        };
-        match self.nodes.iter().flat_map(|node| &node.counts).any(too_large) {
-            true => Err("a count is too large".to_owned()),
-            false => Ok(()),
+        match self.fits() {
+            Some(true) => Ok(()),
+            _ => Err("its counts are too large, or less than their parts".to_owned()),
         }
+    }
+
+    /// Can all counts be added up, as picoseconds? None where one part alone is too large.
+    fn fits(&self) -> Option<bool> {
+        let mut sum = 0_u64;
+        let mut add = |part: u64| {
+            sum = sum.checked_add(part)?;
+            Some(())
+        };
+        for node in &self.nodes {
+            add(node.entry_ps)?;
+            add(node.calls)?;
+            for count in &node.counts {
+                add(count.executed.checked_mul(self.insn_ps.max(1))?)?;
+                add(count.lines_ps)?;
+                add(count.calls_ps)?;
+                count.executed.checked_sub(count.taken)?;
+            }
+        }
+        for conflict in &self.conflicts {
+            add(conflict.moves)?;
+            add(conflict.ps)?;
+        }
+        for wait in &self.waits {
+            add(wait.count)?;
+            add(wait.ns.checked_mul(1000)?)?;
+        }
+        let Totals { callback_ns, lock_wait_ns, .. } = self.totals;
+        add(callback_ns.checked_mul(1000)?)?;
+        add(lock_wait_ns.checked_mul(1000)?)?;
+        add(self.about.duration_ns.checked_mul(u64::from(self.about.cpus).max(1000))?)?;
+        Some(sum < u64::MAX)
     }
 }

@@ -99,6 +99,29 @@ fn the_parts_are_the_whole() {
 }
 
 #[test]
+fn a_profile_from_a_file_may_be_anything() {
+    let check = |change: &dyn Fn(&mut Profile), expected: Option<&str>| {
+        let mut profile = made_up();
+        change(&mut profile);
+        assert_eq!(profile.check().err().as_deref(), expected);
+    };
+    check(&|_| (), None);
+    check(
+        &|profile| profile.nodes[1].caller = Some((1, 0)),
+        Some("node 1 is called by one that comes later"),
+    );
+    check(&|profile| profile.nodes[0].function = 9, Some("node 0 has no function"));
+    check(
+        &|profile| profile.conflicts[0].to = Some(Place { function: 9, insn: 0 }),
+        Some("an instruction is in no function"),
+    );
+    let large = Some("its counts are too large, or less than their parts");
+    check(&|profile| profile.nodes[0].counts[0].executed = u64::MAX / 2, large);
+    check(&|profile| profile.nodes[0].counts[0].taken = 11, large);
+    check(&|profile| profile.about.duration_ns = u64::MAX / 2, large);
+}
+
+#[test]
 fn tables_show_what_was_counted() {
     insta::assert_snapshot!("summary", summary(&made_up(), 5));
     insta::assert_snapshot!("annotated", annotated(&made_up(), &|_| Some(SOURCE.to_owned())));

@@ -24,9 +24,9 @@ pub(crate) unsafe fn run(context: *mut Context, function: u32, r10: u64, args: [
     // SAFETY: as above.
     unsafe {
         if (*context).profile.is_null() {
-            return Frame::<false> { context, function, regs, at: 0, node: 0 }.run();
+            return Frame::<false> { context, function, regs, at: 0, node: 0, since: 0 }.run();
         }
-        profiled(Frame { context, function, regs, at: 0, node: 0 }, r10 == (*context).job.r10)
+        profiled(Frame { context, function, regs, at: 0, node: 0, since: 0 }, r10 == (*context).job.r10)
     }
 }
 
@@ -52,8 +52,9 @@ struct Frame<const PROFILED: bool> {
     function: u32,
     regs: [u64; 11],
     at: u32,
-    /// Where the profile counts, if one is kept.
+    /// Where the profile counts, if one is kept, and from which instruction on it has not yet.
     node: u32,
+    since: u32,
 }
 
 impl<const PROFILED: bool> Frame<PROFILED> {
@@ -66,10 +67,6 @@ impl<const PROFILED: bool> Frame<PROFILED> {
             let op = ops[self.at as usize];
             // SAFETY: the context is this fiber's own.
             unsafe { (*self.context).insns += 1 };
-            if PROFILED {
-                // SAFETY: as above.
-                unsafe { (*self.context).profile_insn(self.node, self.at) };
-            }
             let mut next = self.at + 1;
             match op {
                 Op::Alu { wide, op, dst, src } => {
@@ -123,10 +120,23 @@ impl<const PROFILED: bool> Frame<PROFILED> {
                 },
                 // SAFETY: as for this function.
                 Op::Call { callee, site } => unsafe { self.call(callee, site) },
-                Op::Exit => return self.regs[0],
+                Op::Exit => {
+                    self.ran(false);
+                    return self.regs[0];
+                }
                 Op::Hole => unreachable!("nothing jumps into ld_imm64"),
             }
             self.at = next;
+        }
+    }
+
+    /// Tells the profile what was executed since it was last told, the present instruction included.
+    #[inline(always)]
+    fn ran(&mut self, jumps: bool) {
+        if PROFILED {
+            // SAFETY: the context is this fiber's own.
+            unsafe { (*self.context).profile_ran(self.node, self.since, self.at, jumps) };
+            self.since = self.at + 1;
         }
     }
 
@@ -139,10 +149,8 @@ impl<const PROFILED: bool> Frame<PROFILED> {
 
     /// Backward jumps check that the callback may go on.
     unsafe fn jump(&mut self, op: Op, target: u32) -> u32 {
-        if PROFILED {
-            // SAFETY: as for `run`.
-            unsafe { (*self.context).profile_jump(self.node, self.at) };
-        }
+        self.ran(true);
+        self.since = target;
         if let Op::Jump { site, .. } | Op::Branch { site, .. } | Op::MayGoto { site, .. } = op
             && target <= self.at
         {
@@ -181,6 +189,7 @@ impl<const PROFILED: bool> Frame<PROFILED> {
             {
                 let at = if place == InvalidPlace::Arena { user_address(&*c, at) } else { at };
                 let kind = FaultKind::OutOfBounds { at: Ea(at), len: size.bytes(), write, place };
+                self.ran(false);
                 Context::stop_at(c, kind, self.function, self.at);
             }
             off.map(|off| (*c).base.add(off as usize))
@@ -246,6 +255,7 @@ impl<const PROFILED: bool> Frame<PROFILED> {
         self.regs[0] = unsafe {
             (*context).site = site;
             (*context).frame = r10;
+            self.ran(false);
             if PROFILED {
                 (*context).profile_call(self.node, self.at);
             }

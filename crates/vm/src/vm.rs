@@ -369,6 +369,9 @@ impl Vm {
         let f = &mut self.fibers[fiber as usize];
         f.reset();
         let context = f.context();
+        if !context.profile.is_null() {
+            context.profile_stop();
+        }
         if let Some(panic) = context.panic.take() {
             std::panic::resume_unwind(panic);
         }

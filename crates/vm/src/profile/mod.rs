@@ -10,6 +10,7 @@ mod tally;
 use keel_abi::bpf::Origin;
 use std::collections::BTreeMap;
 pub use taken::{Conflict, Kind, Place, ProfiledFunction, Taken};
+use tally::Journal;
 pub(crate) use tally::Tally;
 
 /// So many chains of calls at most are told apart. A function that is called by one more counts as if the kernel had
@@ -74,22 +75,37 @@ impl Profile {
         self.firsts[self.nodes[node as usize].function as usize] + insn
     }
 
-    #[inline]
-    fn count(&mut self, node: u32, insn: u32) -> &mut Count {
-        &mut self.nodes[node as usize].counts[insn as usize]
+    /// A callback is over, which has done this.
+    fn add_journal(&mut self, journal: &Journal) {
+        for &(node, entry_ps) in &journal.entered {
+            let node = &mut self.nodes[node as usize];
+            node.calls += 1;
+            node.entry_ps += entry_ps;
+        }
+        for run in &journal.runs {
+            let counts = &mut self.nodes[run.node as usize].counts[run.from as usize..=run.to as usize];
+            counts.iter_mut().for_each(|count| count.executed += 1);
+            if let Some(last) = counts.last_mut().filter(|_| run.jumps) {
+                last.taken += 1;
+            }
+        }
+        for cost in &journal.costs {
+            let count = &mut self.nodes[cost.node as usize].counts[cost.insn as usize];
+            count.lines_ps += cost.lines_ps;
+            // A wait that ends early is charged less than it was to be, later.
+            count.calls_ps = count.calls_ps.wrapping_add(cost.calls_ps);
+        }
     }
 
-    /// The function's node in this chain of calls, which has one call more.
+    /// The function's node in this chain of calls.
     fn enter(&mut self, origin: Origin, caller: Option<(u32, u32)>, function: u32) -> u32 {
         let is_full = self.nodes.len() >= MOST_CHAINS;
         let known = self.found.get(&(origin, caller, function)).copied();
-        let node = match known {
+        match known {
             Some(node) => node,
-            None if is_full && caller.is_some() => return self.enter(origin, None, function),
+            None if is_full && caller.is_some() => self.enter(origin, None, function),
             None => self.add(origin, caller, function),
-        };
-        self.nodes[node as usize].calls += 1;
-        node
+        }
     }
 
     fn add(&mut self, origin: Origin, caller: Option<(u32, u32)>, function: u32) -> u32 {
@@ -110,7 +126,6 @@ mod tests {
         let mut profile = Profile::new([2, 3].into_iter());
         let root = profile.enter(Origin::Timer, None, 0);
         assert_eq!(profile.enter(Origin::Timer, None, 0), root);
-        assert_eq!(profile.nodes[root as usize].calls, 2);
         let inner = profile.enter(Origin::Timer, Some((root, 1)), 1);
         assert_ne!(profile.enter(Origin::Timer, Some((root, 0)), 1), inner);
         assert_eq!(profile.number(inner, 2), 4);

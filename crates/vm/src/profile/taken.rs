@@ -92,11 +92,15 @@ impl Taken {
             uses: blamed.uses,
         };
         let conflicts = moved.map(conflict).collect();
-        Self {
-            functions: code.functions.iter().map(function).collect(),
-            nodes: profile.nodes.clone(),
-            conflicts,
+        let functions: Vec<ProfiledFunction> = code.functions.iter().map(function).collect();
+        let mut nodes = profile.nodes.clone();
+        for node in &mut nodes {
+            // Runs of instructions go over the second half of a wide one.
+            let kinds = &functions[node.function as usize].kinds;
+            let halves = node.counts.iter_mut().zip(kinds).filter(|(_, kind)| **kind == Kind::Rest);
+            halves.for_each(|(count, _)| count.executed = 0);
         }
+        Self { functions, nodes, conflicts }
     }
 }
 
