@@ -40,6 +40,18 @@ static __always_inline bool may_use(u32 number, u32 cpu)
 	return slot_at(number)->everywhere || slot_allows(number, cpu);
 }
 
+#ifdef CROWD
+#include "crowd.h"
+#else
+static __always_inline void count_waiting(u32 queue, u32 nr_waiting)
+{
+}
+
+static __always_inline bool has_waiting(u32 number)
+{
+	return runqueue_at(number)->nr_waiting;
+}
+
 /* The other CPU at which most tasks wait; `cpu` itself where none wait anywhere. */
 static __always_inline u32 busiest(u32 cpu)
 {
@@ -57,6 +69,7 @@ static __always_inline u32 busiest(u32 cpu)
 	}
 	return found;
 }
+#endif
 
 static __always_inline bool is_offline(u32 cpu)
 {
@@ -103,7 +116,7 @@ static __always_inline u32 take_from_any(u32 cpu)
 	for_range(i, 1, nr_cpus) {
 		u32 other = (cpu + i) % nr_cpus;
 
-		if (!runqueue_at(other)->nr_waiting)
+		if (!has_waiting(other))
 			continue;
 		number = take_from(other, cpu);
 		if (number != NOBODY)

@@ -7,6 +7,7 @@
 //! callback. [`Engine::resume`] makes the same call once more with [`CallSite::again`] set, and
 //! the callback goes on from there. No frame of the host ever lies on a frozen stack.
 
+use crate::scx::Op;
 use crate::{CpuId, Instant};
 
 /// An address in simulated memory, as BPF code sees it. Never an address of this process.
@@ -328,6 +329,33 @@ pub trait Host<W: World> {
     fn clock(&mut self, _usage: Usage) -> Instant {
         Instant::ZERO
     }
+
+    /// What the callback that runs now has been charged with so far. Only an engine that keeps a profile asks.
+    fn meter(&self) -> Meter {
+        Meter { origin: Origin::Program, charged_ps: 0 }
+    }
+}
+
+/// What called a program of the object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Origin {
+    /// The kernel, for a callback of the scheduler.
+    Op(Op),
+    /// BPF's own timer.
+    Timer,
+    /// The kernel, for a tracing program.
+    Trace,
+    /// The scheduler's user-space half. Its time is not the scheduler's time in the kernel.
+    Program,
+}
+
+/// What a callback in progress has been charged with, beside its instructions and the lines that they moved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Meter {
+    /// What called it.
+    pub origin: Origin,
+    /// Its entry and its calls, in picoseconds.
+    pub charged_ps: u64,
 }
 
 /// How far a callback came.

@@ -233,6 +233,16 @@ impl Transfers {
         price
     }
 
+    /// Whose cache a line comes from when `cpu` accesses it and doesn't have it so yet; nothing where it is memory.
+    pub fn comes_from(&self, line: &Line, cpu: CpuId, write: bool) -> Option<CpuId> {
+        let writer = CpuId(u32::from(line.writer));
+        match () {
+            () if line.sharers == 0 => None,
+            () if write && writer == cpu => Some(self.holders.other(line.sharers, cpu)),
+            () => (line.sharers & self.key(writer).shared != 0).then_some(writer),
+        }
+    }
+
     #[inline]
     fn fetch_ps(&self, line: &Line, cpu: CpuId) -> u64 {
         let writer = CpuId(u32::from(line.writer));

@@ -3,6 +3,7 @@
 use crate::gate_args::{BaselineArgs, StrictArgs};
 use crate::moment::{Moment, moment};
 use crate::parse;
+use crate::profile_args::ProfileArgs;
 use crate::vm_args::VmArgs;
 use crate::watch_args::WatchArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -41,6 +42,8 @@ pub(crate) enum Command {
     Sim(SimArgs),
     /// Run several schedulers on the same machine and workload, side by side
     Compare(CompareArgs),
+    /// Show where a scheduler's time goes: by callback, function and source line
+    Profile(ProfileArgs),
     /// Score a scheduler by a suite of workloads and machines: one number, its parts and its noise
     Score(ScoreArgs),
     /// Search a scheduler's settings: what a file describes, by the Python package evenkeel
@@ -83,6 +86,7 @@ impl Command {
             self,
             Self::Sim(_)
                 | Self::Compare(_)
+                | Self::Profile(_)
                 | Self::Score(_)
                 | Self::Lab(_)
                 | Self::Check(_)
@@ -519,6 +523,10 @@ pub(crate) struct OutputArgs {
     /// Write the events as a Perfetto trace
     #[arg(long, value_name = "OUT")]
     pub(crate) perfetto: Option<PathBuf>,
+    /// Write where the scheduler's time went, by source line (slower). The name says how: .json, .pb.gz (pprof), .folded, .info
+    /// (lcov), otherwise text
+    #[arg(long, value_name = "OUT")]
+    pub(crate) profile: Option<PathBuf>,
     /// Print one JSON object instead of the table; times in nanoseconds
     #[arg(long)]
     pub(crate) json: bool,

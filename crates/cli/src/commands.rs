@@ -8,6 +8,7 @@ pub(crate) mod lab;
 pub(crate) mod list;
 pub(crate) mod machine;
 pub(crate) mod mcp;
+pub(crate) mod profile;
 pub(crate) mod record;
 pub(crate) mod record_recipe;
 pub(crate) mod replay;

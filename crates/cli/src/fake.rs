@@ -109,6 +109,7 @@ fn outcome(spec: &RunSpec, exit: ExitKind, message: &str) -> Outcome {
         overhead: Overhead::default(),
         lines: Vec::new(),
         locks: Vec::new(),
+        profile: None,
         program: None,
         printed: printed(),
     }

@@ -17,6 +17,8 @@ mod log;
 mod output;
 mod outputs;
 mod page;
+mod profile;
+mod profile_args;
 mod progress;
 mod show;
 mod terminal;
@@ -65,6 +67,7 @@ fn run(cli: &Cli, lab: &lab::Lab) -> Result<Code, Failure> {
     match &cli.command {
         Command::Sim(args) => commands::sim::run(args, lab),
         Command::Compare(args) => commands::compare::run(args, lab),
+        Command::Profile(args) => commands::profile::run(args, lab),
         Command::Score(args) => commands::score::run(args, lab),
         Command::Sweep(args) => commands::sweep::run(args),
         Command::Mcp(args) => commands::mcp::run(args),

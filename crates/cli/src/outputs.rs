@@ -12,6 +12,7 @@ pub(crate) struct Outputs {
     pub(crate) trace: Option<Output>,
     pub(crate) report: Option<Output>,
     pub(crate) perfetto: Option<Output>,
+    pub(crate) profile: Option<Output>,
     pub(crate) log: Option<Log>,
     pub(crate) program_log: Option<Log>,
 }
@@ -30,12 +31,15 @@ pub(crate) fn reserve(args: &OutputArgs, log: Option<&Path>, inputs: &[&str]) ->
         Some(path) => Some(Log::File(Output::reserve(path)?)),
         None => None,
     };
-    let [trace, report, perfetto] = [&args.trace, &args.report, &args.perfetto].map(reserve);
-    let outputs = Outputs { trace: trace?, report: report?, perfetto: perfetto?, log, program_log: None };
+    let [trace, report, perfetto, profile] =
+        [&args.trace, &args.report, &args.perfetto, &args.profile].map(reserve);
+    let (trace, report) = (trace?, report?);
+    let outputs = Outputs { trace, report, perfetto: perfetto?, profile: profile?, log, program_log: None };
     let named = [
         ("--trace", outputs.trace.as_ref()),
         ("--report", outputs.report.as_ref()),
         ("--perfetto", outputs.perfetto.as_ref()),
+        ("--profile", outputs.profile.as_ref()),
         ("--log", outputs.log.as_ref().and_then(Log::file)),
     ];
     let named: Vec<_> =
@@ -108,7 +112,8 @@ impl Outputs {
             Some(Log::Stderr) | None => None,
         };
         let logs = [self.log, self.program_log].into_iter().filter_map(file);
-        let outputs = self.trace.into_iter().chain(self.report).chain(self.perfetto).chain(logs);
+        let outputs =
+            self.trace.into_iter().chain(self.report).chain(self.perfetto).chain(self.profile).chain(logs);
         outputs.map(Output::keep).fold(Ok(()), both)
     }
 }

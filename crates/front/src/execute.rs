@@ -10,6 +10,7 @@ use keel_check::{Costs, Judge};
 use keel_lab::lines::LinesOf;
 use keel_lab::locks::LockOf;
 use keel_lab::{Log, Outcome, ProgramEnd, Progress, RunSpec};
+use keel_profile::Profile;
 use keel_report::{LinesReport, LockReport, Partial, QueueNames, RunFacts, RunReport};
 use keel_trace::{Fanout, Sink, relayed};
 
@@ -19,6 +20,8 @@ pub struct Executed {
     pub report: RunReport,
     /// What the scheduler printed.
     pub log: Log,
+    /// What each of its instructions cost, where that was asked for.
+    pub profile: Option<Box<Profile>>,
     /// How the scheduler's own program ended, where there was one.
     pub program: Option<ProgramEnd>,
 }
@@ -51,7 +54,7 @@ pub fn execute(
     let wall_ns = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
     tracing::info!(wall_ns, counters = ?outcome.counters, "run ended");
     let (log, counted) = (std::mem::take(&mut outcome.printed), outcome.counters);
-    let program = outcome.program.take();
+    let (program, profile) = (outcome.program.take(), outcome.profile.take());
     let lines = std::mem::take(&mut outcome.lines).into_iter().map(lines_of).collect();
     let locks = std::mem::take(&mut outcome.locks).into_iter().map(lock_of).collect();
     let partial = caller
@@ -62,7 +65,7 @@ pub fn execute(
     let bypass_ns = counted.bypass.as_ns();
     let (bad_accesses, restarts) = (counted.bad_accesses, counted.restarts);
     let report = RunReport { partial, bad_accesses, bypass_ns, restarts, lines, locks, ..report };
-    Ok(Executed { report, log, program })
+    Ok(Executed { report, log, profile, program })
 }
 
 fn lines_of(of: LinesOf) -> LinesReport {

@@ -38,4 +38,5 @@ pub use state::layout::KERNEL_BTF;
 pub use state::log::{Log, LogLine, MOST_LINES};
 pub use state::percpu::variable;
 pub use state::setup::{ProgramFailure, Scheduler, Setup, SetupError, UserProgram};
+pub use state::waits::{Site, Waits};
 pub use state::{cost, dsq, event, idle, layout, machine, noise};

@@ -12,6 +12,7 @@
 //! - `load`: from a scheduler's bytes to a kernel with it attached.
 //! - `recipe` and `companion`: a recipe, and its companions, on the simulated kernel.
 //! - `program`: a scheduler's own user-space program, beside the simulated kernel.
+//! - `profile`: what an engine and a kernel have counted, by the names that the scheduler's source has.
 //! - `living`: detects when the last task of a workload has exited.
 //! - [`outcome`]: how a run ended, without its events.
 //! - [`variables`]: the scheduler's global variables after a run.
@@ -32,6 +33,7 @@ pub mod machines;
 pub mod native;
 pub mod outcome;
 pub mod prepared;
+mod profile;
 mod program;
 mod recipe;
 pub mod run;

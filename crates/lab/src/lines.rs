@@ -81,6 +81,9 @@ impl<'v> Variables<'v> {
     }
 }
 
+/// What is no variable.
+pub(crate) const ELSEWHERE: &str = "elements of maps, and what the kernel shows";
+
 /// The variable that has a byte in this line, the first where several have, and where in it the line begins.
 pub(crate) fn name_of<'v>(variables: &Variables<'v>, line: u64) -> (&'v str, u64) {
     if let Some(found) = variables.at(line) {
@@ -88,7 +91,7 @@ pub(crate) fn name_of<'v>(variables: &Variables<'v>, line: u64) -> (&'v str, u64
     }
     match variables.0.range(line..line + keel_abi::lines::LINE_BYTES).next() {
         Some((_, &(_, name))) => (name, 0),
-        None => ("elements of maps, and what the kernel shows", 0),
+        None => (ELSEWHERE, 0),
     }
 }
 

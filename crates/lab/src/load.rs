@@ -183,6 +183,7 @@ pub(crate) fn engine_for(
     let mut config = VmConfig::new(spec.machine.topology.cpus(), transfers);
     config.max_insns = max_insns.unwrap_or(config.max_insns);
     config.checked = spec.checked;
+    config.profiled = spec.engine == Engine::Profiler;
     let words = u64::from(config.cpus.div_ceil(64));
     let price_ps = |name: &str| price(name).over(words) * spec.machine.costs.insn_ps;
     config.num_next_ps = Some(price_ps("bpf_iter_num_next"));

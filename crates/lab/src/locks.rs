@@ -37,7 +37,7 @@ pub(crate) fn read(object: &Object, sim: &mut Sim<Vm>) -> Vec<LockOf> {
     all
 }
 
-fn name(lock: LockName, object: &Object, world: &VmWorld, variables: &Variables<'_>) -> String {
+pub(crate) fn name(lock: LockName, object: &Object, world: &VmWorld, variables: &Variables<'_>) -> String {
     match lock {
         LockName::Runqueue(cpu) => format!("kernel: runqueue of CPU {}", cpu.0),
         LockName::Queue(id) if id == dsq::GLOBAL => "kernel: global queue".to_owned(),

@@ -5,6 +5,7 @@ use crate::locks::LockOf;
 use keel_abi::scx::ExitKind;
 use keel_abi::{Instant, Span};
 use keel_kernel::Log;
+use keel_profile::Profile;
 
 /// What the run counts by itself, whoever listens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -69,6 +70,8 @@ pub struct Outcome {
     pub locks: Vec<LockOf>,
     /// What it printed (`bpf_printk`). Untrusted text.
     pub printed: Log,
+    /// What each of its instructions cost, where [`Engine::Profiler`](crate::Engine::Profiler) ran it.
+    pub profile: Option<Box<Profile>>,
     /// The program that attached it, where one did.
     pub program: Option<ProgramEnd>,
 }

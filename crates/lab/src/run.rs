@@ -7,6 +7,7 @@ use crate::living::Living;
 use crate::load;
 use crate::locks;
 use crate::outcome::{Counters, Outcome, Overhead};
+use crate::profile;
 use crate::recipe;
 use crate::spec::{Engine, RunSpec};
 use crate::variables::{self, Value};
@@ -135,6 +136,7 @@ pub(crate) fn attach(
     let companions = companion::companions(&spec.scheduler.name, actions, object, &mut vm)?;
     match Sim::with_companions(vm, setup, companions, wants) {
         Ok(mut sim) => {
+            profile::keep(spec, &mut sim);
             if spec.engine == Engine::Frames {
                 sim.step_by_frames();
             }
@@ -181,7 +183,8 @@ fn make(
     let variables = variables::read(&object, sim.engine().world_ref());
     let lines = lines::read(&object, &mut sim);
     let locks = locks::read(&object, &mut sim);
-    Ok((Outcome { stopped: ended == Ended::Stopped, lines, locks, ..outcome(&mut sim) }, variables))
+    let outcome = Outcome { stopped: ended == Ended::Stopped, lines, locks, ..outcome(&mut sim) };
+    Ok((Outcome { profile: profile::read(spec, &object, &mut sim, &outcome), ..outcome }, variables))
 }
 
 /// Why a run went no further.
@@ -281,6 +284,7 @@ pub(crate) fn outcome(sim: &mut Sim<Vm>) -> Outcome {
         lines: Vec::new(),
         locks: Vec::new(),
         printed: sim.printed().clone(),
+        profile: None,
         program: None,
     }
 }
@@ -299,6 +303,7 @@ pub(crate) fn refused(why: String) -> Outcome {
         lines: Vec::new(),
         locks: Vec::new(),
         printed: keel_kernel::Log::default(),
+        profile: None,
         program: None,
     }
 }

@@ -102,6 +102,8 @@ pub enum Engine {
     /// Native code; the kernel's paths are taken step by step, a frame each, as a path is that others hold up at every
     /// step. The oracle of paths that go straight on.
     Frames,
+    /// The interpreter, counting what each instruction costs: the run's [`Outcome`](crate::Outcome) has a profile.
+    Profiler,
 }
 
 /// One run: the same spec gives the same events on any host.

@@ -12,7 +12,7 @@ use crate::known::HOST_SERVES;
 use crate::memory::VmWorld;
 use crate::stacks::FRAME_SCRATCH;
 use keel_abi::Instant;
-use keel_abi::bpf::{CallSite, Ea, Errno, FaultKind, Host, MapId, MapKey, Reply, Usage, World};
+use keel_abi::bpf::{CallSite, Ea, Errno, FaultKind, Host, MapId, MapKey, Meter, Reply, Usage, World};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Runs a function of the object by whichever engine the callback uses.
@@ -90,6 +90,15 @@ pub(crate) unsafe fn host_turn<H: Host<VmWorld>>(context: *mut Context, again: b
 pub(crate) unsafe fn host_clock<H: Host<VmWorld>>(context: *mut Context) -> Instant {
     // SAFETY: as for `call_once`.
     unsafe { (*(*context).host.cast::<H>()).clock((*context).usage()) }
+}
+
+/// Asks the host what the callback has been charged with.
+///
+/// # Safety
+/// As for [`host_call`].
+pub(crate) unsafe fn host_meter<H: Host<VmWorld>>(context: &Context) -> Meter {
+    // SAFETY: as for `call_once`.
+    unsafe { (*context.host.cast::<H>()).meter() }
 }
 
 /// The outcome of one call.

@@ -9,7 +9,8 @@ use crate::code::{Code, op::Size};
 use crate::fiber::{self, Link, Signal};
 use crate::known::Known;
 use crate::memory::{BASE, RawMoves, VmWorld};
-use keel_abi::bpf::{Ea, Fault, FaultKind, FuncId, Usage};
+use crate::profile::{Profile, Tally};
+use keel_abi::bpf::{Ea, Fault, FaultKind, FuncId, Meter, Usage};
 use keel_abi::{CpuId, Instant};
 use std::any::Any;
 
@@ -22,6 +23,9 @@ pub(crate) type HostTry = unsafe fn(*mut Context, [u64; 5]) -> Option<u64>;
 
 /// Asks the host once whether the callback may go on; the flag says that it was suspended before.
 pub(crate) type HostTurn = unsafe fn(*mut Context, bool) -> Option<Instant>;
+
+/// Asks the host what the callback has been charged with.
+pub(crate) type HostMeter = unsafe fn(&Context) -> Meter;
 
 /// Asks the host what a clock shows.
 pub(crate) type HostClock = unsafe fn(*mut Context) -> Instant;
@@ -94,6 +98,10 @@ pub(crate) struct Context {
     pub(crate) host_try: Option<HostTry>,
     pub(crate) host_turn: Option<HostTurn>,
     pub(crate) host_clock: Option<HostClock>,
+    pub(crate) host_meter: Option<HostMeter>,
+    /// Null unless the interpreter keeps a profile.
+    pub(crate) profile: *mut Profile,
+    pub(crate) tally: Tally,
     /// Are the prices known?
     pub(crate) serves: bool,
     /// `may_goto`s left after those.

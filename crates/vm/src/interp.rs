@@ -21,20 +21,43 @@ pub(crate) unsafe fn run(context: *mut Context, function: u32, r10: u64, args: [
     let mut regs = [0; 11];
     regs[1..6].copy_from_slice(&args);
     regs[10] = r10;
-    let mut frame = Frame { context, function, regs, at: 0 };
     // SAFETY: as above.
-    unsafe { frame.run() }
+    unsafe {
+        if (*context).profile.is_null() {
+            return Frame::<false> { context, function, regs, at: 0, node: 0, since: 0 }.run();
+        }
+        profiled(Frame { context, function, regs, at: 0, node: 0, since: 0 }, r10 == (*context).job.r10)
+    }
+}
+
+/// As [`run`], counting what it costs.
+///
+/// # Safety
+/// As for [`run`].
+unsafe fn profiled(mut frame: Frame<true>, is_outermost: bool) -> u64 {
+    let context = frame.context;
+    // SAFETY: as above; what is kept here is plain data, since the fiber may be dropped meanwhile.
+    unsafe {
+        let entered = (*context).profile_enter(frame.function, is_outermost);
+        frame.node = entered.node;
+        let value = frame.run();
+        (*context).profile_leave(entered);
+        value
+    }
 }
 
 /// A function that is being executed. Plain data: it may be dropped with its fiber.
-struct Frame {
+struct Frame<const PROFILED: bool> {
     context: *mut Context,
     function: u32,
     regs: [u64; 11],
     at: u32,
+    /// Where the profile counts, if one is kept, and from which instruction on it has not yet.
+    node: u32,
+    since: u32,
 }
 
-impl Frame {
+impl<const PROFILED: bool> Frame<PROFILED> {
     /// # Safety
     /// As for [`run`], and for all of the following.
     unsafe fn run(&mut self) -> u64 {
@@ -97,10 +120,23 @@ impl Frame {
                 },
                 // SAFETY: as for this function.
                 Op::Call { callee, site } => unsafe { self.call(callee, site) },
-                Op::Exit => return self.regs[0],
+                Op::Exit => {
+                    self.ran(false);
+                    return self.regs[0];
+                }
                 Op::Hole => unreachable!("nothing jumps into ld_imm64"),
             }
             self.at = next;
+        }
+    }
+
+    /// Tells the profile what was executed since it was last told, the present instruction included.
+    #[inline(always)]
+    fn ran(&mut self, jumps: bool) {
+        if PROFILED {
+            // SAFETY: the context is this fiber's own.
+            unsafe { (*self.context).profile_ran(self.node, self.since, self.at, jumps) };
+            self.since = self.at + 1;
         }
     }
 
@@ -113,6 +149,8 @@ impl Frame {
 
     /// Backward jumps check that the callback may go on.
     unsafe fn jump(&mut self, op: Op, target: u32) -> u32 {
+        self.ran(true);
+        self.since = target;
         if let Op::Jump { site, .. } | Op::Branch { site, .. } | Op::MayGoto { site, .. } = op
             && target <= self.at
         {
@@ -136,15 +174,22 @@ impl Frame {
             if in_frame(base, off, size) {
                 return Some((*c).base.add((at - BASE) as usize));
             }
+            if PROFILED {
+                (*c).profile_access(self.node, self.at);
+            }
             let off = match access {
                 Access::Atomic => Context::access_atomically(c, at, size),
                 Access::Load | Access::Store => (*c).access(at, size, write),
             };
+            if PROFILED {
+                (*c).profile_accessed(self.node, self.at, off.filter(|_| write));
+            }
             if (*c).checked
                 && let Some(place) = self.invalid_place(at, size.bytes(), write)
             {
                 let at = if place == InvalidPlace::Arena { user_address(&*c, at) } else { at };
                 let kind = FaultKind::OutOfBounds { at: Ea(at), len: size.bytes(), write, place };
+                self.ran(false);
                 Context::stop_at(c, kind, self.function, self.at);
             }
             off.map(|off| (*c).base.add(off as usize))
@@ -210,6 +255,10 @@ impl Frame {
         self.regs[0] = unsafe {
             (*context).site = site;
             (*context).frame = r10;
+            self.ran(false);
+            if PROFILED {
+                (*context).profile_call(self.node, self.at);
+            }
             match callee {
                 Callee::Host | Callee::Known(_) => {
                     let host_call = (*context).host_call.expect("set on entry");
@@ -233,6 +282,10 @@ impl Frame {
                 }
             }
         };
+        if PROFILED {
+            // SAFETY: as for `run`.
+            unsafe { (*context).profile_called(self.node, self.at, callee == Callee::NumNext) };
+        }
         self.regs[1..6].fill(0);
     }
 }

@@ -9,6 +9,7 @@
 //! - [`code`]: from an object's instructions to checked operations, shared by many [`Vm`]s
 //! - `interp`: the interpreter, which the native code is compared with
 //! - `interp_alu`: arithmetic and conditions, as the instruction set defines them
+//! - [`profile`]: what each instruction cost, where the interpreter keeps count
 //! - `emit`: native code for x86-64
 //! - `native`: native code by Cranelift, for other hosts, and to compare with
 //! - `error`: why an object cannot be loaded
@@ -44,6 +45,7 @@ pub mod maps;
 pub mod memory;
 mod native;
 mod numbers;
+pub mod profile;
 mod stacks;
 mod trees;
 pub mod vm;

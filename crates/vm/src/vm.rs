@@ -9,6 +9,7 @@ use crate::error::LoadError;
 use crate::fiber::{Fiber, Link, Signal};
 use crate::known::{HOST_SERVES, Known};
 use crate::memory::{BASE, LineForm, VmWorld, WorldConfig, WorldError};
+use crate::profile::{Profile, Taken, Tally};
 use crate::stacks::{MAX_ARGS, Slot, Stacks};
 use keel_abi::CpuId;
 use keel_abi::bpf::{CallPlace, Ea, Engine, Entry, Fault, FaultKind, FuncId, Host, MapId, Progress, Usage};
@@ -46,6 +47,8 @@ impl Mode {
 pub struct VmConfig {
     /// Native code, or the interpreter.
     pub mode: Mode,
+    /// Keep a profile; interpreter only.
+    pub profiled: bool,
     /// Stop at accesses outside live objects instead of reading 0; interpreter only.
     pub checked: bool,
     /// Instructions that one callback may execute.
@@ -67,6 +70,7 @@ impl VmConfig {
     pub fn new(cpus: u32, transfers: Transfers) -> Self {
         Self {
             mode: Mode::Native,
+            profiled: false,
             checked: false,
             max_insns: 1 << 26,
             transfers,
@@ -110,6 +114,10 @@ pub struct Vm {
     config: VmConfig,
     /// Of fibers that are gone or at rest.
     bad_accesses: u64,
+    /// Of the code that is loaded; the fibers have its address.
+    profile: Option<Box<Profile>>,
+    /// Of code that was replaced.
+    profiles: Vec<Taken>,
 }
 
 impl Vm {
@@ -138,9 +146,15 @@ impl Vm {
         let addresses = link_addresses(&code, object, &mut world, linker)?;
         let stacks = Stacks::new(&mut world, config.cpus)
             .ok_or_else(|| LoadError::NoRoom(format!("the stacks of {} CPUs", config.cpus)))?;
+        let profile = profile(&config, &code);
+        if profile.is_some() {
+            world.region_mut().start_watch();
+        }
         Ok(Self {
             fibers: Vec::new(),
             idle: Vec::new(),
+            profile,
+            profiles: Vec::new(),
             code,
             seats: seats(&world, config.cpus),
             world,
@@ -186,8 +200,20 @@ impl Vm {
         assert_eq!(shape, code.shape, "the code was compiled from this object");
         self.config.mode.table(&code, LineForm::of(&self.config.transfers))?;
         self.callees = link_functions(&code, linker)?;
+        self.profiles = self.profiles();
+        if let Some(watch) = self.world.region_mut().watch() {
+            watch.forget();
+        }
+        self.profile = profile(&self.config, &code);
         self.code = code;
         self.reload(object, linker)
+    }
+
+    /// What has been counted so far, of each object that was loaded; nothing where no profile is kept.
+    pub fn profiles(&self) -> Vec<Taken> {
+        let moved = self.world.region().watched();
+        let now = self.profile.as_ref().map(|profile| Taken::new(profile, &self.code, moved));
+        self.profiles.iter().cloned().chain(now).collect()
     }
 
     /// Loads and stores that were out of bounds: they read 0 and stored nothing.
@@ -274,6 +300,9 @@ impl Vm {
             host_try: None,
             host_turn: None,
             host_clock: None,
+            host_meter: None,
+            profile: self.profile.as_deref_mut().map_or(ptr::null_mut(), ptr::from_mut),
+            tally: Tally::default(),
             more_loops: 0,
             world: ptr::null_mut(),
             link: Link::default(),
@@ -340,6 +369,9 @@ impl Vm {
         let f = &mut self.fibers[fiber as usize];
         f.reset();
         let context = f.context();
+        if !context.profile.is_null() {
+            context.profile_stop();
+        }
         if let Some(panic) = context.panic.take() {
             std::panic::resume_unwind(panic);
         }
@@ -376,6 +408,12 @@ impl Vm {
     fn no_slot(&self, function: u32) -> Progress {
         failed(self.code.fault(FaultKind::TooDeep, function, 0))
     }
+}
+
+/// An empty profile, if one is to be kept.
+fn profile(config: &VmConfig, code: &Code) -> Option<Box<Profile>> {
+    let is_kept = config.profiled && config.mode == Mode::Interpreted;
+    is_kept.then(|| Box::new(Profile::new(code.functions.iter().map(|f| f.ops.len() as u32))))
 }
 
 fn world_config(config: &VmConfig) -> WorldConfig {
@@ -505,6 +543,7 @@ fn enter<H: Host<VmWorld>>(
         context.host_try = Some(calls::host_try::<H>);
         context.host_turn = Some(calls::host_turn::<H>);
         context.host_clock = Some(calls::host_clock::<H>);
+        context.host_meter = Some(calls::host_meter::<H>);
     }
     if context.serves {
         context.carry_ps = host.take_spent_ps().unwrap_or(HOST_SERVES);

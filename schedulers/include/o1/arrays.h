@@ -25,6 +25,7 @@ static __always_inline void unlink(struct runqueue *rq, u32 number)
 	if (!list->first)
 		array->bitmap &= ~(1ULL << level);
 	rq->nr_waiting--;
+	count_waiting(rq - runqueues, rq->nr_waiting);
 	rq->nr_batch -= level == BATCH_LEVEL;
 	s->where = NOWHERE;
 }
@@ -47,6 +48,7 @@ static __always_inline bool link(struct runqueue *rq, u32 queue, u32 number, u32
 	link_into(&array->lists[level], number, at_end);
 	array->bitmap |= 1ULL << level;
 	rq->nr_waiting++;
+	count_waiting(queue, rq->nr_waiting);
 	rq->nr_batch += level == BATCH_LEVEL;
 	return true;
 }

@@ -17,6 +17,33 @@ static __always_inline u32 movable_in(struct array *array, u32 cpu)
 	return find_movable(array->lists, array->bitmap, cpu);
 }
 
+#ifdef CROWD
+/* Who comes after as many others as tasks wait there would wait for the lock in vain. */
+static __always_inline bool may_take(struct runqueue *rq)
+{
+	if (rq->nr_thieves >= rq->nr_waiting)
+		return false;
+	if (__sync_fetch_and_add(&rq->nr_thieves, 1) < rq->nr_waiting)
+		return true;
+	__sync_fetch_and_sub(&rq->nr_thieves, 1);
+	return false;
+}
+
+static __always_inline void has_taken(struct runqueue *rq)
+{
+	__sync_fetch_and_sub(&rq->nr_thieves, 1);
+}
+#else
+static __always_inline bool may_take(struct runqueue *rq)
+{
+	return true;
+}
+
+static __always_inline void has_taken(struct runqueue *rq)
+{
+}
+#endif
+
 /* Expired tasks go first: they are cold. */
 static __noinline u32 take_from(u32 victim, u32 cpu)
 {
@@ -24,7 +51,7 @@ static __noinline u32 take_from(u32 victim, u32 cpu)
 	struct bpf_spin_lock *lock = lock_at(victim);
 	u32 expired, number;
 
-	if (!lock)
+	if (!lock || !may_take(rq))
 		return NOBODY;
 	bpf_spin_lock(lock);
 	expired = (rq->active & 1) ^ 1;
@@ -36,6 +63,7 @@ static __noinline u32 take_from(u32 victim, u32 cpu)
 		unlink(rq, number);
 	}
 	bpf_spin_unlock(lock);
+	has_taken(rq);
 	return number;
 }
 

@@ -93,6 +93,10 @@ struct runqueue {
 	/* Changed under the runqueue's lock. */
 	u32 active LINE;
 	u32 nr_waiting;
+#ifdef CROWD
+	/* CPUs that wait for the lock to take a task from here. */
+	u32 nr_thieves;
+#endif
 	u32 nr_batch;
 	u64 expired_since;
 

@@ -51,6 +51,7 @@ const WALLS: &[(&str, Wall, &str)] = &[
     ("check", JUDGE, "checks read events and know nothing of their source"),
     ("gate", Wall::Only(&["abi", "check", "trace"]), "whether a run passes depends only on its judgement"),
     ("report", JUDGE, "reports use only events and findings"),
+    ("profile", Wall::Only(&["abi"]), "a profile is what a run has counted, whoever made it"),
     ("perfetto", JUDGE, "a trace is written the same way for every source of events"),
     ("experiment", JUDGE, "what counts as reproduced depends only on measurements"),
     ("lab", Wall::Never(&["experiment"]), "the code that makes runs knows nothing of published results"),

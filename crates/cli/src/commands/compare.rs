@@ -11,10 +11,11 @@ use crate::interrupt::{self, Process};
 use crate::lab::Lab;
 use crate::outputs::{self, both};
 use crate::progress::Bar;
-use crate::{inputs, output, page, show};
+use crate::{inputs, output, page, profile, show};
 use keel_gate::Regression;
 use keel_lab::RunSpec;
 use keel_page::{Budget, Facts, Page, RunData};
+use keel_profile::Profile;
 use keel_report::{PartialRuns, RunReport};
 use keel_trace::Sink;
 
@@ -27,6 +28,7 @@ pub(crate) fn run(args: &CompareArgs, lab: &Lab) -> Result<Code, Failure> {
         args.schedulers.iter().map(|given| Asked::read(lab, given)).collect::<Result<_, _>>()?;
     let mut specs = inputs::specs(lab, &schedulers, None, &args.scene.scene(), &Process)?;
     number_same_names(&mut specs);
+    profile::ask(&args.outputs, &mut specs)?;
     let gate = Gate::new(&args.strict, &args.baseline)?;
     gate.fits(&specs, args.runs)?;
     let mut read = inputs::workload_files(&args.scene.workload)?;
@@ -47,7 +49,14 @@ pub(crate) fn run(args: &CompareArgs, lab: &Lab) -> Result<Code, Failure> {
     drop((bar, work));
     let asked = specs.len() * args.runs as usize;
     let made = results.into_iter().flatten().flatten().collect::<Result<Vec<_>, _>>()?;
-    let (mut runs, pages): (Vec<RunReport>, Vec<Option<RunData>>) = made.into_iter().unzip();
+    let mut profiles = Vec::new();
+    let (mut runs, pages): (Vec<RunReport>, Vec<Option<RunData>>) = made
+        .into_iter()
+        .map(|(run, page, profile)| {
+            profiles.extend(profile.filter(|profile| profile.about.seed == args.scene.seed).map(|it| *it));
+            (run, page)
+        })
+        .unzip();
     let complete = runs.iter().filter(|run| run.partial.is_none()).count();
     let partial =
         interrupt::by().filter(|_| complete < asked).map(|by| PartialRuns::new(by, complete, asked));
@@ -56,6 +65,11 @@ pub(crate) fn run(args: &CompareArgs, lab: &Lab) -> Result<Code, Failure> {
     if written.is_err() {
         outputs.report = None;
     }
+    let beside = outputs.profile.as_mut().map_or(Ok(()), |output| profile::write_beside(&profiles, output));
+    if beside.is_err() {
+        outputs.profile = None;
+    }
+    written = both(written, beside);
     written = both(written, outputs.keep());
     let compared = judge(&gate, &mut runs, if partial.is_some() { None } else { Some(specs.len()) })?;
     // The comparison is printed even if the page failed.
@@ -77,25 +91,23 @@ fn judge(gate: &Gate, runs: &mut [RunReport], schedulers: Option<usize>) -> Resu
     Ok(compared.into_iter().flatten().collect())
 }
 
-/// One run, and what a page shows of it; nothing of one that a signal forestalls.
-fn one(
-    lab: &Lab,
-    spec: &RunSpec,
-    mut page: Option<Page>,
-    bar: &Bar,
-) -> Option<Result<(RunReport, Option<RunData>), Failure>> {
+/// A run, what a page shows of it, and its profile.
+type Made = (RunReport, Option<RunData>, Option<Box<Profile>>);
+
+/// One run; nothing of one that a signal forestalls.
+fn one(lab: &Lab, spec: &RunSpec, mut page: Option<Page>, bar: &Bar) -> Option<Result<Made, Failure>> {
     if interrupt::stop().is_asked() {
         return None;
     }
     let sinks = page.as_mut().map(|page| page as &mut dyn Sink);
     Some(execute(lab, spec, sinks.into_iter().collect(), bar, Place::Here).map(
-        |Executed { report: run, program, .. }| {
+        |Executed { report: run, program, profile, .. }| {
             if let Some(program) = &program {
                 output::tell(&spec.scheduler.name, program);
             }
             let name = page::named(&run);
             let data = page.and_then(|page| page.finish(&Facts { report: &run, notes: &[], name }));
-            (run, data)
+            (run, data, profile)
         },
     ))
 }
@@ -117,10 +129,13 @@ fn refuse(args: &CompareArgs) -> Result<(), Failure> {
         Failure::input(format!("{option} needs a single run, but keel compare makes several"))
             .help(format!("use keel sim SCHED {option} {name}"))
     };
-    let OutputArgs { trace, report, perfetto, .. } = &args.outputs;
+    let OutputArgs { trace, report, perfetto, profile, .. } = &args.outputs;
     match report {
         _ if trace.is_some() => Err(about_one("--trace", "OUT")),
         _ if perfetto.is_some() => Err(about_one("--perfetto", "OUT")),
+        _ if profile.as_ref().is_some_and(|path| !profile::is_text(path)) => {
+            Err(about_one("--profile", "OUT"))
+        }
         Some(path) if page::is_picture(path) => Err(about_one("--report", "OUT.svg")),
         Some(path) if !page::is_page(path) => {
             Err(page::refused("--report", path, "keel compare writes HTML pages", ".html"))

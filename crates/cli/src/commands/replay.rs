@@ -9,7 +9,7 @@ use crate::interrupt::{self, Process};
 use crate::lab::Lab;
 use crate::outputs::{self, both};
 use crate::replay::{self, Part};
-use crate::{inputs, show};
+use crate::{inputs, profile, show};
 use keel_lab::{Machine, RunSpec, SchedulerSource};
 use keel_replay::Replay;
 use std::path::Path;
@@ -20,7 +20,8 @@ pub(crate) fn run(args: &ReplayArgs, lab: &Lab) -> Result<Code, Failure> {
     let source = inputs::source(lab, &asked, args.host.as_deref())?;
     let gate = Gate::new(&args.strict, &args.baseline)?;
     let (recorded, machine) = recorded(&args.part, &args.recording, lab)?;
-    let spec = spec(args, &asked, source, &recorded, machine);
+    let mut spec = spec(args, &asked, source, &recorded, machine);
+    profile::ask(&args.outputs, std::slice::from_mut(&mut spec))?;
     gate.fits(std::slice::from_ref(&spec), 1)?;
     let mut read = vec![asked.scheduler];
     read.extend(args.recording.to_str());

@@ -10,7 +10,7 @@ use crate::lab::Lab;
 use crate::outputs::{self, Outputs, both};
 use crate::page::{self, Drawing};
 use crate::progress::Bar;
-use crate::{inputs, output, show};
+use crate::{inputs, output, profile, show};
 use keel_abi::Span;
 use keel_lab::{RunSpec, SchedulerSource};
 use keel_perfetto::Perfetto;
@@ -32,6 +32,7 @@ pub(crate) fn run(args: &SimArgs, lab: &Lab) -> Result<Code, Failure> {
         let bytes = source.bytes.clone().asked_every(args.stats.map(|s| Span::from_s(u64::from(s))));
         specs[0].scheduler = SchedulerSource { bytes, ..source.clone() };
     }
+    profile::ask(&args.outputs, &mut specs)?;
     let gate = Gate::new(&args.strict, &args.baseline)?;
     gate.fits(&specs, 1)?;
     let mut inputs = inputs::workload_files(&scene.workload)?;
@@ -82,7 +83,7 @@ pub(crate) fn simulate(
     let bar = Bar::new(spec.duration);
     // A program of its own is followed by the thread that starts it, and waits for the host more than it executes.
     let place = if spec.scheduler.bytes.program().is_some() { Place::Here } else { Place::Beside };
-    let Executed { report: run, log, program } = execute(lab, spec, others, &bar, place)?;
+    let Executed { report: run, log, profile, program } = execute(lab, spec, others, &bar, place)?;
     drop(bar);
     // The kernel refused the scheduler before anything happened: there is nothing to keep.
     if run.cpus == 0 {
@@ -98,6 +99,13 @@ pub(crate) fn simulate(
             outputs.report = None;
         }
         written = both(written, drawn);
+    }
+    if let (Some(profile), Some(output)) = (profile, &mut outputs.profile) {
+        let wrote = profile::write(&profile, output);
+        if wrote.is_err() {
+            outputs.profile = None;
+        }
+        written = both(written, wrote);
     }
     written = both(written, outputs.write_log(&log));
     if let Some(program) = &program {

@@ -30,7 +30,7 @@ use crate::state::bpf::functions::F;
 use crate::state::cpu::{Caller, Place};
 use crate::state::kernel::Kernel;
 use crate::state::scx::Phase;
-use keel_abi::bpf::{CallSite, Ea, FaultKind, FuncId, Host, Reply, Usage, World};
+use keel_abi::bpf::{CallSite, Ea, FaultKind, FuncId, Host, Meter, Reply, Usage, World};
 use keel_abi::scx::Op;
 use keel_abi::{CpuId, DsqId, Instant, Span};
 
@@ -132,6 +132,11 @@ impl<W: World> Host<W> for Kernel {
 
     fn clock(&mut self, usage: Usage) -> Instant {
         self.callback_comes_to(usage) + self.uptime
+    }
+
+    fn meter(&self) -> Meter {
+        let callback = &self.cpus.this_cpu.callback;
+        Meter { origin: callback.caller().origin(), charged_ps: callback.charged_ps }
     }
 }
 

@@ -62,6 +62,7 @@ impl Kernel {
             if taken.waited > Span::ZERO {
                 self.waited_for(c, Lock::Bpf(lock.0), taken.waited);
             }
+            self.note_taken(c, Lock::Bpf(lock.0));
             return Attempt::Got;
         }
         let verdict = tables.begin(c, lock, now, of.waiters.len());

@@ -26,6 +26,7 @@ impl Kernel {
         if taken.waited > Span::ZERO {
             self.waited_for(c, Lock::Bpf(lock.0), taken.waited);
         }
+        self.note_taken(c, Lock::Bpf(lock.0));
         self.charge_ns(c, taken.at.since(at).as_ns());
         self.this_cpu().callback.spin = Some(lock);
         0.into()

@@ -26,6 +26,7 @@ impl Kernel {
         let resumes = of.lock.hand_to(next, (since, at), &self.machine.costs, line_ps, others);
         tables.advance(&of.waiters, resumes);
         self.waited_for(next, Lock::Bpf(lock.0), resumes.since(since));
+        self.note_taken(next, Lock::Bpf(lock.0));
         self.res_spin_wake(next, resumes);
     }
 

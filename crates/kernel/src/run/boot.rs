@@ -73,6 +73,7 @@ impl Kernel {
             timers: Timers::default(),
             out: Out::new(wants),
             counters: Counters::default(),
+            waits: None,
             exit: None,
             blamed: None,
             waiting_starts: Vec::new(),

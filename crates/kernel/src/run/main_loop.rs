@@ -17,6 +17,7 @@ use crate::state::kernel::{AfterSteps, Counters, Kernel};
 use crate::state::log::Log;
 use crate::state::scx::Phase;
 use crate::state::setup::{ProgramFailure, Setup, SetupError};
+use crate::state::waits::Waits;
 use keel_abi::bpf::{CallPlace, Engine};
 use keel_abi::lines::LineUse;
 use keel_abi::scx::{ExitKind, Op};
@@ -87,6 +88,16 @@ impl<E: Engine> Sim<E> {
     /// The run is the same, and slower: it is what straight paths are compared with.
     pub fn step_by_frames(&mut self) {
         self.k.after_steps = AfterSteps::Loop;
+    }
+
+    /// From now on, keeps who waits for whose lock.
+    pub fn keep_waits(&mut self) {
+        self.k.waits = Some(Box::default());
+    }
+
+    /// Who has waited for whose lock, where that is kept.
+    pub fn waits(&self) -> Vec<Waits> {
+        self.k.waits.iter().flat_map(|log| log.waits()).collect()
     }
 
     /// Goes on until virtual time reaches `until`, telling `sink` what happens. Where it is asked to stop, it goes on

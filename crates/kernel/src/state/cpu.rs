@@ -14,7 +14,7 @@ use crate::state::frame::stack::Stack;
 use crate::state::frequency::Perf;
 use crate::state::rt::queue::RtQueue;
 use crate::state::rt::server::ClassServer;
-use keel_abi::bpf::{Ea, Usage};
+use keel_abi::bpf::{Ea, Origin, Usage};
 use keel_abi::scx::Op;
 use keel_abi::{CpuId, CpuSet, DsqId, Instant, Span, TaskId};
 use std::collections::VecDeque;
@@ -134,6 +134,16 @@ impl IdleTime {
 }
 
 impl Caller {
+    /// What called the program.
+    pub(crate) fn origin(self) -> Origin {
+        match self.place {
+            Place::Op => Origin::Op(self.op),
+            Place::Timer => Origin::Timer,
+            Place::Syscall => Origin::Program,
+            Place::Trace => Origin::Trace,
+        }
+    }
+
     /// As a message names it: `ops.enqueue()`.
     pub(crate) fn words(self) -> String {
         match self.place {

@@ -33,6 +33,7 @@ use crate::state::sessions::Sessions;
 use crate::state::setup::{ProgramFailure, UserProgram};
 use crate::state::starts::Starts;
 use crate::state::task::{Task, Tasks};
+use crate::state::waits::WaitLog;
 use keel_abi::bpf::{Ea, MapId};
 use keel_abi::scx::{ExitKind, Op};
 use keel_abi::task::Workload;
@@ -167,6 +168,8 @@ pub(crate) struct Kernel {
     pub(crate) noise: NoiseState,
     /// What the scheduler printed.
     pub(crate) log: Log,
+    /// Who waits for whose lock, where a profile is kept.
+    pub(crate) waits: Option<Box<WaitLog>>,
 }
 
 impl Kernel {
@@ -309,6 +312,7 @@ impl Kernel {
     #[inline]
     pub(crate) fn waited_for(&mut self, c: CpuId, lock: Lock, waited: Span) {
         self.counters.lock_wait += waited;
+        self.note_wait(c, lock, waited);
         self.tell(Class::LOCKS, c, What::LockWait { lock, waited });
     }
 

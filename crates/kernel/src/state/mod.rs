@@ -42,3 +42,4 @@ pub(crate) mod setup;
 pub(crate) mod starts;
 pub(crate) mod task;
 pub(crate) mod timer_number;
+pub(crate) mod waits;

@@ -7,6 +7,7 @@ use super::record::Record;
 use super::{MOST_CALLS, failed, last_words};
 use crate::error::LabError;
 use crate::load;
+use crate::profile;
 use crate::run;
 use crate::spec::RunSpec;
 use keel_abi::bpf::{Ea, Engine, Entry, Errno, MapId, World};
@@ -150,8 +151,9 @@ impl Begin<'_> {
         let task = Task { half: self.half.clone(), name: name.clone() };
         let called = self.half.borrow().program.name().chars().take(15).collect();
         let beside = Beside { name: called, companion: Box::new(task) };
-        let sim = Sim::unattached(vm, setup, vec![beside], self.wants)
+        let mut sim = Sim::unattached(vm, setup, vec![beside], self.wants)
             .map_err(|e| LabError::BadInput(e.to_string()))?;
+        profile::keep(spec, &mut sim);
         Ok((sim, object))
     }
 

@@ -22,6 +22,7 @@ use crate::error::LabError;
 use crate::lines;
 use crate::load;
 use crate::outcome::Outcome;
+use crate::profile;
 use crate::run::{self, Ended, Progress};
 use crate::spec::{RunSpec, SchedulerSource};
 use begin::Began;
@@ -93,8 +94,9 @@ pub(crate) fn make(
     }
     let lines = lines::read(&object, &mut sim);
     let outcome = run::outcome(&mut sim);
+    let profile = profile::read(spec, &object, &mut sim, &outcome);
     let end = end::finish(&half, Some(&mut sim)).map_err(|e| failed(&name, &e))?;
-    Ok(Outcome { stopped: ended == Ended::Stopped, lines, program: Some(end), ..outcome })
+    Ok(Outcome { stopped: ended == Ended::Stopped, lines, profile, program: Some(end), ..outcome })
 }
 
 /// The program, before its first instruction.

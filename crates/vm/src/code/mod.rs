@@ -81,6 +81,13 @@ pub(crate) struct Func {
     poison: Vec<Poison>,
 }
 
+impl Func {
+    /// Its source lines, by ascending instruction.
+    pub(crate) fn lines(&self) -> &[LineInfo] {
+        &self.lines
+    }
+}
+
 /// An object's code, checked, and translated to native code when that is first asked for.
 pub struct Code {
     pub(crate) functions: Vec<Func>,

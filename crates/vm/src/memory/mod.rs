@@ -10,7 +10,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | `mapping` | address space of this process, committed when touched |
-//! | `region` | bytes, bounds, permissions, cache lines; within it `place`, what is placed where |
+//! | `region` | bytes, bounds, permissions, cache lines; within it `place`, what is placed where, and `watch`, who takes lines from whom |
 //! | `heap` | which small object lies where |
 //! | `live` | the checked mode's table of live objects |
 //! | `window` | which pages of an arena are backed |
@@ -26,8 +26,8 @@ mod world;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use region::Moved;
-pub use region::{InvalidAccesses, LineForm, RawMoves, RawRegion, Region};
+pub(crate) use region::{Blamed, Moved, NOBODY, Watched};
+pub use region::{InvalidAccesses, LineForm, RawMoves, RawRegion, Region, Source};
 pub(crate) use window::{WINDOW_AT, WINDOW_BYTES};
 pub use world::{VmWorld, WorldConfig, WorldError};
 

@@ -11,6 +11,7 @@ mod crowded;
 mod moves;
 mod place;
 mod plain;
+mod watch;
 
 use super::heap::Heap;
 use super::live::Live;
@@ -28,6 +29,9 @@ pub use moves::RawMoves;
 use plain::Plain;
 use std::collections::BTreeMap;
 use std::ptr::NonNull;
+use watch::LineWatch;
+pub use watch::Source;
+pub(crate) use watch::{Blamed, Moved as Watched, NOBODY};
 
 /// The end of the heap zone, in bytes, where the region is large enough.
 const HEAP_END: u64 = 4 << 30;
@@ -104,6 +108,8 @@ pub struct Region {
     live: Option<Live>,
     window: Option<Window>,
     moves: Moves,
+    /// Who takes lines from whom, for a profile.
+    watch: Option<Box<LineWatch>>,
     /// What most accesses of a word go by.
     plain: Plain,
     invalid: InvalidAccesses,
@@ -169,6 +175,7 @@ impl Region {
             live: checked.then(Live::default),
             window: None,
             moves,
+            watch: None,
             plain: Plain::default(),
             invalid: InvalidAccesses::default(),
         })
@@ -331,9 +338,29 @@ impl Region {
                 let moved = self.moves.of(line);
                 let price_ps = moved.transit.queue_ps(transfer_ps, now);
                 moved.stall_ps += price_ps - transfer_ps;
+                if let Some(watch) = &mut self.watch {
+                    watch.waited(price_ps - transfer_ps);
+                }
                 price_ps
             }
         }
+    }
+
+    /// Keeps from now on who takes lines from whom.
+    pub(crate) fn start_watch(&mut self) {
+        let log2 = self.transfers.line_log2();
+        self.watch = Some(Box::new(LineWatch::new(self.transfers.topology().cpus(), log2)));
+    }
+
+    /// Who takes lines from whom, if that is kept.
+    #[inline]
+    pub(crate) fn watch(&mut self) -> Option<&mut LineWatch> {
+        self.watch.as_deref_mut()
+    }
+
+    /// Who took lines from whom; nothing where that is not kept.
+    pub(crate) fn watched(&self) -> impl Iterator<Item = (Watched, Blamed)> {
+        self.watch.iter().flat_map(|watch| watch.moved())
     }
 
     /// The lines that moved, by the address of their first byte, and what that has cost.
@@ -386,7 +413,8 @@ impl Region {
             let writer = self.writers.start().as_ptr().cast::<u16>().add(at as usize);
             (&mut *sharers, &mut *writer)
         };
-        let mut line = Line { sharers: *sharers, writer: *writer };
+        let before = Line { sharers: *sharers, writer: *writer };
+        let mut line = before;
         let fetches = line.sharers & self.transfers.key(cpu).shared == 0;
         let price = match write {
             true => self.transfers.write_ps(&mut line, cpu),
@@ -395,6 +423,9 @@ impl Region {
         (*sharers, *writer) = (line.sharers, line.writer);
         if price > 0 {
             self.moves.of(at).count(price);
+        }
+        if let Some(watch) = &mut self.watch {
+            watch.took(&self.transfers, (at, before), cpu, write, price);
         }
         if fetches && let Some(crowded) = &mut self.crowded {
             // SAFETY: the table has an entry for every line below the high-water mark, where all that

@@ -92,7 +92,8 @@ fn reserve(args: &LabArgs) -> Result<outputs::Outputs, Failure> {
         let reported = format!("{}: with --decisions, --report writes an SVG picture", shown_path(path));
         return Err(Failure::input(reported).help("name a file that ends in .svg"));
     }
-    let asked = OutputArgs { trace: None, report: args.report.clone(), perfetto: None, json: false };
+    let asked =
+        OutputArgs { trace: None, report: args.report.clone(), perfetto: None, profile: None, json: false };
     let inputs: Vec<&str> = args.decisions.iter().chain([&args.machine]).map(String::as_str).collect();
     outputs::reserve(&asked, None, &inputs)
 }

@@ -31,6 +31,15 @@ impl Kernel {
         if taken.waited > Span::ZERO {
             self.waited_for_queue(c, queue, taken.waited);
         }
+        if self.waits.is_some() {
+            self.note_queue_taken(c, queue);
+        }
+    }
+
+    #[cold]
+    fn note_queue_taken(&mut self, c: CpuId, queue: QueueId) {
+        let dsq = self.queues.table.queue(queue).id();
+        self.note_taken(c, Lock::Dsq(dsq));
     }
 
     #[cold]

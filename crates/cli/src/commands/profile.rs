@@ -1,0 +1,166 @@
+//! `keel profile`: where a scheduler's time goes.
+
+use crate::asked::Asked;
+use crate::execute::{Executed, Place, execute};
+use crate::failure::{Code, Failure};
+use crate::inputs;
+use crate::interrupt::{self, Process};
+use crate::lab::Lab;
+use crate::output::{self, Output, print};
+use crate::outputs::both;
+use crate::profile::{self, Format};
+use crate::profile_args::ProfileArgs;
+use crate::progress::Bar;
+use crate::show;
+use keel_lab::{RunSpec, SchedulerSource};
+use keel_profile::{Profile, diff, growth, text};
+use keel_report::RunReport;
+use std::path::{Path, PathBuf};
+
+pub(crate) fn run(args: &ProfileArgs, lab: &Lab) -> Result<Code, Failure> {
+    if args.diff.is_empty() && args.cpus.is_empty() {
+        return one(args, lab);
+    }
+    if !args.cpus.is_empty() {
+        return sizes(args, lab);
+    }
+    let mut made = args.diff.iter().map(|given| given_or_made(args, lab, given));
+    let (before, after) = (made.next().expect("two")?, made.next().expect("two")?);
+    print(&diff::diff(&before.profile, &after.profile, args.top))?;
+    Ok(worse(before.code, after.code))
+}
+
+/// The code that says more.
+fn worse(one: Code, other: Code) -> Code {
+    if one as u8 >= other as u8 { one } else { other }
+}
+
+/// A profile, and the exit code of its run.
+struct Made {
+    profile: Profile,
+    code: Code,
+}
+
+/// One run, as tables and in files.
+fn one(args: &ProfileArgs, lab: &Lab) -> Result<Code, Failure> {
+    let spec = spec(args, lab, args.scheduler.as_deref(), None)?;
+    let asked = [(Format::Folded, &args.folded), (Format::Pprof, &args.pprof), (Format::Lcov, &args.lcov)];
+    let mut files = reserve(&asked, args)?;
+    let Made { profile, code } = made(lab, spec)?;
+    let mut written = Ok(());
+    for (format, mut output) in files.drain(..) {
+        let bytes = profile::bytes(&profile, format);
+        written = both(written, output.write(&bytes).and_then(|()| output.keep()));
+    }
+    let mut shown = match args.json {
+        true => profile::json(&profile),
+        false => text::summary(&profile, args.top),
+    };
+    if args.annotate {
+        shown += &format!("\n{}", profile::annotated(&profile));
+    }
+    both(written, print(&shown))?;
+    Ok(code)
+}
+
+/// The files to write: each its own, and none an input.
+fn reserve(
+    asked: &[(Format, &Option<PathBuf>)],
+    args: &ProfileArgs,
+) -> Result<Vec<(Format, Output)>, Failure> {
+    let inputs = [args.scheduler.as_deref(), args.scene.machine.as_deref(), Some(&args.scene.workload)];
+    let inputs: Vec<PathBuf> =
+        inputs.into_iter().flatten().filter_map(|path| std::fs::canonicalize(path).ok()).collect();
+    let mut files: Vec<(Format, Output)> = Vec::new();
+    for (format, path) in asked {
+        let Some(path) = path else { continue };
+        let output = Output::reserve(path)?;
+        let is_taken = files.iter().any(|(_, other)| other.path() == output.path());
+        if is_taken || inputs.iter().any(|input| input == output.path()) {
+            let shown = crate::text::shown_path(path);
+            return Err(Failure::input(format!("{shown} would be written twice, or is an input"))
+                .help("give each output its own file"));
+        }
+        files.push((*format, output));
+    }
+    Ok(files)
+}
+
+/// One run on each size of a machine.
+fn sizes(args: &ProfileArgs, lab: &Lab) -> Result<Code, Failure> {
+    let (mut profiles, mut worst) = (Vec::new(), Code::Done);
+    for cpus in &args.cpus {
+        let Made { profile, code } =
+            made(lab, spec(args, lab, args.scheduler.as_deref(), Some(&cpus.to_string()))?)?;
+        profiles.push(profile);
+        worst = worse(worst, code);
+    }
+    print(&growth::growth(&profiles, args.top))?;
+    Ok(worst)
+}
+
+/// A profile that was written earlier, or that of a scheduler.
+fn given_or_made(args: &ProfileArgs, lab: &Lab, given: &str) -> Result<Made, Failure> {
+    let path = Path::new(given);
+    if Format::of(path) != Format::Json {
+        return made(lab, spec(args, lab, Some(given), None)?);
+    }
+    let shown = crate::text::shown_path(path);
+    let text = std::fs::read_to_string(path)
+        .map_err(|e| Failure::input(format!("{shown} cannot be read: {}", inputs::reason(&e))))?;
+    let profile: Profile = serde_json::from_str(&text).map_err(|e| {
+        Failure::input(format!("{shown} is no profile: {e}")).help("write one with keel profile SCHED --json")
+    })?;
+    if let Err(why) = profile.check() {
+        return Err(Failure::input(format!("{shown} is no profile: {why}")));
+    }
+    Ok(Made { profile, code: Code::Done })
+}
+
+/// What is to be run: on the scene's machine, or on this one.
+fn spec(
+    args: &ProfileArgs,
+    lab: &Lab,
+    given: Option<&str>,
+    machine: Option<&str>,
+) -> Result<RunSpec, Failure> {
+    let program = crate::program::source(&args.program)?;
+    let asked = Asked::read(lab, given.unwrap_or(keel_lab::schedulers::EEVDF))?;
+    let mut scene = args.scene.scene();
+    if scene.engine != keel_lab::Engine::Native {
+        return Err(Failure::input("--engine: keel profile has an engine of its own; leave it out"));
+    }
+    if let Some(machine) = machine {
+        scene.machine = Some(machine.to_owned());
+    }
+    let mut specs = inputs::specs(lab, &[asked], args.host.as_deref(), &scene, &Process)?;
+    if let Some((source, _)) = program {
+        specs[0].scheduler = SchedulerSource { ..source };
+    }
+    profile::keep(&mut specs)?;
+    Ok(specs.remove(0))
+}
+
+fn made(lab: &Lab, spec: RunSpec) -> Result<Made, Failure> {
+    let bar = Bar::new(spec.duration);
+    let Executed { report, profile, program, .. } = execute(lab, &spec, Vec::new(), &bar, Place::Here)?;
+    drop(bar);
+    if let Some(program) = &program {
+        output::tell(&spec.scheduler.name, program);
+    }
+    let Some(profile) = profile else { return Err(refused(&report)) };
+    if report.failed() {
+        output::note(format_args!(
+            "the scheduler failed, and the profile ends there: {}",
+            crate::text::shown(&report.exit.reason)
+        ));
+    }
+    Ok(Made { profile: *profile, code: interrupt::code(report.partial.is_some(), show::code(&report)) })
+}
+
+/// The kernel did not attach it, so nothing was counted.
+fn refused(report: &RunReport) -> Failure {
+    let why = crate::text::shown(&report.exit.reason);
+    let name = crate::text::shown(&report.scheduler);
+    Failure::scheduler(format!("the kernel refused {name}: {why}"))
+}

@@ -1,0 +1,31 @@
+//! Folded stacks: a line for each chain of calls, as flame graph tools read them.
+
+use crate::model::Profile;
+use crate::shown::{clean, place};
+use crate::stacks::{Stack, stacks};
+
+/// All chains with their time in nanoseconds; the sum is the run's time in callbacks.
+pub fn folded(profile: &Profile) -> String {
+    stacks(profile)
+        .iter()
+        .filter(|(_, cost)| cost.ns > 0)
+        .map(|(stack, cost)| format!("{} {}\n", frames(stack).join(";"), cost.ns))
+        .collect()
+}
+
+/// The origin, then a function and its line each.
+fn frames(stack: &Stack) -> Vec<String> {
+    let mut frames = vec![frame(&stack.origin)];
+    for key in &stack.lines {
+        frames.push(frame(&key.function));
+        if key.line != 0 {
+            frames.push(frame(&place(key)));
+        }
+    }
+    frames
+}
+
+/// A semicolon separates frames, so no frame has one.
+fn frame(text: &str) -> String {
+    clean(text).replace(';', ":")
+}
