@@ -1,5 +1,6 @@
 //! The command line as clap reads it.
 
+use crate::fuzz_args::FuzzArgs;
 use crate::gate_args::{BaselineArgs, StrictArgs};
 use crate::moment::{Moment, moment};
 use crate::parse;
@@ -43,6 +44,8 @@ pub(crate) enum Command {
     Compare(CompareArgs),
     /// Score a scheduler by a suite of workloads and machines: one number, its parts and its noise
     Score(ScoreArgs),
+    /// Search for workloads, machines and settings that break a scheduler, and shrink what is found
+    Fuzz(FuzzArgs),
     /// Search a scheduler's settings: what a file describes, by the Python package evenkeel
     Sweep(SweepArgs),
     /// Serve sim, compare, check, explain and score as tools of the Model Context Protocol, on stdin and stdout
@@ -84,6 +87,7 @@ impl Command {
             Self::Sim(_)
                 | Self::Compare(_)
                 | Self::Score(_)
+                | Self::Fuzz(_)
                 | Self::Lab(_)
                 | Self::Check(_)
                 | Self::Report(_)

@@ -9,6 +9,7 @@ mod bell;
 mod bug;
 mod commands;
 mod experiments;
+mod fuzz_args;
 mod gate;
 mod gate_args;
 mod interrupt;
@@ -66,6 +67,7 @@ fn run(cli: &Cli, lab: &lab::Lab) -> Result<Code, Failure> {
         Command::Sim(args) => commands::sim::run(args, lab),
         Command::Compare(args) => commands::compare::run(args, lab),
         Command::Score(args) => commands::score::run(args, lab),
+        Command::Fuzz(args) => commands::fuzz::run(args, lab),
         Command::Sweep(args) => commands::sweep::run(args),
         Command::Mcp(args) => commands::mcp::run(args),
         Command::Lab(args) => commands::lab::run(args, lab),

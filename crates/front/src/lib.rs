@@ -11,6 +11,7 @@
 //! - [`execute`]: one run, from its spec to its report
 //! - [`suite`], [`score`]: one number for a scheduler
 //! - [`failure`]: why something could not be done, with the exit code
+//! - [`fuzz`]: a search for runs that break a scheduler
 //! - [`lab`]: the `lab` crate as a table of functions
 //! - [`host`]: what the host says of this process
 //! - [`moment`], [`parse`], [`pipe`], [`text`]: times, settings, named pipes, untrusted text
@@ -21,6 +22,7 @@ pub mod caller;
 pub mod check;
 pub mod execute;
 pub mod failure;
+pub mod fuzz;
 pub mod host;
 pub mod inputs;
 pub mod lab;

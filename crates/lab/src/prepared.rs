@@ -4,7 +4,7 @@
 use crate::error::LabError;
 use crate::outcome::Outcome;
 use crate::run::{self, Attached};
-use crate::spec::RunSpec;
+use crate::spec::{Engine, RunSpec};
 use crate::{load, recipe, variables};
 use keel_abi::Stop;
 use keel_kernel::{Scheduler, Sim};
@@ -76,22 +76,57 @@ impl Prepared {
         max_insns: Option<u64>,
         sink: &mut dyn Sink,
     ) -> Result<(Outcome, Vec<u8>), LabError> {
-        let vm = load::engine_for(self.code.clone(), spec, &self.object, max_insns)?;
+        let how = How { max_insns, covered: false, stop: Stop::default() };
+        self.make(spec, how, sink, |object, sim| variables::bytes(object, sim.engine().world_ref()))
+    }
+
+    /// As [`run`](Self::run), interpreted, until `stop` is asked for; and gives for each operation of the object's code two
+    /// bytes: not 0 once a conditional jump there was not taken, and once it was. None where the kernel refused to attach it.
+    ///
+    /// # Errors
+    /// As [`run`](crate::run()).
+    pub fn run_covered(
+        &self,
+        spec: &RunSpec,
+        max_insns: Option<u64>,
+        sink: &mut dyn Sink,
+        stop: Stop,
+    ) -> Result<(Outcome, Vec<u8>), LabError> {
+        let spec = RunSpec { engine: Engine::Interpreter, ..spec.clone() };
+        let how = How { max_insns, covered: true, stop };
+        self.make(&spec, how, sink, |_, sim| sim.engine().branches().to_vec())
+    }
+
+    fn make(
+        &self,
+        spec: &RunSpec,
+        how: How,
+        sink: &mut dyn Sink,
+        read: impl FnOnce(&Object, &mut Sim<Vm>) -> Vec<u8>,
+    ) -> Result<(Outcome, Vec<u8>), LabError> {
+        let vm = load::engine_for(self.code.clone(), spec, &self.object, how.max_insns, how.covered)?;
         let scheduler = self.scheduler.clone();
         let attached = run::attach(spec, &self.actions, &self.object, scheduler, vm, sink.wants())?;
         let mut sim = match attached {
             Attached::Running(sim) => sim,
             Attached::Refused(outcome) => return Ok((*outcome, Vec::new())),
         };
+        sim.stop_when_asked(how.stop.clone());
         let again = &mut |sim: &mut Sim<Vm>| run::attach_again(spec, &self.actions, &self.object, sim);
-        run::go_on(&mut sim, spec.duration, sink, &Cell::new(false), &Stop::default(), again, &mut |_| {})?;
+        let ended =
+            run::go_on(&mut sim, spec.duration, sink, &Cell::new(false), &how.stop, again, &mut |_| {})?;
         sim.finish(sink);
-        match sim.failed_program() {
-            Some(failure) => Err(run::program_failed(spec, failure)),
-            None => {
-                let left = variables::bytes(&self.object, sim.engine().world_ref());
-                Ok((run::outcome(&mut sim), left))
-            }
+        if let Some(failure) = sim.failed_program() {
+            return Err(run::program_failed(spec, failure));
         }
+        let bytes = read(&self.object, &mut sim);
+        Ok((Outcome { stopped: ended == run::Ended::Stopped, ..run::outcome(&mut sim) }, bytes))
     }
+}
+
+/// How a run is made, beside its spec.
+struct How {
+    max_insns: Option<u64>,
+    covered: bool,
+    stop: Stop,
 }

@@ -48,6 +48,8 @@ pub struct VmConfig {
     pub mode: Mode,
     /// Stop at accesses outside live objects instead of reading 0; interpreter only.
     pub checked: bool,
+    /// Note which ways conditional jumps go ([`Vm::branches`]); interpreter only.
+    pub covered: bool,
     /// Instructions that one callback may execute.
     pub max_insns: u64,
     /// What cache lines cost that move between CPUs.
@@ -68,6 +70,7 @@ impl VmConfig {
         Self {
             mode: Mode::Native,
             checked: false,
+            covered: false,
             max_insns: 1 << 26,
             transfers,
             cpus,
@@ -108,6 +111,8 @@ pub struct Vm {
     addresses: Box<[u64]>,
     callees: Box<[FuncId]>,
     config: VmConfig,
+    /// Two bytes an operation: the jump there was not taken, and was taken. Empty where nobody asked.
+    branches: Box<[u8]>,
     /// Of fibers that are gone or at rest.
     bad_accesses: u64,
 }
@@ -138,9 +143,11 @@ impl Vm {
         let addresses = link_addresses(&code, object, &mut world, linker)?;
         let stacks = Stacks::new(&mut world, config.cpus)
             .ok_or_else(|| LoadError::NoRoom(format!("the stacks of {} CPUs", config.cpus)))?;
+        let is_covered = config.covered && config.mode == Mode::Interpreted;
         Ok(Self {
             fibers: Vec::new(),
             idle: Vec::new(),
+            branches: vec![0; if is_covered { 2 * code.ops() } else { 0 }].into(),
             code,
             seats: seats(&world, config.cpus),
             world,
@@ -186,6 +193,9 @@ impl Vm {
         assert_eq!(shape, code.shape, "the code was compiled from this object");
         self.config.mode.table(&code, LineForm::of(&self.config.transfers))?;
         self.callees = link_functions(&code, linker)?;
+        if !self.branches.is_empty() {
+            self.branches = vec![0; 2 * code.ops()].into();
+        }
         self.code = code;
         self.reload(object, linker)
     }
@@ -193,6 +203,12 @@ impl Vm {
     /// Loads and stores that were out of bounds: they read 0 and stored nothing.
     pub fn bad_accesses(&mut self) -> u64 {
         self.bad_accesses + self.fibers.iter_mut().map(|f| f.context().bad_accesses).sum::<u64>()
+    }
+
+    /// Which ways the conditional jumps of the code have gone, if the config asked for that: for each operation a byte that is
+    /// not 0 once its jump was not taken, and one for once it was.
+    pub fn branches(&self) -> &[u8] {
+        &self.branches
     }
 
     /// The world between callbacks.
@@ -266,6 +282,7 @@ impl Vm {
             moves: raw.moves,
             again: false,
             checked: self.config.checked && self.config.mode == Mode::Interpreted,
+            branches: if self.branches.is_empty() { ptr::null_mut() } else { self.branches.as_mut_ptr() },
             stall_ps: 0,
             bad_accesses: 0,
             high_water: raw.high_water,

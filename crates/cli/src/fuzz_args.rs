@@ -1,0 +1,119 @@
+//! The arguments of `keel fuzz`.
+
+use crate::gate_args::StrictArgs;
+use crate::parse;
+use clap::Args;
+use keel_gate::Property;
+use keel_search::Range;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+/// `keel fuzz`.
+#[derive(Debug, Args)]
+pub(crate) struct FuzzArgs {
+    /// As for keel sim; you can append settings: my.bpf.o:kick=1. A command in quotes stands for a scheduler's own program
+    #[arg(value_name = "SCHED")]
+    pub(crate) scheduler: String,
+    /// Search for so long. What is found in the meantime is shrunk to its end
+    #[arg(long, value_name = "N", default_value_t = 60, value_parser = clap::value_parser!(u64).range(0..=31_536_000))]
+    pub(crate) seconds: u64,
+    /// Make so many runs, however long they take; 0 only repeats the corpus. The same runs and seed give the same search
+    #[arg(long, value_name = "N", conflicts_with = "seconds")]
+    pub(crate) runs: Option<u64>,
+    /// The seed of the search
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Also fail where figures are worse than this scheduler's in the same run: wakeup delay, waste, throughput
+    #[arg(long, value_name = "SCHED")]
+    pub(crate) against: Option<String>,
+    /// How many times worse
+    #[arg(long, value_name = "F", default_value_t = 3.0, requires = "against", value_parser = factor)]
+    pub(crate) factor: f64,
+    /// Also fail where this does not hold of what --json prints of a run: 'wakeup_delay_ns.p99 < 10ms && wasted_share <= 2%'
+    #[arg(long, value_name = "EXPR", value_parser = property)]
+    pub(crate) property: Option<Property>,
+    #[command(flatten)]
+    pub(crate) strict: StrictArgs,
+    /// Vary a global variable of the scheduler within these bounds
+    #[arg(long = "vary", value_name = "NAME=LOW..HIGH", value_parser = range)]
+    pub(crate) ranges: Vec<Range>,
+    /// Set a global variable of the scheduler before loading it
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = parse::setting)]
+    pub(crate) settings: Vec<(String, String)>,
+    /// The scheduler's recipe [default: NAME.keel.toml beside NAME.bpf.o]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) host: Option<PathBuf>,
+    /// Begin with the inputs of this folder, and add those that show something new. Or one input, a file
+    #[arg(long, value_name = "DIR")]
+    pub(crate) corpus: Option<PathBuf>,
+    /// Where reproducers go
+    #[arg(short, long, value_name = "DIR", default_value = "keel-fuzz")]
+    pub(crate) output: PathBuf,
+    /// Go on after a failure, and look for failures of other kinds
+    #[arg(long)]
+    pub(crate) keep_going: bool,
+    /// Draw each input afresh, to compare with: nothing guides the search
+    #[arg(long)]
+    pub(crate) unguided: bool,
+    /// Runs at a time [default: the host's number of CPUs]
+    #[arg(long, value_name = "N")]
+    pub(crate) jobs: Option<NonZeroUsize>,
+    /// Print only the commands that fail until the failures are gone, for CI
+    #[arg(long)]
+    pub(crate) as_test: bool,
+    /// Print one JSON object instead
+    #[arg(long, conflicts_with = "as_test")]
+    pub(crate) json: bool,
+}
+
+fn property(text: &str) -> Result<Property, String> {
+    Property::read(text).map_err(|wrong| wrong.to_string())
+}
+
+fn factor(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(factor) if factor > 1.0 && factor <= 100.0 => Ok(factor),
+        _ => Err("write a number above 1, up to 100".into()),
+    }
+}
+
+/// `NAME=LOW..HIGH`.
+fn range(text: &str) -> Result<Range, String> {
+    let wrong = || {
+        "write NAME=LOW..HIGH with the name of a global variable, as in slice_ns=100000..20000000".to_owned()
+    };
+    let (name, value) = parse::setting(text).map_err(|_| wrong())?;
+    let (low, high) = value.split_once("..").ok_or_else(wrong)?;
+    match (low.parse(), high.parse()) {
+        (Ok(low), Ok(high)) if low <= high => Ok(Range { name, low, high }),
+        _ => Err(wrong()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bounds_are_two_numbers_in_order() {
+        let check = |text: &str, expected: Option<(i64, i64)>| {
+            assert_eq!(range(text).ok().map(|range| (range.low, range.high)), expected, "{text}");
+        };
+        check("slice_ns=100..2000", Some((100, 2000)));
+        check("x=-5..5", Some((-5, 5)));
+        check("x=3..3", Some((3, 3)));
+        for bad in ["x=5..1", "x=1", "x", "x=..", "1x=1..2", "x=1...2"] {
+            check(bad, None);
+        }
+    }
+
+    #[test]
+    fn a_factor_is_above_one() {
+        let check = |text: &str, good: bool| assert_eq!(factor(text).is_ok(), good, "{text}");
+        check("1.5", true);
+        check("100", true);
+        for bad in ["1", "0", "-3", "101", "nan", "inf", "x"] {
+            check(bad, false);
+        }
+    }
+}
