@@ -3,6 +3,7 @@
 pub(crate) mod check;
 pub(crate) mod compare;
 pub(crate) mod exec;
+pub(crate) mod explore;
 pub(crate) mod fuzz;
 pub(crate) mod kernels;
 pub(crate) mod lab;

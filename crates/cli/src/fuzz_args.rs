@@ -1,8 +1,10 @@
-//! The arguments of `keel fuzz`.
+//! The arguments of `keel fuzz` and `keel explore`.
 
+use crate::args::SceneArgs;
 use crate::gate_args::StrictArgs;
 use crate::parse;
-use clap::Args;
+use clap::{Args, ValueEnum};
+use keel_abi::Span;
 use keel_gate::Property;
 use keel_search::Range;
 use std::num::NonZeroUsize;
@@ -64,6 +66,62 @@ pub(crate) struct FuzzArgs {
     /// Print one JSON object instead
     #[arg(long, conflicts_with = "as_test")]
     pub(crate) json: bool,
+}
+
+/// `keel explore`.
+#[derive(Debug, Args)]
+pub(crate) struct ExploreArgs {
+    /// A built-in name, a .bpf.o file, or a binary with one in its .bpf.objs section. You can append settings: my.bpf.o:kick=1
+    #[arg(value_name = "SCHED")]
+    pub(crate) scheduler: String,
+    /// The scheduler's recipe [default: NAME.keel.toml beside NAME.bpf.o]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) host: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) scene: SceneArgs,
+    /// Where orders come from
+    #[arg(long, value_enum, default_value_t = MethodArg::Pct)]
+    pub(crate) method: MethodArg,
+    /// Of pct: how many orderings a fault takes. Of exhaustive: how many callbacks are held up at most
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=16))]
+    pub(crate) depth: u32,
+    /// A callback can be held up until the next event of another CPU where that is due within this time
+    #[arg(long, value_name = "TIME", default_value = "10us", value_parser = parse::duration)]
+    pub(crate) window: Span,
+    /// Try so many orders at most
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    pub(crate) orders: u64,
+    /// Search for so long at most
+    #[arg(long, value_name = "N", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=31_536_000))]
+    pub(crate) seconds: u64,
+    /// The seed of the search
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) search_seed: u64,
+    /// Also fail where this does not hold of what --json prints of a run, as for keel fuzz
+    #[arg(long, value_name = "EXPR", value_parser = property)]
+    pub(crate) property: Option<Property>,
+    #[command(flatten)]
+    pub(crate) strict: StrictArgs,
+    /// Where the failing order goes
+    #[arg(short, long, value_name = "FILE", default_value = "keel.order")]
+    pub(crate) output: PathBuf,
+    /// Runs at a time [default: the host's number of CPUs]
+    #[arg(long, value_name = "N")]
+    pub(crate) jobs: Option<NonZeroUsize>,
+    /// Print one JSON object instead
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Where orders come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum MethodArg {
+    /// Priorities of CPUs that change at a few points
+    Pct,
+    /// Chance, at each point
+    Walk,
+    /// Every order, for small runs
+    Exhaustive,
 }
 
 fn property(text: &str) -> Result<Property, String> {

@@ -68,6 +68,7 @@ fn run(cli: &Cli, lab: &lab::Lab) -> Result<Code, Failure> {
         Command::Compare(args) => commands::compare::run(args, lab),
         Command::Score(args) => commands::score::run(args, lab),
         Command::Fuzz(args) => commands::fuzz::run(args, lab),
+        Command::Explore(args) => commands::explore::run(args, lab),
         Command::Sweep(args) => commands::sweep::run(args),
         Command::Mcp(args) => commands::mcp::run(args),
         Command::Lab(args) => commands::lab::run(args, lab),

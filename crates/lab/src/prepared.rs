@@ -7,6 +7,8 @@ use crate::run::{self, Attached};
 use crate::spec::{Engine, RunSpec};
 use crate::{load, recipe, variables};
 use keel_abi::Stop;
+use keel_abi::bpf::{CallPlace, Engine as _};
+use keel_abi::order::Order;
 use keel_kernel::{Scheduler, Sim};
 use keel_object::{Btf, Object};
 use keel_recipe::Action;
@@ -76,7 +78,7 @@ impl Prepared {
         max_insns: Option<u64>,
         sink: &mut dyn Sink,
     ) -> Result<(Outcome, Vec<u8>), LabError> {
-        let how = How { max_insns, covered: false, stop: Stop::default() };
+        let how = How { max_insns, ..How::default() };
         self.make(spec, how, sink, |object, sim| variables::bytes(object, sim.engine().world_ref()))
     }
 
@@ -93,8 +95,30 @@ impl Prepared {
         stop: Stop,
     ) -> Result<(Outcome, Vec<u8>), LabError> {
         let spec = RunSpec { engine: Engine::Interpreter, ..spec.clone() };
-        let how = How { max_insns, covered: true, stop };
+        let how = How { max_insns, covered: true, stop, ..How::default() };
         self.make(&spec, how, sink, |_, sim| sim.engine().branches().to_vec())
+    }
+
+    /// As [`run`](Self::run), in this order, until `stop` is asked for; and says where the calls with the numbers that `calls`
+    /// gives after the run stand in the object.
+    ///
+    /// # Errors
+    /// As [`run`](crate::run()).
+    pub fn run_ordered(
+        &self,
+        spec: &RunSpec,
+        order: Box<dyn Order>,
+        sink: &mut dyn Sink,
+        stop: Stop,
+        calls: &dyn Fn() -> Vec<u32>,
+    ) -> Result<(Outcome, Vec<Option<CallPlace>>), LabError> {
+        let mut places = Vec::new();
+        let how = How { order: Some(order), stop, ..How::default() };
+        let (outcome, _) = self.make(spec, how, sink, |_, sim| {
+            places = calls().into_iter().map(|call| sim.engine().place(call)).collect();
+            Vec::new()
+        })?;
+        Ok((outcome, places))
     }
 
     fn make(
@@ -112,6 +136,9 @@ impl Prepared {
             Attached::Refused(outcome) => return Ok((*outcome, Vec::new())),
         };
         sim.stop_when_asked(how.stop.clone());
+        if let Some(order) = how.order {
+            sim.take_order(order);
+        }
         let again = &mut |sim: &mut Sim<Vm>| run::attach_again(spec, &self.actions, &self.object, sim);
         let ended =
             run::go_on(&mut sim, spec.duration, sink, &Cell::new(false), &how.stop, again, &mut |_| {})?;
@@ -125,8 +152,10 @@ impl Prepared {
 }
 
 /// How a run is made, beside its spec.
+#[derive(Default)]
 struct How {
     max_insns: Option<u64>,
     covered: bool,
+    order: Option<Box<dyn Order>>,
     stop: Stop,
 }

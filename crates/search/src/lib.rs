@@ -11,13 +11,16 @@
 //! - [`seen`]: what was seen in any run so far.
 //! - [`fuzz`]: the search.
 //! - [`shrink`]: smaller inputs that fail the same way.
+//! - [`orders`] and [`explore`]: one input in many orders.
 //! - [`rng`]: random numbers from a seed.
 #![forbid(unsafe_code)]
 
 pub mod draw;
+pub mod explore;
 pub mod fuzz;
 pub mod genome;
 pub mod mutate;
+pub mod orders;
 pub mod render;
 pub mod rng;
 pub mod seen;

@@ -6,7 +6,7 @@ use crate::text::shown_path;
 use keel_search::Genome;
 use std::collections::BTreeSet;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Inputs of a folder at most.
 const MOST: usize = 100_000;
@@ -74,7 +74,7 @@ fn hash(text: &str) -> u64 {
 }
 
 /// Writes a whole file or none, in a folder that is made where it is not there.
-pub(super) fn write(path: &PathBuf, text: &str) -> Result<(), Failure> {
+pub(crate) fn write(path: &Path, text: &str) -> Result<(), Failure> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let written = || {
         std::fs::create_dir_all(folder)?;

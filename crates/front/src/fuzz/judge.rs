@@ -53,7 +53,7 @@ impl Rival {
 
 impl Judging {
     /// The failures of a run. `rival` is the other scheduler's, where there is one and it did not fail.
-    pub(super) fn failures(
+    pub(crate) fn failures(
         &self,
         run: &RunReport,
         rival: Option<&RunReport>,

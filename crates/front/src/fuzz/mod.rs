@@ -15,6 +15,7 @@ mod subject;
 use crate::caller::{Caller, work};
 use crate::failure::Failure;
 use crate::lab::Lab;
+pub(crate) use corpus::write;
 pub use judge::{Judging, Rival};
 use keel_search::fuzz::{Found, Fuzz, Guide, ROUND};
 use keel_search::{Range, Subject, shrink};
@@ -197,7 +198,9 @@ impl Search<'_> {
 
     /// Shrinks what was found, and writes it down.
     fn note(&mut self, found: Vec<Found>) -> Result<(), Failure> {
-        for found in found {
+        // Where the search ends with it, one is enough.
+        let most = if self.asked.keep_going { usize::MAX } else { 1 };
+        for found in found.into_iter().take(most) {
             if self.caller.stopped_by().is_some() {
                 break;
             }

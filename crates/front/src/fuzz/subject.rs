@@ -121,6 +121,7 @@ impl<'a> Runs<'a> {
             seed: genome.seed,
             noise: if genome.noise { Noise::Quiet } else { Noise::None },
             engine: Engine::Native,
+            order: None,
             checked: false,
         })
     }
