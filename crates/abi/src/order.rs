@@ -2,11 +2,14 @@
 //!
 //! A simulated run has one order: that of virtual time, which follows from costs. On real hardware a cache miss, an
 //! interrupt or a hypervisor holds a CPU up now and then, and another one is quicker. An [`Order`] says where that happens: a
-//! callback about to do something that others can see is held up until what is due next elsewhere has begun. So every order
-//! is one that real CPUs can take.
+//! callback about to do something that others can see is held up for a window of time, in which something is due elsewhere. So
+//! every order is one that real CPUs can take.
 
 use crate::scx::Op;
 use crate::{CpuId, Instant, Span};
+
+/// In place of a call's number.
+pub const NO_CALL: u32 = u32::MAX;
 
 /// A callback that may go on, or let others pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,7 +20,7 @@ pub struct Point {
     pub cpu: CpuId,
     /// Which callback.
     pub op: Op,
-    /// The number of the call that it is about to make ([`crate::bpf::Engine::place`]).
+    /// The number of the call that it is about to make ([`crate::bpf::Engine::place`]); [`NO_CALL`] for an atomic instruction.
     pub call: u32,
     /// The CPU that would go first; `None` for a timer.
     pub other: Option<CpuId>,
@@ -27,10 +30,10 @@ pub struct Point {
 
 /// Who decides. The same answers give the same run.
 pub trait Order: Send {
-    /// How far ahead the next event elsewhere may be for there to be a choice.
+    /// For how long a callback is held up. There is a choice where an event elsewhere is due within that.
     fn window(&self) -> Span;
 
-    /// Is the callback to be held up until then? Asked once for each point, in the order of the run.
+    /// Is the callback to be held up? Asked once for each point, in the order of the run.
     fn holds(&mut self, point: Point) -> bool;
 }
 

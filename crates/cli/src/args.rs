@@ -1,6 +1,6 @@
 //! The command line as clap reads it.
 
-use crate::fuzz_args::{ExploreArgs, FuzzArgs};
+use crate::fuzz_args::{BisectArgs, ExploreArgs, FuzzArgs};
 use crate::gate_args::{BaselineArgs, StrictArgs};
 use crate::moment::{Moment, moment};
 use crate::parse;
@@ -48,6 +48,8 @@ pub(crate) enum Command {
     Fuzz(FuzzArgs),
     /// Run a workload in many orders of what CPUs do at nearly the same time, until one fails
     Explore(ExploreArgs),
+    /// Find the commit that changed a run, by git bisect
+    Bisect(BisectArgs),
     /// Search a scheduler's settings: what a file describes, by the Python package evenkeel
     Sweep(SweepArgs),
     /// Serve sim, compare, check, explain and score as tools of the Model Context Protocol, on stdin and stdout

@@ -1,5 +1,6 @@
 //! One command a file.
 
+pub(crate) mod bisect;
 pub(crate) mod check;
 pub(crate) mod compare;
 pub(crate) mod exec;

@@ -1,4 +1,4 @@
-//! The arguments of `keel fuzz` and `keel explore`.
+//! The arguments of `keel fuzz`, `keel explore` and `keel bisect`.
 
 use crate::args::SceneArgs;
 use crate::gate_args::StrictArgs;
@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum};
 use keel_abi::Span;
 use keel_gate::Property;
 use keel_search::Range;
+use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
@@ -85,7 +86,7 @@ pub(crate) struct ExploreArgs {
     /// Of pct: how many orderings a fault takes. Of exhaustive: how many callbacks are held up at most
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=16))]
     pub(crate) depth: u32,
-    /// A callback can be held up until the next event of another CPU where that is due within this time
+    /// For how long a callback is held up, where something is due elsewhere within that time
     #[arg(long, value_name = "TIME", default_value = "10us", value_parser = parse::duration)]
     pub(crate) window: Span,
     /// Try so many orders at most
@@ -111,6 +112,33 @@ pub(crate) struct ExploreArgs {
     /// Print one JSON object instead
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// `keel bisect`.
+#[derive(Debug, Args)]
+pub(crate) struct BisectArgs {
+    /// As for keel sim: what the build makes, mostly
+    #[arg(value_name = "SCHED")]
+    pub(crate) scheduler: String,
+    /// A commit whose run is as it should be
+    #[arg(long, value_name = "COMMIT")]
+    pub(crate) good: String,
+    /// A later one whose run is not
+    #[arg(long, value_name = "COMMIT")]
+    pub(crate) bad: String,
+    #[command(flatten)]
+    pub(crate) scene: SceneArgs,
+    /// A commit is good where this holds of what --json prints of the run; without it, where findings are within their budgets
+    #[arg(long, value_name = "EXPR", value_parser = property)]
+    pub(crate) property: Option<Property>,
+    #[command(flatten)]
+    pub(crate) strict: StrictArgs,
+    /// Judge the commit that is checked out, for git
+    #[arg(long, hide = true)]
+    pub(crate) step: bool,
+    /// The command that builds a commit, behind --; commits that it fails for are skipped
+    #[arg(last = true, value_name = "BUILD", required = true)]
+    pub(crate) build: Vec<OsString>,
 }
 
 /// Where orders come from.

@@ -69,6 +69,7 @@ fn run(cli: &Cli, lab: &lab::Lab) -> Result<Code, Failure> {
         Command::Score(args) => commands::score::run(args, lab),
         Command::Fuzz(args) => commands::fuzz::run(args, lab),
         Command::Explore(args) => commands::explore::run(args, lab),
+        Command::Bisect(args) => commands::bisect::run(args, lab),
         Command::Sweep(args) => commands::sweep::run(args),
         Command::Mcp(args) => commands::mcp::run(args),
         Command::Lab(args) => commands::lab::run(args, lab),

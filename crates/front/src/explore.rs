@@ -17,7 +17,7 @@ use keel_lab::{Prepared, RunSpec};
 use keel_report::QueueNames;
 use keel_search::explore::{Explore, Failing, Method, Orders, Tried};
 use keel_search::fuzz::ROUND;
-use keel_search::orders::{Choice, Chooser};
+use keel_search::orders::{Choice, Chooser, Hold};
 use keel_trace::Fanout;
 use serde::Serialize;
 use std::num::NonZeroUsize;
@@ -38,7 +38,7 @@ pub struct Asked<'a> {
     pub scene: Scene,
     /// Where orders come from.
     pub method: Method,
-    /// How far ahead the next event elsewhere may be for there to be a choice.
+    /// For how long a callback is held up.
     pub window: keel_abi::Span,
     /// Of the search.
     pub seed: u64,
@@ -86,7 +86,9 @@ pub struct FailingOrder {
     pub after: u64,
     /// Holds when it was found.
     pub before: usize,
-    /// Holds that are left, in order: who is held up where, and for whom.
+    /// Holds that are left.
+    pub after_shrinking: usize,
+    /// Who is held up where, and for whom, in order. Holds in a row at one place are one line.
     pub holds: Vec<String>,
     /// Runs that shrinking took.
     pub shrink_runs: usize,
@@ -172,7 +174,7 @@ impl Runs<'_> {
         let words = record.holds.iter().zip(places).map(|(hold, place)| {
             let source =
                 place.map(|place| place.source.unwrap_or(format!("{} insn {}", place.program, place.insn)));
-            words(hold.point, source.as_deref().unwrap_or("it goes on"))
+            words(hold.point, source.as_deref().unwrap_or("an atomic instruction"))
         });
         let words = words.collect();
         Ok((Tried { points: record.points, holds: record.holds, failures }, words))
@@ -187,11 +189,34 @@ impl Runs<'_> {
             what: failing.failure.text.clone(),
             after: failing.after,
             before: failing.before,
-            holds: words,
+            after_shrinking: failing.holds.len(),
+            holds: places(failing, words),
             shrink_runs: failing.shrink_runs,
             file: self.asked.out.to_string_lossy().into_owned(),
         })
     }
+}
+
+/// One line for holds in a row at one place.
+fn places(failing: &Failing, words: Vec<String>) -> Vec<String> {
+    let mut lines: Vec<(Hold, String, u32)> = Vec::new();
+    for (hold, words) in failing.holds.iter().zip(words) {
+        match lines.last_mut() {
+            Some((last, _, times))
+                if (last.point.cpu, last.point.call, last.point.op, last.number + 1)
+                    == (hold.point.cpu, hold.point.call, hold.point.op, hold.number) =>
+            {
+                *last = *hold;
+                *times += 1;
+            }
+            _ => lines.push((*hold, words, 1)),
+        }
+    }
+    let line = |(_, words, times): (Hold, String, u32)| match times {
+        1 => words,
+        _ => format!("{words}, {times} times"),
+    };
+    lines.into_iter().map(line).collect()
 }
 
 /// `CPU 1 at 12.345 us in ops.dispatch, before x.bpf.c:40: ..., waits for CPU 0`.
@@ -255,11 +280,12 @@ impl Explored {
             None => text += "\nNo order was found that fails.\n",
             Some(failing) => {
                 text += &format!(
-                    "\n{}\n  found after {} orders with {} holds, shrunk in {} runs to {}:\n",
+                    "\n{}\n  found after {} orders with {} holds, shrunk in {} runs to {} in {} places:\n",
                     shown(&failing.what),
                     failing.after,
                     failing.before,
                     failing.shrink_runs,
+                    failing.after_shrinking,
                     failing.holds.len()
                 );
                 for hold in &failing.holds {

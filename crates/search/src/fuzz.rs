@@ -57,7 +57,7 @@ pub enum Guide {
 pub struct Found {
     /// How it fails.
     pub failure: Failure,
-    /// The input, as long as it was in the run.
+    /// The input.
     pub genome: Genome,
     /// After how many runs it was found.
     pub after_runs: u64,
@@ -131,9 +131,7 @@ impl Fuzz {
                 if self.found.contains_key(&failure.kind) {
                     continue;
                 }
-                let duration_us = genome.duration_us.min(ran.reached_us.max(1));
-                let genome = Genome { duration_us, ..genome.clone() };
-                let found = Found { failure, genome, after_runs: self.runs };
+                let found = Found { failure, genome: genome.clone(), after_runs: self.runs };
                 self.found.insert(found.failure.kind.clone(), found.clone());
                 new.push(found);
             }

@@ -258,7 +258,7 @@ impl Genome {
         }
         self.settings.sort();
         self.settings.dedup_by(|a, b| a.0 == b.0);
-        self.duration_us = self.duration_us.clamp(100, MAX_DURATION_US.min(MAX_CPU_US / cpus));
+        self.duration_us = self.duration_us.clamp(1, MAX_DURATION_US.min(MAX_CPU_US / cpus));
         self
     }
 }

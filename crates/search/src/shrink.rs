@@ -8,6 +8,9 @@ use crate::genome::{Genome, Policy, Range, Shape, Step};
 use crate::mutate::without_task;
 use std::collections::BTreeSet;
 
+/// Runs that are longer are first made shorter: each run takes its time.
+const LONG_US: u32 = 2_000_000;
+
 /// The smallest input found that fails in this kind of way, and how many runs that took: about `most_runs` at most.
 pub fn shrunk(
     subject: &dyn Subject,
@@ -37,8 +40,6 @@ pub fn shrunk(
             if let Some(at) = ran.iter().position(fails) {
                 from = (from + part[at].0) % count;
                 best = genomes[at].clone();
-                // A scheduler that ended the run needs no more time than that.
-                best.duration_us = best.duration_us.min(ran[at].reached_us.saturating_add(1).max(1));
                 continue 'again;
             }
             tried.extend(genomes);
@@ -59,13 +60,17 @@ fn smaller(genome: &Genome, ranges: &[Range]) -> Vec<Genome> {
             made.push(smaller);
         }
     };
-    for part in [8, 2] {
-        offer(&|it| it.duration_us /= part);
+    if genome.duration_us > LONG_US {
+        offer(&|it| it.duration_us /= 4);
     }
     tasks(genome, &mut offer);
     offer(&|it| it.timeline.clear());
     offer(&|it| it.settings.clear());
     machine(genome, &mut offer);
+    // Later than tasks: many tasks do in a short time what few do in a long one.
+    for part in [8, 2] {
+        offer(&|it| it.duration_us /= part);
+    }
     offer(&|it| it.duration_us = it.duration_us / 4 * 3);
     offer(&|it| it.noise = false);
     for at in 0..genome.timeline.len() {

@@ -53,11 +53,10 @@ impl Rival {
 
 impl Judging {
     /// The failures of a run. `rival` is the other scheduler's, where there is one and it did not fail.
-    pub(crate) fn failures(
-        &self,
-        run: &RunReport,
-        rival: Option<&RunReport>,
-    ) -> Result<Vec<Failure>, CannotGoOn> {
+    ///
+    /// # Errors
+    /// The property names no figure.
+    pub fn failures(&self, run: &RunReport, rival: Option<&RunReport>) -> Result<Vec<Failure>, CannotGoOn> {
         if run.failed() {
             return Ok(own_failure(run).into_iter().collect());
         }

@@ -32,7 +32,7 @@ use crate::state::event::Source;
 use crate::state::kernel::Kernel;
 use crate::state::scx::Phase;
 use keel_abi::bpf::{CallSite, Ea, FaultKind, FuncId, Host, Reply, Usage, World};
-use keel_abi::order::Point;
+use keel_abi::order::{NO_CALL, Point};
 use keel_abi::scx::Op;
 use keel_abi::{CpuId, DsqId, Instant, Span};
 
@@ -117,7 +117,7 @@ impl<W: World> Host<W> for Kernel {
     fn turn(&mut self, cpu: CpuId, usage: Usage, again: bool) -> Option<Instant> {
         let mut at = self.callback_comes_to(usage);
         if self.order.is_some() {
-            let later = self.ordered(cpu, at, self.cpus.this_cpu.callback.call);
+            let later = self.ordered(cpu, at, NO_CALL);
             if later > at && again {
                 return None;
             }
@@ -188,7 +188,7 @@ impl Kernel {
         if !order.holds(Point { at, cpu: c, op: callback.op, call, other, other_at }) {
             return at;
         }
-        let held = other_at.since(at) + Span::from_ns(1);
+        let held = order.window() + Span::from_ns(1);
         callback.charged_ps += held.as_ns() * 1000;
         self.cpus.this_cpu.clock = at + held;
         at + held
