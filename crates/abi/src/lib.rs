@@ -33,6 +33,7 @@ pub mod iter;
 pub mod lines;
 pub mod noise;
 pub mod numbers;
+pub mod order;
 pub mod rbtree;
 pub mod scx;
 mod span_text;

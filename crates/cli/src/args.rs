@@ -1,5 +1,6 @@
 //! The command line as clap reads it.
 
+use crate::fuzz_args::{BisectArgs, ExploreArgs, FuzzArgs};
 use crate::gate_args::{BaselineArgs, StrictArgs};
 use crate::moment::{Moment, moment};
 use crate::parse;
@@ -46,6 +47,12 @@ pub(crate) enum Command {
     Profile(ProfileArgs),
     /// Score a scheduler by a suite of workloads and machines: one number, its parts and its noise
     Score(ScoreArgs),
+    /// Search for workloads, machines and settings that break a scheduler, and shrink what is found
+    Fuzz(FuzzArgs),
+    /// Run a workload in many orders of what CPUs do at nearly the same time, until one fails
+    Explore(ExploreArgs),
+    /// Find the commit that changed a run, by git bisect
+    Bisect(BisectArgs),
     /// Search a scheduler's settings: what a file describes, by the Python package evenkeel
     Sweep(SweepArgs),
     /// Serve sim, compare, check, explain and score as tools of the Model Context Protocol, on stdin and stdout
@@ -88,6 +95,8 @@ impl Command {
                 | Self::Compare(_)
                 | Self::Profile(_)
                 | Self::Score(_)
+                | Self::Fuzz(_)
+                | Self::Explore(_)
                 | Self::Lab(_)
                 | Self::Check(_)
                 | Self::Report(_)
@@ -222,6 +231,9 @@ pub(crate) struct SimArgs {
     pub(crate) host: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) scene: SceneArgs,
+    /// Hold callbacks up where this file says, as keel explore writes it
+    #[arg(long, value_name = "FILE", conflicts_with = "program")]
+    pub(crate) order: Option<String>,
     /// Write the scheduler's bpf_printk output to this file; - is stderr
     #[arg(long, value_name = "OUT")]
     pub(crate) log: Option<PathBuf>,
@@ -505,6 +517,7 @@ impl SceneArgs {
             seed: self.seed,
             noise: self.noise.into(),
             settings: self.settings.clone(),
+            order: None,
             checked: self.checked,
             engine: self.engine.into(),
         }

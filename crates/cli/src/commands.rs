@@ -1,8 +1,11 @@
 //! One command a file.
 
+pub(crate) mod bisect;
 pub(crate) mod check;
 pub(crate) mod compare;
 pub(crate) mod exec;
+pub(crate) mod explore;
+pub(crate) mod fuzz;
 pub(crate) mod kernels;
 pub(crate) mod lab;
 pub(crate) mod list;

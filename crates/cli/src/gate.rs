@@ -5,7 +5,7 @@ use crate::gate_args::{BaselineArgs, StrictArgs};
 use crate::inputs;
 use crate::text::shown;
 use keel_gate::baseline::Scene;
-use keel_gate::{Baseline, Facts, PastRun, Regression, Ruling, Settings};
+use keel_gate::{Baseline, Budgets, Facts, PastRun, Regression, Ruling, Settings};
 use keel_lab::RunSpec;
 use keel_report::RunReport;
 
@@ -44,6 +44,11 @@ impl Gate {
         }
         let baseline = compared.baseline.as_deref().map(Earlier::read).transpose()?;
         Ok(Self { settings, is_strict: strict.is_asked(), baseline })
+    }
+
+    /// What findings may add up to.
+    pub(crate) fn budgets(&self) -> Budgets {
+        self.settings.budgets.clone()
     }
 
     /// Refuses a baseline of something else than these specs, each of which is run so often.

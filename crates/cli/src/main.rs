@@ -9,6 +9,7 @@ mod bell;
 mod bug;
 mod commands;
 mod experiments;
+mod fuzz_args;
 mod gate;
 mod gate_args;
 mod interrupt;
@@ -69,6 +70,9 @@ fn run(cli: &Cli, lab: &lab::Lab) -> Result<Code, Failure> {
         Command::Compare(args) => commands::compare::run(args, lab),
         Command::Profile(args) => commands::profile::run(args, lab),
         Command::Score(args) => commands::score::run(args, lab),
+        Command::Fuzz(args) => commands::fuzz::run(args, lab),
+        Command::Explore(args) => commands::explore::run(args, lab),
+        Command::Bisect(args) => commands::bisect::run(args, lab),
         Command::Sweep(args) => commands::sweep::run(args),
         Command::Mcp(args) => commands::mcp::run(args),
         Command::Lab(args) => commands::lab::run(args, lab),

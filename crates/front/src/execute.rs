@@ -50,9 +50,21 @@ pub fn execute(
     for other in others {
         sinks = sinks.with(&mut *other);
     }
-    let mut outcome = simulate(lab, spec, sinks, caller, place)?;
+    let outcome = simulate(lab, spec, sinks, caller, place)?;
     let wall_ns = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
     tracing::info!(wall_ns, counters = ?outcome.counters, "run ended");
+    Ok(executed(spec, outcome, wall_ns, &mut judge, queues, caller))
+}
+
+/// A run that was made, as people see it.
+pub(crate) fn executed(
+    spec: &RunSpec,
+    mut outcome: Outcome,
+    wall_ns: u64,
+    judge: &mut Judge,
+    queues: QueueNames,
+    caller: &dyn Caller,
+) -> Executed {
     let (log, counted) = (std::mem::take(&mut outcome.printed), outcome.counters);
     let (program, profile) = (outcome.program.take(), outcome.profile.take());
     let lines = std::mem::take(&mut outcome.lines).into_iter().map(lines_of).collect();
@@ -65,7 +77,7 @@ pub fn execute(
     let bypass_ns = counted.bypass.as_ns();
     let (bad_accesses, restarts) = (counted.bad_accesses, counted.restarts);
     let report = RunReport { partial, bad_accesses, bypass_ns, restarts, lines, locks, ..report };
-    Ok(Executed { report, log, profile, program })
+    Executed { report, log, profile, program }
 }
 
 fn lines_of(of: LinesOf) -> LinesReport {

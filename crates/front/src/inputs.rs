@@ -6,6 +6,7 @@ use crate::failure::Failure;
 use crate::lab::Lab;
 use crate::text::shown;
 use keel_abi::cpuset::MAX_CPUS;
+use keel_abi::order::Holds;
 use keel_abi::task::Workload;
 use keel_abi::{Noise, Span};
 use keel_experiment::Arm;
@@ -37,6 +38,8 @@ pub struct Scene {
     pub noise: Noise,
     /// Global variables of every scheduler to set.
     pub settings: Vec<(String, String)>,
+    /// Where callbacks let others pass.
+    pub order: Option<Holds>,
     /// End a scheduler at its first invalid access.
     pub checked: bool,
     /// Who executes instructions.
@@ -52,6 +55,7 @@ impl Default for Scene {
             seed: DEFAULT_SEED,
             noise: Noise::Quiet,
             settings: Vec::new(),
+            order: None,
             checked: false,
             engine: Engine::Native,
         }
@@ -105,6 +109,7 @@ pub fn specs(
         seed: scene.seed,
         noise: scene.noise,
         engine: scene.engine,
+        order: scene.order.clone(),
         checked: scene.checked,
     };
     Ok(sources.into_iter().zip(schedulers).map(spec).collect())
@@ -128,6 +133,7 @@ pub fn arm(
         seed: 0,
         noise,
         engine: Engine::Native,
+        order: None,
         checked: false,
     })
 }

@@ -11,6 +11,8 @@
 //! - [`execute`]: one run, from its spec to its report
 //! - [`suite`], [`score`]: one number for a scheduler
 //! - [`failure`]: why something could not be done, with the exit code
+//! - [`fuzz`]: a search for runs that break a scheduler
+//! - [`explore`], [`order`]: one run in many orders, and orders as files
 //! - [`lab`]: the `lab` crate as a table of functions
 //! - [`host`]: what the host says of this process
 //! - [`moment`], [`parse`], [`pipe`], [`text`]: times, settings, named pipes, untrusted text
@@ -20,11 +22,14 @@ pub mod asked;
 pub mod caller;
 pub mod check;
 pub mod execute;
+pub mod explore;
 pub mod failure;
+pub mod fuzz;
 pub mod host;
 pub mod inputs;
 pub mod lab;
 pub mod moment;
+pub mod order;
 pub mod parse;
 pub mod pipe;
 pub mod program;

@@ -71,6 +71,7 @@ pub fn spec(
         seed,
         noise,
         engine: Engine::Native,
+        order: None,
         checked: false,
     }
 }

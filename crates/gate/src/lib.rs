@@ -12,6 +12,7 @@
 //! - [`figure`]: the figures that are compared: which way is worse, and what is too small to matter.
 //! - [`limits`]: how much worse than the baseline figures may be.
 //! - [`regress`]: compares every figure with the baseline's.
+//! - [`property`]: an expression over a run's figures.
 //! - [`spread`]: how much a figure varies from seed to seed: Student's t for two samples.
 //!
 //! Never here: files, printing, exit codes, a rule for what a finding is (that is [`keel_check`]'s).
@@ -22,6 +23,7 @@ pub mod budget;
 pub mod budgets;
 pub mod figure;
 pub mod limits;
+pub mod property;
 pub mod regress;
 pub mod ruling;
 pub mod settings;
@@ -33,6 +35,7 @@ pub use budget::{Budget, BudgetError};
 pub use budgets::{Allowed, Budgets};
 pub use figure::Figure;
 pub use limits::{Limit, Limits};
+pub use property::{Property, PropertyError};
 pub use regress::{Change, Regression, Row};
 pub use ruling::{Facts, Held, Ruling};
 pub use settings::{Settings, SettingsError};

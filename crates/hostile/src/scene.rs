@@ -65,6 +65,7 @@ fn spec_of(scheduler: SchedulerSource, workload: Workload, machine: Machine) -> 
         seed: 1,
         noise: keel_abi::Noise::None,
         engine: Engine::Interpreter,
+        order: None,
         checked: false,
     }
 }

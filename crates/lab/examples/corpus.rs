@@ -51,6 +51,7 @@ fn spec(args: &[String]) -> Result<RunSpec, String> {
         seed: 1,
         noise: keel_abi::Noise::None,
         engine: Engine::Native,
+        order: None,
         checked: false,
     })
 }

@@ -79,6 +79,7 @@ fn spec(scheduler: SchedulerSource, cpus: u32, tasks: u32, load_percent: u32, ms
         seed: 1,
         noise: keel_abi::Noise::None,
         engine: Engine::Native,
+        order: None,
         checked: false,
     }
 }

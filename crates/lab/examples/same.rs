@@ -33,6 +33,7 @@ fn main() {
                     seed,
                     noise,
                     engine,
+                    order: None,
                     checked: false,
                 };
                 println!("{name} {machine_name} {load}: {}", traced(&spec));

@@ -70,6 +70,7 @@ mod tests {
             seed: u64::MAX,
             noise: keel_abi::Noise::None,
             engine: Engine::Native,
+            order: None,
             checked: false,
         }
     }

@@ -4,9 +4,11 @@
 use crate::error::LabError;
 use crate::outcome::Outcome;
 use crate::run::{self, Attached};
-use crate::spec::RunSpec;
+use crate::spec::{Engine, RunSpec};
 use crate::{load, recipe, variables};
 use keel_abi::Stop;
+use keel_abi::bpf::{CallPlace, Engine as _};
+use keel_abi::order::Order;
 use keel_kernel::{Scheduler, Sim};
 use keel_object::{Btf, Object};
 use keel_recipe::Action;
@@ -76,22 +78,84 @@ impl Prepared {
         max_insns: Option<u64>,
         sink: &mut dyn Sink,
     ) -> Result<(Outcome, Vec<u8>), LabError> {
-        let vm = load::engine_for(self.code.clone(), spec, &self.object, max_insns)?;
+        let how = How { max_insns, ..How::default() };
+        self.make(spec, how, sink, |object, sim| variables::bytes(object, sim.engine().world_ref()))
+    }
+
+    /// As [`run`](Self::run), interpreted, until `stop` is asked for; and gives for each operation of the object's code two
+    /// bytes: not 0 once a conditional jump there was not taken, and once it was. None where the kernel refused to attach it.
+    ///
+    /// # Errors
+    /// As [`run`](crate::run()).
+    pub fn run_covered(
+        &self,
+        spec: &RunSpec,
+        max_insns: Option<u64>,
+        sink: &mut dyn Sink,
+        stop: Stop,
+    ) -> Result<(Outcome, Vec<u8>), LabError> {
+        let spec = RunSpec { engine: Engine::Interpreter, ..spec.clone() };
+        let how = How { max_insns, covered: true, stop, ..How::default() };
+        self.make(&spec, how, sink, |_, sim| sim.engine().branches().to_vec())
+    }
+
+    /// As [`run`](Self::run), in this order, until `stop` is asked for; and says where the calls with the numbers that `calls`
+    /// gives after the run stand in the object.
+    ///
+    /// # Errors
+    /// As [`run`](crate::run()).
+    pub fn run_ordered(
+        &self,
+        spec: &RunSpec,
+        order: Box<dyn Order>,
+        sink: &mut dyn Sink,
+        stop: Stop,
+        calls: &dyn Fn() -> Vec<u32>,
+    ) -> Result<(Outcome, Vec<Option<CallPlace>>), LabError> {
+        let mut places = Vec::new();
+        let how = How { order: Some(order), stop, ..How::default() };
+        let (outcome, _) = self.make(spec, how, sink, |_, sim| {
+            places = calls().into_iter().map(|call| sim.engine().place(call)).collect();
+            Vec::new()
+        })?;
+        Ok((outcome, places))
+    }
+
+    fn make(
+        &self,
+        spec: &RunSpec,
+        how: How,
+        sink: &mut dyn Sink,
+        read: impl FnOnce(&Object, &mut Sim<Vm>) -> Vec<u8>,
+    ) -> Result<(Outcome, Vec<u8>), LabError> {
+        let vm = load::engine_for(self.code.clone(), spec, &self.object, how.max_insns, how.covered)?;
         let scheduler = self.scheduler.clone();
         let attached = run::attach(spec, &self.actions, &self.object, scheduler, vm, sink.wants())?;
         let mut sim = match attached {
             Attached::Running(sim) => sim,
             Attached::Refused(outcome) => return Ok((*outcome, Vec::new())),
         };
-        let again = &mut |sim: &mut Sim<Vm>| run::attach_again(spec, &self.actions, &self.object, sim);
-        run::go_on(&mut sim, spec.duration, sink, &Cell::new(false), &Stop::default(), again, &mut |_| {})?;
-        sim.finish(sink);
-        match sim.failed_program() {
-            Some(failure) => Err(run::program_failed(spec, failure)),
-            None => {
-                let left = variables::bytes(&self.object, sim.engine().world_ref());
-                Ok((run::outcome(&mut sim), left))
-            }
+        sim.stop_when_asked(how.stop.clone());
+        if let Some(order) = how.order {
+            sim.take_order(order);
         }
+        let again = &mut |sim: &mut Sim<Vm>| run::attach_again(spec, &self.actions, &self.object, sim);
+        let ended =
+            run::go_on(&mut sim, spec.duration, sink, &Cell::new(false), &how.stop, again, &mut |_| {})?;
+        sim.finish(sink);
+        if let Some(failure) = sim.failed_program() {
+            return Err(run::program_failed(spec, failure));
+        }
+        let bytes = read(&self.object, &mut sim);
+        Ok((Outcome { stopped: ended == run::Ended::Stopped, ..run::outcome(&mut sim) }, bytes))
     }
+}
+
+/// How a run is made, beside its spec.
+#[derive(Default)]
+struct How {
+    max_insns: Option<u64>,
+    covered: bool,
+    order: Option<Box<dyn Order>>,
+    stop: Stop,
 }

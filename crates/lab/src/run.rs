@@ -140,6 +140,9 @@ pub(crate) fn attach(
             if spec.engine == Engine::Frames {
                 sim.step_by_frames();
             }
+            if let Some(holds) = &spec.order {
+                sim.take_order(holds.order());
+            }
             if let Some(after) = recipe::restart_after(actions) {
                 sim.restart_after(after);
             }

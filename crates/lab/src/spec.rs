@@ -1,6 +1,7 @@
 //! All that one run is a function of.
 
 use crate::machines::Machine;
+use keel_abi::order::Holds;
 use keel_abi::task::Workload;
 use keel_abi::{Noise, Span};
 use keel_recipe::Recipe;
@@ -125,6 +126,8 @@ pub struct RunSpec {
     pub noise: Noise,
     /// Who executes instructions.
     pub engine: Engine,
+    /// Where callbacks let others pass; nowhere without it.
+    pub order: Option<Holds>,
     /// Ends the scheduler at its first invalid access, and names it, instead of only counting. Slower.
     pub checked: bool,
 }

@@ -29,6 +29,7 @@ fn outcome(scheduler: &str, workload: Workload, machine: Machine) -> Outcome {
         seed: 1,
         noise: keel_abi::Noise::None,
         engine: Engine::Native,
+        order: None,
         checked: false,
     };
     run(&spec, &mut NullSink, &mut |_| {}).expect("it runs")

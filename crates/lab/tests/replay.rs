@@ -28,6 +28,7 @@ fn spec(scheduler: &str, workload: Workload, machine: &Machine, noise: Noise) ->
         seed: 1,
         noise,
         engine: Engine::Native,
+        order: None,
         checked: false,
     }
 }

@@ -17,6 +17,7 @@ fn spec(scheduler: &str, workload: &str, cpus: u32, duration: Span) -> RunSpec {
         seed: 7,
         noise: keel_abi::Noise::None,
         engine: Engine::Native,
+        order: None,
         checked: false,
     }
 }

@@ -91,6 +91,8 @@ pub(crate) struct Context {
     // The rest is the engine's.
     pub(crate) again: bool,
     pub(crate) checked: bool,
+    /// Where the interpreter notes which ways conditional jumps went: two bytes an operation. Null where nobody asked.
+    pub(crate) branches: *mut u8,
     pub(crate) bad_accesses: u64,
     pub(crate) high_water: *const u64,
     pub(crate) seen_high_water: u64,

@@ -62,7 +62,8 @@ impl<const PROFILED: bool> Frame<PROFILED> {
     /// As for [`run`], and for all of the following.
     unsafe fn run(&mut self) -> u64 {
         // SAFETY: the Vm keeps the code alive as long as its fibers.
-        let ops = unsafe { &(&(*(*self.context).code).functions)[self.function as usize].ops[..] };
+        let function = unsafe { &(&(*(*self.context).code).functions)[self.function as usize] };
+        let ops = &function.ops[..];
         loop {
             let op = ops[self.at as usize];
             // SAFETY: the context is this fiber's own.
@@ -105,7 +106,16 @@ impl<const PROFILED: bool> Frame<PROFILED> {
                 Op::Atomic { .. } => unsafe { self.atomic(op) },
                 Op::Jump { target, .. } => next = unsafe { self.jump(op, target) },
                 Op::Branch { wide, cond, a, b, target, .. } => {
-                    if holds(cond, wide, self.regs[usize::from(a)], self.operand(b)) {
+                    let is_taken = holds(cond, wide, self.regs[usize::from(a)], self.operand(b));
+                    // SAFETY: there are two bytes for each operation of the code, if any.
+                    unsafe {
+                        let branches = (*self.context).branches;
+                        if !branches.is_null() {
+                            let at = 2 * (function.first_op + self.at) as usize + usize::from(is_taken);
+                            *branches.add(at) = 1;
+                        }
+                    }
+                    if is_taken {
                         next = unsafe { self.jump(op, target) };
                     }
                 }

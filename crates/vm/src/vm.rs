@@ -51,6 +51,8 @@ pub struct VmConfig {
     pub profiled: bool,
     /// Stop at accesses outside live objects instead of reading 0; interpreter only.
     pub checked: bool,
+    /// Note which ways conditional jumps go ([`Vm::branches`]); interpreter only.
+    pub covered: bool,
     /// Instructions that one callback may execute.
     pub max_insns: u64,
     /// What cache lines cost that move between CPUs.
@@ -72,6 +74,7 @@ impl VmConfig {
             mode: Mode::Native,
             profiled: false,
             checked: false,
+            covered: false,
             max_insns: 1 << 26,
             transfers,
             cpus,
@@ -112,6 +115,8 @@ pub struct Vm {
     addresses: Box<[u64]>,
     callees: Box<[FuncId]>,
     config: VmConfig,
+    /// Two bytes an operation: the jump there was not taken, and was taken. Empty where nobody asked.
+    branches: Box<[u8]>,
     /// Of fibers that are gone or at rest.
     bad_accesses: u64,
     /// Of the code that is loaded; the fibers have its address.
@@ -150,11 +155,13 @@ impl Vm {
         if profile.is_some() {
             world.region_mut().start_watch();
         }
+        let is_covered = config.covered && config.mode == Mode::Interpreted;
         Ok(Self {
             fibers: Vec::new(),
             idle: Vec::new(),
             profile,
             profiles: Vec::new(),
+            branches: vec![0; if is_covered { 2 * code.ops() } else { 0 }].into(),
             code,
             seats: seats(&world, config.cpus),
             world,
@@ -205,6 +212,9 @@ impl Vm {
             watch.forget();
         }
         self.profile = profile(&self.config, &code);
+        if !self.branches.is_empty() {
+            self.branches = vec![0; 2 * code.ops()].into();
+        }
         self.code = code;
         self.reload(object, linker)
     }
@@ -219,6 +229,12 @@ impl Vm {
     /// Loads and stores that were out of bounds: they read 0 and stored nothing.
     pub fn bad_accesses(&mut self) -> u64 {
         self.bad_accesses + self.fibers.iter_mut().map(|f| f.context().bad_accesses).sum::<u64>()
+    }
+
+    /// Which ways the conditional jumps of the code have gone, if the config asked for that: for each operation a byte that is
+    /// not 0 once its jump was not taken, and one for once it was.
+    pub fn branches(&self) -> &[u8] {
+        &self.branches
     }
 
     /// The world between callbacks.
@@ -292,6 +308,7 @@ impl Vm {
             moves: raw.moves,
             again: false,
             checked: self.config.checked && self.config.mode == Mode::Interpreted,
+            branches: if self.branches.is_empty() { ptr::null_mut() } else { self.branches.as_mut_ptr() },
             stall_ps: 0,
             bad_accesses: 0,
             high_water: raw.high_water,

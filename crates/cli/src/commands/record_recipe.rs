@@ -31,6 +31,7 @@ pub(crate) fn run(args: &RecordRecipeArgs, lab: &Lab) -> Result<Code, Failure> {
         seed: DEFAULT_SEED,
         noise: Noise::None,
         engine: Engine::Native,
+        order: None,
         checked: false,
     };
     let bytes = object.bytes.get().unwrap_or_default();

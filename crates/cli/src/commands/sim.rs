@@ -12,6 +12,7 @@ use crate::page::{self, Drawing};
 use crate::progress::Bar;
 use crate::{inputs, output, profile, show};
 use keel_abi::Span;
+use keel_front::inputs::Scene;
 use keel_lab::{RunSpec, SchedulerSource};
 use keel_perfetto::Perfetto;
 use keel_report::RunReport;
@@ -20,14 +21,15 @@ use std::io::{self, BufWriter};
 use std::path::Path;
 
 pub(crate) fn run(args: &SimArgs, lab: &Lab) -> Result<Code, Failure> {
-    let scene = &args.scene;
+    let order = args.order.as_deref().map(keel_front::order::read).transpose()?;
+    let scene = Scene { order, ..args.scene.scene() };
     refuse(&args.outputs)?;
     let program = crate::program::source(&args.program)?;
     // Whose place the program then takes.
     let given = args.scheduler.as_deref().unwrap_or(keel_lab::schedulers::EEVDF);
     let asked = Asked::read(lab, given)?;
     let scheduler = program.as_ref().map_or(asked.scheduler, |(_, path)| path.as_str());
-    let mut specs = inputs::specs(lab, &[asked], args.host.as_deref(), &scene.scene(), &Process)?;
+    let mut specs = inputs::specs(lab, &[asked], args.host.as_deref(), &scene, &Process)?;
     if let Some((source, _)) = &program {
         let bytes = source.bytes.clone().asked_every(args.stats.map(|s| Span::from_s(u64::from(s))));
         specs[0].scheduler = SchedulerSource { bytes, ..source.clone() };
@@ -38,6 +40,7 @@ pub(crate) fn run(args: &SimArgs, lab: &Lab) -> Result<Code, Failure> {
     let mut inputs = inputs::workload_files(&scene.workload)?;
     inputs.push(scheduler);
     inputs.extend(scene.machine.as_deref());
+    inputs.extend(args.order.as_deref());
     inputs.extend(args.host.as_deref().and_then(Path::to_str));
     inputs.extend(args.strict.budgets.as_deref().into_iter().chain(args.baseline.baseline.as_deref()));
     let outputs = outputs::reserve(&args.outputs, args.log.as_deref(), &inputs)?;

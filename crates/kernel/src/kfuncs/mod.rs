@@ -28,9 +28,11 @@ pub use crate::state::bpf::functions::served;
 
 use crate::state::bpf::functions::F;
 use crate::state::cpu::{Caller, Place};
+use crate::state::event::Source;
 use crate::state::kernel::Kernel;
 use crate::state::scx::Phase;
 use keel_abi::bpf::{CallSite, Ea, FaultKind, FuncId, Host, Meter, Reply, Usage, World};
+use keel_abi::order::{NO_CALL, Point};
 use keel_abi::scx::Op;
 use keel_abi::{CpuId, DsqId, Instant, Span};
 
@@ -64,7 +66,14 @@ impl<W: World> Host<W> for Kernel {
         let Some(&terms) = self.terms.get(func.0 as usize) else {
             return Reply::Stop(FaultKind::BadCall(format!("function {} is not served", func.0)));
         };
-        let at = self.callback_comes_to(site.usage);
+        let mut at = self.callback_comes_to(site.usage);
+        if self.order.is_some() && terms.is_boundary(self.cpus.this_cpu.callback.op) {
+            let later = self.ordered(c, at, site.number);
+            if later > at && site.again {
+                return Reply::Suspend;
+            }
+            at = later;
+        }
         let (cpu, now) = (&mut self.cpus.this_cpu, &mut self.now);
         let callback = &mut cpu.callback;
         let op = callback.op;
@@ -106,7 +115,14 @@ impl<W: World> Host<W> for Kernel {
     }
 
     fn turn(&mut self, cpu: CpuId, usage: Usage, again: bool) -> Option<Instant> {
-        let at = self.callback_comes_to(usage);
+        let mut at = self.callback_comes_to(usage);
+        if self.order.is_some() {
+            let later = self.ordered(cpu, at, NO_CALL);
+            if later > at && again {
+                return None;
+            }
+            at = later;
+        }
         // Under a BPF spin lock nobody is let past, as in a call.
         if !self.cpus.this_cpu.callback.lets_others_past() {
             return Some(at);
@@ -155,6 +171,32 @@ impl Kernel {
         let used_ps = usage.insns * insn_ps + usage.stall_ps + cpu.callback.charged_ps;
         cpu.clock = cpu.callback.began + Span::from_ns(used_ps / 1000);
         cpu.clock
+    }
+
+    /// When a callback goes on that has come to `at`: later where the run's order has it let others pass.
+    #[cold]
+    #[inline(never)]
+    fn ordered(&mut self, c: CpuId, at: Instant, call: u32) -> Instant {
+        let (callback, queue) = (&mut self.cpus.this_cpu.callback, &self.queue);
+        let lets_pass = callback.lets_others_past() && callback.reply.is_none();
+        let (Some(order), Some((other_at, source))) = (&mut self.order, queue.peek_source()) else {
+            return at;
+        };
+        // Who is due before comes first anyway.
+        if !lets_pass || other_at < at || other_at > at + order.window() {
+            return at;
+        }
+        let other = match source {
+            Source::Cpu(other) => Some(other),
+            Source::Timer(_) => None,
+        };
+        if !order.holds(Point { at, cpu: c, op: callback.op, call, other, other_at }) {
+            return at;
+        }
+        let held = order.window() + Span::from_ns(1);
+        callback.charged_ps += held.as_ns() * 1000;
+        self.cpus.this_cpu.clock = at + held;
+        at + held
     }
 
     /// What the kernel's clocks show on this CPU: the time since boot.

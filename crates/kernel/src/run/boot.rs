@@ -94,6 +94,7 @@ impl Kernel {
             cursors: Cursors::default(),
             queue_locks: Vec::new(),
             online_mask: Ea::NULL,
+            order: None,
             single_masks: Ea::NULL,
             possible_mask: Ea::NULL,
             per_cpu: Ea::NULL,

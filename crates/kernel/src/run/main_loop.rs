@@ -20,6 +20,7 @@ use crate::state::setup::{ProgramFailure, Setup, SetupError};
 use crate::state::waits::Waits;
 use keel_abi::bpf::{CallPlace, Engine};
 use keel_abi::lines::LineUse;
+use keel_abi::order::Order;
 use keel_abi::scx::{ExitKind, Op};
 use keel_abi::{CpuId, Instant, Span, Stop};
 use keel_trace::{Class, Meta, Sink};
@@ -82,6 +83,11 @@ impl<E: Engine> Sim<E> {
     /// From now on [`Sim::run_until`] ends early when `stop` is asked for.
     pub fn stop_when_asked(&mut self, stop: Stop) {
         self.stop = stop;
+    }
+
+    /// From now on callbacks let others pass where `order` says so.
+    pub fn take_order(&mut self, order: Box<dyn Order>) {
+        self.k.order = Some(order);
     }
 
     /// From now on a path never goes straight on from one step to the next: each step is a frame that the loop takes.

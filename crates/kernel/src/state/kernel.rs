@@ -35,6 +35,7 @@ use crate::state::starts::Starts;
 use crate::state::task::{Task, Tasks};
 use crate::state::waits::WaitLog;
 use keel_abi::bpf::{Ea, MapId};
+use keel_abi::order::Order;
 use keel_abi::scx::{ExitKind, Op};
 use keel_abi::task::Workload;
 use keel_abi::{CpuId, Instant, Span, TaskId};
@@ -144,6 +145,8 @@ pub(crate) struct Kernel {
     pub(crate) queue_locks: Vec<VirtualLock>,
     /// Where BPF sees the mask of online CPUs.
     pub(crate) online_mask: Ea,
+    /// Who decides which callbacks let others pass, where anybody does.
+    pub(crate) order: Option<Box<dyn Order>>,
     /// Masks of single CPUs, once one was needed.
     pub(crate) single_masks: Ea,
     /// Where BPF sees the mask of all CPUs.

@@ -68,6 +68,7 @@ pub fn spec(
         seed,
         noise: keel_abi::Noise::None,
         engine: Engine::Native,
+        order: None,
         checked: false,
     }
 }

@@ -147,6 +147,7 @@ impl Scene {
             seed: 1,
             noise: keel_abi::Noise::None,
             engine: Engine::Native,
+            order: None,
             checked: false,
         };
         let mut collector = Collector::default();

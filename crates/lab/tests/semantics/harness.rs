@@ -151,6 +151,7 @@ impl Scenario {
             seed: 1,
             noise: keel_abi::Noise::None,
             engine: self.engine,
+            order: None,
             checked: false,
         };
         let mut sink = Recorder::default();

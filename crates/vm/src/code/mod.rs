@@ -77,6 +77,8 @@ pub(crate) struct Site {
 pub(crate) struct Func {
     pub(crate) name: String,
     pub(crate) ops: Vec<Op>,
+    /// How many operations the functions before it have: where its part of the coverage begins.
+    pub(crate) first_op: u32,
     lines: Vec<LineInfo>,
     poison: Vec<Poison>,
 }
@@ -134,10 +136,13 @@ impl Code {
         }
         let mut tables = tables::Tables::default();
         let mut functions = Vec::with_capacity(object.functions.len());
+        let mut first_op = 0;
         for (index, f) in object.functions.iter().enumerate() {
             let ops = decode::function(object, index as u32, &mut tables)?;
             let (name, lines, poison) = (f.name.clone(), f.lines.clone(), f.poison.clone());
-            functions.push(Func { name, ops, lines, poison });
+            let count = ops.len() as u32;
+            functions.push(Func { name, ops, first_op, lines, poison });
+            first_op += count;
         }
         let mut entries = Vec::with_capacity(object.programs.len());
         for p in &object.programs {
@@ -162,6 +167,11 @@ impl Code {
             #[cfg(target_arch = "x86_64")]
             emitted: untranslated(),
         }))
+    }
+
+    /// How many operations its functions have.
+    pub(crate) fn ops(&self) -> usize {
+        self.functions.last().map_or(0, |f| f.first_op as usize + f.ops.len())
     }
 
     /// Has an object as much global data as the one that this was compiled from?

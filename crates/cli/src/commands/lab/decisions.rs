@@ -161,6 +161,7 @@ fn spec(
         seed: SEED,
         noise: Noise::None,
         engine: Engine::Native,
+        order: None,
         checked: false,
     })
 }

@@ -1,0 +1,205 @@
+//! The arguments of `keel fuzz`, `keel explore` and `keel bisect`.
+
+use crate::args::SceneArgs;
+use crate::gate_args::StrictArgs;
+use crate::parse;
+use clap::{Args, ValueEnum};
+use keel_abi::Span;
+use keel_gate::Property;
+use keel_search::Range;
+use std::ffi::OsString;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+/// `keel fuzz`.
+#[derive(Debug, Args)]
+pub(crate) struct FuzzArgs {
+    /// As for keel sim; you can append settings: my.bpf.o:kick=1. A command in quotes stands for a scheduler's own program
+    #[arg(value_name = "SCHED")]
+    pub(crate) scheduler: String,
+    /// Search for so long. What is found in the meantime is shrunk to its end
+    #[arg(long, value_name = "N", default_value_t = 60, value_parser = clap::value_parser!(u64).range(0..=31_536_000))]
+    pub(crate) seconds: u64,
+    /// Make so many runs, however long they take; 0 only repeats the corpus. The same runs and seed give the same search
+    #[arg(long, value_name = "N", conflicts_with = "seconds")]
+    pub(crate) runs: Option<u64>,
+    /// The seed of the search
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Also fail where figures are worse than this scheduler's in the same run: wakeup delay, waste, throughput
+    #[arg(long, value_name = "SCHED")]
+    pub(crate) against: Option<String>,
+    /// How many times worse
+    #[arg(long, value_name = "F", default_value_t = 3.0, requires = "against", value_parser = factor)]
+    pub(crate) factor: f64,
+    /// Also fail where this does not hold of what --json prints of a run: 'wakeup_delay_ns.p99 < 10ms && wasted_share <= 2%'
+    #[arg(long, value_name = "EXPR", value_parser = property)]
+    pub(crate) property: Option<Property>,
+    #[command(flatten)]
+    pub(crate) strict: StrictArgs,
+    /// Vary a global variable of the scheduler within these bounds
+    #[arg(long = "vary", value_name = "NAME=LOW..HIGH", value_parser = range)]
+    pub(crate) ranges: Vec<Range>,
+    /// Set a global variable of the scheduler before loading it
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = parse::setting)]
+    pub(crate) settings: Vec<(String, String)>,
+    /// The scheduler's recipe [default: NAME.keel.toml beside NAME.bpf.o]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) host: Option<PathBuf>,
+    /// Begin with the inputs of this folder, and add those that show something new. Or one input, a file
+    #[arg(long, value_name = "DIR")]
+    pub(crate) corpus: Option<PathBuf>,
+    /// Where reproducers go
+    #[arg(short, long, value_name = "DIR", default_value = "keel-fuzz")]
+    pub(crate) output: PathBuf,
+    /// Go on after a failure, and look for failures of other kinds
+    #[arg(long)]
+    pub(crate) keep_going: bool,
+    /// Draw each input afresh, to compare with: nothing guides the search
+    #[arg(long)]
+    pub(crate) unguided: bool,
+    /// Runs at a time [default: the host's number of CPUs]
+    #[arg(long, value_name = "N")]
+    pub(crate) jobs: Option<NonZeroUsize>,
+    /// Print only the commands that fail until the failures are gone, for CI
+    #[arg(long)]
+    pub(crate) as_test: bool,
+    /// Print one JSON object instead
+    #[arg(long, conflicts_with = "as_test")]
+    pub(crate) json: bool,
+}
+
+/// `keel explore`.
+#[derive(Debug, Args)]
+pub(crate) struct ExploreArgs {
+    /// A built-in name, a .bpf.o file, or a binary with one in its .bpf.objs section. You can append settings: my.bpf.o:kick=1
+    #[arg(value_name = "SCHED")]
+    pub(crate) scheduler: String,
+    /// The scheduler's recipe [default: NAME.keel.toml beside NAME.bpf.o]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) host: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) scene: SceneArgs,
+    /// Where orders come from
+    #[arg(long, value_enum, default_value_t = MethodArg::Pct)]
+    pub(crate) method: MethodArg,
+    /// Of pct: how many orderings a fault takes. Of exhaustive: how many callbacks are held up at most
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=16))]
+    pub(crate) depth: u32,
+    /// For how long a callback is held up, where something is due elsewhere within that time
+    #[arg(long, value_name = "TIME", default_value = "10us", value_parser = parse::duration)]
+    pub(crate) window: Span,
+    /// Try so many orders at most
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    pub(crate) orders: u64,
+    /// Search for so long at most
+    #[arg(long, value_name = "N", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=31_536_000))]
+    pub(crate) seconds: u64,
+    /// The seed of the search
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) search_seed: u64,
+    /// Also fail where this does not hold of what --json prints of a run, as for keel fuzz
+    #[arg(long, value_name = "EXPR", value_parser = property)]
+    pub(crate) property: Option<Property>,
+    #[command(flatten)]
+    pub(crate) strict: StrictArgs,
+    /// Where the failing order goes
+    #[arg(short, long, value_name = "FILE", default_value = "keel.order")]
+    pub(crate) output: PathBuf,
+    /// Runs at a time [default: the host's number of CPUs]
+    #[arg(long, value_name = "N")]
+    pub(crate) jobs: Option<NonZeroUsize>,
+    /// Print one JSON object instead
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `keel bisect`.
+#[derive(Debug, Args)]
+pub(crate) struct BisectArgs {
+    /// As for keel sim: what the build makes, mostly
+    #[arg(value_name = "SCHED")]
+    pub(crate) scheduler: String,
+    /// A commit whose run is as it should be
+    #[arg(long, value_name = "COMMIT")]
+    pub(crate) good: String,
+    /// A later one whose run is not
+    #[arg(long, value_name = "COMMIT")]
+    pub(crate) bad: String,
+    #[command(flatten)]
+    pub(crate) scene: SceneArgs,
+    /// A commit is good where this holds of what --json prints of the run; without it, where findings are within their budgets
+    #[arg(long, value_name = "EXPR", value_parser = property)]
+    pub(crate) property: Option<Property>,
+    #[command(flatten)]
+    pub(crate) strict: StrictArgs,
+    /// Judge the commit that is checked out, for git
+    #[arg(long, hide = true)]
+    pub(crate) step: bool,
+    /// The command that builds a commit, behind --; commits that it fails for are skipped
+    #[arg(last = true, value_name = "BUILD", required = true)]
+    pub(crate) build: Vec<OsString>,
+}
+
+/// Where orders come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum MethodArg {
+    /// Priorities of CPUs that change at a few points
+    Pct,
+    /// Chance, at each point
+    Walk,
+    /// Every order, for small runs
+    Exhaustive,
+}
+
+fn property(text: &str) -> Result<Property, String> {
+    Property::read(text).map_err(|wrong| wrong.to_string())
+}
+
+fn factor(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(factor) if factor > 1.0 && factor <= 100.0 => Ok(factor),
+        _ => Err("write a number above 1, up to 100".into()),
+    }
+}
+
+/// `NAME=LOW..HIGH`.
+fn range(text: &str) -> Result<Range, String> {
+    let wrong = || {
+        "write NAME=LOW..HIGH with the name of a global variable, as in slice_ns=100000..20000000".to_owned()
+    };
+    let (name, value) = parse::setting(text).map_err(|_| wrong())?;
+    let (low, high) = value.split_once("..").ok_or_else(wrong)?;
+    match (low.parse(), high.parse()) {
+        (Ok(low), Ok(high)) if low <= high => Ok(Range { name, low, high }),
+        _ => Err(wrong()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bounds_are_two_numbers_in_order() {
+        let check = |text: &str, expected: Option<(i64, i64)>| {
+            assert_eq!(range(text).ok().map(|range| (range.low, range.high)), expected, "{text}");
+        };
+        check("slice_ns=100..2000", Some((100, 2000)));
+        check("x=-5..5", Some((-5, 5)));
+        check("x=3..3", Some((3, 3)));
+        for bad in ["x=5..1", "x=1", "x", "x=..", "1x=1..2", "x=1...2"] {
+            check(bad, None);
+        }
+    }
+
+    #[test]
+    fn a_factor_is_above_one() {
+        let check = |text: &str, good: bool| assert_eq!(factor(text).is_ok(), good, "{text}");
+        check("1.5", true);
+        check("100", true);
+        for bad in ["1", "0", "-3", "101", "nan", "inf", "x"] {
+            check(bad, false);
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! `keel fuzz`, `keel explore` and `keel bisect`, as a reader of their pages uses them.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// A folder with objects and files of the tests under the names that the pages use.
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn new(objects: &[(&str, &str)], files: &[(&str, &str)]) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let compiler =
+            keel_bpfc::Compiler::new(root()).include("schedulers/include").include("crates/kernel/btf");
+        for (source, name) in objects {
+            let object = compiler.compile(format!("{source}.bpf.c")).unwrap_or_else(|e| panic!("{e}"));
+            std::fs::write(folder.path().join(name), object).expect("it can be written");
+        }
+        for (file, name) in files {
+            std::fs::copy(root().join(file), folder.path().join(name)).expect("it is there");
+        }
+        Self(folder)
+    }
+
+    /// Runs a line of shell with this keel, and says how it ended and what it printed.
+    fn sh(&self, line: &str) -> (Option<i32>, String) {
+        let keel = Path::new(env!("CARGO_BIN_EXE_keel")).parent().expect("a folder");
+        let path = format!("{}:{}", keel.display(), std::env::var("PATH").unwrap_or_default());
+        let mut sh = Command::new("sh");
+        sh.args(["-c", line]).current_dir(self.0.path()).env("PATH", path).env_remove("RUST_LOG");
+        let Output { status, stdout, stderr } = sh.output().expect("there is a shell");
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("keel prints UTF-8");
+        (status.code(), text(stdout) + &text(stderr))
+    }
+
+    fn check(&self, line: &str, code: i32, expected: &str) -> String {
+        let (found, text) = self.sh(line);
+        assert!(found == Some(code) && text.contains(expected), "{line}\n{found:?}\n{text}");
+        text
+    }
+}
+
+/// The commands in a page's blocks, each with the exit code that its comment tells: `keel ...   # exits with 1`.
+fn commands(page: &str) -> Vec<(String, i32)> {
+    let line = |line: &str| {
+        let (command, remark) = line.split_once("   # exits with ")?;
+        command
+            .starts_with("keel ")
+            .then(|| (command.trim().to_owned(), remark.trim().parse().expect(remark)))
+    };
+    page.lines().filter_map(line).collect()
+}
+
+#[test]
+fn the_examples_of_the_pages_end_as_they_say() {
+    let check = |page: &str, objects: &[(&str, &str)], files: &[(&str, &str)], least: usize| {
+        let folder = Folder::new(objects, files);
+        let commands = commands(page);
+        assert!(commands.len() >= least, "{commands:?}");
+        for (command, code) in commands {
+            folder.check(&command, code, "");
+        }
+    };
+    let fuzzed = [("tests/objects/mixed_dsq", "my.bpf.o"), ("tests/objects/unfair", "unfair.bpf.o")];
+    check(include_str!("../../../docs/how-to/fuzz.md"), &fuzzed, &[], 4);
+    let explored = [("tests/orders/lost_wakeup", "my.bpf.o")];
+    let files = [("tests/orders/wakes.json", "wakes.json")];
+    check(include_str!("../../../docs/how-to/explore.md"), &explored, &files, 3);
+}
+
+#[test]
+fn a_reproducer_fails_by_itself_and_a_corpus_repeats_it() {
+    let folder = Folder::new(&[("tests/objects/errors", "my.bpf.o")], &[]);
+    let text = folder.check("keel fuzz my.bpf.o --runs 200 --corpus corpus -o out", 1, "gave up after 100");
+    assert!(text.contains("1 failure was found."), "{text}");
+    let command = text.lines().find_map(|line| line.trim().strip_prefix("keel sim ")).expect("a command");
+    folder.check(&format!("keel sim {command}"), 3, "gave up after 100");
+    let test =
+        folder.check("keel fuzz my.bpf.o --runs 200 -o out --as-test 2>/dev/null", 1, "keel sim my.bpf.o ");
+    assert_eq!(test, format!("keel sim {command}\n"), "the same search finds the same");
+    // The input as the search has it, without a new run.
+    folder.check("keel fuzz my.bpf.o --runs 0 --corpus out -o again", 1, "gave up after 100");
+    folder.check("keel fuzz my.bpf.o:fail_after=1000000 --runs 0 --corpus out", 0, "No failure was found.");
+}
+
+#[test]
+fn any_number_of_threads_makes_the_same_search() {
+    let folder = Folder::new(&[], &[]);
+    let found = |jobs: u32| {
+        let line = format!("keel fuzz fifo --runs 96 --keep-going --allow any=any --jobs {jobs} --json");
+        let line = line.replace(" --allow any=any", " --property 'switches >= 0'");
+        let (code, text) = folder.sh(&line);
+        assert_eq!(code, Some(0), "{text}");
+        let part = |key: &str| text.lines().filter(|line| line.contains(key)).next_back().map(str::to_owned);
+        (part("\"branches\""), part("\"states\""), part("\"runs\""))
+    };
+    assert_eq!(found(1), found(3));
+}
+
+#[test]
+fn a_scheduler_is_held_against_another() {
+    let folder = Folder::new(&[("tests/objects/unfair", "unfair.bpf.o")], &[]);
+    let line = "keel fuzz unfair.bpf.o --against fifo --factor 5 --runs 400";
+    let text = folder.check(line, 1, "under fifo");
+    assert!(text.contains("wakeup_delay_p99") || text.contains("throughput"), "{text}");
+}
+
+#[test]
+fn settings_vary_within_their_bounds() {
+    let folder = Folder::new(&[("tests/objects/errors", "my.bpf.o")], &[]);
+    let line = "keel fuzz my.bpf.o --vary fail_after=5..50 --runs 300 -o out";
+    let text = folder.check(line, 1, "gave up after ");
+    assert!(text.contains("--set 'fail_after="), "{text}");
+    folder.check("keel fuzz my.bpf.o --vary nobody=1..2 --runs 10", 2, "nobody");
+}
+
+#[test]
+fn what_can_not_be_searched_is_refused() {
+    let folder = Folder::new(&[], &[]);
+    let check = |line: &str, code: i32, expected: &str| drop(folder.check(line, code, expected));
+    check("keel fuzz", 2, "SCHED");
+    check("keel fuzz no-such-scheduler", 2, "keel list schedulers");
+    check("keel fuzz fifo --property 'wasted < 1'", 2, "no figure is called 'wasted'");
+    check("keel fuzz fifo --property 'wasted <'", 2, "is expected");
+    check("keel fuzz fifo --against eevdf --factor 1", 2, "above 1");
+    check("keel fuzz fifo --runs 1 --seconds 1", 2, "cannot be used with");
+    check("echo '{}' > x.fuzz.json; keel fuzz fifo --corpus x.fuzz.json", 2, "is no input of keel fuzz");
+    check("keel explore eevdf", 4, "needs a scheduler's object");
+    check("echo x > x.order; keel sim fifo --order x.order", 2, "x.order:1: this is no order");
+}
+
+/// A fault of orders: the object, its workload, on so many CPUs, what must hold, and its cure.
+fn planted(name: &str, workload: &str, duration: &str, property: Option<&str>, cure: &str, how: &str) {
+    let file = format!("tests/orders/{workload}");
+    let folder = Folder::new(&[(&format!("tests/orders/{name}"), "my.bpf.o")], &[(&file, "w.json")]);
+    let property = property.map_or(String::new(), |property| format!(" --property '{property}'"));
+    let scene = format!("--workload w.json --machine 2 --duration {duration} --noise none");
+    let text =
+        folder.check(&format!("keel explore my.bpf.o {scene}{property} {how} -o my.order"), 1, "shrunk in ");
+    let cured = format!("keel explore my.bpf.o:{cure}=1 {scene}{property} {how} --orders 300 -o cured.order");
+    folder.check(&cured, 0, "No order was found that fails.");
+    // The order alone makes the difference.
+    let delay = |order: &str| {
+        let (_, json) = folder.sh(&format!("keel sim my.bpf.o {scene} {order} --json"));
+        let run: serde_json::Value = serde_json::from_str(&json).unwrap_or_else(|e| panic!("{e}: {json}"));
+        (run["wakeup_delay_ns"]["max"].as_u64().unwrap_or(0), run["exit"]["kind"] == "error_stall")
+    };
+    let (plain, ordered) = (delay(""), delay("--order my.order"));
+    assert!(!plain.1 && (ordered.1 || ordered.0 > plain.0), "{plain:?} {ordered:?}\n{text}");
+}
+
+#[test]
+fn orders_show_what_the_plain_run_hides() {
+    let quick = Some("names.wakee.wakeup_delay_ns.max < 160us");
+    planted("lost_wakeup", "wakes.json", "100ms", quick, "looks_again", "--method exhaustive --depth 1");
+    planted("lost_wakeup", "wakes.json", "100ms", quick, "looks_again", "--method pct");
+    planted("idle_pick", "wakes.json", "100ms", quick, "looks_again", "--method walk");
+    planted("taken_twice", "pairs.json", "1s", None, "takes_at_once", "--method pct");
+}
+
+#[test]
+fn all_orders_of_a_small_run_are_tried() {
+    let folder =
+        Folder::new(&[("tests/orders/idle_pick", "my.bpf.o")], &[("tests/orders/wakes.json", "w.json")]);
+    let explore = |settings: &str, depth: u32| {
+        format!(
+            "keel explore my.bpf.o{settings} --workload w.json --machine 2 --duration 2ms --noise none --method exhaustive \
+             --depth {depth} --orders 100000 --property 'switches >= 0'"
+        )
+    };
+    let text = folder.check(&explore("", 1), 0, "These are all orders within the bound.");
+    assert!(text.contains("my.bpf.o: ") && text.contains(" orders of a run with "), "{text}");
+}
+
+#[test]
+fn the_commit_that_changed_a_run_is_found() {
+    let folder =
+        Folder::new(&[("schedulers/fifo", "good.bpf.o"), ("tests/objects/unfair", "bad.bpf.o")], &[]);
+    let commits = "git init -q . && git config user.email a@b && git config user.name a && \
+        for n in 1 2 3 4 5 6; do \
+          if [ $n -lt 4 ]; then cp good.bpf.o source; else cp bad.bpf.o source; fi; \
+          echo $n > number; git add source number; git commit -qm \"number $n\"; git tag c$n; done";
+    folder.check(commits, 0, "");
+    let line = "keel bisect my.bpf.o --good c1 --bad c6 --workload hogs --machine 2 --duration 3s -- cp source my.bpf.o";
+    folder.check(line, 0, "the first bad commit is ");
+    let (_, text) = folder.sh(line);
+    assert!(text.contains("number 4\n"), "{text}");
+    folder.check("git status --short --branch", 0, "## ");
+    folder.check("keel bisect my.bpf.o --good c1 --bad nobody -- true", 2, "git bisect could not go on");
+}

@@ -1,0 +1,300 @@
+//! `keel explore`: one run in many orders, until one fails.
+
+use crate::asked::Asked as Name;
+use crate::caller::{Caller, work};
+use crate::execute::executed;
+use crate::failure::{Code, Failure};
+use crate::fuzz::{Judging, write};
+use crate::inputs::{Scene, specs};
+use crate::lab::Lab;
+use crate::order;
+use crate::text::{shown, shown_path};
+use keel_abi::Stop;
+use keel_abi::order::{Holds, Point};
+use keel_check::Judge;
+use keel_lab::prepared::KernelTypes;
+use keel_lab::{Prepared, RunSpec};
+use keel_report::QueueNames;
+use keel_search::explore::{Explore, Failing, Method, Orders, Tried};
+use keel_search::fuzz::ROUND;
+use keel_search::orders::{Choice, Chooser, Hold};
+use keel_trace::Fanout;
+use serde::Serialize;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Runs that shrinking an order may take.
+const SHRINK_RUNS: usize = 500;
+
+/// What is asked for.
+pub struct Asked<'a> {
+    /// The scheduler: an object.
+    pub scheduler: &'a str,
+    /// Its recipe.
+    pub recipe: Option<&'a Path>,
+    /// What is run.
+    pub scene: Scene,
+    /// Where orders come from.
+    pub method: Method,
+    /// For how long a callback is held up.
+    pub window: keel_abi::Span,
+    /// Of the search.
+    pub seed: u64,
+    /// Orders at most.
+    pub runs: u64,
+    /// So long at most.
+    pub time: Duration,
+    /// What counts as a failure.
+    pub judging: Judging,
+    /// Where a failing order goes.
+    pub out: PathBuf,
+    /// Runs at a time.
+    pub jobs: Option<NonZeroUsize>,
+}
+
+/// What came of it.
+#[derive(Debug, Serialize)]
+pub struct Explored {
+    /// The scheduler.
+    pub scheduler: String,
+    /// Points of the plain run at which callbacks may be held up.
+    pub points: u64,
+    /// Orders tried.
+    pub orders: u64,
+    /// There is no other order within the bound.
+    pub exhausted: bool,
+    /// The least probability that one order shows a fault of the asked depth; of PCT only.
+    pub least_probability: Option<f64>,
+    /// How long it took, in nanoseconds of the host.
+    pub wall_ns: u64,
+    /// Ways in which the plain run fails, which are not looked for.
+    pub plain: Vec<String>,
+    /// The order that fails.
+    pub failing: Option<FailingOrder>,
+    /// A signal ended it before its time.
+    pub stopped: bool,
+}
+
+/// An order that fails.
+#[derive(Debug, Serialize)]
+pub struct FailingOrder {
+    /// What happens.
+    pub what: String,
+    /// After how many orders it was found.
+    pub after: u64,
+    /// Holds when it was found.
+    pub before: usize,
+    /// Holds that are left.
+    pub after_shrinking: usize,
+    /// Who is held up where, and for whom, in order. Holds in a row at one place are one line.
+    pub holds: Vec<String>,
+    /// Runs that shrinking took.
+    pub shrink_runs: usize,
+    /// The order's file.
+    pub file: String,
+}
+
+/// Explores.
+///
+/// # Errors
+/// What is asked for can't be run, or the file can't be written.
+pub fn explore(lab: &Lab, asked: &Asked<'_>, caller: &dyn Caller) -> Result<Explored, Failure> {
+    let name = Name::read(lab, asked.scheduler)?;
+    let spec = specs(lab, &[name], asked.recipe, &asked.scene, caller)?.remove(0);
+    if spec.scheduler.bytes.get().is_none() {
+        let text = format!("{}: keel explore needs a scheduler's object", shown(asked.scheduler));
+        return Err(
+            Failure::unsupported(text).help("eevdf and a scheduler's own program have one order here")
+        );
+    }
+    let types = KernelTypes::read().map_err(Failure::from_lab)?;
+    let prepared = Prepared::new(&types, &spec).map_err(Failure::from_lab)?;
+    let runs = Runs { spec, prepared, asked, caller, failed: Mutex::default() };
+    let _work = work(caller);
+    let begun = Instant::now();
+    let mut search = Explore::new(&runs, asked.method, asked.seed);
+    let mut failing = None;
+    while failing.is_none() && !runs.is_over(begun) && search.tried() < asked.runs {
+        let most = (asked.runs - search.tried()).min(ROUND as u64);
+        let Some(found) = search.round(&runs, most as usize) else { break };
+        failing = found.into_iter().next();
+    }
+    let failing = failing.map(|failing| search.shrunk(&runs, failing, SHRINK_RUNS));
+    let failing = failing.map(|failing| runs.written(&failing)).transpose()?;
+    if let Some(failure) = runs.failure() {
+        return Err(failure);
+    }
+    Ok(Explored {
+        scheduler: asked.scheduler.to_owned(),
+        points: search.points(),
+        orders: search.tried(),
+        exhausted: search.is_exhausted(),
+        least_probability: search.least_probability(runs.spec.machine.topology.cpus()),
+        wall_ns: u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX),
+        plain: search.plain().iter().map(|failure| failure.text.clone()).collect(),
+        failing,
+        stopped: caller.stopped_by().is_some(),
+    })
+}
+
+struct Runs<'a> {
+    spec: RunSpec,
+    prepared: Prepared,
+    asked: &'a Asked<'a>,
+    caller: &'a dyn Caller,
+    failed: Mutex<Option<Failure>>,
+}
+
+impl Runs<'_> {
+    fn failure(&self) -> Option<Failure> {
+        self.failed.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn is_over(&self, begun: Instant) -> bool {
+        begun.elapsed() >= self.asked.time || self.caller.stopped_by().is_some() || self.failure().is_some()
+    }
+
+    /// A run, and where each of its holds stands in the object.
+    fn one(&self, choice: &Choice) -> Result<(Tried, Vec<String>), Failure> {
+        let cpus = self.spec.machine.topology.cpus();
+        let (chooser, record) = Chooser::new(self.asked.window, choice.clone(), cpus);
+        let record = || record.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let (mut judge, mut queues) = (Judge::default(), QueueNames::default());
+        let mut sinks = Fanout::new().with(&mut judge).with(&mut queues);
+        let calls = || record().holds.iter().map(|hold| hold.point.call).collect();
+        let order = Box::new(chooser);
+        let made = self.prepared.run_ordered(&self.spec, order, &mut sinks, Stop::default(), &calls);
+        drop(sinks);
+        let (outcome, places) = made.map_err(Failure::from_lab)?;
+        let run = executed(&self.spec, outcome, 0, &mut judge, queues, self.caller).report;
+        let failures = self.asked.judging.failures(&run, None)?;
+        let record = record();
+        let words = record.holds.iter().zip(places).map(|(hold, place)| {
+            let source =
+                place.map(|place| place.source.unwrap_or(format!("{} insn {}", place.program, place.insn)));
+            words(hold.point, source.as_deref().unwrap_or("an atomic instruction"))
+        });
+        let words = words.collect();
+        Ok((Tried { points: record.points, holds: record.holds, failures }, words))
+    }
+
+    fn written(&self, failing: &Failing) -> Result<FailingOrder, Failure> {
+        let points: Vec<u64> = failing.holds.iter().map(|hold| hold.number).collect();
+        let (_, words) = self.one(&Choice::Given(points.clone()))?;
+        let holds = Holds { window: self.asked.window, points };
+        write(&self.asked.out, &order::text(&holds, &words))?;
+        Ok(FailingOrder {
+            what: failing.failure.text.clone(),
+            after: failing.after,
+            before: failing.before,
+            after_shrinking: failing.holds.len(),
+            holds: places(failing, words),
+            shrink_runs: failing.shrink_runs,
+            file: self.asked.out.to_string_lossy().into_owned(),
+        })
+    }
+}
+
+/// One line for holds in a row at one place.
+fn places(failing: &Failing, words: Vec<String>) -> Vec<String> {
+    let mut lines: Vec<(Hold, String, u32)> = Vec::new();
+    for (hold, words) in failing.holds.iter().zip(words) {
+        match lines.last_mut() {
+            Some((last, _, times))
+                if (last.point.cpu, last.point.call, last.point.op, last.number + 1)
+                    == (hold.point.cpu, hold.point.call, hold.point.op, hold.number) =>
+            {
+                *last = *hold;
+                *times += 1;
+            }
+            _ => lines.push((*hold, words, 1)),
+        }
+    }
+    let line = |(_, words, times): (Hold, String, u32)| match times {
+        1 => words,
+        _ => format!("{words}, {times} times"),
+    };
+    lines.into_iter().map(line).collect()
+}
+
+/// `CPU 1 at 12.345 us in ops.dispatch, before x.bpf.c:40: ..., waits for CPU 0`.
+fn words(point: Point, source: &str) -> String {
+    let other = point.other.map_or("a timer".to_owned(), |cpu| format!("CPU {}", cpu.0));
+    format!(
+        "CPU {} at {:.3} us in ops.{}, before {source}, waits for {other}",
+        point.cpu.0,
+        point.at.as_ns() as f64 / 1000.0,
+        point.op.name()
+    )
+}
+
+impl Orders for Runs<'_> {
+    fn run(&self, choices: &[Choice]) -> Vec<Tried> {
+        let one = |choice: &Choice| {
+            if self.caller.stopped_by().is_some() || self.failure().is_some() {
+                return Tried::default();
+            }
+            match self.one(choice) {
+                Ok((tried, _)) => tried,
+                Err(failure) if failure.code == Code::Bug => {
+                    let text = failure.sentence().to_owned();
+                    let failures = vec![keel_search::Failure { kind: "internal error".into(), text }];
+                    Tried { failures, ..Tried::default() }
+                }
+                Err(failure) => {
+                    self.failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(failure);
+                    Tried::default()
+                }
+            }
+        };
+        keel_lab::each(choices, crate::host::jobs(self.asked.jobs), one)
+    }
+}
+
+impl Explored {
+    /// For people.
+    pub fn text(&self) -> String {
+        let seconds = self.wall_ns as f64 / 1e9;
+        let mut text = format!(
+            "{}: {} orders of a run with {} points in {seconds:.1} s ({:.0} a second)\n",
+            shown(&self.scheduler),
+            self.orders,
+            self.points,
+            self.orders as f64 / seconds.max(1e-9)
+        );
+        if let Some(least) = self.least_probability {
+            text += &format!(
+                "An order shows a given fault of this depth with a probability of at least {least:.2e}, where all that it \
+                 takes is within the window.\n"
+            );
+        }
+        if self.exhausted {
+            text += "These are all orders within the bound.\n";
+        }
+        for plain in &self.plain {
+            text += &format!("Whatever the order: {}\n", shown(plain));
+        }
+        match &self.failing {
+            None => text += "\nNo order was found that fails.\n",
+            Some(failing) => {
+                text += &format!(
+                    "\n{}\n  found after {} orders with {} holds, shrunk in {} runs to {} in {} places:\n",
+                    shown(&failing.what),
+                    failing.after,
+                    failing.before,
+                    failing.shrink_runs,
+                    failing.after_shrinking,
+                    failing.holds.len()
+                );
+                for hold in &failing.holds {
+                    text += &format!("    {}\n", shown(hold));
+                }
+                let file = shown_path(failing.file.as_ref());
+                text += &format!("  keel sim, with the same arguments and --order {file}, runs it again.\n");
+            }
+        }
+        text
+    }
+}

@@ -1,0 +1,119 @@
+//! What counts as a failure of a run.
+//!
+//! The scheduler's own failures always count: an error, a stall, an exit. A scheduler that asks to be loaded again, as one
+//! without `ops.cpu_offline` does when a CPU goes, has not failed. What else counts is what the user asks for: budgets, a
+//! property, a rival.
+
+use crate::failure::Failure as CannotGoOn;
+use keel_abi::Span;
+use keel_gate::{Budgets, Limits, PastRun, Property, Regression, Ruling};
+use keel_report::RunReport;
+use keel_search::Failure;
+
+/// Shares of the machine's time are of at least so much: of a run that is over at once, any wait is a large share.
+const LEAST_TIME: Span = Span::from_ms(100);
+
+/// What counts.
+#[derive(Clone, Debug, Default)]
+pub struct Judging {
+    /// Findings beyond these.
+    pub budgets: Option<Budgets>,
+    /// A run of which this does not hold.
+    pub property: Option<Property>,
+    /// A run that is worse than another scheduler's.
+    pub rival: Option<Rival>,
+}
+
+/// Another scheduler, and how many times better it must be.
+#[derive(Clone, Debug)]
+pub struct Rival {
+    /// As for `keel sim`.
+    pub scheduler: String,
+    /// More than 1.
+    pub factor: f64,
+}
+
+impl Rival {
+    /// How much worse figures may be: what a user feels, and not what it takes.
+    fn limits(&self) -> Limits {
+        let mut limits = Limits::default();
+        let share = |share: f64| format!("{:.4}%", share * 100.0);
+        let more = share(self.factor - 1.0);
+        let mut set = |key: Option<&str>, limit: &str| {
+            limits.set(key, limit).expect("factors are checked where they are read");
+        };
+        set(None, "any");
+        for key in ["wakeup_delay_p99", "wasted_share"] {
+            set(Some(key), &more);
+        }
+        set(Some("throughput"), &share(1.0 - 1.0 / self.factor));
+        limits
+    }
+}
+
+impl Judging {
+    /// The failures of a run. `rival` is the other scheduler's, where there is one and it did not fail.
+    ///
+    /// # Errors
+    /// The property names no figure.
+    pub fn failures(&self, run: &RunReport, rival: Option<&RunReport>) -> Result<Vec<Failure>, CannotGoOn> {
+        if run.failed() {
+            return Ok(own_failure(run).into_iter().collect());
+        }
+        let mut failures = Vec::new();
+        if let Some(budgets) = &self.budgets {
+            let mut facts = run.facts();
+            facts.machine_time = facts.machine_time.max(LEAST_TIME * u64::from(run.cpus));
+            let ruling = Ruling::new(budgets, &facts);
+            failures.extend(ruling.exceeded().map(|held| Failure {
+                kind: held.kind.to_owned(),
+                text: format!("{}: {}, where {} is allowed", held.kind, held.found, held.allowed),
+            }));
+        }
+        if let Some(property) = &self.property {
+            let json = serde_json::to_value(run).expect("reports have string keys alone");
+            let wrong = |wrong| CannotGoOn::input(format!("--property: {wrong}"));
+            if !property.holds(&json).map_err(wrong)? {
+                let figures = property.figures(&json).map_err(wrong)?;
+                let text = format!("'{}' does not hold: {figures}", property.text());
+                failures.push(Failure { kind: "property".to_owned(), text });
+            }
+        }
+        if let (Some(asked), Some(rival)) = (&self.rival, rival) {
+            failures.extend(worse(asked, run, rival));
+        }
+        Ok(failures)
+    }
+}
+
+fn own_failure(run: &RunReport) -> Option<Failure> {
+    // The kernel asks for the scheduler to be loaded again.
+    if run.exit.kind == "unreg_kern" {
+        return None;
+    }
+    let place = run.exit.place.as_deref().unwrap_or_default();
+    // Without the source line, which is hostile text.
+    let callback = place.split(" (").next().unwrap_or_default();
+    let kind = match callback {
+        "" => run.exit.kind.clone(),
+        callback => format!("{} in {callback}", run.exit.kind),
+    };
+    let place = if place.is_empty() { String::new() } else { format!(", in {place}") };
+    Some(Failure { kind, text: format!("the scheduler failed: {}{place}", run.exit.reason) })
+}
+
+fn worse(asked: &Rival, run: &RunReport, rival: &RunReport) -> Vec<Failure> {
+    let [run, rival] = [run, rival].map(|run| {
+        let value = serde_json::to_value(run).expect("reports have string keys alone");
+        serde_json::from_value::<PastRun>(value).expect("what keel prints is a baseline")
+    });
+    let compared = Regression::new(&[&rival], &[run], &asked.limits());
+    let failure = |row: &keel_gate::Row| Failure {
+        kind: format!("worse {}", row.figure),
+        text: format!(
+            "{} is {:.4} {}, under {} {:.4}",
+            row.figure, row.now, row.unit, asked.scheduler, row.baseline
+        ),
+    };
+    compared.regressed().map(failure).collect()
+}

@@ -1,0 +1,261 @@
+//! `keel fuzz`: a search for runs that break a scheduler, with reproducers of what it finds.
+//!
+//! `keel_search` says what to try; this module makes the runs, judges them, and writes files.
+//!
+//! - `subject`: runs of one scheduler
+//! - `judge`: what counts as a failure
+//! - `corpus`: a folder of inputs
+//! - `reproducer`: what is left of a failure once it is shrunk: files and one command
+
+mod corpus;
+mod judge;
+mod reproducer;
+mod subject;
+
+use crate::caller::{Caller, work};
+use crate::failure::Failure;
+use crate::lab::Lab;
+pub(crate) use corpus::write;
+pub use judge::{Judging, Rival};
+use keel_search::fuzz::{Found, Fuzz, Guide, ROUND};
+use keel_search::{Range, Subject, shrink};
+pub use reproducer::Reproducer;
+use serde::Serialize;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use subject::Runs;
+
+/// Runs that shrinking one failure may take.
+const SHRINK_RUNS: usize = 1200;
+
+/// What is asked for.
+pub struct Asked<'a> {
+    /// The scheduler, as for `keel sim`.
+    pub scheduler: &'a str,
+    /// Its recipe.
+    pub recipe: Option<&'a Path>,
+    /// Its variables with fixed values.
+    pub settings: Vec<(String, String)>,
+    /// Its variables that vary.
+    pub ranges: Vec<Range>,
+    /// Of the search.
+    pub seed: u64,
+    /// So many runs, without those of the corpus and of shrinking; `None` for as many as there is time for.
+    pub runs: Option<u64>,
+    /// So long at most.
+    pub time: Duration,
+    /// What counts as a failure.
+    pub judging: Judging,
+    /// Inputs to begin with, and where new ones go: a folder or one file.
+    pub corpus: Option<PathBuf>,
+    /// Where reproducers go.
+    pub out: PathBuf,
+    /// Go on after a failure.
+    pub keep_going: bool,
+    /// Where inputs come from.
+    pub guide: Guide,
+    /// Runs at a time.
+    pub jobs: Option<NonZeroUsize>,
+}
+
+/// What came of a search.
+#[derive(Debug, Serialize)]
+pub struct Fuzzed {
+    /// The scheduler.
+    pub scheduler: String,
+    /// The seed of the search.
+    pub seed: u64,
+    /// Runs, without those of shrinking.
+    pub runs: u64,
+    /// Runs that shrinking took.
+    pub shrink_runs: u64,
+    /// How long it took, in nanoseconds of the host.
+    pub wall_ns: u64,
+    /// Ways that the scheduler's conditional jumps went.
+    pub branches: usize,
+    /// States that runs were in.
+    pub states: usize,
+    /// Inputs that were refused.
+    pub refused: u64,
+    /// Why the first was.
+    pub refusal: Option<String>,
+    /// How both grew.
+    pub growth: Vec<Growth>,
+    /// What failed.
+    pub failures: Vec<Reproducer>,
+    /// Inputs that were added to the corpus.
+    pub added: usize,
+    /// A signal ended it before its time.
+    pub stopped: bool,
+}
+
+/// What was seen after so many runs.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Growth {
+    /// Runs.
+    pub runs: u64,
+    /// Nanoseconds of the host.
+    pub wall_ns: u64,
+    /// Ways of jumps.
+    pub branches: usize,
+    /// States.
+    pub states: usize,
+}
+
+/// Searches.
+///
+/// # Errors
+/// The scheduler or the corpus can't be read, a property names no figure, or a file can't be written.
+pub fn fuzz(lab: &Lab, asked: &Asked<'_>, caller: &dyn Caller) -> Result<Fuzzed, Failure> {
+    let subject = Runs::new(lab, asked, caller)?;
+    let inputs = asked.corpus.as_deref().map(corpus::read).transpose()?.unwrap_or_default();
+    let _work = work(caller);
+    let begun = Instant::now();
+    let mut search = Search {
+        fuzz: Fuzz::new(asked.seed, asked.ranges.clone(), asked.guide),
+        subject: &subject,
+        asked,
+        caller,
+        begun,
+        growth: Vec::new(),
+        failures: Vec::new(),
+        shrink_runs: 0,
+    };
+    let found = search.fuzz.replay(&subject, inputs.clone());
+    search.note(found)?;
+    search.go_on()?;
+    let added = match &asked.corpus {
+        Some(corpus) => corpus::add(corpus, &inputs, &search.fuzz.corpus())?,
+        None => 0,
+    };
+    if let Some(failure) = subject.failure() {
+        return Err(failure);
+    }
+    let seen = search.fuzz.seen();
+    Ok(Fuzzed {
+        scheduler: asked.scheduler.to_owned(),
+        seed: asked.seed,
+        runs: search.fuzz.runs(),
+        shrink_runs: search.shrink_runs,
+        wall_ns: search.wall_ns(),
+        branches: seen.branches(),
+        states: seen.states(),
+        refused: search.fuzz.refused().0,
+        refusal: search.fuzz.refused().1.map(str::to_owned),
+        growth: search.growth,
+        failures: search.failures,
+        added,
+        stopped: caller.stopped_by().is_some(),
+    })
+}
+
+struct Search<'a> {
+    fuzz: Fuzz,
+    subject: &'a Runs<'a>,
+    asked: &'a Asked<'a>,
+    caller: &'a dyn Caller,
+    begun: Instant,
+    growth: Vec<Growth>,
+    failures: Vec<Reproducer>,
+    shrink_runs: u64,
+}
+
+impl Search<'_> {
+    fn wall_ns(&self) -> u64 {
+        u64::try_from(self.begun.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    fn is_over(&self) -> bool {
+        let enough = !self.asked.keep_going && !self.failures.is_empty();
+        enough
+            || self.begun.elapsed() >= self.asked.time
+            || self.caller.stopped_by().is_some()
+            || self.subject.has_failed()
+    }
+
+    fn go_on(&mut self) -> Result<(), Failure> {
+        let mut left = self.asked.runs.unwrap_or(u64::MAX);
+        while left > 0 && !self.is_over() {
+            let most = left.min(ROUND as u64);
+            let found = self.fuzz.round(self.subject, most as usize);
+            left -= most;
+            self.grow();
+            self.note(found)?;
+        }
+        Ok(())
+    }
+
+    /// Notes what was seen, ever more seldom.
+    fn grow(&mut self) {
+        let (runs, seen) = (self.fuzz.runs(), self.fuzz.seen());
+        let last = self.growth.last().map_or(0, |last| last.runs);
+        if runs >= last + last / 4 + 1 {
+            let wall_ns = self.wall_ns();
+            self.growth.push(Growth { runs, wall_ns, branches: seen.branches(), states: seen.states() });
+        }
+    }
+
+    /// Shrinks what was found, and writes it down.
+    fn note(&mut self, found: Vec<Found>) -> Result<(), Failure> {
+        // Where the search ends with it, one is enough.
+        let most = if self.asked.keep_going { usize::MAX } else { 1 };
+        for found in found.into_iter().take(most) {
+            if self.caller.stopped_by().is_some() {
+                break;
+            }
+            let kind = &found.failure.kind;
+            self.caller.note(&format!(
+                "run {}: {}; shrinking it",
+                found.after_runs,
+                crate::text::shown(&found.failure.text)
+            ));
+            let ranges = &self.asked.ranges;
+            let (small, runs) = shrink::shrunk(self.subject, &found.genome, kind, ranges, SHRINK_RUNS);
+            self.shrink_runs += runs as u64;
+            // What it says now may differ in numbers.
+            let again = self.subject.run(std::slice::from_ref(&small));
+            let said = again.into_iter().flat_map(|ran| ran.failures).find(|failure| failure.kind == *kind);
+            let text = said.map_or(found.failure.text.clone(), |failure| failure.text);
+            let reproducer = Reproducer::new(self.asked, &found, &small, text, runs)?;
+            self.failures.push(reproducer);
+        }
+        Ok(())
+    }
+}
+
+impl Fuzzed {
+    /// For people.
+    pub fn text(&self) -> String {
+        let seconds = self.wall_ns as f64 / 1e9;
+        let mut text = format!(
+            "{}: {} runs in {seconds:.1} s ({:.0} a second), {} ways of branches, {} states\n",
+            crate::text::shown(&self.scheduler),
+            self.runs,
+            (self.runs + self.shrink_runs) as f64 / seconds.max(1e-9),
+            self.branches,
+            self.states
+        );
+        if let Some(why) = &self.refusal {
+            text +=
+                &format!("{} inputs were refused, the first: {}\n", self.refused, crate::text::shown(why));
+        }
+        if self.added > 0 {
+            text += &format!("{} inputs were added to the corpus\n", self.added);
+        }
+        for failure in &self.failures {
+            text += &failure.text();
+        }
+        match self.failures.len() {
+            0 => text += "\nNo failure was found.\n",
+            1 => text += "\n1 failure was found.\n",
+            many => text += &format!("\n{many} failures were found.\n"),
+        }
+        text
+    }
+
+    /// The lines for CI, one a failure.
+    pub fn tests(&self) -> String {
+        self.failures.iter().map(|failure| failure.test.clone() + "\n").collect()
+    }
+}

@@ -1,0 +1,143 @@
+//! What is left of a failure once it is shrunk: a workload, a machine, and the command that shows it.
+
+use super::{Asked, corpus};
+use crate::failure::Failure;
+use crate::text::{shown, shown_path};
+use keel_search::fuzz::Found;
+use keel_search::genome::Size;
+use keel_search::{Genome, render};
+use serde::Serialize;
+
+/// A failure, and how to see it again.
+#[derive(Debug, Serialize)]
+pub struct Reproducer {
+    /// What makes two failures the same one.
+    pub kind: String,
+    /// What happens, a sentence.
+    pub what: String,
+    /// After how many runs it was found.
+    pub after_runs: u64,
+    /// How large the input was that showed it.
+    pub before: Size,
+    /// And how large the one is that was left.
+    pub after: Size,
+    /// Runs that shrinking took.
+    pub shrink_runs: usize,
+    /// The workload's file.
+    pub workload: String,
+    /// The machine's file.
+    pub machine: String,
+    /// The command that shows the failure.
+    pub command: String,
+    /// The command that passes once it is gone.
+    pub test: String,
+}
+
+impl Reproducer {
+    /// Writes the files.
+    pub(super) fn new(
+        asked: &Asked<'_>,
+        found: &Found,
+        small: &Genome,
+        what: String,
+        shrink_runs: usize,
+    ) -> Result<Self, Failure> {
+        let kind = &found.failure.kind;
+        let name = corpus::name(small);
+        let stem = format!("{}-{}", plain(kind), &name[..8]);
+        let file = |suffix: &str| asked.out.join(format!("{stem}{suffix}"));
+        let (workload, machine, input) = (file(".json"), file(".toml"), file(".fuzz.json"));
+        corpus::write(&workload, &render::workload(small))?;
+        corpus::write(&machine, &render::machine(small, &stem))?;
+        corpus::write(&input, &corpus::text(small))?;
+        let [workload, machine, input] =
+            [workload, machine, input].map(|path| path.to_string_lossy().into_owned());
+        let command = sim(asked, small, &workload, &machine);
+        let test = if of_rival_or_property(kind) { again(asked, &input) } else { command.clone() };
+        Ok(Self {
+            kind: kind.clone(),
+            what,
+            after_runs: found.after_runs,
+            before: found.genome.size(),
+            after: small.size(),
+            shrink_runs,
+            workload,
+            machine,
+            command,
+            test,
+        })
+    }
+
+    /// For people.
+    pub(super) fn text(&self) -> String {
+        format!(
+            "\n{}\n  found after {} runs: {}\n  shrunk in {} runs to:  {}\n  workload: {}\n  machine:  {}\n  {}\n",
+            shown(&self.what),
+            self.after_runs,
+            self.before,
+            self.shrink_runs,
+            self.after,
+            shown_path(self.workload.as_ref()),
+            shown_path(self.machine.as_ref()),
+            shown(&self.command)
+        )
+    }
+}
+
+/// Only a search compares or computes: a single run shows nothing wrong.
+fn of_rival_or_property(kind: &str) -> bool {
+    kind == "property" || kind.starts_with("worse ")
+}
+
+fn sim(asked: &Asked<'_>, genome: &Genome, workload: &str, machine: &str) -> String {
+    let mut words = vec!["keel".to_owned(), "sim".to_owned()];
+    let is_command = asked.scheduler.contains(' ');
+    if !is_command {
+        words.push(quoted(asked.scheduler));
+    }
+    if let Some(recipe) = asked.recipe {
+        words.push(format!("--host {}", quoted(&recipe.to_string_lossy())));
+    }
+    words.push(format!("--workload {} --machine {}", quoted(workload), quoted(machine)));
+    let noise = if genome.noise { "quiet" } else { "none" };
+    words.push(format!("--duration {}us --seed {} --noise {noise}", genome.duration_us, genome.seed));
+    let varied = genome.settings.iter().map(|(name, value)| (name.clone(), value.to_string()));
+    for (name, value) in asked.settings.iter().cloned().chain(varied) {
+        words.push(format!("--set {}", quoted(&format!("{name}={value}"))));
+    }
+    words.push("--strict".to_owned());
+    if is_command {
+        words.push(format!("-- {}", asked.scheduler));
+    }
+    words.join(" ")
+}
+
+/// The search of this one input.
+fn again(asked: &Asked<'_>, input: &str) -> String {
+    let mut words =
+        vec![format!("keel fuzz {} --runs 0 --corpus {}", quoted(asked.scheduler), quoted(input))];
+    if let Some(property) = &asked.judging.property {
+        words.push(format!("--property {}", quoted(property.text())));
+    }
+    if let Some(rival) = &asked.judging.rival {
+        words.push(format!("--against {} --factor {}", quoted(&rival.scheduler), rival.factor));
+    }
+    for (name, value) in &asked.settings {
+        words.push(format!("--set {}", quoted(&format!("{name}={value}"))));
+    }
+    for range in &asked.ranges {
+        words.push(format!("--vary {}={}..{}", range.name, range.low, range.high));
+    }
+    words.join(" ")
+}
+
+fn quoted(word: &str) -> String {
+    shlex::try_quote(word).map_or_else(|_| word.to_owned(), |quoted| quoted.into_owned())
+}
+
+/// A part of a file's name.
+fn plain(kind: &str) -> String {
+    let plain: String =
+        kind.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).take(40).collect();
+    plain.split('-').filter(|part| !part.is_empty()).collect::<Vec<_>>().join("-")
+}

@@ -1,0 +1,198 @@
+//! Runs of one scheduler for a search: an input becomes files' texts, a spec, a run, and what a search wants to know of it.
+
+use super::Asked;
+use super::judge::Judging;
+use crate::asked;
+use crate::caller::Caller;
+use crate::execute::executed;
+use crate::failure::{Code, Failure};
+use crate::inputs;
+use crate::lab::Lab;
+use keel_abi::{Noise, Span, Stop};
+use keel_check::Judge;
+use keel_lab::prepared::KernelTypes;
+use keel_lab::{Engine, LabError, Outcome, Prepared, RunSpec, SchedulerSource};
+use keel_report::{QueueNames, RunReport};
+use keel_search::genome::Genome;
+use keel_search::seen::Feature;
+use keel_search::states::States;
+use keel_search::{Ran, Subject, render};
+use keel_trace::{Fanout, Sink};
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Events of a run at most; sixty-four instructions count as one. A run that has more ends where it is.
+const MOST_EVENTS: u64 = 100_000;
+/// Loaded schedulers that are kept.
+const MOST_PREPARED: usize = 64;
+
+/// Who is run.
+struct Who {
+    source: SchedulerSource,
+    settings: Vec<(String, String)>,
+}
+
+/// Makes the runs of a search.
+pub(super) struct Runs<'a> {
+    lab: &'a Lab,
+    who: Who,
+    rival: Option<Who>,
+    judging: &'a Judging,
+    types: KernelTypes,
+    /// By settings and shape of the machine: what an object's constants depend on.
+    prepared: Mutex<BTreeMap<String, Arc<Prepared>>>,
+    jobs: Option<NonZeroUsize>,
+    caller: &'a dyn Caller,
+    /// Why the search can't go on, the first reason.
+    failed: Mutex<Option<Failure>>,
+}
+
+impl<'a> Runs<'a> {
+    /// Reads the schedulers, and makes one small run, so that what is wrong with them shows before the search.
+    pub(super) fn new(lab: &'a Lab, asked: &'a Asked<'a>, caller: &'a dyn Caller) -> Result<Self, Failure> {
+        let who = |given: &str, recipe, fixed: &[(String, String)]| -> Result<Who, Failure> {
+            let name = asked::Asked::read(lab, given)?;
+            let source = inputs::source(lab, &name, recipe)?;
+            Ok(Who { source, settings: fixed.iter().chain(&name.settings).cloned().collect() })
+        };
+        let rival = asked.judging.rival.as_ref().map(|rival| who(&rival.scheduler, None, &[])).transpose()?;
+        let runs = Self {
+            lab,
+            who: who(asked.scheduler, asked.recipe, &asked.settings)?,
+            rival,
+            judging: &asked.judging,
+            types: KernelTypes::read().map_err(Failure::from_lab)?,
+            prepared: Mutex::default(),
+            jobs: crate::host::jobs(asked.jobs),
+            caller,
+            failed: Mutex::default(),
+        };
+        let ranges = asked.ranges.iter();
+        let settings = ranges.clone().map(|range| (range.name.clone(), range.low)).collect();
+        let first = Genome { settings, duration_us: 1000, ..Genome::default() }.repaired(&asked.ranges);
+        runs.one(&first)?;
+        Ok(runs)
+    }
+
+    /// Why the search can't go on.
+    pub(super) fn failure(&self) -> Option<Failure> {
+        self.failed.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(super) fn has_failed(&self) -> bool {
+        self.failure().is_some()
+    }
+
+    /// What came of an input. Fails where no other input can do better.
+    fn one(&self, genome: &Genome) -> Result<Ran, Failure> {
+        let spec = match self.spec(&self.who, genome) {
+            Ok(spec) => spec,
+            Err(refused) => return Ok(Ran { refused: Some(refused.to_string()), ..Ran::default() }),
+        };
+        let (run, features) = self.report(&spec, true)?;
+        let rival = match &self.rival {
+            Some(rival) if !run.failed() => {
+                // As far as this one came.
+                let reached = Span::from_ns(run.duration_ns);
+                let spec = self.spec(rival, genome).map_err(Failure::from_lab)?;
+                let (rival, _) = self.report(&RunSpec { duration: reached, ..spec }, false)?;
+                Some(rival).filter(|rival| !rival.failed())
+            }
+            _ => None,
+        };
+        let failures = self.judging.failures(&run, rival.as_ref())?;
+        let reached_us = u32::try_from(run.duration_ns.div_ceil(1000)).unwrap_or(u32::MAX);
+        Ok(Ran { features, failures, reached_us, refused: None })
+    }
+
+    fn spec(&self, who: &Who, genome: &Genome) -> Result<RunSpec, LabError> {
+        let machine = (self.lab.read_machine)("fuzz.toml", &render::machine(genome, "fuzz"))?;
+        let (workload, _) = (self.lab.read_workload)("fuzz.json", &render::workload(genome), &machine)?;
+        let varied = genome.settings.iter().map(|(name, value)| (name.clone(), value.to_string()));
+        // A rival has no such variables.
+        let varied = varied.filter(|_| std::ptr::eq(who, &self.who));
+        Ok(RunSpec {
+            scheduler: who.source.clone(),
+            settings: who.settings.iter().cloned().chain(varied).collect(),
+            workload,
+            machine,
+            duration: Span::from_us(u64::from(genome.duration_us)),
+            seed: genome.seed,
+            noise: if genome.noise { Noise::Quiet } else { Noise::None },
+            engine: Engine::Native,
+            order: None,
+            checked: false,
+        })
+    }
+
+    fn report(&self, spec: &RunSpec, guides: bool) -> Result<(RunReport, Vec<Feature>), Failure> {
+        let (mut judge, mut queues) = (Judge::default(), QueueNames::default());
+        let stop = Stop::default();
+        let mut states = States::new(MOST_EVENTS, stop.clone());
+        let mut sinks = Fanout::new().with(&mut judge).with(&mut queues);
+        if guides {
+            sinks = sinks.with(&mut states);
+        }
+        let (outcome, branches) = self.simulate(spec, guides, &mut sinks, stop).map_err(Failure::from_lab)?;
+        drop(sinks);
+        let mut features: Vec<Feature> = states.features().collect();
+        let taken = branches.iter().enumerate().filter(|(_, way)| **way != 0);
+        features.extend(taken.map(|(at, _)| Feature::Branch(at as u32)));
+        let report = executed(spec, outcome, 0, &mut judge, queues, self.caller).report;
+        Ok((report, features))
+    }
+
+    fn simulate(
+        &self,
+        spec: &RunSpec,
+        guides: bool,
+        sink: &mut dyn Sink,
+        stop: Stop,
+    ) -> Result<(Outcome, Vec<u8>), LabError> {
+        if spec.scheduler.bytes.get().is_none() || !guides {
+            let outcome = (self.lab.run)(spec, sink, &mut |_| {}, &stop)?;
+            return Ok((outcome, Vec::new()));
+        }
+        self.prepared(spec)?.run_covered(spec, None, sink, stop)
+    }
+
+    fn prepared(&self, spec: &RunSpec) -> Result<Arc<Prepared>, LabError> {
+        let key = format!("{:?} {:?}", spec.settings, spec.machine.topology);
+        let kept = || self.prepared.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(prepared) = kept().get(&key) {
+            return Ok(prepared.clone());
+        }
+        let prepared = Arc::new(Prepared::new(&self.types, spec)?);
+        let mut kept = kept();
+        if kept.len() >= MOST_PREPARED {
+            kept.clear();
+        }
+        kept.insert(key, prepared.clone());
+        Ok(prepared)
+    }
+}
+
+impl Subject for Runs<'_> {
+    fn run(&self, genomes: &[Genome]) -> Vec<Ran> {
+        let one = |genome: &Genome| {
+            if self.caller.stopped_by().is_some() || self.has_failed() {
+                return Ran::default();
+            }
+            match self.one(genome) {
+                Ok(ran) => ran,
+                // A fault of ours is what this input finds.
+                Err(failure) if failure.code == Code::Bug => {
+                    let text = failure.sentence().to_owned();
+                    let failures = vec![keel_search::Failure { kind: "internal error".into(), text }];
+                    Ran { failures, reached_us: genome.duration_us, ..Ran::default() }
+                }
+                Err(failure) => {
+                    self.failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(failure);
+                    Ran::default()
+                }
+            }
+        };
+        keel_lab::each(genomes, self.jobs, one)
+    }
+}
