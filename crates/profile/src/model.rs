@@ -16,9 +16,9 @@ pub struct Profile {
     pub rounding_ps: i64,
     /// The object's functions.
     pub functions: Vec<Function>,
-    /// Functions in chains of calls; a caller comes before whom it calls.
+    /// Functions in chains of calls; a caller comes before what it calls.
     pub nodes: Vec<Node>,
-    /// Who took cache lines from whom.
+    /// Who took cache lines, and who had them.
     pub conflicts: Vec<Conflict>,
     /// Who waited for whose lock.
     pub waits: Vec<Wait>,

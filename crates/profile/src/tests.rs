@@ -1,4 +1,4 @@
-//! A profile that is made up, and what becomes of it.
+//! A profile that is made up, in every form.
 
 use crate::diff::diff;
 use crate::folded::folded;

@@ -13,8 +13,8 @@ pub fn summary(profile: &Profile, most: usize) -> String {
     let parts = [
         ("By callback", callbacks(profile)),
         ("Hottest lines", hottest(profile, most)),
-        ("Cache lines: who takes them from whom", conflicts(profile, most)),
-        ("Locks: who waits for whom", waits(profile, most)),
+        ("Cache lines: which line takes them from which", conflicts(profile, most)),
+        ("Locks: which line waits for which", waits(profile, most)),
     ];
     for (name, part) in parts {
         if !part.is_empty() {

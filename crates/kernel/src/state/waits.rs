@@ -10,7 +10,7 @@ use keel_abi::{CpuId, Span};
 use keel_trace::Lock;
 use std::collections::BTreeMap;
 
-/// So many kinds of waits at most are told apart; what is beyond is told as waits of nobody for nobody.
+/// So many kinds of waits at most are told apart; what is beyond counts as waits of nobody for nobody.
 const MOST: usize = 1 << 16;
 
 /// A call of the scheduler's.

@@ -10,7 +10,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | `mapping` | address space of this process, committed when touched |
-//! | `region` | bytes, bounds, permissions, cache lines; within it `place`, what is placed where, and `watch`, who takes lines from whom |
+//! | `region` | bytes, bounds, permissions, cache lines; within it `place`, what is placed where, and `watch`, who takes lines that others had |
 //! | `heap` | which small object lies where |
 //! | `live` | the checked mode's table of live objects |
 //! | `window` | which pages of an arena are backed |

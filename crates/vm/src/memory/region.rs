@@ -108,7 +108,7 @@ pub struct Region {
     live: Option<Live>,
     window: Option<Window>,
     moves: Moves,
-    /// Who takes lines from whom, for a profile.
+    /// Who takes lines that others had, for a profile.
     watch: Option<Box<LineWatch>>,
     /// What most accesses of a word go by.
     plain: Plain,
@@ -346,19 +346,19 @@ impl Region {
         }
     }
 
-    /// Keeps from now on who takes lines from whom.
+    /// Keeps from now on who takes lines that others had.
     pub(crate) fn start_watch(&mut self) {
         let log2 = self.transfers.line_log2();
         self.watch = Some(Box::new(LineWatch::new(self.transfers.topology().cpus(), log2)));
     }
 
-    /// Who takes lines from whom, if that is kept.
+    /// Who takes lines that others had, if that is kept.
     #[inline]
     pub(crate) fn watch(&mut self) -> Option<&mut LineWatch> {
         self.watch.as_deref_mut()
     }
 
-    /// Who took lines from whom; nothing where that is not kept.
+    /// Who took lines that others had; nothing where that is not kept.
     pub(crate) fn watched(&self) -> impl Iterator<Item = (Watched, Blamed)> {
         self.watch.iter().flat_map(|watch| watch.moved())
     }

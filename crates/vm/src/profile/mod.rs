@@ -47,13 +47,16 @@ pub struct Node {
     pub counts: Box<[Count]>,
 }
 
+/// What makes a node: its origin, its caller and the caller's instruction, its function.
+type Chain = (Origin, Option<(u32, u32)>, u32);
+
 /// The profile of one object's code.
 pub(crate) struct Profile {
     /// Per function, how many instructions the functions before it have.
     firsts: Vec<u32>,
     sizes: Vec<u32>,
     nodes: Vec<Node>,
-    found: BTreeMap<(Origin, Option<(u32, u32)>, u32), u32>,
+    found: BTreeMap<Chain, u32>,
 }
 
 impl Profile {

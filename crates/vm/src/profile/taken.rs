@@ -12,9 +12,9 @@ use keel_object::model::LineInfo;
 pub struct Taken {
     /// The object's functions.
     pub functions: Vec<ProfiledFunction>,
-    /// Each function in each chain of calls; a caller comes before whom it calls.
+    /// Each function in each chain of calls; a caller comes before what it calls.
     pub nodes: Vec<Node>,
-    /// Who took cache lines from whom.
+    /// Who took cache lines, and who had them.
     pub conflicts: Vec<Conflict>,
 }
 

@@ -1,4 +1,4 @@
-//! Who takes which cache line from whom: kept for a profile alone.
+//! Who takes cache lines, and who had them: kept for a profile alone.
 //!
 //! Whoever acts on a CPU says in whose name it does so ([`LineWatch::blame`]): an instruction by its number, or
 //! [`NOBODY`] for the kernel outside of callbacks. A line remembers who wrote it last and who fetched it last.
