@@ -11,6 +11,8 @@ mod corpus;
 mod judge;
 mod reproducer;
 mod subject;
+#[cfg(test)]
+mod tests;
 
 use crate::caller::{Caller, work};
 use crate::failure::Failure;
