@@ -3,7 +3,7 @@
  * Fault: the race of sched-ext/scx pull request 1952. A waker looks for an idle CPU and finds none. Then a CPU finds the queue
  * empty and goes idle. Then the waker queues the task, which waits although that CPU idles.
  *
- * The cure is that of scx_layered: look for an idle CPU once more when the task is in the queue, and look into the queue once
+ * The fix is that of scx_layered: look for an idle CPU once more when the task is in the queue, and look into the queue once
  * more when the CPU is idle.
  */
 #include "keel.h"
@@ -12,7 +12,7 @@ LICENSE;
 
 #define SHARED_DSQ 1
 
-/* The cure. */
+/* The fix. */
 const volatile u32 looks_again = 0;
 
 struct exit_record exit_record;

@@ -9,7 +9,7 @@ LICENSE;
 
 #define SHARED_DSQ 1
 
-/* Say so before the last look: the cure. */
+/* Say so before the last look: the fix. */
 const volatile u32 looks_again = 0;
 /* CPUs that found nothing to do: a bit each. */
 static u64 waiting;

@@ -9,7 +9,7 @@ LICENSE;
 
 #define SLOTS 1024
 
-/* Move the head on first, by one atomic instruction: the cure. */
+/* Move the head on first, by one atomic instruction: the fix. */
 const volatile u32 takes_at_once = 0;
 
 static u32 slots[SLOTS];

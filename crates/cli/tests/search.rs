@@ -132,15 +132,15 @@ fn what_can_not_be_searched_is_refused() {
     check("echo x > x.order; keel sim fifo --order x.order", 2, "x.order:1: this is no order");
 }
 
-/// A fault of orders: the object, its workload, on so many CPUs, what must hold, and its cure.
-fn planted(name: &str, workload: &str, duration: &str, property: Option<&str>, cure: &str, how: &str) {
+/// A fault of orders: the object, its workload, on so many CPUs, what must hold, and its fix.
+fn planted(name: &str, workload: &str, duration: &str, property: Option<&str>, fix: &str, how: &str) {
     let file = format!("tests/orders/{workload}");
     let folder = Folder::new(&[(&format!("tests/orders/{name}"), "my.bpf.o")], &[(&file, "w.json")]);
     let property = property.map_or(String::new(), |property| format!(" --property '{property}'"));
     let scene = format!("--workload w.json --machine 2 --duration {duration} --noise none");
     let text =
         folder.check(&format!("keel explore my.bpf.o {scene}{property} {how} -o my.order"), 1, "shrunk in ");
-    let cured = format!("keel explore my.bpf.o:{cure}=1 {scene}{property} {how} --orders 300 -o cured.order");
+    let cured = format!("keel explore my.bpf.o:{fix}=1 {scene}{property} {how} --orders 300 -o cured.order");
     folder.check(&cured, 0, "No order was found that fails.");
     // The order alone makes the difference.
     let delay = |order: &str| {

@@ -88,7 +88,7 @@ pub struct FailingOrder {
     pub before: usize,
     /// Holds that are left.
     pub after_shrinking: usize,
-    /// Who is held up where, and for whom, in order. Holds in a row at one place are one line.
+    /// Which callbacks are held up where, and what comes first, in order. Holds in a row at one place are one line.
     pub holds: Vec<String>,
     /// Runs that shrinking took.
     pub shrink_runs: usize,

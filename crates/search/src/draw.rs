@@ -11,11 +11,17 @@ pub fn genome(rng: &mut Rng, ranges: &[Range]) -> Genome {
     let tasks = rng.magnitude(1, 6);
     let happenings = if rng.once_in(3) { rng.within(1, 3) } else { 0 };
     let duration_us = duration_us(rng);
+    let mut settings = Vec::new();
+    for range in ranges {
+        if rng.once_in(2) {
+            settings.push(setting(rng, range));
+        }
+    }
     Genome {
         machine: shape(rng),
         tasks: (0..tasks).map(|at| task(rng, at as u8)).collect(),
         timeline: (0..happenings).map(|_| happening(rng, duration_us)).collect(),
-        settings: ranges.iter().filter_map(|range| rng.once_in(2).then(|| setting(rng, range))).collect(),
+        settings,
         noise: rng.once_in(2),
         seed: rng.below(1 << 32),
         duration_us,
@@ -88,7 +94,7 @@ pub(crate) fn nice(rng: &mut Rng) -> i8 {
 pub(crate) fn cpus(rng: &mut Rng) -> u32 {
     match rng.below(3) {
         0 => 1 << rng.below(u64::from(MAX_CPUS)),
-        1 => rng.next() as u32,
+        1 => rng.any() as u32,
         _ => (1u32 << rng.within(1, 8)) - 1,
     }
 }

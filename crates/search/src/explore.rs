@@ -111,7 +111,7 @@ impl Explore {
 
     fn choice(&mut self, nth: u64) -> Option<Choice> {
         let seed =
-            crate::rng::Rng::new(self.seed ^ (self.tried + nth).wrapping_mul(0x2545_f491_4f6c_dd1d)).next();
+            crate::rng::Rng::new(self.seed ^ (self.tried + nth).wrapping_mul(0x2545_f491_4f6c_dd1d)).any();
         match self.method {
             Method::Pct(depth) => Some(Choice::Pct { seed, depth, points: self.points }),
             Method::Walk => {

@@ -82,7 +82,7 @@ impl Chooser {
 
     fn decides(&mut self, number: u64, point: Point) -> bool {
         match &self.choice {
-            Choice::Given(points) => return points.binary_search(&number).is_ok(),
+            Choice::Given(points) => points.binary_search(&number).is_ok(),
             Choice::Walk { one_in, .. } => {
                 let one_in = *one_in;
                 self.rng.once_in(one_in) && self.may_hold(point)

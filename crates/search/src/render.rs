@@ -181,41 +181,6 @@ fn step(genome: &Genome, task: &Task, step: Step) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::genome::Range;
-    use crate::rng::Rng;
-    use crate::{draw, mutate};
-    use keel_lab::{machines, workloads};
-
-    fn is_read(genome: &Genome) {
-        let machine =
-            machines::read("m.toml", &machine(genome, "m")).unwrap_or_else(|e| panic!("{e}\n{genome:?}"));
-        assert_eq!(machine.topology.cpus(), genome.machine.cpus());
-        let text = workload(genome);
-        let (read, _) = workloads::read("w.json", &text, &machine).unwrap_or_else(|e| panic!("{e}\n{text}"));
-        assert_eq!(read.tasks.len(), genome.tasks.len());
-    }
-
-    #[test]
-    fn every_input_is_a_run() {
-        let ranges = [Range { name: "slice_ns".into(), low: 1000, high: 1_000_000 }];
-        let mut rng = Rng::new(3);
-        let mut corpus = Vec::new();
-        for _ in 0..400 {
-            let drawn = draw::genome(&mut rng, &ranges);
-            is_read(&drawn);
-            corpus.push(drawn);
-        }
-        for _ in 0..1200 {
-            let (a, b) = (rng.pick(&corpus).unwrap().clone(), rng.pick(&corpus).unwrap().clone());
-            let made = match rng.once_in(3) {
-                true => mutate::crossed(&mut rng, &a, &b, &ranges),
-                false => mutate::mutated(&mut rng, &a, &ranges),
-            };
-            is_read(&made);
-            assert_eq!(made.clone().repaired(&ranges), made, "what is right stays");
-            corpus.push(made);
-        }
-    }
 
     #[test]
     fn an_input_reads_like_a_workload_by_hand() {

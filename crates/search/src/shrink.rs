@@ -11,16 +11,18 @@ use std::collections::BTreeSet;
 /// Runs that are longer are first made shorter: each run takes its time.
 const LONG_US: u32 = 2_000_000;
 
-/// The smallest input found that fails in this kind of way, and how many runs that took: about `most_runs` at most.
+/// The smallest input found that fails in this kind of way, and how many runs that took: about `most_runs` at most, and none
+/// once `is_over`.
 pub fn shrunk(
     subject: &dyn Subject,
     genome: &Genome,
     kind: &str,
     ranges: &[Range],
     most_runs: usize,
+    is_over: &dyn Fn() -> bool,
 ) -> (Genome, usize) {
     let (mut best, mut runs) = (genome.clone(), 0);
-    let mut tried = BTreeSet::new();
+    let mut tried = BTreeSet::from([genome.clone()]);
     let mut from = 0;
     'again: loop {
         let mut left = smaller(&best, ranges);
@@ -30,7 +32,7 @@ pub fn shrunk(
         let left: Vec<(usize, Genome)> =
             left.into_iter().enumerate().filter(|(_, one)| !tried.contains(one)).collect();
         for part in left.chunks(ROUND / 4) {
-            if runs >= most_runs {
+            if runs >= most_runs || is_over() {
                 break 'again;
             }
             let genomes: Vec<Genome> = part.iter().map(|(_, one)| one.clone()).collect();
@@ -40,6 +42,8 @@ pub fn shrunk(
             if let Some(at) = ran.iter().position(fails) {
                 from = (from + part[at].0) % count;
                 best = genomes[at].clone();
+                // Some changes undo each other, as a repair puts back what was taken out.
+                tried.insert(best.clone());
                 continue 'again;
             }
             tried.extend(genomes);

@@ -74,7 +74,7 @@ fn step(args: &BisectArgs, lab: &Lab) -> Result<i32, Failure> {
     };
     let failures = judging.failures(&run, None)?;
     for failure in &failures {
-        output::note(&shown(&failure.text));
+        output::note(shown(&failure.text));
     }
     Ok(i32::from(!failures.is_empty()))
 }

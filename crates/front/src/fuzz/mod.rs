@@ -11,6 +11,8 @@ mod corpus;
 mod judge;
 mod reproducer;
 mod subject;
+#[cfg(test)]
+mod tests;
 
 use crate::caller::{Caller, work};
 use crate::failure::Failure;
@@ -28,6 +30,9 @@ use subject::Runs;
 
 /// Runs that shrinking one failure may take.
 const SHRINK_RUNS: usize = 1200;
+
+/// And so long, where the search is bounded by time.
+const SHRINK_TIME: Duration = Duration::from_secs(30);
 
 /// What is asked for.
 pub struct Asked<'a> {
@@ -190,7 +195,7 @@ impl Search<'_> {
     fn grow(&mut self) {
         let (runs, seen) = (self.fuzz.runs(), self.fuzz.seen());
         let last = self.growth.last().map_or(0, |last| last.runs);
-        if runs >= last + last / 4 + 1 {
+        if runs > last + last / 4 {
             let wall_ns = self.wall_ns();
             self.growth.push(Growth { runs, wall_ns, branches: seen.branches(), states: seen.states() });
         }
@@ -211,7 +216,12 @@ impl Search<'_> {
                 crate::text::shown(&found.failure.text)
             ));
             let ranges = &self.asked.ranges;
-            let (small, runs) = shrink::shrunk(self.subject, &found.genome, kind, ranges, SHRINK_RUNS);
+            let (small, runs) = {
+                let began = Instant::now();
+                // So many runs are asked for where the search is to repeat.
+                let is_over = || self.asked.runs.is_none() && began.elapsed() >= SHRINK_TIME;
+                shrink::shrunk(self.subject, &found.genome, kind, ranges, SHRINK_RUNS, &is_over)
+            };
             self.shrink_runs += runs as u64;
             // What it says now may differ in numbers.
             let again = self.subject.run(std::slice::from_ref(&small));

@@ -59,7 +59,7 @@ fn a_seed_stands_for_a_search() {
 #[test]
 fn what_fails_is_shrunk_to_what_it_takes() {
     let found = searched(Guide::Coverage, 1, 600).found().next().expect("it is found").clone();
-    let (small, runs) = shrunk(&Planted, &found.genome, "planted", &[], 2000);
+    let (small, runs) = shrunk(&Planted, &found.genome, "planted", &[], 2000, &|| false);
     assert!(facts(&small) == [true; 3] && runs <= 2008, "{runs}: {small:?}");
     let size = small.size();
     assert!(small.tasks.len() <= 2 && size.events == 1 && size.threads <= 4 && size.cpus == 4, "{small:?}");
@@ -69,5 +69,5 @@ fn what_fails_is_shrunk_to_what_it_takes() {
 #[test]
 fn what_no_longer_fails_stays_as_it_was() {
     let genome = searched(Guide::Coverage, 1, 1).kept()[0].clone();
-    assert_eq!(shrunk(&Planted, &genome, "another kind", &[], 200).0, genome);
+    assert_eq!(shrunk(&Planted, &genome, "another kind", &[], 200, &|| false).0, genome);
 }
