@@ -32,10 +32,10 @@ pub enum Mode {
 
 impl Mode {
     /// Per function its native code for a machine with such lines; null for the interpreter.
-    fn table(self, code: &Code, lines: LineForm) -> Result<*const NativeFn, LoadError> {
+    fn table(self, code: &Code, lines: LineForm, counts: bool) -> Result<*const NativeFn, LoadError> {
         match self {
-            Self::Native => code.native(lines, false),
-            Self::Cranelift => code.native(lines, true),
+            Self::Native => code.native(lines, false, counts),
+            Self::Cranelift => code.native(lines, true, counts),
             Self::Interpreted => Ok(ptr::null()),
         }
     }
@@ -131,7 +131,7 @@ impl Vm {
             // Cranelift's code takes nothing for granted.
             config.mode = Mode::Cranelift;
         }
-        config.mode.table(&code, LineForm::of(&config.transfers))?;
+        config.mode.table(&code, LineForm::of(&config.transfers), config.num_next_ps.is_some())?;
         let mut world = VmWorld::new(&object.maps, world_config(&config))?;
         crowd_tasks(&mut world, object);
         let callees = link_functions(&code, linker)?;
@@ -184,7 +184,8 @@ impl Vm {
     ) -> Result<(), LoadError> {
         let shape = (object.maps.len(), object.ksyms.len());
         assert_eq!(shape, code.shape, "the code was compiled from this object");
-        self.config.mode.table(&code, LineForm::of(&self.config.transfers))?;
+        let lines = LineForm::of(&self.config.transfers);
+        self.config.mode.table(&code, lines, self.config.num_next_ps.is_some())?;
         self.callees = link_functions(&code, linker)?;
         self.code = code;
         self.reload(object, linker)
@@ -241,7 +242,11 @@ impl Vm {
     #[cold]
     fn new_fiber(&mut self) -> u32 {
         let raw = self.world.region().raw();
-        let native = self.config.mode.table(&self.code, raw.lines).unwrap_or(ptr::null());
+        let native = self
+            .config
+            .mode
+            .table(&self.code, raw.lines, self.config.num_next_ps.is_some())
+            .unwrap_or(ptr::null());
         let context = Context {
             insns: 0,
             max_insns: self.config.max_insns,

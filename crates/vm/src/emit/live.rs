@@ -64,6 +64,8 @@ pub(super) fn uses(op: Op) -> (Set, Set) {
         Op::Atomic { base, src, fetch, .. } => (bit(base) | bit(src), if fetch { bit(src) } else { 0 }),
         Op::Branch { a, b, .. } => (bit(a) | of(b), 0),
         Op::Call { callee: Callee::Poison, .. } => (0, ARGUMENTS | 1),
+        // It has one argument.
+        Op::Call { callee: Callee::NumNext, .. } => (bit(1), ARGUMENTS | 1),
         Op::Call { .. } => (ARGUMENTS, ARGUMENTS | 1),
         Op::Exit => (1, 0),
         Op::Jump { .. } | Op::MayGoto { .. } | Op::Hole => (0, 0),
