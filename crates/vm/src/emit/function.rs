@@ -47,6 +47,8 @@ pub(super) struct Emitter<'a> {
     /// Per operation, where jumps to it go.
     targets: Vec<Option<Label>>,
     live: Vec<Set>,
+    /// Registers that are read after the operation at hand.
+    pub(super) read_later: Set,
     /// Registers of R6 to R9 that the function changes.
     kept: Vec<u8>,
     /// Instructions of this block that the context does not count yet.
@@ -79,6 +81,7 @@ impl<'a> Emitter<'a> {
             held_at,
             targets,
             live,
+            read_later: 0,
             kept,
             pending,
             cold,
@@ -104,7 +107,8 @@ impl<'a> Emitter<'a> {
                 continue;
             }
             self.pending += 1;
-            self.op(at, op);
+            self.read_later = live::after(self.ops, &self.live, at);
+            self.op(op);
             values::after(op, &mut self.values, self.target.data);
             self.held.after(op, self.target.data.counts());
             open = !op.ends();
@@ -147,7 +151,7 @@ impl<'a> Emitter<'a> {
         self.asm.bare(Code::Retnq);
     }
 
-    fn op(&mut self, at: usize, op: Op) {
+    fn op(&mut self, op: Op) {
         match op {
             Op::Alu { wide, op, dst, src } => self.alu(wide, op, dst, src),
             Op::Const { dst, value } => self.constant(dst, value),
@@ -175,8 +179,7 @@ impl<'a> Emitter<'a> {
             }
             Op::Call { callee, site } => {
                 self.settle();
-                let read = live::after(self.ops, &self.live, at);
-                self.call(callee, site, read);
+                self.call(callee, site, self.read_later);
             }
             Op::Exit => self.exit(),
             Op::Hole => {}

@@ -40,6 +40,11 @@ pub(super) fn after(ops: &[Op], live: &[Set], at: usize) -> Set {
     next | op.target().map_or(0, |target| live[target as usize])
 }
 
+/// Is the register among those of a set?
+pub(super) fn has(set: Set, reg: u8) -> bool {
+    set & bit(reg) != 0
+}
+
 fn bit(reg: u8) -> Set {
     1 << reg
 }
@@ -74,5 +79,5 @@ pub(super) fn uses(op: Op) -> (Set, Set) {
 
 /// The registers of a set among these, by number.
 pub(super) fn each(set: Set, among: std::ops::RangeInclusive<u8>) -> impl Iterator<Item = u8> {
-    among.filter(move |&reg| set & bit(reg) != 0)
+    among.filter(move |&reg| has(set, reg))
 }
