@@ -249,7 +249,8 @@ impl Vm {
             .unwrap_or(ptr::null());
         let context = Context {
             insns: 0,
-            max_insns: self.config.max_insns,
+            // Room for an addition.
+            max_insns: i64::try_from(self.config.max_insns).unwrap_or(i64::MAX).min(i64::MAX / 2),
             limits: [0; 4],
             base: raw.base,
             sharers: raw.sharers,
@@ -310,7 +311,7 @@ impl Vm {
         let RunsAt { slot, key, prices } = place;
         let fiber = &mut self.fibers[number as usize];
         let context = fiber.context();
-        context.insns = 0;
+        context.insns = -context.max_insns;
         context.stall_ps = 0;
         context.reset_loops();
         context.cpu = cpu;
