@@ -31,8 +31,8 @@ use crate::matching::Matching;
 use crate::origin::{Act, Origin, Origins};
 use crate::table::Tasks;
 use episode::{Longest, Open, Pending};
-use groups::Tally;
 pub use groups::{Groups, How, MOST_NAMES, MOST_NOTED, MOST_TASKS, Waiters, Wakers};
+use groups::{Note, Tally};
 use keel_abi::{CpuId, Instant, Span, TaskId};
 use keel_trace::{Class, Event, Meta, Sink, What};
 use task::Row;
@@ -113,6 +113,8 @@ pub(crate) struct Waste<O = ()> {
     transient: Span,
     episodes: u64,
     tally: Tally,
+    /// Empty lists of episodes that are over, at most one for each CPU.
+    spare: Vec<Vec<Note>>,
 }
 
 impl WastedCores {
@@ -159,6 +161,7 @@ impl<O: Observer> Waste<O> {
             transient: Span::ZERO,
             episodes: 0,
             tally: Tally::default(),
+            spare: Vec::new(),
         }
     }
 

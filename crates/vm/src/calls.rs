@@ -12,7 +12,7 @@ use crate::known::HOST_SERVES;
 use crate::memory::VmWorld;
 use crate::stacks::FRAME_SCRATCH;
 use keel_abi::Instant;
-use keel_abi::bpf::{CallSite, Ea, Errno, FaultKind, Host, MapId, MapKey, Meter, Reply, Usage, World};
+use keel_abi::bpf::{CallSite, Ea, Errno, FaultKind, Host, MapId, MapKey, Meter, Reply, World};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Runs a function of the object by whichever engine the callback uses.
@@ -149,7 +149,7 @@ unsafe fn call_once<H: Host<VmWorld>>(context: *mut Context, args: &[u64; 5]) ->
     unsafe {
         let (host, world) = (&mut *(*context).host.cast::<H>(), &mut *(*context).world);
         let func = *(*context).callees.add((*context).site as usize);
-        let usage = Usage { insns: (*context).insns, stall_ps: (*context).stall_ps };
+        let usage = (*context).usage();
         let (cpu, again, number) = ((*context).cpu, (*context).again, (*context).site);
         let site = CallSite { world, cpu, usage, again, number };
         if (*context).serves {

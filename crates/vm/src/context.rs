@@ -43,9 +43,10 @@ pub(crate) const HOST_COUNTS: u64 = u64::MAX;
 #[repr(C)]
 pub(crate) struct Context {
     // Native code uses these; the order keeps them within two lines.
-    /// Instructions executed; native code keeps it current at calls and exits only.
-    pub(crate) insns: u64,
-    pub(crate) max_insns: u64,
+    /// Instructions executed, less those that it may execute: above 0 the callback never ends, and the addition that says so
+    /// sets the flags. Native code keeps it current at calls and exits only.
+    pub(crate) insns: i64,
+    pub(crate) max_insns: i64,
     /// Per access size, the highest offset into the region at which it is in bounds.
     pub(crate) limits: [u64; 4],
     pub(crate) base: *mut u8,
@@ -140,7 +141,7 @@ impl Context {
     /// What the callback has used.
     #[inline]
     pub(crate) fn usage(&self) -> Usage {
-        Usage { insns: self.insns, stall_ps: self.stall_ps }
+        Usage { insns: (self.insns + self.max_insns) as u64, stall_ps: self.stall_ps }
     }
 
     /// Takes over the region's growth.
@@ -326,7 +327,7 @@ impl Context {
     pub(crate) unsafe fn check_fuel(this: *mut Self) {
         // SAFETY: as above.
         unsafe {
-            if (*this).insns > (*this).max_insns {
+            if (*this).insns > 0 {
                 Self::stop(this, FaultKind::NeverEnds);
             }
         }

@@ -33,10 +33,10 @@ pub enum Mode {
 
 impl Mode {
     /// Per function its native code for a machine with such lines; null for the interpreter.
-    fn table(self, code: &Code, lines: LineForm) -> Result<*const NativeFn, LoadError> {
+    fn table(self, code: &Code, lines: LineForm, counts: bool) -> Result<*const NativeFn, LoadError> {
         match self {
-            Self::Native => code.native(lines, false),
-            Self::Cranelift => code.native(lines, true),
+            Self::Native => code.native(lines, false, counts),
+            Self::Cranelift => code.native(lines, true, counts),
             Self::Interpreted => Ok(ptr::null()),
         }
     }
@@ -144,7 +144,7 @@ impl Vm {
             // Cranelift's code takes nothing for granted.
             config.mode = Mode::Cranelift;
         }
-        config.mode.table(&code, LineForm::of(&config.transfers))?;
+        config.mode.table(&code, LineForm::of(&config.transfers), config.num_next_ps.is_some())?;
         let mut world = VmWorld::new(&object.maps, world_config(&config))?;
         crowd_tasks(&mut world, object);
         let callees = link_functions(&code, linker)?;
@@ -205,7 +205,8 @@ impl Vm {
     ) -> Result<(), LoadError> {
         let shape = (object.maps.len(), object.ksyms.len());
         assert_eq!(shape, code.shape, "the code was compiled from this object");
-        self.config.mode.table(&code, LineForm::of(&self.config.transfers))?;
+        let lines = LineForm::of(&self.config.transfers);
+        self.config.mode.table(&code, lines, self.config.num_next_ps.is_some())?;
         self.callees = link_functions(&code, linker)?;
         self.profiles = self.profiles();
         if let Some(watch) = self.world.region_mut().watch() {
@@ -283,10 +284,15 @@ impl Vm {
     #[cold]
     fn new_fiber(&mut self) -> u32 {
         let raw = self.world.region().raw();
-        let native = self.config.mode.table(&self.code, raw.lines).unwrap_or(ptr::null());
+        let native = self
+            .config
+            .mode
+            .table(&self.code, raw.lines, self.config.num_next_ps.is_some())
+            .unwrap_or(ptr::null());
         let context = Context {
             insns: 0,
-            max_insns: self.config.max_insns,
+            // Room for an addition.
+            max_insns: i64::try_from(self.config.max_insns).unwrap_or(i64::MAX).min(i64::MAX / 2),
             limits: [0; 4],
             base: raw.base,
             sharers: raw.sharers,
@@ -351,7 +357,7 @@ impl Vm {
         let RunsAt { slot, key, prices } = place;
         let fiber = &mut self.fibers[number as usize];
         let context = fiber.context();
-        context.insns = 0;
+        context.insns = -context.max_insns;
         context.stall_ps = 0;
         context.reset_loops();
         context.cpu = cpu;

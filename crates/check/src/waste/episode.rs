@@ -4,6 +4,7 @@ use super::groups::Note;
 use super::task::Waker;
 use crate::place::Here;
 use keel_abi::{CpuId, Instant, Pid, Span, TaskId};
+use std::sync::Arc;
 
 /// When a CPU had been notified of work and could not yet have begun.
 #[derive(Clone, Copy, Debug, Default)]
@@ -40,7 +41,7 @@ impl Pending {
 pub(super) struct Seen {
     pub(super) task: TaskId,
     pub(super) pid: Pid,
-    pub(super) name: String,
+    pub(super) name: Arc<str>,
     /// Where it was for most of the time, and by which decision.
     pub(super) here: Here,
     /// Who had woken or made it, if that was the decision.
@@ -70,7 +71,7 @@ pub(super) struct Open {
     /// What was excused of it until the last part ended.
     excused: Span,
     longest: Span,
-    seen: Option<Box<Seen>>,
+    seen: Option<Seen>,
     tasks: u64,
     /// All tasks that the CPU could run, up to a bound.
     pub(super) notes: Vec<Note>,
@@ -86,8 +87,9 @@ pub(super) struct Left {
 }
 
 impl Open {
-    pub(super) fn new(start: Instant) -> Self {
-        let (witness, seen, notes) = (None, None, Vec::new());
+    /// `notes` is an empty list, with room from an episode before.
+    pub(super) fn new(start: Instant, notes: Vec<Note>) -> Self {
+        let (witness, seen) = (None, None);
         Self { start, witness, excused: Span::ZERO, longest: Span::ZERO, seen, tasks: 0, notes }
     }
 
@@ -124,12 +126,12 @@ impl Open {
 
     /// Keeps what is to be said of the task that stayed longest.
     pub(super) fn remember(&mut self, seen: Seen) {
-        self.seen = Some(Box::new(seen));
+        self.seen = Some(seen);
     }
 
     /// The task that stayed longest, and how many there were.
-    pub(super) fn into_seen(self) -> Option<(Seen, u64)> {
-        self.seen.map(|seen| (*seen, self.tasks))
+    pub(super) fn take_seen(&mut self) -> Option<(Seen, u64)> {
+        self.seen.take().map(|seen| (seen, self.tasks))
     }
 }
 

@@ -29,7 +29,8 @@ impl<O: Observer> Waste<O> {
         if open.is_none() {
             pending.begin();
         }
-        let open = open.get_or_insert_with(|| Open::new(at));
+        let spare = &mut self.spare;
+        let open = open.get_or_insert_with(|| Open::new(at, spare.pop().unwrap_or_default()));
         leave((&mut self.tasks, origins), &self.tally, at, pending, open);
         open.meet(at, slot);
     }
@@ -51,17 +52,25 @@ impl<O: Observer> Waste<O> {
         let left = length.saturating_sub(excused);
         if left < SHORT {
             self.transient += length;
-            return;
+        } else {
+            self.transient += excused;
+            self.wastes(origins, at, cpu, &mut open, left);
         }
-        self.transient += excused;
+        open.notes.clear();
+        self.spare.push(open.notes);
+    }
+
+    /// The episode on `cpu` that ends, of which `left` is no transient.
+    fn wastes(&mut self, origins: &mut impl Origins, at: Instant, cpu: CpuId, open: &mut Open, left: Span) {
+        let length = at.since(open.start);
         self.wasted += left;
         self.episodes += 1;
         self.observer.wasted(cpu, open.start, at);
         let pending = self.cpus.get(cpu).pending;
-        leave((&mut self.tasks, origins), &self.tally, at, &pending, &mut open);
+        leave((&mut self.tasks, origins), &self.tally, at, &pending, open);
         self.tally.add(cpu, left, &open.notes);
         if self.longest.takes(length, open.start) {
-            self.longest.keep(Past { cpu, start: open.start, length, seen: open.into_seen() });
+            self.longest.keep(Past { cpu, start: open.start, length, seen: open.take_seen() });
         }
     }
 }

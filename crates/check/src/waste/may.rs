@@ -105,8 +105,8 @@ impl<O: Observer> Waste<O> {
         let Some(row) = self.tasks.at(slot) else { return };
         let class = self.matching.class_of(&info.cpus, row.group);
         row.pid = info.pid;
-        if row.name != info.name {
-            row.name = kept(&info.name);
+        if *row.name != *info.name {
+            row.name = kept(&info.name).into();
             row.name_number = self.tally.name(&row.name);
         }
         if row.class == class {

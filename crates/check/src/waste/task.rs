@@ -6,6 +6,7 @@ use crate::matching;
 use crate::origin::{Act, Origin};
 use crate::place::Here;
 use keel_abi::{CpuId, Pid, Span, TaskId, Topology};
+use std::sync::Arc;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
@@ -27,7 +28,8 @@ pub(super) struct Waker {
 pub(super) struct Row {
     pub(super) task: TaskId,
     pub(super) pid: Pid,
-    pub(super) name: String,
+    /// Shared with what is remembered of it.
+    pub(super) name: Arc<str>,
     pub(super) state: State,
     pub(super) class: matching::Class,
     pub(super) rq: CpuId,
@@ -48,7 +50,7 @@ impl From<TaskId> for Row {
         Self {
             task,
             pid: Pid(0),
-            name: String::new(),
+            name: Arc::default(),
             state: State::Asleep,
             class: matching::Class::default(),
             rq: CpuId(0),

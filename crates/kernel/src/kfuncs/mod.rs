@@ -166,7 +166,7 @@ impl Kernel {
     /// Sets the CPU's clock to the moment that its callback has come to with this usage.
     #[inline(always)]
     fn callback_comes_to(&mut self, usage: Usage) -> Instant {
-        let insn_ps = self.machine.policy_insn_ps();
+        let insn_ps = self.insn_ps;
         let cpu = &mut self.cpus.this_cpu;
         let used_ps = usage.insns * insn_ps + usage.stall_ps + cpu.callback.charged_ps;
         cpu.clock = cpu.callback.began + Span::from_ns(used_ps / 1000);

@@ -45,7 +45,7 @@ impl Kernel {
 
     #[inline(always)]
     pub(crate) fn end_callback(&mut self, c: CpuId, usage: Usage) {
-        let insn_ps = self.machine.policy_insn_ps();
+        let insn_ps = self.insn_ps;
         let is_told = self.out.wants(Class::COSTS);
         let cpu = self.this_cpu();
         debug_assert!(cpu.callback.in_progress, "the callback that ends has begun");
@@ -64,7 +64,7 @@ impl Kernel {
     /// The end of a callback that others must be notified of, or that is nested in one.
     #[inline(never)]
     fn end_rarely(&mut self, c: CpuId, usage: Usage) {
-        let insn_ps = self.machine.policy_insn_ps();
+        let insn_ps = self.insn_ps;
         let cpu = self.this_cpu();
         let Callback { op, subject, spin, res_spins, place, .. } = cpu.callback;
         let took = cpu.end_callback(usage, insn_ps);

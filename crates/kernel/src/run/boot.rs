@@ -111,6 +111,7 @@ impl Kernel {
             rng: Rng::new(setup.seed, u64::MAX),
             noise: NoiseState::new(setup.noise, &setup.machine, setup.seed),
             log: Log::default(),
+            insn_ps: setup.machine.policy_insn_ps(),
             machine: setup.machine,
             workload: setup.workload,
         };

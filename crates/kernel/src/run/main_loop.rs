@@ -12,6 +12,7 @@ use crate::state::companion::{Beside, add_specs};
 use crate::state::cost::lock::{LockName, LockUse};
 use crate::state::cpu::Irq;
 use crate::state::cpus::BOOT_CPU;
+use crate::state::event::Source;
 use crate::state::exit::Exit;
 use crate::state::kernel::{AfterSteps, Counters, Kernel};
 use crate::state::log::Log;
@@ -117,13 +118,13 @@ impl<E: Engine> Sim<E> {
                 self.k.queue.set_horizon(until);
             }
             let (at, source) = self.k.queue.pop().expect("the queue was not empty");
-            match source {
-                crate::state::event::Source::Timer(timer) => {
-                    if let Some(c) = self.k.timer_fires(timer, at) {
-                        self.run_cpu(c, at);
-                    }
-                }
-                crate::state::event::Source::Cpu(c) => self.run_cpu(c, at),
+            let due = match source {
+                Source::Timer(timer) => self.k.timer_fires(timer, at),
+                Source::Cpu(c) => Some(c),
+            };
+            // The one call of it: it is part of the loop.
+            if let Some(c) = due {
+                self.run_cpu(c, at);
             }
             if self.k.out.is_full() {
                 self.k.out.flush(sink);
@@ -212,7 +213,7 @@ impl<E: Engine> Sim<E> {
 
     /// Lets `c` do what is due at `at`, and whatever it has to do next as long as nobody else
     /// comes first.
-    #[inline]
+    #[inline(always)]
     fn run_cpu(&mut self, c: CpuId, at: Instant) {
         self.k.cpus.run(c);
         let mut next = Some(at);

@@ -88,6 +88,8 @@ pub(crate) enum AfterSteps {
 /// The simulated kernel.
 pub(crate) struct Kernel {
     pub(crate) machine: Machine,
+    /// What an instruction of a callback costs ([`Machine::policy_insn_ps`]): asked at each call, and always the same.
+    pub(crate) insn_ps: u64,
     pub(crate) queue: EventQueue,
     /// The latest moment that anything has been done at; never goes back.
     pub(crate) now: Instant,

@@ -107,7 +107,7 @@ pub struct Code {
     /// By what cache lines a machine has.
     native: PerLines<Native>,
     #[cfg(target_arch = "x86_64")]
-    emitted: PerLines<Emitted>,
+    emitted: [PerLines<Emitted>; 2],
 }
 
 /// Native code by whether lines are grouped and whether they are crowded, and by their size.
@@ -165,7 +165,7 @@ impl Code {
             data_bytes: object.maps.iter().map(data_bytes).collect(),
             native: untranslated(),
             #[cfg(target_arch = "x86_64")]
-            emitted: untranslated(),
+            emitted: [untranslated(), untranslated()],
         }))
     }
 
@@ -181,16 +181,23 @@ impl Code {
     }
 
     /// Per function its native code for a machine with such lines, translated for the first caller: by Cranelift
-    /// where `by_cranelift`, or where there is nothing better for this host.
-    pub(crate) fn native(&self, lines: LineForm, by_cranelift: bool) -> Result<*const NativeFn, LoadError> {
+    /// where `by_cranelift`, or where there is nothing better for this host. `counts` says that the engine has the price of
+    /// `bpf_iter_num_next`.
+    pub(crate) fn native(
+        &self,
+        lines: LineForm,
+        by_cranelift: bool,
+        counts: bool,
+    ) -> Result<*const NativeFn, LoadError> {
         let size = (lines.log2 - LEAST_LINE_BYTES.trailing_zeros()) as usize;
         let grouped = usize::from(lines.grouped) + 2 * usize::from(lines.crowded);
         #[cfg(target_arch = "x86_64")]
         if !by_cranelift && emit::is_possible() {
-            let emitted = self.emitted[grouped][size].get_or_init(|| Emitted::translate(self, lines));
+            let cached = &self.emitted[usize::from(counts)][grouped][size];
+            let emitted = cached.get_or_init(|| Emitted::translate(self, lines, counts));
             return emitted.as_ref().map(Emitted::table).map_err(Clone::clone);
         }
-        let _ = by_cranelift;
+        let _ = (by_cranelift, counts);
         let native = self.native[grouped][size].get_or_init(|| Native::translate(self, lines));
         native.as_ref().map(Native::table).map_err(Clone::clone)
     }

@@ -80,11 +80,7 @@ impl Emitter<'_> {
 
     /// Is the access certainly within the object's global data?
     fn is_within(&self, base: u8, off: i32, size: Size) -> bool {
-        let value = self.values.get(usize::from(base));
-        !self.target.has_arena
-            && value.is_some_and(|value| {
-                value.is_in_frame(off, size.bytes()) || value.is_within(off, size.bytes(), self.target.data)
-            })
+        self.values.get(usize::from(base)).is_some_and(|&value| self.target.is_within(value, off, size))
     }
 
     /// Goes on where the CPU holds the line of an access that is in bounds, if need be after it has moved here.
@@ -93,10 +89,7 @@ impl Emitter<'_> {
             return;
         }
         let write = access != Access::Load;
-        let value = self.values[usize::from(base)];
-        // A line that is fetched takes another's place on machines where lines crowd each other.
-        let is_kept = !self.target.lines.crowded;
-        let line = self.held.line(base, off, value, 1 << self.target.lines.log2).filter(|_| is_kept);
+        let line = self.held.line_of((base, off), size, &self.values, &self.target);
         if line.is_some_and(|line| self.held.has(line, write)) {
             return;
         }

@@ -9,6 +9,7 @@ use iced_x86::{Code, Register};
 use std::mem::offset_of;
 
 impl Emitter<'_> {
+    /// A jump that has just been counted.
     pub(super) fn jump(&mut self, target: u32, site: u32) {
         if site != NO_SITE {
             self.check_fuel(site);
@@ -17,15 +18,21 @@ impl Emitter<'_> {
         self.asm.to(Code::Jmp_rel32_64, target);
     }
 
-    /// Goes on unless the fuel is used up.
+    /// The same where something else has set the flags since.
+    fn jump_later(&mut self, target: u32, site: u32) {
+        if site != NO_SITE {
+            self.asm.mem_imm(Code::Cmp_rm64_imm8, insns(), 0);
+        }
+        self.jump(target, site);
+    }
+
+    /// Goes on unless the fuel is used up. The operation has just been counted, which has set the flags.
     pub(super) fn check_fuel(&mut self, site: u32) {
         let never_ends = self.later(move |e| {
             e.set_site(site);
             e.asm.call_tabled(stubs::NEVER_ENDS);
         });
-        self.asm.reg_mem(Code::Mov_r64_rm64, A, insns());
-        self.asm.reg_mem(Code::Cmp_r64_rm64, A, field(offset_of!(Context, max_insns)));
-        self.asm.to(Code::Ja_rel32_64, never_ends);
+        self.asm.to(Code::Jg_rel32_64, never_ends);
     }
 
     pub(super) fn branch(&mut self, wide: bool, cond: Cond, a: u8, b: Operand, target: u32, site: u32) {
@@ -36,7 +43,7 @@ impl Emitter<'_> {
         }
         let next = self.asm.label();
         self.asm.to(not_taken(cond), next);
-        self.jump(target, site);
+        self.jump_later(target, site);
         self.asm.bind(next);
     }
 
@@ -82,7 +89,7 @@ impl Emitter<'_> {
             e.asm.call_tabled(stubs::REFILL_LOOPS);
             e.asm.mem_imm(Code::Cmp_rm64_imm8, left, 0);
             e.asm.to(Code::Jne_rel32_64, go_on);
-            e.jump(target, site);
+            e.jump_later(target, site);
         });
         self.asm.mem_imm(Code::Cmp_rm64_imm8, left, 0);
         self.asm.to(Code::Je_rel32_64, used_up);

@@ -5,7 +5,7 @@ use super::live::{self, Set};
 use super::registers::{A, A32, B, B32, DELTA, FRAME, at, at_sum, field, half, whole};
 use super::stubs;
 use crate::code::op::{Callee, FRAME_BYTES};
-use crate::context::{Context, HOST_COUNTS};
+use crate::context::Context;
 use iced_x86::{Code, MemoryOperand};
 use std::mem::offset_of;
 
@@ -67,6 +67,9 @@ impl Emitter<'_> {
     /// As [`crate::numbers::num_next`] does; which is called where the host counts, and for an iterator that is not in the
     /// function's own frame.
     fn num_next(&mut self, site: u32) {
+        if !self.target.data.counts() {
+            return self.call_engine(stubs::NUM_NEXT, site);
+        }
         let (iterator, done) = (whole(1), self.asm.label());
         let elsewhere = self.later(move |e| {
             e.call_engine(stubs::NUM_NEXT, site);
@@ -81,9 +84,6 @@ impl Emitter<'_> {
         self.check_fuel(site);
         self.check_iterator(elsewhere);
         self.asm.reg_mem(Code::Mov_r64_rm64, B, field(offset_of!(Context, num_next_ps)));
-        const { assert!(HOST_COUNTS == u64::MAX) };
-        self.asm.reg_imm(Code::Cmp_rm64_imm8, B, -1);
-        self.asm.to(Code::Je_rel32_64, elsewhere);
         self.asm.mem_reg(Code::Add_rm64_r64, field(offset_of!(Context, stall_ps)), B);
         self.asm.reg_mem(Code::Mov_r64_rm64, A, pair);
         self.asm.reg_mem(Code::Lea_r32_m, B32, at(A, 1));

@@ -1,9 +1,10 @@
 //! Division: by 0 and beyond the largest number as BPF defines it, where the processor would trap.
 //!
-//! The processor divides rdx and rax, which are R2 and R0: both are saved meanwhile.
+//! The processor divides rdx and rax, which are R2 and R0: both are saved meanwhile where they are read later.
 
 use super::alu::sized;
 use super::function::Emitter;
+use super::live;
 use super::registers::{A, B, B32, half, whole};
 use crate::code::op::{Alu, Operand};
 use iced_x86::{Code, Register};
@@ -71,13 +72,20 @@ impl Emitter<'_> {
         self.asm.to(Code::Je_rel32_64, by_zero);
     }
 
+    /// Is a register to be kept, which is not the one that is divided?
+    fn keeps(&self, reg: u8, dst: u8) -> bool {
+        reg != dst && live::has(self.read_later, reg)
+    }
+
     /// Saves R0 and R2 but for the one that is divided, which goes to rax.
     fn save(&mut self, wide: bool, dst: u8) {
-        if dst != R2 {
+        if self.keeps(R2, dst) {
             self.asm.reg(Code::Push_r64, whole(R2));
         }
-        if dst != R0 {
+        if self.keeps(R0, dst) {
             self.asm.reg_reg(Code::Mov_r64_rm64, A, whole(R0));
+        }
+        if dst != R0 {
             let code = [Code::Mov_r32_rm32, Code::Mov_r64_rm64][usize::from(wide)];
             self.asm.reg_reg(code, sized(wide, R0), sized(wide, dst));
         }
@@ -85,14 +93,15 @@ impl Emitter<'_> {
 
     fn restore(&mut self, is_quotient: bool, dst: u8) {
         let result = if is_quotient { Register::RAX } else { Register::RDX };
-        self.asm.reg_reg(Code::Mov_r64_rm64, B, result);
-        if dst != R2 {
+        if whole(dst) != result {
+            self.asm.reg_reg(Code::Mov_r64_rm64, whole(dst), result);
+        }
+        if self.keeps(R2, dst) {
             self.asm.reg(Code::Pop_r64, whole(R2));
         }
-        if dst != R0 {
+        if self.keeps(R0, dst) {
             self.asm.reg_reg(Code::Mov_r64_rm64, whole(R0), A);
         }
-        self.asm.reg_reg(Code::Mov_r64_rm64, whole(dst), B);
     }
 }
 

@@ -1,12 +1,12 @@
 //! A function, operation by operation.
 
 use super::asm::{Asm, Label};
-use super::held::Held;
+use super::held::{self, Held, Lines};
 use super::live::{self, Set};
 use super::moves::Movers;
 use super::registers::{A, CONTEXT, DELTA, FRAME, field, half, insns, whole};
 use super::values::{self, Data, Registers, Value};
-use crate::code::op::{Op, Operand};
+use crate::code::op::{Op, Operand, Size};
 use crate::context::Context;
 use crate::memory::LineForm;
 use iced_x86::{Code, Register};
@@ -24,6 +24,14 @@ pub(super) struct Target<'a> {
     pub(super) data: &'a dyn Data,
 }
 
+impl Target<'_> {
+    /// Is an access at this offset from a register certainly within the object's global data, or the function's frame?
+    pub(super) fn is_within(&self, value: Value, off: i32, size: Size) -> bool {
+        let bytes = size.bytes();
+        !self.has_arena && (value.is_in_frame(off, bytes) || value.is_within(off, bytes, self.data))
+    }
+}
+
 /// Emits one function.
 pub(super) struct Emitter<'a> {
     pub(super) asm: &'a mut Asm,
@@ -35,9 +43,12 @@ pub(super) struct Emitter<'a> {
     pub(super) values: Registers,
     values_at: Vec<Option<Box<Registers>>>,
     pub(super) held: Held,
+    held_at: Vec<Option<Lines>>,
     /// Per operation, where jumps to it go.
     targets: Vec<Option<Label>>,
     live: Vec<Set>,
+    /// Registers that are read after the operation at hand.
+    pub(super) read_later: Set,
     /// Registers of R6 to R9 that the function changes.
     kept: Vec<u8>,
     /// Instructions of this block that the context does not count yet.
@@ -56,9 +67,25 @@ impl<'a> Emitter<'a> {
             ops.iter().fold(0, |set, &op| set | live::uses(op).1) | live.first().copied().unwrap_or(0);
         let kept = live::each(written, 6..=9).collect();
         let values_at = values::at_targets(ops, target.data);
+        let held_at = held::at_targets(ops, &values_at, &target);
         let (values, held) = ([Value::Any; 10], Held::new());
         let (pending, cold) = (0, Vec::new());
-        Self { asm, functions, ops, target, values, values_at, held, targets, live, kept, pending, cold }
+        Self {
+            asm,
+            functions,
+            ops,
+            target,
+            values,
+            values_at,
+            held,
+            held_at,
+            targets,
+            live,
+            read_later: 0,
+            kept,
+            pending,
+            cold,
+        }
     }
 
     /// Emits the function, which starts at a label.
@@ -74,15 +101,16 @@ impl<'a> Emitter<'a> {
                 self.asm.bind(target);
                 open = true;
                 self.values = self.values_at[at].as_deref().copied().unwrap_or([Value::Any; 10]);
-                self.held.forget_all();
+                self.held.meet(self.held_at[at].as_deref().unwrap_or_default());
             }
             if !open || op == Op::Hole {
                 continue;
             }
             self.pending += 1;
-            self.op(at, op);
+            self.read_later = live::after(self.ops, &self.live, at);
+            self.op(op);
             values::after(op, &mut self.values, self.target.data);
-            self.held.after(op);
+            self.held.after(op, self.target.data.counts());
             open = !op.ends();
         }
         while let Some(cold) = self.cold.pop() {
@@ -123,7 +151,7 @@ impl<'a> Emitter<'a> {
         self.asm.bare(Code::Retnq);
     }
 
-    fn op(&mut self, at: usize, op: Op) {
+    fn op(&mut self, op: Op) {
         match op {
             Op::Alu { wide, op, dst, src } => self.alu(wide, op, dst, src),
             Op::Const { dst, value } => self.constant(dst, value),
@@ -151,8 +179,7 @@ impl<'a> Emitter<'a> {
             }
             Op::Call { callee, site } => {
                 self.settle();
-                let read = live::after(self.ops, &self.live, at);
-                self.call(callee, site, read);
+                self.call(callee, site, self.read_later);
             }
             Op::Exit => self.exit(),
             Op::Hole => {}

@@ -40,6 +40,11 @@ pub(super) fn after(ops: &[Op], live: &[Set], at: usize) -> Set {
     next | op.target().map_or(0, |target| live[target as usize])
 }
 
+/// Is the register among those of a set?
+pub(super) fn has(set: Set, reg: u8) -> bool {
+    set & bit(reg) != 0
+}
+
 fn bit(reg: u8) -> Set {
     1 << reg
 }
@@ -64,6 +69,8 @@ pub(super) fn uses(op: Op) -> (Set, Set) {
         Op::Atomic { base, src, fetch, .. } => (bit(base) | bit(src), if fetch { bit(src) } else { 0 }),
         Op::Branch { a, b, .. } => (bit(a) | of(b), 0),
         Op::Call { callee: Callee::Poison, .. } => (0, ARGUMENTS | 1),
+        // It has one argument.
+        Op::Call { callee: Callee::NumNext, .. } => (bit(1), ARGUMENTS | 1),
         Op::Call { .. } => (ARGUMENTS, ARGUMENTS | 1),
         Op::Exit => (1, 0),
         Op::Jump { .. } | Op::MayGoto { .. } | Op::Hole => (0, 0),
@@ -72,5 +79,5 @@ pub(super) fn uses(op: Op) -> (Set, Set) {
 
 /// The registers of a set among these, by number.
 pub(super) fn each(set: Set, among: std::ops::RangeInclusive<u8>) -> impl Iterator<Item = u8> {
-    among.filter(move |&reg| set & bit(reg) != 0)
+    among.filter(move |&reg| has(set, reg))
 }

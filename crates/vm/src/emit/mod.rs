@@ -59,12 +59,12 @@ pub(crate) fn is_possible() -> bool {
 }
 
 impl Emitted {
-    /// Translates every function, for a machine with such lines.
+    /// Translates every function, for a machine with such lines; `counts` as for [`Code::native`].
     ///
     /// # Errors
     /// The host gives no memory for code.
-    pub(crate) fn translate(code: &Code, lines: LineForm) -> Result<Self, LoadError> {
-        let (asm, entries) = assembled(code, lines);
+    pub(crate) fn translate(code: &Code, lines: LineForm, counts: bool) -> Result<Self, LoadError> {
+        let (asm, entries) = assembled(code, lines, counts);
         let buffer = Buffer::new(asm.most_bytes(), &stubs::addresses()).map_err(LoadError::NoNative)?;
         let bytes = asm.encode(buffer.code_at(), buffer.table_at());
         let table = entries.iter().map(|&entry| buffer.address(bytes.offset(entry)));
@@ -81,11 +81,11 @@ impl Emitted {
 }
 
 /// All functions, and where Rust enters each.
-fn assembled(code: &Code, lines: LineForm) -> (Asm, Vec<Label>) {
+fn assembled(code: &Code, lines: LineForm, counts: bool) -> (Asm, Vec<Label>) {
     let mut asm = Asm::default();
     let inner: Vec<Label> = code.functions.iter().map(|_| asm.label()).collect();
     let has_arena = code.user_half.is_some();
-    let globals = Globals { code };
+    let globals = Globals { code, counts };
     let movers = Movers::emit(&mut asm, lines, has_arena);
     for (function, &label) in code.functions.iter().zip(&inner) {
         let target = Target { lines, has_arena, movers, data: &globals };
@@ -98,6 +98,7 @@ fn assembled(code: &Code, lines: LineForm) -> (Asm, Vec<Label>) {
 /// An object's global data.
 struct Globals<'a> {
     code: &'a Code,
+    counts: bool,
 }
 
 impl values::Data for Globals<'_> {
@@ -110,5 +111,9 @@ impl values::Data for Globals<'_> {
             Address::MapValue(map, offset) => Some((map, offset.into())),
             Address::Map(_) | Address::Ksym(_) => None,
         }
+    }
+
+    fn counts(&self) -> bool {
+        self.counts
     }
 }

@@ -38,6 +38,10 @@ impl Data for OneMap {
     fn address(&self, _slot: u32) -> Option<(u32, u64)> {
         Some((0, 0))
     }
+
+    fn counts(&self) -> bool {
+        true
+    }
 }
 
 fn text_of(asm: Asm) -> String {
@@ -152,6 +156,19 @@ fn calls_leave_arguments_alone_and_zero_what_is_read_later() {
 #[test]
 fn a_loop_counts_in_place() {
     check("numbers", &[Op::Call { callee: Callee::NumNext, site: 3 }, Op::Exit]);
+}
+
+#[test]
+fn a_loop_s_number_is_known_to_be_in_the_frame() {
+    let all = [
+        alu(Alu::Mov, 1, Operand::Reg(10)),
+        alu(Alu::Add, 1, Operand::Imm(-8)),
+        Op::Call { callee: Callee::NumNext, site: 3 },
+        Op::Branch { wide: true, cond: Cond::Eq, a: 0, b: Operand::Imm(0), target: 5, site: NO_SITE },
+        Op::Load { dst: 6, base: 0, off: 0, size: Size(2), signed: false },
+        Op::Exit,
+    ];
+    check("number", &all);
 }
 
 #[test]

@@ -4,7 +4,7 @@
 //! Sound for any code: a value is one of those that its description allows, whatever was executed before. Registers that
 //! come out of memory or of a call may hold anything.
 
-use crate::code::op::{Alu, Atomic, FRAME_BYTES, Op, Operand};
+use crate::code::op::{Alu, Atomic, Callee, Cond, FRAME_BYTES, Op, Operand};
 
 /// Steps beyond this are not told apart: no line of a machine is longer.
 const MOST_STEP: u64 = 64;
@@ -35,6 +35,8 @@ pub(super) enum Value {
     },
     /// So far from the end of the function's own frame.
     Frame(i64),
+    /// That, or 0.
+    FrameOrNull(i64),
 }
 
 /// The bytes of a map's global data, and where a slot of the table of addresses leads: the map, and how far into it.
@@ -43,6 +45,8 @@ pub(super) trait Data {
     fn bytes(&self, map: u32) -> Option<u64>;
     /// Map and offset.
     fn address(&self, slot: u32) -> Option<(u32, u64)>;
+    /// Does the engine serve `bpf_iter_num_next` itself?
+    fn counts(&self) -> bool;
 }
 
 impl Value {
@@ -58,7 +62,7 @@ impl Value {
         match self {
             Self::Const(value) => Some((value, step_of(value))),
             Self::Number { most, step } => Some((most, step)),
-            Self::Any | Self::Data { .. } | Self::Frame(_) => None,
+            Self::Any | Self::Data { .. } | Self::Frame(_) | Self::FrameOrNull(_) => None,
         }
     }
 
@@ -68,7 +72,7 @@ impl Value {
             Self::Const(value) => Self::Const(value & u64::from(u32::MAX)),
             Self::Number { most, .. } if most <= u64::from(u32::MAX) => self,
             Self::Number { step, .. } => Self::number(u64::from(u32::MAX), step),
-            Self::Any | Self::Data { .. } | Self::Frame(_) => Self::HALF,
+            Self::Any | Self::Data { .. } | Self::Frame(_) | Self::FrameOrNull(_) => Self::HALF,
         }
     }
 
@@ -96,8 +100,14 @@ impl Value {
     /// How far an access at this offset is behind a multiple of `line` bytes that has its place in the data, if that is
     /// the same for all that it may hold.
     pub(super) fn within_line(self, off: i32, line: u64) -> Option<u64> {
-        let Self::Data { from, more, step, .. } = self else { return None };
-        (more == 0 || step % line == 0).then(|| from.wrapping_add_signed(off.into()) % line)
+        match self {
+            Self::Data { from, more, step, .. } => {
+                (more == 0 || step % line == 0).then(|| from.wrapping_add_signed(off.into()) % line)
+            }
+            // Frames end where a line does.
+            Self::Frame(from) => Some(from.checked_add(off.into())?.rem_euclid(line as i64) as u64),
+            _ => None,
+        }
     }
 }
 
@@ -133,14 +143,34 @@ pub(super) fn after(op: Op, registers: &mut Registers, data: &dyn Data) {
         }
         Op::Atomic { op: Atomic::CompareExchange, .. } => registers[0] = Value::Any,
         Op::Atomic { src, fetch: true, .. } => set_any(registers, src),
-        Op::Call { .. } => registers[..6].fill(Value::Any),
-        Op::Store { .. }
-        | Op::Atomic { .. }
-        | Op::Branch { .. }
-        | Op::Exit
-        | Op::Jump { .. }
-        | Op::MayGoto { .. }
-        | Op::Hole => {}
+        Op::Call { callee, .. } => {
+            let iterator = match registers[1] {
+                Value::Frame(off) if callee == Callee::NumNext && data.counts() => Some(off),
+                _ => None,
+            };
+            let iterator = iterator.filter(|_| registers[1].is_in_frame(0, NUMBERS_BYTES));
+            registers[..6].fill(Value::Any);
+            registers[0] = iterator.map_or(Value::Any, Value::FrameOrNull);
+        }
+        Op::Branch { .. } => not_null(op, registers, Cond::Eq),
+        Op::Store { .. } | Op::Atomic { .. } | Op::Exit | Op::Jump { .. } | Op::MayGoto { .. } | Op::Hole => {
+        }
+    }
+}
+
+/// What the registers hold where a jump goes to its target.
+fn after_jump(op: Op, registers: &mut Registers) {
+    not_null(op, registers, Cond::Ne);
+}
+
+/// Where a branch compares a register with 0 by `cond`, that register is not 0 on the way at hand.
+fn not_null(op: Op, registers: &mut Registers, by: Cond) {
+    let Op::Branch { wide: true, cond, a, b: Operand::Imm(0), .. } = op else { return };
+    if let Some(value) = registers.get_mut(usize::from(a))
+        && let Value::FrameOrNull(off) = *value
+        && cond == by
+    {
+        *value = Value::Frame(off);
     }
 }
 
@@ -260,10 +290,12 @@ pub(super) fn at_targets(ops: &[Op], data: &dyn Data) -> Vec<Option<Box<Register
                 now = known[at].as_deref().copied();
             }
             let Some(registers) = &mut now else { continue };
-            after(op, registers, data);
             if let Some(target) = op.target() {
-                changed |= merge(&mut known[target as usize], now);
+                let mut taken = *registers;
+                after_jump(op, &mut taken);
+                changed |= merge(&mut known[target as usize], Some(taken));
             }
+            after(op, registers, data);
             if op.ends() {
                 now = None;
             }
@@ -311,6 +343,10 @@ mod tests {
         fn address(&self, slot: u32) -> Option<(u32, u64)> {
             Some((0, slot.into()))
         }
+
+        fn counts(&self) -> bool {
+            true
+        }
     }
 
     fn allows(value: Value, actual: u64) -> bool {
@@ -323,6 +359,7 @@ mod tests {
                 beyond <= more && beyond.is_multiple_of(step)
             }
             Value::Frame(off) => actual == FRAME_END.wrapping_add_signed(off),
+            Value::FrameOrNull(off) => actual == 0 || actual == FRAME_END.wrapping_add_signed(off),
         }
     }
 
@@ -438,6 +475,39 @@ mod tests {
         check(9, 8, false);
         check(-496, 4, true);
         check(-497, 4, false);
+    }
+
+    #[test]
+    fn an_iterator_s_number_is_in_the_frame_where_there_is_one() {
+        let skip = |cond, wide| Op::Branch {
+            wide,
+            cond,
+            a: 0,
+            b: Operand::Imm(0),
+            target: 5,
+            site: crate::code::op::NO_SITE,
+        };
+        let check = |callee, cond, wide, [there, behind]: [Value; 2]| {
+            let ops = [
+                Op::Alu { wide: true, op: Alu::Mov, dst: 1, src: Operand::Reg(10) },
+                Op::Alu { wide: true, op: Alu::Add, dst: 1, src: Operand::Imm(-8) },
+                Op::Call { callee, site: 0 },
+                skip(cond, wide),
+                Op::Exit,
+                Op::Exit,
+            ];
+            let mut known = [Value::Any; 10];
+            ops[..4].iter().for_each(|&op| after(op, &mut known, &One(64)));
+            let target = at_targets(&ops, &One(64))[5].as_ref().expect("a jump leads there")[0];
+            assert_eq!([target, known[0]], [there, behind], "{cond:?}");
+        };
+        let [number, either] = [Value::Frame(-8), Value::FrameOrNull(-8)];
+        check(Callee::NumNext, Cond::Ne, true, [number, either]);
+        check(Callee::NumNext, Cond::Eq, true, [either, number]);
+        check(Callee::NumNext, Cond::Ne, false, [either, either]);
+        check(Callee::NumNext, Cond::Gt, true, [either, either]);
+        check(Callee::Host, Cond::Ne, true, [Value::Any, Value::Any]);
+        assert!(!either.is_in_frame(0, 4), "it may be 0");
     }
 
     #[test]

@@ -293,8 +293,7 @@ impl Translator<'_> {
 
     /// Goes on (in `then`, or in a new block) unless the fuel is used up.
     pub(super) fn check_fuel(&mut self, count: Value, site: u32, then: Option<Block>) {
-        let limit = self.field(offset_of!(Context, max_insns));
-        let over = self.b.ins().icmp(IntCC::UnsignedGreaterThan, count, limit);
+        let over = self.b.ins().icmp_imm_s(IntCC::SignedGreaterThan, count, 0);
         let never_ends = self.never_ends();
         let site = self.b.ins().iconst(I32, i64::from(site));
         let next = then.unwrap_or_else(|| self.b.create_block());
