@@ -94,7 +94,7 @@ fn any_number_of_threads_makes_the_same_search() {
         let line = line.replace(" --allow any=any", " --property 'switches >= 0'");
         let (code, text) = folder.sh(&line);
         assert_eq!(code, Some(0), "{text}");
-        let part = |key: &str| text.lines().filter(|line| line.contains(key)).next_back().map(str::to_owned);
+        let part = |key: &str| text.lines().rfind(|line| line.contains(key)).map(str::to_owned);
         (part("\"branches\""), part("\"states\""), part("\"runs\""))
     };
     assert_eq!(found(1), found(3));

@@ -59,7 +59,18 @@ pub(crate) fn spec(
         // The last one counts: a scheduler's own.
         let settings = settings.into_iter().chain(own).collect();
         let scheduler = source;
-        Ok(RunSpec { scheduler, settings, workload, machine, duration, seed, noise, engine, checked })
+        Ok(RunSpec {
+            scheduler,
+            settings,
+            workload,
+            machine,
+            duration,
+            seed,
+            noise,
+            engine,
+            order: None,
+            checked,
+        })
     };
     let made = py.detach(read);
     call.warn(py)?;
