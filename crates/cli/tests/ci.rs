@@ -92,6 +92,7 @@ fn each_planted_bug_fails() {
     check("unfair", &[], 1, "starvation: 16, where none is allowed");
     check("bad_access", &[("fault", 1)], 1, "Strict: failed; bad_access: ");
     for name in [
+        "accounts",
         "bad_affinity",
         "bad_dsq",
         "errors",
