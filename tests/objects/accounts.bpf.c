@@ -8,7 +8,7 @@
 LICENSE;
 
 #define SHARED_DSQ 1
-#define ENOUGH 200
+#define ENOUGH 50
 
 struct seen {
 	u64 runnable_at;
@@ -47,7 +47,7 @@ CALLBACK(void, accounts_enqueue, struct task_struct *p, u64 enq_flags)
 {
 	struct seen *seen = seen_of(p);
 
-	if (seen && (enq_flags & SCX_ENQ_CPU_SELECTED)) {
+	if (seen && (enq_flags & bpf_core_enum_value(enum scx_enq_flags, SCX_ENQ_CPU_SELECTED))) {
 		if (p->scx.selected_cpu != seen->selected_cpu)
 			scheduler_error("selected CPU %d, not %d", p->scx.selected_cpu, seen->selected_cpu);
 		__sync_fetch_and_add(&selections, 1);
