@@ -75,17 +75,18 @@ pub struct Group {
 }
 
 /// How busy a group is, as Linux's fair class tells groups apart (`enum group_type`); busier ones are greater.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum GroupClass {
     /// It could do more.
+    #[default]
     HasSpare,
     /// It could not, but nobody waits for long.
     FullyBusy,
-    /// A CPU of it is too slow for its task.
+    /// One of its CPUs is too slow for its task, or has to do something beside it.
     Misfit,
     /// It is a core with several tasks, and the CPU that asks is idle.
     SmtBalance,
-    /// Its tasks may not go where they would have to.
+    /// Balancing below failed, as tasks may not go where there is room.
     Imbalanced,
     /// Tasks wait.
     Overloaded,

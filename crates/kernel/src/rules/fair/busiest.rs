@@ -3,12 +3,13 @@
 
 use crate::rules::fair::cost::Visit;
 use crate::rules::fair::select_idle_sibling::idle_scan;
-use crate::rules::fair::stats::{Kind, Stats, allowed_between_nodes, is_greater};
+use crate::rules::fair::stats::{Stats, allowed_between_nodes, is_greater};
 use crate::state::domains::groups::{Group, Level};
 use crate::state::fair::pelt::ONE;
 use crate::state::fair::round::{Idleness, Moves, Round};
 use crate::state::kernel::Kernel;
 use keel_abi::CpuId;
+use keel_trace::policy::GroupClass;
 
 /// What a level's groups have to do (`struct sd_lb_stats`).
 #[derive(Clone, Copy, Debug, Default)]
@@ -36,7 +37,7 @@ impl Kernel {
         self.note_level(round, level, &groups);
         let busiest = busiest?;
         // What energy decides is left alone, but for tasks on CPUs that are too slow for them.
-        if self.heeds_energy() && !self.fair.is_overused && groups.busiest.kind != Kind::Misfit {
+        if self.heeds_energy() && !self.fair.is_overused && groups.busiest.kind != GroupClass::Misfit {
             return None;
         }
         let (moves, amount) = groups.imbalance(round.idleness, level)?;
@@ -121,7 +122,7 @@ impl Kernel {
         stats.is_shared_core =
             !is_local && round.idleness != Idleness::Busy && group.is_core() && stats.fair_tasks > 1;
         stats.classify(level.imbalance_pct);
-        if stats.kind == Kind::Overloaded {
+        if stats.kind == GroupClass::Overloaded {
             stats.mean = stats.load_for_capacity();
         }
         stats
@@ -160,9 +161,9 @@ impl Kernel {
             return false;
         }
         let is_hopeless = !is_greater(own, stats.most_capacity)
-            || all.local.kind != Kind::HasSpare
+            || all.local.kind != GroupClass::HasSpare
             || !self.is_core_vacant_beside(round.to);
-        if level.is_uneven && stats.kind == Kind::Misfit && is_hopeless {
+        if level.is_uneven && stats.kind == GroupClass::Misfit && is_hopeless {
             return false;
         }
         let best = &all.busiest;
@@ -171,18 +172,20 @@ impl Kernel {
         }
         let was_core = so_far.is_some_and(Group::is_core);
         let is_chosen = match stats.kind {
-            Kind::Overloaded => stats.mean > best.mean,
-            Kind::Imbalanced => false,
-            Kind::Misfit => stats.misfit > best.misfit,
-            Kind::SmtBalance if stats.idle_cpus != 0 || best.idle_cpus != 0 => has_less_spare(stats, best),
-            Kind::SmtBalance | Kind::FullyBusy => !was_core,
-            Kind::HasSpare if so_far.is_some() && was_core != group.is_core() => {
+            GroupClass::Overloaded => stats.mean > best.mean,
+            GroupClass::Imbalanced => false,
+            GroupClass::Misfit => stats.misfit > best.misfit,
+            GroupClass::SmtBalance if stats.idle_cpus != 0 || best.idle_cpus != 0 => {
+                has_less_spare(stats, best)
+            }
+            GroupClass::SmtBalance | GroupClass::FullyBusy => !was_core,
+            GroupClass::HasSpare if so_far.is_some() && was_core != group.is_core() => {
                 !group.is_core() || stats.fair_tasks > 1
             }
-            Kind::HasSpare => has_less_spare(stats, best),
+            GroupClass::HasSpare => has_less_spare(stats, best),
         };
         let is_faster =
-            level.is_uneven && stats.kind <= Kind::FullyBusy && is_greater(stats.least_capacity, own);
+            level.is_uneven && stats.kind <= GroupClass::FullyBusy && is_greater(stats.least_capacity, own);
         is_chosen && !is_faster
     }
 
@@ -245,28 +248,28 @@ impl Groups {
     /// How much should move, and of what; `None` where all is well (the end of `sched_balance_find_src_group()`).
     fn imbalance(mut self, idleness: Idleness, level: &Level) -> Option<(Moves, u64)> {
         let (local, busiest) = (self.local, self.busiest);
-        if matches!(busiest.kind, Kind::Misfit | Kind::Imbalanced) {
+        if matches!(busiest.kind, GroupClass::Misfit | GroupClass::Imbalanced) {
             return Some(self.amount(idleness, level));
         }
         if local.kind > busiest.kind {
             return None;
         }
-        if local.kind == Kind::Overloaded {
+        if local.kind == GroupClass::Overloaded {
             let mean = self.mean();
             let is_even = 100 * busiest.mean <= level.imbalance_pct * local.mean;
             if local.mean >= busiest.mean || local.mean >= mean || is_even {
                 return None;
             }
         }
-        let prefers = self.prefers_sibling && local.kind == Kind::HasSpare;
+        let prefers = self.prefers_sibling && local.kind == GroupClass::HasSpare;
         if prefers && self.between_siblings(idleness) > 1 {
             return Some(self.amount(idleness, level));
         }
-        if busiest.kind != Kind::Overloaded {
+        if busiest.kind != GroupClass::Overloaded {
             if idleness == Idleness::Busy {
                 return None;
             }
-            let is_forced = busiest.kind == Kind::SmtBalance && self.is_core[0] != self.is_core[1];
+            let is_forced = busiest.kind == GroupClass::SmtBalance && self.is_core[0] != self.is_core[1];
             if !is_forced {
                 let is_even = busiest.cpus > 1 && local.idle_cpus <= busiest.idle_cpus + 1;
                 if is_even || busiest.fair_tasks == 1 {
@@ -285,13 +288,13 @@ impl Groups {
     fn amount(&mut self, idleness: Idleness, level: &Level) -> (Moves, u64) {
         let (local, busiest) = (&mut self.local, &self.busiest);
         match busiest.kind {
-            Kind::Misfit if level.is_uneven => return (Moves::Misfit, 1),
-            Kind::Misfit => return (Moves::Load, busiest.misfit),
-            Kind::SmtBalance | Kind::Imbalanced => return (Moves::Tasks, 1),
+            GroupClass::Misfit if level.is_uneven => return (Moves::Misfit, 1),
+            GroupClass::Misfit => return (Moves::Load, busiest.misfit),
+            GroupClass::SmtBalance | GroupClass::Imbalanced => return (Moves::Tasks, 1),
             _ => {}
         }
-        if local.kind == Kind::HasSpare {
-            if busiest.kind > Kind::FullyBusy && !level.shares_cache() {
+        if local.kind == GroupClass::HasSpare {
+            if busiest.kind > GroupClass::FullyBusy && !level.shares_cache() {
                 let room = local.capacity.max(local.util) - local.util;
                 return match room {
                     0 if idleness != Idleness::Busy => (Moves::Tasks, 1),
@@ -308,7 +311,7 @@ impl Groups {
             }
             return (Moves::Tasks, tasks / 2);
         }
-        if local.kind < Kind::Overloaded {
+        if local.kind < GroupClass::Overloaded {
             local.mean = local.load_for_capacity();
             let (own, busiest, mean) = (local.mean, busiest.mean, self.mean());
             if own >= busiest || own >= mean {

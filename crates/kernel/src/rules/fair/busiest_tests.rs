@@ -11,7 +11,7 @@ fn with_level(nodes: u32, number: usize, check: impl FnOnce(&Level)) {
 }
 
 /// A group of eight CPUs with so many tasks, at most one a CPU where it is not overloaded.
-fn group(tasks: u32, kind: Kind) -> Stats {
+fn group(tasks: u32, kind: GroupClass) -> Stats {
     let load = u64::from(tasks) * ONE;
     let mut stats = Stats {
         cpus: 8,
@@ -27,7 +27,7 @@ fn group(tasks: u32, kind: Kind) -> Stats {
     };
     stats.classify(117);
     assert_eq!(stats.kind, kind);
-    stats.mean = if kind == Kind::Overloaded { stats.load_for_capacity() } else { 0 };
+    stats.mean = if kind == GroupClass::Overloaded { stats.load_for_capacity() } else { 0 };
     stats
 }
 
@@ -44,8 +44,8 @@ fn nodes_are_evened_out_by_what_they_lack() {
             let found = both(local, busiest).imbalance(idleness, level).filter(|&(_, amount)| amount > 0);
             assert_eq!(found, expected, "{local:?} {busiest:?}");
         };
-        let spare = |tasks| group(tasks, Kind::HasSpare);
-        let crowd = |tasks| group(tasks, Kind::Overloaded);
+        let spare = |tasks| group(tasks, GroupClass::HasSpare);
+        let crowd = |tasks| group(tasks, GroupClass::Overloaded);
         check(spare(0), spare(4), Idle, Some((Moves::Tasks, 2)));
         check(spare(0), spare(4), Busy, None);
         check(spare(3), spare(4), Idle, None);
@@ -53,7 +53,7 @@ fn nodes_are_evened_out_by_what_they_lack() {
         check(spare(0), spare(2), Idle, None);
         check(spare(0), spare(1), Idle, None);
         check(spare(4), crowd(16), Busy, Some((Moves::Util, 4 * ONE)));
-        check(group(8, Kind::FullyBusy), crowd(16), Busy, Some((Moves::Load, 4 * ONE)));
+        check(group(8, GroupClass::FullyBusy), crowd(16), Busy, Some((Moves::Load, 4 * ONE)));
         check(crowd(12), crowd(20), Busy, Some((Moves::Load, 4 * ONE)));
         check(crowd(16), crowd(18), Busy, None);
         check(crowd(16), crowd(12), Busy, None);
@@ -70,7 +70,7 @@ fn in_a_cache_tasks_are_counted() {
             (stats.tasks, stats.fair_tasks, stats.idle_cpus) = (tasks, tasks, u32::from(tasks == 0));
             (stats.load, stats.runnable) = (u64::from(tasks) * ONE, u64::from(tasks) * ONE);
             stats.classify(117);
-            stats.mean = if stats.kind == Kind::Overloaded { stats.load_for_capacity() } else { 0 };
+            stats.mean = if stats.kind == GroupClass::Overloaded { stats.load_for_capacity() } else { 0 };
             stats
         };
         let check = |local, busiest, idleness, expected| {

@@ -20,7 +20,7 @@ impl Considered {
             first_cpu: cpus.lowest().unwrap_or(CpuId(0)),
             cpus: few(cpus.len() as u32),
             runnable: few(stats.fair_tasks),
-            class: Some(stats.class()),
+            class: Some(stats.kind),
         };
         self.nr_groups += 1;
         self.groups.insert(if is_own { 0 } else { self.groups.len() }, group);

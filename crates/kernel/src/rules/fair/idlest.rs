@@ -2,12 +2,13 @@
 //! and there to its idlest CPU (`sched_balance_find_dst_cpu()`).
 
 use crate::rules::fair::cost::Visit;
-use crate::rules::fair::stats::{Kind, Stats, allowed_between_nodes};
+use crate::rules::fair::stats::{Stats, allowed_between_nodes};
 use crate::state::domains::groups::{Group, Level};
 use crate::state::fair::pelt::ONE;
 use crate::state::kernel::Kernel;
 use keel_abi::scx::wake;
 use keel_abi::{CpuId, TaskId};
+use keel_trace::policy::GroupClass;
 
 impl Kernel {
     /// The CPU for it, which is made by or runs on `c`.
@@ -105,7 +106,7 @@ impl Kernel {
         }
         self.take_turn(c, Visit::Group);
         stats.classify(level.imbalance_pct);
-        if matches!(stats.kind, Kind::FullyBusy | Kind::Overloaded) {
+        if matches!(stats.kind, GroupClass::FullyBusy | GroupClass::Overloaded) {
             stats.mean = stats.load_for_capacity();
         }
         stats
@@ -144,12 +145,12 @@ fn is_idler(stats: &Stats, best: &Stats) -> bool {
         return stats.kind < best.kind;
     }
     match stats.kind {
-        Kind::Overloaded | Kind::FullyBusy => stats.mean < best.mean,
-        Kind::Misfit => stats.most_capacity > best.most_capacity,
-        Kind::HasSpare => {
+        GroupClass::Overloaded | GroupClass::FullyBusy => stats.mean < best.mean,
+        GroupClass::Misfit => stats.most_capacity > best.most_capacity,
+        GroupClass::HasSpare => {
             stats.idle_cpus > best.idle_cpus || stats.idle_cpus == best.idle_cpus && stats.util < best.util
         }
-        Kind::SmtBalance | Kind::Imbalanced => false,
+        GroupClass::SmtBalance | GroupClass::Imbalanced => false,
     }
 }
 
@@ -159,21 +160,21 @@ fn goes_there(local: &Stats, idlest: &Stats, level: &Level, allowance: u64) -> b
         return local.kind > idlest.kind;
     }
     match local.kind {
-        Kind::Overloaded | Kind::FullyBusy => {
+        GroupClass::Overloaded | GroupClass::FullyBusy => {
             let imbalance = ONE * (level.imbalance_pct - 100) / 100;
             let is_near = !level.is_numa() || idlest.mean + imbalance < local.mean;
             is_near
                 && idlest.mean < local.mean + imbalance
                 && 100 * local.mean > level.imbalance_pct * idlest.mean
         }
-        Kind::Misfit => local.most_capacity < idlest.most_capacity,
-        Kind::HasSpare => {
+        GroupClass::Misfit => local.most_capacity < idlest.most_capacity,
+        GroupClass::HasSpare => {
             let imbalance = u64::from(local.idle_cpus.abs_diff(idlest.idle_cpus));
             let is_allowed = level.is_numa()
                 && allowed_between_nodes(imbalance, u64::from(local.tasks) + 1, allowance) == 0;
             !is_allowed && local.idle_cpus < idlest.idle_cpus
         }
-        Kind::SmtBalance | Kind::Imbalanced => false,
+        GroupClass::SmtBalance | GroupClass::Imbalanced => false,
     }
 }
 
@@ -185,7 +186,7 @@ mod tests {
     #[test]
     fn the_idlest_group_has_the_most_idle_cpus_then_the_least_use() {
         let spare = |idle_cpus, util| Stats { idle_cpus, util, ..Stats::default() };
-        let busy = |mean| Stats { kind: Kind::Overloaded, mean, ..Stats::default() };
+        let busy = |mean| Stats { kind: GroupClass::Overloaded, mean, ..Stats::default() };
         let check =
             |stats, best, expected| assert_eq!(is_idler(&stats, &best), expected, "{stats:?} {best:?}");
         check(spare(3, 500), spare(2, 100), true);

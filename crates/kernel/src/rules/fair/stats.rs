@@ -3,24 +3,6 @@
 use crate::state::fair::pelt::ONE;
 use keel_trace::policy::GroupClass;
 
-/// How busy a group is; busier ones are greater (`enum group_type`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Kind {
-    /// It could do more.
-    #[default]
-    HasSpare,
-    /// It could not, but nobody waits for long.
-    FullyBusy,
-    /// One of its CPUs is too slow for its task, or has to do something beside it.
-    Misfit,
-    /// It is a core with several tasks, and the CPU that asks is idle.
-    SmtBalance,
-    /// Balancing below failed, as tasks may not go where there is room.
-    Imbalanced,
-    /// Tasks wait.
-    Overloaded,
-}
-
 /// The sums over a group's CPUs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Stats {
@@ -42,7 +24,7 @@ pub(crate) struct Stats {
     pub(super) is_shared_core: bool,
     /// Balancing below failed.
     pub(super) is_imbalanced: bool,
-    pub(super) kind: Kind,
+    pub(super) kind: GroupClass,
     /// Load for its capacity; known of groups whose kind makes it matter.
     pub(super) mean: u64,
 }
@@ -72,30 +54,18 @@ impl Stats {
     /// Its kind, at a level with this `imbalance_pct` (`group_classify()`).
     pub(super) fn classify(&mut self, pct: u64) {
         self.kind = if self.is_overloaded(pct) {
-            Kind::Overloaded
+            GroupClass::Overloaded
         } else if self.is_imbalanced {
-            Kind::Imbalanced
+            GroupClass::Imbalanced
         } else if self.is_shared_core {
-            Kind::SmtBalance
+            GroupClass::SmtBalance
         } else if self.misfit > 0 {
-            Kind::Misfit
+            GroupClass::Misfit
         } else if !self.has_capacity(pct) {
-            Kind::FullyBusy
+            GroupClass::FullyBusy
         } else {
-            Kind::HasSpare
+            GroupClass::HasSpare
         };
-    }
-
-    /// Its kind, as a policy event says it.
-    pub(super) fn class(&self) -> GroupClass {
-        match self.kind {
-            Kind::HasSpare => GroupClass::HasSpare,
-            Kind::FullyBusy => GroupClass::FullyBusy,
-            Kind::Misfit => GroupClass::Misfit,
-            Kind::SmtBalance => GroupClass::SmtBalance,
-            Kind::Imbalanced => GroupClass::Imbalanced,
-            Kind::Overloaded => GroupClass::Overloaded,
-        }
     }
 
     /// Its load for its capacity.
@@ -129,19 +99,19 @@ mod tests {
             stats.classify(117);
             assert_eq!(stats.kind, expected, "{stats:?}");
         };
-        check(four, Kind::HasSpare);
-        check(Stats { tasks: 3, util: 4 * ONE, ..four }, Kind::HasSpare);
-        check(Stats { tasks: 4, util: 4 * ONE, ..four }, Kind::FullyBusy);
-        check(Stats { tasks: 4, util: 3 * ONE, ..four }, Kind::HasSpare);
+        check(four, GroupClass::HasSpare);
+        check(Stats { tasks: 3, util: 4 * ONE, ..four }, GroupClass::HasSpare);
+        check(Stats { tasks: 4, util: 4 * ONE, ..four }, GroupClass::FullyBusy);
+        check(Stats { tasks: 4, util: 3 * ONE, ..four }, GroupClass::HasSpare);
         // Used little, but its tasks wait for each other.
-        check(Stats { tasks: 4, util: ONE, runnable: 5 * ONE, ..four }, Kind::FullyBusy);
-        check(Stats { tasks: 5, util: 4 * ONE, ..four }, Kind::Overloaded);
-        check(Stats { tasks: 5, util: 3 * ONE, ..four }, Kind::HasSpare);
-        check(Stats { tasks: 5, util: ONE, runnable: 5 * ONE, ..four }, Kind::Overloaded);
-        check(Stats { misfit: 1, ..four }, Kind::Misfit);
-        check(Stats { is_shared_core: true, misfit: 1, ..four }, Kind::SmtBalance);
-        check(Stats { is_imbalanced: true, is_shared_core: true, ..four }, Kind::Imbalanced);
-        check(Stats { is_imbalanced: true, tasks: 8, util: 4 * ONE, ..four }, Kind::Overloaded);
+        check(Stats { tasks: 4, util: ONE, runnable: 5 * ONE, ..four }, GroupClass::FullyBusy);
+        check(Stats { tasks: 5, util: 4 * ONE, ..four }, GroupClass::Overloaded);
+        check(Stats { tasks: 5, util: 3 * ONE, ..four }, GroupClass::HasSpare);
+        check(Stats { tasks: 5, util: ONE, runnable: 5 * ONE, ..four }, GroupClass::Overloaded);
+        check(Stats { misfit: 1, ..four }, GroupClass::Misfit);
+        check(Stats { is_shared_core: true, misfit: 1, ..four }, GroupClass::SmtBalance);
+        check(Stats { is_imbalanced: true, is_shared_core: true, ..four }, GroupClass::Imbalanced);
+        check(Stats { is_imbalanced: true, tasks: 8, util: 4 * ONE, ..four }, GroupClass::Overloaded);
     }
 
     /// `adjust_numa_imbalance()`.
