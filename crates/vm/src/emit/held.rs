@@ -199,6 +199,7 @@ mod tests {
     use crate::code::op::{Cond, NO_SITE};
     use crate::emit::asm::Asm;
     use crate::emit::moves::Movers;
+    use crate::emit::tests::OneMap;
     use crate::memory::LineForm;
 
     const ELEMENT: Value = Value::Data { map: 0, from: 128, more: 1 << 20, step: 64 };
@@ -224,23 +225,6 @@ mod tests {
         check(&[copy, load(1)], 6, 0, true);
         check(&[load(1)], 1, 0, false);
         check(&[copy, call], 6, 0, false);
-    }
-
-    /// Every address is that of the same global data.
-    struct OneMap;
-
-    impl values::Data for OneMap {
-        fn bytes(&self, _map: u32) -> Option<u64> {
-            Some(4096)
-        }
-
-        fn address(&self, _slot: u32) -> Option<(u32, u64)> {
-            Some((0, 0))
-        }
-
-        fn counts(&self) -> bool {
-            true
-        }
     }
 
     /// What is held at a loop's head, which is the fourth operation; `body` is what it repeats.

@@ -28,7 +28,7 @@ fn listing(ops: &[Op]) -> String {
 }
 
 /// Every address is that of a map with 4 KiB of global data.
-struct OneMap;
+pub(super) struct OneMap;
 
 impl Data for OneMap {
     fn bytes(&self, _map: u32) -> Option<u64> {
