@@ -140,8 +140,8 @@ fn planted(name: &str, workload: &str, duration: &str, property: Option<&str>, f
     let scene = format!("--workload w.json --machine 2 --duration {duration} --noise none");
     let text =
         folder.check(&format!("keel explore my.bpf.o {scene}{property} {how} -o my.order"), 1, "shrunk in ");
-    let cured = format!("keel explore my.bpf.o:{fix}=1 {scene}{property} {how} --orders 300 -o cured.order");
-    folder.check(&cured, 0, "No order was found that fails.");
+    let fixed = format!("keel explore my.bpf.o:{fix}=1 {scene}{property} {how} --orders 300 -o fixed.order");
+    folder.check(&fixed, 0, "No order was found that fails.");
     // The order alone makes the difference.
     let delay = |order: &str| {
         let (_, json) = folder.sh(&format!("keel sim my.bpf.o {scene} {order} --json"));

@@ -1,8 +1,8 @@
 //! What the command line and the Python package share: from names and files to specs, and from a run or a recording to a
 //! report.
 //!
-//! This crate reads files and the host's clock. It never prints, listens for signals or ends the process: whoever asks
-//! for work is a [`Caller`], which is notified of remarks and progress, and can end the work early.
+//! This crate reads files and the host's clock. It never prints, listens for signals or ends the process: its user is
+//! a [`Caller`], which is notified of remarks and progress, and can end the work early.
 //!
 //! - [`asked`]: a scheduler with settings in its name
 //! - [`inputs`]: names, numbers and files as schedulers, machines and workloads

@@ -116,7 +116,7 @@ fn two_lines_that_fight_for_a_cache_line_are_named() {
         .collect();
     pairs.sort_by_key(|pair| std::cmp::Reverse(pair.0));
     let (one, other) = ("nr_running++;", "nr_stopping++;");
-    // Whoever takes a task has mostly had one before, so that who counts running comes after who counts stopping.
+    // A CPU that takes a task has mostly had one before, so ops.stopping counts before ops.running.
     assert_eq!((pairs[0].1.as_str(), pairs[0].2.as_str()), (one, other), "{pairs:?}");
     assert!(pairs.iter().any(|pair| pair.1 == other && pair.2 == one), "{pairs:?}");
     assert!(pairs.iter().all(|pair| pair.3.starts_with("nr_")), "{pairs:?}");

@@ -306,7 +306,7 @@ int BPF_PROG(on_place, struct task_struct *p, int prev_cpu, int wake_flags)
 	return 0;
 }
 
-/* Is this CPU idle? Whoever asks in the midst of a placement looks at it. */
+/* The kernel asks whether this CPU is idle. In the midst of a placement that is a CPU that it looks at. */
 SEC("?fentry")
 int BPF_PROG(on_ask, int cpu)
 {

@@ -1,7 +1,7 @@
 //! Searches for runs that break a scheduler: which inputs to try next, what was new about a run, and how small an input can get
 //! that still fails.
 //!
-//! This crate makes no run, and reads no file or clock: whoever searches brings a [`Subject`]. The same seed gives the same
+//! This crate makes no run, and reads no file or clock: its caller brings a [`Subject`]. The same seed gives the same
 //! search, however many threads make the runs.
 //!
 //! - [`genome`]: an input: machine, tasks, timeline, settings, seed.

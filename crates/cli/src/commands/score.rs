@@ -1,4 +1,4 @@
-//! `keel score`: one number for a scheduler, for CI and for whoever searches settings.
+//! `keel score`: one number for a scheduler, for CI and for searches of settings.
 
 use crate::args::ScoreArgs;
 use crate::failure::{Code, Failure};

@@ -25,7 +25,7 @@ impl Kernel {
 }
 
 impl<E: Engine> Sim<E> {
-    /// [`Irq::Wakeup`]: a wakeup that another CPU left to this one. Whoever changes the task meanwhile is waited for.
+    /// [`Irq::Wakeup`]: a wakeup that another CPU left to this one. It waits for a CPU that changes the task meanwhile.
     pub(crate) fn queued_wakeup(&mut self, c: CpuId, task: TaskId, waker: TaskId) {
         let t = &self.k.tasks[task];
         if t.busy || t.on_cpu {

@@ -207,7 +207,7 @@ impl Kernel {
         self.cpus.this_cpu.spent_ps += ps;
     }
 
-    /// Lets a step of `c` wait for a lock. Other than work, a wait ends at the same moment whoever takes turns meanwhile.
+    /// Lets a step of `c` wait for a lock. Unlike work, a wait takes no longer where CPUs take turns.
     pub(crate) fn charge_wait(&mut self, c: CpuId, waited: Span) {
         self.charge_ns(c, waited.as_ns());
         self.cpus.this_cpu.waited_ps += waited.as_ns() * 1000;

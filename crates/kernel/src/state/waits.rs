@@ -1,6 +1,6 @@
 //! Who waits for whose lock: kept for a profile alone.
 //!
-//! A lock's holder is the call that took it last: whoever waits, waits for that one to give it back.
+//! A lock's holder is the call that took it last: the others wait for that one to give it back.
 
 use crate::state::cost::lock::LockName;
 use crate::state::cpu::{Caller, Cpu};
@@ -10,7 +10,7 @@ use keel_abi::{CpuId, Span};
 use keel_trace::Lock;
 use std::collections::BTreeMap;
 
-/// So many kinds of waits at most are told apart; what is beyond counts as waits of nobody for nobody.
+/// At most this many pairs of waiter and holder are told apart; later ones are counted without either.
 const MOST: usize = 1 << 16;
 
 /// A call of the scheduler's.

@@ -42,7 +42,7 @@ impl Kernel {
         }
     }
 
-    /// Whoever runs on `rq` must go.
+    /// The task that runs on `rq` must leave it.
     fn takes_over(&mut self, rq: CpuId, curr: EntityId, pick: Pick) {
         if pick == Pick::Plain {
             self.fair.entities[curr].unprotect();
