@@ -49,6 +49,10 @@ measures! {
     Gone = "gone_s", "s";
     /// Core-seconds that CPUs idled while tasks waited that may run there, over the whole run.
     Wasted = "wasted_s", "core-s";
+    /// Microseconds from wakeup or fork to running that half of all were within, over the whole run.
+    DelayHalf = "delay_p50_us", "us";
+    /// The same, that 99 % of all were within.
+    DelayMost = "delay_p99_us", "us";
     /// Time that tasks ran, of the time that CPUs were online.
     BusyShare = "busy_share", "";
     /// Time of tasks in their own work, not in the kernel, of the whole run's time of all CPUs: `us` of `vmstat`.
@@ -87,6 +91,8 @@ impl Measure {
             Self::MicrosecondsPerUnit => each(window.duration, window.units)?,
             Self::MicrosecondsPerSwitch => each(window.duration, window.switches)?,
             Self::Elapsed => window.elapsed?.as_s_f64(),
+            Self::DelayHalf => microseconds(window.delay?.p50),
+            Self::DelayMost => microseconds(window.delay?.p99),
             Self::BusyShare => window.busy.as_s_f64() / window.machine_time.as_s_f64(),
             Self::UserShare => window.user_share?,
             Self::Gone => last(window.tasks.iter().map(|task| task.gone))?,
@@ -142,6 +148,7 @@ impl Measure {
             Self::Gone => "some of these tasks did not finish, or never started",
             Self::MicrosecondsPerUnit => "the workload completed no unit of work",
             Self::MicrosecondsPerSwitch => "there was no context switch",
+            Self::DelayHalf | Self::DelayMost => "nothing was woken",
             Self::Voluntary | Self::Involuntary | Self::Migrated | Self::Iterations | Self::CpuSeconds => {
                 "there was no such task"
             }
@@ -156,6 +163,10 @@ fn last(mut ends: impl Iterator<Item = Option<Span>>) -> Option<f64> {
     ends.try_fold(first, |last, end| Some(last.max(end?))).map(Span::as_s_f64)
 }
 
+fn microseconds(span: Span) -> f64 {
+    span.as_s_f64() * 1e6
+}
+
 fn user_seconds(window: &Measured) -> Option<f64> {
     Some(window.user_share? * window.machine_time.as_s_f64())
 }
@@ -163,6 +174,7 @@ fn user_seconds(window: &Measured) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::figures::Delay;
 
     const WINDOW: Measured = Measured {
         duration: Span::from_ms(500),
@@ -175,6 +187,7 @@ mod tests {
         busy: Span::from_ms(250),
         user_share: Some(0.2),
         wasted: Some(Span::from_ms(50)),
+        delay: Some(Delay { p50: Span::from_us(8), p99: Span::from_us(500), max: Span::from_ms(2) }),
         tasks: Vec::new(),
     };
 
@@ -197,6 +210,9 @@ mod tests {
         check("us_per_unit", Measured { units: 0, ..WINDOW }, None);
         check("elapsed_s", Measured { elapsed: None, ..WINDOW }, None);
         check("busy_share", Measured::default(), None);
+        check("delay_p50_us", WINDOW, Some(8.0));
+        check("delay_p99_us", WINDOW, Some(500.0));
+        check("delay_p99_us", Measured { delay: None, ..WINDOW }, None);
         check("wasted_s", WINDOW, Some(0.05));
         check("wasted_s", Measured::default(), None);
         assert_eq!(Measure::from_name("speed"), None);

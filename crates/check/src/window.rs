@@ -3,7 +3,7 @@
 //!
 //! What a published experiment printed is a [`Measure`](crate::Measure) of such a part.
 
-use crate::figures::{Figures, Summary};
+use crate::figures::{Delay, Figures, Summary};
 use crate::gone::Gone;
 use keel_abi::{Instant, Span};
 use keel_trace::{Class, Event, Meta, Sink, What};
@@ -34,6 +34,8 @@ pub struct Measured {
     /// Time that CPUs idled while tasks waited that may run there, over the whole run. Who makes the run has
     /// [`WastedCores`](crate::WastedCores) listen where it is wanted.
     pub wasted: Option<Span>,
+    /// Wakeup or fork to running, over the whole run; `None` where nothing was woken.
+    pub delay: Option<Delay>,
     /// What tasks did, by their names in alphabetical order; nothing where there are more than [`MOST_NAMES`] of them.
     pub tasks: Vec<Counts>,
 }
@@ -136,6 +138,7 @@ impl Window {
             busy: until.busy.saturating_sub(before.busy),
             user_share: None,
             wasted: None,
+            delay: until.delay,
             tasks: self.with_ends(between(&before.tasks, &until.tasks)),
         })
     }
@@ -183,6 +186,7 @@ fn sums(summary: &Summary) -> Measured {
         busy: Span::from_ns(busy_ns.round() as u64),
         user_share: None,
         wasted: None,
+        delay: (summary.wakeups + summary.forks > 0).then_some(summary.wakeup_delay),
         tasks: by_name(summary),
     }
 }

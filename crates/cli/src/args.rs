@@ -469,6 +469,9 @@ pub(crate) struct LabArgs {
     /// same sources
     #[arg(long, value_enum, default_value_t = CostsArg::Bpf, conflicts_with_all = ["sensitivity", "decisions"])]
     pub(crate) costs: CostsArg,
+    /// Where programs are that experiments name with a version: DIR/NAME-VERSION/bin/NAME, as cargo install --root puts them
+    #[arg(long, value_name = "DIR", default_value = ".cache/programs", conflicts_with_all = ["decisions"])]
+    pub(crate) programs: PathBuf,
     /// Only list the experiments
     #[arg(long, conflicts_with_all = ["experiments", "runs", "jobs", "sensitivity", "matrix", "decisions", "report"])]
     pub(crate) list: bool,

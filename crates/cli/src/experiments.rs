@@ -3,9 +3,10 @@
 use crate::failure::{Code, Failure};
 use crate::interrupt::Process;
 use crate::lab::Lab;
+use crate::output::note;
 use crate::progress::Bar;
 use crate::text::shown;
-use crate::{inputs, interrupt};
+use crate::{inputs, interrupt, program};
 use keel_abi::{Instant, Span};
 use keel_check::{Costs, Measure, Measured, WastedCores, Window};
 use keel_experiment::{Experiment, RunFigures, Taken, Until};
@@ -13,13 +14,18 @@ use keel_lab::{Outcome, Progress, RunSpec};
 use keel_trace::Fanout;
 use std::cell::Cell;
 use std::panic::AssertUnwindSafe;
+use std::path::Path;
 
 /// The experiments with these names or in these files, each once; all that are built in where there
-/// are none.
-pub(crate) fn chosen(lab: &Lab, given: &[String]) -> Result<Vec<Experiment>, Failure> {
+/// are none. Of these, those whose programs are not in `programs` are left out, and nobody's are there without a folder.
+pub(crate) fn chosen(
+    lab: &Lab,
+    given: &[String],
+    programs: Option<&Path>,
+) -> Result<Vec<Experiment>, Failure> {
     let built_in = (lab.experiments)();
     if given.is_empty() {
-        return Ok(built_in);
+        return Ok(built_in.into_iter().filter(|one| is_complete(one, programs)).collect());
     }
     let mut chosen: Vec<Experiment> = Vec::new();
     for name in given {
@@ -28,11 +34,37 @@ pub(crate) fn chosen(lab: &Lab, given: &[String]) -> Result<Vec<Experiment>, Fai
             None if name.contains(['/', '.']) => from_file(name)?,
             None => return Err(unknown(name, &built_in)),
         };
+        if let Some(missing) = programs.and_then(|programs| missing(&experiment, programs)) {
+            return Err(missing);
+        }
         if !chosen.iter().any(|before| before.id == experiment.id) {
             chosen.push(experiment);
         }
     }
     Ok(chosen)
+}
+
+/// Are all programs there that it needs? Says so where one is missing.
+fn is_complete(experiment: &Experiment, programs: Option<&Path>) -> bool {
+    if !experiment.needs_programs() {
+        return true;
+    }
+    let Some(programs) = programs else { return false };
+    let Some(missing) = missing(experiment, programs) else { return true };
+    note(format_args!(
+        "{} is left out: {}; keel lab {0} says how to get it",
+        experiment.id,
+        missing.sentence()
+    ));
+    false
+}
+
+/// The first program that is not there.
+fn missing(experiment: &Experiment, programs: &Path) -> Option<Failure> {
+    experiment.arms.iter().find_map(|arm| {
+        let version = arm.version.as_deref()?;
+        program::of_version(&arm.scheduler, version, programs).err()
+    })
 }
 
 fn from_file(name: &str) -> Result<Experiment, Failure> {
@@ -51,11 +83,11 @@ fn unknown(name: &str, built_in: &[Experiment]) -> Failure {
 }
 
 /// What each arm of an experiment runs. An arm that cannot be run does not keep the others from it.
-pub(crate) fn arms(lab: &Lab, experiment: &Experiment) -> Vec<Result<RunSpec, Failure>> {
+pub(crate) fn arms(lab: &Lab, experiment: &Experiment, programs: &Path) -> Vec<Result<RunSpec, Failure>> {
     experiment
         .arms
         .iter()
-        .map(|arm| inputs::arm(lab, arm, experiment.until.longest(), experiment.noise, &Process))
+        .map(|arm| inputs::arm(lab, arm, programs, experiment.until.longest(), experiment.noise, &Process))
         .collect()
 }
 

@@ -57,6 +57,12 @@ pub enum Problem {
         /// The most allowed.
         most: u64,
     },
+    /// No version as cargo writes them.
+    #[error("'{0}' is no version; write one as 1.1.4")]
+    BadVersion(String),
+    /// A version of what is no program of crates.io.
+    #[error("a version is of a crate's program; begin with its name, as in 'scx_lavd --performance'")]
+    NoProgram,
     /// A list of the wrong length.
     #[error("there are {given}; give {least} to {most}")]
     Count {

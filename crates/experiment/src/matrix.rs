@@ -20,6 +20,7 @@ pub fn everyone(experiment: &Experiment, schedulers: &[String]) -> Experiment {
     let arm = |scheduler: &String| Arm {
         label: scheduler.clone(),
         scheduler: scheduler.clone(),
+        version: None,
         settings: Vec::new(),
         ..like.clone()
     };

@@ -39,6 +39,11 @@ pub struct Experiment {
 }
 
 impl Experiment {
+    /// Does it need programs of certain versions, which have to be installed?
+    pub fn needs_programs(&self) -> bool {
+        self.arms.iter().any(|arm| arm.version.is_some())
+    }
+
     /// Is this measured of any of its arms?
     pub fn measures(&self, measure: Measure) -> bool {
         self.claims.iter().any(|claim| claim.measure == measure)
@@ -84,8 +89,10 @@ impl Until {
 pub struct Arm {
     /// What claims call it.
     pub label: String,
-    /// The scheduler: a built-in name or a file.
+    /// The scheduler: a built-in name, a file, or a scheduler's own program with its arguments, as a shell takes them.
     pub scheduler: String,
+    /// The version of the crate that the program comes from; `None` for whichever is in PATH, and for what is no program.
+    pub version: Option<String>,
     /// Its global variables, as `--set` takes them.
     pub settings: Vec<(String, String)>,
     /// The workload: a built-in name, a generator's, or a file.

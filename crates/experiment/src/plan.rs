@@ -45,7 +45,7 @@ pub fn plan(experiments: &[Experiment], runs: Option<u32>) -> Vec<Planned> {
 /// All that a run's figures depend on.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Key<'e> {
-    arm: (&'e str, &'e [(String, String)], &'e str, &'e str),
+    arm: (&'e str, Option<&'e str>, &'e [(String, String)], &'e str, &'e str),
     to_end: bool,
     longest: Span,
     warm_up: Span,
@@ -56,9 +56,9 @@ struct Key<'e> {
 impl<'e> Key<'e> {
     fn of(experiments: &'e [Experiment], run: &Planned) -> Self {
         let experiment = &experiments[run.experiment];
-        let Arm { label: _, scheduler, settings, workload, machine } = &experiment.arms[run.arm];
+        let Arm { label: _, scheduler, version, settings, workload, machine } = &experiment.arms[run.arm];
         Self {
-            arm: (scheduler, settings, workload, machine),
+            arm: (scheduler, version.as_deref(), settings, workload, machine),
             to_end: matches!(experiment.until, Until::End { .. }),
             longest: experiment.until.longest(),
             warm_up: experiment.warm_up,
@@ -150,6 +150,7 @@ mod tests {
         check(|_| {}, 2);
         check(|other| other.arms[0].label = "another".into(), 2);
         check(|other| other.arms[0].scheduler = "another".into(), 4);
+        check(|other| other.arms[0].version = Some("1.0.0".into()), 4);
         check(|other| other.arms[0].settings = vec![("a".into(), "1".into())], 4);
         check(|other| other.arms[0].workload = "another".into(), 4);
         check(|other| other.arms[0].machine = "another".into(), 4);

@@ -47,6 +47,7 @@ struct File {
 struct ArmTable {
     label: Spanned<String>,
     scheduler: Spanned<String>,
+    version: Option<Spanned<String>>,
     #[serde(default)]
     settings: BTreeMap<Spanned<String>, Value>,
     workload: Option<String>,
@@ -88,6 +89,16 @@ impl Text<'_> {
             return Err(self.error(what.span(), field, Problem::BadName(name.clone())));
         }
         Ok(name.clone())
+    }
+
+    /// A version as cargo writes it, which becomes part of a folder's name.
+    fn version(self, what: &Spanned<String>, field: &str) -> Result<String, ExperimentError> {
+        let version = what.get_ref();
+        let good = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '+');
+        if !version.starts_with(|c: char| c.is_ascii_digit()) || !version.chars().all(good) {
+            return Err(self.error(what.span(), field, Problem::BadVersion(version.clone())));
+        }
+        Ok(version.clone())
     }
 
     fn span_ms(
@@ -226,6 +237,13 @@ fn arms(place: Text<'_>, tables: &File) -> Result<Vec<Arm>, ExperimentError> {
             return Err(place.error(table.label.span(), field("label"), Problem::Twice(label)));
         }
         let scheduler = place.said(&table.scheduler, &field("scheduler"), "who schedules")?;
+        let version = match &table.version {
+            Some(_) if !begins_with_name(&scheduler) => {
+                return Err(place.error(table.scheduler.span(), field("scheduler"), Problem::NoProgram));
+            }
+            Some(version) => Some(place.version(version, &field("version"))?),
+            None => None,
+        };
         let given = |own: &Option<String>, all: &Option<String>, what| match own.as_ref().or(all.as_ref()) {
             Some(name) => Ok(name.clone()),
             None => Err(place.error(spanned.span(), field(what), Problem::Missing(what))),
@@ -233,9 +251,15 @@ fn arms(place: Text<'_>, tables: &File) -> Result<Vec<Arm>, ExperimentError> {
         let workload = given(&table.workload, &tables.workload, "workload")?;
         let machine = given(&table.machine, &tables.machine, "machine")?;
         let settings = settings(place, table, &field("settings"))?;
-        arms.push(Arm { label, scheduler, settings, workload, machine });
+        arms.push(Arm { label, scheduler, version, settings, workload, machine });
     }
     Ok(arms)
+}
+
+/// Is the first word the name of a crate?
+fn begins_with_name(command: &str) -> bool {
+    let good = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    command.split_whitespace().next().is_some_and(|name| name.chars().all(good))
 }
 
 fn settings(

@@ -115,17 +115,18 @@ pub fn specs(
     Ok(sources.into_iter().zip(schedulers).map(spec).collect())
 }
 
-/// What an arm of an experiment runs, for so long and beside so much noise.
+/// What an arm of an experiment runs, for so long and beside so much noise. Programs of a version are in `programs`.
 pub fn arm(
     lab: &Lab,
     arm: &Arm,
+    programs: &Path,
     duration: Span,
     noise: Noise,
     caller: &dyn Caller,
 ) -> Result<RunSpec, Failure> {
     let machine = machine(lab, &arm.machine)?;
     Ok(RunSpec {
-        scheduler: scheduler(lab, &arm.scheduler)?,
+        scheduler: of_arm(lab, arm, programs)?,
         settings: arm.settings.clone(),
         workload: workload(lab, &arm.workload, &machine, caller)?,
         machine,
@@ -136,6 +137,13 @@ pub fn arm(
         order: None,
         checked: false,
     })
+}
+
+fn of_arm(lab: &Lab, arm: &Arm, programs: &Path) -> Result<SchedulerSource, Failure> {
+    match &arm.version {
+        Some(version) => crate::program::of_version(&arm.scheduler, version, programs),
+        None => source(lab, &Asked { scheduler: &arm.scheduler, settings: Vec::new() }, None),
+    }
 }
 
 /// A built-in scheduler, or one in a file with the recipe beside it.

@@ -23,6 +23,31 @@ pub fn source(argv: &[OsString]) -> Result<Option<(SchedulerSource, String)>, Fa
     Ok(Some((source, path.to_string_lossy().into_owned())))
 }
 
+/// Where `cargo install --root` has put the program of this version: `PROGRAMS/NAME-VERSION/bin/NAME`.
+pub fn place_of(name: &str, version: &str, programs: &Path) -> PathBuf {
+    programs.join(format!("{name}-{version}")).join("bin").join(name)
+}
+
+/// The program of this version that a command names, from the folder of programs.
+pub fn of_version(command: &str, version: &str, programs: &Path) -> Result<SchedulerSource, Failure> {
+    let words = shlex::split(command).filter(|words| !words.is_empty());
+    let words = words.ok_or_else(|| Failure::input(format!("{}: it is no command", shown(command))))?;
+    let (name, file) = (&words[0], place_of(&words[0], version, programs));
+    if !file.is_file() {
+        let root = programs.join(format!("{name}-{version}"));
+        let missing = format!("{name} {version} is not in {}", shown(&programs.to_string_lossy()));
+        return Err(Failure::input(missing).help(format!(
+            "install it: cargo install --locked --root {} {name}@{version}",
+            shown(&root.to_string_lossy())
+        )));
+    }
+    let argv: Vec<OsString> =
+        std::iter::once(file.into_os_string()).chain(words[1..].iter().map(OsString::from)).collect();
+    let found = source(&argv)?;
+    let (source, _) = found.ok_or_else(|| Failure::input(format!("no program {}", shown(name))))?;
+    Ok(SchedulerSource { name: format!("{command} ({version})"), ..source })
+}
+
 /// Would a shell execute a file of this name?
 pub fn is_in_path(given: &str) -> bool {
     !given.is_empty() && Path::new(given).components().count() == 1 && find(&OsString::from(given)).is_some()

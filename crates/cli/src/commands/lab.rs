@@ -19,6 +19,7 @@ use keel_experiment::{Experiment, Planned, RunFigures, judge};
 use keel_lab::RunSpec;
 use keel_report::{ExperimentReport, PartialRuns, lab_page};
 use std::num::NonZeroUsize;
+use std::path::Path;
 
 pub(crate) fn run(args: &LabArgs, lab: &Lab) -> Result<Code, Failure> {
     if args.list {
@@ -29,7 +30,7 @@ pub(crate) fn run(args: &LabArgs, lab: &Lab) -> Result<Code, Failure> {
     if !args.decisions.is_empty() {
         return decisions::run(args, lab);
     }
-    let experiments = experiments::chosen(lab, &args.experiments)?;
+    let experiments = experiments::chosen(lab, &args.experiments, programs(args))?;
     if args.matrix {
         return matrix::run(args, lab, &experiments);
     }
@@ -67,6 +68,11 @@ pub(crate) fn run(args: &LabArgs, lab: &Lab) -> Result<Code, Failure> {
     Ok(interrupt::code(true, code))
 }
 
+/// Where programs of experiments are. Every scheduler's turn at all of them is of those that need none.
+fn programs(args: &LabArgs) -> Option<&Path> {
+    (!args.matrix && !args.sensitivity).then_some(&args.programs)
+}
+
 /// Runs side by side.
 fn jobs(args: &LabArgs) -> Option<NonZeroUsize> {
     host::jobs(args.jobs)
@@ -89,7 +95,9 @@ fn make(args: &LabArgs, lab: &Lab, experiments: &[Experiment], planned: &[Planne
         }
         spec
     };
-    let arms = |experiment| experiments::arms(lab, experiment).into_iter().map(|arm| arm.map(by)).collect();
+    let arms = |experiment| {
+        experiments::arms(lab, experiment, &args.programs).into_iter().map(|arm| arm.map(by)).collect()
+    };
     let arms: Vec<Vec<_>> = experiments.iter().map(arms).collect();
     let (first, uses) = once(experiments, planned);
     let runs: Vec<Planned> = first.iter().map(|&at| planned[at]).collect();

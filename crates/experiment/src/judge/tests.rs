@@ -18,6 +18,7 @@ fn experiment(published: Published, band: Band) -> Experiment {
     let named = |label: &str| Arm {
         label: label.to_owned(),
         scheduler: label.to_owned(),
+        version: None,
         settings: Vec::new(),
         workload: "hogs".to_owned(),
         machine: "1".to_owned(),

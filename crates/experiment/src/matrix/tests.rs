@@ -26,6 +26,7 @@ fn the_first_claims_work_is_done_by_everyone() {
     let arm = |name: &str| Arm {
         label: name.into(),
         scheduler: name.into(),
+        version: None,
         settings: Vec::new(),
         workload: "w".into(),
         machine: "2".into(),

@@ -7,6 +7,7 @@
 mod buildworld;
 mod chat;
 mod crowd;
+mod hackbench;
 mod lat_proc;
 mod lu;
 mod make;
@@ -14,6 +15,7 @@ mod null;
 mod r;
 mod ring;
 mod rt_migrate;
+mod schbench;
 mod tpch;
 mod yields;
 
@@ -129,6 +131,20 @@ const PROGRAMS: &[Program] = &[
         },
         make: ring::reflex,
     },
+    entry(
+        "hackbench:GROUPS[:LOOPS]",
+        "hackbench:2:10",
+        "groups of 20 processes that send messages to 20 others through sockets (rt-tests' hackbench)",
+        &[limit("GROUPS", 1, 250), limit("LOOPS", 1, 1_000_000)],
+        hackbench::workload,
+    ),
+    entry(
+        "schbench:MESSENGERS:WORKERS",
+        "schbench:2:16",
+        "threads that compute and wait for answers, which message threads give to all at once (schbench)",
+        &[limit("MESSENGERS", 1, 1_000), limit("WORKERS", 1, 1_000)],
+        schbench::workload,
+    ),
     entry("null", "null", "system calls that do nothing (lmbench's lat_syscall null)", &[], |numbers| {
         numbers.is_empty().then(null::workload)
     }),
@@ -257,6 +273,9 @@ mod tests {
                             "{}",
                             p.generator.example
                         );
+                    }
+                    Step::Post { semaphore, .. } | Step::Await(semaphore) => {
+                        assert!(semaphore.0 < made.semaphores, "{}", p.generator.example);
                     }
                     Step::Raise(flag) | Step::Lower(flag) => {
                         assert!(flag.0 < made.flags, "{}", p.generator.example)

@@ -28,7 +28,7 @@ pub(super) fn run(args: &LabArgs, lab: &Lab, experiments: &[Experiment]) -> Resu
     schedulers.sort_by_key(|name| BY_AGE.iter().position(|old| old == name).unwrap_or(BY_AGE.len()));
     let runs = args.runs.unwrap_or(RUNS);
     let rows: Vec<Experiment> = experiments.iter().map(|one| everyone(one, &schedulers)).collect();
-    let asked: Vec<Experiment> = rows.iter().filter(|row| !is_real_time(lab, row)).cloned().collect();
+    let asked: Vec<Experiment> = rows.iter().filter(|row| !is_real_time(args, lab, row)).cloned().collect();
     let planned = plan(&asked, Some(runs));
     let made = make(args, lab, &asked, &planned);
     let code = worst(&made);
@@ -54,13 +54,13 @@ fn reports(rows: &[Experiment], asked: &[Experiment], gathered: &[Vec<ArmFigures
 }
 
 /// Has every task a real-time policy? Then no scheduler of ordinary tasks has a part in the row.
-fn is_real_time(lab: &Lab, row: &Experiment) -> bool {
+fn is_real_time(args: &LabArgs, lab: &Lab, row: &Experiment) -> bool {
     let all = |spec: &RunSpec| {
         let tasks = &spec.workload.tasks;
         let is = |policy| matches!(policy, Policy::Fifo(_) | Policy::RoundRobin(_));
         !tasks.is_empty() && tasks.iter().all(|task| is(task.policy))
     };
-    experiments::arms(lab, row).first().is_some_and(|spec| spec.as_ref().is_ok_and(all))
+    experiments::arms(lab, row, &args.programs).first().is_some_and(|spec| spec.as_ref().is_ok_and(all))
 }
 
 /// That a scheduler fails at some work is a result, and in its cell.

@@ -64,7 +64,8 @@ pub(super) fn pictures(
         .enumerate()
         .flat_map(|(at, experiment)| (0..experiment.arms.len()).map(move |arm| (at, arm)))
         .collect();
-    let specs: Vec<_> = experiments.iter().map(|experiment| experiments::arms(lab, experiment)).collect();
+    let specs: Vec<_> =
+        experiments.iter().map(|experiment| experiments::arms(lab, experiment, &args.programs)).collect();
     let drawn = keel_lab::each(&arms, super::jobs(args), |&(at, arm)| {
         let spec = specs[at][arm].as_ref().ok()?;
         draw(lab, &experiments[at], arm, spec)

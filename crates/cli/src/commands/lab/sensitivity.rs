@@ -30,7 +30,7 @@ pub(super) fn run(args: &LabArgs, lab: &Lab, experiments: &[Experiment]) -> Resu
     let mut output = page::reserve(args)?;
     let work = interrupt::work();
     let constants = (lab.constants)();
-    let cells = cells(lab, experiments, &constants);
+    let cells = cells(args, lab, experiments, &constants);
     let seeds = args.runs.unwrap_or(1);
     let jobs: Vec<(usize, usize, u32)> = cells
         .iter()
@@ -62,11 +62,11 @@ pub(super) fn run(args: &LabArgs, lab: &Lab, experiments: &[Experiment]) -> Resu
 }
 
 /// Every experiment as it is, and with each constant varied that its machines have.
-fn cells(lab: &Lab, experiments: &[Experiment], constants: &[&'static str]) -> Vec<Cell> {
+fn cells(args: &LabArgs, lab: &Lab, experiments: &[Experiment], constants: &[&'static str]) -> Vec<Cell> {
     let mut cells = Vec::new();
     for (at, experiment) in experiments.iter().enumerate() {
         let claim = &experiment.claims[0];
-        let arms = experiments::arms(lab, experiment).into_iter().enumerate();
+        let arms = experiments::arms(lab, experiment, &args.programs).into_iter().enumerate();
         let arms: Vec<_> =
             arms.filter(|(arm, _)| [Some(claim.of), claim.to, claim.less].contains(&Some(*arm))).collect();
         cells.push(Cell { experiment: at, varied: None, arms: arms.clone() });

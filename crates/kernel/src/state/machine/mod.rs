@@ -44,6 +44,8 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("biglittle-4", include_str!("../../../../../machines/biglittle-4.toml")),
     ("laptop-8", include_str!("../../../../../machines/laptop-8.toml")),
     ("epyc-2x64", include_str!("../../../../../machines/epyc-2x64.toml")),
+    ("epyc-2x128", include_str!("../../../../../machines/epyc-2x128.toml")),
+    ("skylake-4", include_str!("../../../../../machines/skylake-4.toml")),
     ("epyc-1x64", include_str!("../../../../../machines/epyc-1x64.toml")),
     ("epyc-2x32-nps4", include_str!("../../../../../machines/epyc-2x32-nps4.toml")),
     ("p3-1", include_str!("../../../../../machines/p3-1.toml")),
