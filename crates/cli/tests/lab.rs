@@ -70,6 +70,27 @@ fn shared_options_are_reported_for_each_experiment() {
     assert_eq!(both["experiments"][0]["claims"], alone["experiments"][0]["claims"]);
 }
 
+/// An experiment with two versions of a program.
+const VERSIONS: &str = "id = 'versions'\ntitle = 't'\nsource = 's'\nmodelled = 'm'\nmachine = '2'\n\
+    workload = 'hogs:2'\nduration_ms = 20\n\
+    [[arm]]\nlabel = 'old'\nscheduler = 'scx_mine --all'\nversion = '1.0.0'\n\
+    [[arm]]\nlabel = 'new'\nscheduler = 'scx_mine --all'\nversion = '1.0.1'\n\
+    [[claim]]\nsays = 'x'\nmeasure = 'switches_per_s'\nof = 'new'\nto = 'old'\npublished = { ratio = 2 }\nband = 'effect'\n";
+
+#[test]
+fn a_program_that_is_not_installed_is_named_with_the_command_that_installs_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (file, programs) = (folder.path().join("versions.toml"), folder.path().join("programs"));
+    std::fs::write(&file, VERSIONS).expect("the folder can be written");
+    let [file, programs] = [&file, &programs].map(|path| path.to_str().expect("it is UTF-8"));
+    let output = lab(&[file, "--programs", programs]);
+    let expected = format!(
+        "keel: scx_mine 1.0.0 is not in {programs}\nhelp: install it: cargo install --locked --root \
+         {programs}/scx_mine-1.0.0 scx_mine@1.0.0\n"
+    );
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(2), expected));
+}
+
 #[test]
 fn constants_are_varied() {
     let all = json(&["tests/data/two-cpus.toml", "--sensitivity", "--json"]);

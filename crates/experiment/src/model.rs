@@ -101,6 +101,16 @@ pub struct Arm {
     pub machine: String,
 }
 
+impl Arm {
+    /// The scheduler, with its version where it is a program of one.
+    pub fn who(&self) -> String {
+        match &self.version {
+            Some(version) => format!("{} ({version})", self.scheduler),
+            None => self.scheduler.clone(),
+        }
+    }
+}
+
 /// Something that was claimed: a ratio between two arms, or an arm's own value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Claim {

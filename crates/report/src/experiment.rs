@@ -219,7 +219,7 @@ fn run(arm: &Arm, figures: &ArmFigures) -> ArmReport {
     };
     ArmReport {
         label: arm.label.clone(),
-        scheduler: arm.scheduler.clone(),
+        scheduler: arm.who(),
         settings: arm.settings.iter().cloned().collect(),
         workload: arm.workload.clone(),
         machine: arm.machine.clone(),

@@ -63,6 +63,17 @@ fn check(line: &str, instead: &str, expected: &str) {
 #[test]
 fn faults_are_reported_with_file_line_and_field() {
     check("id = \"yield\"", "id = \"a b\"", "x.toml:1: id: 'a b' is not a name; use lower-case letters");
+    let program =
+        |instead: &str, expected: &str| check("label = \"old\"\nscheduler = \"fifo\"", instead, expected);
+    program("label = \"old\"\nscheduler = \"scx_lavd --performance\"\nversion = \"1.1.2\"", "Effect");
+    program(
+        "label = \"old\"\nscheduler = \"scx_lavd\"\nversion = \"../1\"",
+        "x.toml:13: arm[0].version: '../1' is no version",
+    );
+    program(
+        "label = \"old\"\nscheduler = \"../lavd\"\nversion = \"1.1.2\"",
+        "x.toml:12: arm[0].scheduler: a version is of a crate's program",
+    );
     check("title = \"yields\"", "title = ' '", "x.toml:2: title: it is empty; say what the experiment is");
     check("modelled = \"all of it\"", "", "x.toml:1: missing field `modelled`");
     check("machine = \"2\"", "", "x.toml:10: arm[0].machine: no machine is given, here or for all arms");

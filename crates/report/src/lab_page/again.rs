@@ -27,7 +27,7 @@ pub(super) fn commands(page: &mut String, experiment: &Experiment) {
 
 /// `keel sim` of an arm's first run.
 fn one_run(experiment: &Experiment, arm: &Arm) -> String {
-    let mut command = format!("keel sim {} --workload {}", word(&arm.scheduler), word(&arm.workload));
+    let mut command = format!("keel sim {} --workload {}", word(&command_of(arm)), word(&arm.workload));
     let _ = write!(command, " --machine {} --seed {}", word(&arm.machine), experiment.seed);
     let _ = write!(command, " --noise {}", experiment.noise.name());
     if let Until::After(duration) = experiment.until {
@@ -38,6 +38,13 @@ fn one_run(experiment: &Experiment, arm: &Arm) -> String {
     }
     let _ = write!(command, " --report {}", word(&format!("{}-{}.html", experiment.id, arm.label)));
     command
+}
+
+/// The scheduler, a program of a version at the place where `keel lab` looks for it.
+fn command_of(arm: &Arm) -> String {
+    let Some(version) = &arm.version else { return arm.scheduler.clone() };
+    let name = arm.scheduler.split_whitespace().next().unwrap_or_default();
+    format!(".cache/programs/{name}-{version}/bin/{}", arm.scheduler)
 }
 
 /// As a shell takes it for one word.
