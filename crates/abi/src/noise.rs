@@ -7,7 +7,7 @@ use std::fmt;
 ///
 /// The default is [`Noise::None`], so that what a library or a test constructs is exact. The command line's default is
 /// [`Noise::Quiet`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Noise {
     /// Nothing happens but the workload. Without `jitter_percent` every seed gives the same run.
     #[default]

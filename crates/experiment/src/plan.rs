@@ -6,7 +6,7 @@
 
 use crate::model::{Arm, Experiment, Until};
 use crate::outcome::{ArmFigures, RunFigures};
-use keel_abi::Span;
+use keel_abi::{Noise, Span};
 use keel_check::Measure;
 use std::collections::BTreeMap;
 
@@ -45,10 +45,15 @@ pub fn plan(experiments: &[Experiment], runs: Option<u32>) -> Vec<Planned> {
 /// All that a run's figures depend on.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Key<'e> {
-    arm: (&'e str, Option<&'e str>, &'e [(String, String)], &'e str, &'e str),
+    scheduler: &'e str,
+    version: Option<&'e str>,
+    settings: &'e [(String, String)],
+    workload: &'e str,
+    machine: &'e str,
     to_end: bool,
     longest: Span,
     warm_up: Span,
+    noise: Noise,
     seed: u64,
     with_waste: bool,
 }
@@ -58,10 +63,15 @@ impl<'e> Key<'e> {
         let experiment = &experiments[run.experiment];
         let Arm { label: _, scheduler, version, settings, workload, machine } = &experiment.arms[run.arm];
         Self {
-            arm: (scheduler, version.as_deref(), settings, workload, machine),
+            scheduler,
+            version: version.as_deref(),
+            settings,
+            workload,
+            machine,
             to_end: matches!(experiment.until, Until::End { .. }),
             longest: experiment.until.longest(),
             warm_up: experiment.warm_up,
+            noise: experiment.noise,
             seed: run.seed,
             with_waste: experiment.measures(Measure::Wasted),
         }
@@ -157,6 +167,7 @@ mod tests {
         check(|other| other.until = Until::After(Span::from_ms(2)), 4);
         check(|other| other.until = Until::End { at_most: Span::from_ms(1) }, 4);
         check(|other| other.warm_up = Span::from_us(1), 4);
+        check(|other| other.noise = Noise::Busy, 4);
         check(|other| other.seed = 6, 3);
         check(|other| other.claims[0].measure = Measure::Wasted, 4);
     }
