@@ -63,6 +63,43 @@ def test_inputs_may_be_names_numbers_text_or_bytes(root: Path) -> None:
     assert small().to_dict().keys() == plain.keys()
 
 
+def test_a_profile_counts_what_the_run_counts(tmp_path: Path) -> None:
+    made = evenkeel.profile("fifo", **SMALL)  # type: ignore[arg-type]
+    run = small()
+    assert made.failed is None
+    assert made.totals["instructions"] == run.overhead.instructions
+    rows = made.lines.to_dicts()
+    assert sum(row["instructions"] for row in rows) == run.overhead.instructions
+    parts = ("instructions_ps", "entry_ps", "calls_ps", "cache_lines_ps")
+    assert all(row["total_ps"] == sum(row[part] for part in parts) for row in rows)
+    for name in ("p.json", "p.pb.gz", "p.folded", "p.info", "p.txt"):
+        made.write(tmp_path / name)
+        assert (tmp_path / name).stat().st_size > 0
+    again = evenkeel.Profile.read(tmp_path / "p.json")
+    assert again.to_dict() == made.to_dict()
+    assert "instructions" in made.text() and made.diff(again)
+
+
+def test_what_cannot_be_profiled_says_so(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no BPF code"):
+        evenkeel.profile("eevdf")
+    (tmp_path / "p.json").write_text("{}")
+    with pytest.raises(InputError, match="no profile"):
+        evenkeel.Profile.read(tmp_path / "p.json")
+
+
+def test_bad_experiments_say_what_is_wrong(tmp_path: Path) -> None:
+    def check(says: str, *names: str, **more: object) -> None:
+        with pytest.raises(InputError, match=says):
+            evenkeel.lab(list(names), **more)  # type: ignore[arg-type]
+
+    check("unknown experiment 'nobody'", "nobody")
+    check("costs", "yield-8", costs="gold")
+    check("runs is 1 to 1000", "yield-8", runs=0)
+    check("jobs", "yield-8", jobs=0)
+    check("cargo install", "scx-3303", programs=tmp_path)
+
+
 def test_workloads_can_be_built() -> None:
     work = Workload.rt_app("two", {"worker": {"instance": 2, "loop": -1, "run": 1000, "sleep": 3000}})
     run = evenkeel.sim("fifo", work, 2, duration="100ms", noise="none")

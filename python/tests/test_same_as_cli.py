@@ -91,3 +91,21 @@ def test_recordings_are_judged_and_replayed_the_same(keel: str, tmp_path: Path) 
 
     waits = printed(keel, "check", str(trace), "--task", ours.names[0]["name"])
     assert evenkeel.explain(trace, ours.names[0]["name"]) == waits
+
+
+def test_an_experiment_has_the_same_figures(keel: str) -> None:
+    theirs = printed(keel, "lab", "yield-8", "--runs=2")["experiments"]
+    ours = evenkeel.lab("yield-8", runs=2)
+    assert ours.to_dicts() == theirs
+    row = ours[0]
+    assert (row.ours, row.verdict, row.claims[0].of_values) == (
+        theirs[0]["ours"],
+        theirs[0]["verdict"],
+        evenkeel.Values(**theirs[0]["claims"][0]["of_values"]),
+    )
+
+
+def test_a_profile_has_the_same_figures(keel: str) -> None:
+    args = ["--workload=mix:20:90", "--machine=4", "--duration=50ms"]
+    theirs = printed(keel, "profile", "o1", *args)
+    assert evenkeel.profile("o1", "mix:20:90", 4, duration="50ms").to_dict() == theirs

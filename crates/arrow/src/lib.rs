@@ -2,12 +2,14 @@
 //!
 //! - [`events`]: a stream of events as record batches
 //! - [`report`]: the lists of a run's report as one record batch each
+//! - [`profile`]: the source lines of a profile
 //!
 //! Columns are named as the JSON fields of the same meaning; units come last in the name.
 #![forbid(unsafe_code)]
 
 mod columns;
 pub mod events;
+pub mod profile;
 pub mod report;
 
 pub use arrow_array::{RecordBatch, RecordBatchReader};

@@ -8,7 +8,6 @@ mod args;
 mod bell;
 mod bug;
 mod commands;
-mod experiments;
 mod fuzz_args;
 mod gate;
 mod gate_args;
@@ -37,7 +36,7 @@ use args::{Cli, Command};
 use clap::Parser;
 use failure::{Code, Failure};
 use keel_front::{
-    asked, execute, failure, host, inputs, lab, moment, parse, program, recording, replay, text,
+    asked, execute, experiments, failure, host, inputs, lab, moment, parse, program, recording, replay, text,
 };
 use std::io::Write;
 use std::process::ExitCode;

@@ -3,39 +3,10 @@
 use crate::args::OutputArgs;
 use crate::failure::Failure;
 use crate::output::Output;
-use keel_lab::{Engine, RunSpec};
-use keel_profile::{Profile, folded, growth, lcov, pprof, text};
+pub(crate) use keel_front::profile::{Format, MOST_LINES, annotated, bytes, json, keep};
+use keel_lab::RunSpec;
+use keel_profile::{Profile, growth};
 use std::path::Path;
-
-/// Lines of a table.
-pub(crate) const MOST_LINES: usize = 20;
-/// Most bytes of a source file that is shown.
-const MOST_SOURCE: u64 = 16 << 20;
-
-/// What a file is to hold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Format {
-    Json,
-    Pprof,
-    Folded,
-    Lcov,
-    Text,
-}
-
-impl Format {
-    /// As the file's name says.
-    pub(crate) fn of(path: &Path) -> Self {
-        let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
-        let ends = |ends: &[&str]| ends.iter().any(|end| name.ends_with(end));
-        match () {
-            () if ends(&[".json"]) => Self::Json,
-            () if ends(&[".pb.gz", ".pprof", ".pb"]) => Self::Pprof,
-            () if ends(&[".folded", ".collapsed"]) => Self::Folded,
-            () if ends(&[".info", ".lcov"]) => Self::Lcov,
-            () => Self::Text,
-        }
-    }
-}
 
 /// Is it a table that the name asks for?
 pub(crate) fn is_text(path: &Path) -> bool {
@@ -45,44 +16,6 @@ pub(crate) fn is_text(path: &Path) -> bool {
 /// Has the runs keep a profile, if one is to be written.
 pub(crate) fn ask(outputs: &OutputArgs, specs: &mut [RunSpec]) -> Result<(), Failure> {
     if outputs.profile.is_some() { keep(specs) } else { Ok(()) }
-}
-
-/// Has the runs keep a profile.
-pub(crate) fn keep(specs: &mut [RunSpec]) -> Result<(), Failure> {
-    for spec in specs {
-        let bytes = &spec.scheduler.bytes;
-        if bytes.get().is_none() && bytes.program().is_none() {
-            return Err(Failure::input(format!("{} has no BPF code to profile", spec.scheduler.name))
-                .help("name a scheduler that is an object or a program"));
-        }
-        spec.engine = Engine::Profiler;
-    }
-    Ok(())
-}
-
-/// A profile in a format.
-pub(crate) fn bytes(profile: &Profile, format: Format) -> Vec<u8> {
-    match format {
-        Format::Json => json(profile).into_bytes(),
-        Format::Pprof => pprof::pprof(profile),
-        Format::Folded => folded::folded(profile).into_bytes(),
-        Format::Lcov => lcov::lcov(profile).into_bytes(),
-        Format::Text => (text::summary(profile, MOST_LINES) + "\n" + &annotated(profile)).into_bytes(),
-    }
-}
-
-/// A profile as JSON, from which it can be read again.
-pub(crate) fn json(profile: &Profile) -> String {
-    serde_json::to_string(profile).expect("profiles have string keys alone") + "\n"
-}
-
-/// The source with what each line cost; from the files that were compiled, as far as they are on this machine.
-pub(crate) fn annotated(profile: &Profile) -> String {
-    text::annotated(profile, &|file| {
-        let there = std::fs::metadata(file).ok()?;
-        let is_small = there.is_file() && there.len() <= MOST_SOURCE;
-        is_small.then(|| std::fs::read_to_string(file).ok()).flatten()
-    })
 }
 
 /// Writes it as the output's name says.
@@ -95,21 +28,4 @@ pub(crate) fn write(profile: &Profile, output: &mut Output) -> Result<(), Failur
 pub(crate) fn write_beside(profiles: &[Profile], output: &mut Output) -> Result<(), Failure> {
     let names: Vec<String> = profiles.iter().map(|profile| profile.about.scheduler.clone()).collect();
     output.write(growth::beside(profiles, &names, usize::MAX).as_bytes())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_name_says_what_a_file_holds() {
-        let check = |name: &str, expected| assert_eq!(Format::of(Path::new(name)), expected, "{name}");
-        check("a/o1.json", Format::Json);
-        check("o1.pb.gz", Format::Pprof);
-        check("o1.PPROF", Format::Pprof);
-        check("o1.folded", Format::Folded);
-        check("coverage.info", Format::Lcov);
-        check("o1.txt", Format::Text);
-        check("json", Format::Text);
-    }
 }

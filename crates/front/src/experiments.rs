@@ -1,31 +1,33 @@
 //! Experiments: those that were asked for, what their arms run, and one run of them.
 
+use crate::caller::Caller;
 use crate::failure::{Code, Failure};
-use crate::interrupt::Process;
 use crate::lab::Lab;
-use crate::output::note;
-use crate::progress::Bar;
 use crate::text::shown;
-use crate::{inputs, interrupt, program};
+use crate::{host, inputs, program};
 use keel_abi::{Instant, Span};
 use keel_check::{Costs, Measure, Measured, WastedCores, Window};
-use keel_experiment::{Experiment, RunFigures, Taken, Until};
-use keel_lab::{Outcome, Progress, RunSpec};
+use keel_experiment::plan::{gather, once};
+use keel_experiment::{Experiment, Planned, RunFigures, Taken, Until, judge};
+use keel_lab::{Engine, Outcome, Progress, RunSpec};
+use keel_report::ExperimentReport;
 use keel_trace::Fanout;
 use std::cell::Cell;
+use std::num::NonZeroUsize;
 use std::panic::AssertUnwindSafe;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The experiments with these names or in these files, each once; all that are built in where there
 /// are none. Of these, those whose programs are not in `programs` are left out, and nobody's are there without a folder.
-pub(crate) fn chosen(
+pub fn chosen(
     lab: &Lab,
     given: &[String],
     programs: Option<&Path>,
+    caller: &dyn Caller,
 ) -> Result<Vec<Experiment>, Failure> {
     let built_in = (lab.experiments)();
     if given.is_empty() {
-        return Ok(built_in.into_iter().filter(|one| is_complete(one, programs)).collect());
+        return Ok(built_in.into_iter().filter(|one| is_complete(one, programs, caller)).collect());
     }
     let mut chosen: Vec<Experiment> = Vec::new();
     for name in given {
@@ -45,13 +47,13 @@ pub(crate) fn chosen(
 }
 
 /// Are all programs there that it needs? Says so where one is missing.
-fn is_complete(experiment: &Experiment, programs: Option<&Path>) -> bool {
+fn is_complete(experiment: &Experiment, programs: Option<&Path>, caller: &dyn Caller) -> bool {
     if !experiment.needs_programs() {
         return true;
     }
     let Some(programs) = programs else { return false };
     let Some(missing) = missing(experiment, programs) else { return true };
-    note(format_args!(
+    caller.note(&format!(
         "{} is left out: {}; keel lab {0} says how to get it",
         experiment.id,
         missing.sentence()
@@ -83,30 +85,105 @@ fn unknown(name: &str, built_in: &[Experiment]) -> Failure {
 }
 
 /// What each arm of an experiment runs. An arm that cannot be run does not keep the others from it.
-pub(crate) fn arms(lab: &Lab, experiment: &Experiment, programs: &Path) -> Vec<Result<RunSpec, Failure>> {
+pub fn arms(
+    lab: &Lab,
+    experiment: &Experiment,
+    programs: &Path,
+    caller: &dyn Caller,
+) -> Vec<Result<RunSpec, Failure>> {
     experiment
         .arms
         .iter()
-        .map(|arm| inputs::arm(lab, arm, programs, experiment.until.longest(), experiment.noise, &Process))
+        .map(|arm| inputs::arm(lab, arm, programs, experiment.until.longest(), experiment.noise, caller))
         .collect()
+}
+
+/// How the runs of experiments are made.
+#[derive(Clone, Debug)]
+pub struct How {
+    /// Runs at a time; as many as the host has CPUs where it is `None`.
+    pub jobs: Option<NonZeroUsize>,
+    /// Who executes the schedulers' instructions.
+    pub engine: Engine,
+    /// Are instructions charged as those of compiled C?
+    pub native: bool,
+    /// Where programs of a version are.
+    pub programs: PathBuf,
+}
+
+/// How much virtual time these runs take at most. What several experiments run alike is run once.
+pub fn longest(experiments: &[Experiment], planned: &[Planned]) -> Span {
+    let (first, _) = once(experiments, planned);
+    first.iter().map(|&at| experiments[planned[at].experiment].until.longest()).sum()
+}
+
+/// All planned runs, in their order; nothing for those that a stop kept from their end.
+pub fn make_all(
+    lab: &Lab,
+    experiments: &[Experiment],
+    planned: &[Planned],
+    how: &How,
+    caller: &dyn Caller,
+) -> Vec<Option<Made>> {
+    let by = |spec: RunSpec| {
+        let mut spec = RunSpec { engine: how.engine, ..spec };
+        if how.native {
+            keel_lab::native::charge(&mut spec.machine, &spec.scheduler.name);
+        }
+        spec
+    };
+    let of = |one| arms(lab, one, &how.programs, caller).into_iter().map(|arm| arm.map(by)).collect();
+    let arms: Vec<Vec<_>> = experiments.iter().map(of).collect();
+    let (first, uses) = once(experiments, planned);
+    let runs: Vec<Planned> = first.iter().map(|&at| planned[at]).collect();
+    let made = keel_lab::each(&runs, host::jobs(how.jobs), |run| {
+        make(lab, &experiments[run.experiment], &arms[run.experiment][run.arm], run.seed, caller)
+    });
+    uses.into_iter().map(|at| made[at].clone()).collect()
+}
+
+/// The reports of the experiments whose every asked run is among the complete ones.
+pub fn reports(
+    experiments: &[Experiment],
+    asked: &[Planned],
+    planned: &[Planned],
+    figures: Vec<RunFigures>,
+) -> Vec<ExperimentReport> {
+    let gathered = gather(experiments, planned, figures);
+    let is_whole = |at: usize| {
+        let made: usize = gathered[at].iter().map(|arm| arm.runs.len()).sum();
+        made == asked.iter().filter(|run| run.experiment == at).count()
+    };
+    let of = |(experiment, arms): (&Experiment, &Vec<_>)| {
+        ExperimentReport::new(experiment, arms, &judge(experiment, arms))
+    };
+    let whole = experiments.iter().zip(&gathered).enumerate().filter(|&(at, _)| is_whole(at));
+    whole.map(|(_, row)| of(row)).collect()
+}
+
+/// The runs that came to their end, with what they gave.
+pub fn complete(planned: &[Planned], made: Vec<Option<Made>>) -> (Vec<Planned>, Vec<RunFigures>) {
+    planned.iter().zip(made).filter_map(|(&run, made)| Some((run, made?.figures))).unzip()
 }
 
 /// A run that was made, or was not, and how `keel` ends if there is nothing worse.
 #[derive(Clone)]
-pub(crate) struct Made {
-    pub(crate) figures: RunFigures,
-    pub(crate) code: Code,
+pub struct Made {
+    /// What it gave.
+    pub figures: RunFigures,
+    /// The exit code of a process that made nothing else.
+    pub code: Code,
 }
 
 /// Makes one run of an arm; nothing of one that a signal stops or forestalls. Whatever goes wrong is in its result.
-pub(crate) fn make(
+pub fn make(
     lab: &Lab,
     experiment: &Experiment,
     arm: &Result<RunSpec, Failure>,
     seed: u64,
-    bar: &Bar,
+    caller: &dyn Caller,
 ) -> Option<Made> {
-    if interrupt::stop().is_asked() {
+    if caller.stop().is_asked() {
         return None;
     }
     let (reached, taken) = (Cell::new(Span::ZERO), Cell::new(Taken::default()));
@@ -114,12 +191,12 @@ pub(crate) fn make(
     let result = arm.clone().and_then(|spec| {
         let spec = RunSpec { seed, ..spec };
         // A bug in one run must not take the others with it; the panic hook has reported it.
-        let run = AssertUnwindSafe(|| measure(lab, experiment, &spec, bar, &reached, &taken, &stopped));
+        let run = AssertUnwindSafe(|| measure(lab, experiment, &spec, caller, &reached, &taken, &stopped));
         std::panic::catch_unwind(run).unwrap_or_else(|_| {
             Err(Failure::from_lab(keel_lab::LabError::Bug("the run was interrupted".to_owned())))
         })
     });
-    bar.advance(experiment.until.longest().saturating_sub(reached.get()));
+    caller.advance(experiment.until.longest().saturating_sub(reached.get()));
     let code = result.as_ref().map_or_else(|failure| failure.code, |_| Code::Done);
     let result = result.map_err(|failure| failure.sentence().to_owned());
     (!stopped.get()).then(|| Made { figures: RunFigures { seed, costs: taken.get(), result }, code })
@@ -129,7 +206,7 @@ fn measure(
     lab: &Lab,
     experiment: &Experiment,
     spec: &RunSpec,
-    bar: &Bar,
+    caller: &dyn Caller,
     reached: &Cell<Span>,
     taken: &Cell<Taken>,
     stopped: &Cell<bool>,
@@ -138,7 +215,7 @@ fn measure(
     let mut waste = experiment.measures(Measure::Wasted).then(|| WastedCores::new(0));
     let mut progress = |progress: Progress| {
         let now = progress.now.since(Instant::ZERO);
-        bar.advance(now.saturating_sub(reached.get()));
+        caller.advance(now.saturating_sub(reached.get()));
         reached.set(now);
     };
     let run = match experiment.until {
@@ -149,7 +226,7 @@ fn measure(
     if let Some(waste) = &mut waste {
         sinks = sinks.with(waste);
     }
-    let outcome = run(spec, &mut sinks, &mut progress, &interrupt::stop()).map_err(Failure::from_lab)?;
+    let outcome = run(spec, &mut sinks, &mut progress, &caller.stop()).map_err(Failure::from_lab)?;
     drop(sinks);
     stopped.set(outcome.stopped);
     taken.set(taken_by(spec, &outcome));

@@ -9,6 +9,8 @@
 //! - [`program`]: a scheduler's own program
 //! - [`recording`], [`replay`], [`check`]: recordings, opened, as workloads, and judged
 //! - [`execute`]: one run, from its spec to its report
+//! - [`experiments`]: published experiments, run and judged
+//! - [`profile`]: where a run's time went, as files
 //! - [`suite`], [`score`]: one number for a scheduler
 //! - [`failure`]: why something could not be done, with the exit code
 //! - [`fuzz`]: a search for runs that break a scheduler
@@ -22,6 +24,7 @@ pub mod asked;
 pub mod caller;
 pub mod check;
 pub mod execute;
+pub mod experiments;
 pub mod explore;
 pub mod failure;
 pub mod fuzz;
@@ -32,6 +35,7 @@ pub mod moment;
 pub mod order;
 pub mod parse;
 pub mod pipe;
+pub mod profile;
 pub mod program;
 pub mod recording;
 pub mod replay;

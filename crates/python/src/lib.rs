@@ -10,13 +10,17 @@
 //! - [`table`]: Arrow tables, by the Arrow C data interface
 //! - [`stream`]: a run's events as they come
 //! - [`recordings`]: recordings, judged and replayed
+//! - [`laboratory`]: published experiments
+//! - [`profile`]: where a run's time went
 //! - [`lists`]: what is built in
 //! - [`error`]: exceptions, by the exit code
 #![forbid(unsafe_code)]
 
 mod error;
 mod given;
+mod laboratory;
 mod lists;
+mod profile;
 mod recordings;
 mod report;
 mod spec;
@@ -30,7 +34,11 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _native {
     #[pymodule_export]
+    use super::laboratory::lab;
+    #[pymodule_export]
     use super::lists::{built_in, duration_ns, machine_facts, version};
+    #[pymodule_export]
+    use super::profile::{Profile, profile, read_profile};
     #[pymodule_export]
     use super::recordings::{check, replay, why_waits};
     #[pymodule_export]

@@ -9,13 +9,14 @@ use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// The built-in `schedulers`, `machines` or `workloads`: name, and one line on what it is.
+/// The built-in `schedulers`, `machines`, `workloads` or `experiments`: name, and one line on what it is.
 #[pyfunction]
 pub(crate) fn built_in(what: &str) -> PyResult<Vec<(String, String)>> {
     match what {
         "schedulers" => Ok((REAL.schedulers)()),
         "machines" => Ok((REAL.machines)()),
         "workloads" => Ok((REAL.workloads)()),
+        "experiments" => Ok((REAL.experiments)().into_iter().map(|one| (one.id, one.title)).collect()),
         other => Err(PyKeyError::new_err(other.to_owned())),
     }
 }

@@ -1,13 +1,14 @@
 //! `keel lab --matrix`: every scheduler that is built in on every experiment's work.
 
-use super::{complete, make, page, partial};
+use super::{make, page, partial};
 use crate::args::LabArgs;
-use crate::experiments::{self, Made};
+use crate::experiments::{self, Made, complete};
 use crate::failure::{Code, Failure};
+use crate::interrupt::{self, Process};
 use crate::lab::Lab;
 use crate::output::Output;
 use crate::outputs::both;
-use crate::{interrupt, show};
+use crate::show;
 use keel_abi::task::Policy;
 use keel_experiment::matrix::{cells, everyone};
 use keel_experiment::plan::{gather, plan};
@@ -60,7 +61,9 @@ fn is_real_time(args: &LabArgs, lab: &Lab, row: &Experiment) -> bool {
         let is = |policy| matches!(policy, Policy::Fifo(_) | Policy::RoundRobin(_));
         !tasks.is_empty() && tasks.iter().all(|task| is(task.policy))
     };
-    experiments::arms(lab, row, &args.programs).first().is_some_and(|spec| spec.as_ref().is_ok_and(all))
+    experiments::arms(lab, row, &args.programs, &Process)
+        .first()
+        .is_some_and(|spec| spec.as_ref().is_ok_and(all))
 }
 
 /// That a scheduler fails at some work is a result, and in its cell.

@@ -1,12 +1,13 @@
 //! `keel lab --report OUT.html`: the page's file, and the pictures in it.
 
 use crate::args::LabArgs;
+use crate::experiments;
 use crate::failure::Failure;
+use crate::interrupt::{self, Process};
 use crate::lab::Lab;
 use crate::output::Output;
 use crate::page::is_page;
 use crate::text::{shown, shown_path};
-use crate::{experiments, interrupt};
 use keel_abi::Span;
 use keel_experiment::Experiment;
 use keel_lab::RunSpec;
@@ -64,8 +65,10 @@ pub(super) fn pictures(
         .enumerate()
         .flat_map(|(at, experiment)| (0..experiment.arms.len()).map(move |arm| (at, arm)))
         .collect();
-    let specs: Vec<_> =
-        experiments.iter().map(|experiment| experiments::arms(lab, experiment, &args.programs)).collect();
+    let specs: Vec<_> = experiments
+        .iter()
+        .map(|experiment| experiments::arms(lab, experiment, &args.programs, &Process))
+        .collect();
     let drawn = keel_lab::each(&arms, super::jobs(args), |&(at, arm)| {
         let spec = specs[at][arm].as_ref().ok()?;
         draw(lab, &experiments[at], arm, spec)

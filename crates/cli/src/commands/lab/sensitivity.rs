@@ -5,11 +5,12 @@ use super::{page, partial, worst};
 use crate::args::LabArgs;
 use crate::experiments::{self, Made};
 use crate::failure::{Code, Failure};
+use crate::interrupt::{self, Process};
 use crate::lab::Lab;
 use crate::output::Output;
 use crate::outputs::both;
 use crate::progress::Bar;
-use crate::{interrupt, show};
+use crate::show;
 use keel_experiment::{ArmFigures, ClaimVerdict, Experiment, judge};
 use keel_lab::RunSpec;
 use keel_lab::machines::Scale;
@@ -66,7 +67,7 @@ fn cells(args: &LabArgs, lab: &Lab, experiments: &[Experiment], constants: &[&'s
     let mut cells = Vec::new();
     for (at, experiment) in experiments.iter().enumerate() {
         let claim = &experiment.claims[0];
-        let arms = experiments::arms(lab, experiment, &args.programs).into_iter().enumerate();
+        let arms = experiments::arms(lab, experiment, &args.programs, &Process).into_iter().enumerate();
         let arms: Vec<_> =
             arms.filter(|(arm, _)| [Some(claim.of), claim.to, claim.less].contains(&Some(*arm))).collect();
         cells.push(Cell { experiment: at, varied: None, arms: arms.clone() });
