@@ -91,6 +91,9 @@ pub fn specs(
 ) -> Result<Vec<RunSpec>, Failure> {
     let named = schedulers.iter().map(|asked| source(lab, asked, recipe));
     let sources: Vec<SchedulerSource> = named.collect::<Result<_, _>>()?;
+    for (asked, source) in schedulers.iter().zip(&sources) {
+        crate::program::note_half(asked.scheduler, source, caller);
+    }
     let (machine, workload) = crate::replay::machine_and_workload(
         lab,
         scene.machine.as_deref(),

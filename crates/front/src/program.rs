@@ -48,6 +48,25 @@ pub fn of_version(command: &str, version: &str, programs: &Path) -> Result<Sched
     Ok(SchedulerSource { name: format!("{command} ({version})"), ..source })
 }
 
+/// Says so where a program was given as if it were an object: only the object in it runs, and nobody does what its
+/// user-space half would.
+pub(crate) fn note_half(given: &str, source: &SchedulerSource, caller: &dyn Caller) {
+    let is_half = source.bytes.get().is_some_and(is_executable) && source.recipe.is_empty();
+    if is_half {
+        let given = shown(given);
+        caller.note(&format!(
+            "only the BPF object in {given} runs, without the program around it; to run the program, put it behind \
+             --, as in keel sim -- {given}"
+        ));
+    }
+}
+
+/// Is it an ELF file that the host would execute, rather than an object?
+fn is_executable(bytes: &[u8]) -> bool {
+    // `e_type`: ET_EXEC and ET_DYN.
+    bytes.starts_with(b"\x7fELF") && matches!(bytes.get(16..18), Some([2 | 3, 0]))
+}
+
 /// Would a shell execute a file of this name?
 pub fn is_in_path(given: &str) -> bool {
     !given.is_empty() && Path::new(given).components().count() == 1 && find(&OsString::from(given)).is_some()
@@ -98,7 +117,7 @@ pub fn tell(name: &str, end: &ProgramEnd, caller: &dyn Caller) {
 
 #[cfg(test)]
 mod tests {
-    use super::figures;
+    use super::{figures, is_executable};
 
     #[test]
     fn only_the_figures_of_an_answer_are_shown() {
@@ -106,5 +125,19 @@ mod tests {
         check(r#"{"errno":0,"args":{"resp":{"busy":1.5}}}"#, r#"{"busy":1.5}"#);
         check(r#"{"errno":22,"args":{}}"#, r#"{"errno":22,"args":{}}"#);
         check("no JSON", "no JSON");
+    }
+
+    #[test]
+    fn executables_are_told_from_objects() {
+        let check = |e_type: u8, expected| {
+            let mut header = [0; 64];
+            header[..4].copy_from_slice(b"\x7fELF");
+            header[16] = e_type;
+            assert_eq!(is_executable(&header), expected, "{e_type}");
+        };
+        check(1, false);
+        check(2, true);
+        check(3, true);
+        assert!(!is_executable(b"\x7fELF"));
     }
 }

@@ -86,6 +86,11 @@ pub struct Recipe {
 }
 
 impl Recipe {
+    /// Does it say nothing?
+    pub fn is_empty(&self) -> bool {
+        self.text.is_empty()
+    }
+
     /// Reads a recipe; `name` is the file's, for messages.
     ///
     /// # Errors
