@@ -320,6 +320,9 @@ pub(crate) struct RecordArgs {
     /// Size of each CPU's buffer in KiB [default: 4096, less on machines with more than 64 CPUs]
     #[arg(long, value_name = "KIB", value_parser = clap::value_parser!(u32).range(4..=1_048_576))]
     pub(crate) buffer: Option<u32>,
+    /// Keep only the last moments, as 30s, and write them at the end and at each SIGUSR1
+    #[arg(long, value_name = "TIME", value_parser = parse::duration, allow_negative_numbers = true)]
+    pub(crate) ring: Option<Span>,
     /// Also record what Linux's own scheduler considers: which CPUs and groups it looks at, what it chooses and moves
     #[arg(long)]
     pub(crate) decisions: bool,

@@ -4,7 +4,7 @@
 
 use crate::failure::Failure;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use std::io::{self, Read};
 use std::os::fd::BorrowedFd;
 use std::os::unix::net::UnixStream;
@@ -15,7 +15,10 @@ use std::time::Duration;
 /// Rings for signals.
 pub(crate) struct Bell {
     asked: Arc<AtomicBool>,
+    /// SIGUSR1 came.
+    wanted: Arc<AtomicBool>,
     rung: UnixStream,
+    rings: UnixStream,
 }
 
 impl Bell {
@@ -35,7 +38,21 @@ impl Bell {
         for signal in [SIGINT, SIGTERM, SIGHUP, SIGCHLD] {
             signal_hook::low_level::pipe::register(signal, rings.try_clone()?)?;
         }
-        Ok(Self { asked, rung })
+        Ok(Self { asked, wanted: Arc::default(), rung, rings })
+    }
+
+    /// From now on SIGUSR1 ends no process, either, but rings, and is [`wanted`](Self::wanted).
+    pub(crate) fn listen_to_usr1(&self) -> Result<(), Failure> {
+        let listen = || {
+            signal_hook::flag::register(SIGUSR1, Arc::clone(&self.wanted))?;
+            signal_hook::low_level::pipe::register(SIGUSR1, self.rings.try_clone()?)
+        };
+        listen().map(drop).map_err(|e: io::Error| Failure::input(format!("cannot handle SIGUSR1: {e}")))
+    }
+
+    /// Has SIGUSR1 come since this was asked last?
+    pub(crate) fn wanted(&self) -> bool {
+        self.wanted.swap(false, Ordering::Relaxed)
     }
 
     /// Has somebody asked us to stop?
@@ -75,6 +92,10 @@ mod tests {
         bell.wait(Some(std::os::fd::AsFd::as_fd(&ready)), long);
         assert!(begun.elapsed() < long, "nothing rang");
         assert!(!bell.asked());
+        bell.listen_to_usr1().unwrap();
+        signal_hook::low_level::raise(SIGUSR1).unwrap();
+        bell.wait(None, long);
+        assert_eq!((bell.wanted(), bell.wanted(), bell.asked()), (true, false, false));
         signal_hook::low_level::raise(SIGHUP).unwrap();
         bell.wait(None, long);
         assert!(bell.asked());

@@ -14,6 +14,7 @@ mod gate_args;
 mod interrupt;
 mod kernel;
 mod log;
+mod moments;
 mod output;
 mod outputs;
 mod page;

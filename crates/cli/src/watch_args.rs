@@ -21,6 +21,19 @@ pub(crate) struct WatchArgs {
     /// Save a recording of 20 ms of each finding in this folder
     #[arg(long, value_name = "DIR")]
     pub(crate) keep: Option<PathBuf>,
+    /// Record all the time, keep the last moments, as 30s, and write them at a finding and at each SIGUSR1
+    #[arg(
+        long,
+        value_name = "TIME",
+        requires = "output",
+        conflicts_with_all = ["keep", "cost"],
+        value_parser = parse::duration,
+        allow_negative_numbers = true
+    )]
+    pub(crate) ring: Option<Span>,
+    /// The trace to write with --ring
+    #[arg(short, long, value_name = "OUT", requires = "ring")]
+    pub(crate) output: Option<PathBuf>,
     /// CPU time that keel may use, in percent of one CPU; if it needs more, it looks less often [default: 1 for
     /// every 16 CPUs]
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u32).range(1..=1000))]
@@ -65,6 +78,8 @@ mod tests {
                 confirm,
                 duration: None,
                 keep: None,
+                ring: None,
+                output: None,
                 cost: None,
                 json: false,
                 strict: false,

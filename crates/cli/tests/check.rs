@@ -213,6 +213,12 @@ fn what_is_no_file_is_refused_by_name() {
         assert!(reported.starts_with(&format!("keel: {path}: {expected}")), "{reported}");
     };
     check(folder.path().to_str().unwrap(), "it is a folder, not a recording\n");
+    for part in ["data", "data.0"] {
+        std::fs::write(folder.path().join(part), "PERFILE2").unwrap();
+    }
+    let expected =
+        "it is a folder of perf record --threads, which keel does not read\nhelp: record without --threads\n";
+    check(folder.path().to_str().unwrap(), expected);
     check("/dev/stdin", "the file is empty\n");
     check("/dev/null", "it is a device\n");
 }

@@ -99,11 +99,23 @@ impl Source {
     }
 }
 
+/// Why a folder is not read. `perf record --threads` makes one: a head without events, and a file a thread.
+fn folder(path: &Path) -> Failure {
+    let is_perfs = path.join("data").is_file() && path.join("data.0").is_file();
+    match is_perfs {
+        true => {
+            unreadable(path)("it is a folder of perf record --threads, which keel does not read".to_owned())
+                .help("record without --threads")
+        }
+        false => unreadable(path)("it is a folder, not a recording".to_owned()),
+    }
+}
+
 fn opened(path: &Path) -> Result<File, Failure> {
     let unreadable = unreadable(path);
     if !is_stdin(path) {
         return pipe::open(path).map_err(|e| match e.kind() {
-            io::ErrorKind::IsADirectory => unreadable("it is a folder, not a recording".to_owned()),
+            io::ErrorKind::IsADirectory => folder(path),
             io::ErrorKind::TimedOut => unreadable(reason(&e)).help("start writing to it first"),
             _ => unreadable(reason(&e)),
         });

@@ -8,6 +8,7 @@
 //! - [`story`]: makes a consistent stream of recorded events.
 //! - [`sinks`]: sinks that combine others.
 //! - [`cut`]: a part of a stream as a stream.
+//! - [`ring`]: the end of a stream that goes on.
 //! - `relay`: makes a stream on one thread and hands it to a sink on another.
 //! - [`error`]: what can be wrong with a trace file.
 //!
@@ -20,6 +21,7 @@ pub mod event;
 pub mod policy;
 pub mod reader;
 mod relay;
+pub mod ring;
 pub mod sinks;
 pub mod story;
 pub mod writer;
@@ -33,5 +35,6 @@ pub use event::{Act, Chooser, Class, Event, Lock, Meta, Sink, TaskInfo, Timer, U
 pub use policy::Policy;
 pub use reader::{Item, Reader};
 pub use relay::relayed;
+pub use ring::{Kept, Ring};
 pub use sinks::{Fanout, NullSink};
 pub use writer::Writer;

@@ -19,7 +19,7 @@ use keel_abi::topology::Place;
 use keel_abi::{CoreId, CpuId, CpuSet, DsqId, Instant, LlcId, NodeId, Noise, Pid, Span, TaskId, Topology};
 use std::io::Read;
 
-/// Task numbers stay below this and the number of records so far.
+/// Task numbers in a file stay below this and the number of records so far.
 const TASK_REACH: u64 = 1 << 16;
 
 /// Events that are handed on at once.
@@ -42,6 +42,8 @@ pub struct Reader<R> {
     cpus: u32,
     /// The file's format.
     version: u8,
+    /// Task numbers stay below this and the number of records so far.
+    reach: u64,
     records: u64,
     ended: bool,
 }
@@ -56,11 +58,19 @@ impl<R: Read> Reader<R> {
             }
         }
         match input.byte()? {
-            version @ OLDEST..=VERSION => {
-                Ok(Self { input, memory: Memory::default(), cpus: 0, version, records: 0, ended: false })
-            }
+            version @ OLDEST..=VERSION => Ok(Self::with(input, version, 0, TASK_REACH)),
             other => Err(TraceError::Version(other)),
         }
+    }
+
+    /// Reads what [`Writer::part`](crate::Writer::part) packed, of a machine of so many CPUs. Such a part has no start, and
+    /// any task numbers.
+    pub(crate) fn part(from: R, cpus: u32) -> Self {
+        Self::with(Input::new(from), VERSION, cpus, u64::from(u32::MAX))
+    }
+
+    fn with(input: Input<R>, version: u8, cpus: u32, reach: u64) -> Self {
+        Self { input, memory: Memory::default(), cpus, version, reach, records: 0, ended: false }
     }
 
     /// Reads on to the end and hands everything to `sink`. After an error discard what `sink` received.
@@ -159,7 +169,7 @@ impl<R: Read> Reader<R> {
 
     #[inline]
     fn task(&mut self) -> Result<TaskId, TraceError> {
-        self.input.task((TASK_REACH + self.records).min(u64::from(u32::MAX) - 1))
+        self.input.task((self.reach + self.records).min(u64::from(u32::MAX) - 1))
     }
 
     #[inline]

@@ -28,6 +28,18 @@ pub struct Writer<W> {
     failed: Option<io::Error>,
 }
 
+impl Writer<Vec<u8>> {
+    /// Packs a part of a stream in memory, without a file's first bytes: [`Reader::part`](crate::Reader::part) reads it.
+    pub(crate) fn part() -> Self {
+        Self::beginning(Vec::new(), Class::ALL, Vec::new())
+    }
+
+    /// Bytes so far.
+    pub(crate) fn bytes(&self) -> usize {
+        self.out.len() + self.buffer.len()
+    }
+}
+
 impl<W: Write> Writer<W> {
     /// Writes everything to `out`, which needs no buffer of its own.
     pub fn new(out: W) -> Self {
@@ -39,6 +51,10 @@ impl<W: Write> Writer<W> {
         let mut buffer = Vec::with_capacity(BUFFER + 1024);
         buffer.extend(MAGIC);
         buffer.push(VERSION);
+        Self::beginning(out, wants, buffer)
+    }
+
+    fn beginning(out: W, wants: Class, buffer: Vec<u8>) -> Self {
         Self {
             out,
             wants,

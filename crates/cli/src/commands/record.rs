@@ -5,11 +5,12 @@ use crate::bell::Bell;
 use crate::failure::{Code, Failure};
 use crate::inputs::reason;
 use crate::kernel;
+use crate::moments::{Moments, SETTLE};
 use crate::output::Output;
 use crate::text::{shown, shown_lines};
 use keel_live::Host;
 use keel_live::record::{RecordError, Recorded, Recorder};
-use keel_trace::Writer;
+use keel_trace::{Sink, Writer};
 use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitStatus};
@@ -19,23 +20,78 @@ use std::time::{Duration, Instant};
 const LOOK: Duration = Duration::from_secs(1);
 
 pub(crate) fn run(args: &RecordArgs) -> Result<Code, Failure> {
-    let mut output = Output::reserve(&args.output)?;
     let bell = Bell::hang()?;
+    let Some(keep) = args.ring else { return whole(args, &bell) };
+    let mut moments = Moments::new(keep, &args.output)?;
+    bell.listen_to_usr1()?;
+    let taken = take(args, &bell, &mut moments)?;
+    moments.write()?;
+    moments.written()?;
+    end(taken)
+}
+
+/// Records into a file all the while.
+fn whole(args: &RecordArgs, bell: &Bell) -> Result<Code, Failure> {
+    let mut output = Output::reserve(&args.output)?;
     let mut writer = Writer::new(output.writer());
-    let ring_bytes = args.buffer.map(|kib| kib.saturating_mul(1024));
-    let mut recorder =
-        Recorder::begin(&Host::this(), &workload(args), ring_bytes, args.decisions, &mut writer)
-            .map_err(failure)?;
-    let missing = if args.decisions { recorder.missing() } else { Vec::new() };
-    let mut command = start(args)?;
-    let status = stay(args, &mut recorder, &mut command, &bell, &mut writer);
-    let recorded = recorder.finish(&mut writer).map_err(failure)?;
-    let status = status?;
+    let taken = take(args, bell, &mut writer)?;
     writer.finish().map_err(|e| Failure::input(format!("the trace cannot be written: {e}")))?;
     output.keep()?;
-    // If stderr is closed there is nobody left to report to.
-    let _ = write!(std::io::stderr(), "{}{}", summary(&recorded), lacking(&missing));
-    end(command, status)
+    end(taken)
+}
+
+/// A recording that has ended.
+struct Taken {
+    summary: String,
+    command: Option<Child>,
+    status: Option<ExitStatus>,
+}
+
+/// Where a recording goes.
+trait Place: Sink {
+    /// Nothing can be written any more.
+    ///
+    /// # Errors
+    /// Where the place itself says why.
+    fn is_closed(&mut self) -> Result<bool, Failure>;
+
+    /// Somebody wants a file of the last moments.
+    ///
+    /// # Errors
+    /// Where that cannot be.
+    fn write_now(&mut self) -> Result<(), Failure>;
+}
+
+impl<W: Write> Place for Writer<W> {
+    fn is_closed(&mut self) -> Result<bool, Failure> {
+        Ok(self.has_failed())
+    }
+
+    fn write_now(&mut self) -> Result<(), Failure> {
+        Ok(())
+    }
+}
+
+impl Place for Moments {
+    fn is_closed(&mut self) -> Result<bool, Failure> {
+        self.has_failed().map(|()| false)
+    }
+
+    fn write_now(&mut self) -> Result<(), Failure> {
+        self.write().map(drop)
+    }
+}
+
+fn take(args: &RecordArgs, bell: &Bell, place: &mut dyn Place) -> Result<Taken, Failure> {
+    let ring_bytes = args.buffer.map(|kib| kib.saturating_mul(1024));
+    let host = Host::this();
+    let mut recorder =
+        Recorder::begin(&host, &workload(args), ring_bytes, args.decisions, place).map_err(failure)?;
+    let missing = if args.decisions { recorder.missing() } else { Vec::new() };
+    let mut command = start(args)?;
+    let status = stay(args, &mut recorder, &mut command, bell, place);
+    let recorded = recorder.finish(place).map_err(failure)?;
+    Ok(Taken { summary: summary(&recorded) + &lacking(&missing), command, status: status? })
 }
 
 /// What the trace says that it is of.
@@ -59,26 +115,38 @@ fn stay(
     recorder: &mut Recorder,
     command: &mut Option<Child>,
     bell: &Bell,
-    writer: &mut Writer<impl Write>,
+    place: &mut dyn Place,
 ) -> Result<Option<ExitStatus>, Failure> {
     let begun = Instant::now();
     let bound = args.duration.map(|span| Duration::from_nanos(span.as_ns()));
     let waits = |e: std::io::Error| Failure::input(format!("cannot wait for the command: {}", reason(&e)));
+    // When what was so at the last SIGUSR1 has arrived.
+    let mut due: Option<Instant> = None;
     loop {
-        let drained = recorder.drain(writer).map_err(failure)?;
+        let drained = recorder.drain(place).map_err(failure)?;
         let status = command.as_mut().map(Child::try_wait).transpose().map_err(waits)?.flatten();
         let left = bound.map_or(LOOK, |bound| bound.saturating_sub(begun.elapsed()));
-        if status.is_some() || left.is_zero() || bell.asked() || writer.has_failed() {
+        if status.is_some() || left.is_zero() || bell.asked() || place.is_closed()? {
             return Ok(status);
         }
+        if bell.wanted() {
+            due = due.or(Some(Instant::now() + SETTLE));
+        }
+        if drained && due.is_some_and(|due| due <= Instant::now()) {
+            due = None;
+            place.write_now()?;
+        }
+        let next = due.map_or(LOOK, |due| due.saturating_duration_since(Instant::now()));
         if drained {
-            bell.wait(Some(recorder.filled()), left.min(LOOK));
+            bell.wait(Some(recorder.filled()), left.min(LOOK).min(next));
         }
     }
 }
 
 /// The command's exit code is ours; one that still runs is waited for.
-fn end(command: Option<Child>, status: Option<ExitStatus>) -> Result<Code, Failure> {
+fn end(Taken { summary, command, status }: Taken) -> Result<Code, Failure> {
+    // If stderr is closed there is nobody left to report to.
+    let _ = std::io::stderr().write_all(summary.as_bytes());
     let Some(mut command) = command else { return Ok(Code::Done) };
     let status = match status {
         Some(status) => status,

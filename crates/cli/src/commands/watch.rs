@@ -5,6 +5,7 @@
 
 mod allowance;
 mod kept;
+mod last;
 mod shown;
 mod sums;
 
@@ -25,7 +26,9 @@ use keel_report::watch::{WatchBegin, WatchCured, WatchFinding, WatchLine, WatchT
 use keel_trace::story::TaskRecord;
 use keel_trace::{Fanout, Sink, Writer};
 use kept::Folder;
+use last::Last;
 use shown::Shown;
+use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use sums::Sums;
 
@@ -52,13 +55,17 @@ pub(crate) fn run(args: &WatchArgs) -> Result<Code, Failure> {
         confirm_ns: args.confirm.as_ns(),
         unix_ns: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, ns),
     };
-    let allowance = Allowance::new(cpus, args.cost);
+    let last = Last::begin(args, &bell)?;
+    // A recording takes what it takes, and looks come to little beside it.
+    let whole_machine = last.as_ref().map(|_| cpus.saturating_mul(100));
+    let allowance = Allowance::new(cpus, args.cost.or(whole_machine));
     let sums = Sums::new(watcher.cost(), allowance.share());
     let mut watch = Watch {
         args,
         bell,
         watcher,
         folder,
+        last,
         allowance,
         sums,
         begun: Instant::now(),
@@ -67,6 +74,7 @@ pub(crate) fn run(args: &WatchArgs) -> Result<Code, Failure> {
     let ended = watch.stay();
     let found = watch.end()?;
     ended?;
+    watch.last.map_or(Ok(()), Last::end)?;
     Ok(if args.strict && found { Code::Found } else { Code::Done })
 }
 
@@ -76,6 +84,7 @@ struct Watch<'a> {
     bell: Bell,
     watcher: Watcher,
     folder: Option<Folder>,
+    last: Option<Last>,
     allowance: Allowance,
     sums: Sums,
     begun: Instant,
@@ -96,7 +105,7 @@ impl Watch<'_> {
             in_vain = if came_to_nothing { (in_vain + 1) % (MOST_SOON + 1) } else { 0 };
             self.sums.count(self.watcher.cost());
             self.shown.look(&self.watcher.scheduler(), &look, &self.sums.end(self.begun.elapsed()))?;
-            self.sleep(looked, in_vain > 0);
+            self.sleep(looked, in_vain > 0)?;
             if self.is_over() {
                 return Ok(());
             }
@@ -113,30 +122,38 @@ impl Watch<'_> {
     }
 
     /// Until the next look.
-    fn sleep(&self, looked: Instant, is_soon: bool) {
+    fn sleep(&mut self, looked: Instant, is_soon: bool) -> Result<(), Failure> {
         let due = time(self.args.every).saturating_sub(looked.elapsed());
         let due = if is_soon { due.min(SOON) } else { due };
         let pause = due.max(self.allowance.pause(self.begun.elapsed(), self.sums.spent()));
-        self.wait(pause);
+        self.wait(pause)
     }
 
     /// Waits, but not for longer than it is to last. Signals that ask for nothing wake it, too.
-    fn wait(&self, pause: Duration) {
+    fn wait(&mut self, pause: Duration) -> Result<(), Failure> {
         let until = Instant::now() + self.left().map_or(pause, |left| pause.min(left));
         while !self.bell.asked() {
+            if let Some(last) = &mut self.last {
+                last.drain()?;
+                if self.bell.wanted() {
+                    last.write(&self.bell)?;
+                    self.sums.recordings = last.files();
+                }
+            }
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                return;
+                break;
             }
-            self.bell.wait(None, left);
+            self.bell.wait(self.last.as_ref().map(Last::filled), left);
         }
+        Ok(())
     }
 
     /// These CPUs idled while tasks waited that they could run: do they still, a moment later, and after that? True for
     /// a finding.
     fn suspect(&mut self, look: &Look, suspected: &CpuSet) -> Result<bool, Failure> {
         self.sums.suspicions += 1;
-        self.wait(MOMENT);
+        self.wait(MOMENT)?;
         let again = self.watcher.look().map_err(failure)?;
         let idle = again.idle_since(look, suspected);
         let still = suspects(&idle, &again.tasks_waiting);
@@ -166,9 +183,7 @@ impl Watch<'_> {
             }
             Outcome::Confirmed(confirmed) => {
                 self.sums.findings += 1;
-                let folder = self.folder.as_mut();
-                let kept = folder.map(|folder| folder.keep(&trace, length)).transpose()?.flatten();
-                self.sums.recordings = self.folder.as_ref().map_or(0, Folder::kept);
+                let kept = self.keep(&trace, length)?;
                 let tasks = passed_over(&confirmed.cpus, &again.tasks_waiting);
                 WatchLine::Finding(WatchFinding {
                     at_ns,
@@ -186,6 +201,20 @@ impl Watch<'_> {
         };
         self.shown.line(line)?;
         Ok(is_finding)
+    }
+
+    /// Keeps a recording of a finding where that is asked for: its last moments, or what led to it.
+    fn keep(&mut self, trace: &[u8], length: Span) -> Result<Option<PathBuf>, Failure> {
+        let mut kept = None;
+        if let Some(folder) = &mut self.folder {
+            kept = folder.keep(trace, length)?;
+            self.sums.recordings = folder.kept();
+        }
+        if let Some(last) = &mut self.last {
+            kept = last.found(&self.bell)?;
+            self.sums.recordings = last.files();
+        }
+        Ok(kept)
     }
 
     /// Records for as long as it takes to confirm it; `None` where somebody stops it before.

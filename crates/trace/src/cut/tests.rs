@@ -1,5 +1,6 @@
 use super::*;
-use keel_abi::{CpuSet, DsqId, Pid, Span, Topology};
+use crate::{TaskInfo, What, Why};
+use keel_abi::{CpuId, CpuSet, DsqId, Pid, Span, TaskId, Topology};
 
 /// Records the events it receives.
 #[derive(Default)]

@@ -1,0 +1,84 @@
+//! The last moments before a finding: a recording beside the watch that goes on all the time.
+
+use super::failure;
+use crate::bell::Bell;
+use crate::failure::Failure;
+use crate::moments::{Moments, SETTLE};
+use crate::watch_args::WatchArgs;
+use keel_abi::Span;
+use keel_live::Host;
+use keel_live::record::{RecordError, Recorder};
+use std::os::fd::BorrowedFd;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// The recording.
+pub(super) struct Last {
+    recorder: Recorder,
+    moments: Moments,
+    /// A finding has a file where the last file is older than this: no two files hold the same moment.
+    keep: Duration,
+    written: Option<Instant>,
+    files: u64,
+}
+
+impl Last {
+    /// Begins to record if that is asked for.
+    pub(super) fn begin(args: &WatchArgs, bell: &Bell) -> Result<Option<Self>, Failure> {
+        let (Some(keep), Some(output)) = (args.ring, &args.output) else { return Ok(None) };
+        let mut moments = Moments::new(keep, output)?;
+        bell.listen_to_usr1()?;
+        let recorder = Recorder::begin(&Host::this(), "all that ran", None, false, &mut moments);
+        let recorder = recorder.map_err(refused)?;
+        let keep = Duration::from_nanos(Span::as_ns(keep));
+        Ok(Some(Self { recorder, moments, keep, written: None, files: 0 }))
+    }
+
+    /// Ready when there is much to read.
+    pub(super) fn filled(&self) -> BorrowedFd<'_> {
+        self.recorder.filled()
+    }
+
+    /// Reads what was recorded.
+    pub(super) fn drain(&mut self) -> Result<(), Failure> {
+        while !self.recorder.drain(&mut self.moments).map_err(refused)? {}
+        self.moments.has_failed()
+    }
+
+    /// Writes a file of what led to a finding; `None` where the last one is too young.
+    pub(super) fn found(&mut self, bell: &Bell) -> Result<Option<PathBuf>, Failure> {
+        if self.written.is_some_and(|written| written.elapsed() < self.keep) {
+            return Ok(None);
+        }
+        self.write(bell).map(Some)
+    }
+
+    /// Writes a file of what happened until now.
+    pub(super) fn write(&mut self, bell: &Bell) -> Result<PathBuf, Failure> {
+        let until = Instant::now() + SETTLE;
+        loop {
+            self.drain()?;
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() || bell.asked() {
+                break;
+            }
+            bell.wait(Some(self.filled()), left);
+        }
+        (self.written, self.files) = (Some(Instant::now()), self.files + 1);
+        self.moments.write()
+    }
+
+    /// Files so far.
+    pub(super) fn files(&self) -> u64 {
+        self.files
+    }
+
+    /// Waits until the last file is written.
+    pub(super) fn end(mut self) -> Result<(), Failure> {
+        self.moments.written()
+    }
+}
+
+fn refused(error: RecordError) -> Failure {
+    failure(error.into())
+}

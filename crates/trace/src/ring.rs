@@ -1,0 +1,201 @@
+//! The last moments of a stream that goes on for as long as it likes.
+//!
+//! Events are packed as in a file, in chunks. What is too old goes, a whole chunk at a time, and leaves behind what it
+//! led to: who lives, runs and waits. So what is left is a stream by itself at any moment, and memory is bounded.
+
+mod dense;
+
+use crate::cut::State;
+use crate::{Class, Cut, Event, Meta, Reader, Sink, TraceError, WriteError, Writer};
+use dense::Dense;
+use keel_abi::{Instant, Span};
+use std::collections::VecDeque;
+use std::io::Write;
+use std::sync::Arc;
+
+/// A chunk is full with such a part of the bytes, or of the time, that are kept.
+const CHUNKS: u32 = 16;
+
+/// Keeps the end of the stream that it receives.
+pub struct Ring {
+    keep: Span,
+    most_bytes: usize,
+    kept: Kept,
+    filling: Option<Filling>,
+    /// Bytes of all chunks but the one that fills.
+    bytes: usize,
+    failed: Option<TraceError>,
+}
+
+/// The end of a stream, as it was at one moment.
+#[derive(Clone, Default)]
+pub struct Kept {
+    /// What was so when the first chunk began.
+    state: State,
+    cpus: u32,
+    chunks: VecDeque<Chunk>,
+    from: Instant,
+    until: Instant,
+}
+
+/// Events one after the other, packed.
+#[derive(Clone)]
+struct Chunk {
+    from: Instant,
+    bytes: Arc<[u8]>,
+}
+
+/// The chunk that new events go to.
+struct Filling {
+    from: Instant,
+    writer: Writer<Vec<u8>>,
+}
+
+impl Ring {
+    /// Keeps the last `keep` of a stream, or less where packed events would take more than `most_bytes`.
+    pub fn new(keep: Span, most_bytes: usize) -> Self {
+        Self { keep, most_bytes, kept: Kept::default(), filling: None, bytes: 0, failed: None }
+    }
+
+    /// What is kept just now. The ring goes on meanwhile, and what this gives can be written on any thread.
+    ///
+    /// # Errors
+    /// Where what is kept cannot be read back.
+    pub fn kept(&mut self) -> Result<Kept, TraceError> {
+        self.close();
+        self.trim();
+        if let Some(error) = self.failed.take() {
+            return Err(error);
+        }
+        let end = self.kept.until.since(Instant::ZERO);
+        let due = Instant::ZERO + end.saturating_sub(self.keep);
+        Ok(Kept { from: due.max(self.kept.from), ..self.kept.clone() })
+    }
+
+    /// The chunk that something goes to at `at`: a new one where the last is full. What happens at one instant stays
+    /// together, so that a part that begins with a chunk has all of its first instant.
+    fn writer(&mut self, at: Instant) -> &mut Writer<Vec<u8>> {
+        if at > self.kept.until && self.is_full() {
+            self.close();
+            self.trim();
+        }
+        self.kept.until = self.kept.until.max(at);
+        &mut self.filling.get_or_insert_with(|| Filling { from: at, writer: Writer::part() }).writer
+    }
+
+    fn is_full(&self) -> bool {
+        let Some(filling) = &self.filling else { return false };
+        let length = self.kept.until.since(filling.from);
+        length > Span::from_ns(self.keep.as_ns() / u64::from(CHUNKS))
+            || filling.writer.bytes() > self.most_bytes / CHUNKS as usize
+    }
+
+    fn close(&mut self) {
+        let Some(Filling { from, mut writer }) = self.filling.take() else { return };
+        writer.meta(self.kept.until, &Meta::End);
+        // Memory takes whatever is written, and the end is.
+        let bytes: Arc<[u8]> = writer.finish().unwrap_or_default().into();
+        self.bytes += bytes.len();
+        self.kept.chunks.push_back(Chunk { from, bytes });
+    }
+
+    /// Drops chunks that end before what is to be kept, or that there is no room for.
+    fn trim(&mut self) {
+        while let Some(second) = self.kept.chunks.get(1) {
+            let is_old = self.kept.until.since(second.from) >= self.keep;
+            if !is_old && self.bytes <= self.most_bytes {
+                return;
+            }
+            self.kept.from = second.from;
+            let Some(oldest) = self.kept.chunks.pop_front() else { return };
+            self.bytes -= oldest.bytes.len();
+            let passed = oldest.pass(self.kept.cpus, &mut self.kept.state);
+            self.failed = self.failed.take().or(passed.err());
+        }
+    }
+}
+
+impl Sink for Ring {
+    fn wants(&self) -> Class {
+        Class::ALL
+    }
+
+    fn events(&mut self, events: &[Event]) {
+        let (Some(first), Some(last)) = (events.first(), events.last()) else { return };
+        self.writer(first.at).events(events);
+        self.kept.until = last.at;
+    }
+
+    fn meta(&mut self, at: Instant, meta: &Meta) {
+        match meta {
+            Meta::End => self.kept.until = self.kept.until.max(at),
+            Meta::Start { topology, .. } => {
+                (self.kept.cpus, self.kept.from) = (topology.cpus(), at);
+                self.kept.state.note(meta);
+            }
+            // They belong to the whole, and come once.
+            Meta::Unknown(_) | Meta::Clock { .. } | Meta::Chance { .. } => self.kept.state.note(meta),
+            _ => self.writer(at).meta(at, meta),
+        }
+    }
+}
+
+impl Kept {
+    /// How long it is.
+    pub fn length(&self) -> Span {
+        self.until.since(self.from)
+    }
+
+    /// Passes it on as a stream, with the instants of the whole. Tasks get new numbers, for their numbers in a long
+    /// stream are higher than a reader of a short one believes.
+    ///
+    /// # Errors
+    /// Where it cannot be read back.
+    pub fn pass(self, sink: &mut dyn Sink) -> Result<(), TraceError> {
+        let mut dense = Dense::new(sink);
+        let mut cut = Cut::since(self.state, self.from..Instant::from_ns(u64::MAX), &mut dense);
+        for chunk in &self.chunks {
+            chunk.pass(self.cpus, &mut cut)?;
+        }
+        cut.meta(self.until, &Meta::End);
+        Ok(())
+    }
+
+    /// Writes it as a file.
+    ///
+    /// # Errors
+    /// Where it cannot be read back or written.
+    pub fn write(self, out: impl Write) -> Result<(), WriteError> {
+        let mut writer = Writer::new(out);
+        self.pass(&mut writer).map_err(|e| WriteError::Io(std::io::Error::other(e)))?;
+        writer.finish().map(drop)
+    }
+}
+
+impl Chunk {
+    fn pass(&self, cpus: u32, sink: &mut dyn Sink) -> Result<(), TraceError> {
+        Reader::part(&*self.bytes, cpus).pump(&mut Endless(sink))
+    }
+}
+
+/// Passes on a part that is not the last one.
+struct Endless<'a>(&'a mut dyn Sink);
+
+impl Sink for Endless<'_> {
+    fn wants(&self) -> Class {
+        self.0.wants()
+    }
+
+    fn events(&mut self, events: &[Event]) {
+        self.0.events(events);
+    }
+
+    fn meta(&mut self, at: Instant, meta: &Meta) {
+        if *meta != Meta::End {
+            self.0.meta(at, meta);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
