@@ -64,8 +64,9 @@ fn the_examples_of_the_pages_end_as_they_say() {
             folder.check(&command, code, "");
         }
     };
+    let starves = [("tests/sim/fuzz/ule-starves.json", "ule-starves.json")];
     let fuzzed = [("tests/objects/mixed_dsq", "my.bpf.o"), ("tests/objects/unfair", "unfair.bpf.o")];
-    check(include_str!("../../../docs/how-to/fuzz.md"), &fuzzed, &[], 4);
+    check(include_str!("../../../docs/how-to/fuzz.md"), &fuzzed, &starves, 5);
     let explored = [("tests/orders/lost_wakeup", "my.bpf.o"), ("tests/orders/counter", "race.bpf.o")];
     let files = [("tests/orders/wakes.json", "wakes.json"), ("tests/orders/pairs.json", "pairs.json")];
     check(include_str!("../../../docs/how-to/explore.md"), &explored, &files, 4);
