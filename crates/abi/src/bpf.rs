@@ -7,6 +7,7 @@
 //! callback. [`Engine::resume`] makes the same call once more with [`CallSite::again`] set, and
 //! the callback goes on from there. No frame of the host ever lies on a frozen stack.
 
+use crate::clocks::Clocks;
 use crate::scx::Op;
 use crate::{CpuId, Instant};
 
@@ -333,6 +334,11 @@ pub trait Host<W: World> {
     /// What the callback that runs now has been charged with so far. Only an engine that keeps a profile asks.
     fn meter(&self) -> Meter {
         Meter { origin: Origin::Program, charged_ps: 0 }
+    }
+
+    /// What has happened before what, where that is kept. Only an engine that looks for data races asks.
+    fn clocks(&mut self) -> Option<&mut Clocks> {
+        None
     }
 }
 

@@ -23,6 +23,7 @@
 
 pub mod bpf;
 pub mod cgroup;
+pub mod clocks;
 pub mod companion;
 pub mod cpuset;
 pub mod crowd;

@@ -101,6 +101,9 @@ pub(crate) struct ExploreArgs {
     /// Also fail where this does not hold of what --json prints of a run, as for keel fuzz
     #[arg(long, value_name = "EXPR", value_parser = property)]
     pub(crate) property: Option<Property>,
+    /// Report data races too: unordered accesses of two CPUs to the same bytes of maps or global data, one of which writes
+    #[arg(long)]
+    pub(crate) races: bool,
     #[command(flatten)]
     pub(crate) strict: StrictArgs,
     /// Where the failing order goes

@@ -64,11 +64,12 @@ fn the_examples_of_the_pages_end_as_they_say() {
             folder.check(&command, code, "");
         }
     };
+    let starves = [("tests/sim/fuzz/ule-starves.json", "ule-starves.json")];
     let fuzzed = [("tests/objects/mixed_dsq", "my.bpf.o"), ("tests/objects/unfair", "unfair.bpf.o")];
-    check(include_str!("../../../docs/how-to/fuzz.md"), &fuzzed, &[], 4);
-    let explored = [("tests/orders/lost_wakeup", "my.bpf.o")];
-    let files = [("tests/orders/wakes.json", "wakes.json")];
-    check(include_str!("../../../docs/how-to/explore.md"), &explored, &files, 3);
+    check(include_str!("../../../docs/how-to/fuzz.md"), &fuzzed, &starves, 5);
+    let explored = [("tests/orders/lost_wakeup", "my.bpf.o"), ("tests/orders/counter", "race.bpf.o")];
+    let files = [("tests/orders/wakes.json", "wakes.json"), ("tests/orders/pairs.json", "pairs.json")];
+    check(include_str!("../../../docs/how-to/explore.md"), &explored, &files, 4);
 }
 
 #[test]
@@ -159,6 +160,23 @@ fn orders_show_what_the_plain_run_hides() {
     planted("lost_wakeup", "wakes.json", "100ms", quick, "looks_again", "--method pct");
     planted("idle_pick", "wakes.json", "100ms", quick, "looks_again", "--method walk");
     planted("taken_twice", "pairs.json", "1s", None, "takes_at_once", "--method pct");
+}
+
+#[test]
+fn races_are_found_where_nothing_orders_two_accesses() {
+    let folder =
+        Folder::new(&[("tests/orders/counter", "my.bpf.o")], &[("tests/orders/pairs.json", "w.json")]);
+    let check = |way: u32, code: i32, part: &str| {
+        let scene = "--workload w.json --machine 2 --duration 20ms --noise none --property 'switches > 0'";
+        folder.check(&format!("keel explore my.bpf.o:way={way} {scene} --races --orders 20"), code, part)
+    };
+    let sound = "No data race was found";
+    let text = check(0, 1, "counter.bpf.c:55: count = count + 1;");
+    assert!(text.contains("  count, ") && !text.contains("No data race"), "{text}");
+    // A lock, atomic instructions, a counter for each CPU, a runqueue's lock, a queue.
+    for way in 1..=5 {
+        check(way, 0, sound);
+    }
 }
 
 #[test]

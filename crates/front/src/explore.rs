@@ -8,22 +8,28 @@ use crate::fuzz::{Judging, write};
 use crate::inputs::{Scene, specs};
 use crate::lab::Lab;
 use crate::order;
+use crate::races::{self, RaceFound};
 use crate::text::{shown, shown_path};
 use keel_abi::Stop;
-use keel_abi::order::{Holds, Point};
+use keel_abi::bpf::CallPlace;
+use keel_abi::order::{Holds, Order, Point};
 use keel_check::Judge;
 use keel_lab::prepared::KernelTypes;
-use keel_lab::{Prepared, RunSpec};
+use keel_lab::races::RaceTable;
+use keel_lab::{LabError, Outcome, Prepared, RunSpec};
 use keel_report::QueueNames;
 use keel_search::explore::{Explore, Failing, Method, Orders, Tried};
 use keel_search::fuzz::ROUND;
 use keel_search::orders::{Choice, Chooser, Hold};
-use keel_trace::Fanout;
+use keel_trace::{Fanout, Sink};
 use serde::Serialize;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
+
+/// A run, and where its calls stand.
+type Made = Result<(Outcome, Vec<Option<CallPlace>>), LabError>;
 
 /// Runs that shrinking an order may take.
 const SHRINK_RUNS: usize = 500;
@@ -50,6 +56,8 @@ pub struct Asked<'a> {
     pub judging: Judging,
     /// Where a failing order goes.
     pub out: PathBuf,
+    /// Look for data races.
+    pub races: bool,
     /// Runs at a time.
     pub jobs: Option<NonZeroUsize>,
 }
@@ -73,6 +81,8 @@ pub struct Explored {
     pub plain: Vec<String>,
     /// The order that fails.
     pub failing: Option<FailingOrder>,
+    /// Pairs of lines that race, summed over all runs; nothing where nobody asked.
+    pub races: Option<Vec<RaceFound>>,
     /// A signal ended it before its time.
     pub stopped: bool,
 }
@@ -111,7 +121,7 @@ pub fn explore(lab: &Lab, asked: &Asked<'_>, caller: &dyn Caller) -> Result<Expl
     }
     let types = KernelTypes::read().map_err(Failure::from_lab)?;
     let prepared = Prepared::new(&types, &spec).map_err(Failure::from_lab)?;
-    let runs = Runs { spec, prepared, asked, caller, failed: Mutex::default() };
+    let runs = Runs { spec, prepared, asked, caller, failed: Mutex::default(), raced: Mutex::default() };
     let _work = work(caller);
     let begun = Instant::now();
     let mut search = Explore::new(&runs, asked.method, asked.seed);
@@ -135,6 +145,7 @@ pub fn explore(lab: &Lab, asked: &Asked<'_>, caller: &dyn Caller) -> Result<Expl
         wall_ns: u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX),
         plain: search.plain().iter().map(|failure| failure.text.clone()).collect(),
         failing,
+        races: runs.races(),
         stopped: caller.stopped_by().is_some(),
     })
 }
@@ -145,6 +156,7 @@ struct Runs<'a> {
     asked: &'a Asked<'a>,
     caller: &'a dyn Caller,
     failed: Mutex<Option<Failure>>,
+    raced: Mutex<RaceTable>,
 }
 
 impl Runs<'_> {
@@ -152,12 +164,17 @@ impl Runs<'_> {
         self.failed.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    fn races(&self) -> Option<Vec<RaceFound>> {
+        let table = || self.raced.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        self.asked.races.then(|| races::found(table()))
+    }
+
     fn is_over(&self, begun: Instant) -> bool {
         begun.elapsed() >= self.asked.time || self.caller.stopped_by().is_some() || self.failure().is_some()
     }
 
     /// A run, and where each of its holds stands in the object.
-    fn one(&self, choice: &Choice) -> Result<(Tried, Vec<String>), Failure> {
+    fn one(&self, choice: &Choice, looks: bool) -> Result<(Tried, Vec<String>), Failure> {
         let cpus = self.spec.machine.topology.cpus();
         let (chooser, record) = Chooser::new(self.asked.window, choice.clone(), cpus);
         let record = || record.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -165,7 +182,10 @@ impl Runs<'_> {
         let mut sinks = Fanout::new().with(&mut judge).with(&mut queues);
         let calls = || record().holds.iter().map(|hold| hold.point.call).collect();
         let order = Box::new(chooser);
-        let made = self.prepared.run_ordered(&self.spec, order, &mut sinks, Stop::default(), &calls);
+        let made = match looks {
+            true => self.watched(order, &mut sinks),
+            false => self.prepared.run_ordered(&self.spec, order, &mut sinks, Stop::default(), &calls),
+        };
         drop(sinks);
         let (outcome, places) = made.map_err(Failure::from_lab)?;
         let run = executed(&self.spec, outcome, 0, &mut judge, queues, self.caller).report;
@@ -180,9 +200,16 @@ impl Runs<'_> {
         Ok((Tried { points: record.points, holds: record.holds, failures }, words))
     }
 
+    /// A run whose races are added to those of the others. Where its holds stand in the object is not asked.
+    fn watched(&self, order: Box<dyn Order>, sink: &mut dyn Sink) -> Made {
+        let (outcome, races) = self.prepared.run_watched(&self.spec, order, sink, Stop::default())?;
+        self.raced.lock().unwrap_or_else(PoisonError::into_inner).add(races);
+        Ok((outcome, Vec::new()))
+    }
+
     fn written(&self, failing: &Failing) -> Result<FailingOrder, Failure> {
         let points: Vec<u64> = failing.holds.iter().map(|hold| hold.number).collect();
-        let (_, words) = self.one(&Choice::Given(points.clone()))?;
+        let (_, words) = self.one(&Choice::Given(points.clone()), false)?;
         let holds = Holds { window: self.asked.window, points };
         write(&self.asked.out, &order::text(&holds, &words))?;
         Ok(FailingOrder {
@@ -236,7 +263,7 @@ impl Orders for Runs<'_> {
             if self.caller.stopped_by().is_some() || self.failure().is_some() {
                 return Tried::default();
             }
-            match self.one(choice) {
+            match self.one(choice, self.asked.races) {
                 Ok((tried, _)) => tried,
                 Err(failure) if failure.code == Code::Bug => {
                     let text = failure.sentence().to_owned();
@@ -294,6 +321,9 @@ impl Explored {
                 let file = shown_path(failing.file.as_ref());
                 text += &format!("  keel sim, with the same arguments and --order {file}, runs it again.\n");
             }
+        }
+        if let Some(races) = &self.races {
+            text += &races::text(races);
         }
         text
     }

@@ -37,6 +37,7 @@ pub mod parse;
 pub mod pipe;
 pub mod profile;
 pub mod program;
+pub mod races;
 pub mod recording;
 pub mod replay;
 pub mod score;

@@ -35,6 +35,7 @@ pub mod outcome;
 pub mod prepared;
 mod profile;
 mod program;
+pub mod races;
 mod recipe;
 pub mod run;
 pub mod schedulers;

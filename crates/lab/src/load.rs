@@ -163,7 +163,7 @@ fn sched_ext_ops<'o>(name: &str, object: &'o Object) -> Result<&'o StructOps, La
 /// The engine with the object loaded.
 pub(crate) fn engine(spec: &RunSpec, object: &Object) -> Result<Vm, LabError> {
     let code = code(&spec.scheduler.name, object)?;
-    engine_for(code, spec, object, None, false)
+    engine_for(code, spec, object, None, Looks::default())
 }
 
 /// The object's instructions, checked, which many engines may share.
@@ -171,14 +171,22 @@ pub(crate) fn code(name: &str, object: &Object) -> Result<Arc<Code>, LabError> {
     Code::compile(object).map_err(|e| load_error(name, &e))
 }
 
-/// As [`engine`], with code that is there already; its callbacks execute at most so many instructions, and it notes the ways
-/// of branches where that is asked for.
+/// What an engine looks for beside what it does.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Looks {
+    /// The ways that branches go.
+    pub(crate) covered: bool,
+    /// Data races.
+    pub(crate) races: bool,
+}
+
+/// As [`engine`], with code that is there already; its callbacks execute at most so many instructions.
 pub(crate) fn engine_for(
     code: Arc<Code>,
     spec: &RunSpec,
     object: &Object,
     max_insns: Option<u64>,
-    covered: bool,
+    looks: Looks,
 ) -> Result<Vm, LabError> {
     let name = &spec.scheduler.name;
     let transfers = Transfers::new(spec.machine.topology.clone(), spec.machine.lines);
@@ -186,7 +194,8 @@ pub(crate) fn engine_for(
     config.max_insns = max_insns.unwrap_or(config.max_insns);
     config.checked = spec.checked;
     config.profiled = spec.engine == Engine::Profiler;
-    config.covered = covered;
+    config.covered = looks.covered;
+    config.races = looks.races;
     let words = u64::from(config.cpus.div_ceil(64));
     let price_ps = |name: &str| price(name).over(words) * spec.machine.costs.insn_ps;
     config.num_next_ps = Some(price_ps("bpf_iter_num_next"));

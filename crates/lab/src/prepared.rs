@@ -2,7 +2,9 @@
 //! run has a world of its own.
 
 use crate::error::LabError;
+use crate::load::Looks;
 use crate::outcome::Outcome;
+use crate::races::{self, Race};
 use crate::run::{self, Attached};
 use crate::spec::{Engine, RunSpec};
 use crate::{load, recipe, variables};
@@ -95,7 +97,7 @@ impl Prepared {
         stop: Stop,
     ) -> Result<(Outcome, Vec<u8>), LabError> {
         let spec = RunSpec { engine: Engine::Interpreter, ..spec.clone() };
-        let how = How { max_insns, covered: true, stop, ..How::default() };
+        let how = How { max_insns, looks: Looks { covered: true, races: false }, stop, ..How::default() };
         self.make(&spec, how, sink, |_, sim| sim.engine().branches().to_vec())
     }
 
@@ -121,6 +123,28 @@ impl Prepared {
         Ok((outcome, places))
     }
 
+    /// As [`run_ordered`](Self::run_ordered), interpreted, looking for data races.
+    ///
+    /// # Errors
+    /// As [`run`](crate::run()).
+    pub fn run_watched(
+        &self,
+        spec: &RunSpec,
+        order: Box<dyn Order>,
+        sink: &mut dyn Sink,
+        stop: Stop,
+    ) -> Result<(Outcome, Vec<Race>), LabError> {
+        let spec = RunSpec { engine: Engine::Interpreter, ..spec.clone() };
+        let mut races = Vec::new();
+        let looks = Looks { covered: false, races: true };
+        let how = How { order: Some(order), looks, stop, ..How::default() };
+        let (outcome, _) = self.make(&spec, how, sink, |object, sim| {
+            races = races::read(object, sim);
+            Vec::new()
+        })?;
+        Ok((outcome, races))
+    }
+
     fn make(
         &self,
         spec: &RunSpec,
@@ -128,7 +152,7 @@ impl Prepared {
         sink: &mut dyn Sink,
         read: impl FnOnce(&Object, &mut Sim<Vm>) -> Vec<u8>,
     ) -> Result<(Outcome, Vec<u8>), LabError> {
-        let vm = load::engine_for(self.code.clone(), spec, &self.object, how.max_insns, how.covered)?;
+        let vm = load::engine_for(self.code.clone(), spec, &self.object, how.max_insns, how.looks)?;
         let scheduler = self.scheduler.clone();
         let attached = run::attach(spec, &self.actions, &self.object, scheduler, vm, sink.wants())?;
         let mut sim = match attached {
@@ -136,6 +160,9 @@ impl Prepared {
             Attached::Refused(outcome) => return Ok((*outcome, Vec::new())),
         };
         sim.stop_when_asked(how.stop.clone());
+        if how.looks.races {
+            sim.keep_clocks();
+        }
         if let Some(order) = how.order {
             sim.take_order(order);
         }
@@ -155,7 +182,7 @@ impl Prepared {
 #[derive(Default)]
 struct How {
     max_insns: Option<u64>,
-    covered: bool,
+    looks: Looks,
     order: Option<Box<dyn Order>>,
     stop: Stop,
 }

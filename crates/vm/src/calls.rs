@@ -13,6 +13,7 @@ use crate::memory::VmWorld;
 use crate::stacks::FRAME_SCRATCH;
 use keel_abi::Instant;
 use keel_abi::bpf::{CallSite, Ea, Errno, FaultKind, Host, MapId, MapKey, Meter, Reply, World};
+use keel_abi::clocks::Clocks;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Runs a function of the object by whichever engine the callback uses.
@@ -99,6 +100,15 @@ pub(crate) unsafe fn host_clock<H: Host<VmWorld>>(context: *mut Context) -> Inst
 pub(crate) unsafe fn host_meter<H: Host<VmWorld>>(context: &Context) -> Meter {
     // SAFETY: as for `call_once`.
     unsafe { (*context.host.cast::<H>()).meter() }
+}
+
+/// Asks the host what has happened before what.
+///
+/// # Safety
+/// As for [`host_call`].
+pub(crate) unsafe fn host_clocks<H: Host<VmWorld>>(context: *mut Context) -> Option<*mut Clocks> {
+    // SAFETY: as for `call_once`.
+    unsafe { (*(*context).host.cast::<H>()).clocks().map(std::ptr::from_mut) }
 }
 
 /// The outcome of one call.

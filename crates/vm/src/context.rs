@@ -11,6 +11,7 @@ use crate::known::Known;
 use crate::memory::{BASE, RawMoves, VmWorld};
 use crate::profile::{Profile, Tally};
 use keel_abi::bpf::{Ea, Fault, FaultKind, FuncId, Meter, Usage};
+use keel_abi::clocks::Clocks;
 use keel_abi::{CpuId, Instant};
 use std::any::Any;
 
@@ -26,6 +27,9 @@ pub(crate) type HostTurn = unsafe fn(*mut Context, bool) -> Option<Instant>;
 
 /// Asks the host what the callback has been charged with.
 pub(crate) type HostMeter = unsafe fn(&Context) -> Meter;
+
+/// Asks the host what has happened before what.
+pub(crate) type HostClocks = unsafe fn(*mut Context) -> Option<*mut Clocks>;
 
 /// Asks the host what a clock shows.
 pub(crate) type HostClock = unsafe fn(*mut Context) -> Instant;
@@ -102,6 +106,9 @@ pub(crate) struct Context {
     pub(crate) host_turn: Option<HostTurn>,
     pub(crate) host_clock: Option<HostClock>,
     pub(crate) host_meter: Option<HostMeter>,
+    pub(crate) host_clocks: Option<HostClocks>,
+    /// The interpreter looks for races.
+    pub(crate) races: bool,
     /// Null unless the interpreter keeps a profile.
     pub(crate) profile: *mut Profile,
     pub(crate) tally: Tally,

@@ -9,6 +9,7 @@ use crate::drain;
 use crate::interp_alu::{alu, holds, sign_extend, to_kernel, to_user};
 use crate::memory::BASE;
 use crate::numbers;
+use crate::races::How;
 use crate::stacks::SLOT_BYTES;
 use crate::trees;
 use keel_abi::bpf::{Ea, FaultKind, InvalidPlace};
@@ -23,8 +24,11 @@ pub(crate) unsafe fn run(context: *mut Context, function: u32, r10: u64, args: [
     regs[10] = r10;
     // SAFETY: as above.
     unsafe {
+        if (*context).races {
+            return Frame::<false, true> { context, function, regs, at: 0, node: 0, since: 0 }.run();
+        }
         if (*context).profile.is_null() {
-            return Frame::<false> { context, function, regs, at: 0, node: 0, since: 0 }.run();
+            return Frame::<false, false> { context, function, regs, at: 0, node: 0, since: 0 }.run();
         }
         profiled(Frame { context, function, regs, at: 0, node: 0, since: 0 }, r10 == (*context).job.r10)
     }
@@ -34,7 +38,7 @@ pub(crate) unsafe fn run(context: *mut Context, function: u32, r10: u64, args: [
 ///
 /// # Safety
 /// As for [`run`].
-unsafe fn profiled(mut frame: Frame<true>, is_outermost: bool) -> u64 {
+unsafe fn profiled(mut frame: Frame<true, false>, is_outermost: bool) -> u64 {
     let context = frame.context;
     // SAFETY: as above; what is kept here is plain data, since the fiber may be dropped meanwhile.
     unsafe {
@@ -47,7 +51,7 @@ unsafe fn profiled(mut frame: Frame<true>, is_outermost: bool) -> u64 {
 }
 
 /// A function that is being executed. Plain data: it may be dropped with its fiber.
-struct Frame<const PROFILED: bool> {
+struct Frame<const PROFILED: bool, const RACES: bool> {
     context: *mut Context,
     function: u32,
     regs: [u64; 11],
@@ -57,7 +61,7 @@ struct Frame<const PROFILED: bool> {
     since: u32,
 }
 
-impl<const PROFILED: bool> Frame<PROFILED> {
+impl<const PROFILED: bool, const RACES: bool> Frame<PROFILED, RACES> {
     /// # Safety
     /// As for [`run`], and for all of the following.
     unsafe fn run(&mut self) -> u64 {
@@ -202,6 +206,13 @@ impl<const PROFILED: bool> Frame<PROFILED> {
                 self.ran(false);
                 Context::stop_at(c, kind, self.function, self.at);
             }
+            if RACES
+                && access != Access::Atomic
+                && let Some(off) = off
+            {
+                let how = How { writes: write, atomic: false };
+                Context::note_access(c, (self.function, self.at), (off, size), how, false);
+            }
             off.map(|off| (*c).base.add(off as usize))
         }
     }
@@ -242,19 +253,38 @@ impl<const PROFILED: bool> Frame<PROFILED> {
             Atomic::Xor => old ^ operand,
             Atomic::Exchange => operand,
             Atomic::CompareExchange => {
-                let expected = if size.0 == 2 { self.regs[0] & 0xffff_ffff } else { self.regs[0] };
-                if old == expected { operand } else { old }
+                if self.exchanges(old, size) {
+                    operand
+                } else {
+                    old
+                }
             }
         };
         if let Some(at) = place {
             // SAFETY: as above.
             unsafe { write(at, size, new) };
+            if RACES {
+                let writes = op != Atomic::CompareExchange || self.exchanges(old, size);
+                let orders = writes && (fetch || matches!(op, Atomic::Exchange | Atomic::CompareExchange));
+                // SAFETY: as above; the place is in the region.
+                unsafe {
+                    let off = at.offset_from((*self.context).base) as u64;
+                    let how = How { writes, atomic: true };
+                    Context::note_access(self.context, (self.function, self.at), (off, size), how, orders);
+                }
+            }
         }
         match op {
             Atomic::CompareExchange => self.regs[0] = old,
             _ if fetch => self.regs[usize::from(src)] = old,
             _ => {}
         }
+    }
+
+    /// Does a compare-and-exchange that finds this value write?
+    fn exchanges(&self, old: u64, size: Size) -> bool {
+        let expected = if size.0 == 2 { self.regs[0] & 0xffff_ffff } else { self.regs[0] };
+        old == expected
     }
 
     unsafe fn call(&mut self, callee: Callee, site: u32) {

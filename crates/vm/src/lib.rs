@@ -46,6 +46,7 @@ pub mod memory;
 mod native;
 mod numbers;
 pub mod profile;
+pub mod races;
 mod stacks;
 mod trees;
 pub mod vm;

@@ -10,6 +10,7 @@ use crate::fiber::{Fiber, Link, Signal};
 use crate::known::{HOST_SERVES, Known};
 use crate::memory::{BASE, LineForm, VmWorld, WorldConfig, WorldError};
 use crate::profile::{Profile, Taken, Tally};
+use crate::races::Race;
 use crate::stacks::{MAX_ARGS, Slot, Stacks};
 use keel_abi::CpuId;
 use keel_abi::bpf::{CallPlace, Ea, Engine, Entry, Fault, FaultKind, FuncId, Host, MapId, Progress, Usage};
@@ -53,6 +54,8 @@ pub struct VmConfig {
     pub checked: bool,
     /// Note which ways conditional jumps go ([`Vm::branches`]); interpreter only.
     pub covered: bool,
+    /// Look for data races ([`Vm::races`]); interpreter only, and not with a profile.
+    pub races: bool,
     /// Instructions that one callback may execute.
     pub max_insns: u64,
     /// What cache lines cost that move between CPUs.
@@ -75,6 +78,7 @@ impl VmConfig {
             profiled: false,
             checked: false,
             covered: false,
+            races: false,
             max_insns: 1 << 26,
             transfers,
             cpus,
@@ -123,6 +127,8 @@ pub struct Vm {
     profile: Option<Box<Profile>>,
     /// Of code that was replaced.
     profiles: Vec<Taken>,
+    /// The same.
+    raced: Vec<Race>,
 }
 
 impl Vm {
@@ -155,12 +161,16 @@ impl Vm {
         if profile.is_some() {
             world.region_mut().start_watch();
         }
+        if config.races && config.mode == Mode::Interpreted {
+            world.region_mut().start_races();
+        }
         let is_covered = config.covered && config.mode == Mode::Interpreted;
         Ok(Self {
             fibers: Vec::new(),
             idle: Vec::new(),
             profile,
             profiles: Vec::new(),
+            raced: Vec::new(),
             branches: vec![0; if is_covered { 2 * code.ops() } else { 0 }].into(),
             code,
             seats: seats(&world, config.cpus),
@@ -186,6 +196,9 @@ impl Vm {
         self.bad_accesses = self.bad_accesses();
         self.fibers.clear();
         self.idle.clear();
+        if let Some(races) = self.world.region_mut().races() {
+            races.forget_all();
+        }
         self.world.renew(&object.maps).map_err(WorldError::Map)?;
         crowd_tasks(&mut self.world, object);
         self.seats = seats(&self.world, self.config.cpus);
@@ -209,6 +222,10 @@ impl Vm {
         self.config.mode.table(&code, lines, self.config.num_next_ps.is_some())?;
         self.callees = link_functions(&code, linker)?;
         self.profiles = self.profiles();
+        self.raced = self.races();
+        if let Some(races) = self.world.region_mut().races() {
+            races.renew();
+        }
         if let Some(watch) = self.world.region_mut().watch() {
             watch.forget();
         }
@@ -225,6 +242,12 @@ impl Vm {
         let moved = self.world.region().watched();
         let now = self.profile.as_ref().map(|profile| Taken::new(profile, &self.code, moved));
         self.profiles.iter().cloned().chain(now).collect()
+    }
+
+    /// Data races that were found so far, if the config asked for them.
+    pub fn races(&self) -> Vec<Race> {
+        let now = self.world.region().races_ref().map(|races| races.found(&self.code));
+        self.raced.iter().cloned().chain(now.into_iter().flatten()).collect()
     }
 
     /// Loads and stores that were out of bounds: they read 0 and stored nothing.
@@ -324,6 +347,8 @@ impl Vm {
             host_turn: None,
             host_clock: None,
             host_meter: None,
+            host_clocks: None,
+            races: self.config.races && self.config.mode == Mode::Interpreted,
             profile: self.profile.as_deref_mut().map_or(ptr::null_mut(), ptr::from_mut),
             tally: Tally::default(),
             more_loops: 0,
@@ -567,6 +592,7 @@ fn enter<H: Host<VmWorld>>(
         context.host_turn = Some(calls::host_turn::<H>);
         context.host_clock = Some(calls::host_clock::<H>);
         context.host_meter = Some(calls::host_meter::<H>);
+        context.host_clocks = Some(calls::host_clocks::<H>);
     }
     if context.serves {
         context.carry_ps = host.take_spent_ps().unwrap_or(HOST_SERVES);

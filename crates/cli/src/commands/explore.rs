@@ -33,11 +33,13 @@ pub(crate) fn run(args: &ExploreArgs, lab: &Lab) -> Result<Code, Failure> {
             rival: None,
         },
         out: args.output.clone(),
+        races: args.races,
         jobs: args.jobs,
     };
     let explored = explore(lab, &asked, &Process)?;
     let json = || serde_json::to_string_pretty(&explored).expect("it has string keys alone") + "\n";
     output::print(&if args.json { json() } else { explored.text() })?;
-    let whole = if explored.failing.is_none() { Code::Done } else { Code::Found };
+    let has_raced = explored.races.as_ref().is_some_and(|races| !races.is_empty());
+    let whole = if explored.failing.is_none() && !has_raced { Code::Done } else { Code::Found };
     Ok(interrupt::code(explored.stopped, whole))
 }

@@ -32,6 +32,7 @@ use crate::state::event::Source;
 use crate::state::kernel::Kernel;
 use crate::state::scx::Phase;
 use keel_abi::bpf::{CallSite, Ea, FaultKind, FuncId, Host, Meter, Reply, Usage, World};
+use keel_abi::clocks::Clocks;
 use keel_abi::order::{NO_CALL, Point};
 use keel_abi::scx::Op;
 use keel_abi::{CpuId, DsqId, Instant, Span};
@@ -153,6 +154,10 @@ impl<W: World> Host<W> for Kernel {
     fn meter(&self) -> Meter {
         let callback = &self.cpus.this_cpu.callback;
         Meter { origin: callback.caller().origin(), charged_ps: callback.charged_ps }
+    }
+
+    fn clocks(&mut self) -> Option<&mut Clocks> {
+        self.clocks.as_deref_mut()
     }
 }
 

@@ -9,6 +9,7 @@ use crate::state::bpf::res_spin::ResLocks;
 use crate::state::bpf::res_spin::held::{Held, Verdict};
 use crate::state::kernel::Kernel;
 use keel_abi::bpf::{Ea, Errno, World};
+use keel_abi::clocks::Sync;
 use keel_abi::{CpuId, Span};
 use keel_trace::Lock;
 use std::collections::VecDeque;
@@ -63,6 +64,7 @@ impl Kernel {
                 self.waited_for(c, Lock::Bpf(lock.0), taken.waited);
             }
             self.note_taken(c, Lock::Bpf(lock.0));
+            self.sync_acquired(c, Sync::Spin(lock.0));
             return Attempt::Got;
         }
         let verdict = tables.begin(c, lock, now, of.waiters.len());

@@ -7,6 +7,7 @@
 use crate::kfuncs::Served;
 use crate::state::kernel::Kernel;
 use keel_abi::bpf::{Ea, World};
+use keel_abi::clocks::Sync;
 use keel_abi::{CpuId, Span};
 use keel_trace::Lock;
 
@@ -27,6 +28,7 @@ impl Kernel {
             self.waited_for(c, Lock::Bpf(lock.0), taken.waited);
         }
         self.note_taken(c, Lock::Bpf(lock.0));
+        self.sync_acquired(c, Sync::Spin(lock.0));
         self.charge_ns(c, taken.at.since(at).as_ns());
         self.this_cpu().callback.spin = Some(lock);
         0.into()
@@ -40,6 +42,7 @@ impl Kernel {
         self.charge_ps(c, stall);
         let at = self.moment();
         self.spins.release(lock, at);
+        self.sync_released(c, Sync::Spin(lock.0));
         self.this_cpu().callback.spin = None;
         0.into()
     }

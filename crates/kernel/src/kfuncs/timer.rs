@@ -5,6 +5,7 @@ use crate::state::bpf::timer::Timer;
 use crate::state::kernel::Kernel;
 use crate::state::timer_number;
 use keel_abi::bpf::{Ea, Errno, MapKey, World};
+use keel_abi::clocks::Sync;
 use keel_abi::{CpuId, Instant, Span};
 
 /// `BPF_F_TIMER_ABS`.
@@ -73,6 +74,7 @@ impl Kernel {
         timer.cpu = c;
         let due = timer.due;
         self.queue.push(due, timer_number::FIRST_BPF + number);
+        self.sync_released(c, Sync::Timer(a[0]));
         0.into()
     }
 

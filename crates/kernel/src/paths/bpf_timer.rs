@@ -3,6 +3,7 @@
 use crate::paths::sim::Sim;
 use crate::state::frame::Frame;
 use keel_abi::bpf::Engine;
+use keel_abi::clocks::Sync;
 use keel_abi::{CpuId, Instant};
 
 impl<E: Engine> Sim<E> {
@@ -15,8 +16,10 @@ impl<E: Engine> Sim<E> {
         }
         t.due = Instant::NEVER;
         t.running = true;
+        let at = t.at;
         let (function, args) = (t.function, [t.map.0, t.key.0, t.value.0, 0, 0]);
         self.k.this_cpu().stack.push(Frame::BpfTimerDone { timer });
+        self.k.sync_acquired(c, Sync::Timer(at.0));
         self.start_function(c, function, args);
     }
 }

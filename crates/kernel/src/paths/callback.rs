@@ -49,6 +49,9 @@ impl<E: Engine> Sim<E> {
             return Begun::Over;
         }
         self.k.begin_callback(op, subject);
+        if self.k.clocks.is_some() {
+            self.k.callback_begins(c, op, subject);
+        }
         let progress = self.vm.start(&mut self.k, c, entry, args);
         self.progressed(c, progress)
     }

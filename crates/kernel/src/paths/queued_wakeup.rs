@@ -7,6 +7,7 @@ use crate::state::cpu::Irq;
 use crate::state::frame::Frame;
 use crate::state::kernel::{Kernel, SPIN_NS};
 use keel_abi::bpf::Engine;
+use keel_abi::clocks::Sync;
 use keel_abi::{CpuId, TaskId};
 
 /// The flags of the waker's that are left: none, so neither `SCX_ENQ_CPU_SELECTED` (`sched_ttwu_pending()`).
@@ -20,6 +21,7 @@ impl Kernel {
         (t.busy, t.waking) = (false, true);
         let is_first = self.cpus[target].ttwu_pending == 0;
         self.cpu(target).ttwu_pending += 1;
+        self.sync_released(c, Sync::Task(task.0));
         self.send_irq_for(c, target, Irq::Wakeup { task, waker }, is_first);
     }
 }
@@ -33,6 +35,7 @@ impl<E: Engine> Sim<E> {
             return self.k.this_cpu().stack.push(Frame::QueuedWakeup { task, waker });
         }
         self.k.this_cpu().ttwu_pending -= 1;
+        self.k.sync_acquired(c, Sync::Task(task.0));
         let t = self.k.task(task);
         (t.busy, t.waking) = (true, false);
         let is_allowed = self.k.may_use(task, c);

@@ -4,6 +4,7 @@
 use crate::state::cpu::{Callback, DirectSubject, Place};
 use crate::state::kernel::Kernel;
 use keel_abi::bpf::{Ea, Fault, FaultKind, InvalidPlace, Usage};
+use keel_abi::clocks::Sync;
 use keel_abi::scx::{ExitKind, Op};
 use keel_abi::{CpuId, Span, TaskId};
 use keel_trace::{Class, What};
@@ -45,6 +46,9 @@ impl Kernel {
 
     #[inline(always)]
     pub(crate) fn end_callback(&mut self, c: CpuId, usage: Usage) {
+        if self.clocks.is_some() {
+            self.callback_ends(c);
+        }
         let insn_ps = self.insn_ps;
         let is_told = self.out.wants(Class::COSTS);
         let cpu = self.this_cpu();
@@ -104,6 +108,7 @@ impl Kernel {
     fn still_locked(&mut self, c: CpuId, op: Op, lock: Ea) {
         let at = self.moment();
         self.spins.release(lock, at);
+        self.sync_released(c, Sync::Spin(lock.0));
         let op = op.name();
         self.error(c, format!("bpf_spin_lock at {:#x} is still held when ops.{op} returns", lock.0));
     }

@@ -4,6 +4,7 @@ use crate::state::bpf::res_spin::ResLocks;
 use crate::state::bpf::res_spin::held::Held;
 use crate::state::kernel::Kernel;
 use keel_abi::bpf::Ea;
+use keel_abi::clocks::Sync;
 use keel_abi::{CpuId, Instant};
 use keel_trace::Lock;
 
@@ -14,7 +15,9 @@ impl Kernel {
         let Held { lock, .. } = tables.released(c)?;
         let of = locks.get_mut(&lock.0)?;
         of.lock.release(at);
-        of.waiters.pop_front()
+        let next = of.waiters.pop_front();
+        self.sync_released(c, Sync::Spin(lock.0));
+        next
     }
 
     /// `next`, which waits, has the lock now.
@@ -27,6 +30,7 @@ impl Kernel {
         tables.advance(&of.waiters, resumes);
         self.waited_for(next, Lock::Bpf(lock.0), resumes.since(since));
         self.note_taken(next, Lock::Bpf(lock.0));
+        self.sync_acquired(next, Sync::Spin(lock.0));
         self.res_spin_wake(next, resumes);
     }
 

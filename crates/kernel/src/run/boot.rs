@@ -74,6 +74,7 @@ impl Kernel {
             out: Out::new(wants),
             counters: Counters::default(),
             waits: None,
+            clocks: None,
             exit: None,
             blamed: None,
             waiting_starts: Vec::new(),

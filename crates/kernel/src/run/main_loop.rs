@@ -20,6 +20,7 @@ use crate::state::scx::Phase;
 use crate::state::setup::{ProgramFailure, Setup, SetupError};
 use crate::state::waits::Waits;
 use keel_abi::bpf::{CallPlace, Engine};
+use keel_abi::clocks::Clocks;
 use keel_abi::lines::LineUse;
 use keel_abi::order::Order;
 use keel_abi::scx::{ExitKind, Op};
@@ -100,6 +101,11 @@ impl<E: Engine> Sim<E> {
     /// From now on, keeps who waits for whose lock.
     pub fn keep_waits(&mut self) {
         self.k.waits = Some(Box::default());
+    }
+
+    /// From now on, keeps what happens before what. What came before has happened before all of it.
+    pub fn keep_clocks(&mut self) {
+        self.k.clocks = Some(Box::new(Clocks::new(self.k.machine.topology.cpus())));
     }
 
     /// Who has waited for whose lock, where that is kept.

@@ -35,6 +35,7 @@ use crate::state::starts::Starts;
 use crate::state::task::{Task, Tasks};
 use crate::state::waits::WaitLog;
 use keel_abi::bpf::{Ea, MapId};
+use keel_abi::clocks::{Clocks, Sync};
 use keel_abi::order::Order;
 use keel_abi::scx::{ExitKind, Op};
 use keel_abi::task::Workload;
@@ -175,6 +176,8 @@ pub(crate) struct Kernel {
     pub(crate) log: Log,
     /// Who waits for whose lock, where a profile is kept.
     pub(crate) waits: Option<Box<WaitLog>>,
+    /// What happens before what, where somebody looks for data races.
+    pub(crate) clocks: Option<Box<Clocks>>,
 }
 
 impl Kernel {
@@ -238,6 +241,7 @@ impl Kernel {
         let cost_ps = self.machine.costs.lock_acquire_ns * 1000 + self.lines.write_runqueue_ps(rq, c);
         self.charge_ps(c, cost_ps);
         self.cpus[rq].lock.since = self.moment();
+        self.sync_acquired(c, Sync::Runqueue(rq));
         true
     }
 
@@ -303,6 +307,7 @@ impl Kernel {
         let line_ps = self.lines.write_runqueue_ps(rq, c);
         self.charge_ps(c, self.machine.costs.lock_acquire_ns * 1000 + line_ps);
         self.cpus[rq].lock.passed_at = self.moment();
+        self.passes(c, rq);
     }
 
     /// Gives back what [`Kernel::pass_rq`] took.
@@ -312,6 +317,7 @@ impl Kernel {
         let lock = &mut self.cpus[rq].lock;
         lock.free_at = lock.free_at.max(at);
         lock.uses.held += at.since(std::mem::replace(&mut lock.passed_at, Instant::NEVER));
+        self.sync_released(self.cpus.at_hand(), Sync::Runqueue(rq));
     }
 
     #[inline]
@@ -331,6 +337,10 @@ impl Kernel {
         lock.defers = false;
         lock.holder = None;
         lock.uses.held += at.since(lock.since);
+        if self.clocks.is_some() {
+            self.sync_released(c, Sync::Runqueue(rq));
+        }
+        let lock = &mut self.cpus[rq].lock;
         if !lock.waiters.is_empty() {
             let free_at = lock.free_at;
             self.hand_over(rq, free_at);
@@ -355,6 +365,7 @@ impl Kernel {
         let lock = &mut self.cpus[rq].lock;
         lock.uses.taken += 1;
         lock.since = resumes;
+        self.sync_acquired(next, Sync::Runqueue(rq));
         self.waited_for_rq(next, rq, waited, others + 1);
     }
 

@@ -31,6 +31,7 @@ pub(crate) mod mask;
 pub(crate) mod mirror;
 pub mod noise;
 pub(crate) mod objects;
+pub(crate) mod ordering;
 pub(crate) mod out;
 pub(crate) mod outside;
 pub(crate) mod percpu;

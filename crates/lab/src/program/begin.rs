@@ -137,7 +137,7 @@ impl Begin<'_> {
         let Loaded { object, fills, shared } = loaded;
         let code = load::code(name, &object)?;
         self.half.borrow_mut().addresses = addresses(&code, &object);
-        let mut vm = load::engine_for(code, spec, &object, None, false)?;
+        let mut vm = load::engine_for(code, spec, &object, None, load::Looks::default())?;
         set_up_maps(name, &object, &mut vm, &fills, &shared)?;
         let setup = Setup {
             machine: spec.machine.clone(),

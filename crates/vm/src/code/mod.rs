@@ -223,6 +223,12 @@ impl Code {
         Some(CallPlace { program, insn, source: self.source(function, insn) })
     }
 
+    /// Where an instruction is.
+    pub(crate) fn place_of(&self, function: u32, insn: u32) -> CallPlace {
+        let program = self.functions.get(function as usize).map(|f| f.name.clone()).unwrap_or_default();
+        CallPlace { program, insn, source: self.source(function, insn) }
+    }
+
     /// A fault at an instruction, reported with its source line.
     pub(crate) fn fault(&self, kind: FaultKind, function: u32, insn: u32) -> Fault {
         let program = self.functions[function as usize].name.clone();

@@ -191,6 +191,7 @@ impl Hash {
         let key = self.keys.get(slot);
         let target = region.slice_mut(self.layout.key(slot), self.layout.key_size);
         target.expect("elements are in the region").copy_from_slice(key);
+        region.forget_accesses(self.layout.key(slot), self.layout.element_stride);
         self.index.insert(slot, &self.keys);
         self.slots.fill(slot);
         self.recency.iter_mut().for_each(|r| r.add(slot));

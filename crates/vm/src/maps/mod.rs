@@ -324,6 +324,16 @@ impl Maps {
         }
     }
 
+    /// The map whose values, shared by all CPUs, hold an address; `in_arena` where that is one of the arena's.
+    pub(crate) fn map_of(&self, at: Ea, in_arena: bool) -> Option<MapId> {
+        let holds = |map: &MapId| match self.body(*map) {
+            Some(Body::Arena(_)) => in_arena,
+            Some(Body::TaskStorage(storage) | Body::CgroupStorage(storage)) => storage.holds(at),
+            _ => self.element(*map, at).is_some(),
+        };
+        (0..self.maps.len() as u32).map(MapId).find(holds)
+    }
+
     /// The arena behind a map.
     fn arena(&mut self, map: MapId) -> Option<&mut Arena> {
         match self.body_mut(map)? {

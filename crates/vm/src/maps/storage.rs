@@ -74,6 +74,7 @@ impl Storage {
         let (segment, offset) = self.place(owner);
         let at = Ea(self.segment(region, segment)? + offset);
         region.slice_mut(at, self.value_size)?.fill(0);
+        region.forget_accesses(at, self.value_size);
         if !init.is_null() && !region.copy(init, at, self.value_size) {
             return None;
         }
@@ -110,6 +111,14 @@ impl Storage {
             let inside = first != 0 && index < 1 << log;
             let owner = || u32::try_from(index + (1 << log) - FIRST).unwrap_or(u32::MAX);
             inside && (!self.has(owner()) || within + len > self.value_size)
+        })
+    }
+
+    /// Is an address among the values?
+    pub(super) fn holds(&self, at: Ea) -> bool {
+        self.segments.iter().zip(FIRST_LOG..).any(|(&first, log)| {
+            let index = at.0.wrapping_sub(first) / self.stride;
+            first != 0 && index < 1 << log
         })
     }
 

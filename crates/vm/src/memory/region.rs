@@ -16,8 +16,9 @@ mod watch;
 use super::heap::Heap;
 use super::live::Live;
 use super::mapping::Mapping;
-use super::window::{self, Window};
+use super::window::{self, WINDOW_AT, WINDOW_BYTES, Window};
 use super::{BASE, HUGE_BYTES, PAGE_BYTES, ReserveError};
+use crate::races::Races;
 use crowded::Crowded;
 use keel_abi::bpf::Ea;
 use keel_abi::holders::HolderKey;
@@ -110,6 +111,8 @@ pub struct Region {
     moves: Moves,
     /// Who takes lines that others had, for a profile.
     watch: Option<Box<LineWatch>>,
+    /// Who has accessed what, for whoever looks for races.
+    races: Option<Box<Races>>,
     /// What most accesses of a word go by.
     plain: Plain,
     invalid: InvalidAccesses,
@@ -176,6 +179,7 @@ impl Region {
             window: None,
             moves,
             watch: None,
+            races: None,
             plain: Plain::default(),
             invalid: InvalidAccesses::default(),
         })
@@ -239,6 +243,14 @@ impl Region {
     #[inline]
     pub(crate) fn is_backed(&self, off: u64, len: u64) -> bool {
         self.window.as_ref().is_none_or(|window| window.allows(off, len))
+    }
+
+    /// Where the arena is, if there is one.
+    pub(crate) fn arena_bounds(&self) -> std::ops::Range<u64> {
+        match self.window {
+            Some(_) => BASE + WINDOW_AT..BASE + WINDOW_AT + WINDOW_BYTES,
+            None => 0..0,
+        }
     }
 
     /// Is it an address of the arena or beside it?
@@ -344,6 +356,22 @@ impl Region {
                 price_ps
             }
         }
+    }
+
+    /// Looks for races from now on.
+    pub(crate) fn start_races(&mut self) {
+        self.races = Some(Box::default());
+    }
+
+    /// The races, if they are looked for.
+    #[inline]
+    pub(crate) fn races(&mut self) -> Option<&mut Races> {
+        self.races.as_deref_mut()
+    }
+
+    /// As [`Region::races`], to read.
+    pub(crate) fn races_ref(&self) -> Option<&Races> {
+        self.races.as_deref()
     }
 
     /// Keeps from now on who takes lines that others had.

@@ -8,6 +8,7 @@
 use crate::state::cost::lock::VirtualLock;
 use crate::state::kernel::Kernel;
 use crate::state::scx::queues::{QueueId, QueueKind};
+use keel_abi::clocks::Sync;
 use keel_abi::{CpuId, Span, TaskId};
 use keel_trace::Lock;
 
@@ -31,7 +32,7 @@ impl Kernel {
         if taken.waited > Span::ZERO {
             self.waited_for_queue(c, queue, taken.waited);
         }
-        if self.waits.is_some() {
+        if self.waits.is_some() || self.clocks.is_some() {
             self.note_queue_taken(c, queue);
         }
     }
@@ -40,6 +41,7 @@ impl Kernel {
     fn note_queue_taken(&mut self, c: CpuId, queue: QueueId) {
         let dsq = self.queues.table.queue(queue).id();
         self.note_taken(c, Lock::Dsq(dsq));
+        self.sync_acquired(c, Sync::Queue(dsq));
     }
 
     #[cold]
@@ -64,6 +66,10 @@ impl Kernel {
         }
         let at = self.moment();
         self.queue_locks[queue.index()].release(at);
+        if self.clocks.is_some() {
+            let dsq = self.queues.table.queue(queue).id();
+            self.sync_released(self.cpus.at_hand(), Sync::Queue(dsq));
+        }
     }
 
     /// What linking `task` into a queue touches, before it is in (`dispatch_enqueue()`): itself, and the tasks beside its

@@ -123,6 +123,7 @@ impl Region {
         self.raise(off + size);
         let at = self.born(off, len, true);
         self.clear(at, size);
+        self.forget_accesses(at, size);
         Some(at)
     }
 
@@ -183,6 +184,7 @@ impl Region {
         }
         let (off, len) = (WINDOW_AT + first * PAGE_BYTES, count * PAGE_BYTES);
         let (line, lines) = (self.line_at(off), self.line_at(len));
+        self.forget_accesses(Ea(BASE + off), len);
         match self.window.as_ref().is_some_and(|window| window.is_shared) {
             true => self.bytes.punch(off, len),
             false => self.bytes.clear(off, len),
