@@ -11,6 +11,7 @@ use keel_front::profile::{Format, annotated, bytes, keep};
 use keel_front::program;
 use keel_profile::{diff, text};
 use pyo3::prelude::*;
+use std::path::PathBuf;
 
 /// The profile of one run.
 #[pyclass(frozen, module = "evenkeel._native")]
@@ -60,19 +61,9 @@ impl Profile {
         bytes(&self.0, Format::Json)
     }
 
-    /// For pprof, compressed.
-    fn pprof(&self) -> Vec<u8> {
-        bytes(&self.0, Format::Pprof)
-    }
-
-    /// Folded stacks, for flame graphs.
-    fn folded(&self) -> Vec<u8> {
-        bytes(&self.0, Format::Folded)
-    }
-
-    /// Which lines and branches ran, for lcov.
-    fn lcov(&self) -> Vec<u8> {
-        bytes(&self.0, Format::Lcov)
+    /// What a file of this name holds.
+    fn file(&self, name: PathBuf) -> Vec<u8> {
+        bytes(&self.0, Format::of(&name))
     }
 
     /// The tables that `keel profile` prints.
