@@ -114,13 +114,11 @@ impl Prepared {
         stop: Stop,
         calls: &dyn Fn() -> Vec<u32>,
     ) -> Result<(Outcome, Vec<Option<CallPlace>>), LabError> {
-        let mut places = Vec::new();
         let how = How { order: Some(order), stop, ..How::default() };
-        let (outcome, _) = self.make(spec, how, sink, |_, sim| {
-            places = calls().into_iter().map(|call| sim.engine().place(call)).collect();
-            Vec::new()
-        })?;
-        Ok((outcome, places))
+        let places = |_: &Object, sim: &mut Sim<Vm>| {
+            calls().into_iter().map(|call| sim.engine().place(call)).collect()
+        };
+        self.make(spec, how, sink, places)
     }
 
     /// As [`run_ordered`](Self::run_ordered), interpreted, looking for data races.
@@ -135,29 +133,25 @@ impl Prepared {
         stop: Stop,
     ) -> Result<(Outcome, Vec<Race>), LabError> {
         let spec = RunSpec { engine: Engine::Interpreter, ..spec.clone() };
-        let mut races = Vec::new();
         let looks = Looks { covered: false, races: true };
         let how = How { order: Some(order), looks, stop, ..How::default() };
-        let (outcome, _) = self.make(&spec, how, sink, |object, sim| {
-            races = races::read(object, sim);
-            Vec::new()
-        })?;
-        Ok((outcome, races))
+        self.make(&spec, how, sink, races::read)
     }
 
-    fn make(
+    /// A run, and what is read of it when it is over; nothing where the kernel refused to attach the scheduler.
+    fn make<T: Default>(
         &self,
         spec: &RunSpec,
         how: How,
         sink: &mut dyn Sink,
-        read: impl FnOnce(&Object, &mut Sim<Vm>) -> Vec<u8>,
-    ) -> Result<(Outcome, Vec<u8>), LabError> {
+        read: impl FnOnce(&Object, &mut Sim<Vm>) -> T,
+    ) -> Result<(Outcome, T), LabError> {
         let vm = load::engine_for(self.code.clone(), spec, &self.object, how.max_insns, how.looks)?;
         let scheduler = self.scheduler.clone();
         let attached = run::attach(spec, &self.actions, &self.object, scheduler, vm, sink.wants())?;
         let mut sim = match attached {
             Attached::Running(sim) => sim,
-            Attached::Refused(outcome) => return Ok((*outcome, Vec::new())),
+            Attached::Refused(outcome) => return Ok((*outcome, T::default())),
         };
         sim.stop_when_asked(how.stop.clone());
         if how.looks.races {
@@ -173,8 +167,8 @@ impl Prepared {
         if let Some(failure) = sim.failed_program() {
             return Err(run::program_failed(spec, failure));
         }
-        let bytes = read(&self.object, &mut sim);
-        Ok((Outcome { stopped: ended == run::Ended::Stopped, ..run::outcome(&mut sim) }, bytes))
+        let what = read(&self.object, &mut sim);
+        Ok((Outcome { stopped: ended == run::Ended::Stopped, ..run::outcome(&mut sim) }, what))
     }
 }
 

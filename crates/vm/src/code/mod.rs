@@ -219,20 +219,19 @@ impl Code {
     /// Where a site is.
     pub(crate) fn place(&self, site: u32) -> Option<CallPlace> {
         let &Site { function, insn, .. } = self.sites.get(site as usize)?;
-        let program = self.functions.get(function as usize)?.name.clone();
-        Some(CallPlace { program, insn, source: self.source(function, insn) })
+        Some(self.place_of(function, insn))
     }
 
     /// Where an instruction is.
     pub(crate) fn place_of(&self, function: u32, insn: u32) -> CallPlace {
-        let program = self.functions.get(function as usize).map(|f| f.name.clone()).unwrap_or_default();
+        let program = self.functions[function as usize].name.clone();
         CallPlace { program, insn, source: self.source(function, insn) }
     }
 
     /// A fault at an instruction, reported with its source line.
     pub(crate) fn fault(&self, kind: FaultKind, function: u32, insn: u32) -> Fault {
-        let program = self.functions[function as usize].name.clone();
-        Fault { kind, program, insn, source: self.source(function, insn) }
+        let CallPlace { program, insn, source } = self.place_of(function, insn);
+        Fault { kind, program, insn, source }
     }
 
     /// `file:line: text` of an instruction, where the object has it.
