@@ -1,8 +1,8 @@
-//! What happens before what: vector clocks of CPUs, for whoever looks for data races.
+//! What happens before what: vector clocks of CPUs, to detect data races.
 //!
-//! Each CPU counts its own releases. [`Clocks`] has for each CPU how much of every other one it has seen. What orders CPUs is a
-//! [`Sync`]: whoever acquires it has seen all that was done before its last release. The kernel says when that happens;
-//! the engine asks whether one access comes after another.
+//! Each CPU counts its own releases. [`Clocks`] has for each CPU how much of every other one it has seen. A
+//! [`Sync`] orders CPUs: a CPU that acquires it has seen all that was done before its last release. The kernel reports when
+//! that happens; the engine asks whether one access comes after another.
 
 use crate::{CpuId, DsqId};
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ pub enum Sync {
     Spin(u64),
     /// A task: each callback on its behalf comes after the one before, by `p->pi_lock` and the lock of its runqueue.
     Task(u32),
-    /// A BPF timer, by its address: its function comes after whoever started it.
+    /// A BPF timer, by its address: its function runs after the call that started it.
     Timer(u64),
     /// A word that an atomic instruction with a result works on, by its address.
     Word(u64),
@@ -47,7 +47,7 @@ impl Clocks {
         }
     }
 
-    /// Whoever acquires it next has seen what `cpu` has done and seen.
+    /// A CPU that acquires it next has seen what `cpu` has done and seen.
     pub fn release(&mut self, cpu: CpuId, sync: Sync) {
         let own = &mut self.cpus[cpu.index()];
         match self.released.get_mut(&sync) {

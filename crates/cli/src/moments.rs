@@ -97,7 +97,7 @@ fn numbered(path: &Path, number: u64) -> PathBuf {
 
 impl Drop for Moments {
     fn drop(&mut self) {
-        // Whoever drops it while a file is written has a failure of its own to report.
+        // It is dropped while a file is being written only after another failure, which is reported instead.
         let _ = self.written();
     }
 }

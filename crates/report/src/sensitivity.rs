@@ -73,7 +73,7 @@ pub(crate) fn counted(experiments: &[SensitivityReport]) -> String {
             .filter(|constant| experiment.crosses(constant.halved) || experiment.crosses(constant.doubled))
     });
     format!(
-        "{moved} pairs of experiment and constant change by 5 % or more when the constant is halved or doubled, {} do not; {} enter or leave the published band (*).",
+        "{moved} pairs of experiment and constant change by 5 % or more\nwhen the constant is halved or doubled, {} do not; {} enter or leave the published band (*).",
         varied - moved,
         crossing.count(),
     )

@@ -17,11 +17,11 @@ use std::collections::BTreeMap;
 
 /// Bytes that are looked at together.
 const CELL_BYTES: u64 = 8;
-/// So many accesses of a cell are kept before those that everybody has seen are dropped.
+/// Once a cell has this many accesses, those that every CPU has seen are dropped.
 const MANY: usize = 64;
-/// So many are kept at most.
+/// At most this many accesses of a cell are kept.
 const MOST: usize = 1024;
-/// So many pairs of instructions are told apart at most.
+/// At most this many pairs of instructions are reported.
 const MOST_PAIRS: usize = 1 << 14;
 
 /// How an instruction accesses memory.
@@ -186,7 +186,7 @@ fn races(clocks: &Clocks, old: &Access, new: &Access) -> bool {
 }
 
 impl Region {
-    /// These bytes are another object's now, for whoever looks for races.
+    /// These bytes belong to another object now: earlier accesses to them race with nothing.
     pub(crate) fn forget_accesses(&mut self, at: Ea, len: u64) {
         if let Some(races) = self.races() {
             races.forget(at.0.wrapping_sub(BASE), len);
@@ -198,7 +198,7 @@ impl Context {
     /// An instruction has accessed memory at an offset into the region. An atomic one with a result also orders.
     ///
     /// # Safety
-    /// Called on the context's own fiber, whose host is that of whoever entered it.
+    /// Called on the context's own fiber, whose host is the one it was entered with.
     pub(crate) unsafe fn note_access(
         this: *mut Self,
         (function, insn): (u32, u32),

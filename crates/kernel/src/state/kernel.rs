@@ -337,9 +337,7 @@ impl Kernel {
         lock.defers = false;
         lock.holder = None;
         lock.uses.held += at.since(lock.since);
-        if self.clocks.is_some() {
-            self.sync_released(c, Sync::Runqueue(rq));
-        }
+        self.sync_released(c, Sync::Runqueue(rq));
         let lock = &mut self.cpus[rq].lock;
         if !lock.waiters.is_empty() {
             let free_at = lock.free_at;

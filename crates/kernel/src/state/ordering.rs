@@ -1,6 +1,6 @@
-//! What happens before what: kept where somebody looks for data races alone.
+//! What happens before what: kept only to detect data races.
 //!
-//! Only what the kernel really orders counts. Locks order whoever gives one back before whoever takes it next. Callbacks on
+//! Only what the kernel really orders counts. A CPU that releases a lock comes before the CPU that takes it next. Callbacks on
 //! behalf of one task come one after the other: `try_to_wake_up()` holds `p->pi_lock` and waits for `p->on_cpu`
 //! (`smp_cond_load_acquire()`), and all other changes of a task hold its runqueue's lock. A kick needs no rule of its own:
 //! `kick_one_cpu()` takes the lock of the runqueue that the kicked CPU then picks from.
@@ -19,7 +19,7 @@ impl Kernel {
         }
     }
 
-    /// Whoever acquires `sync` next has seen what `c` has done, where that is kept.
+    /// A CPU that acquires `sync` next has seen what `c` has done, where that is kept.
     #[inline]
     pub(crate) fn sync_released(&mut self, c: CpuId, sync: Sync) {
         if let Some(clocks) = &mut self.clocks {

@@ -111,7 +111,7 @@ pub struct Region {
     moves: Moves,
     /// Who takes lines that others had, for a profile.
     watch: Option<Box<LineWatch>>,
-    /// Who has accessed what, for whoever looks for races.
+    /// Who has accessed what, to detect races.
     races: Option<Box<Races>>,
     /// What most accesses of a word go by.
     plain: Plain,
