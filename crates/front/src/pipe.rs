@@ -14,7 +14,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Opens an input. Of a named pipe this waits for its writer, but not for ever.
 ///
 /// # Errors
-/// Folders, devices and sockets are no inputs; nothing writes into the pipe.
+/// If it is a folder, device or socket, or if nothing writes into the pipe.
 pub fn open(path: &Path) -> io::Result<File> {
     let is = std::fs::metadata(path)?.file_type();
     if is.is_dir() {
