@@ -1,5 +1,5 @@
-//! `./x demo`: the main job in one go. The scheduler that most Linux machines ran for a decade, on a machine that nobody has at home,
-//! with the four bugs that it had, then with one of them fixed: two verdicts, two pictures.
+//! `./x demo`: the main job in one go. The scheduler that most Linux machines ran for a decade, on a machine larger
+//! than you have at home, with the four bugs that it had, then with one of them fixed: two verdicts, two pictures.
 
 use crate::tree::root;
 use crate::{Failure, cargo};

@@ -1,4 +1,5 @@
-//! Places in documents that a command fills: between a line that names the command and the next line that ends such a place.
+//! Parts of documents that a command fills: between a line that names the command and the next line that ends such a
+//! part.
 
 use crate::Failure;
 use crate::tree::root;

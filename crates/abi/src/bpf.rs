@@ -1,11 +1,10 @@
 //! The contract between what executes BPF (an [`Engine`]) and what plays the kernel (a
 //! [`Host`]), over the [`World`] of memory and maps that programs see.
 //!
-//! The host starts a callback on a CPU. When the program calls a helper or kfunc the engine asks
-//! the host, which answers with a value or with [`Reply::Suspend`]: then the callback is frozen
-//! and [`Engine::start`] returns, so that the host may let other CPUs go first or run a nested
-//! callback. [`Engine::resume`] makes the same call once more with [`CallSite::again`] set, and
-//! the callback goes on from there. No frame of the host ever lies on a frozen stack.
+//! The host starts a callback on a CPU. When the program calls a helper or kfunc the engine asks the host, which
+//! answers with a value or with [`Reply::Suspend`]: then the callback is frozen and [`Engine::start`] returns, so that
+//! the host may let other CPUs run first or run a nested callback. [`Engine::resume`] repeats the same call with
+//! [`CallSite::again`] set, and the callback continues from there. A frozen stack never holds a frame of the host.
 
 use crate::clocks::Clocks;
 use crate::scx::Op;
@@ -144,12 +143,12 @@ impl Dynptr {
     }
 }
 
-/// Where the key of a map's element is.
+/// Location of a map element's key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MapKey {
-    /// An array's index; it lies nowhere in memory.
+    /// An array's index; it is not in memory.
     Index(u32),
-    /// Where the key lies.
+    /// The address of the key.
     At(Ea),
 }
 
@@ -175,7 +174,7 @@ pub enum Owner {
     Cgroup(u32),
 }
 
-/// The memory and maps that BPF code can reach. The host's own view of them is through here too.
+/// The memory and maps that BPF code can reach. The host accesses them through this trait too.
 pub trait World {
     /// `len` readable bytes, or nothing where any of them is outside the world.
     fn slice(&self, at: Ea, len: u64) -> Option<&[u8]>;
@@ -191,7 +190,7 @@ pub trait World {
     /// Picoseconds that `cpu` waits for the lines under these bytes, which it then holds.
     fn touch_ps(&mut self, at: Ea, len: u64, cpu: CpuId, write: bool) -> u64;
 
-    /// The map that a map pointer in a register stands for.
+    /// The map that a map pointer in a register refers to.
     fn map_at(&self, handle: Ea) -> Option<MapId>;
     /// How the map was declared.
     fn map_info(&self, map: MapId) -> MapInfo;
@@ -229,7 +228,7 @@ pub trait World {
     fn storage_get(&mut self, map: MapId, owner: Owner, create: bool, init: Ea) -> Option<Ea>;
     /// Ends the owner's value in one map.
     fn storage_delete(&mut self, map: MapId, owner: Owner) -> Result<(), Errno>;
-    /// Ends the owner's values in every map: the owner is gone.
+    /// Removes the owner's values from every map: the owner no longer exists.
     fn storage_forget(&mut self, owner: Owner);
 
     /// A copy of `N` bytes.
@@ -271,7 +270,7 @@ pub trait World {
     }
 }
 
-/// Where a program stands when it calls out.
+/// A program's position when it calls out.
 pub struct CallSite<'a, W> {
     /// The memory and maps.
     pub world: &'a mut W,
@@ -285,7 +284,7 @@ pub struct CallSite<'a, W> {
     pub number: u32,
 }
 
-/// Where a call stands in an object's code.
+/// The position of a call in an object's code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallPlace {
     /// The program's or subprogram's name.
@@ -376,7 +375,7 @@ pub enum Progress {
     },
     /// The host suspended it; it is the CPU's innermost activation until resumed.
     Suspended,
-    /// It was stopped, and its activation is gone.
+    /// It was stopped, and its activation no longer exists.
     Failed {
         /// Why and where.
         fault: Box<Fault>,
@@ -388,7 +387,7 @@ pub enum Progress {
 /// What is where an access goes that should not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InvalidPlace {
-    /// So near to address 0 that a null pointer led there.
+    /// So close to address 0 that it came from a null pointer.
     Null,
     /// An object that has ended.
     Freed,
@@ -451,7 +450,7 @@ pub trait Engine {
     /// The world between callbacks.
     fn world(&mut self) -> &mut Self::World;
 
-    /// Where the call with this number ([`CallSite::number`]) stands.
+    /// The position of the call with this number ([`CallSite::number`]).
     fn place(&self, number: u32) -> Option<CallPlace>;
 
     /// Runs `entry` on `cpu` with a struct_ops context of `args` (64-bit words that R1 points

@@ -2,7 +2,7 @@
 
 /// The lowest `cpu.weight`.
 pub const WEIGHT_MIN: u32 = 1;
-/// The weight of a cgroup that nobody gave one (`CGROUP_WEIGHT_DFL`).
+/// The default weight of a cgroup (`CGROUP_WEIGHT_DFL`).
 pub const WEIGHT_DFL: u32 = 100;
 /// The highest `cpu.weight`.
 pub const WEIGHT_MAX: u32 = 10_000;
@@ -28,7 +28,7 @@ impl CgroupId {
     }
 }
 
-/// `cpu.max` and `cpu.max.burst`, in microseconds. Schedulers are notified; the kernel throttles nobody.
+/// `cpu.max` and `cpu.max.burst`, in microseconds. Schedulers are notified; the kernel does not throttle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bandwidth {
     /// The period.

@@ -1,8 +1,8 @@
 //! What happens before what: vector clocks of CPUs, to detect data races.
 //!
-//! Each CPU counts its own releases. [`Clocks`] has for each CPU how much of every other one it has seen. A
-//! [`Sync`] orders CPUs: a CPU that acquires it has seen all that was done before its last release. The kernel reports when
-//! that happens; the engine asks whether one access comes after another.
+//! Each CPU counts its own releases. [`Clocks`] has for each CPU how much of every other one it has seen. A [`Sync`]
+//! orders CPUs: a CPU that acquires it has seen all that was done before its last release. The kernel reports acquires
+//! and releases; the engine asks whether one access happens after another.
 
 use crate::{CpuId, DsqId};
 use std::collections::BTreeMap;
@@ -66,7 +66,7 @@ impl Clocks {
         self.cpus[other.index()][other.index()] += 1;
     }
 
-    /// Everybody has seen what everybody has done.
+    /// Every CPU has seen everything that every other one has done.
     pub fn meet(&mut self) {
         let mut all = vec![0; self.cpus.len()];
         self.cpus.iter().for_each(|seen| join(&mut all, seen));

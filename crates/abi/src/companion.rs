@@ -1,5 +1,5 @@
-//! The contract between the kernel and a task whose program nobody but its maker knows: the user-space half of a
-//! scheduler, which talks to the loaded object through its maps.
+//! The contract between the kernel and a task whose program is opaque to it: the user-space half of a scheduler,
+//! which talks to the loaded object through its maps.
 
 use crate::bpf::Ea;
 use crate::{CpuId, CpuSet, Instant, Span};
@@ -21,7 +21,7 @@ pub enum Act {
         /// Picoseconds spent waiting for cache lines.
         stall_ps: u64,
     },
-    /// It runs a program of the loaded object (`BPF_PROG_TEST_RUN`), and goes on when [`Companion::ran`] was told.
+    /// It runs a program of the loaded object (`BPF_PROG_TEST_RUN`), and continues when [`Companion::ran`] is called.
     Run {
         /// The function's address, as programs see it.
         function: u64,

@@ -1,11 +1,11 @@
 //! Task structures that crowd each other out of a cache.
 //!
 //! Linux up to 2.5 keeps each task's structure at the beginning of its 8 KiB of kernel stack, on a boundary of 8 KiB:
-//! the same line of all of them falls into the same few sets of a cache, which holds as many of them as it
-//! has times 8 KiB (Yamamura et al., 'Speeding up kernel scheduler by reducing cache misses', FREENIX 2002). Where more are
-//! looked at, one after the other, each comes from memory again.
+//! the same line of all of them falls into the same few sets of a cache, which holds as many of them as it has times 8
+//! KiB (Yamamura et al., 'Speeding up kernel scheduler by reducing cache misses', FREENIX 2002). If more are visited in
+//! turn, each comes from memory again.
 //!
-//! One [`Crowd`] stands for one line of every task's structure, in the caches of all CPUs. It is notified only of lines
+//! One [`Crowd`] represents one line of every task's structure, in the caches of all CPUs. It is notified only of lines
 //! that a CPU has to fetch, so it evicts the line fetched longest ago, even if it was used since.
 
 use crate::CpuId;
@@ -34,8 +34,8 @@ impl Crowd {
         Some(Self { ways, sets, tasks: vec![NOBODY; all * ways], next: vec![0; all] })
     }
 
-    /// `cpu` has fetched the line of `task`: whose line goes for it, if somebody's does? `holds` returns whether the
-    /// CPU still has the line of a task; what others have taken from it makes room first.
+    /// `cpu` has fetched the line of `task`: returns the task whose line is evicted for it, if any. `holds` returns
+    /// whether the CPU still has the line of a task; lines that others have invalidated are dropped first.
     pub fn fetched(&mut self, cpu: CpuId, task: u32, holds: impl Fn(u32) -> bool) -> Option<u32> {
         let set = cpu.index() * self.sets + task as usize % self.sets;
         let ways = &mut self.tasks[set * self.ways..][..self.ways];

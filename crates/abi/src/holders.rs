@@ -1,9 +1,10 @@
 //! Who holds a cache line, in one word, for a machine of any size.
 //!
-//! Up to 64 CPUs each CPU has a bit. Above that a bit stands for a group of neighbours: a part of
-//! one last-level cache, or several caches where a machine has more than [`GROUPS`]. The upper bits
-//! then name the CPU that holds the line alone, so that two neighbours that write by turns pay for
-//! every transfer. What is lost: a CPU reads a line for free once a CPU of its group has read it.
+//! Up to 64 CPUs each CPU has a bit. Above that a bit represents a group of neighbours: a part of
+//! one last-level cache, or several caches on a machine with more than [`GROUPS`]. The upper bits
+//! then name the CPU that holds the line exclusively, so that two neighbours that write alternately
+//! pay for every transfer. The loss in precision: a CPU reads a line for free once a CPU of its
+//! group has read it.
 
 use crate::{CpuId, Topology};
 
@@ -25,7 +26,7 @@ pub struct Holders {
 pub struct HolderKey {
     /// In the word while the CPU, or its group, may read the line.
     pub shared: u64,
-    /// The whole word while the CPU alone holds the line, and may write it.
+    /// The whole word while the CPU holds the line exclusively, and may write it.
     pub alone: u64,
 }
 
@@ -49,13 +50,13 @@ impl Holders {
         Self { keys, members, grouped: true }
     }
 
-    /// The words that stand for a CPU.
+    /// The words that represent a CPU.
     #[inline]
     pub fn key(&self, cpu: CpuId) -> HolderKey {
         self.keys[cpu.index()]
     }
 
-    /// The words that stand for a CPU, by its number; none where there is no such CPU.
+    /// The words that represent a CPU, by its number; `None` if there is no such CPU.
     #[inline]
     pub(crate) fn get(&self, cpu: usize) -> Option<&HolderKey> {
         self.keys.get(cpu)
@@ -67,7 +68,7 @@ impl Holders {
         self.keys.len()
     }
 
-    /// Does a bit stand for several CPUs?
+    /// Does a bit represent several CPUs?
     pub const fn grouped(&self) -> bool {
         self.grouped
     }
@@ -78,7 +79,7 @@ impl Holders {
         self.joined(word, self.key(cpu))
     }
 
-    /// The same, of a CPU that these words stand for.
+    /// The same, for the CPU that these words represent.
     #[inline]
     pub(crate) fn joined(&self, word: u64, key: HolderKey) -> u64 {
         match self.grouped {

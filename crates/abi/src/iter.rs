@@ -4,7 +4,8 @@
 
 use crate::bpf::{Ea, Errno, World};
 
-/// `bpf_iter_num_next(it)`: where the next number lies, or 0 at the end. The kernel keeps the number before the next.
+/// `bpf_iter_num_next(it)`: returns the address of the next number, or 0 at the end. The kernel keeps the number
+/// before the next.
 #[inline]
 pub fn num_next<W: World>(w: &mut W, at: Ea) -> u64 {
     let Some(words) = w.bytes::<8>(at) else { return Errno::EINVAL.as_r0() };

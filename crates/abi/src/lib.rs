@@ -15,7 +15,7 @@
 //! - [`feature`]: what is exact, approximate or absent in the simulated kernel.
 //! - [`bpf`]: the contract between the code that executes BPF and the simulated kernel.
 //! - [`lines`]: the contract for the cost of cache lines that move between CPUs.
-//! - [`holders`]: who holds a cache line, in one word, on a machine of any size.
+//! - [`holders`]: which CPUs hold a cache line, in one word, on a machine of any size.
 //! - [`companion`]: the contract between a recipe's companion script and its kernel.
 //! - [`iter`] and [`rbtree`]: BPF's number iterators and ordered trees, in the memory of a program.
 //! - [`stop`]: a request to end a run.

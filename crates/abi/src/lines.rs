@@ -1,15 +1,15 @@
 //! What moving a cache line between CPUs costs, by how far apart they are.
 //!
 //! Each line, of 64 bytes on most machines, has a set of sharers and a last writer. A CPU that holds a line reads it
-//! free; the only sharer also writes it free. Otherwise the line comes from its last writer, or
-//! from memory the first time anyone touches it. The sharers are one word ([`crate::holders`]).
+//! for free; the only sharer also writes it for free. Otherwise the line comes from its last writer, or from memory
+//! when it is first touched. The sharers are one word ([`crate::holders`]).
 
 use crate::crowd::Crowd;
 use crate::holders::{HolderKey, Holders};
 use crate::topology::Distance;
 use crate::{CpuId, Instant, Span, Topology};
 
-/// Bytes in a machine's largest cache line: what lies apart from the rest begins at a multiple of it.
+/// Bytes in a machine's largest cache line: data kept apart from the rest is aligned to it.
 pub const LINE_BYTES: u64 = 64;
 /// Bytes in a machine's smallest cache line.
 pub const LEAST_LINE_BYTES: u64 = 16;
@@ -64,14 +64,15 @@ pub struct Transfers {
     prices: Option<Box<[u32]>>,
 }
 
-/// So many CPUs at most have a table of prices: more would push what the program uses out of the host's caches.
+/// Only machines with at most this many CPUs have a table of prices: a larger table would evict what the program uses
+/// from the host's caches.
 const TABLED_CPUS: u32 = 256;
 
 impl Transfers {
     /// The transfers of a machine with this shape and these costs.
     ///
     /// # Panics
-    /// Lines of no such size.
+    /// A size that no line has.
     pub fn new(topology: Topology, costs: LineCosts) -> Self {
         let fits = (LEAST_LINE_BYTES..=LINE_BYTES).contains(&costs.bytes);
         assert!(fits && costs.bytes.is_power_of_two(), "lines of {} bytes", costs.bytes);
@@ -95,13 +96,13 @@ impl Transfers {
         &self.holders
     }
 
-    /// The words that stand for `cpu`.
+    /// The words that represent `cpu`.
     #[inline]
     pub fn key(&self, cpu: CpuId) -> HolderKey {
         self.holders.key(cpu)
     }
 
-    /// A line that `cpu` alone holds.
+    /// A line that `cpu` holds exclusively.
     pub fn line_of(&self, cpu: CpuId) -> Line {
         Line { sharers: self.key(cpu).alone, writer: cpu.0 as u16 }
     }
@@ -120,7 +121,8 @@ impl Transfers {
         }
     }
 
-    /// By the CPU that has a line, the picoseconds for `to` to get it; nothing where the machine is too large for a table.
+    /// For each CPU that has a line, the picoseconds for `to` to get it; `None` if the machine is too large for a
+    /// table.
     #[inline]
     pub fn prices_to(&self, to: CpuId) -> Option<&[u32]> {
         let cpus = self.topology.cpus() as usize;
@@ -191,7 +193,7 @@ impl Transfers {
         price
     }
 
-    /// The price of a line that another CPU wrote last and still has, where it is in the table, and the words of the CPU
+    /// The price of a line that another CPU wrote last and still has, if it is in the table, and the words of the CPU
     /// that gets it.
     #[inline(always)]
     fn tabled_ps(&self, line: &Line, cpu: CpuId) -> Option<(u64, HolderKey)> {
@@ -214,8 +216,8 @@ impl Transfers {
         self.take_ps(line, cpu)
     }
 
-    /// A line that others have, or nobody: out of the way of those that are held already. Mostly its last writer still has
-    /// it, and the price is in the table.
+    /// A line that other CPUs have, or none: a separate function keeps the path for lines already held short. Mostly
+    /// its last writer still has it, and the price is in the table.
     #[inline(never)]
     fn take_ps(&self, line: &mut Line, cpu: CpuId) -> u64 {
         if let Some((price, gets)) = self.tabled_ps(line, cpu) {
@@ -252,8 +254,8 @@ impl Transfers {
         }
     }
 
-    /// A write must also take the line from every other sharer; the farthest decides, and the
-    /// last writer stands for it unless that is `cpu` itself.
+    /// A write must also take the line from every other sharer; the farthest decides, and the last writer represents
+    /// them unless that is `cpu` itself.
     #[inline]
     fn claim_ps(&self, line: &Line, cpu: CpuId) -> u64 {
         let writer = CpuId(u32::from(line.writer));
@@ -267,13 +269,13 @@ impl Transfers {
 /// The state of one line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Line {
-    /// The CPUs that hold it ([`crate::holders`]); 0 when nobody has touched it.
+    /// The CPUs that hold it ([`crate::holders`]); 0 if it has not been touched.
     pub sharers: u64,
     /// The CPU that wrote it last, or first read it.
     pub writer: u16,
 }
 
-/// What the lines of one thing have cost.
+/// What the lines of one object have cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LineUse {
     /// How often one moved to another CPU, or from memory.
@@ -292,16 +294,16 @@ impl LineUse {
     }
 }
 
-/// Where a line is that CPUs change by atomic instructions. It goes from one CPU to the next in the order in which they
-/// ask: a CPU that asks while the line is on its way to another one waits until it has arrived there.
+/// The location of a line that CPUs change by atomic instructions. It moves from one CPU to the next in the order in
+/// which they ask: a CPU that asks while the line is on its way to another one waits until it has arrived there.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct InTransit {
     arrives: Instant,
 }
 
 impl InTransit {
-    /// Picoseconds until a CPU has the line that it asks for at `now`, if the transfer alone takes `transfer_ps`.
-    /// Nothing where the CPU has the line already (`transfer_ps` is 0).
+    /// Picoseconds until a CPU has the line that it asks for at `now`, if the transfer alone takes `transfer_ps`. 0 if
+    /// the CPU has the line already (`transfer_ps` is 0).
     #[inline]
     pub fn queue_ps(&mut self, transfer_ps: u64, now: Instant) -> u64 {
         if transfer_ps == 0 {
@@ -312,7 +314,7 @@ impl InTransit {
         price_ps
     }
 
-    /// Picoseconds until the line has come to all who have asked for it.
+    /// Picoseconds until the line has reached every CPU that has asked for it.
     #[inline]
     pub fn left_ps(&self, now: Instant) -> u64 {
         self.arrives.since(now).as_ns() * 1000

@@ -1,9 +1,9 @@
 //! In which order CPUs do what they do at nearly the same time.
 //!
 //! A simulated run has one order: that of virtual time, which follows from costs. On real hardware a cache miss, an
-//! interrupt or a hypervisor holds a CPU up now and then, and another one is quicker. An [`Order`] says where that happens: a
-//! callback about to do something that others can see is held up for a window of time, in which something is due elsewhere. So
-//! every order is one that real CPUs can take.
+//! interrupt or a hypervisor delays a CPU now and then, and another one is quicker. An [`Order`] says where that
+//! happens: a callback about to do something that others can see is delayed for a window of time, in which something is
+//! due elsewhere. So every such order can occur on real CPUs.
 
 use crate::scx::Op;
 use crate::{CpuId, Instant, Span};
@@ -47,7 +47,7 @@ pub struct Holds {
 }
 
 impl Holds {
-    /// The order that these stand for.
+    /// The order that these describe.
     pub fn order(&self) -> Box<dyn Order> {
         Box::new(Replayed { holds: self.clone(), next: 0 })
     }

@@ -1,8 +1,8 @@
 //! BPF's own ordered trees (`struct bpf_rb_root`, `struct bpf_rb_node`), as laid out in the world's memory.
 //!
 //! The kernel's are red-black; these keep their balance by a priority that follows from a node's address, which
-//! nobody can see: a node says only what is the first, and where a new one goes is found by the scheduler's own
-//! comparison. Engines insert, since they run that comparison; the kernel side does the rest.
+//! no scheduler can observe: it only sees the first node, and its own comparison decides where a new one goes.
+//! Engines insert, since they run that comparison; the kernel side does the rest.
 
 use crate::bpf::{Ea, World};
 
@@ -22,7 +22,7 @@ const DEEPEST: u32 = 1 << 20;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tree(Ea);
 
-/// Where a new node belongs.
+/// The position for a new node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slot {
     parent: Ea,
@@ -56,7 +56,7 @@ fn priority(node: Ea) -> u64 {
 }
 
 impl Tree {
-    /// The tree whose root lies there, if that is memory.
+    /// The tree whose root is at this address, if that is memory.
     pub fn at<W: World>(world: &W, root: Ea) -> Option<Self> {
         world.slice(root, ROOT_BYTES).map(|_| Self(root))
     }
@@ -167,7 +167,7 @@ impl Descent {
         self.left -= 1;
     }
 
-    /// Where the way ended.
+    /// Where the search ended.
     pub fn slot(&self) -> Slot {
         self.slot
     }

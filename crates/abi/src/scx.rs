@@ -86,9 +86,9 @@ pub mod wake {
 
 /// `enum scx_pick_idle_cpu_flags`.
 pub mod pick_idle {
-    /// Only CPUs whose SMT siblings are idle too.
+    /// Only CPUs whose SMT siblings are idle as well.
     pub const CORE: u64 = 1;
-    /// Only on the node asked for.
+    /// Only on the given node.
     pub const IN_NODE: u64 = 2;
 }
 
@@ -124,7 +124,7 @@ pub mod ent {
     pub const RESET_RUNNABLE_AT: u32 = 1 << 2;
     /// Dequeued because it sleeps.
     pub const DEQD_FOR_SLEEP: u32 = 1 << 3;
-    /// Where the state begins.
+    /// The bit at which the state begins.
     pub const STATE_SHIFT: u32 = 8;
     /// The state.
     pub const STATE_MASK: u32 = 7 << 8;
@@ -134,7 +134,7 @@ pub mod ent {
     pub const STATE_READY: u32 = 3 << 8;
     /// State: `ops.enable` ran.
     pub const STATE_ENABLED: u32 = 4 << 8;
-    /// Where it says why a task is enqueued again.
+    /// The bit at which the reason for enqueueing a task again begins.
     pub const REENQ_REASON_MASK: u32 = 3 << 12;
     /// The scheduler asked for it.
     pub const REENQ_KFUNC: u32 = 1 << 12;
@@ -149,7 +149,7 @@ pub const REENQ_LOCAL_MAX_REPEAT: u32 = 256;
 
 /// `enum scx_exit_code`: what the kernel puts into an exit's code.
 pub mod ecode {
-    /// CPUs have come or gone.
+    /// CPUs have gone on- or offline.
     pub const RSN_HOTPLUG: i64 = 1 << 32;
     /// The scheduler should be loaded again.
     pub const ACT_RESTART: i64 = 1 << 48;
@@ -181,7 +181,7 @@ pub enum ExitKind {
     Unreg = 64,
     /// `scx_bpf_exit()`.
     UnregBpf = 65,
-    /// The kernel asked it to go (hotplug).
+    /// The kernel asked it to exit (hotplug).
     UnregKern = 66,
     /// A runtime error.
     Error = 1024,

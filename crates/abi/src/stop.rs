@@ -16,7 +16,7 @@ impl Stop {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Has anybody asked?
+    /// Has a stop been requested?
     #[inline]
     pub fn is_asked(&self) -> bool {
         self.0.load(Ordering::Relaxed)

@@ -16,7 +16,7 @@ pub enum Op {
     Kernel(u64),
     /// Waits until the semaphore has been posted once more.
     Await(u32),
-    /// Posts a semaphore, and wakes who waits for it; `sync` says that the waker is about to wait itself.
+    /// Posts a semaphore, and wakes a waiter; `sync` means that the waker is about to wait itself.
     Post {
         /// The semaphore.
         semaphore: u32,
@@ -201,7 +201,7 @@ pub struct Begin {
 pub struct Recorded {
     /// What the task of each spec does.
     pub tapes: Vec<Tape>,
-    /// How those come that nobody forks, in the order of their specs.
+    /// How tasks that are not forked arrive, in the order of their specs.
     pub begins: Vec<Begin>,
     /// How many semaphores there are.
     pub semaphores: u32,

@@ -60,8 +60,8 @@ pub enum Step {
     },
     /// Takes a mutex, blocking while another has it. Who has it already goes on.
     Lock(ObjectId),
-    /// Gives a mutex back, and wakes its first waiter: real-time tasks come first, the most urgent before others. Others'
-    /// mutexes are left alone.
+    /// Releases a mutex, and wakes its first waiter: real-time tasks come first, the most urgent before others. Other
+    /// tasks' mutexes are left alone.
     Unlock(ObjectId),
     /// Waits on a condition, giving up the mutex meanwhile.
     Wait {
@@ -91,9 +91,9 @@ pub enum Step {
         /// It blocks after so much work of waiting; `None`: never.
         patience: Option<Span>,
     },
-    /// Raises a flag; while it is up, keeps its CPU busy until somebody has lowered it.
+    /// Raises a flag; while it is up, keeps its CPU busy until another task has lowered it.
     Raise(ObjectId),
-    /// Lowers a flag; while it is down, keeps its CPU busy until somebody has raised it.
+    /// Lowers a flag; while it is down, keeps its CPU busy until another task has raised it.
     Lower(ObjectId),
     /// `sched_yield()`.
     Yield,
@@ -115,14 +115,14 @@ pub enum Step {
     /// `waitpid()` for any child that [`Step::Spawn`] made: blocks until one has exited. Goes on at once where
     /// the task has no child (`ECHILD`).
     WaitChild,
-    /// Writes to the first this many pages of its address space. One that is not there yet costs a page
-    /// fault; one that another process still shares, a fault and a copy; one that nobody
-    /// shares any more, a cheap fault; any other nothing.
+    /// Writes to the first this many pages of its address space. A page that is not there yet costs a page fault; one
+    /// that another process still shares, a fault and a copy; one that is no longer shared, a cheap fault; any other
+    /// page costs nothing.
     Write(u32),
     /// Goes over its working set of this many bytes. What of it is not in the nearest cache costs what
     /// bringing it there takes.
     Touch(u64),
-    /// Puts bytes into a channel, blocking while there is no room.
+    /// Puts bytes into a channel, blocking while it is full.
     Send {
         /// The channel.
         channel: ObjectId,
@@ -136,7 +136,7 @@ pub enum Step {
         /// How many bytes, at least 1.
         bytes: u32,
     },
-    /// Posts a semaphore, and wakes one who waits for it.
+    /// Posts a semaphore, and wakes one waiter.
     Post {
         /// The semaphore.
         semaphore: ObjectId,
@@ -213,10 +213,10 @@ pub enum Policy {
     Fifo(u8),
     /// `SCHED_RR` with this priority, 1 to 99.
     RoundRobin(u8),
-    /// `SCHED_EXT`: asks for the sched_ext scheduler, which takes ordinary tasks too unless it was attached with
+    /// `SCHED_EXT`: asks for the sched_ext scheduler, which also takes ordinary tasks unless it was attached with
     /// `SCX_OPS_SWITCH_PARTIAL`.
     Ext,
-    /// `SCHED_BATCH`: as `SCHED_OTHER`, but its wakeups take nobody's CPU away.
+    /// `SCHED_BATCH`: as `SCHED_OTHER`, but its wakeups preempt no task.
     Batch,
     /// `SCHED_IDLE`: gets next to nothing where others want the CPU.
     Idle,
@@ -271,8 +271,7 @@ pub struct Hint {
     pub policy: HintPolicy,
 }
 
-/// A task as the workload describes it: what it is called, how it starts, what it does. It exits
-/// after its last step.
+/// A task as the workload describes it: its name, how it starts, what it does. It exits after its last step.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TaskSpec {
     /// Its name; instances share it.
@@ -294,7 +293,7 @@ pub struct TaskSpec {
     /// by `setsid()`. 0 is the session of the kernel's first task. All tasks of a process have the same; children are
     /// in their parent's.
     pub session: u32,
-    /// Pages that such a process has to begin with, if this spec's instance is its first.
+    /// Pages that such a process begins with, if this spec's instance is its first task.
     pub pages: u32,
     /// Is it to be a real-time task? Children inherit it, unless they have one of their own.
     pub hint: Option<Hint>,
@@ -341,7 +340,7 @@ pub struct Workload {
     pub timeline: Vec<Happening>,
     /// How many semaphores there are.
     pub semaphores: u32,
-    /// What tasks did in the recording that it was made of. Kernel threads, and whatever varies from one time to the next,
-    /// are in it already.
+    /// What tasks did in the recording that it was made from. It already contains kernel threads and everything that
+    /// varies between runs.
     pub recorded: Option<SharedRecorded>,
 }

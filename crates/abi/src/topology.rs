@@ -1,9 +1,9 @@
-//! The shape of a machine: which CPUs share a core, a last-level cache, a node, and how many
-//! hops lie between nodes. No fixed sizes.
+//! The shape of a machine: which CPUs share a core, a last-level cache, a node, and how many hops
+//! apart nodes are. No fixed sizes.
 
 use crate::{CoreId, CpuId, CpuSet, LlcId, NodeId};
 
-/// Where one CPU sits.
+/// The position of one CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The physical core; CPUs with the same core are SMT siblings.
@@ -83,7 +83,7 @@ impl Topology {
         (0..self.cpus()).map(CpuId)
     }
 
-    /// Where `cpu` sits.
+    /// The position of `cpu`.
     #[inline]
     pub fn place(&self, cpu: CpuId) -> Place {
         self.places[cpu.index()]

@@ -16,7 +16,7 @@ pub struct Case {
     pub name: String,
     /// The variable that it leaves its result in.
     pub got: String,
-    /// Where that variable begins in `.bss`.
+    /// The offset of that variable in `.bss`.
     pub offset: usize,
     /// What must be found there.
     pub want: Vec<u8>,
@@ -54,7 +54,7 @@ impl Case {
 /// The cases of an object, in the order of their code.
 ///
 /// # Errors
-/// Where the object is none, or a program of it lacks its variables.
+/// If the object is invalid, or a program of it lacks its variables.
 pub fn cases(object: &[u8]) -> Result<Vec<Case>, Error> {
     let file = File::parse(object).map_err(|_| Error::NoSection("syscall".into()))?;
     let section = file.section_by_name("syscall").ok_or_else(|| Error::NoSection("syscall".into()))?;

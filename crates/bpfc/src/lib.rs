@@ -55,7 +55,7 @@ pub enum Error {
         /// What the system said.
         why: std::io::Error,
     },
-    /// The result lacks what was asked for.
+    /// The result lacks the requested part.
     #[error("the object has no section {0}")]
     NoSection(String),
     /// There is no such setting.
@@ -105,7 +105,7 @@ impl Compiler {
     /// The bytes of the object that `source`, relative to the root, becomes.
     ///
     /// # Errors
-    /// Where there is no clang, and where it refuses the source.
+    /// If there is no clang, or if it refuses the source.
     pub fn compile(&self, source: impl AsRef<Path>) -> Result<Vec<u8>, Error> {
         let source = source.as_ref();
         self.run(self.command(source), source)
@@ -132,7 +132,7 @@ impl Compiler {
     /// alphabetical order.
     ///
     /// # Errors
-    /// Where the folder cannot be read.
+    /// If the folder cannot be read.
     pub fn names(&self, folder: &str) -> Result<Vec<String>, Error> {
         let path = self.root.join(folder);
         let entries = std::fs::read_dir(&path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
@@ -181,7 +181,7 @@ impl Compiler {
 /// The bytes of one section of an object.
 ///
 /// # Errors
-/// Where the object is none, or has no such section.
+/// If the object is invalid, or has no such section.
 pub fn section(object: &[u8], name: &str) -> Result<Vec<u8>, Error> {
     let file = object::File::parse(object).ok();
     let data = file.as_ref().and_then(|file| file.section_by_name(name)?.data().ok());
@@ -192,7 +192,7 @@ pub fn section(object: &[u8], name: &str) -> Result<Vec<u8>, Error> {
 /// the simulated kernel: for loaders that cannot set one. The value is cut to the variable's size.
 ///
 /// # Errors
-/// Where the object has no such variable in `.rodata`.
+/// If the object has no such variable in `.rodata`.
 pub fn set(object: &mut [u8], variable: &str, value: u64) -> Result<(), Error> {
     let place = place_of(object, variable).filter(|place| place.len() <= 8);
     let bytes = place.and_then(|place| object.get_mut(place));

@@ -63,7 +63,7 @@ fn instructions(assembly: &str) -> BTreeMap<String, u32> {
 /// Counts every `.bpf.c` in `folder` and writes a Rust table of them, `COUNTS`, to `TABLE.rs` in `out`.
 ///
 /// # Errors
-/// Where a source cannot be compiled, or a file written.
+/// If a source cannot be compiled, or a file written.
 pub fn count_all(compiler: &Compiler, folder: &str, out: &Path, table: &str) -> Result<(), Error> {
     let mut rows = String::new();
     for name in compiler.names(folder)? {

@@ -13,7 +13,7 @@ pub struct Constant {
     pub name: &'static str,
     /// Its value.
     pub value: u64,
-    /// Where it is from.
+    /// Its source.
     pub source: String,
 }
 

@@ -49,7 +49,7 @@ pub enum CaptureError {
 /// Captures the machine whose /sys and /proc are below `root`; `measured` is what was measured on it.
 ///
 /// # Errors
-/// Where the kernel does not say which CPUs there are.
+/// If the kernel does not say which CPUs there are.
 pub fn capture(root: &Path, measured: Option<&Measured>) -> Result<Captured, CaptureError> {
     let tree = Tree::new(root);
     let mut unseen = Vec::new();

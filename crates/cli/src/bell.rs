@@ -55,7 +55,7 @@ impl Bell {
         self.wanted.swap(false, Ordering::Relaxed)
     }
 
-    /// Has somebody asked us to stop?
+    /// Has a stop been requested?
     pub(crate) fn asked(&self) -> bool {
         self.asked.load(Ordering::Relaxed)
     }
@@ -66,7 +66,7 @@ impl Bell {
             Timespec { tv_sec: at_most.as_secs().cast_signed(), tv_nsec: at_most.subsec_nanos().into() };
         let mut waits: Vec<PollFd<'_>> = vec![PollFd::new(&self.rung, PollFlags::IN)];
         waits.extend(also.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
-        // Where this fails a signal came, or there is no memory: in both cases it is time to look.
+        // If this fails, a signal came or there is no memory: in both cases it is time to look.
         poll(&mut waits, Some(&at_most)).ok();
         let mut rings = [0; 64];
         while matches!((&self.rung).read(&mut rings), Ok(1..)) {}

@@ -1,4 +1,4 @@
-//! Whether what was run passes: budgets and baseline as they were asked for, read before anything runs.
+//! Whether runs pass: budgets and baseline as requested, read before any run.
 
 use crate::failure::Failure;
 use crate::gate_args::{BaselineArgs, StrictArgs};
@@ -23,7 +23,7 @@ struct Earlier {
 }
 
 impl Gate {
-    /// Budgets alone.
+    /// Budgets only.
     pub(crate) fn strict(args: &StrictArgs) -> Result<Self, Failure> {
         Self::new(args, &BaselineArgs::default())
     }
@@ -67,13 +67,13 @@ impl Gate {
         earlier.baseline.fits(&scene).map_err(|wrong| earlier.refused(&wrong.to_string()))
     }
 
-    /// Holds the budgets against what was found; nothing where nobody asked.
+    /// Compares the findings with the budgets; `None` if none were requested.
     pub(crate) fn rule(&self, facts: &Facts) -> Option<Ruling> {
         self.is_strict.then(|| Ruling::new(&self.settings.budgets, facts))
     }
 
-    /// Holds the figures of one of so many schedulers against the baseline's; nothing where nobody asked, or where a run of it
-    /// failed.
+    /// Compares the figures of one of several schedulers with the baseline's; `None` if not requested, or if one of its
+    /// runs failed.
     pub(crate) fn compare(&self, runs: &[RunReport], of: usize) -> Result<Option<Regression>, Failure> {
         let (Some(earlier), Some(first)) = (&self.baseline, runs.first()) else { return Ok(None) };
         if runs.iter().any(RunReport::failed) {
@@ -99,7 +99,7 @@ impl Earlier {
     }
 }
 
-/// A run as its JSON describes it, so that then and now are read alike.
+/// A run as its JSON describes it, so that old and new runs are read in the same way.
 fn as_past(run: &RunReport) -> PastRun {
     let value = serde_json::to_value(run).expect("reports have string keys alone");
     serde_json::from_value(value).expect("what keel prints is a baseline")

@@ -17,9 +17,9 @@ use std::sync::{Arc, LazyLock, OnceLock};
 
 /// There is one for the process, as signals are for a process.
 static STOP: LazyLock<Stop> = LazyLock::new(Stop::default);
-/// The signal that asked for the stop; 0 before.
+/// The signal that requested the stop; 0 before.
 static BY: AtomicI32 = AtomicI32::new(0);
-/// Pieces of work under way that stop when they are asked to.
+/// Pieces of work in progress that stop on request.
 static WORK: AtomicUsize = AtomicUsize::new(0);
 
 /// From now on signals are listened for.
@@ -31,7 +31,7 @@ pub(crate) fn listen() {
         let ignored = std::fs::read_to_string("/proc/self/status").map_or(0, |status| ignored_in(&status));
         let hangs_up = ignored >> (SIGHUP - 1) & 1 == 0;
         let signals: Vec<i32> = [SIGINT, SIGTERM].into_iter().chain(hangs_up.then_some(SIGHUP)).collect();
-        // Where they cannot be listened for they end the process as ever.
+        // If the signals cannot be caught, they end the process as usual.
         if let Ok(mut signals) = Signals::new(signals) {
             std::thread::spawn(move || signals.forever().for_each(on_signal));
         }
@@ -67,12 +67,12 @@ fn stopped_by(signal: i32) -> StoppedBy {
     }
 }
 
-/// What is asked of work when a signal comes.
+/// What a signal requests of the work in progress.
 pub(crate) fn stop() -> Stop {
     STOP.clone()
 }
 
-/// By which signal we were asked to stop, if we were.
+/// The signal that requested a stop, if any.
 pub(crate) fn by() -> Option<StoppedBy> {
     let signal = BY.load(Ordering::SeqCst);
     (signal != 0).then(|| stopped_by(signal))
@@ -86,7 +86,7 @@ pub(crate) fn code(is_partial: bool, whole: Code) -> Code {
     }
 }
 
-/// Work under way that stops when it is asked to: while this lives the first signal only asks.
+/// Work in progress that stops on request: while this lives, the first signal only requests a stop.
 pub(crate) struct Work(());
 
 /// Begins a piece of work.

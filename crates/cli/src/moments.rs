@@ -1,4 +1,4 @@
-//! The last moments of a recording that goes on: kept in memory, and written to a file whenever there is a reason.
+//! The last moments of a recording in progress: kept in memory, and written to a file on each trigger.
 //!
 //! A file is written on a thread of its own, so that nothing is lost meanwhile.
 
@@ -17,7 +17,7 @@ const MOST_BYTES: usize = 256 << 20;
 /// The least that can be kept.
 const LEAST: Span = Span::from_ms(100);
 
-/// What happened just now is in the ring after such a time.
+/// Events that happen now are in the ring after this time.
 pub(crate) const SETTLE: Duration = Duration::from_millis(60);
 
 /// The ring, and the files that were written.
@@ -31,7 +31,7 @@ pub(crate) struct Moments {
 }
 
 impl Moments {
-    /// Keeps the last `keep`; the first file is `path`, then come others with numbers.
+    /// Keeps the last `keep`; the first file is `path`, later ones have numbers.
     pub(crate) fn new(keep: Span, path: &Path) -> Result<Self, Failure> {
         if keep < LEAST {
             return Err(Failure::input(format!("--ring {keep} is too short: 100ms is the least")));

@@ -24,7 +24,7 @@ fn parts() -> MutexGuard<'static, BTreeSet<PathBuf>> {
 pub(crate) fn abandon() {
     let parts = parts();
     for part in &*parts {
-        // One that is gone already has got its name.
+        // A part that no longer exists has got its name.
         let _ = std::fs::remove_file(part);
     }
     std::mem::forget(parts);
@@ -59,7 +59,7 @@ impl Output {
         Ok(Self { path: place, to })
     }
 
-    /// Where it goes; two outputs must not go to one place.
+    /// Its destination; two outputs must not go to one place.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
@@ -102,7 +102,7 @@ struct Part {
     registered: Registered,
 }
 
-/// Where a part lies, for as long as it does.
+/// The path of a part, while it exists.
 struct Registered(PathBuf);
 
 impl Drop for Registered {

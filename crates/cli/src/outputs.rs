@@ -7,7 +7,7 @@ use crate::text::shown_path;
 use std::io::{self, Write};
 use std::path::Path;
 
-/// The files that were asked for.
+/// The requested files.
 pub(crate) struct Outputs {
     pub(crate) trace: Option<Output>,
     pub(crate) report: Option<Output>,
@@ -17,7 +17,7 @@ pub(crate) struct Outputs {
     pub(crate) program_log: Option<Log>,
 }
 
-/// Where a scheduler's log goes.
+/// The destination of a scheduler's log.
 pub(crate) enum Log {
     File(Output),
     Stderr,
@@ -73,7 +73,7 @@ impl Outputs {
         Ok(Self { program_log, ..self })
     }
 
-    /// Writes what the program printed, where somebody asked for it.
+    /// Writes the program's output, if requested.
     pub(crate) fn write_program_log(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         match &mut self.program_log {
             Some(Log::File(output)) => output.write(bytes),
@@ -86,7 +86,7 @@ impl Outputs {
         }
     }
 
-    /// Writes what the scheduler printed, where somebody asked for it.
+    /// Writes the scheduler's output, if requested.
     pub(crate) fn write_log(&mut self, log: &keel_lab::Log) -> Result<(), Failure> {
         match &mut self.log {
             Some(Log::File(output)) => {
@@ -126,7 +126,7 @@ pub(crate) fn both(one: Result<(), Failure>, other: Result<(), Failure>) -> Resu
     }
 }
 
-/// Has a file been written? Where it has not, the part is removed.
+/// Has a file been written? If not, the part is removed.
 pub(crate) fn checked(output: &mut Option<Output>, written: io::Result<()>) -> Result<(), Failure> {
     match (written, output.take()) {
         (Err(e), Some(failed)) => Err(failed.failed(&e)),

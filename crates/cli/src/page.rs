@@ -45,7 +45,7 @@ impl Drawing {
     }
 }
 
-/// Is a picture asked for, and not a page?
+/// Is a picture requested, rather than a page?
 pub(crate) fn is_picture(path: &Path) -> bool {
     ends_in(path, "svg")
 }

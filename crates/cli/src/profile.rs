@@ -1,4 +1,4 @@
-//! A run's profile as the file that was asked for.
+//! A run's profile as the requested file.
 
 use crate::args::OutputArgs;
 use crate::failure::Failure;

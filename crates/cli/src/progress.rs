@@ -33,7 +33,7 @@ impl Bar {
         Self { bar, begun: Instant::now(), shown: Mutex::new(false) }
     }
 
-    /// So much more virtual time has been simulated.
+    /// This much more virtual time has been simulated.
     pub(crate) fn advance(&self, by: Span) {
         let Some(bar) = &self.bar else { return };
         bar.inc(by.as_ns());

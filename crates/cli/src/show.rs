@@ -1,4 +1,4 @@
-//! Results, handed to the `report` crate in the way that stdout can show them.
+//! Results, passed to the `report` crate in the way that stdout can show them.
 
 use crate::failure::{Code, Failure};
 use crate::output::print;

@@ -10,7 +10,7 @@ pub struct ExperimentError {
     pub file: String,
     /// The line, from 1.
     pub line: usize,
-    /// The field, such as `arm[1].scheduler`; empty where TOML itself is broken.
+    /// The field, such as `arm[1].scheduler`; empty if the TOML itself is broken.
     pub field: String,
     /// What is wrong.
     pub problem: Problem,
@@ -85,7 +85,7 @@ pub enum Problem {
     /// A word that is no level of noise.
     #[error("'{0}' must be none, quiet or busy")]
     BadNoise(String),
-    /// An arm that nobody described.
+    /// An arm that is not described.
     #[error("there is no arm '{name}'; the arms are {known}")]
     NoArm {
         /// As written.
@@ -121,7 +121,7 @@ pub enum Problem {
     /// An effect, or none, of a claim that compares nothing.
     #[error("a claim without 'to' has no effect; write {{ within = SHARE }} or [LOW, HIGH]")]
     NoEffect,
-    /// An off arm that stands for none of the two.
+    /// An off arm that corresponds to neither of the two.
     #[error("the claim does not compare '{0}'; name the arm, of or to, that the off arm stands for")]
     NotCompared(String),
     /// A mechanism of a claim that compares nothing.

@@ -8,8 +8,8 @@
 //! 3. with the mechanism off at most a quarter of the effect is left, in logarithms, or no more
 //!    than A/A.
 //!
-//! Where the published samples overlap the claim is undecidable, whatever ours is. A claim about
-//! one arm's own value calibrates: it only has a band.
+//! If the published samples overlap, the claim is undecidable, whatever our value. A claim about one
+//! arm's own value calibrates: it only has a band.
 
 mod order;
 mod sentences;
@@ -22,7 +22,7 @@ use trend::Trend;
 /// How much of the effect may be left without the mechanism, in logarithms.
 const LEFT: f64 = 0.25;
 
-/// How a claim stands.
+/// A claim's status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
     /// Ours agrees in direction, size and mechanism.
@@ -56,7 +56,7 @@ pub struct ClaimVerdict {
     /// The ratios of two runs of one scheduler, the less steady of the two: least and greatest. Of
     /// a claim about one arm's value: the least and greatest value.
     pub spread: Option<(f64, f64)>,
-    /// Where ours must lie.
+    /// The band for our value.
     pub band: (f64, f64),
     /// The ratio with the mechanism off.
     pub off: Option<f64>,
@@ -64,10 +64,10 @@ pub struct ClaimVerdict {
     pub of: Option<Values>,
     /// The values of the arm that it is divided by.
     pub to: Option<Values>,
-    /// How it stands.
+    /// Its status.
     pub standing: Standing,
-    /// Is ours on the right side of 1, outside of A/A; in the band; and gone with the mechanism? As
-    /// far as it could be judged.
+    /// Is our value on the right side of 1, outside of A/A; in the band; and is the effect absent
+    /// without the mechanism? Each as far as it could be judged.
     pub holds: Holds,
     /// Why: one line.
     pub why: String,
@@ -97,7 +97,7 @@ pub struct Judged {
     pub claims: Vec<ClaimVerdict>,
     /// The trend over its claims, where one is claimed.
     pub trend: Option<Trend>,
-    /// How it stands as a whole: not reached where any claim or the trend is, else as its first claim.
+    /// The overall status: not reached if any claim or the trend is not, otherwise the first claim's.
     pub standing: Standing,
     /// Why: one line, of the claim that decides.
     pub why: String,
@@ -227,7 +227,7 @@ fn compare(experiment: &Experiment, claim: &Claim, samples: &Samples) -> ClaimVe
     let off = claim.off.as_ref().and_then(without);
     // No difference has no side.
     let direction = claim.band == Band::Same || stands_out(verdict.published, ours, spread);
-    // Without an effect there is nothing that could be gone.
+    // Without an effect nothing can disappear.
     let effect_without = off.filter(|_| direction);
     verdict.holds = Holds {
         direction: Some(direction),
@@ -280,7 +280,7 @@ fn stands_out(published: f64, ours: f64, (low, high): (f64, f64)) -> bool {
     }
 }
 
-/// Is the effect gone in the ratio `off`? An effect that turned round is gone as well.
+/// Has the effect disappeared in the ratio `off`? An effect that is reversed has disappeared as well.
 fn is_gone(published: f64, ours: f64, off: f64, (low, high): (f64, f64)) -> bool {
     let side = (published - 1.0).signum();
     let (effect, left) = (side * ours.ln(), side * off.ln());

@@ -1,7 +1,7 @@
 //! Published experiments as data: what is run, what was claimed, and what counts as reproduced.
 //!
-//! This crate does not know how a run is made, nor how a verdict is shown. Its functions are pure: they touch no file,
-//! clock, thread or environment, and reading ends whatever an untrusted file holds.
+//! This crate does not know how a run is made, or how a verdict is shown. Its functions are pure: they touch no file,
+//! clock, thread or environment, and reading always ends, whatever an untrusted file contains.
 //!
 //! - [`model`]: an experiment, as its file describes it.
 //! - `read`: the TOML file, as an [`Experiment`].

@@ -10,9 +10,9 @@ pub struct Experiment {
     pub id: String,
     /// What it is, in a few words.
     pub title: String,
-    /// Where it was published: the document, and the place in it.
+    /// Its publication: the document, and the place in it.
     pub source: String,
-    /// What our workload and machine stand for, and what of the original is left out.
+    /// What our workload and machine represent, and which parts of the original are left out.
     pub modelled: String,
     /// The story in a paragraph, for readers who do not know the document: who found what, and why it mattered. Empty if the
     /// file has none.
@@ -26,13 +26,13 @@ pub struct Experiment {
     pub warm_up: Span,
     /// The first run's seed; the others count up from it.
     pub seed: u64,
-    /// How often each arm is run where nothing else is asked for; `None` for [`RUNS`](crate::plan::RUNS) times.
+    /// The default number of runs of each arm; `None` for [`RUNS`](crate::plan::RUNS).
     pub runs: Option<u32>,
     /// What goes on beside the workload.
     pub noise: Noise,
     /// What is run.
     pub arms: Vec<Arm>,
-    /// What was claimed; the first is the row's own, the others stand below it.
+    /// The claims; the first is the row's own, the others are below it.
     pub claims: Vec<Claim>,
     /// Tables of tasks, as published.
     pub tables: Vec<Table>,
@@ -59,16 +59,16 @@ pub struct Table {
     pub of: usize,
     /// The tasks, by name.
     pub tasks: Vec<String>,
-    /// What is counted of them, and each one's count.
+    /// The things counted, and each one's count.
     pub columns: Vec<(Measure, Vec<f64>)>,
 }
 
 /// How long a run is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Until {
-    /// So long, in virtual time.
+    /// For this long, in virtual time.
     After(Span),
-    /// Until the workload's last task is gone; a run that takes longer than this has failed.
+    /// Until the workload's last task has exited; a run that takes longer than this has failed.
     End {
         /// The longest that a run may take.
         at_most: Span,
@@ -84,7 +84,7 @@ impl Until {
     }
 }
 
-/// One of the things that are compared: who schedules what where.
+/// One side of a comparison: which scheduler runs what, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arm {
     /// What claims call it.
@@ -130,7 +130,7 @@ pub struct Claim {
     pub less: Option<usize>,
     /// What was published.
     pub published: Published,
-    /// Where ours must lie.
+    /// The band for our value.
     pub band: Band,
     /// What must happen when the mechanism is off; `None` where the claim names none.
     pub off: Option<Off>,
@@ -139,7 +139,7 @@ pub struct Claim {
 /// Figures as published.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Published {
-    /// The ratio alone.
+    /// Only the ratio.
     Ratio(f64),
     /// Samples of both arms; the ratio is that of their means.
     Samples {
@@ -155,9 +155,9 @@ pub enum Published {
 pub struct Off {
     /// The arm that is run then.
     pub arm: usize,
-    /// Which of the two that are compared it stands for.
+    /// Which side of the comparison it belongs to.
     pub side: Side,
-    /// Which mechanism is off, and what must be gone, in a few words.
+    /// Which mechanism is off, and what must disappear, in a few words.
     pub gone: String,
 }
 
@@ -170,7 +170,7 @@ pub enum Side {
     To,
 }
 
-/// Where a ratio must lie.
+/// The band for a ratio.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Band {
     /// The effect, which is the ratio less 1, is between half and twice the published one.
@@ -181,7 +181,7 @@ pub enum Band {
     Range(f64, f64),
     /// The ratio or value is at most this many times as much as the published one, or as little.
     Factor(f64),
-    /// No difference: the ratio is one that two runs of one arm have, too.
+    /// No difference: two runs of one arm have such a ratio, too.
     Same,
     /// The tasks are in the published order: every two of which one has been published with at least twice the other's count,
     /// and [`ORDER_LEAST`] more.

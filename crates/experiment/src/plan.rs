@@ -1,8 +1,8 @@
 //! Which runs an experiment needs: every arm with every seed.
 //!
-//! Both arms of a claim run with the same seeds. The many seeds of one arm serve for the A/A
-//! spread: the same scheduler against itself. An arm that only shows what is gone when a mechanism
-//! is off needs fewer. What several experiments run alike is run once.
+//! Both arms of a claim run with the same seeds. The many seeds of one arm serve for the A/A spread: the same
+//! scheduler against itself. An arm that only shows what disappears when a mechanism is off needs fewer. Identical
+//! runs of several experiments are made once.
 
 use crate::model::{Arm, Experiment, Until};
 use crate::outcome::{ArmFigures, RunFigures};
@@ -10,9 +10,9 @@ use keel_abi::{Noise, Span};
 use keel_check::Measure;
 use std::collections::BTreeMap;
 
-/// Runs of each arm where nothing else is asked for.
+/// Default number of runs of each arm.
 pub const RUNS: u32 = 20;
-/// The most runs of an arm that stands in no ratio of its own.
+/// The most runs of an arm that appears in no ratio of its own.
 const OFF_RUNS: u32 = 5;
 
 /// One run to be made.

@@ -1,7 +1,7 @@
 //! A scheduler with settings of its own: `my.bpf.o:kick=1:slice_ns=5000`.
 //!
-//! What stands behind a colon and has an equals sign is a setting, from the right, until the rest is a built-in name or a file:
-//! so a path may hold both signs.
+//! Text behind a colon with an equals sign is a setting, from the right, until the rest is a built-in name or a file:
+//! so a path may contain both characters.
 //!
 //! Or a scheduler's own program with its arguments: `scx_lavd --performance`.
 
@@ -13,7 +13,7 @@ use crate::text::shown;
 use std::ffi::OsString;
 use std::path::Path;
 
-/// A scheduler as it is asked for on the command line.
+/// A scheduler as named on the command line.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Asked<'a> {
     /// The built-in name, or the path.
@@ -61,7 +61,7 @@ impl<'a> Asked<'a> {
         Ok(Self { scheduler, settings })
     }
 
-    /// What stands behind the name: `:kick=1:slice_ns=5000`.
+    /// The part behind the name: `:kick=1:slice_ns=5000`.
     pub fn suffix(&self) -> String {
         self.settings.iter().map(|(name, value)| format!(":{name}={value}")).collect()
     }

@@ -5,26 +5,26 @@ use keel_report::StoppedBy;
 
 /// Who asks for work. Is notified of how far it is, and can end it early.
 pub trait Caller: Sync {
-    /// Ends the work at the virtual instant that it has reached, once it is asked for.
+    /// On request, ends the work at the virtual instant that it has reached.
     fn stop(&self) -> Stop;
 
-    /// How the stop was asked for, if it was.
+    /// How the stop was requested, if it was.
     fn stopped_by(&self) -> Option<StoppedBy>;
 
     /// A remark beside the result: one line, safe to print.
     fn note(&self, text: &str);
 
-    /// So much more virtual time has been simulated.
+    /// This much more virtual time has been simulated.
     fn advance(&self, _by: Span) {}
 
-    /// Work begins that stops when it is asked to.
+    /// Work begins that stops on request.
     fn begins(&self) {}
 
     /// That work has ended.
     fn ends(&self) {}
 }
 
-/// Work under way that stops when it is asked to.
+/// Work in progress that stops on request.
 pub(crate) struct Work<'a>(&'a dyn Caller);
 
 /// Begins a piece of work.

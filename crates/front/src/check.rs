@@ -23,8 +23,7 @@ pub struct Part {
     pub until: Option<Moment>,
 }
 
-/// The part of the trace that is asked for. Where there is a question, the trace is gone through for its length and its
-/// recorder's clock.
+/// The requested part of the trace. For a question, the trace is read once for its length and its recorder's clock.
 fn range(part: &Part, source: &Source, caller: &dyn Caller) -> Result<Range<Instant>, Failure> {
     let (start, end) = (Instant::ZERO, Instant::from_ns(u64::MAX));
     if part.from.is_none() && part.until.is_none() {
@@ -59,7 +58,7 @@ fn whole(reading: Reading, caller: &dyn Caller) -> Result<(), Failure> {
     }
 }
 
-/// Hands the part of the recording that is asked for to `sink`.
+/// Passes the requested part of the recording to `sink`.
 fn read(
     part: &Part,
     source: &Source,
@@ -100,7 +99,7 @@ pub fn waits(part: &Part, task: &str, top: usize, caller: &dyn Caller) -> Result
     Ok(WaitsReport::new(task, &sums, &stories.stories()).counted_from(tally.clock_ns))
 }
 
-/// Reads the whole recording, of whatever kind its content says that it is.
+/// Reads the whole recording, of the kind that its content shows.
 pub fn judge(part: &Part, limits: Limits, caller: &dyn Caller) -> Result<CheckReport, Failure> {
     let source = Source::open(&part.trace)?;
     let (mut judge, mut tally) = (Judge::with(Figures::new(), limits), Tally::default());

@@ -20,7 +20,7 @@ pub struct Executed {
     pub report: RunReport,
     /// What the scheduler printed.
     pub log: Log,
-    /// What each of its instructions cost, where that was asked for.
+    /// The cost of each of its instructions, if requested.
     pub profile: Option<Box<Profile>>,
     /// How the scheduler's own program ended, where there was one.
     pub program: Option<ProgramEnd>,

@@ -1,4 +1,4 @@
-//! Experiments: those that were asked for, what their arms run, and one run of them.
+//! Experiments: the requested ones, what their arms run, and one run of them.
 
 use crate::caller::Caller;
 use crate::failure::{Code, Failure};
@@ -17,8 +17,8 @@ use std::num::NonZeroUsize;
 use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 
-/// The experiments with these names or in these files, each once; all that are built in where there
-/// are none. Of these, those whose programs are not in `programs` are left out, and nobody's are there without a folder.
+/// The experiments with these names or in these files, each once; all built-in ones if there are none. Of these,
+/// experiments whose programs are not in `programs` are left out; without a folder, all that need a program are.
 pub fn chosen(
     lab: &Lab,
     given: &[String],
@@ -107,11 +107,11 @@ pub struct How {
     pub engine: Engine,
     /// Are instructions charged as those of compiled C?
     pub native: bool,
-    /// Where programs of a version are.
+    /// The folder with programs of a version.
     pub programs: PathBuf,
 }
 
-/// How much virtual time these runs take at most. What several experiments run alike is run once.
+/// The most virtual time that these runs take. Identical runs of several experiments are made once.
 pub fn longest(experiments: &[Experiment], planned: &[Planned]) -> Span {
     let (first, _) = once(experiments, planned);
     first.iter().map(|&at| experiments[planned[at].experiment].until.longest()).sum()
@@ -142,7 +142,7 @@ pub fn make_all(
     uses.into_iter().map(|at| made[at].clone()).collect()
 }
 
-/// The reports of the experiments whose every asked run is among the complete ones.
+/// The reports of the experiments for which every requested run is complete.
 pub fn reports(
     experiments: &[Experiment],
     asked: &[Planned],

@@ -38,7 +38,7 @@ impl Code {
     }
 }
 
-/// Why `keel` could not do what it was asked to.
+/// Why `keel` could not do what was requested.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// The exit code.

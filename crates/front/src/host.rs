@@ -6,8 +6,8 @@ use std::num::NonZeroUsize;
 /// A run reserves no more address space than this, in bytes: simulated memory, the tables beside it, and an arena.
 const RUN_BYTES: u64 = 24 << 30;
 
-/// Runs side by side where so many are asked for: no more than make sense on this host, nor than its limit on address space
-/// (`ulimit -v`) lets by. `None` is one for each CPU.
+/// Parallel runs: no more than make sense on this host, nor than its limit on address space (`ulimit -v`) allows.
+/// `None` is one for each CPU.
 pub fn jobs(asked: Option<NonZeroUsize>) -> Option<NonZeroUsize> {
     let asked = asked.map(|asked| asked.min(most_jobs()));
     let Some(limit) = getrlimit(Resource::As).current else { return asked };

@@ -38,7 +38,7 @@ pub struct Scene {
     pub noise: Noise,
     /// Global variables of every scheduler to set.
     pub settings: Vec<(String, String)>,
-    /// Where callbacks let others pass.
+    /// Where callbacks let others run first.
     pub order: Option<Holds>,
     /// End a scheduler at its first invalid access.
     pub checked: bool,
@@ -80,8 +80,8 @@ pub fn source(lab: &Lab, asked: &Asked<'_>, recipe: Option<&Path>) -> Result<Sch
     Ok(SchedulerSource { name: source.name + &asked.suffix(), ..source })
 }
 
-/// What each scheduler is to run, with the recipe of this file or the one beside it: the specs differ in the scheduler and
-/// its own settings alone.
+/// What each scheduler runs, with the recipe of this file or the one beside it: the specs differ only in the scheduler
+/// and its own settings.
 pub fn specs(
     lab: &Lab,
     schedulers: &[Asked<'_>],
@@ -219,7 +219,7 @@ pub fn workload(lab: &Lab, given: &str, machine: &Machine, caller: &dyn Caller) 
     keel_lab::workloads::join(given, workloads).map_err(shown_failure)
 }
 
-/// The names and files that a workload is joined from, without what is asked of them.
+/// The names and files that a workload is joined from, without their settings.
 pub fn workload_files(given: &str) -> Result<Vec<&str>, Failure> {
     workload_parts(given)?.into_iter().map(|part| Ok(own_name(part)?.0)).collect()
 }
@@ -233,7 +233,7 @@ fn shown_failure(error: LabError) -> Failure {
     Failure::input(shown(&error.to_string()))
 }
 
-/// A workload, and what is asked of it behind its name.
+/// A workload, and the settings behind its name.
 fn one_workload(lab: &Lab, given: &str, machine: &Machine, caller: &dyn Caller) -> Result<Workload, Failure> {
     let (own, settings) = own_name(given)?;
     let mut workload = plain_workload(lab, own, machine, caller)?;

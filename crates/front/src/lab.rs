@@ -15,7 +15,7 @@ pub type Names = Vec<(String, String)>;
 /// A workload, and remarks on what was ignored in its file.
 pub type ReadWorkload = fn(&str, &str, &Machine) -> Result<(Workload, Vec<String>), LabError>;
 
-/// Makes one run, until it is asked to stop.
+/// Makes one run, until a stop is requested.
 pub type Run = fn(&RunSpec, &mut dyn Sink, &mut dyn FnMut(Progress), &Stop) -> Result<Outcome, LabError>;
 
 /// What `keel` asks of the `lab` crate.
@@ -42,7 +42,7 @@ pub struct Lab {
     pub read_workload: ReadWorkload,
     /// Makes a run as long as its spec says.
     pub run: Run,
-    /// Makes a run that is over with its last task.
+    /// Makes a run that ends with its last task.
     pub run_to_end: Run,
     /// What schedulers can use.
     pub features: fn() -> Vec<Feature>,

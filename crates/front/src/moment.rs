@@ -1,19 +1,20 @@
 //! `--from` and `--until`: a time after the recording's beginning, or one of the recorder's own clock.
 //!
-//! `2s` counts from the beginning. `7654.19s` does so, too, where the recording is that long; else it is the recorder's
-//! own time, if that lies within the recording. `7654.190123`, as recorders print it, is always the recorder's.
+//! `2s` counts from the beginning. `7654.19s` does so, too, if the recording is that long; otherwise it is the
+//! recorder's own time, if that lies within the recording. `7654.190123`, as recorders print it, is always the
+//! recorder's.
 
 use crate::parse;
 use keel_abi::{Instant, Span};
 use keel_trace::{Class, Event, Meta, Sink};
 
-/// A copied time may lack its last digits: so much before the beginning is taken for it.
+/// A copied time may lack its last digits: a time this much before the beginning is treated as the beginning.
 const ROUNDING: Span = Span::from_s(1);
 
-/// A time as it is asked for.
+/// A time as requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moment {
-    /// After the beginning, unless it makes sense as the recorder's alone.
+    /// After the beginning, unless it only makes sense as the recorder's.
     Either(Span),
     /// By the recorder's clock.
     Clock(Span),

@@ -6,7 +6,7 @@
 //! hold 17   # CPU 1 at 12.345 us in ops.dispatch, before my.bpf.c:40: scx_bpf_dsq_move(...), for CPU 0
 //! ```
 //!
-//! A hold is the number of a point, counted from 0. What stands behind `#` is for people.
+//! A hold is the number of a point, counted from 0. Text behind `#` is for people.
 
 use crate::failure::Failure;
 use crate::text::shown;

@@ -2,7 +2,7 @@
 
 use keel_abi::{Span, SpanError};
 
-/// A duration such as `10s`, `1.5ms`, `250us`, `2m`; more than none, at most a year.
+/// A duration such as `10s`, `1.5ms`, `250us`, `2m`; greater than zero, at most a year.
 pub fn duration(text: &str) -> Result<Span, String> {
     text.parse().map_err(|wrong: SpanError| wrong.to_string())
 }

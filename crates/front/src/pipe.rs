@@ -1,4 +1,4 @@
-//! Inputs that are opened by a name: files, and named pipes that somebody writes into.
+//! Inputs that are opened by a name: files, and named pipes that another process writes into.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
@@ -8,13 +8,13 @@ use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// So long somebody may take to begin to write into a named pipe. Shells open both ends at once.
+/// How long a writer may take to open a named pipe. Shells open both ends at once.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Opens an input. Of a named pipe this waits for its writer, but not for ever.
 ///
 /// # Errors
-/// Folders, devices and sockets are none; nobody writes into the pipe.
+/// If it is a folder, device or socket, or if nothing writes into the pipe.
 pub fn open(path: &Path) -> io::Result<File> {
     let is = std::fs::metadata(path)?.file_type();
     if is.is_dir() {
@@ -29,7 +29,7 @@ pub fn open(path: &Path) -> io::Result<File> {
     if !is.is_fifo() {
         return File::open(path);
     }
-    // To open it so waits for nobody.
+    // Opened in this way, it does not block.
     let flags = OFlags::NONBLOCK.bits().cast_signed();
     let file = File::options().read(true).custom_flags(flags).open(path)?;
     let until = Instant::now() + PATIENCE;

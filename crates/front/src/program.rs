@@ -23,7 +23,7 @@ pub fn source(argv: &[OsString]) -> Result<Option<(SchedulerSource, String)>, Fa
     Ok(Some((source, path.to_string_lossy().into_owned())))
 }
 
-/// Where `cargo install --root` has put the program of this version: `PROGRAMS/NAME-VERSION/bin/NAME`.
+/// The path at which `cargo install --root` has put the program of this version: `PROGRAMS/NAME-VERSION/bin/NAME`.
 pub fn place_of(name: &str, version: &str, programs: &Path) -> PathBuf {
     programs.join(format!("{name}-{version}")).join("bin").join(name)
 }
@@ -48,8 +48,7 @@ pub fn of_version(command: &str, version: &str, programs: &Path) -> Result<Sched
     Ok(SchedulerSource { name: format!("{command} ({version})"), ..source })
 }
 
-/// Says so where a program was given as if it were an object: only the object in it runs, and nobody does what its
-/// user-space half would.
+/// Warns if a program was given as if it were an object: only the object in it runs, without its user-space half.
 pub(crate) fn note_half(given: &str, source: &SchedulerSource, caller: &dyn Caller) {
     let is_half = source.bytes.get().is_some_and(is_executable) && source.recipe.is_empty();
     if is_half {

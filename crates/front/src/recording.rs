@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 /// The most that is copied from a pipe.
 const MOST_COPIED: u64 = 64 << 30;
 
-/// A recording that can be gone through as often as is wanted.
+/// A recording that can be read any number of times.
 pub struct Source {
     path: PathBuf,
     file: File,
@@ -191,7 +191,7 @@ fn own(mut file: Stoppable<File>, sink: &mut dyn Sink) -> Result<Recording, Trac
     Ok(Recording { kind: Kind::Own, doubts: notes.clone(), notes, lost: 0 })
 }
 
-/// Bytes that cannot be read any more once somebody has asked to stop.
+/// Bytes that cannot be read any more once a stop has been requested.
 struct Stoppable<F> {
     file: F,
     stop: Stop,
@@ -212,7 +212,7 @@ impl<F: Seek> Seek for Stoppable<F> {
     }
 }
 
-/// Passes a stream on until somebody asks to stop, and then ends it.
+/// Passes a stream on until a stop is requested, and then ends it.
 struct Until<'a> {
     stop: Stop,
     sink: &'a mut dyn Sink,

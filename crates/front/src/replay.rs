@@ -15,12 +15,12 @@ use keel_replay::{Builder, Named, Overheads, Replay, fit, scaled, stuck};
 use std::io::{Cursor, Read};
 use std::path::Path;
 
-/// What is asked of a recording.
+/// What is requested from a recording.
 #[derive(Clone, Debug, Default)]
 pub struct Wanted {
     /// Only tasks with these names or pids; all where there are none.
     pub keep: Vec<String>,
-    /// So many copies.
+    /// The number of copies.
     pub scale: u32,
 }
 
@@ -37,7 +37,7 @@ pub struct Part {
     pub scale: u32,
 }
 
-/// The recording as a workload, on the machine that is asked for.
+/// The recording as a workload, on the requested machine.
 pub fn recorded(
     part: &Part,
     trace: &Path,
@@ -148,7 +148,7 @@ fn as_recorded(lab: &Lab, topology: &Topology) -> Machine {
     }
 }
 
-/// The workload of a recording that stands where a workload does; what is known of it is noted on stderr.
+/// The workload of a recording given in place of a workload; what is known about it is noted on stderr.
 pub fn workload(
     lab: &Lab,
     given: &str,

@@ -17,7 +17,7 @@ use keel_report::RunReport;
 use serde::Serialize;
 use std::num::NonZeroUsize;
 
-/// The first seed of held-out runs, which nobody has tuned for.
+/// The first seed of held-out runs, for which no scheduler has been tuned.
 const HELD_OUT: u64 = 1 << 32;
 /// Delays are compared as if each were so much longer, in nanoseconds.
 const DELAY_FLOOR_NS: f64 = 1000.0;
@@ -33,7 +33,7 @@ pub struct Score {
     pub version: u32,
     /// The scheduler that scores 100.
     pub baseline: String,
-    /// Were seeds used that nobody tunes for?
+    /// Were held-out seeds used?
     pub held_out: bool,
     /// 100 times the geometric mean of the parts' ratios; 0 where a run failed.
     pub score: f64,

@@ -45,7 +45,7 @@ pub struct Part {
     pub machine: String,
     /// The figure.
     pub figure: Figure,
-    /// For delays: those of tasks with this name alone.
+    /// For delays: only those of tasks with this name.
     pub task: Option<String>,
 }
 

@@ -9,11 +9,11 @@ use std::fmt;
 pub enum Budget {
     /// However much there is.
     Any,
-    /// So many findings; 0 is written `none`, too.
+    /// This many findings; 0 is also written `none`.
     Count(u64),
     /// This share, 0 to 1, of what [`Subject::of`] says.
     Share(f64),
-    /// So long, all findings together.
+    /// This long, all findings together.
     Total(Span),
     /// However many, each of them at most so long.
     Each(Span),
@@ -119,7 +119,7 @@ fn is_digits(text: &str) -> bool {
     !text.is_empty() && text.len() <= 19 && text.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// What somebody gave, safe to print.
+/// The given text, safe to print.
 pub(crate) fn shown(text: &str) -> String {
     keel_check::escape(text)
 }

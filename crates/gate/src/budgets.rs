@@ -1,7 +1,7 @@
-//! All budgets of a run: for each subject what is allowed, by default or as somebody asked.
+//! All budgets of a run: the limit for each subject, by default or as requested.
 //!
-//! The defaults pass a sound scheduler and fail one with a flaw that harms somebody (docs/reference/strict.md has the figures
-//! that they rest on). What is asked for replaces the default of its subject, and no other.
+//! The defaults pass a sound scheduler and fail one with a flaw that harms tasks (docs/reference/strict.md has the
+//! figures behind them). A requested budget replaces the default of its subject, and no other.
 
 use crate::budget::{Budget, BudgetError, shown};
 use crate::subject::Subject;
@@ -55,7 +55,8 @@ impl Default for Budgets {
     fn default() -> Self {
         let allowed = |subject| match subject {
             Subject::Kind(Kind::WastedCore) => vec![Budget::Share(WASTE), Budget::Each(EPISODE)],
-            // A task that bounces pays for cold caches, and nobody else; one queue for all CPUs bounces by design.
+            // A task that bounces pays for cold caches, and no other task does; one queue for all CPUs bounces by
+            // design.
             Subject::Kind(Kind::Bouncing) => vec![Budget::Any],
             _ => vec![Budget::Count(0)],
         };
@@ -78,7 +79,7 @@ impl Budgets {
 /// Reads `KIND=BUDGET`, or `KIND=BUDGET,BUDGET`.
 ///
 /// # Errors
-/// [`BudgetError`], where there is no such kind, or where it can have no such budget.
+/// [`BudgetError`] if there is no such kind, or if it can have no such budget.
 pub fn pair(text: &str) -> Result<(Subject, Allowed), BudgetError> {
     let (name, budgets) = text.split_once('=').ok_or_else(|| BudgetError::NoPair(shown(text)))?;
     let subject = Subject::named(name.trim()).ok_or_else(|| BudgetError::NoKind(shown(name)))?;

@@ -5,7 +5,7 @@ use crate::figure::{Figure, KEYS};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// The limit of figures that nobody gave one for.
+/// The default limit of figures.
 pub const DEFAULT: f64 = 0.05;
 /// The greatest: a hundred times as much.
 const MOST: f64 = 100.0;
@@ -73,7 +73,7 @@ impl Limits {
     /// Takes one limit, for the figure of this key, or for all that have none of their own.
     ///
     /// # Errors
-    /// [`LimitError`], where there is no such figure or where it is no limit.
+    /// [`LimitError`] if there is no such figure or the limit is invalid.
     pub fn set(&mut self, key: Option<&str>, limit: &str) -> Result<(), LimitError> {
         let known = |key: &str| KEYS.into_iter().find(|known| *known == key);
         let key = key.map(|key| known(key).ok_or_else(|| LimitError::NoFigure(shown(key)))).transpose()?;

@@ -1,9 +1,10 @@
 //! A property: an expression over the figures of `--json` that is to hold of every run.
 //!
-//! `wakeup_delay_ns.p99 < 10ms && wasted_share <= 2%`. Figures are named as in docs/reference/json.md, members behind a dot;
-//! of a list of things with names, one by its name: `names.typist.wakeup_delay_ns.max`. Numbers may have a unit: `ns`, `us`,
-//! `ms`, `s` (all are nanoseconds) or `%`. Operators are those of C, with its precedence: `! * / + - < <= > >= == != && ||`.
-//! Where a run has no such figure because nothing was found or nobody has the name, it is 0.
+//! `wakeup_delay_ns.p99 < 10ms && wasted_share <= 2%`. Figures are named as in docs/reference/json.md, members behind a
+//! dot; of a list of things with names, one by its name: `names.typist.wakeup_delay_ns.max`. Numbers may have a unit:
+//! `ns`, `us`, `ms`, `s` (all are nanoseconds) or `%`. Operators are those of C, with its precedence:
+//! `! * / + - < <= > >= == != && ||`. If a run has no such figure because nothing was found or no task has the name, it
+//! is 0.
 
 use crate::budget::shown;
 use serde_json::Value;
@@ -116,7 +117,7 @@ fn value(node: &Node, run: &Value) -> Result<f64, PropertyError> {
         Node::Not(a) => truth(value(a, run)? == 0.0),
         Node::Minus(a) => -value(a, run)?,
         Node::Both(op, a, b) => {
-            // Both sides, so that a wrong name is found whatever the run is like.
+            // Evaluates both sides, so that a wrong name is found in every run.
             let (a, b) = (value(a, run)?, value(b, run)?);
             match *op {
                 "||" => truth(a != 0.0 || b != 0.0),

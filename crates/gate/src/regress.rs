@@ -1,7 +1,8 @@
 //! Every figure of a scheduler's runs held against the baseline's.
 //!
-//! A figure regresses where its mean is worse by more than its limit *and* what seeds do to it, together: a change is laid to the
-//! scheduler only where chance would not make it once in a hundred times. Better figures never fail.
+//! A figure regresses if its mean is worse by more than its limit *and* the effect of seeds, together: a change is
+//! attributed to the scheduler only if chance would cause it less than once in a hundred times. Better figures never
+//! fail.
 
 use crate::baseline::PastRun;
 use crate::figure::{Figure, Per, Unit};

@@ -17,7 +17,7 @@ pub struct Apt {
 pub(crate) struct Pooled {
     /// Its name.
     pub(crate) package: &'static str,
-    /// Where it is, from the mirror's root.
+    /// Its path from the mirror's root.
     pub(crate) path: &'static str,
     /// SHA-256 of the file.
     pub(crate) sha256: &'static str,
@@ -66,8 +66,8 @@ impl Apt {
         Ok(text.lines().map(str::to_owned).collect())
     }
 
-    /// Those of the packages that can be had: lists know names, too, that only other packages
-    /// speak of.
+    /// Those of the packages that are available: lists also contain names that only other packages
+    /// mention.
     pub(crate) fn can_have(&self, suite: &str, packages: &[String]) -> Result<Vec<String>, GuestError> {
         if packages.is_empty() {
             return Ok(Vec::new());

@@ -1,4 +1,4 @@
-//! What a kernel said last, cut to its most informative part.
+//! A kernel's last messages, cut to the most informative part.
 
 /// The end of a console's text, in bounded memory.
 #[derive(Debug, Default)]
@@ -18,7 +18,7 @@ impl Tail {
     }
 
     /// The line that says why a guest ended: a panic, or the first of several complaints, or else
-    /// whatever came last.
+    /// the last line.
     pub(crate) fn verdict(&self) -> String {
         let text = String::from_utf8_lossy(&self.bytes);
         let informative = INFORMATIVE.iter().find_map(|word| text.lines().find(|line| line.contains(word)));

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 /// What went wrong, as one sentence without a full stop: where, what, what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum GuestError {
-    /// What was asked for cannot be: a machine without CPUs, a kernel that nobody has.
+    /// An impossible request: a machine without CPUs, a kernel that does not exist.
     #[error("{0}")]
     Input(String),
     /// The host lacks a program, or may not use one.

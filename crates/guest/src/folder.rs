@@ -18,7 +18,7 @@ fn make_in(place: &Path, id: u32) -> Result<TempDir, GuestError> {
     tempfile::Builder::new().prefix(&prefix).tempdir_in(place).map_err(at(place))
 }
 
-/// Removes folders whose makers are gone. What cannot be removed is another user's.
+/// Removes folders whose creators have exited. Those that cannot be removed belong to another user.
 fn sweep(place: &Path) {
     for entry in std::fs::read_dir(place).into_iter().flatten().flatten() {
         if entry.file_name().to_str().and_then(maker).is_some_and(|id| !lives(id)) {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// KVM as this host has it.
 #[derive(Debug)]
 pub struct Kvm {
-    /// Where is remembered in which of the host's boots it failed.
+    /// The file that records in which of the host's boots it failed.
     note: PathBuf,
     boot: String,
 }
@@ -25,7 +25,7 @@ impl Kvm {
         !fails && File::options().read(true).write(true).open("/dev/kvm").is_ok()
     }
 
-    /// Spares the next guest the attempt. Where it cannot be written, the attempt is made again.
+    /// Spares the next guest the attempt. If the file cannot be written, the attempt is repeated.
     pub fn remember_that_it_fails(&self) {
         std::fs::write(&self.note, &self.boot).ok();
     }

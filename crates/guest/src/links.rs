@@ -35,7 +35,7 @@ impl Links {
     /// nothing was said.
     ///
     /// # Errors
-    /// Where a link's node is not there, or there is no way between two.
+    /// If a link's node is missing, or there is no path between two.
     pub(crate) fn distances(&self, nodes: u32) -> Result<Option<Vec<Vec<u32>>>, String> {
         if self.0.is_empty() {
             return Ok(None);

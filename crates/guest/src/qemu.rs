@@ -1,4 +1,4 @@
-//! QEMU as it is installed: which, and what can be asked of it.
+//! The installed QEMU: which one, and what it supports.
 
 use crate::error::GuestError;
 use crate::machine::{Accel, Machine};

@@ -46,7 +46,7 @@ pub struct Outputs<'a> {
     pub out: &'a mut dyn Write,
     /// Its stderr.
     pub err: &'a mut dyn Write,
-    /// The kernel's console, where somebody wants it.
+    /// The kernel's console, if requested.
     pub console: Option<&'a mut dyn Write>,
 }
 
@@ -193,7 +193,7 @@ impl Watch {
         }
     }
 
-    /// Passes bytes on; says whether somebody read them.
+    /// Passes bytes on; returns whether they were read.
     fn receive(
         &mut self,
         stream: Stream,

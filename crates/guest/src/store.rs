@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 /// Where Debian keeps kernels, the ones with better names first; the last has one without sched_ext.
 const SUITES: &[&str] = &["sid", "trixie-backports", "trixie", OLD];
 
-/// Where nobody looks who finds a kernel elsewhere.
+/// A place that is not searched if a kernel is found elsewhere.
 const OLD: &str = "bookworm";
 
 /// What a kernel's packages are called; which of them there are has changed over time.
@@ -98,7 +98,7 @@ impl Store {
     /// cache, or else the best one that can be fetched. `say` receives what is fetched.
     ///
     /// # Errors
-    /// [`GuestError::Input`] where nobody has it, [`GuestError::Unavailable`] where it cannot be
+    /// [`GuestError::Input`] if no source has it, [`GuestError::Unavailable`] if it cannot be
     /// fetched.
     pub fn kernel(&self, wanted: &str, flavour: Flavour, say: &dyn Fn(&str)) -> Result<Kernel, GuestError> {
         if let Some(kernel) = self.cached_kernel(wanted, flavour) {

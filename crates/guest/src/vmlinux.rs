@@ -19,7 +19,7 @@ const PROGRAMS: &[(&[u8], &str)] = &[
 /// Writes the kernel in the image `vmlinuz` to `into`.
 ///
 /// # Errors
-/// [`GuestError::Input`] where it is no such image, [`GuestError::Missing`] without the program that
+/// [`GuestError::Input`] if it is no such image, [`GuestError::Missing`] without the program that
 /// unpacks it.
 pub fn uncompress(vmlinuz: &Path, into: &Path) -> Result<(), GuestError> {
     let image = std::fs::read(vmlinuz).map_err(at(vmlinuz))?;

@@ -3,7 +3,7 @@
 //!
 //! Nothing here looks at a wall clock, starts a thread, reads a file or depends on which engine executes the BPF.
 //!
-//! The folders are layers. Each names those before it alone (`LAYERS`; `./x check` holds it):
+//! The folders are layers. Each may only name those before it (`LAYERS`; `./x check` holds it):
 //!
 //! - `state`: what the kernel is made of. `kernel`, `cpu`, `task`: the large ones; `machine`, `cost`: machine files and what
 //!   each action costs; `event`: what happens when; `dsq`, `idle`, `fair`, `rt`, `scx`, `cgroup`, `objects`: what is queued,

@@ -1,4 +1,4 @@
-//! One run of somebody's scheduler, for `./x corpus`: `corpus OBJECT CPUS MS WORKLOAD [RECIPE]`.
+//! One run of a third-party scheduler, for `./x corpus`: `corpus OBJECT CPUS MS WORKLOAD [RECIPE]`.
 //!
 //! Prints one fact a line, name and value with a tab between: what the run counted, how it ended, the
 //! scheduler's variables; or `missing` where the object cannot be run, and why.

@@ -174,7 +174,7 @@ impl Task<VmWorld> for RunObserver {
     }
 }
 
-/// What a companion did last that is no work.
+/// The last thing a companion did that is not work.
 enum Last {
     Called(Kind),
     Printed(String),
@@ -193,7 +193,7 @@ struct Desk<'a> {
 }
 
 impl Desk<'_> {
-    /// Where the value is in the memory: aligned, behind the key.
+    /// The value's offset in the memory: aligned, behind the key.
     fn value_at(&self, map: &Map) -> Ea {
         self.scratch.offset(map.key_bytes.next_multiple_of(8) as u64)
     }
@@ -225,7 +225,7 @@ impl Desk<'_> {
         }
     }
 
-    /// A map with keys. Values of the records' own stay as they are where there is no such element.
+    /// A map with keys. If there is no such element, the record's own values stay as they are.
     fn keyed(&mut self, call: Call, map: &Map, key: &[u8], value: &mut [u8]) -> bool {
         let (key_at, at) = (self.scratch, self.value_at(map));
         self.put_in(key_at, key);

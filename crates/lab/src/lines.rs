@@ -62,7 +62,7 @@ fn of_memory(object: &Object, world: &VmWorld) -> Vec<LinesOf> {
     found.into_values().collect()
 }
 
-/// Where the scheduler's variables are: their sizes and names by address.
+/// The scheduler's variables: their sizes and names by address.
 pub(crate) struct Variables<'v>(BTreeMap<u64, (u64, &'v str)>);
 
 impl<'v> Variables<'v> {

@@ -1,4 +1,4 @@
-//! Notices when a workload's last task is gone.
+//! Detects when a workload's last task has exited.
 
 use keel_abi::Instant;
 use keel_abi::task::Workload;
@@ -16,8 +16,8 @@ pub(crate) struct Living<'a> {
 }
 
 impl<'a> Living<'a> {
-    /// Sets `gone` once every task that starts by itself has come, and none is left but `others`: tasks that start by
-    /// themselves, too, but never exit.
+    /// Sets `gone` once every task that starts by itself has started, and all have exited except `others`: tasks that
+    /// start by themselves, too, but never exit.
     pub(crate) fn new(workload: &Workload, others: u64, gone: &'a Cell<bool>) -> Self {
         let own: u64 = workload.tasks.iter().map(|task| u64::from(task.instances)).sum();
         Self { to_come: own + others, alive: 0, others, gone }

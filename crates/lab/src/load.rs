@@ -15,7 +15,7 @@ use keel_recipe::Action;
 use keel_vm::{Code, Import, Known, Linker, LoadError, Mode, Vm, VmConfig};
 use std::sync::Arc;
 
-/// The kernel version that the simulated kernel stands for, as `LINUX_KERNEL_VERSION` has it.
+/// The version of the simulated kernel, in the format of `LINUX_KERNEL_VERSION`.
 const KERNEL_VERSION: i64 = 7 << 16 | 2 << 8 | 13;
 
 /// Callbacks of `struct sched_ext_ops` that may be there because nothing here ever calls them.

@@ -48,8 +48,8 @@ pub fn constants() -> Vec<&'static str> {
     Machine::constant_names().collect()
 }
 
-/// The machine with one constant halved or doubled, as far as its range goes; `None` where that
-/// changes nothing or there is no such constant.
+/// The machine with one constant halved or doubled, within its range; `None` if that changes
+/// nothing or there is no such constant.
 pub fn scaled(machine: &Machine, constant: &str, scale: Scale) -> Option<Machine> {
     let mut machine = machine.clone();
     let (value, range) = machine.constant(constant)?;

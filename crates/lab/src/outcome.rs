@@ -7,7 +7,7 @@ use keel_abi::{Instant, Span};
 use keel_kernel::Log;
 use keel_profile::Profile;
 
-/// What the run counts by itself, whoever listens.
+/// What the run counts by itself, with or without listeners.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Times a CPU went from one task to another, to and from idle included.
@@ -29,7 +29,7 @@ pub struct Counters {
     pub bad_accesses: u64,
     /// Time in which the kernel scheduled by itself the tasks of a scheduler that was coming or going.
     pub bypass: Span,
-    /// How often the scheduler was loaded again, since it or the kernel asked for that.
+    /// How often the scheduler was reloaded, because it or the kernel asked for that.
     pub restarts: u32,
 }
 
@@ -53,12 +53,12 @@ pub struct Outcome {
     pub code: i64,
     /// The kernel's own words about it; empty where there is nothing to say.
     pub message: String,
-    /// Which callback's call ended it, and where that stands in the object, if a call did:
+    /// Which callback's call ended it, and that call's place in the object, if a call did:
     /// `ops.enqueue(), my_enqueue insn 12 (my.bpf.c:40: ...)`. Untrusted text.
     pub place: Option<String>,
     /// When the run ended.
     pub end: Instant,
-    /// Was it asked to stop, and ended before its time?
+    /// Was it asked to stop, and did it end early?
     pub stopped: bool,
     /// What it counted.
     pub counters: Counters,
@@ -83,11 +83,11 @@ pub struct ProgramEnd {
     pub output: Vec<u8>,
     /// Its exit code; none where it had to be ended.
     pub exit_code: Option<i32>,
-    /// What it asked for and was refused.
+    /// What it requested and was refused.
     pub refused: Vec<String>,
     /// System calls that it made.
     pub calls: u64,
-    /// What its server of statistics answered: when it was asked, in nanoseconds of the run, and a line of JSON. Untrusted
-    /// text.
+    /// What its statistics server answered: the time of the request, in nanoseconds of the run, and a line of JSON.
+    /// Untrusted text.
     pub stats: Vec<(u64, String)>,
 }

@@ -84,8 +84,9 @@ impl Prepared {
         self.make(spec, how, sink, |object, sim| variables::bytes(object, sim.engine().world_ref()))
     }
 
-    /// As [`run`](Self::run), interpreted, until `stop` is asked for; and gives for each operation of the object's code two
-    /// bytes: not 0 once a conditional jump there was not taken, and once it was. None where the kernel refused to attach it.
+    /// As [`run`](Self::run), interpreted, until `stop` is set; returns two bytes for each operation of the object's
+    /// code: the first is not 0 once a conditional jump there was not taken, the second once it was. `None` if the
+    /// kernel refused to attach it.
     ///
     /// # Errors
     /// As [`run`](crate::run()).
@@ -101,8 +102,8 @@ impl Prepared {
         self.make(&spec, how, sink, |_, sim| sim.engine().branches().to_vec())
     }
 
-    /// As [`run`](Self::run), in this order, until `stop` is asked for; and says where the calls with the numbers that `calls`
-    /// gives after the run stand in the object.
+    /// As [`run`](Self::run), in this order, until `stop` is set; also returns the places in the object of the calls
+    /// whose numbers `calls` gives after the run.
     ///
     /// # Errors
     /// As [`run`](crate::run()).

@@ -46,7 +46,7 @@ pub(crate) fn read(
     for one in &taken {
         add(&mut profile, one, &|line| line_name(line, object, world, &variables));
     }
-    // Calls have the numbers of the code that was loaded last.
+    // Call numbers belong to the code that was loaded last.
     let first = profile.functions.len() - taken.last().map_or(0, |one| one.functions.len());
     profile.waits = waits
         .iter()

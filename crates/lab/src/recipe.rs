@@ -11,7 +11,7 @@ use keel_object::{MapDef, Object, SetError};
 use keel_recipe::{Action, Companion, Facts, Value};
 use keel_vm::Vm;
 
-/// 64-bit words of a program's context, as many as the engine has room for.
+/// 64-bit words of a program's context, as many as the engine supports.
 const MOST_ARGS: usize = 16;
 /// Bytes of a page: the simulated machines are x86.
 const PAGE_BYTES: u64 = 4096;

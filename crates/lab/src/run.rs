@@ -42,7 +42,7 @@ pub fn run(
     run_or_stop(spec, sink, progress, &Stop::default())
 }
 
-/// As [`run`], but where `stop` is asked for the run ends at the virtual instant that it has reached.
+/// As [`run`], but if `stop` is set the run ends at the virtual instant that it has reached.
 pub fn run_or_stop(
     spec: &RunSpec,
     sink: &mut dyn Sink,
@@ -52,7 +52,7 @@ pub fn run_or_stop(
     make(spec, sink, &Cell::new(false), progress, stop).map(|(outcome, _)| outcome)
 }
 
-/// As [`run`], but the run is over as soon as the workload's last task is gone, or a little later.
+/// As [`run`], but the run ends as soon as the workload's last task has exited, or a little later.
 pub fn run_to_end(
     spec: &RunSpec,
     sink: &mut dyn Sink,
@@ -61,7 +61,7 @@ pub fn run_to_end(
     run_to_end_or_stop(spec, sink, progress, &Stop::default())
 }
 
-/// As [`run_to_end`], but where `stop` is asked for the run ends at the virtual instant that it has reached.
+/// As [`run_to_end`], but if `stop` is set the run ends at the virtual instant that it has reached.
 pub fn run_to_end_or_stop(
     spec: &RunSpec,
     sink: &mut dyn Sink,
@@ -161,7 +161,7 @@ pub(crate) fn program_failed(spec: &RunSpec, failure: &ProgramFailure) -> LabErr
     LabError::Program(format!("{}: {failure}", spec.scheduler.name))
 }
 
-/// Makes a run, which is over before its time where `gone` says so.
+/// Makes a run, which ends early if `gone` says so.
 fn make(
     spec: &RunSpec,
     sink: &mut dyn Sink,

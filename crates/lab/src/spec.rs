@@ -55,7 +55,7 @@ impl ObjectBytes {
         }
     }
 
-    /// The same; a program's server of statistics is asked whenever so much virtual time has passed.
+    /// The same, with a program's statistics server queried whenever this much virtual time has passed.
     pub fn asked_every(self, span: Option<Span>) -> Self {
         match self.0 {
             Given::Program { argv, .. } => Self(Given::Program { argv, stats: span }),
@@ -63,7 +63,7 @@ impl ObjectBytes {
         }
     }
 
-    /// How often a program's server of statistics is asked.
+    /// How often a program's statistics server is queried.
     pub fn stats(&self) -> Option<Span> {
         match self.0 {
             Given::Program { stats, .. } => stats,
@@ -126,7 +126,7 @@ pub struct RunSpec {
     pub noise: Noise,
     /// Who executes instructions.
     pub engine: Engine,
-    /// Where callbacks let others pass; nowhere without it.
+    /// Where callbacks let others run first; nowhere without it.
     pub order: Option<Holds>,
     /// Ends the scheduler at its first invalid access, and names it, instead of only counting. Slower.
     pub checked: bool,

@@ -1,5 +1,5 @@
-//! Runs that end as soon as the sink has seen enough; and of those, runs whose scheduler is asked on the way how
-//! often each CPU has done something, by a counter of its own.
+//! Runs that end as soon as the sink has seen enough; in some of them, a counter of the scheduler's own is read on the
+//! way, which says how often each CPU has done something.
 //!
 //! A counter is a global array with an element for each of 1024 CPUs, of any size: the first eight bytes of each
 //! count. The object is the one that any kernel loads, and cannot see that it is watched.
@@ -32,7 +32,7 @@ pub trait Listener: Sink {
 }
 
 /// As [`run`](crate::run()), for at most the spec's duration: up to `from`, and then in steps, until the sink has seen
-/// enough, or `stop` is asked for.
+/// enough, or `stop` is set.
 pub fn run_until_enough(
     spec: &RunSpec,
     from: Instant,
@@ -50,8 +50,8 @@ pub fn declares(spec: &RunSpec, name: &str) -> Result<bool, LabError> {
     Ok(object.variables.iter().any(|variable| variable.name == name))
 }
 
-/// As [`run`](crate::run()), for at most the spec's duration. After `from` the counter is read every `step`. Where
-/// `stop` is asked for the run ends at the virtual instant that it has reached.
+/// As [`run`](crate::run()), for at most the spec's duration. After `from` the counter is read every `step`. If `stop`
+/// is set, the run ends at the virtual instant that it has reached.
 pub fn run_counted(
     spec: &RunSpec,
     counter: &str,

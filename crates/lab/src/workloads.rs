@@ -6,7 +6,7 @@ use keel_abi::task::Workload;
 pub use keel_workload::Setting;
 use keel_workload::Warning;
 
-/// What runs where nothing else is asked for.
+/// The default workload.
 pub const DEFAULT: &str = "mix";
 
 /// One line on each file, by name.
@@ -18,7 +18,7 @@ const ABOUT: &[(&str, &str)] = &[
     ("typist", "one thread that sleeps and works, to be joined with others: typist+hogs:1000"),
 ];
 
-/// The built-in workloads, files first: how each is asked for, and one line on what it is.
+/// The built-in workloads, files first: the name of each, and a one-line description.
 pub fn list() -> Vec<(String, String)> {
     let about = |name: &str| ABOUT.iter().find(|(n, _)| *n == name).map_or("", |(_, line)| line);
     let files = keel_workload::built_in_names().map(|name| (name.to_owned(), about(name).to_owned()));
@@ -37,26 +37,26 @@ pub fn built_in(name: &str) -> Option<&'static str> {
     keel_workload::built_in(name)
 }
 
-/// The workload that a generator's name such as `mix:1000:80:40` asks for, or plain `mix`, which fits
-/// the machine. `None` where it is no such name.
+/// The workload for a generator's name such as `mix:1000:80:40`, or plain `mix`, which fits the machine. `None` if it
+/// is no such name.
 pub fn made(name: &str, machine: &Machine) -> Option<Result<Workload, LabError>> {
     let made = keel_workload::generated(name, machine.topology.cpus())?;
     Some(made.map_err(LabError::BadInput))
 }
 
-/// The parts of a name such as `typist+hogs:1000`; just the name where there is but one. What `is_file` says
-/// is a file's name is one part, whatever is in it.
+/// The parts of a name such as `typist+hogs:1000`; only the name if there is one part. If `is_file` says that a piece
+/// is a file's name, it is one part, whatever it contains.
 pub fn parts(name: &str, is_file: impl Fn(&str) -> bool) -> Result<Vec<&str>, LabError> {
     keel_workload::parts(name, is_file).map_err(|why| LabError::BadInput(format!("'{name}': {why}")))
 }
 
-/// A workload's own name, and what is asked of it behind that: `lu:16@nodes=1,2`. What `is_file` says is a file's name is one,
-/// whatever is in it.
+/// A workload's own name, and the settings behind it: `lu:16@nodes=1,2`. If `is_file` says that the whole is a file's
+/// name, it is one, whatever it contains.
 pub fn settings(name: &str, is_file: impl Fn(&str) -> bool) -> Result<(&str, Vec<Setting>), LabError> {
     keel_workload::settings(name, is_file).map_err(|why| LabError::BadInput(format!("'{name}': {why}")))
 }
 
-/// Does to the workload `name` what is asked of it.
+/// Applies its settings to the workload `name`.
 pub fn apply(
     name: &str,
     workload: &mut Workload,

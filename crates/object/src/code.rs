@@ -14,7 +14,7 @@ pub(crate) const CALL: u8 = 0x85;
 /// Functions at most.
 const MAX_FUNCTIONS: usize = 1 << 15;
 
-/// Where a function is in the ELF file.
+/// A function's position in the ELF file.
 #[derive(Clone, Debug)]
 pub(crate) struct Place {
     pub(crate) name: String,

@@ -12,7 +12,7 @@ pub(crate) const ARENA: u32 = 33;
 /// Bytes of all global data at most.
 const MAX_DATA: u64 = 64 << 20;
 
-/// Which map stands for each of the ELF's sections.
+/// The map for each of the ELF's sections.
 #[derive(Debug)]
 pub(crate) struct SectionMaps(Vec<Option<u32>>);
 

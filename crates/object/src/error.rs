@@ -25,7 +25,7 @@ pub enum ObjectError {
         /// How many are allowed.
         limit: u64,
     },
-    /// Types so entangled that comparing them takes too long.
+    /// Types so intertwined that comparing them takes too long.
     #[error("the object's types are too deeply connected to compare with the kernel's")]
     TooComplex,
     /// Its type information.

@@ -14,7 +14,7 @@ use crate::{LoadOptions, ObjectError};
 /// Externs at most.
 const MAX_EXTERNS: usize = 1 << 14;
 
-/// What an extern stands for.
+/// What an extern resolves to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Extern {
     /// A kfunc, by its name in the kernel.
@@ -41,7 +41,7 @@ pub(crate) struct Externs {
     pub(crate) kconfig: Kconfig,
 }
 
-/// Where BTF declares an extern.
+/// The BTF declaration of an extern.
 #[derive(Clone, Copy)]
 enum Declared {
     Ksym(TypeId),

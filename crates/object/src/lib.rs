@@ -1,9 +1,9 @@
 //! From the bytes of a compiled BPF object to a typed [`Object`]: ELF, BTF, CO-RE relocation,
 //! `struct_ops`, ksyms, kconfig, global variables.
 //!
-//! This crate reads bytes and never runs them; it knows nothing of any simulated kernel but the BTF
-//! that it is given. The bytes are untrusted input: whatever they hold, [`load()`] ends in bounded
-//! time and memory with an [`Object`] or one sentence.
+//! This crate reads bytes and never runs them; all it knows about a simulated kernel is the BTF
+//! that it is given. The bytes are untrusted input: whatever they contain, [`load()`] ends in
+//! bounded time and memory with an [`Object`] or one sentence.
 //!
 //! Loading:
 //!

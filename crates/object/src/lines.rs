@@ -42,7 +42,7 @@ pub(crate) fn attach(
     Ok(())
 }
 
-/// Checks that what `.BTF.ext` calls a function is one in BTF too.
+/// Checks that everything that `.BTF.ext` calls a function is one in BTF too.
 pub(crate) fn check_functions(btf: &Btf, records: &[Records<FuncRecord>]) -> Result<(), ObjectError> {
     let is_function = |record: &FuncRecord| {
         record.offset.is_multiple_of(8) && matches!(btf.kind(record.ty), crate::btf::Kind::Func { .. })

@@ -96,7 +96,7 @@ fn name_values(
     Ok(())
 }
 
-/// Where the values of a definition begin, in bytes.
+/// The offset of a definition's values, in bytes.
 fn values_at(btf: &Btf, ty: TypeId) -> Option<u64> {
     let Kind::Struct(definition) = btf.kind(btf.skip_modifiers(ty)) else { return None };
     let member = definition.members.iter().find(|member| btf.member_name(member) == "values")?;
@@ -167,7 +167,8 @@ fn member_says(btf: &Btf, member: &Member, draft: &mut Draft, outermost: bool) -
             }
         }
         "values" => values(btf, member.ty, draft, outermost)?,
-        // Where memory comes from, and what outlives the object, is no concern of a simulated kernel.
+        // Where memory is allocated, and what outlives the object, does not concern a simulated
+        // kernel.
         "numa_node" | "pinning" => drop(number()?),
         // An arena's wanted address, a bloom filter's hashes.
         "map_extra" => {

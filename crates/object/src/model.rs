@@ -1,7 +1,7 @@
 //! A loaded object: functions whose instructions are relocated, maps, struct_ops, variables.
 //!
-//! All references between parts are indices into the vectors of [`Object`]. In instructions they
-//! stand where the kernel would put file descriptors and BTF ids:
+//! All references between parts are indices into the vectors of [`Object`]. In instructions they are where the
+//! kernel would put file descriptors and BTF ids:
 //!
 //! | instruction | `src` | `imm` | second `imm` |
 //! |---|---|---|---|
@@ -118,13 +118,14 @@ pub struct MapDef {
     pub values: Vec<(u32, u32)>,
     /// The first value's bytes, for global data, and of an arena its global variables; else empty.
     pub initial: Vec<u8>,
-    /// These are known to be zeroes (`.bss`), so that nobody need look.
+    /// These are known to be zeroes (`.bss`), so they need no check.
     pub is_zero: bool,
     /// Programs may not write it (`.rodata`, `.kconfig`).
     pub read_only: bool,
-    /// Has its value a `struct bpf_spin_lock`? Not looked for in global data, which nobody updates by key.
+    /// Does its value contain a `struct bpf_spin_lock`? Not checked for global data, which is never updated by
+    /// key.
     pub has_lock: bool,
-    /// Where its value has pointers to the kernel's objects, which updating it sets to null.
+    /// The offsets of pointers to kernel objects in its value, which an update sets to null.
     pub kptrs: Vec<u32>,
     /// Does a user-space program map its pages? Then they hold nothing else.
     pub is_shared: bool,
@@ -189,15 +190,15 @@ pub struct Variable {
     pub name: String,
     /// The map it is in, an index into `maps`.
     pub map: u32,
-    /// Where in the map's value.
+    /// The offset in the map's value.
     pub offset: u32,
     /// Bytes.
     pub size: u32,
-    /// How many elements an array has, of whatever kind; 1 for all other variables.
+    /// How many elements an array has, of any kind; 1 for all other variables.
     pub len: u32,
     /// Is it a signed integer? `None` where it is no integer, boolean or enum.
     pub signed: Option<bool>,
-    /// Is it a boolean, which holds 0 or 1 alone?
+    /// Is it a boolean, which only holds 0 or 1?
     pub boolean: bool,
     /// What an array of integers, booleans or enums holds; `None` of all other variables.
     pub elements: Option<Elements>,
@@ -223,7 +224,7 @@ pub struct Elements {
     pub size: u32,
     /// Are they signed?
     pub signed: bool,
-    /// Are they booleans, which hold 0 or 1 alone?
+    /// Are they booleans, which only hold 0 or 1?
     pub boolean: bool,
 }
 
@@ -248,7 +249,7 @@ pub struct Object {
     pub variables: Vec<Variable>,
     /// What it calls its dispatch queues, by number.
     pub queues: Vec<(u64, String)>,
-    /// Where the object makes objects of its own types (`bpf_obj_new`): each of its structures, by number in its
-    /// BTF, and its bytes.
+    /// The object's own types that it allocates (`bpf_obj_new`): each structure, by number in its BTF, and its
+    /// size in bytes.
     pub local_types: Vec<(u32, u32)>,
 }

@@ -1,5 +1,5 @@
-//! What an object says by itself, before any kernel's types are known: for those who leave the loading
-//! to a real kernel.
+//! What an object says by itself, before any kernel's types are known: for callers that leave the
+//! loading to a real kernel.
 
 use crate::btf::{Btf, Kind, TypeId};
 use crate::code::Places;
@@ -33,7 +33,7 @@ pub fn outline(bytes: &[u8]) -> Result<Outline, ObjectError> {
     let (places, _) = Places::collect(&elf)?;
     let programs = programs(&elf, &places);
     let mut object = Object { programs, ..Object::default() };
-    // Kinds of maps that are refused here may be what a real kernel takes; data lies behind them.
+    // A real kernel may accept kinds of maps that are refused here; data lies behind them.
     let _ = maps::collect(&elf, &btf, &mut object.maps);
     let data = data::collect(&elf, &mut object.maps)?;
     object.variables = variables::collect(&elf, &elf.objects(), &btf, &data, &object.maps)?;
@@ -65,7 +65,7 @@ impl Outline {
     }
 
     /// Fills the constants that schedulers of the scx repository leave to their loader: see
-    /// [`load`](crate::load()). False where it has none, so that `kernel` was not asked for.
+    /// [`load`](crate::load()). False if it has none, so that `kernel` was not called.
     pub fn fill_constants(&mut self, kernel: impl FnOnce() -> Option<Btf>) -> bool {
         let is_constant = |name: &str| name.starts_with("__SCX_");
         if !self.object.variables.iter().any(|variable| is_constant(&variable.name)) {

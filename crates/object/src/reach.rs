@@ -1,13 +1,13 @@
 //! Leaves out what no program reaches, as libbpf does: it loads a function of `.text` only with a program that calls it or
 //! takes its address.
 //!
-//! A library that is linked into an object brings functions that need what the object lacks, such as an arena. The kernel
+//! A library that is linked into an object adds functions that need what the object lacks, such as an arena. The kernel
 //! never sees them.
 
 use crate::code::{CALL, LD_IMM64};
 use crate::model::{Function, Insn, Object, PSEUDO_CALL, PSEUDO_FUNC};
 
-/// `r0 = 0; exit`, which stands for a function that is not loaded, so that the others keep their numbers.
+/// `r0 = 0; exit`, which replaces a function that is not loaded, so that the others keep their numbers.
 const NOTHING: [Insn; 2] = [
     Insn { code: 0xb7, dst: 0, src: 0, off: 0, imm: 0 },
     Insn { code: 0x95, dst: 0, src: 0, off: 0, imm: 0 },

@@ -9,7 +9,7 @@ pub enum SetError {
     /// No variable of that name.
     #[error("the object has no variable {name}{}", suggest(.close))]
     Unknown {
-        /// What was asked for.
+        /// The requested type.
         name: String,
         /// Variables of similar names, closest first.
         close: Vec<String>,
@@ -81,8 +81,8 @@ impl Object {
         self.variables.iter().find(|variable| variable.name == name)
     }
 
-    /// Sets a global variable's first value: decimal, hexadecimal, negative, `true` or `false`. A boolean takes 0 and 1
-    /// alone. An enum takes its values, by number or by name; flags are joined by `+`.
+    /// Sets a global variable's first value: decimal, hexadecimal, negative, `true` or `false`. A boolean only takes 0
+    /// and 1. An enum takes its values, by number or by name; flags are joined by `+`.
     ///
     /// # Errors
     /// [`SetError`], and nothing is changed.
@@ -143,7 +143,7 @@ impl Object {
         !others && variable.offset == 0 && fills
     }
 
-    /// Gives a variable that is alone so many bytes.
+    /// Resizes a variable that is alone in its section to this many bytes.
     fn grow(&mut self, name: &str, bytes: u32) {
         let Some(variable) = self.variables.iter_mut().find(|variable| variable.name == name) else { return };
         variable.size = bytes;

@@ -1,4 +1,4 @@
-//! The events themselves, in chunks of time: who switched, woke, moved, was throttled.
+//! The events themselves, in chunks of time: which tasks switched, woke, moved, were throttled.
 //!
 //! A chunk begins with how things are, so that it is read without those before it. Chunks are compressed as they fill;
 //! when all together exceed the budget, [`crate::thin`] says which go.

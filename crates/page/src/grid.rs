@@ -20,7 +20,7 @@ pub(crate) struct Cell {
     pub(crate) busy: u64,
     /// Time idle while a task waited that may run here.
     pub(crate) wasted: u64,
-    /// Who ran most of the time, if anybody did so for more than half of it.
+    /// The task that ran most of the time, if one ran for more than half of it.
     pub(crate) task: TaskId,
     /// By how much that one ran for longer than all others together, at least.
     pub(crate) lead: u64,

@@ -1,4 +1,4 @@
-//! Who is who: pids, names, nice values.
+//! Which task is which: pids, names, nice values.
 
 use crate::lives::TASKS;
 use keel_check::finding::NAME_MAX;

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 const COARSEST: usize = 1024;
 /// Cells of a tile at most.
 const TILE_CELLS: usize = 1 << 15;
-/// Stands for nobody, and for a palette that is full.
+/// Represents no task, and a palette that is full.
 const NOBODY: u16 = u16::MAX;
 
 /// One level: buckets of so many nanoseconds, and its tiles' raw bytes.

@@ -1,4 +1,4 @@
-//! Events as they come: a run or a reader on a thread of its own, a short queue of record batches, and who reads them.
+//! Events as they arrive: a run or a reader on a thread of its own, a short queue of record batches, and their reader.
 
 use crate::error::OrRaise;
 use crate::report::Report;
@@ -20,7 +20,7 @@ use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// Batches on their way: the run waits for who reads them, so that memory stays bounded.
+/// Batches on their way: the run waits for the reader, so memory stays bounded.
 const QUEUE: usize = 2;
 
 /// How the stream's source ended: a run's report, nothing of a recording.
@@ -51,7 +51,7 @@ impl EventStream {
             let call = Call::default();
             let made = catch_unwind(AssertUnwindSafe(|| fill(wants, &to, &call, work)));
             let broke_off = |_| Err(Failure::from_lab(LabError::Bug("the run broke off".into())));
-            // Set before the queue closes, so that who sees its end finds it.
+            // Set before the queue closes, so that a reader that sees its end finds it.
             let _ = at_end.set(made.unwrap_or_else(broke_off));
             drop(to);
         });
@@ -59,7 +59,7 @@ impl EventStream {
     }
 }
 
-/// Hands the batches of `work` over. Where nobody reads them any more, the work is asked to stop.
+/// Passes on the batches of `work`. If they are no longer read, the work is stopped.
 fn fill(
     wants: Class,
     to: &SyncSender<RecordBatch>,

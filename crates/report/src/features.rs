@@ -8,7 +8,7 @@ const END: &str = "<!-- end -->";
 /// The page with the text between its marks (`<!-- generated: KIND -->` and `<!-- end -->`) regenerated.
 ///
 /// # Errors
-/// Where a kind has no mark, or a mark no end.
+/// If a kind has no mark, or a mark no end.
 pub fn page(page: &str, features: &[Feature]) -> Result<String, String> {
     let mut made = page.to_owned();
     for kind in FeatureKind::ALL {

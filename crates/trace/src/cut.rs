@@ -1,7 +1,7 @@
 //! A part of a stream, as a stream of its own.
 //!
-//! The state at the beginning of the part is emitted first: which CPUs are offline, who runs, and, as if they had
-//! come just then, who waits and in which queue. Instants stay those of the whole.
+//! The state at the beginning of the part is emitted first: which CPUs are offline, which tasks run, and, as if
+//! they had just arrived, which tasks wait and in which queue. Timestamps stay those of the whole trace.
 
 mod state;
 

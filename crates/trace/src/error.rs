@@ -11,7 +11,7 @@ pub enum TraceError {
     /// The file is of a version that this program does not know.
     #[error("this keel trace has format version {0}; this program reads versions up to {known}", known = crate::format::VERSION)]
     Version(u8),
-    /// The file ends before its end record: whoever wrote it was stopped.
+    /// The file ends before its end record: the writer was stopped.
     #[error("the trace is cut off at byte {at}: its end record is missing")]
     Truncated {
         /// Bytes read so far.
@@ -20,7 +20,7 @@ pub enum TraceError {
     /// The file holds what no writer writes.
     #[error("the trace is damaged at byte {at}: {what}")]
     Damaged {
-        /// Where the record begins that is wrong, in bytes.
+        /// The offset of the bad record, in bytes.
         at: u64,
         /// What is wrong with it.
         what: &'static str,

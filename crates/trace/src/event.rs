@@ -7,7 +7,7 @@ use crate::policy::Policy;
 use keel_abi::scx::{ExitKind, Op};
 use keel_abi::{CpuId, CpuSet, DsqId, Instant, Noise, Pid, Span, TaskId, Topology};
 
-/// One thing that happened on one CPU.
+/// An event on one CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
     /// When.
@@ -79,7 +79,7 @@ pub enum What {
         /// stream begins, and how it had come there is unknown.
         parent: TaskId,
     },
-    /// The task is gone.
+    /// The task has exited.
     Exit {
         /// Who.
         task: TaskId,
@@ -90,7 +90,7 @@ pub enum What {
         task: TaskId,
         /// Whence.
         from: CpuId,
-        /// Where to.
+        /// The destination CPU.
         to: CpuId,
     },
     /// A CPU was chosen for a waking or new task.
@@ -129,7 +129,7 @@ pub enum What {
         /// Who.
         task: TaskId,
     },
-    /// A CPU is asked to reschedule.
+    /// A CPU receives a request to reschedule.
     Kick {
         /// Which.
         target: CpuId,
@@ -183,10 +183,10 @@ pub enum What {
         /// Its share of CPU time among tasks of its class, as `weight_of_nice()`; 0 where it is not known, or depends on a group.
         weight: u32,
     },
-    /// The kernel begins or ceases to keep a task off every CPU though it wants to run: its group's `cpu.max` or its
-    /// deadline budget is used up. From `on` to `!on` it does not wait for a CPU. A running task may be throttled; it then
-    /// leaves its CPU as preempted. Being switched to ends it, too. A simulated run also emits `!on` for a task that comes to a
-    /// group with a limit, so that readers know the group from the beginning.
+    /// The kernel throttles or unthrottles a task that wants to run: its group's `cpu.max` or its deadline budget is
+    /// used up. From `on` to `!on` it does not wait for a CPU. A running task may be throttled; it then leaves its CPU
+    /// as preempted. Switching to the task ends the throttling, too. A simulated run also emits `!on` for a task that
+    /// joins a group with a limit, so that readers know the group from the beginning.
     Throttled {
         /// Who.
         task: TaskId,
@@ -211,11 +211,11 @@ pub enum What {
         task: TaskId,
         /// Which mutex of the workload.
         mutex: u32,
-        /// Who has it; [`TaskId::IDLE`] where that is nobody just now.
+        /// The task that holds it; [`TaskId::IDLE`] if none does just now.
         owner: TaskId,
     },
-    /// The CPU time that a task has used for itself since its last such event, apart from what scheduling it took. First
-    /// its own work, then time in the kernel at its own wish.
+    /// The CPU time that a task has used itself since its last such event, without scheduling overhead. First its own
+    /// work, then time in the kernel at its own request.
     Worked {
         /// Who.
         task: TaskId,
@@ -231,7 +231,7 @@ pub enum What {
         /// What.
         act: Act,
     },
-    /// A recording missed what its CPU did just before: there was no room to write it down.
+    /// A recording missed what its CPU did just before: its buffer was full.
     Lost {
         /// How many events.
         events: u32,
@@ -370,7 +370,7 @@ pub enum Meta {
         /// The clock's time.
         ns: u64,
     },
-    /// Where a simulated run's chance comes from. It comes right after the start; a run without noise has none.
+    /// The seed of a simulated run's random choices. It comes right after the start; a run without noise has none.
     Chance {
         /// The seed.
         seed: u64,

@@ -16,7 +16,7 @@ pub(crate) const KIND: u8 = 0x1f;
 pub(crate) const SAME_CPU: u8 = 0x20;
 /// In a record's first byte: the instant is that of the record before.
 pub(crate) const SAME_TIME: u8 = 0x40;
-/// In a switch's first byte: the previous task is the one that the CPU's last switch named.
+/// In a switch's first byte: the previous task is the one from the CPU's last switch.
 pub(crate) const SAME_PREV: u8 = 0x80;
 
 /// The longest text that is kept, in bytes.
@@ -121,7 +121,7 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// Who runs on `cpu` since its last switch.
+    /// The task that runs on `cpu` since its last switch.
     pub(crate) fn running(&mut self, cpu: CpuId) -> &mut TaskId {
         if cpu.index() >= self.running.len() {
             self.running.resize(cpu.index() + 1, TaskId::IDLE);
@@ -130,7 +130,7 @@ impl Memory {
     }
 }
 
-/// Small numbers, negative ones too, as small ones.
+/// Encodes small numbers, negative ones too, as small ones.
 pub(crate) const fn zigzag(n: i64) -> u64 {
     ((n << 1) ^ (n >> 63)) as u64
 }

@@ -15,7 +15,7 @@ pub(crate) struct Input<R> {
     filled: usize,
     /// Bytes before the buffer's first.
     before: u64,
-    /// Where the record at hand begins.
+    /// The offset of the current record.
     record: u64,
     checksum: crc32fast::Hasher,
     /// From where on in the buffer bytes are not in the checksum.

@@ -12,7 +12,7 @@
 //! - `relay`: makes a stream on one thread and hands it to a sink on another.
 //! - [`error`]: what can be wrong with a trace file.
 //!
-//! This crate depends on `abi` alone. It never judges.
+//! This crate only depends on `abi`. It never judges.
 #![forbid(unsafe_code)]
 
 pub mod cut;

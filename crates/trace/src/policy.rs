@@ -80,13 +80,13 @@ pub enum GroupClass {
     /// It could do more.
     #[default]
     HasSpare,
-    /// It could not, but nobody waits for long.
+    /// It could not, but no task waits for long.
     FullyBusy,
-    /// One of its CPUs is too slow for its task, or has to do something beside it.
+    /// One of its CPUs is too slow for its task, or has other work besides it.
     Misfit,
     /// It is a core with several tasks, and the CPU that asks is idle.
     SmtBalance,
-    /// Balancing below failed, as tasks may not go where there is room.
+    /// Balancing below failed, because tasks may not move to where CPUs are free.
     Imbalanced,
     /// Tasks wait.
     Overloaded,
@@ -97,7 +97,7 @@ impl GroupClass {
     pub const ALL: [Self; 6] =
         [Self::HasSpare, Self::FullyBusy, Self::Misfit, Self::SmtBalance, Self::Imbalanced, Self::Overloaded];
 
-    /// In words, such as `fully busy`.
+    /// As text, such as `fully busy`.
     pub const fn words(self) -> &'static str {
         match self {
             Self::HasSpare => "has spare capacity",

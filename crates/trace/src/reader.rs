@@ -22,7 +22,7 @@ use std::io::Read;
 /// Task numbers in a file stay below this and the number of records so far.
 const TASK_REACH: u64 = 1 << 16;
 
-/// Events that are handed on at once.
+/// Events that are passed on in one batch.
 const BATCH: usize = 1024;
 
 /// One element of a stream.
@@ -93,11 +93,11 @@ impl<R: Read> Reader<R> {
         Ok(())
     }
 
-    /// The same, but of a file that is cut off or damaged what comes before that is handed on, with an end: then this gives
-    /// what is wrong. No checksum vouches for it.
+    /// The same, but if a file is cut off or damaged, what comes before that is passed on, with an end, and the error
+    /// is returned. No checksum vouches for these events.
     ///
     /// # Errors
-    /// Where not even the start could be read, or the host cannot read the file.
+    /// If not even the start could be read, or the host cannot read the file.
     pub fn pump_what_is_left(&mut self, sink: &mut dyn Sink) -> Result<Option<TraceError>, TraceError> {
         let (mut batch, mut last) = (Vec::with_capacity(BATCH), Instant::ZERO);
         let wrong = loop {

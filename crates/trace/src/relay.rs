@@ -1,7 +1,7 @@
 //! A stream that is made on one thread and consumed on another, in the same order.
 //!
-//! Reading a recording and judging it take about as long as each other: so they go on side by side. What is made goes
-//! through a short queue, so that memory stays bounded; whoever is quicker waits.
+//! Reading a recording and judging it take about the same time, so they run in parallel. Batches go through a short
+//! queue, so memory stays bounded; the faster side waits.
 
 use crate::{Class, Event, Meta, Sink};
 use keel_abi::Instant;
@@ -9,7 +9,7 @@ use std::panic::resume_unwind;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
-/// Events that are handed over at once.
+/// Events that are handed over in one batch.
 const BATCH: usize = 8192;
 /// Batches on their way.
 const QUEUE: usize = 4;
@@ -38,15 +38,15 @@ pub fn relayed<T: Send>(sink: &mut dyn Sink, make: impl FnOnce(&mut dyn Sink) ->
     })
 }
 
-/// Hands on what comes, and gives the emptied batches back. Where `sink` panics nobody receives any more, and the maker
-/// does not wait.
+/// Passes on what arrives, and returns the emptied batches. If `sink` panics, nothing is received any more, and the
+/// producer does not wait.
 fn receive(sink: &mut dyn Sink, from: Receiver<Part>, back: &SyncSender<Vec<Event>>) {
     for part in from {
         match part {
             Part::Events(mut events) => {
                 sink.events(&events);
                 events.clear();
-                // Where nobody needs it any more it is freed.
+                // If it is no longer needed, it is freed.
                 let _ = back.try_send(events);
             }
             Part::Meta(at, meta) => sink.meta(at, &meta),
@@ -73,7 +73,8 @@ impl Relay {
     }
 
     fn send(&self, part: Part) {
-        // The receiver is gone where it panicked: then nobody wants the rest, and the panic goes on when this ends.
+        // The receiver is gone because it panicked: then the rest is not wanted, and the panic continues when this
+        // ends.
         let _ = self.to.send(part);
     }
 }
@@ -103,7 +104,7 @@ mod tests {
     use keel_abi::CpuId;
     use proptest::prelude::*;
 
-    /// Records the events it receives, one thing at a time.
+    /// Records the events it receives, one at a time.
     #[derive(Default, PartialEq, Debug)]
     struct Received(Vec<(Instant, Result<Event, Meta>)>);
 
@@ -121,7 +122,7 @@ mod tests {
         }
     }
 
-    /// So many events, and an end, again and again.
+    /// This many events, and an end, again and again.
     fn emit(sink: &mut dyn Sink, parts: &[usize]) -> usize {
         assert_eq!(sink.wants(), Class::CORE);
         let mut at = Instant::ZERO;

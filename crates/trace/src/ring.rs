@@ -1,7 +1,8 @@
-//! The last moments of a stream that goes on for as long as it likes.
+//! The last moments of a stream of any length.
 //!
-//! Events are packed as in a file, in chunks. What is too old goes, a whole chunk at a time, and leaves behind what it
-//! led to: who lives, runs and waits. So what is left is a stream by itself at any moment, and memory is bounded.
+//! Events are packed as in a file, in chunks. Events that are too old are dropped, a whole chunk at a time, and leave
+//! their resulting state behind: which tasks exist, run and wait. So the rest is a complete stream at any moment, and
+//! memory is bounded.
 
 mod dense;
 
@@ -13,7 +14,7 @@ use std::collections::VecDeque;
 use std::io::Write;
 use std::sync::Arc;
 
-/// A chunk is full with such a part of the bytes, or of the time, that are kept.
+/// A chunk is full when it has this fraction of the bytes, or of the time, that are kept.
 const CHUNKS: u32 = 16;
 
 /// Keeps the end of the stream that it receives.
@@ -52,7 +53,7 @@ struct Filling {
 }
 
 impl Ring {
-    /// Keeps the last `keep` of a stream, or less where packed events would take more than `most_bytes`.
+    /// Keeps the last `keep` of a stream, or less if packed events would take more than `most_bytes`.
     pub fn new(keep: Span, most_bytes: usize) -> Self {
         Self { keep, most_bytes, kept: Kept::default(), filling: None, bytes: 0, failed: None }
     }
@@ -60,7 +61,7 @@ impl Ring {
     /// What is kept just now. The ring goes on meanwhile, and what this gives can be written on any thread.
     ///
     /// # Errors
-    /// Where what is kept cannot be read back.
+    /// If what is kept cannot be read back.
     pub fn kept(&mut self) -> Result<Kept, TraceError> {
         self.close();
         self.trim();
@@ -72,8 +73,8 @@ impl Ring {
         Ok(Kept { from: due.max(self.kept.from), ..self.kept.clone() })
     }
 
-    /// The chunk that something goes to at `at`: a new one where the last is full. What happens at one instant stays
-    /// together, so that a part that begins with a chunk has all of its first instant.
+    /// The chunk for an event at `at`: a new one if the last is full. Events at one instant stay together, so a part
+    /// that begins with a chunk has all events of its first instant.
     fn writer(&mut self, at: Instant) -> &mut Writer<Vec<u8>> {
         if at > self.kept.until && self.is_full() {
             self.close();
@@ -93,13 +94,13 @@ impl Ring {
     fn close(&mut self) {
         let Some(Filling { from, mut writer }) = self.filling.take() else { return };
         writer.meta(self.kept.until, &Meta::End);
-        // Memory takes whatever is written, and the end is.
+        // Memory accepts every write, including the end.
         let bytes: Arc<[u8]> = writer.finish().unwrap_or_default().into();
         self.bytes += bytes.len();
         self.kept.chunks.push_back(Chunk { from, bytes });
     }
 
-    /// Drops chunks that end before what is to be kept, or that there is no room for.
+    /// Drops chunks that end before the part to keep, or that do not fit.
     fn trim(&mut self) {
         while let Some(second) = self.kept.chunks.get(1) {
             let is_old = self.kept.until.since(second.from) >= self.keep;
@@ -150,7 +151,7 @@ impl Kept {
     /// stream are higher than a reader of a short one believes.
     ///
     /// # Errors
-    /// Where it cannot be read back.
+    /// If it cannot be read back.
     pub fn pass(self, sink: &mut dyn Sink) -> Result<(), TraceError> {
         let mut dense = Dense::new(sink);
         let mut cut = Cut::since(self.state, self.from..Instant::from_ns(u64::MAX), &mut dense);
@@ -164,7 +165,7 @@ impl Kept {
     /// Writes it as a file.
     ///
     /// # Errors
-    /// Where it cannot be read back or written.
+    /// If it cannot be read back or written.
     pub fn write(self, out: impl Write) -> Result<(), WriteError> {
         let mut writer = Writer::new(out);
         self.pass(&mut writer).map_err(|e| WriteError::Io(std::io::Error::other(e)))?;

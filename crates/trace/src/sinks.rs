@@ -17,8 +17,8 @@ impl Sink for NullSink {
     fn meta(&mut self, _: Instant, _: &Meta) {}
 }
 
-/// Several sinks that receive the same stream. Each gets only what it wants, whoever else listens,
-/// so that no sink's result depends on its neighbours.
+/// Several sinks that receive the same stream. Each gets only what it wants, whatever the others
+/// want, so that no sink's result depends on its neighbours.
 #[derive(Default)]
 pub struct Fanout<'a> {
     sinks: Vec<(Class, &'a mut dyn Sink)>,

@@ -1,11 +1,11 @@
-//! From records to events: keeps who runs where and who waits, so that the stream agrees with itself.
+//! From records to events: tracks which tasks run where and which wait, so that the stream is consistent.
 //!
 //! Whoever records a real kernel, or reads what others recorded, hands its records ([`Raw`]) to a [`Story`] in the
 //! order of time ([`Merge`] puts them in order), after telling how the machine was at the beginning ([`open`]).
 //!
 //! The kernel reports more than happens: a wakeup of a task that never slept, a migration of one that does. These are
-//! left out. Where records were lost, what happened unseen is made up as little as it takes, and counted: a task that
-//! left a CPU unseen is taken for blocked, and one that came unseen came just then.
+//! left out. If records were lost, as few missing events as possible are made up, and counted: a task that left a CPU
+//! unseen is assumed to be blocked, and one that came unseen is assumed to have come just then.
 
 mod merge;
 mod opening;
@@ -21,7 +21,7 @@ use crate::{Event, Meta, Policy, Sink, TaskInfo, What, Why};
 use keel_abi::{CpuId, CpuSet, Instant, Pid, TaskId};
 use rustc_hash::FxHashMap;
 
-/// Events that are handed on at once.
+/// Events that are passed on in one batch.
 const BATCH: usize = 1024;
 
 /// A task that is alive.
@@ -65,15 +65,15 @@ impl Task {
 /// What was made of the records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Events that were handed on.
+    /// Events that were passed on.
     pub events: u64,
-    /// Events that the kernel's half had no room for.
+    /// Events that did not fit the kernel's buffers.
     pub lost: u64,
     /// Tasks that did something.
     pub tasks: u32,
     /// Switches that were made up.
     pub made_up: u64,
-    /// Times that a task ran and nobody saw it wake: how long it waited is unknown.
+    /// Times that a task ran without a recorded wakeup: how long it waited is unknown.
     pub unwoken: u64,
     /// Decisions that the scheduler reported.
     pub decisions: u64,
@@ -216,7 +216,7 @@ impl Story {
         self.ranks(key, prio, None);
     }
 
-    /// The same, and its weight where that is known, too.
+    /// The same, and its weight if that is known, too.
     fn ranks(&mut self, key: Key, prio: i16, weight: Option<u32>) {
         let Some(task) = self.tasks.get_mut(&key) else { return };
         let weight = weight.unwrap_or(task.weight);
@@ -241,13 +241,13 @@ impl Story {
     pub fn runs_already(&mut self, cpu: CpuId, task: Key, sink: &mut dyn Sink) {
         let unwoken = self.counts.unwoken;
         self.switch(cpu, Key::IDLE, Why::WasIdle, task, sink);
-        // It ran before anybody looked.
+        // It ran before the recording began.
         self.counts.unwoken = unwoken;
     }
 
     /// A task that waits when the recording begins.
     pub fn waits_already(&mut self, cpu: CpuId, task: Key, sink: &mut dyn Sink) {
-        // Who brought it there is not known: as if it had made itself.
+        // Its parent is not known: treated as if it had created itself.
         self.fork(cpu, task, cpu, task, sink);
     }
 
@@ -334,7 +334,7 @@ impl Story {
         }
     }
 
-    /// `next` came to `cpu`, and nobody saw when.
+    /// `next` ran on `cpu` with no record of when it came.
     fn switch_unseen(&mut self, cpu: CpuId, next: Key, sink: &mut dyn Sink) {
         self.counts.made_up += 1;
         let prev = std::mem::replace(&mut self.cpus[cpu.index()], next);
@@ -405,7 +405,7 @@ impl Story {
         }
     }
 
-    /// Being switched to ends a throttling, too.
+    /// Switching to a task ends its throttling, too.
     fn runs(&mut self, task: Key, cpu: CpuId) {
         if let Some(task) = self.tasks.get_mut(&task) {
             (task.doing, task.throttled) = (Doing::Running(cpu), false);
@@ -418,7 +418,7 @@ impl Story {
         }
     }
 
-    /// A waker's number; it may be gone, or nobody.
+    /// A waker's number; the task may have exited, or there may be none.
     fn known(&self, task: Key) -> TaskId {
         self.tasks.get(&task).and_then(|task| task.id).unwrap_or(TaskId::IDLE)
     }

@@ -67,13 +67,12 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    /// Has something gone wrong? Nothing is written any more then; [`finish`](Self::finish) says what.
+    /// Has an error occurred? Nothing is written any more then; [`finish`](Self::finish) returns the error.
     pub fn has_failed(&self) -> bool {
         self.failed.is_some()
     }
 
-    /// Writes what is still gathered and gives `out` back, or the first thing that went wrong. A
-    /// stream without its end is an error, too.
+    /// Writes the remaining buffer and returns `out`, or the first error. A stream without its end is an error, too.
     pub fn finish(mut self) -> Result<W, WriteError> {
         self.flush();
         if self.failed.is_none() {

@@ -1,4 +1,4 @@
-//! Where a task may run: rt-app's `cpus`, and `nodes` of ours. Both need the machine.
+//! Where a task may run: rt-app's `cpus`, and our own `nodes`. Both need the machine.
 
 use crate::compile::Compiler;
 use crate::error::{WorkloadError, shown};

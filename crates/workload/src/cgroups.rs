@@ -26,7 +26,7 @@ pub(crate) struct Cgroups {
 }
 
 impl Cgroups {
-    /// The cgroup with this path, and what is missing above it; nothing when there are too many.
+    /// The cgroup with this path, and any missing ancestors; `None` if there are too many.
     pub(crate) fn get_or_add(&mut self, path: &str) -> Option<CgroupId> {
         if path == "/" {
             return Some(CgroupId::ROOT);
@@ -56,7 +56,7 @@ impl Cgroups {
 pub(crate) struct Renumbering(Vec<CgroupId>);
 
 impl Cgroups {
-    /// Adds a part's cgroups: those whose paths are here already are the same. Nothing when there are too many.
+    /// Adds a part's cgroups: those whose paths are here already are the same. `None` if there are too many.
     pub(crate) fn merge(&mut self, part: Vec<Cgroup>) -> Option<Renumbering> {
         let mut ids = vec![CgroupId::ROOT];
         for cgroup in part {

@@ -48,7 +48,7 @@ pub(crate) struct BarrierUsers {
     /// Instances, once for each use.
     pub(crate) count: u32,
     pub(crate) last_task: Option<u32>,
-    /// Where in the text it was last used.
+    /// The position in the text of its last use.
     pub(crate) start: usize,
 }
 
@@ -246,7 +246,7 @@ impl<'a> Compiler<'a> {
         Ok(specs)
     }
 
-    /// Errs where one task's events are too many.
+    /// Fails if one task has too many events.
     pub(crate) fn bound_length(&self, at: &Place<'_>, length: usize) -> Result<(), WorkloadError> {
         match length > MAX_STEPS_PER_TASK {
             true => Err(self.error(at, format!("a task has at most {MAX_STEPS_PER_TASK} events"))),

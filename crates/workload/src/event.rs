@@ -167,7 +167,7 @@ impl<'a> Compiler<'a> {
         Ok(())
     }
 
-    /// As rt-app has it: whoever is resumed first waits for the mutex.
+    /// As in rt-app: the first task to be resumed waits for the mutex.
     fn resume(&mut self, name: &'a str, steps: &mut Vec<Step>) {
         let (condition, mutex) = (self.conditions.id(name), self.mutexes.id(name));
         steps.extend([Step::Lock(mutex), Step::Broadcast(condition), Step::Unlock(mutex)]);

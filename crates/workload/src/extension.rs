@@ -1,4 +1,4 @@
-//! What stands under `"evenkeel"`, a key that rt-app ignores: jitter, units, counting, nodes.
+//! The contents of `"evenkeel"`, a key that rt-app ignores: jitter, units, counting, nodes.
 
 use crate::compile::Compiler;
 use crate::error::{WorkloadError, shown};
@@ -21,7 +21,7 @@ pub(crate) struct Extension {
     /// Priority and policy of a real-time hint, as far as given.
     pub(crate) rt_priority: Option<u8>,
     pub(crate) rt_policy: Option<HintPolicy>,
-    /// The process that a task belongs to, that one's session, and its pages.
+    /// The process that a task belongs to, its session, and its pages.
     pub(crate) process: Option<u32>,
     pub(crate) session: Option<u32>,
     pub(crate) pages: Option<u32>,
@@ -31,7 +31,7 @@ pub(crate) struct Extension {
     pub(crate) slice: Option<Span>,
     /// The cgroup that a task is born in.
     pub(crate) cgroup: Option<CgroupId>,
-    /// What is done where the extension stands.
+    /// The action at the extension's position.
     pub(crate) steps: Vec<Step>,
     /// What a process's main thread and its threads do to start, if one starts the others.
     pub(crate) starter: Option<Starter>,
@@ -47,7 +47,7 @@ impl Extension {
     }
 }
 
-/// Where an extension stands; not every word belongs everywhere.
+/// An extension's position; some words are only valid in some positions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Level {
     Top,

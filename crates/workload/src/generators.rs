@@ -21,7 +21,7 @@ const MOST_MS: u64 = 86_400_000;
 /// A way to ask for a workload.
 #[derive(Clone, Copy, Debug)]
 pub struct Generator {
-    /// How it is asked for: `hogs:TASKS[:NICE]`.
+    /// Its syntax: `hogs:TASKS[:NICE]`.
     pub form: &'static str,
     /// One way to ask for it.
     pub example: &'static str,
@@ -39,7 +39,7 @@ impl Generator {
         said(self.limits, self.beside)
     }
 
-    /// How to ask for it, to who asked for `name`.
+    /// Its syntax, for a user who wrote `name`.
     pub(crate) fn refusal(&self, name: &str) -> String {
         let limits = self.limits();
         let limits = if limits.is_empty() { limits } else { format!("; {limits}") };

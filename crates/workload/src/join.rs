@@ -17,7 +17,7 @@ const JOINT: char = '+';
 /// What the kernel keeps of a task's name, in bytes: `TASK_COMM_LEN` less its end.
 const NAME_BYTES: usize = 15;
 
-/// The parts of a name such as `interactive+chat:10:20:100`: just the name where there is but one.
+/// The parts of a name such as `interactive+chat:10:20:100`: only the name if there is one part.
 ///
 /// A file wins over the sign in its name: of the pieces between the signs, as many as `is_file` says are one
 /// file's name are one part. The error is a sentence on a part that is empty, or on too many.
@@ -38,7 +38,7 @@ pub fn parts(name: &str, is_file: impl Fn(&str) -> bool) -> Result<Vec<&str>, St
     Ok(parts)
 }
 
-/// Where the first part of a text ends.
+/// The end of a text's first part.
 fn part_end(text: &str, is_file: &impl Fn(&str) -> bool) -> usize {
     let joints: Vec<usize> = text.match_indices(JOINT).map(|(at, _)| at).take(MAX_PARTS).collect();
     let Some(&first) = joints.first() else { return text.len() };
@@ -48,8 +48,8 @@ fn part_end(text: &str, is_file: &impl Fn(&str) -> bool) -> usize {
 
 /// Joins workloads, at least one.
 ///
-/// All count together where they count in the same unit; else the first part alone counts, in its own. The
-/// run is as long as the longest part asks for. The error says that there is too much of something.
+/// All parts count together if they count in the same unit; otherwise only the first part counts, in its
+/// own. The run is as long as the longest part requires. The error says what there is too much of.
 pub fn join(parts: Vec<Workload>) -> Result<Workload, String> {
     let same_unit = parts.iter().all(|part| part.unit == parts[0].unit);
     let own_timers = parts.iter().map(|part| part.timers).max().unwrap_or(0);
@@ -232,7 +232,7 @@ fn numbered(name: &str, number: usize) -> String {
     format!("{}{number}", cut(name, NAME_BYTES - number.len().min(NAME_BYTES)))
 }
 
-/// So many bytes of a name at most, in whole characters.
+/// At most this many bytes of a name, in whole characters.
 fn cut(name: &str, bytes: usize) -> &str {
     &name[..name.floor_char_boundary(bytes)]
 }

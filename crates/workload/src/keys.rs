@@ -20,7 +20,7 @@ pub(crate) enum Event {
     Suspend,
     Yield,
     Fork,
-    /// The steps of the extension, which stand under no key of rt-app's.
+    /// The steps of the extension, which have no key in rt-app.
     Steps,
 }
 

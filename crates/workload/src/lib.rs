@@ -5,15 +5,15 @@
 //! Each gives a [`Workload`]: data, which the simulated kernel executes; [`join()`] makes several
 //! one. `docs/reference/workloads.md` describes the supported language.
 //!
-//! This crate has pure functions only: it touches no file, clock or environment, and whatever a
-//! file of untrusted input holds, reading it ends in time and memory proportional to its length.
+//! This crate has pure functions only: it touches no file, clock or environment, and reading any
+//! untrusted file ends in time and memory proportional to its length.
 //!
 //! Files:
 //!
 //! - `compile`: from a file's text to a [`Workload`]
 //! - `source`: the text of a file and its lines
 //! - `json`: an object's fields in rt-app's order, and values of the right type
-//! - `place`: where in the file a value stands
+//! - `place`: a value's position in the file
 //! - `error`: errors and warnings about a file
 //!
 //! rt-app's language:
@@ -33,7 +33,7 @@
 //!
 //! The extension:
 //!
-//! - `extension`: what stands under `"evenkeel"`: jitter, units, counting, nodes
+//! - `extension`: the contents of `"evenkeel"`: jitter, units, counting, nodes
 //! - `steps`: steps that rt-app does not have, and channels
 //! - `spins`: waits that keep a CPU busy
 //! - `timeline`: what happens from outside during a run

@@ -1,4 +1,4 @@
-//! What stands in a task or in a phase, which are read alike: settings first, then events.
+//! The contents of a task or a phase, which are read in the same way: settings first, then events.
 
 use crate::compile::Compiler;
 use crate::error::WorkloadError;

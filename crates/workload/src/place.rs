@@ -1,4 +1,4 @@
-//! Where in the file a value stands: its byte, and the keys that lead to it.
+//! A value's position in the file: its byte, and the keys that lead to it.
 
 use crate::error::shown;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! What is asked of a workload behind its name: `lu:16@nodes=1,2@after_ms=300`.
+//! Settings behind a workload's name: `lu:16@nodes=1,2@after_ms=300`.
 //!
 //! `nodes` and `cpus` confine all of its tasks from the beginning, as `numactl --cpunodebind` and `taskset` do; tasks
 //! they fork are confined likewise. `after_ms` lets it begin later.
@@ -13,19 +13,19 @@ const FORMS: &str = "@nodes=0,1, @cpus=0-7,16 or @after_ms=300";
 /// The longest that a workload may be kept waiting: a day.
 const MOST_MS: u64 = 86_400_000;
 
-/// Something that is asked of a workload.
+/// A setting of a workload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Setting {
-    /// Its tasks may use the CPUs of these NUMA nodes alone.
+    /// Its tasks may only use the CPUs of these NUMA nodes.
     Nodes(Vec<u32>),
-    /// Its tasks may use these CPUs alone.
+    /// Its tasks may only use these CPUs.
     Cpus(Vec<u32>),
     /// It begins so much later.
     After(Span),
 }
 
-/// A workload's own name, and what is asked of it behind that. A file wins over the sign in its name. The error is a
-/// sentence on a setting that there is not.
+/// A workload's own name, and the settings behind it. A file wins over the sign in its name. The error is a sentence
+/// about an unknown setting.
 pub fn settings(name: &str, is_file: impl Fn(&str) -> bool) -> Result<(&str, Vec<Setting>), String> {
     let mut own = name;
     let mut settings = Vec::new();
@@ -67,8 +67,8 @@ fn list(text: &str) -> Option<Vec<u32>> {
     Some(numbers)
 }
 
-/// Does to a workload what is asked of it on a machine of this shape. The error is a sentence on CPUs or nodes that the machine
-/// lacks, or that leave a task nowhere to run.
+/// Applies settings to a workload on a machine of this shape. The error is a sentence about CPUs or nodes that the
+/// machine lacks, or that leave a task nowhere to run.
 pub fn apply(workload: &mut Workload, settings: &[Setting], topology: &Topology) -> Result<(), String> {
     for setting in settings {
         match setting {

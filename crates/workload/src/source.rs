@@ -32,7 +32,7 @@ pub(crate) fn complete(text: &str) -> Cow<'_, str> {
     Cow::Owned(text.split_inclusive('\n').map(complete_line).collect())
 }
 
-/// Where the key ends in a line of the form `"suspend<anything>" ,`.
+/// The end of the key in a line of the form `"suspend<anything>" ,`.
 fn bare_suspend(line: &str) -> Option<usize> {
     let body = line.trim().trim_end_matches(',').trim_end();
     let name = body.strip_prefix("\"suspend")?.strip_suffix('"')?;

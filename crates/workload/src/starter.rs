@@ -10,7 +10,7 @@ use keel_abi::{CpuSet, Span};
 /// The main thread's name.
 const NAME: &str = "rt-app";
 
-/// So many times the main thread waits, evenly, before it makes threads.
+/// How many times the main thread waits, evenly, before it makes threads.
 const WAITS: u32 = 10;
 
 /// What starting takes: work, without the kernel's own.

@@ -35,7 +35,7 @@ pub(crate) struct Draft {
     /// The cgroup that it is born in, and the one that it moves to when it begins.
     cgroup: Option<CgroupId>,
     task_group: Option<CgroupId>,
-    /// Where in the text its key begins.
+    /// The position of its key in the text.
     pub(crate) start: usize,
 }
 

@@ -23,7 +23,7 @@ struct Timer {
 }
 
 impl<'a> Timers<'a> {
-    /// The provisional number of the timer that `task` calls `name`. `alone` says that the task
+    /// The provisional number of the timer that `task` calls `name`. `alone` means that the task
     /// never has more than one instance.
     pub(crate) fn used(&mut self, task: u32, alone: bool, name: &'a str, mode: TimerMode) -> ObjectId {
         let unique = name.starts_with("unique");

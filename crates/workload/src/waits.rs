@@ -1,6 +1,6 @@
 //! Waits that cannot end: for a semaphore that no task posts, and in circles of tasks that each wait before they post.
 //!
-//! A task is followed through its steps until it waits for a semaphore that nobody who gets on posts. What is found here
+//! A task is followed through its steps until it waits for a semaphore that no runnable task posts. What is found here
 //! happens in every run, whatever the lengths and the scheduler.
 
 use crate::compile::Compiler;
@@ -22,7 +22,7 @@ struct Walk<'a> {
     tasks: &'a [TaskSpec],
     /// Each task's next step.
     at: Vec<usize>,
-    /// It starts by itself, or somebody has made it.
+    /// It starts by itself, or another task has created it.
     is_there: Vec<bool>,
     is_posted: Vec<bool>,
     /// Who waits for each semaphore.
@@ -93,7 +93,7 @@ impl<'a> Walk<'a> {
 }
 
 impl Compiler<'_> {
-    /// Refuses circles, and remarks on waits that nobody ends: a recording may end so.
+    /// Refuses cycles, and remarks on waits that never end: a recording may end so.
     pub(crate) fn check_waits(&mut self, at: &Place<'_>, tasks: &[TaskSpec]) -> Result<(), WorkloadError> {
         let mut walk = Walk::new(tasks, self.semaphores.len());
         walk.all();

@@ -37,7 +37,7 @@ fn tests_of(tests: &[Test], object: &build::Built) -> Vec<Test> {
 /// The compiled object of that name.
 ///
 /// # Errors
-/// Where sources could not be had, or it does not compile.
+/// If sources could not be had, or it does not compile.
 pub(crate) fn object(name: &str) -> Result<PathBuf, Failure> {
     let built = build::all(&source::fetch()?)?.into_iter().find(|object| object.name == name);
     built.map_or_else(|| Err(format!("the kernel has no scheduler '{name}'")), |built| built.path)
@@ -46,7 +46,7 @@ pub(crate) fn object(name: &str) -> Result<PathBuf, Failure> {
 /// Runs what `args` ask for.
 ///
 /// # Errors
-/// Where sources could not be had, or a selftest's verdict is not the kernel's.
+/// If sources could not be had, or a selftest's verdict is not the kernel's.
 pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     let Some(args) = Args::parse(args)? else {
         print!("{}", args::HELP);

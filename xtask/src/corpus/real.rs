@@ -46,7 +46,7 @@ const STAYS: &str = "stays";
 /// Runs all on both kernels, prints a row each, and leaves them in `out/corpus/real.tsv`.
 ///
 /// # Errors
-/// Where one ends on one kernel as it does not on the other.
+/// If one ends on one kernel as it does not on the other.
 pub(super) fn compare(tests: &[Test], objects: &[Built], args: &Args) -> Result<(), Failure> {
     let kernel = args.kernel.as_str();
     cargo::run(&["build", "-q", "--release", "-p", "keel-cli"])?;

@@ -26,7 +26,7 @@ const MOST_MB: u32 = 2048;
 /// Runs what `args` ask for.
 ///
 /// # Errors
-/// Where something cannot be built, and where a target found something.
+/// If something cannot be built, or a target found something.
 pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     let Some(args) = Args::parse(args)? else {
         print!("{}", args::HELP);

@@ -43,7 +43,7 @@ const OBJECTS: &[&str] = &[
 /// Runs what `args` ask for.
 ///
 /// # Errors
-/// Where a scheduler did not hold, or a failure was met otherwise than it should be.
+/// If a scheduler did not hold, or a failure was met otherwise than it should be.
 pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     let Some(args) = Args::parse(args, &schedulers()?)? else {
         print!("{}", args::HELP);

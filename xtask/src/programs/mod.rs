@@ -92,7 +92,7 @@ pub(crate) fn command(name: &str) -> Result<Option<Vec<String>>, Failure> {
 /// Where the program of this name is, which is installed first where it is missing.
 ///
 /// # Errors
-/// Where the list lacks it, or it cannot be installed.
+/// If the list lacks it, or it cannot be installed.
 pub(crate) fn installed(name: &str) -> Result<PathBuf, Failure> {
     let command = command(name)?.ok_or_else(|| format!("{LIST} has no program '{name}'"))?;
     Ok(PathBuf::from(&command[0]))

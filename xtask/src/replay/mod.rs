@@ -25,7 +25,7 @@ table of docs/explanation/replay.md. It is an error if a figure is off by more t
 /// Does what `args` ask for.
 ///
 /// # Errors
-/// Where a replay does not keep to it.
+/// If a replay does not keep to it.
 pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     let number = |default: u64| match args.get(1).map(|arg| arg.parse::<u64>()) {
         None => Ok(default),

@@ -55,7 +55,7 @@ struct Pair {
 /// Runs what `args` ask for.
 ///
 /// # Errors
-/// Where a run could not be made, or the two kernels differ by more than is held.
+/// If a run could not be made, or the two kernels differ by more than is held.
 pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     let Some(args) = Args::parse(args)? else {
         print!("{}", args::HELP);

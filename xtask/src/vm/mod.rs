@@ -44,8 +44,8 @@ pub(crate) const UNAVAILABLE: i32 = 75;
 /// Runs the check that `args` ask for.
 ///
 /// # Errors
-/// Where an object did not hold, or the check could not be made. Where a download failed the
-/// process ends with code 75 instead.
+/// If an object did not hold, or the check could not be made. Where a download failed the process
+/// ends with code 75 instead.
 pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     let Some(args) = Args::parse(args)? else {
         print!("{}", args::HELP);

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 const REPEATS: usize = 15;
 const ROUNDS: u32 = 2_000;
-/// Where the two CPUs are one in truth, as in a guest, turns come at the host's pleasure.
+/// If the two CPUs share one real CPU, as in a guest, the host decides on their turns.
 const PATIENCE: Duration = Duration::from_millis(400);
 /// No turn: both end.
 const OVER: u32 = u32::MAX;

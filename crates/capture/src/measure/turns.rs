@@ -1,7 +1,7 @@
 //! Do CPUs execute at once, or by turns on one thread of an emulator?
 //!
-//! A thread on each of two CPUs looks at the clock all the time. On hardware both see time pass evenly, but for interrupts.
-//! Where CPUs take turns, each sees nothing while the other has its turn, and never do both go on.
+//! A thread on each of two CPUs looks at the clock all the time. On hardware both see time pass evenly, except for
+//! interrupts. If CPUs take turns, each sees a gap while the other has its turn, and both never advance together.
 
 use super::pinned::pin;
 use super::spread::Spread;

@@ -57,7 +57,8 @@ pub(crate) fn run(args: &LabArgs, lab: &Lab) -> Result<Code, Failure> {
     Ok(interrupt::code(true, code))
 }
 
-/// Where programs of experiments are. Every scheduler's turn at all of them is of those that need none.
+/// The folder with the programs of experiments. A round in which every scheduler runs all experiments
+/// uses only those that need none.
 fn programs(args: &LabArgs) -> Option<&Path> {
     (!args.matrix && !args.sensitivity).then_some(&args.programs)
 }

@@ -24,7 +24,7 @@ pub(crate) fn run(args: &ListArgs, lab: &Lab) -> Result<Code, Failure> {
     };
     let mut lists: Vec<(&str, Names)> =
         wanted.into_iter().map(|(what, title)| (title, names(what, lab))).collect();
-    // Only where they are asked for: they are many, or have to be read from far away.
+    // Only on request: there are many, or they have to be read from far away.
     match args.what {
         Some(Listed::Kernels) => lists.push(("kernels", super::kernels::names()?)),
         Some(Listed::Features) => lists.push(("features", features(lab))),

@@ -16,7 +16,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
-/// How often the buffers are read where they do not fill: seldom, since the reader is in the recording too.
+/// How often the buffers are read if they do not fill: seldom, because the reader is in the recording too.
 const LOOK: Duration = Duration::from_secs(1);
 
 pub(crate) fn run(args: &RecordArgs) -> Result<Code, Failure> {
@@ -47,18 +47,18 @@ struct Taken {
     status: Option<ExitStatus>,
 }
 
-/// Where a recording goes.
+/// A recording's destination.
 trait Place: Sink {
     /// Nothing can be written any more.
     ///
     /// # Errors
-    /// Where the place itself says why.
+    /// If the place itself says why.
     fn is_closed(&mut self) -> Result<bool, Failure>;
 
-    /// Somebody wants a file of the last moments.
+    /// A file of the last moments was requested.
     ///
     /// # Errors
-    /// Where that cannot be.
+    /// If that cannot be.
     fn write_now(&mut self) -> Result<(), Failure>;
 }
 
@@ -109,7 +109,8 @@ fn start(args: &RecordArgs) -> Result<Option<Child>, Failure> {
     child.map(Some).map_err(|e| Failure::input(format!("{} cannot be run: {}", name(), reason(&e))))
 }
 
-/// Records until the time is over, the command ends (its status), somebody stops it, or nothing can be written.
+/// Records until the time is over, the command ends (returns its status), a stop is requested, or nothing can
+/// be written.
 fn stay(
     args: &RecordArgs,
     recorder: &mut Recorder,
@@ -120,7 +121,7 @@ fn stay(
     let begun = Instant::now();
     let bound = args.duration.map(|span| Duration::from_nanos(span.as_ns()));
     let waits = |e: std::io::Error| Failure::input(format!("cannot wait for the command: {}", reason(&e)));
-    // When what was so at the last SIGUSR1 has arrived.
+    // When everything up to the last SIGUSR1 has arrived.
     let mut due: Option<Instant> = None;
     loop {
         let drained = recorder.drain(place).map_err(failure)?;

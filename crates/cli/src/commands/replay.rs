@@ -40,7 +40,7 @@ pub(crate) fn run(args: &ReplayArgs, lab: &Lab) -> Result<Code, Failure> {
     Ok(interrupt::code(run.partial.is_some(), show::code(&run)))
 }
 
-/// The recording as a workload, on the machine that is asked for.
+/// The recording as a workload, on the requested machine.
 pub(crate) fn recorded(part: &PartArgs, trace: &Path, lab: &Lab) -> Result<(Replay, Machine), Failure> {
     let PartArgs { machine, cpus, keep, scale } = part;
     let part = Part { machine: machine.clone(), cpus: *cpus, keep: keep.clone(), scale: *scale };

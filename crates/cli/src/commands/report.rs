@@ -52,7 +52,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<Code, Failure> {
     Ok(interrupt::code(partial.is_some(), Code::Done))
 }
 
-/// The files that are asked for.
+/// The requested files.
 struct Outputs {
     page: Option<Output>,
     perfetto: Option<Output>,
@@ -106,7 +106,7 @@ struct Read {
     notes: Vec<String>,
 }
 
-/// Reads the whole recording, of whatever kind, with `others` listening beside the judge.
+/// Reads the whole recording, of any kind, with `others` listening beside the judge.
 fn read(path: &Path, others: Vec<&mut dyn Sink>) -> Result<Read, Failure> {
     let source = Source::open(path)?;
     // As keel check judges it.

@@ -1,4 +1,4 @@
-//! `keel run`: a scheduler in this machine's kernel, from attaching to whatever ends it.
+//! `keel run`: a scheduler in this machine's kernel, from attaching until it ends for any reason.
 
 use crate::args::RunArgs;
 use crate::bell::Bell;
@@ -105,7 +105,7 @@ fn stay(args: &RunArgs, attached: &mut Attached, bell: &Bell) -> Result<bool, Fa
     Ok(false)
 }
 
-/// What was counted since the last line: counters that stood still are left out.
+/// What was counted since the last line; counters that did not change are left out.
 fn line(at: Duration, before: &Stats, now: &Stats) -> String {
     let mut parts = vec![format!("{:>7.1} s", at.as_secs_f64())];
     let counts = now.counters.iter().chain(&now.events);

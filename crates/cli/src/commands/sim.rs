@@ -70,7 +70,7 @@ pub(crate) fn refuse(outputs: &OutputArgs) -> Result<(), Failure> {
     }
 }
 
-/// Runs, and keeps the files that are complete. A scheduler that fails leaves them too: they show why.
+/// Runs, and keeps the complete files. A scheduler that fails leaves them too: they show why.
 pub(crate) fn simulate(
     lab: &Lab,
     spec: &RunSpec,

@@ -15,8 +15,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// What of the host's environment the command sees: where things are and how to speak, and
-/// nothing that could be a secret.
+/// The part of the host's environment that the command sees: paths and language, and nothing that
+/// could be a secret.
 const ENVIRONMENT: &[&str] =
     &["HOME", "PATH", "TERM", "USER", "SHELL", "LANG", "LC_ALL", "NO_COLOR", "RUST_LOG", "RUST_BACKTRACE"];
 

@@ -34,8 +34,8 @@ use sums::Sums;
 
 /// From a look that suspects to the second one.
 const MOMENT: Duration = Duration::from_millis(10);
-/// After a suspicion that came to nothing the next look comes so much sooner, for others' short work on an idle CPU ends a
-/// suspicion, too, and waste that lasts is there again.
+/// After a suspicion that was not confirmed, the next look comes this much sooner, because other tasks' short work on
+/// an idle CPU ends a suspicion, too, and waste that persists is seen again.
 const SOON: Duration = Duration::from_millis(100);
 /// But so often at most, one after the other.
 const MOST_SOON: u32 = 4;
@@ -92,7 +92,7 @@ struct Watch<'a> {
 }
 
 impl Watch<'_> {
-    /// Looks until the time is over, somebody stops it, or nobody reads any more.
+    /// Looks until the time is over, a stop is requested, or nothing reads the output any more.
     fn stay(&mut self) -> Result<(), Failure> {
         self.shown.begin()?;
         let mut in_vain = 0;
@@ -203,7 +203,7 @@ impl Watch<'_> {
         Ok(is_finding)
     }
 
-    /// Keeps a recording of a finding where that is asked for: its last moments, or what led to it.
+    /// Keeps a recording of a finding on request: its last moments, or what led to it.
     fn keep(&mut self, trace: &[u8], length: Span) -> Result<Option<PathBuf>, Failure> {
         let mut kept = None;
         if let Some(folder) = &mut self.folder {
@@ -217,7 +217,7 @@ impl Watch<'_> {
         Ok(kept)
     }
 
-    /// Records for as long as it takes to confirm it; `None` where somebody stops it before.
+    /// Records for as long as it takes to confirm it; `None` if a stop is requested before.
     fn confirm(&mut self, suspected: &CpuSet) -> Result<Option<Window>, Failure> {
         let writer = self.folder.is_some().then(|| Writer::new(Vec::new()));
         let mut heard = Heard { confirm: Confirm::new(suspected), decisions: DecisionLog::default(), writer };
@@ -226,7 +226,7 @@ impl Watch<'_> {
         let ended = self.watcher.stop(recorder, &mut heard.sinks()).map_err(failure);
         let Heard { mut confirm, decisions, writer } = heard;
         let (is_whole, recorded) = (watched?, ended?);
-        // CPUs came or went: whatever was so is over.
+        // CPUs went on- or offline: earlier suspicions end.
         let Some(recorded) = recorded else {
             let outcome = Outcome::Resolved { after: Span::ZERO, by: Resolution::Hotplug };
             let window = Window { outcome, decisions, trace: Vec::new(), length: Span::ZERO };
@@ -239,7 +239,7 @@ impl Watch<'_> {
         Ok(is_whole.then_some(Window { outcome, decisions, trace, length }))
     }
 
-    /// Reads what is recorded until the time is over, or the suspicion has ended. False where somebody stops it.
+    /// Reads what is recorded until the time is over, or the suspicion has ended. False if a stop is requested.
     fn follow(&self, recorder: &mut Recorder, heard: &mut Heard) -> Result<bool, Failure> {
         let begun = Instant::now();
         loop {

@@ -1,12 +1,12 @@
 //! Whether our ratios are in the order of the published ones: Spearman's rank correlation over the claims of an
-//! experiment, or of several. Where cells of a table miss their bands, it says whether the table's shape is right.
+//! experiment, or of several. If cells of a table miss their bands, it says whether the table's shape is right.
 
 use super::ClaimVerdict;
 
 /// A trend, judged.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Trend {
-    /// Spearman's rank correlation, -1 to 1; `None` where fewer than three cells were measured or all are alike.
+    /// Spearman's rank correlation, -1 to 1; `None` if fewer than three cells were measured or all are equal.
     pub rank_correlation: Option<f64>,
     /// What it must be at least.
     pub least: f64,

@@ -49,11 +49,10 @@ impl Kernel {
         }
     }
 
-    /// `scx_bpf_task_cgroup()`: whatever is asked about, the answer is a cgroup; the root's for tasks of another
-    /// scheduler.
+    /// `scx_bpf_task_cgroup()`: always returns a cgroup; the root for tasks of another scheduler.
     fn task_cgroup(&mut self, task: Ea) -> Served {
         let number = self.task_at(task).map_or(Number::ROOT, |task| self.cgroups.of(task));
-        // A dead task may name a cgroup that is gone; its memory stays.
+        // A dead task may name a removed cgroup, whose memory stays.
         self.cgroups.try_get(number);
         self.cgroups[number].ea.0.into()
     }

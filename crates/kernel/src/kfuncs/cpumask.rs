@@ -1,5 +1,5 @@
-//! The kfuncs on `struct cpumask` and `struct bpf_cpumask`. A mask in the world has room for the
-//! header's number of CPUs; only those that the machine has count.
+//! The kfuncs on `struct cpumask` and `struct bpf_cpumask`. A mask in the world is as long as the
+//! header's number of CPUs; only bits of the machine's CPUs count.
 
 use crate::kfuncs::Served;
 use crate::state::bpf::functions::F;
@@ -158,7 +158,7 @@ impl Kernel {
         at
     }
 
-    /// One more or one less who uses a `bpf_cpumask`; the last one frees it.
+    /// Takes or drops a reference to a `bpf_cpumask`; dropping the last one frees it.
     fn mask_usage<W: World>(&mut self, w: &mut W, at: Ea, change: i32) -> Ea {
         let Some(bytes) = w.bytes::<4>(at.offset(bpf_cpumask::USAGE)) else { return Ea::NULL };
         let usage = i32::from_le_bytes(bytes).wrapping_add(change);

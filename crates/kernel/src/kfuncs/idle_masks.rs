@@ -5,8 +5,8 @@ use keel_abi::CpuId;
 use keel_abi::bpf::{Ea, World};
 
 impl Kernel {
-    /// `scx_bpf_get_idle_cpumask()` and `scx_bpf_get_idle_smtmask()`: where the machine's masks are, which are made when
-    /// first asked for.
+    /// `scx_bpf_get_idle_cpumask()` and `scx_bpf_get_idle_smtmask()`: the address of the machine's masks, which are
+    /// created on first use.
     pub(super) fn idle_masks<W: World>(&mut self, w: &mut W, c: CpuId) -> (Ea, Ea) {
         if self.idle.per_node() {
             self.error(c, "SCX_OPS_BUILTIN_IDLE_PER_NODE enabled".into());
@@ -22,7 +22,8 @@ impl Kernel {
         self.scx.idle_masks.unwrap_or_default()
     }
 
-    /// `scx_bpf_get_idle_cpumask_node()` and `scx_bpf_get_idle_smtmask_node()`. Where nobody keeps track they are empty.
+    /// `scx_bpf_get_idle_cpumask_node()` and `scx_bpf_get_idle_smtmask_node()`. They are empty if idle CPUs are not
+    /// tracked.
     pub(super) fn node_idle_masks<W: World>(&mut self, w: &mut W, c: CpuId, node: u64) -> (Ea, Ea) {
         let Ok(Some(node)) = self.node_wanted(c, Some(node)) else { return self.none_masks(w) };
         if let Some(&(_, cpus, cores)) = self.scx.node_idle_masks.iter().find(|(n, ..)| *n == node) {

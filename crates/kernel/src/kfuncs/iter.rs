@@ -106,7 +106,7 @@ impl Kernel {
         next.map_or(0, |task| self.tasks[task].ea.0).into()
     }
 
-    /// The cursor behind an iterator and the overrides for the move, which last for one.
+    /// The cursor behind an iterator and the overrides for the move, which apply to one move.
     pub(super) fn take_iter<W: World>(&mut self, w: &mut W, at: Ea) -> Option<(Cursor, Overrides)> {
         let slot = iter_slot(w, at)?;
         let cursor = self.cursors.get(slot)?;

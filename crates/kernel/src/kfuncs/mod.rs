@@ -1,7 +1,8 @@
 //! Helpers and kfuncs: what a scheduler can ask of the kernel.
 //!
-//! A call that touches what other CPUs can touch is a boundary: before it is served, whatever any
-//! other CPU has to do earlier in virtual time is done. Every call costs what [`crate::state::cost`] says, beside the lines and locks it touches.
+//! A call that touches what other CPUs can touch is a boundary: before it is served, every other CPU does what it has
+//! to do earlier in virtual time. Each call costs what [`crate::state::cost`] says, plus the cache lines and locks it
+//! touches.
 
 pub(crate) mod arena;
 pub(crate) mod cgroup;
@@ -79,8 +80,8 @@ impl<W: World> Host<W> for Kernel {
         let callback = &mut cpu.callback;
         let op = callback.op;
         if terms.is_boundary(op) {
-            // Under a BPF spin lock nobody is let past, and so the present moment stays behind: others
-            // have not come as far.
+            // Under a BPF spin lock no other CPU runs first, so the present moment stays behind: the others have not
+            // reached this CPU's clock.
             let is_free =
                 callback.lets_others_past() || terms.f.is_res_spin_lock() && callback.spin.is_none();
             if is_free && !site.again && !self.queue.comes_first(c, at) {
@@ -124,7 +125,7 @@ impl<W: World> Host<W> for Kernel {
             }
             at = later;
         }
-        // Under a BPF spin lock nobody is let past, as in a call.
+        // Under a BPF spin lock no other CPU runs first, as in a call.
         if !self.cpus.this_cpu.callback.lets_others_past() {
             return Some(at);
         }

@@ -38,7 +38,7 @@ impl Kernel {
         }
     }
 
-    /// Keeps a line for whoever asks for the log.
+    /// Keeps a line for the log.
     pub(crate) fn print(&mut self, c: CpuId, text: String) -> Served {
         let len = text.len() as u64;
         let line = self.log.has_room().then(|| {

@@ -1,7 +1,7 @@
 //! `bpf_res_spin_lock`: locks that give up where they would deadlock (`kernel/bpf/rqspinlock.c`).
 //!
-//! As under a `bpf_spin_lock` nothing else of the simulation runs from lock to unlock, with one exception: who asks for
-//! one more lock lets others go first. These find the locks that it has held with no known end, and wait in line:
+//! As under a `bpf_spin_lock`, nothing else in the simulation runs from lock to unlock, with one exception: a CPU that
+//! asks for a second lock lets others run first. These see its locks as held with no known end, and queue for them:
 //! [`crate::state::bpf::res_spin::held`] says until when, and what they find meanwhile.
 
 use crate::kfuncs::Served;
@@ -76,7 +76,7 @@ impl Kernel {
         self.settle(c, lock, verdict)
     }
 
-    /// A later attempt, since the lock has been handed over, or a millisecond has passed.
+    /// A later attempt, because the lock has been handed over or a millisecond has passed.
     fn res_spin_again(&mut self, c: CpuId, lock: Ea) -> Attempt {
         let now = self.moment();
         let verdict = self.res_spins.tables.look(c, now);

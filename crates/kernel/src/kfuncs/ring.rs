@@ -1,4 +1,4 @@
-//! The helpers on ring buffers, and on the events that nobody has opened.
+//! The helpers for ring buffers, and for perf event arrays that nobody has opened.
 
 use crate::kfuncs::Served;
 use crate::kfuncs::maps::not_a_map;
@@ -60,8 +60,8 @@ impl Kernel {
         }
     }
 
-    /// Emits what the scheduler has just reported of its decisions. It is read at once, whether or not anybody listens:
-    /// the scheduler must not see the difference by its ring's filling.
+    /// Emits what the scheduler has just reported of its decisions. It is consumed at once, with or without a listener:
+    /// otherwise the scheduler could tell the difference by how full its ring is.
     fn hear<W: World>(&mut self, w: &mut W, map: MapId, record: Ea, len: u64) {
         if self.decisions != Some(map) {
             return;
@@ -74,7 +74,7 @@ impl Kernel {
         self.out.tell_decision(self.now, told.policy);
     }
 
-    /// Where a record begins, or null. Whoever reserves holds the ring's lock.
+    /// Where a record begins, or null. The caller holds the ring's lock.
     fn ring_reserve<W: World>(
         &mut self,
         w: &mut W,

@@ -1,8 +1,8 @@
 //! `bpf_spin_lock`, in virtual time.
 //!
-//! From lock to unlock nothing else of the simulation runs, so whoever comes later finds a lock
-//! that is known to become free at a certain moment, and waits until then; the hand-over grows
-//! with those who wait, where the machine's locks are test-and-set.
+//! Nothing else in the simulation runs from lock to unlock, so a CPU that comes later finds a lock
+//! whose release time is known, and waits until then; on machines with test-and-set locks the
+//! hand-over takes longer the more CPUs wait.
 
 use crate::kfuncs::Served;
 use crate::state::kernel::Kernel;

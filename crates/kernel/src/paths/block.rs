@@ -29,8 +29,8 @@ impl<E: Engine> Sim<E> {
         self.call(c, Op::Stopping, (task, &args), Frame::Quiesce { task }, |sim| sim.quiesce(c, task));
     }
 
-    /// A task of a class above sched_ext leaves its runqueue: what waits elsewhere may be more urgent than whoever is next
-    /// here (`balance_rt()`).
+    /// A task of a class above sched_ext leaves its runqueue: a task that waits elsewhere may be more urgent than the
+    /// next one here (`balance_rt()`).
     #[cold]
     pub(crate) fn deactivate_above(&mut self, c: CpuId, task: TaskId) {
         let t = &self.k.tasks[task];

@@ -31,7 +31,7 @@ impl<E: Engine> Sim<E> {
     pub(crate) fn begin(&mut self, c: CpuId, op: Op, subject: TaskId, args: &[u64]) -> Begun {
         match self.k.scx.entries[op as usize] {
             Some(entry) => match *args {
-                // Most have as few; the words that are missing belong to nobody.
+                // Most callbacks take at most two arguments; the remaining words are unused.
                 [a] => self.enter(c, op, entry, subject, &[a, 0, 0]),
                 [a, b] => self.enter(c, op, entry, subject, &[a, b, 0]),
                 _ => self.enter(c, op, entry, subject, args),

@@ -30,7 +30,7 @@ impl<E: Engine> Sim<E> {
         self.begin_change(c, Frame::Pin { task, is_pinned }, Frame::Pinned { task, is_pinned }, task);
     }
 
-    /// Pushes what is to come, last first, and starts with `ops.stopping`.
+    /// Pushes the frames for the rest, last first, and starts with `ops.stopping`.
     pub(super) fn begin_change(&mut self, c: CpuId, again: Frame, change: Frame, task: TaskId) {
         debug_assert_eq!(self.k.this_cpu().curr, task, "a task changes itself");
         if !self.k.lock_rq(c, c) {

@@ -1,9 +1,9 @@
 //! A task's nice value or CPUs, changed by another (`set_user_nice()`, `__set_cpus_allowed_ptr()`).
 //!
-//! A task that is runnable is taken off its runqueue around the change and put back (`sched_change_begin()`,
-//! `sched_change_end()`): out of the scheduler's hands or queues with an `ops.dequeue`, and to `ops.enqueue` once
-//! more. Where it may not stay it moves: at once if it waits (`move_queued_task()`), by the stopper of its
-//! CPU if it runs (`migration_cpu_stop()`). A CPU that goes away puts its tasks into its local queue by the same way.
+//! A runnable task is taken off its runqueue around the change and put back (`sched_change_begin()`,
+//! `sched_change_end()`): an `ops.dequeue` takes it from the scheduler or its queues, and `ops.enqueue` gives it back.
+//! If it may not stay on its CPU, it moves: at once if it waits (`move_queued_task()`), by its CPU's stopper if it runs
+//! (`migration_cpu_stop()`). A CPU that goes offline moves its tasks to its local queue in the same way.
 
 use crate::paths::sim::Sim;
 use crate::state::class::SchedClass;
@@ -132,7 +132,7 @@ impl<E: Engine> Sim<E> {
         let t = &self.k.tasks[task];
         let is_free = t.migration_disabled == 0;
         if is_free && t.cpu == rq && t.queued && !t.on_cpu && !self.k.has_cpu(task) {
-            // The last of its CPUs has just gone.
+            // The last of its CPUs has just gone offline.
             self.k.task(task).busy = true;
             self.k.this_cpu().stack.push(Frame::OutsideSettle { task, rq });
             let flags = flag::SAVE_RESTORE | flag::NOCLOCK;

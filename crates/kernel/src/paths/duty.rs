@@ -25,7 +25,7 @@ pub(crate) enum Duty {
     Throttle,
     /// The current task's work is done.
     Act,
-    /// This CPU goes away, and nobody is left on it.
+    /// This CPU is going offline, and has no tasks left.
     Die,
 }
 

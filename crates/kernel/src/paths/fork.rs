@@ -29,7 +29,7 @@ impl<E: Engine> Sim<E> {
     /// [`Frame::ForkInit`].
     pub(crate) fn fork_init(&mut self, c: CpuId, child: TaskId, parent: TaskId) {
         if !matches!(self.k.scx.phase, Phase::Enabled | Phase::Disabling) {
-            // Nobody has it, or whoever enables a scheduler takes it in.
+            // No scheduler has it, or the CPU that enables one adds it.
             return self.k.this_cpu().stack.push(Frame::ForkWake { child, parent });
         }
         self.k.this_cpu().stack.push(Frame::ForkInited { child, parent });

@@ -1,9 +1,9 @@
 //! CPUs come and go (`sched_cpu_deactivate()`, `rq_offline_scx()`, `handle_hotplug()`, `balance_push()`).
 //!
-//! A CPU that goes is no longer chosen for anything. Its runnable tasks are put into its local queue, the scheduler is
-//! notified (`ops.cpu_offline`) or, without that callback, ends with a request to be restarted; then each task is
-//! picked and at once pushed to another CPU, and when none is left the CPU is off. For one that comes `ops.cpu_online`
-//! is called before the scheduler may use it. There is one such change at a time.
+//! A CPU that goes offline is no longer chosen for anything. Its runnable tasks are put into its local queue, and the
+//! scheduler is notified (`ops.cpu_offline`) or, without that callback, exits with a request to be restarted. Then
+//! each task is picked and immediately pushed to another CPU, and when none is left the CPU is off. When a CPU comes
+//! online, `ops.cpu_online` is called before the scheduler may use it. Only one such change is in progress at a time.
 
 use crate::paths::sim::Sim;
 use crate::rules::change::OFFLINE_FLAGS;

@@ -9,8 +9,8 @@ use keel_abi::bpf::Engine;
 use keel_abi::{CpuId, TaskId};
 
 impl<E: Engine> Sim<E> {
-    /// A spell ends. Where it was the outermost, and the task was scheduled within it, the mask comes back: says yes where
-    /// there is that to do first.
+    /// Leaves a migration-disabled section. If it was the outermost, and the task was scheduled within it, its mask has
+    /// to be restored first: then returns true.
     pub(crate) fn migrate_enable(&mut self, task: TaskId) -> bool {
         let t = &self.k.tasks[task];
         if t.migration_disabled == 1 && t.is_pinned {

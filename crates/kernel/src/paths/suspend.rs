@@ -1,14 +1,15 @@
 //! Where a path is suspended, and what may be held meanwhile. Read this before you change a rule that can suspend.
 //!
-//! A path is a chain of steps: methods of [`Sim`], each of which ends by naming the next one. A step is never interrupted.
-//! After it, and in a callback at each call that others can see, the CPU goes on only while its clock is before everybody
-//! else's events. Otherwise it leaves a [`Frame`] and the loop comes back to that.
+//! A path is a chain of steps: methods of [`Sim`], each of which ends by naming the next one. A step is never
+//! interrupted. After it, and in a callback at each call that others can see, the CPU continues only while its clock is
+//! before every other CPU's events. Otherwise it leaves a [`Frame`], and the loop resumes from that.
 //!
 //! A step ends in one of these ways:
 //!
 //! - [`Sim::go`]: straight on. `go(Frame::Pick, |sim| sim.pick(c))` does the step now or leaves its frame.
 //! - [`Sim::call`]: a callback of the scheduler first, which may take long; then as `go`.
-//! - `stack.push(frame)`, or `extend` with the last one first: the loop takes the step. Needs no closure, costs a little more.
+//! - `stack.push(frame)`, or `extend` with the last one first: the loop takes the step. This needs no closure and costs
+//!   a little more.
 //! - `if !k.lock_rq(c, rq) { push(this step's own frame); return }`: in line for a lock. The step is done again from its
 //!   beginning once the CPU has the lock, so take the lock before you change anything.
 //!
@@ -27,11 +28,11 @@
 //!
 //! To change a rule that can suspend:
 //!
-//! 1. Find the rule in `rules`, named as the kernel names it, and the path in `paths` that asks it. Where the answer needs no
-//!    callback and no other runqueue's lock, change the rule alone: rules can't suspend.
+//! 1. Find the rule in `rules`, named as the kernel names it, and the path in `paths` that calls it. If the answer
+//!    needs no callback and no other runqueue's lock, change only the rule: rules can't suspend.
 //! 2. Else add a step: a method of `Sim` beside its neighbours, a variant of its path's frame in `state/frame` with the ids
 //!    that the step needs, and its line in `run/step`.
-//! 3. End the step before it by `go` or `call` with the new frame and the new method. Both must stand for the same.
+//! 3. End the step before it by `go` or `call` with the new frame and the new method. Both must mean the same step.
 //! 4. Test it with `--engine frames`, which leaves a frame after each step: the trace must be the same, byte for byte
 //!    (`cargo run --release -p keel-lab --example same frames`, and the same without `frames`).
 
@@ -44,9 +45,8 @@ use keel_abi::scx::Op;
 use keel_abi::{CpuId, TaskId};
 
 impl<E: Engine> Sim<E> {
-    /// Goes straight on with `step`, which is what `frame` stands for, where the loop would come
-    /// back to it at once; else leaves the frame for later. Saves most frames their way through
-    /// the stack.
+    /// Continues with `step`, which is the step of `frame`, if the loop would return to it at once; otherwise leaves
+    /// the frame for later. Most frames never reach the stack this way.
     #[inline(always)]
     pub(crate) fn go(&mut self, frame: Frame, step: impl FnOnce(&mut Self)) {
         debug_assert!(
@@ -78,8 +78,8 @@ impl<E: Engine> Sim<E> {
 }
 
 impl Kernel {
-    /// Puts the costs of the last step on `c`'s clock: may it take the next one? Not while
-    /// another event is due before, nor in line for a lock.
+    /// Adds the costs of the last step to `c`'s clock: may it take the next one? Not while another event is due before,
+    /// nor while it queues for a lock.
     #[inline(always)]
     pub(crate) fn comes_next(&mut self) -> bool {
         !self.cpus.this_cpu.parked && self.is_first()

@@ -1,4 +1,5 @@
-//! The switch: the previous task is put back, the next one set, and both are told (`put_prev_set_next_task()`).
+//! The switch: the previous task is put back, the next one set, and the classes of both are notified
+//! (`put_prev_set_next_task()`).
 
 use crate::paths::sim::Sim;
 use crate::state::class::SchedClass;

@@ -1,9 +1,9 @@
-//! What happens from outside while a run goes on ([`keel_abi::timeline`]): CPUs come and go, somebody confines
-//! tasks or changes their nice values.
+//! External changes during a run ([`keel_abi::timeline`]): CPUs go on- and offline, tasks are confined to CPUs
+//! or change their nice values.
 //!
-//! No task of the machine does it: it happens on the boot CPU, between what else that CPU does, one
-//! task or CPU after another. An entry that repeats is due again when all of its last time is done, at the next
-//! moment of its own grid: nothing piles up.
+//! No task on the machine does it: the boot CPU does, between its other work, one task or CPU after another. A
+//! repeating entry is due again when all of its previous round is done, at the next moment of its own grid:
+//! nothing piles up.
 
 use crate::paths::sim::Sim;
 use crate::state::frame::Frame;

@@ -19,8 +19,8 @@ const INTERRUPTIBLE: u64 = 1;
 const DEAD: u64 = 0x80;
 
 impl<E: Engine> Sim<E> {
-    /// Attaches a tracing program of the object to a place, named as libbpf's sections name it
-    /// (`tp_btf/sched_switch`); false where the kernel has no such place.
+    /// Attaches a tracing program of the object to a place, named as libbpf's sections name it (`tp_btf/sched_switch`);
+    /// false if the kernel has no such place.
     pub fn trace(&mut self, place: &str, program: Entry) -> bool {
         let Some(&(_, point)) = NAMES.iter().find(|(name, _)| *name == place) else { return false };
         self.k.hooks.by_point[point as usize].push(program);

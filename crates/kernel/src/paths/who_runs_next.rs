@@ -1,5 +1,5 @@
-//! Who runs next: `schedule()` asks one class after the other (`pick_next_task()`), and for sched_ext the scheduler, where
-//! the CPU's local queue has nobody (`balance_one()`).
+//! Which task runs next: `schedule()` asks one class after the other (`pick_next_task()`); sched_ext asks the scheduler
+//! when the CPU's local queue is empty (`balance_one()`).
 //!
 //! The rules of each class are in `rules/CLASS/who_runs_next.rs`; what follows is in [`crate::paths::switch`].
 
@@ -111,7 +111,7 @@ impl<E: Engine> Sim<E> {
         if cpu.next_class > SchedClass::Ext {
             cpu.next_class = SchedClass::Ext;
             if cpu.rt.is_empty() && cpu.fair.is_empty() {
-                // The last task of a higher class has gone: nobody starves.
+                // The last task of a higher class has left: nothing starves.
                 cpu.server.stop();
             }
         }

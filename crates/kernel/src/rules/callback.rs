@@ -134,7 +134,7 @@ fn place_of(fault: &Fault) -> String {
     }
 }
 
-/// What is where a program should not have gone.
+/// What lies at an address that a program should not have accessed.
 fn place_name(what: InvalidPlace) -> &'static str {
     match what {
         InvalidPlace::Null => "by a null pointer",

@@ -97,8 +97,8 @@ impl Kernel {
 pub(crate) const OFFLINE_FLAGS: u64 = flag::SAVE_RESTORE | flag::MOVE | flag::NOCLOCK;
 
 impl Kernel {
-    /// Does such a step change anything? Not where the CPUs are the same, nor where none of them is online (`-EINVAL`), nor
-    /// away from a CPU that the task has said it would not leave (`-EBUSY`).
+    /// Does such a step change anything? It does not if the CPUs stay the same, if none of them is online (`-EINVAL`),
+    /// or if it would move the task away from a CPU that the task said it would not leave (`-EBUSY`).
     pub(crate) fn would_confine(&self, task: TaskId, step: u32) -> bool {
         let cpus = self.wanted_cpus(task, step);
         let t = &self.tasks[task];

@@ -1,9 +1,9 @@
 //! CPU frequency: the schedutil governor (`sugov_get_util()`, `get_next_freq()`). It heeds what a sched_ext scheduler asks for,
 //! and how much the tasks of the other classes use.
 //!
-//! A CPU whose sched_ext scheduler never asked for anything has a target of all its performance, and runs at its
-//! highest frequency. Work proceeds as fast as capacity and frequency say, linearly; the kernel's own paths and
-//! callbacks keep their costs.
+//! If a sched_ext scheduler never sets a CPU's target, the target is full performance, and the CPU runs at its highest
+//! frequency. Work proceeds as fast as capacity and frequency say, linearly; the kernel's own paths and callbacks keep
+//! their costs.
 
 use crate::state::class::Takes;
 use crate::state::kernel::Kernel;
@@ -32,8 +32,8 @@ impl Kernel {
         self.govern(cpu);
     }
 
-    /// What is asked of the CPU has changed; whether the frequency follows is for the governor to say
-    /// (`cpufreq_update_util()`, `sugov_update_single_freq()`): not soon after its last change.
+    /// The demand on the CPU has changed; the governor decides whether the frequency follows (`cpufreq_update_util()`,
+    /// `sugov_update_single_freq()`): not soon after its last change.
     pub(crate) fn govern(&mut self, cpu: CpuId) {
         let frequency = self.machine.frequency;
         if frequency.least == PERF_ONE {
@@ -74,7 +74,7 @@ impl Kernel {
         self.scx.phase == Phase::Absent || self.scx.takes == Takes::Ext
     }
 
-    /// Does the CPU keep its frequency at least, as it has not been idle since the governor last looked
+    /// Does the CPU keep at least its frequency, because it has not been idle since the governor last ran
     /// (`sugov_hold_freq()`)?
     fn keeps_frequency(&mut self, cpu: CpuId) -> bool {
         if !self.heeds_fair() {

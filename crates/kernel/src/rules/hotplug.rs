@@ -1,4 +1,4 @@
-//! What changes when a CPU comes or goes, which change is next, and who still waits for one.
+//! What changes when a CPU comes or goes, which change is next, and which tasks still wait for one.
 
 use crate::state::cpu::Irq;
 use crate::state::cpus::BOOT_CPU;
@@ -36,7 +36,7 @@ impl Kernel {
         self.tell(Class::CORE, cpu, What::Online { target: cpu, up: true });
     }
 
-    /// `set_cpu_online()`, off. The stopper was the last on it, so that it counts as idle, as in the kernel.
+    /// `set_cpu_online()`, off. The stopper ran on it last, so it counts as idle, as in the kernel.
     pub(crate) fn switch_off<W: World>(&mut self, world: &mut W, c: CpuId) {
         let cpu = self.this_cpu();
         (cpu.alive, cpu.leaving) = (false, false);
@@ -58,7 +58,7 @@ impl Kernel {
         }
     }
 
-    /// The change in progress is done: the task that asked for it goes on, and then those that wait.
+    /// The change in progress is done: the task that asked for it continues, and then those that wait.
     pub(crate) fn hotplug_done(&mut self, c: CpuId) {
         let now = self.cpus[c].clock;
         let Some((entry, nth)) = self.outside.hotplug.busy.take() else { return };
@@ -66,7 +66,7 @@ impl Kernel {
         self.next_hotplug(c);
     }
 
-    /// Nobody changes CPUs any more: the next who waits may.
+    /// No hotplug change is in progress any more: the next waiter may start.
     pub(crate) fn next_hotplug(&mut self, c: CpuId) {
         let now = self.cpus[c].clock;
         if let Some((entry, nth)) = self.outside.hotplug.waiting.pop_front() {
@@ -86,7 +86,8 @@ impl Kernel {
         found
     }
 
-    /// Have CPUs come or gone since the scheduler's user-space half was made (`check_hotplug_seq()`)? That ends it.
+    /// Have CPUs come or gone since the scheduler's user-space half was created (`check_hotplug_seq()`)? That ends
+    /// the scheduler.
     pub(crate) fn is_stale(&mut self, c: CpuId) -> bool {
         let (expected, actual) = (self.scx.hotplug_seq, self.outside.hotplug.seq);
         let stale = expected != 0 && expected != actual;

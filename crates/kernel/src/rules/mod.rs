@@ -1,4 +1,4 @@
-//! What to do: who runs next, which CPU a task goes to, whether a wakeup preempts.
+//! What to do: which task runs next, which CPU a task goes to, whether a wakeup preempts.
 //!
 //! A rule looks at the state and changes it at one moment. It is a method of `Kernel`, which has no engine: so it can't call
 //! the scheduler back, and is never suspended. What can be is in `paths`.

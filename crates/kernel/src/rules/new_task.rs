@@ -1,4 +1,4 @@
-//! A new task as the kernel makes it, and who it is for those who watch.
+//! A new task as the kernel creates it, and how it is described to listeners.
 
 use crate::state::kernel::Kernel;
 use crate::state::layout::{TASK_STRIDE, task as field};
@@ -112,7 +112,7 @@ impl Kernel {
         task
     }
 
-    /// Emits who a task is, or what has changed about it.
+    /// Emits a task's description, or what has changed about it.
     pub(crate) fn tell_task(&mut self, task: TaskId) {
         if self.tasks[task].spec.is_none() {
             return;

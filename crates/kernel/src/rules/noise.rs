@@ -7,7 +7,7 @@ use crate::state::kernel::Kernel;
 use keel_abi::{CpuId, Instant, Span, TaskId};
 
 impl Kernel {
-    /// Where `c`'s tick is in the period, in nanoseconds.
+    /// The phase of `c`'s tick in its period, in nanoseconds.
     #[inline]
     pub(crate) fn tick_phase_ns(&self, c: CpuId) -> u64 {
         let period = self.tick.as_ns();

@@ -37,7 +37,7 @@ impl Kernel {
         }
     }
 
-    /// A BPF program runs in a spell of its own of the task on its CPU, which therefore shows one more.
+    /// A BPF program runs in a migration-disabled section of its own, so the task on its CPU shows one more.
     pub(crate) fn mirror_migration<W: World>(&self, world: &mut W, task: TaskId) {
         let t = &self.tasks[task];
         let own = u16::from(t.on_cpu && t.migration_disabled > 0);

@@ -27,7 +27,7 @@ impl Kernel {
         if urgency.boost > 0 { SchedClass::Rt } else { self.class_for(urgency.policy) }
     }
 
-    /// The policy itself, whatever class it means; what the task has inherited stays.
+    /// The policy itself, whatever its class; what the task has inherited stays.
     pub(crate) fn give_policy<W: World>(&mut self, world: &mut W, task: TaskId, policy: Policy) {
         let boost = self.tasks[task].boost;
         self.give_urgency(world, task, Urgency { policy, boost });

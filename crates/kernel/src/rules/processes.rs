@@ -90,7 +90,7 @@ impl Kernel {
         self.charge_ps(c, ps);
     }
 
-    /// Writes those lines of a `task_struct` for which `line` stands.
+    /// Writes the lines of a `task_struct` that `line` represents.
     pub(crate) fn touch_task(&mut self, c: CpuId, line: &mut Line) {
         let on = On::new(&self.machine, &self.lines, &self.bus, c);
         let ps = lines_of(on.costs.task_bytes, on) * on.transfers.write_ps(line, c);

@@ -1,4 +1,4 @@
-//! `bpf_res_spin_lock`s that are given back: who gets one next, and what a callback that ends has kept.
+//! Releasing `bpf_res_spin_lock`s: which CPU gets one next, and what a callback that ends still holds.
 
 use crate::state::bpf::res_spin::ResLocks;
 use crate::state::bpf::res_spin::held::Held;
@@ -9,7 +9,7 @@ use keel_abi::{CpuId, Instant};
 use keel_trace::Lock;
 
 impl Kernel {
-    /// Gives back the last lock that `c` has taken; who waits for it?
+    /// Releases the lock that `c` took last; which CPU waits for it?
     pub(crate) fn res_spin_release(&mut self, c: CpuId, at: Instant) -> Option<CpuId> {
         let ResLocks { locks, tables } = &mut self.res_spins;
         let Held { lock, .. } = tables.released(c)?;

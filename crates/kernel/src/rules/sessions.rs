@@ -1,10 +1,10 @@
 //! Sessions and autogroups, as far as schedulers read them: `p->signal->autogroup` and the session's `struct pid`.
 //!
-//! A process is in its parent's session until it calls `setsid()`; each session that begins so has an autogroup with a number of its
-//! own (`sched_autogroup_create_attach()`). Session 0 is the kernel's first task's: its `struct pid` has number 0, and its
-//! autogroup, which stands for the root cgroup, too. Without autogroups, all sessions have that one.
-//! That an autogroup counts only for tasks of the root cgroup is
-//! left to schedulers, as the kernel leaves it to its classes.
+//! A process is in its parent's session until it calls `setsid()`; each session that begins so has an autogroup with a
+//! number of its own (`sched_autogroup_create_attach()`). Session 0 belongs to the kernel's first task: its
+//! `struct pid` has number 0, and so does its autogroup, which represents the root cgroup. Without autogroups, all
+//! sessions use that one. An autogroup counts only for tasks in the root cgroup; checking that is left to schedulers,
+//! as the kernel leaves it to its classes.
 
 use crate::state::kernel::Kernel;
 use crate::state::layout::{autogroup, task as field};
@@ -43,7 +43,7 @@ impl Kernel {
         world.put(self.tasks[task].ea.offset(field::SIGNAL), &at.0.to_le_bytes());
     }
 
-    /// The session with the workload's number, which the first who starts in it begins.
+    /// The session with the workload's number, which the first task that starts in it creates.
     fn start_in_session<W: World>(&mut self, world: &mut W, task: TaskId, wanted: u32) -> Number {
         if let Some(&number) = self.sessions.started.get(&wanted) {
             return number;

@@ -29,7 +29,7 @@ impl Kernel {
         }
     }
 
-    /// A task has lost its CPU: nobody spins for what it owns.
+    /// A task has lost its CPU: nothing spins any longer for what it owns.
     #[cold]
     pub(crate) fn tell_spinners_of(&mut self, owner: TaskId) {
         for first in self.objects.mutexes.firsts_behind(owner) {

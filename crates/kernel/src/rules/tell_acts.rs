@@ -1,4 +1,4 @@
-//! What a task did for itself, for those who watch.
+//! What a task did itself, for listeners.
 
 use crate::state::kernel::Kernel;
 use crate::state::task::Own;
@@ -31,7 +31,7 @@ impl Kernel {
         }
     }
 
-    /// Emits what tasks have used since their last act, at a run's end.
+    /// Emits at a run's end what tasks have used since their last act.
     pub(crate) fn tell_open_work(&mut self) {
         for task in self.tasks.ids() {
             let c = self.tasks[task].cpu;
@@ -39,7 +39,7 @@ impl Kernel {
         }
     }
 
-    /// Emits the throughput that `task` has done since it was last asked.
+    /// Emits the throughput of `task` since it was last reported.
     #[inline]
     pub(crate) fn tell_counts(&mut self, c: CpuId, task: TaskId) {
         if task.is_idle() {

@@ -10,8 +10,8 @@ use keel_abi::timeline::Change;
 use keel_abi::{CpuId, CpuSet, Instant, Span};
 
 impl Kernel {
-    /// What happens at the very beginning, before anybody has attached a scheduler: of that only CPUs that are
-    /// not there count, for there are no tasks. Everything else is due at its time.
+    /// What happens at the very beginning, before a scheduler is attached: of that, only CPUs that are absent
+    /// count, because there are no tasks. Everything else is due at its time.
     pub(crate) fn arm_timeline(&mut self) {
         for entry in 0..self.outside.entries.len() as u32 {
             let happening = &self.outside.entries[entry as usize].happening;
@@ -32,7 +32,7 @@ impl Kernel {
         }
     }
 
-    /// The scheduler is enabled, or gone: entries that waited for it begin.
+    /// The scheduler is enabled or has exited: entries that waited for it begin.
     pub(crate) fn release_happenings(&mut self) {
         let now = self.this_cpu().clock;
         for (entry, nth) in std::mem::take(&mut self.outside.waiting) {

@@ -6,8 +6,8 @@ use crate::state::kernel::Kernel;
 use keel_abi::{CpuId, TaskId};
 
 impl Kernel {
-    /// A task has joined `rq`: must the running task go (`wakeup_preempt()`)? Tasks of sched_ext preempt each other by
-    /// slices alone. Returns the task's class.
+    /// A task has joined `rq`: must the running task yield (`wakeup_preempt()`)? Tasks of sched_ext preempt each other
+    /// only by slices. Returns the task's class.
     #[inline(always)]
     pub(crate) fn wakeup_preempt(&mut self, c: CpuId, rq: CpuId, task: TaskId) -> SchedClass {
         let class = self.tasks[task].class;
@@ -34,8 +34,8 @@ impl Kernel {
         }
     }
 
-    /// Puts a task of a class above sched_ext on its CPU's queue of that class: before its equals, or as a new one, where
-    /// its class knows such a thing.
+    /// Puts a task of a class above sched_ext on its CPU's queue of that class: before tasks of equal priority, or as a
+    /// new one, if its class distinguishes that.
     pub(crate) fn enqueue_above(&mut self, task: TaskId, head: bool, is_new: bool) {
         match self.tasks[task].class {
             SchedClass::Fair => self.enqueue_fair(task, is_new),

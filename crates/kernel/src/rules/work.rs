@@ -70,7 +70,7 @@ impl Kernel {
         Turns { turn_ns: self.machine.costs.turn_ns, busy: others + 1, place }
     }
 
-    /// Adds to the costs of `c`'s last step what it waits while other CPUs have their turns.
+    /// Adds to the costs of `c`'s last step the time it waits while other CPUs have their turns.
     #[cold]
     pub(crate) fn wait_for_turns(&mut self, c: CpuId) {
         let me = &self.cpus.this_cpu;

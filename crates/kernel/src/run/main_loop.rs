@@ -1,9 +1,8 @@
 //! The main loop: one total order over everything that any CPU does.
 //!
-//! The earliest event is taken from the queue. A timer lands in a CPU's inbox; a CPU goes on with
-//! the frames on its stack, but takes a step only while nobody else has something earlier to do.
-//! So whatever is done, in a frame or in a callback's call, is done in the order of virtual time,
-//! and a callback on one CPU sees what others do meanwhile.
+//! The earliest event is taken from the queue. A timer lands in a CPU's inbox; a CPU continues with the frames on its
+//! stack, but takes a step only while no other CPU has something earlier to do. So everything, in a frame or in a
+//! callback's call, happens in the order of virtual time, and a callback on one CPU sees what others do meanwhile.
 
 use crate::paths::duty::Duty;
 use crate::paths::sim::Sim;
@@ -27,10 +26,10 @@ use keel_abi::scx::{ExitKind, Op};
 use keel_abi::{CpuId, Instant, Span, Stop};
 use keel_trace::{Class, Meta, Sink};
 
-/// Where a run stands.
+/// The state of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// It has come to the moment asked for.
+    /// It has reached the requested moment.
     Running,
     /// Nothing will ever happen again, or the scheduler has ended.
     Ended,
@@ -82,7 +81,7 @@ impl<E: Engine> Sim<E> {
         Ok(sim)
     }
 
-    /// From now on [`Sim::run_until`] ends early when `stop` is asked for.
+    /// From now on [`Sim::run_until`] ends early when `stop` is set.
     pub fn stop_when_asked(&mut self, stop: Stop) {
         self.stop = stop;
     }
@@ -98,7 +97,7 @@ impl<E: Engine> Sim<E> {
         self.k.after_steps = AfterSteps::Loop;
     }
 
-    /// From now on, keeps who waits for whose lock.
+    /// From now on, records which call waits for whose lock.
     pub fn keep_waits(&mut self) {
         self.k.waits = Some(Box::default());
     }
@@ -113,8 +112,8 @@ impl<E: Engine> Sim<E> {
         self.k.waits.iter().flat_map(|log| log.waits()).collect()
     }
 
-    /// Goes on until virtual time reaches `until`, telling `sink` what happens. Where it is asked to stop, it goes on
-    /// to the next instant at which something is due: no CPU has gone beyond that.
+    /// Runs until virtual time reaches `until`, reporting events to `sink`. If it is asked to stop, it runs on to the
+    /// next instant at which something is due: no CPU has passed that.
     #[inline(never)]
     pub fn run_until(&mut self, mut until: Instant, sink: &mut dyn Sink) -> State {
         self.k.queue.set_horizon(until);
@@ -178,8 +177,8 @@ impl<E: Engine> Sim<E> {
         self.k.exit.as_ref()
     }
 
-    /// Which callback's call ended the scheduler, and where it stands in the object: `ops.enqueue(), my_enqueue insn 12
-    /// (my.bpf.c:40: scx_bpf_dsq_insert(p, 5, 0, 0);)`. Nothing where no call did.
+    /// Which callback's call ended the scheduler, and its place in the object:
+    /// `ops.enqueue(), my_enqueue insn 12 (my.bpf.c:40: scx_bpf_dsq_insert(p, 5, 0, 0);)`. `None` if no call did.
     pub fn exit_place(&self) -> Option<String> {
         let caller = self.k.exit.as_ref().and(self.k.blamed)?;
         let CallPlace { program, insn, source } = self.vm.place(caller.call)?;
@@ -217,8 +216,7 @@ impl<E: Engine> Sim<E> {
         &mut self.vm
     }
 
-    /// Lets `c` do what is due at `at`, and whatever it has to do next as long as nobody else
-    /// comes first.
+    /// Lets `c` do what is due at `at`, and continue for as long as no other CPU is due first.
     #[inline(always)]
     fn run_cpu(&mut self, c: CpuId, at: Instant) {
         self.k.cpus.run(c);
@@ -317,7 +315,7 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// Others go first; in line for a lock, until it is handed over.
+    /// Others run first; or it queues for a lock until that is handed over.
     fn hold_up(&mut self, c: CpuId) {
         let cpu = self.k.this_cpu();
         let at = cpu.clock;
@@ -335,8 +333,7 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// Back to user mode or idle: the next event is whatever comes first. Where that is before
-    /// anybody else's, it is returned instead of queued.
+    /// Back to user mode or idle: queues the CPU's next event, or returns it if it is due before every other CPU's.
     fn leave_kernel(&mut self, c: CpuId) -> Option<Instant> {
         self.k.start_working(c);
         let cpu = self.k.this_cpu();
@@ -355,7 +352,7 @@ impl<E: Engine> Sim<E> {
         None
     }
 
-    /// Detaches the scheduler as a user would, and runs on until it is gone.
+    /// Detaches the scheduler as a user would, and runs on until it has exited.
     pub fn detach(&mut self, sink: &mut dyn keel_trace::Sink) {
         if self.k.exit.is_none() {
             self.k.end_scheduler(BOOT_CPU, ExitKind::Unreg, 0, String::new());
@@ -369,7 +366,7 @@ impl<E: Engine> Sim<E> {
 }
 
 impl Kernel {
-    /// The scheduler has gone, or its user-space half has failed: does the run stop here?
+    /// The scheduler has exited, or its user-space half has failed: does the run stop here?
     #[cold]
     fn halt(&self) -> Option<State> {
         match () {
@@ -379,7 +376,7 @@ impl Kernel {
         }
     }
 
-    /// Has the scheduler gone for good, and the run with it?
+    /// Has the scheduler exited for good, and does the run end with it?
     #[inline]
     pub(crate) fn is_over(&self) -> bool {
         self.scx.is_gone() && !self.again.is_awaited()

@@ -1,5 +1,5 @@
-//! A machine whose object is loaded and whose scheduler is not attached yet: its user-space half runs programs of
-//! the object (`BPF_PROG_TEST_RUN`), one at a time, while nobody else does anything. Then it attaches.
+//! A machine whose object is loaded and whose scheduler is not attached yet: its user-space half runs programs of the
+//! object (`BPF_PROG_TEST_RUN`), one at a time, while nothing else happens. Then it attaches.
 
 use crate::paths::sim::Sim;
 use crate::state::companion::Beside;
@@ -14,7 +14,7 @@ impl<E: Engine> Sim<E> {
     /// out.
     ///
     /// # Errors
-    /// There is no room.
+    /// There is no memory left.
     pub fn unattached(
         vm: E,
         setup: Setup,
@@ -25,8 +25,8 @@ impl<E: Engine> Sim<E> {
         Self::booted(vm, setup, companions, wants)
     }
 
-    /// Runs a function of the object on the boot CPU, as `BPF_PROG_TEST_RUN` does: what it returns. Before
-    /// [`Sim::attach_first`] alone; it takes no time.
+    /// Runs a function of the object on the boot CPU, as `BPF_PROG_TEST_RUN` does, and returns its result. Call it
+    /// only before [`Sim::attach_first`]; it takes no time.
     ///
     /// # Errors
     /// It was stopped.

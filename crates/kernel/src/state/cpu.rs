@@ -44,7 +44,7 @@ pub(crate) enum Irq {
     Stop(TaskId),
     /// Another CPU runs something less urgent than what waits here.
     PushRt,
-    /// Another CPU is better off with this one's fair task.
+    /// This CPU's fair task would run better on another CPU.
     PushFair,
     /// This CPU balances for all idle ones.
     Nohz,
@@ -82,7 +82,7 @@ pub(crate) struct Callback {
     pub(crate) spin: Option<Ea>,
     /// How many `bpf_res_spin_lock` it holds.
     pub(crate) res_spins: u32,
-    /// Who stands behind it.
+    /// The CPUs that queue behind it.
     pub(crate) place: Place,
     /// The number of the call that it makes or made last.
     pub(crate) call: u32,
@@ -171,7 +171,7 @@ impl Callback {
         call: 0,
     };
 
-    /// Under a lock of BPF's nobody is let past.
+    /// Under a BPF lock no other CPU runs first.
     #[inline]
     pub(crate) fn lets_others_past(&self) -> bool {
         self.spin.is_none() && self.res_spins == 0
@@ -202,7 +202,7 @@ pub(crate) struct Buffered {
     pub(crate) qseq: Option<u64>,
     pub(crate) dsq: DsqId,
     pub(crate) enq_flags: u64,
-    /// Who asked for it.
+    /// The task that asked for it.
     pub(crate) by: Caller,
 }
 
@@ -225,7 +225,7 @@ pub(crate) struct RqLock {
     pub(crate) waiters: VecDeque<CpuId>,
     /// Since when its holder has it.
     pub(crate) since: Instant,
-    /// Since when somebody has it in the middle of a step; never where nobody does.
+    /// Since when the lock has been held in the middle of a step; never if it is not held.
     pub(crate) passed_at: Instant,
     pub(crate) uses: LockUse,
 }
@@ -279,7 +279,7 @@ pub(crate) struct Cpu {
     pub(crate) stack: Stack,
     /// The callback in progress, if any; the innermost.
     pub(crate) callback: Callback,
-    /// The last direct dispatch that was decided on here: which task, and which task's CPU decided.
+    /// The last direct dispatch decided on here: for which task, and which task's CPU was decided on.
     pub(crate) direct_by: Option<(TaskId, Caller)>,
     /// The callbacks that it is nested in, outermost first.
     pub(crate) outer: Vec<Callback>,
@@ -302,7 +302,7 @@ pub(crate) struct Cpu {
     pub(crate) reenqueue: Option<u64>,
     /// Tasks in its local queue that are to run at once or not at all (`nr_immed`).
     pub(crate) nr_immed: u32,
-    /// The class of whoever runs, or of whoever has come since and goes before (`rq->next_class`).
+    /// The class of the running task, or of a more urgent one that has arrived since (`rq->next_class`).
     pub(crate) next_class: SchedClass,
     /// The kernel schedules the scheduler's tasks here by itself (`SCX_RQ_BYPASSING`).
     pub(crate) bypassing: bool,
@@ -334,14 +334,14 @@ pub(crate) struct Cpu {
     pub(crate) qseq: u64,
     /// A pick is in progress (`SCX_RQ_IN_BALANCE`).
     pub(crate) in_balance: bool,
-    /// The stopper, not the idle task, is on the CPU: it has just pushed a task away, and nobody
-    /// has been notified that the CPU is idle.
+    /// The stopper, not the idle task, is on the CPU: it has just pushed a task away, and the scheduler has not been
+    /// notified that the CPU is idle.
     pub(crate) in_stopper: bool,
     /// The scheduler may use it (`cpu_active()` and `SCX_RQ_ONLINE`).
     pub(crate) online: bool,
     /// It takes steps at all (`cpu_online()`).
     pub(crate) alive: bool,
-    /// It goes away as soon as its last task has been pushed to another CPU (`balance_push()`).
+    /// It goes offline as soon as its last task has been pushed to another CPU (`balance_push()`).
     pub(crate) leaving: bool,
     /// Its SMT siblings, itself excluded.
     pub(crate) siblings: CpuSet,
@@ -437,7 +437,7 @@ impl Cpu {
         !self.kicks.is_empty()
     }
 
-    /// Takes the next kick to send, of which there is one: CPUs are gone through in order.
+    /// Takes the next kick to send, if there is one: CPUs are visited in order.
     #[inline]
     pub(crate) fn next_kick(&mut self) -> (CpuId, u64) {
         let first = self.kicks.iter().enumerate().min_by_key(|(_, (target, _))| *target);
@@ -450,7 +450,7 @@ impl Cpu {
         self.curr.is_idle()
     }
 
-    /// Puts the costs of the last step on the clock.
+    /// Adds the costs of the last step to the clock.
     #[inline]
     pub(crate) fn settle_costs(&mut self) {
         if self.spent_ps >= 1000 {

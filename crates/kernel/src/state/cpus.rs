@@ -16,7 +16,7 @@ pub(crate) struct Cpus {
     /// The CPU that runs, or ran last.
     pub(crate) this_cpu: Box<Cpu>,
     running: CpuId,
-    /// The others; a stand-in is in the place of the one that runs.
+    /// The other CPUs; a placeholder is in the place of the one that runs.
     #[allow(clippy::vec_box, reason = "the CPU that runs changes places with a stand-in, by pointers")]
     all: Vec<Box<Cpu>>,
 }

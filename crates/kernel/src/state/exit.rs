@@ -10,7 +10,7 @@ pub struct Exit {
     pub kind: ExitKind,
     /// The code that `scx_bpf_exit()` gave, or 0.
     pub code: i64,
-    /// What exactly, such as `non-existent DSQ 0x2a`.
+    /// The details, such as `non-existent DSQ 0x2a`.
     pub message: String,
     /// Where it was noticed.
     pub cpu: CpuId,

@@ -77,7 +77,7 @@ const FUNCTIONS: &[(&str, &str)] = &[
     ("bpf_perf_event_read_value", "ENOENT: nobody opens an event"),
 ];
 
-/// Kfuncs that somebody's scheduler asks for and does not find.
+/// Kfuncs that some scheduler asks for and does not find.
 const ABSENT_KFUNCS: &[(&str, &str)] = &[
     (
         "scx_bpf_reenqueue_local",
@@ -95,7 +95,7 @@ const ABSENT_KFUNCS: &[(&str, &str)] = &[
     ("bpf_list_push_front_impl", "lists, and trees' other functions"),
 ];
 
-/// Helpers that somebody's scheduler asks for and does not find.
+/// Helpers that some scheduler asks for and does not find.
 const ABSENT_HELPERS: &[(&str, &str)] = &[
     ("bpf_perf_event_output", "which the kernel does not give to schedulers either"),
     ("bpf_ringbuf_reserve_dynptr", "with what submits and discards it"),

@@ -8,13 +8,13 @@ use keel_abi::Instant;
 pub(crate) struct Perf {
     /// What the scheduler wants (`rq->scx.cpuperf_target`).
     pub(crate) target: u64,
-    /// What the governor decided on last.
+    /// The governor's last decision.
     pub(crate) next: u64,
     /// When it did; `None` until the first time.
     pub(crate) decided: Option<Instant>,
     /// What the CPU has.
     pub(crate) cur: u64,
-    /// How often it has gone idle, and how often when the governor last looked.
+    /// How often it has gone idle, and how often when the governor last ran.
     pub(crate) idle_calls: u64,
     pub(crate) seen_idle_calls: u64,
 }

@@ -17,7 +17,8 @@ pub(crate) enum Point {
     TaskRename,
     /// `trace_cgroup_attach_task()`.
     CgroupAttachTask,
-    /// `trace_irq_handler_entry()` and its kin, and `trace_cpu_idle()`: interrupts and idle states here take time alone.
+    /// `trace_irq_handler_entry()` and its kin, and `trace_cpu_idle()`: here, interrupts and idle states only take
+    /// time.
     Interrupts,
 }
 

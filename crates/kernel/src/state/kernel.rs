@@ -45,7 +45,7 @@ use keel_trace::{Class, Lock, What};
 /// How long a waker spins before it looks again whether its wakee has left its CPU.
 pub(crate) const SPIN_NS: u64 = 100;
 
-/// What a run counts whether or not anybody listens to its events.
+/// What a run counts with or without listeners to its events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Times a CPU went from one task to another, idle included.
@@ -70,12 +70,12 @@ pub struct Counters {
     pub scheduler_inserts: u64,
     /// Tasks put into queues by the kernel itself, since the scheduler has no say or is bypassed.
     pub kernel_inserts: u64,
-    /// Time in which the kernel scheduled the tasks of an attached scheduler by itself, apart from the first attaching,
-    /// when there is nobody to schedule yet.
+    /// Time in which the kernel scheduled the tasks of an attached scheduler itself, not counting the first attaching,
+    /// when there are no tasks yet.
     pub bypass_time: Span,
 }
 
-/// Why a CPU may not go straight on with its next step where nobody else comes first.
+/// Why a CPU may not continue with its next step although no other CPU is due first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AfterSteps {
     /// It may.
@@ -89,7 +89,7 @@ pub(crate) enum AfterSteps {
 /// The simulated kernel.
 pub(crate) struct Kernel {
     pub(crate) machine: Machine,
-    /// What an instruction of a callback costs ([`Machine::policy_insn_ps`]): asked at each call, and always the same.
+    /// What an instruction of a callback costs ([`Machine::policy_insn_ps`]): read at each call, and always the same.
     pub(crate) insn_ps: u64,
     pub(crate) queue: EventQueue,
     /// The latest moment that anything has been done at; never goes back.
@@ -119,7 +119,7 @@ pub(crate) struct Kernel {
     pub(crate) out: Out,
     pub(crate) counters: Counters,
     pub(crate) exit: Option<Exit>,
-    /// Who called the kernel when that came about, if anybody did.
+    /// The kernel function's caller when that happened, if there was one.
     pub(crate) blamed: Option<Caller>,
     /// Tasks of the workload that wait to be made until the scheduler is enabled.
     pub(crate) waiting_starts: Vec<u32>,
@@ -146,15 +146,15 @@ pub(crate) struct Kernel {
     pub(crate) cursors: Cursors,
     /// The locks of the global and user queues, by handle.
     pub(crate) queue_locks: Vec<VirtualLock>,
-    /// Where BPF sees the mask of online CPUs.
+    /// The address at which BPF sees the mask of online CPUs.
     pub(crate) online_mask: Ea,
-    /// Who decides which callbacks let others pass, where anybody does.
+    /// Decides which callbacks let others run first, if anything does.
     pub(crate) order: Option<Box<dyn Order>>,
     /// Masks of single CPUs, once one was needed.
     pub(crate) single_masks: Ea,
-    /// Where BPF sees the mask of all CPUs.
+    /// The address at which BPF sees the mask of all CPUs.
     pub(crate) possible_mask: Ea,
-    /// Where the first CPU's part of the per-CPU variables is, once one was asked for.
+    /// The address of the first CPU's copy of the per-CPU variables, once one was used.
     pub(crate) per_cpu: Ea,
     /// The scheduling domains that schedulers read.
     pub(crate) domains: Domains,
@@ -176,7 +176,7 @@ pub(crate) struct Kernel {
     pub(crate) log: Log,
     /// Who waits for whose lock, where a profile is kept.
     pub(crate) waits: Option<Box<WaitLog>>,
-    /// What happens before what, where somebody looks for data races.
+    /// The happens-before order, if data races are being looked for.
     pub(crate) clocks: Option<Box<Clocks>>,
 }
 
@@ -222,9 +222,9 @@ impl Kernel {
         self.out.tell(class, self.now, c, what);
     }
 
-    /// Tries to take `rq`'s lock for `c`. Where it is held by a CPU that is held up itself, `c`
-    /// gets in line and this says no: its present frame must be pushed again, and is run once
-    /// the lock is free. The wait for a lock that is known to become free is charged.
+    /// Tries to take `rq`'s lock for `c`. If a CPU holds it that is itself held up, `c` queues for it and this returns
+    /// false: its present frame must be pushed again, and runs once the lock is free. Waiting for a lock with a known
+    /// release time is charged.
     #[inline]
     pub(crate) fn lock_rq(&mut self, c: CpuId, rq: CpuId) -> bool {
         let clock = self.cpus.this_cpu.clock;
@@ -254,7 +254,7 @@ impl Kernel {
         false
     }
 
-    /// The lock was given back, but later than it is asked for.
+    /// The lock was released, but later than the request.
     #[inline(never)]
     fn wait_for_rq(&mut self, c: CpuId, rq: CpuId, free_at: Instant) {
         let waited = free_at.since(self.moment());
@@ -265,7 +265,7 @@ impl Kernel {
         }
     }
 
-    /// Counts that `c`, one of so many who waited, has waited for a runqueue's lock.
+    /// Counts that `c`, one of this many waiters, has waited for a runqueue's lock.
     #[inline(never)]
     fn waited_for_rq(&mut self, c: CpuId, rq: CpuId, waited: Span, waiters: u64) {
         let uses = &mut self.cpus[rq].lock.uses;
@@ -395,7 +395,7 @@ impl Kernel {
         self.send_irq_for(c, target, irq, true);
     }
 
-    /// The same; not `is_first` where one is on its way that does this, too.
+    /// The same; `is_first` is false if another is on its way that does this, too.
     pub(crate) fn send_irq_for(&mut self, c: CpuId, target: CpuId, irq: Irq, is_first: bool) {
         let costs = &self.machine.costs;
         let (send_ns, ipi_ns) = (costs.ipi_send_ns, if target == c { 0 } else { costs.ipi_ns });
@@ -430,7 +430,7 @@ impl Kernel {
         }
     }
 
-    /// Who brought the end about, if that is known: the first who is named.
+    /// The task or callback that caused the end, if known: the first that is named.
     #[cold]
     pub(crate) fn blame(&mut self, caller: Option<Caller>) {
         self.blamed = self.blamed.or(caller);

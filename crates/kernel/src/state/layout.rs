@@ -1,5 +1,5 @@
-//! Where the kernel's types are in the world's memory, and their BTF: both made from the header
-//! in `btf/`, so that what BPF code reads is what Rust wrote.
+//! Where the kernel's types are in the world's memory, and their BTF: both generated from the
+//! header in `btf/`, so that BPF code reads what Rust wrote.
 
 /// The simulated kernel's BTF: what objects are relocated against.
 pub const KERNEL_BTF: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/kernel.btf"));

@@ -13,11 +13,11 @@ pub const MOST_LINES: usize = 10_000;
 pub struct LogLine {
     /// When, by the clock of its CPU.
     pub at: Instant,
-    /// Where.
+    /// The CPU.
     pub cpu: CpuId,
-    /// Who ran there; `<idle>` where nobody did.
+    /// The task that ran there; `<idle>` if none did.
     pub task: Box<str>,
-    /// Its pid; 0 where nobody ran.
+    /// Its pid; 0 if none ran.
     pub pid: Pid,
     /// What was printed, without the newlines at its end.
     pub text: Box<str>,
@@ -38,7 +38,7 @@ impl Log {
         self.lines.len() < MOST_LINES
     }
 
-    /// Keeps a line; counts one for which there was no room.
+    /// Keeps a line; counts a line that does not fit.
     pub(crate) fn add(&mut self, line: Option<LogLine>) {
         match line {
             Some(line) => self.lines.push(line),

@@ -1,4 +1,4 @@
-//! Questions about tasks and CPUs that every layer asks, and that the state alone answers.
+//! Questions about tasks and CPUs that every layer asks, and that only need the state.
 
 use crate::state::class::SchedClass;
 use crate::state::cpus::BOOT_CPU;
@@ -26,7 +26,7 @@ impl Kernel {
         self.tasks[task].spec.is_some_and(|spec| self.workload.tasks[spec as usize].kthread)
     }
 
-    /// Where BPF sees the task's address space.
+    /// The address at which BPF sees the task's address space.
     pub(crate) fn mm_ea(&self, task: TaskId) -> Ea {
         self.objects.processes.members[task.index()].mm_ea
     }
@@ -36,7 +36,7 @@ impl Kernel {
         self.machine.capacity.get(cpu.index()).map_or(PERF_ONE, |&c| u64::from(c))
     }
 
-    /// The `task_struct` of whoever runs on `cpu`.
+    /// The `task_struct` of the task that runs on `cpu`.
     pub(crate) fn current_ea(&self, cpu: CpuId) -> Ea {
         match self.cpus[cpu].curr {
             TaskId::IDLE => self.idle_task_ea(cpu),

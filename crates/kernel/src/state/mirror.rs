@@ -22,13 +22,13 @@ const PF_KTHREAD: u32 = 0x0020_0000;
 /// `PF_NO_SETAFFINITY`.
 const PF_NO_SETAFFINITY: u32 = 0x0400_0000;
 
-/// Where real-time priorities end among the kernel's.
+/// The first of the kernel's priorities beyond the real-time ones.
 const MAX_RT_PRIO: i32 = 100;
 
 /// The nice value 0 among the kernel's priorities.
 const DEFAULT_PRIO: i32 = 120;
 
-/// Milliseconds a jiffy, in nanoseconds, whatever the machine's HZ: only differences matter.
+/// The length of a jiffy in nanoseconds, one millisecond whatever the machine's HZ: only differences matter.
 const JIFFY_NS: u64 = 1_000_000;
 
 impl Kernel {

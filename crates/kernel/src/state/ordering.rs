@@ -11,7 +11,7 @@ use keel_abi::scx::Op;
 use keel_abi::{CpuId, TaskId};
 
 impl Kernel {
-    /// `c` has seen what was done before `sync` was last released, where that is kept.
+    /// `c` has seen everything done before the last release of `sync`, if that is tracked.
     #[inline]
     pub(crate) fn sync_acquired(&mut self, c: CpuId, sync: Sync) {
         if let Some(clocks) = &mut self.clocks {

@@ -1,5 +1,5 @@
-//! Events on their way to listeners, in batches, so that the paths that emit them pay a
-//! push and nothing else; and nothing at all where nobody listens.
+//! Events on their way to listeners, in batches, so that the paths that emit them only pay for a push; and
+//! for nothing at all without listeners.
 
 use keel_abi::{CpuId, Instant};
 use keel_trace::{Class, Event, Meta, Policy, Sink, What};
@@ -25,7 +25,7 @@ impl Out {
         Self { wants, events: Vec::with_capacity(room), metas: Vec::new() }
     }
 
-    /// Does anybody want events of this class?
+    /// Is anything listening to events of this class?
     #[inline]
     pub(crate) fn wants(&self, class: Class) -> bool {
         self.wants.has(class)
@@ -44,7 +44,7 @@ impl Out {
         }
     }
 
-    /// The scheduler of a run whose start was told, and has not gone out yet, is called so.
+    /// Sets the scheduler's name in a run's start that has been emitted but has not gone out yet.
     pub(crate) fn name_scheduler(&mut self, name: &str) {
         for (_, _, meta) in &mut self.metas {
             if let Meta::Start { scheduler, .. } = meta {

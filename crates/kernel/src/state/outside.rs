@@ -10,7 +10,7 @@ pub(crate) struct Entry {
     pub(crate) happening: Happening,
     /// How many times it has begun.
     pub(crate) begun: u32,
-    /// When its last time was due.
+    /// When it was last due.
     pub(crate) due: Instant,
 }
 
@@ -72,7 +72,7 @@ pub(crate) enum Member {
 /// How far the machine is with its CPUs' coming and going.
 #[derive(Debug, Default)]
 pub(crate) struct Hotplug {
-    /// Each change counts (`scx_hotplug_seq`). Booting brought up all CPUs but the first.
+    /// The number of changes (`scx_hotplug_seq`). Booting brought up all CPUs but the first.
     pub(crate) seq: u64,
     /// The change in progress: entry, and the number of its CPU.
     pub(crate) busy: Option<(u32, u32)>,

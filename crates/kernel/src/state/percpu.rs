@@ -1,8 +1,8 @@
 //! Per-CPU kernel variables: `runqueues`, `sd_llc_id`, `sd_llc_size`, and `cpufreq_cpu_data`, which is null everywhere.
 //!
-//! As in the kernel a variable's address leads nowhere by itself: it says where in each CPU's part the variable lies.
-//! The parts are made when somebody first asks for one. What changes all the time in a runqueue (`curr`, `nr_running`,
-//! the clocks) is written when somebody asks for it, and has that moment's value.
+//! As in the kernel, a variable's address is not used by itself: it is an offset into each CPU's copy. The copies are
+//! created on first use. The fields of a runqueue that change all the time (`curr`, `nr_running`, the clocks) are
+//! written when they are read, and have that moment's value.
 
 use crate::state::kernel::Kernel;
 use crate::state::layout::rq;
@@ -12,13 +12,13 @@ use keel_abi::bpf::{Ea, World};
 /// The address of the first variable: nothing is there.
 const SYMBOLS: Ea = Ea(0xffff_ffff_8200_0000);
 
-/// Where `sd_llc_id` is in a CPU's part, behind `runqueues`.
+/// The offset of `sd_llc_id` in a CPU's copy, behind `runqueues`.
 pub(crate) const LLC_ID: u64 = rq::SIZE.next_multiple_of(LINE);
 
-/// Where `sd_llc_size` lies.
+/// The offset of `sd_llc_size`.
 pub(crate) const LLC_SIZE: u64 = LLC_ID + 4;
 
-/// Where `cpufreq_cpu_data` lies.
+/// The offset of `cpufreq_cpu_data`.
 const CPUFREQ: u64 = LLC_ID + 8;
 
 /// Bytes of a CPU's part: whole lines.

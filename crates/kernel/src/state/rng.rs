@@ -1,5 +1,5 @@
-//! Random numbers that follow from the run's seed alone: one small generator a task, so that
-//! what one task draws never depends on another's doings.
+//! Random numbers that follow only from the run's seed: one small generator per task, so that what
+//! one task draws never depends on another.
 
 /// A SplitMix64 generator (Steele, Lea and Flood, 2014).
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -12,7 +12,7 @@ const SIGNAL_STRIDE: u64 = signal::SIZE.next_multiple_of(keel_abi::lines::LINE_B
 /// `PIDTYPE_SID`.
 pub(crate) const PIDTYPE_SID: u64 = 3;
 
-/// Where in `struct pid` the number of the first namespace is.
+/// The offset in `struct pid` of the first namespace's number.
 const FIRST_NR: u64 = pid::NUMBERS + upid::NR;
 
 /// A session among all, in the order in which they began.
@@ -24,12 +24,12 @@ impl Number {
     pub(crate) const ROOT: Self = Self(0);
 }
 
-/// Where BPF sees a session.
+/// The address at which BPF sees a session.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Session {
     pub(crate) pid: Ea,
     pub(crate) autogroup: Ea,
-    /// Whose process began it; nobody's for the root's.
+    /// The process that began it; none for the root's.
     pub(crate) leader: Option<TaskId>,
     /// The autogroup's nice value.
     pub(crate) nice: i8,
@@ -48,7 +48,7 @@ pub(crate) struct Sessions {
 }
 
 impl Sessions {
-    /// The root's alone; nothing when the world is full.
+    /// Only the root's; `None` when the world is full.
     pub(crate) fn new<W: World>(world: &mut W) -> Option<Self> {
         let idle = world.reserve(SIGNAL_STRIDE * (MAX_TASKS + 1))?;
         let root = show(world, 0, 0)?;

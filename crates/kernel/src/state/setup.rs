@@ -26,8 +26,8 @@ pub struct Scheduler {
     pub timeout_ms: u32,
     /// `.dispatch_max_batch`; 0 for the default of 32.
     pub dispatch_max_batch: u32,
-    /// `.hotplug_seq`: how many times CPUs had come and gone when its user-space half was made; 0 where it does
-    /// not mind.
+    /// `.hotplug_seq`: how many times CPUs had come and gone when its user-space half was created; 0 if it does
+    /// not care.
     pub hotplug_seq: u64,
     /// Its task storage map `hints`, where it has one: a task's [`keel_abi::task::Hint`] is put there as two
     /// 32-bit words, priority and policy.
@@ -67,7 +67,7 @@ pub struct Setup {
     pub programs: Vec<UserProgram>,
     /// Settings of the kernel's own fair class.
     pub fair: FairSettings,
-    /// Where all random numbers come from.
+    /// The seed of all random numbers.
     pub seed: u64,
     /// What goes on beside the workload. [`Noise::None`] keeps a run exact.
     pub noise: Noise,
@@ -79,10 +79,10 @@ pub enum SetupError {
     /// The kernel refuses to attach the scheduler, in its own words.
     #[error("the kernel refuses the scheduler: {0}")]
     Refused(String),
-    /// The world has no room for the tasks.
+    /// The world has no memory for the tasks.
     #[error("there is no room for {0} tasks; ask for fewer")]
     NoRoom(u64),
-    /// The world has no room for the cgroups.
+    /// The world has no memory for the cgroups.
     #[error("there is no room for {0} cgroups; ask for fewer")]
     NoRoomForCgroups(usize),
     /// A program that was run before attaching failed.

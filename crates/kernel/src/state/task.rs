@@ -11,7 +11,7 @@ use keel_abi::task::{ObjectId, Policy};
 use keel_abi::{CpuId, CpuSet, DsqId, Instant, Pid, Span, TaskId};
 use keel_trace::Timer;
 
-/// Where a task is in its life.
+/// A task's state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     /// Made, but not yet on a runqueue.
@@ -28,7 +28,7 @@ pub(crate) enum State {
     Dead,
 }
 
-/// What the kernel remembers of who decides over a task (`p->scx.ops_state`).
+/// What the kernel remembers about the owner of a task (`p->scx.ops_state`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OpsState {
     /// Nobody: it runs, sleeps or is in a queue.
@@ -110,7 +110,7 @@ pub(crate) struct Direct {
 pub(crate) struct Task {
     /// Its `task_struct` in the world.
     pub(crate) ea: Ea,
-    /// The CPU whose runqueue it is on or was on last.
+    /// The CPU whose runqueue it is on, or was last on.
     pub(crate) cpu: CpuId,
     /// The CPU it was placed on last (`p->wake_cpu`).
     pub(crate) wake_cpu: CpuId,
@@ -158,7 +158,7 @@ pub(crate) struct Task {
     pub(crate) immed: bool,
     /// Open `migrate_disable()` spells.
     pub(crate) migration_disabled: u16,
-    /// It was switched out, or about to be, within such a spell: BPF sees its one CPU as its mask.
+    /// It was switched out, or about to be, within such a section: BPF sees its one CPU as its mask.
     pub(crate) is_pinned: bool,
     pub(crate) policy: Policy,
     /// The real-time priority of the most urgent task that waits for a mutex of its, if that hands priorities on; else 0.
@@ -180,7 +180,7 @@ pub(crate) struct Task {
     pub(crate) timers: Vec<(ObjectId, Instant)>,
     /// Pages that the present step has written.
     pub(crate) written: u32,
-    /// What it has used for itself since that was last reported.
+    /// What it has used itself since that was last reported.
     pub(crate) own: Own,
     /// When the timer fires that it sleeps with, where it is about to.
     pub(crate) sleeps_until: Option<(Instant, Timer)>,

@@ -1,6 +1,6 @@
-//! Who waits for whose lock: kept for a profile alone.
+//! Which call waits for whose lock: recorded only for a profile.
 //!
-//! A lock's holder is the call that took it last: the others wait for that one to give it back.
+//! A lock's holder is the call that took it last: the others wait for that call to release it.
 
 use crate::state::cost::lock::LockName;
 use crate::state::cpu::{Caller, Cpu};
@@ -10,7 +10,8 @@ use keel_abi::{CpuId, Span};
 use keel_trace::Lock;
 use std::collections::BTreeMap;
 
-/// At most this many pairs of waiter and holder are told apart; later ones are counted without either.
+/// At most this many pairs of waiter and holder are distinguished; later ones are counted without
+/// either.
 const MOST: usize = 1 << 16;
 
 /// A call of the scheduler's.
@@ -28,7 +29,7 @@ impl From<Caller> for Site {
     }
 }
 
-/// Waits for one kind of lock, told apart by all but the last two.
+/// Waits for one kind of lock, distinguished by all but the last two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waits {
     /// Who waited; nothing for the kernel, outside of calls.

@@ -12,7 +12,7 @@ use keel_abi::{CpuId, TaskId};
 use keel_trace::{Act, Class};
 
 impl<E: Engine> Sim<E> {
-    /// Takes a step that the task has asked for: what it charges is the task's own. What the task did by it is emitted.
+    /// Takes a step that the task has asked for: its costs are charged to the task. Emits what the task did by it.
     #[inline]
     pub(super) fn own_step<T>(&mut self, c: CpuId, task: TaskId, step: impl FnOnce(&mut Self) -> T) -> T {
         if !self.k.out.wants(Class::ACTS) {

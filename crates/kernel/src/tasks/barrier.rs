@@ -1,9 +1,10 @@
-//! Barriers: who comes waits until all have come, blocked or busy.
+//! Barriers: a task that arrives waits until all have arrived, blocked or busy.
 //!
-//! Who spins does so in user mode, and costs no event while it does. Whoever comes last ends that: a spinner that runs sees it as
-//! soon as the barrier's cache line has reached its CPU, one that waits for a CPU when it next has one. As with libgomp
-//! (`gomp_barrier_wait_end()`), one that has lost patience is blocked in a futex, and a barrier at which patience is limited is
-//! left with a system call, whether or not anybody is. Approximate: all spinners fetch the line at the same time.
+//! A task spins in user mode, and needs no event while it does. The last to arrive ends that: a running spinner sees it
+//! as soon as the barrier's cache line has reached its CPU, one that waits for a CPU when it next has one. As with
+//! libgomp (`gomp_barrier_wait_end()`), a task that has lost patience is blocked in a futex, and a barrier with limited
+//! patience is left with a system call, whether or not any task is blocked. Approximate: all spinners fetch the line at
+//! the same time.
 
 use crate::paths::sim::Sim;
 use crate::state::frame::{Frame, wake_of};
@@ -58,7 +59,7 @@ impl<E: Engine> Sim<E> {
         Then::Leave
     }
 
-    /// The last one has come: everybody goes on.
+    /// The last one has arrived: all continue.
     fn open_barrier(&mut self, c: CpuId, task: TaskId, barrier: ObjectId) {
         self.k.this_cpu().stack.push(Frame::Act);
         let come = std::mem::take(&mut self.k.objects.barriers[barrier.0 as usize].come);

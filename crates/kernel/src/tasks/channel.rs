@@ -1,4 +1,4 @@
-//! Pipes and sockets: bounded buffers of bytes that block who finds them full or empty.
+//! Pipes and sockets: bounded buffers of bytes that block a task that finds them full or empty.
 //!
 //! Whoever is woken looks again, as the kernel's waits do, and may find that another was first.
 //! A reader is woken by every send that finds one waiting, a writer once enough has been taken out.

@@ -1,6 +1,7 @@
-//! Flags in memory that tasks spin on: who raises one that is up, or lowers one that is down, keeps its CPU busy until another has
-//! changed it, and then looks again: another may have been quicker. So a flag is a place for one message, as the pipelines of
-//! OpenMP programs have it between neighbours. Spinning is as with [barriers](crate::state::objects::barrier).
+//! Flags in memory that tasks spin on: a task that raises a flag that is up, or lowers one that is down, keeps its CPU
+//! busy until another has changed it, and then looks again: another may have been quicker. So a flag holds one message,
+//! as in the pipelines of OpenMP programs between neighbours. Spinning works as with
+//! [barriers](crate::state::objects::barrier).
 
 use crate::paths::sim::Sim;
 use crate::state::frame::Frame;

@@ -15,8 +15,8 @@ impl Kernel {
         self.charge_ps(c, self.machine.costs.lock_acquire_ns * 1000 + line_ps);
     }
 
-    /// A task is about to sleep (`futex_wait_setup()`, `futex_lock_pi()`): under the bucket's lock the word is read again
-    /// and, where priorities are handed on, the owner looked at.
+    /// A task is about to sleep (`futex_wait_setup()`, `futex_lock_pi()`): under the bucket's lock it reads the word
+    /// again and, with priority inheritance, looks at the owner.
     pub(super) fn charge_waiting(&mut self, c: CpuId, futex: u32, owner: Option<TaskId>) {
         self.lock_bucket(c, futex);
         let mut ps = self.lines.read_futex_ps(futex, c, self.moment());

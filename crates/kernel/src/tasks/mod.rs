@@ -27,8 +27,8 @@ use keel_abi::task::{Amount, ObjectId, Policy, Step, TimerMode};
 use keel_abi::{CpuId, Instant, Span, TaskId};
 use keel_trace::Timer;
 
-/// Steps that a task takes without a cost of their own before it is charged for going on: so
-/// that a program of nothing but loops moves time, too.
+/// Steps without a cost of their own that a task takes before it is charged for continuing: so that a
+/// program of nothing but loops advances time, too.
 const FREE_STEPS: u32 = 64;
 
 /// What follows after a step.
@@ -39,7 +39,7 @@ enum Then {
     Leave,
 }
 
-/// How long somebody who may not fork waits before it looks again.
+/// How long a task that may not fork waits before it tries again.
 const FORK_WAITS_NS: u64 = 1000;
 
 impl<E: Engine> Sim<E> {
@@ -315,8 +315,8 @@ impl<E: Engine> Sim<E> {
 }
 
 impl Kernel {
-    /// When a timer expired last; to begin with, when the task that first uses it began. Timers beyond
-    /// the workload's number are shared by all tasks.
+    /// When a timer expired last; initially, when the task that first uses it began. Timers beyond the
+    /// workload's number are shared by all tasks.
     fn last_expiry(&mut self, task: TaskId, timer: ObjectId) -> &mut Instant {
         let t = &mut self.tasks[task];
         let began = t.began;

@@ -1,11 +1,11 @@
-//! Mutexes as threads have them: taken and given back in user mode where nobody waits, else with the kernel's help
-//! ([futexes](crate::state::objects::futex), where the costs are).
+//! Mutexes as threads use them: taken and released in user mode if no task waits, otherwise with the kernel's help
+//! ([futexes](crate::state::objects::futex), which has the costs).
 //!
-//! The waiters of a plain one are woken one at a time, real-time tasks first by priority, then first come, first served; who is
-//! woken tries again, and may find that another was quicker (`futex_wake()`). One that hands priorities on
-//! (`PTHREAD_PRIO_INHERIT`) goes to its most urgent waiter, unless somebody even more urgent comes before that one runs; its
-//! owner is as urgent as that waiter meanwhile (`rt_mutex_slowlock()`, `rt_mutex_slowunlock()`), which may spin for it
-//! ([`crate::rules::spinners`]).
+//! The waiters of a plain mutex are woken one at a time, real-time tasks first by priority, then in order of arrival; a
+//! woken task tries again, and may find that another was quicker (`futex_wake()`). A mutex with priority inheritance
+//! (`PTHREAD_PRIO_INHERIT`) goes to its most urgent waiter, unless an even more urgent task arrives before that one
+//! runs; its owner is as urgent as that waiter meanwhile (`rt_mutex_slowlock()`, `rt_mutex_slowunlock()`), which may
+//! spin for it ([`crate::rules::spinners`]).
 
 use crate::paths::sim::Sim;
 use crate::state::frame::rt::RtFrame;
@@ -44,8 +44,8 @@ impl<E: Engine> Sim<E> {
         self.block(c, task)
     }
 
-    /// `task_blocks_on_rt_mutex()`: the owner, and whoever that one waits for, becomes as urgent. Who would wait for itself
-    /// waits for ever (`-EDEADLK`, upon which the C library's `pthread_mutex_lock()` does so).
+    /// `task_blocks_on_rt_mutex()`: the owner, and the owner that it waits for in turn, becomes as urgent. A task that
+    /// would wait for itself waits forever (`-EDEADLK`, upon which the C library's `pthread_mutex_lock()` does so).
     fn queue_up(&mut self, c: CpuId, task: TaskId, id: ObjectId) -> Then {
         let priority = self.k.tasks[task].rt_priority();
         self.syscall(c);
@@ -110,8 +110,8 @@ impl<E: Engine> Sim<E> {
         Then::GoOn
     }
 
-    /// Gives the mutex back; its first waiter is woken. Where priorities are handed on the task first gives up what it had
-    /// from that one (`mark_wakeup_next_waiter()`). Others' mutexes are left alone.
+    /// Releases the mutex and wakes its first waiter. With priority inheritance the task first gives up the priority it
+    /// had from that one (`mark_wakeup_next_waiter()`). Other tasks' mutexes are left alone.
     pub(super) fn release(&mut self, task: TaskId, id: ObjectId) {
         let mutex = self.k.objects.mutexes.get(id);
         if mutex.owner != Some(task) {

@@ -1,4 +1,5 @@
-//! Processes: which tasks share an address space, who is whose child, and who waits for one.
+//! Processes: which tasks share an address space, which are children of which, and which wait for a
+//! child.
 //!
 //! Threads of a process share its address space and thread group. A child belongs to the task that
 //! spawned it; it is a zombie from its exit until that task has waited for it.

@@ -9,7 +9,7 @@ use keel_abi::scx::wake;
 use keel_abi::{CpuId, TaskId};
 
 impl<E: Engine> Sim<E> {
-    /// A wakeup by `waker` that a post makes, if somebody waits.
+    /// A wakeup by `waker` caused by a post, if a task waits.
     pub(super) fn wake_by_post(&mut self, waker: TaskId, semaphore: u32, sync: bool) -> Option<Frame> {
         let task = self.k.objects.semaphores.post(semaphore)?;
         let flags = wake::TTWU | if sync { wake::SYNC } else { 0 };

@@ -1,9 +1,9 @@
-//! The first waiter of a mutex that hands priorities on keeps its CPU while the owner runs on another
-//! (`rtmutex_spin_on_owner()`, since Linux 5.15): until the mutex is free, the owner has lost its CPU, or somebody more urgent
-//! comes first. Then it takes the mutex, or sleeps after all.
+//! The first waiter of a mutex with priority inheritance keeps its CPU while the owner runs on another
+//! (`rtmutex_spin_on_owner()`, since Linux 5.15): until the mutex is free, the owner has lost its CPU, or a more urgent
+//! waiter comes first. Then it takes the mutex, or sleeps after all.
 //!
-//! To the rest of the simulated kernel whoever spins works with no end in sight: ticks, interrupts and preemption come
-//! to it as to others, and once preempted it is runnable, as in any preemptible kernel. Whoever changes what it looks at
+//! To the rest of the simulated kernel a spinner works with no end in sight: ticks, interrupts and preemption affect it
+//! as any task, and once preempted it is runnable, as in any preemptible kernel. Any change to what it looks at
 //! notifies its CPU.
 
 use crate::paths::sim::Sim;
@@ -30,8 +30,8 @@ impl<E: Engine> Sim<E> {
         self.k.this_cpu().stack.push(Frame::Relock { mutex: id });
     }
 
-    /// [`RtFrame::Freed`](crate::state::frame::rt::RtFrame): the owner has come down to its own priority, and whoever came first when it gave
-    /// the mutex back spins for it or is woken, unless it has it already.
+    /// [`RtFrame::Freed`](crate::state::frame::rt::RtFrame): the owner is back at its own priority, and the task that
+    /// was first when it released the mutex spins for it or is woken, unless it has it already.
     pub(crate) fn mutex_freed(&mut self, id: ObjectId, first: TaskId, waker: TaskId) {
         if self.k.objects.mutexes.awaits(first, id) {
             self.k.tell_spinner(first);

@@ -126,7 +126,7 @@ impl<E: Engine> Sim<E> {
         Then::Leave
     }
 
-    /// Lets a part of the present step cost nothing: the tape has told what it took.
+    /// Makes a part of the present step free: the tape has already recorded what it took.
     fn without_charge<T>(&mut self, step: impl FnOnce(&mut Self) -> T) -> T {
         let before_ps = self.k.this_cpu().spent_ps;
         let done = step(self);

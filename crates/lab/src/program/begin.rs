@@ -1,5 +1,5 @@
-//! A program until it attaches its scheduler: it runs alone, and the machine that its object is loaded on stands
-//! still.
+//! A program until it attaches its scheduler: it runs alone, and the machine that its object is loaded on does
+//! not advance.
 
 use super::half::{Half, Task};
 use super::maps::Maps;

@@ -14,7 +14,7 @@ use std::cell::RefCell;
 
 /// How long it may take to end after SIGINT, in nanoseconds of its clock.
 const MOST_END_NS: u64 = 60_000_000_000;
-/// How long a program has to notice by itself that its scheduler is gone.
+/// How long a program has to notice by itself that its scheduler has exited.
 const NOTICE_NS: u64 = 5_000_000_000;
 
 /// The run is over: the program gets SIGINT, and ends.

@@ -54,7 +54,7 @@ impl Companion<VmWorld> for Task {
     }
 
     fn go_on(&mut self, world: &mut VmWorld, cpu: CpuId, now: Instant) -> Act {
-        // It is in the call that detaches its scheduler, which ends when that is gone.
+        // It is in the call that detaches its scheduler, which ends when the scheduler has exited.
         let Ok(mut half) = self.half.try_borrow_mut() else { return Act::Sleep(FOREVER) };
         match half.step(world, cpu, now) {
             Ok(act) => act,
@@ -64,7 +64,7 @@ impl Companion<VmWorld> for Task {
 
     fn ran(&mut self, world: &mut VmWorld, value: Option<u64>) {
         let Ok(mut half) = self.half.try_borrow_mut() else { return };
-        // Where the host fails, the next step says so.
+        // If the host fails, the next step reports it.
         let _ = half.ran(world, value.unwrap_or(0) as u32);
     }
 }

@@ -71,7 +71,7 @@ impl Desk for Maps<'_> {
             is_next = key == Some(&own[..]);
             first.get_or_insert(own);
         }
-        // After a key that is not there the walk begins again; after the last one it is over.
+        // After a key that is missing the walk begins again; after the last one it ends.
         if is_next { Err(Errno::ENOENT) } else { first.ok_or(Errno::ENOENT) }
     }
 

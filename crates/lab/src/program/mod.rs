@@ -1,8 +1,8 @@
 //! A scheduler's own user-space program beside the simulated kernel.
 //!
-//! It runs alone until it attaches its scheduler: what it has loaded until then is what the run begins with. From
-//! then on it is a task of the machine, a companion, which makes its next system call whenever that task runs. When
-//! the run is over it gets SIGINT, and goes on alone until it has ended.
+//! It runs alone until it attaches its scheduler: what it has loaded until then is what the run begins with. From then
+//! on it is a task of the machine, a companion, which makes its next system call whenever that task runs. When the run
+//! is over it gets SIGINT, and runs alone until it exits.
 //!
 //! - `again`: what it asks of a running machine
 //! - `begin`: until it attaches its scheduler
@@ -37,7 +37,7 @@ use std::cell::{Cell, RefCell};
 use std::ffi::OsString;
 use std::rc::Rc;
 
-/// So many calls a program may make before it attaches a scheduler, and after its end.
+/// A program may make this many calls before it attaches a scheduler, and after the run's end.
 const MOST_CALLS: u64 = 2_000_000;
 /// Last words that are quoted.
 const MOST_WORDS: usize = 400;
@@ -125,7 +125,7 @@ fn failed(name: &str, error: &ProgramError) -> LabError {
     }
 }
 
-/// The last words of what a program has printed: untrusted text, without blank lines around it.
+/// The end of a program's output: untrusted text, without blank lines around it.
 pub fn last_words(output: &[u8]) -> String {
     String::from_utf8_lossy(&output[output.len().saturating_sub(MOST_WORDS)..]).trim().to_owned()
 }

@@ -16,7 +16,7 @@ const MEMBERS: [&str; 3] = ["timeout_ms", "dispatch_max_batch", "exit_dump_len"]
 const MOST_ELEMENTS: usize = 4096;
 /// The most integers of a list in a recipe.
 const MOST_OF_A_LIST: usize = 1 << 16;
-/// Where the kernel's configuration is, which loaders do not set.
+/// The address of the kernel's configuration, which loaders do not set.
 const KCONFIG: &str = ".kconfig";
 
 /// What was set up.
@@ -188,7 +188,7 @@ fn bytes_of(variable: &Variable, own: &MapDef, bytes: &[u8]) -> Vec<u8> {
     (from..end).map(|at| bytes.get(at).copied().unwrap_or(0)).collect()
 }
 
-/// As a recipe has it; an array up to its last element that is another.
+/// In a recipe's notation; an array up to its last element that differs.
 fn value(variable: &Variable, before: &[u8], after: &[u8]) -> Option<String> {
     if let Some(signed) = variable.signed {
         return Some(number(integer(after, signed)));

@@ -1,4 +1,4 @@
-//! Where a value has pointers to the kernel's objects (`btf_find_field()`).
+//! Finds the pointers to kernel objects in a value (`btf_find_field()`).
 
 use super::{Btf, Kind, TypeId};
 
@@ -9,7 +9,7 @@ const MOST: usize = 11;
 const MOST_MEMBERS: usize = 10_000;
 
 impl Btf {
-    /// The offsets of a type's pointers to the kernel's objects, ascending; in arrays and in structures within it, too.
+    /// The offsets of a type's pointers to kernel objects, ascending; including those in arrays and nested structures.
     pub fn kptr_offsets(&self, ty: TypeId) -> Vec<u32> {
         let (mut found, mut left) = (Vec::new(), vec![(ty, 0_u32)]);
         let mut members = 0;

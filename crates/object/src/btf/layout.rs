@@ -1,4 +1,4 @@
-//! Where things are in memory: sizes of types, places of members.
+//! Memory layout: sizes of types, offsets of members.
 //!
 //! Whatever follows types here stops after [`MAX_DEPTH`] steps and after a bounded number of
 //! members, since untrusted BTF may be circular or branch without end.
@@ -8,7 +8,7 @@ use super::{Btf, Kind, MAX_DEPTH, Struct, TypeId};
 /// Members that one search looks at, at most.
 const MAX_MEMBERS: u32 = 100_000;
 
-/// Where a member lies within a struct.
+/// A member's position within a struct.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field {
     /// Bytes from the struct's start.
@@ -17,7 +17,7 @@ pub struct Field {
     pub size: u32,
     /// Its type, modifiers included.
     pub ty: TypeId,
-    /// Where its bits lie, if it is a bit-field.
+    /// The position of its bits, if it is a bit-field.
     pub bits: Option<Bits>,
 }
 
@@ -46,7 +46,8 @@ impl Btf {
         TypeId::VOID
     }
 
-    /// A type's bytes; `None` for `void`, functions and what is too deep or too large.
+    /// A type's size in bytes; `None` for `void`, functions and types nested too deeply or too
+    /// large.
     pub fn size_of(&self, id: TypeId) -> Option<u32> {
         let mut count = 1u32;
         let mut id = id;
@@ -86,7 +87,8 @@ impl Btf {
         self.members(self.find_composite(name)?).map(|s| s.size)
     }
 
-    /// Where the member at a dotted path such as `scx.slice` lies, through anonymous members too.
+    /// The offset of the member at a dotted path such as `scx.slice`, through anonymous members
+    /// too.
     pub fn field(&self, name: &str, path: &str) -> Option<Field> {
         self.field_of(self.find_composite(name)?, path)
     }

@@ -25,7 +25,7 @@ pub struct Prototype<'a> {
 }
 
 impl Btf {
-    /// Types whose essential name is this one's, whatever their kind, by ascending id.
+    /// Types with the same essential name, of any kind, by ascending id.
     pub fn find_essential(&self, name: &str) -> &[TypeId] {
         let name = essential_name(name);
         let key = |id: &TypeId| essential_name(self.name(*id));

@@ -79,7 +79,7 @@ impl Btf {
         self.strings.get(offset)
     }
 
-    /// The string at an offset, with whatever isn't UTF-8 replaced; for source lines.
+    /// The string at an offset, with anything that isn't UTF-8 replaced; for source lines.
     pub fn string_lossy(&self, offset: u32) -> String {
         self.strings.lossy(offset)
     }

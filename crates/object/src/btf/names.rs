@@ -33,7 +33,7 @@ impl Strings {
 
 /// A name without its flavour: `task_struct___old` is `task_struct`, as libbpf's CO-RE rule has it.
 ///
-/// The last `___` counts that has something other than an underscore on either side.
+/// The last `___` with something other than an underscore on both sides counts.
 pub fn essential_name(name: &str) -> &str {
     let bytes = name.as_bytes();
     for end in (1..bytes.len().saturating_sub(3)).rev() {

@@ -21,7 +21,7 @@ impl Btf {
         Ok(btf)
     }
 
-    /// Parses types that nobody looks up by name: an object's own.
+    /// Parses types that are not looked up by name: an object's own.
     ///
     /// Sorting names that share their bytes could cost far more than the bytes themselves.
     pub(crate) fn parse_without_index(bytes: &[u8]) -> Result<Btf, BtfError> {

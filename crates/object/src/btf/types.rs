@@ -33,7 +33,7 @@ pub enum Kind {
     Struct(Struct),
     /// A union.
     Union(Struct),
-    /// An enum, of 32 or 64 bits alike.
+    /// An enum, of 32 or 64 bits.
     Enum(Enum),
     /// A declaration without a definition.
     Fwd {
@@ -105,7 +105,7 @@ pub struct Int {
     pub boolean: bool,
     /// Bits that it has.
     pub bits: u8,
-    /// Where its bits start, for the bit-fields of old compilers.
+    /// The offset of its bits, for the bit-fields of old compilers.
     pub offset: u8,
 }
 
@@ -134,7 +134,7 @@ pub struct Member {
     pub(crate) name: u32,
     /// Its type.
     pub ty: TypeId,
-    /// Where it starts, in bits.
+    /// Its offset in bits.
     pub bit_offset: u32,
     /// How many bits it has, if it is a bit-field, else 0.
     pub bit_size: u32,

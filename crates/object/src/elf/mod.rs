@@ -75,7 +75,7 @@ pub(crate) struct Symbol<'a> {
     pub(crate) size: u64,
 }
 
-/// Where named objects lie: offsets by section and name.
+/// Positions of named objects: offsets by section and name.
 pub(crate) type Objects<'a> = BTreeMap<(usize, &'a str), u64>;
 
 impl Elf<'_> {
@@ -85,7 +85,7 @@ impl Elf<'_> {
         sections.filter(|(_, section)| section.code).map(|(index, section)| (section.name, index)).collect()
     }
 
-    /// Every named object; names that statics of several files share stand for the last.
+    /// Every named object; a name that statics of several files share refers to the last one.
     pub(crate) fn objects(&self) -> Objects<'_> {
         let objects = self.symbols.iter().filter(|symbol| symbol.kind == SymbolKind::Object);
         objects.filter_map(|symbol| Some(((symbol.section?, symbol.name), symbol.value))).collect()

@@ -22,10 +22,10 @@ pub(super) fn same_kind(local: &Kind, kernel: &Kind) -> bool {
 
 /// libbpf's `bpf_core_types_are_compat`: for kfunc prototypes, ksym variables and `type_exists`.
 ///
-/// Names are the caller's concern; structs count as compatible whatever they hold.
+/// Names are compared by the caller; structs count as compatible whatever their members.
 ///
 /// # Errors
-/// [`CoreError`], when types are nested too deeply.
+/// [`CoreError`] if types are nested too deeply.
 pub(crate) fn compatible(pair: Pair<'_>, local: TypeId, kernel: TypeId) -> Result<bool, CoreError> {
     if !same_kind(pair.local.kind(local), pair.kernel.kind(kernel)) {
         return Ok(false);
@@ -65,7 +65,7 @@ fn compatible_at(pair: Pair<'_>, local: TypeId, kernel: TypeId, level: u32) -> R
     malformed("its types are nested too deeply")
 }
 
-/// libbpf's `bpf_core_fields_are_compat`: may a field of the one type stand for one of the other?
+/// libbpf's `bpf_core_fields_are_compat`: may a field of one type be used for one of the other?
 pub(super) fn fields_compatible(pair: Pair<'_>, local: TypeId, kernel: TypeId) -> Result<bool, CoreError> {
     let (mut local, mut kernel) = (local, kernel);
     for _ in 0..MAX_LEVEL {

@@ -24,7 +24,7 @@ pub(super) struct Spec {
     pub(super) root: TypeId,
     /// Named members and array elements; anonymous members are passed through.
     pub(super) steps: Vec<Step>,
-    /// Where it ends, in bits from the root's start.
+    /// Its end, in bits from the root's start.
     pub(super) bit_offset: u64,
 }
 
@@ -98,7 +98,7 @@ fn parse_access(access: &str) -> Result<Vec<u32>, CoreError> {
     }
 }
 
-/// Where an element of an array lies, in bits: little enough that a whole way cannot overflow.
+/// The offset of an array's element, in bits: small enough that a whole path cannot overflow.
 pub(super) fn element_bits(btf: &Btf, element: TypeId, index: u32) -> Result<u64, CoreError> {
     let Some(size) = btf.size_of(element) else { return malformed("an element has no size") };
     match u64::from(index) * u64::from(size) {

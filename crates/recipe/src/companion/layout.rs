@@ -1,4 +1,4 @@
-//! What goes through a map: integers as C lays them out.
+//! The data in a map: integers as C lays them out.
 
 /// Fields of a record at most.
 const MOST_FIELDS: usize = 256;
@@ -7,7 +7,7 @@ const MOST_FIELDS: usize = 256;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Field {
     pub(crate) name: String,
-    /// Where it is in the record.
+    /// Its offset in the record.
     at: usize,
     bytes: usize,
     signed: bool,

@@ -1,4 +1,4 @@
-//! Executes a companion's program up to where it talks to somebody, again and again.
+//! Executes a companion's program up to its next interaction, again and again.
 
 use super::code::{Call, Op, Program};
 use std::collections::BTreeMap;
@@ -23,7 +23,7 @@ pub trait Door {
     fn print(&mut self, line: &str);
 }
 
-/// Where a companion pauses.
+/// The point at which a companion pauses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Pause {
     /// It has worked: so many operations. It goes on when these have taken their time.
@@ -68,7 +68,7 @@ impl Machine {
         }
     }
 
-    /// Goes on to the next pause. What others can see is done at the beginning of a piece, so that whatever was
+    /// Continues to the next pause. What others can see is done at the beginning of a piece, so that whatever was
     /// worked before can take its time.
     pub fn go_on(&mut self, door: &mut dyn Door) -> Pause {
         let mut worked = 0;

@@ -24,11 +24,11 @@ pub(crate) struct State {
     reserved: BTreeSet<CpuId>,
 }
 
-/// Where a task waits.
+/// The queue in which a task waits.
 #[derive(Clone, Copy)]
 struct Waits {
     cpu: CpuId,
-    /// The event that brought it into its queue or into the scheduler's hands.
+    /// The event that brought it into its queue or under the scheduler's control.
     queue: Option<What>,
 }
 

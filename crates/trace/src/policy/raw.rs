@@ -1,5 +1,5 @@
-//! A `struct policy_event` as laid out in the scheduler's ring buffer. It is untrusted, and may
-//! have a map of this name for another purpose: whatever does not fit is none of these.
+//! A `struct policy_event` as laid out in the scheduler's ring buffer. It is untrusted, and may use a map of this name
+//! for another purpose: anything that does not fit is not an event.
 
 use super::{Group, GroupClass, Kind, MAX_GROUPS, Outcome, Policy};
 use keel_abi::{CpuId, CpuSet, Pid};
@@ -164,7 +164,7 @@ mod tests {
         check(168 + 8, 64, false);
         check(168 + 12, 65, false);
         check(168 + 12, 64, true);
-        // Beyond the groups that count: whatever it likes.
+        // Beyond the groups that count: any value.
         check(200 + 8, u32::MAX, true);
         let mut long = sound();
         long.push(0);

@@ -6,7 +6,7 @@
 
 use super::raw::Raw;
 
-/// The most records that are held back, whatever may still come.
+/// The most records that are held back, whatever may still arrive.
 const MOST: usize = 1 << 20;
 
 /// The records that are held back.
@@ -38,7 +38,7 @@ impl Merge {
         released
     }
 
-    /// How many came too late for their place.
+    /// How many arrived too late for their place.
     pub fn late(&self) -> u64 {
         self.late
     }

@@ -1,8 +1,8 @@
 //! The state in which a recording begins.
 //!
-//! A snapshot of all tasks takes a while, and meanwhile the machine goes on. So the first record about a task shows
-//! what it was doing before; the snapshot covers tasks without a record. And who ran on a CPU is shown
-//! by its first switch.
+//! A snapshot of all tasks takes a while, and meanwhile the machine keeps running. So the first record about a task
+//! shows what it was doing before; the snapshot covers tasks without a record. The first switch on a CPU shows which
+//! task ran there.
 
 use super::Story;
 use super::raw::{Doing, Key, Raw, RawWhat, TaskRecord};
@@ -65,8 +65,9 @@ impl Before {
     }
 }
 
-/// Passes `story` the machine at `start`: which CPUs are offline, who is there, who runs, who waits. Of the records
-/// before it only what tasks are counts: while the programs were attached one by one, they did not record everything.
+/// Passes `story` the machine's state at `start`: which CPUs are offline, which tasks exist, run and wait. Of the
+/// records before it, only what tasks are counts: while the programs were attached one by one, they did not record
+/// everything.
 pub fn open(
     story: &mut Story,
     start: u64,

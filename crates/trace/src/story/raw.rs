@@ -3,8 +3,8 @@
 use crate::{Policy, Why};
 use keel_abi::{CpuId, CpuSet, Pid};
 
-/// What distinguishes a task from others while it exists: its address in the kernel, its own until after its last
-/// switch, or its pid where a recording has no more.
+/// What distinguishes a task from others while it exists: its address in the kernel, which is its own until after its
+/// last switch, or its pid if a recording has no more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key(
     /// The address or the pid; 0 for idle tasks.
@@ -39,7 +39,7 @@ pub struct Raw {
 pub enum RawWhat {
     /// `sched_switch`.
     Switch {
-        /// Where.
+        /// The CPU.
         cpu: CpuId,
         /// Who ran.
         prev: Key,
@@ -50,7 +50,7 @@ pub enum RawWhat {
         /// How urgent it is, as the kernel's `p->prio`, where it is given here.
         prio: Option<i16>,
     },
-    /// `sched_wakeup`, with who did `sched_waking` where.
+    /// `sched_wakeup`, with the waker and CPU of `sched_waking`.
     Wakeup {
         /// The waker's CPU.
         cpu: CpuId,
@@ -58,7 +58,7 @@ pub enum RawWhat {
         task: Key,
         /// The CPU whose runqueue it joins.
         target: CpuId,
-        /// Who woke it; nobody for an interrupt.
+        /// The waker; none for an interrupt.
         waker: Key,
     },
     /// `sched_wakeup_new`.
@@ -80,7 +80,7 @@ pub enum RawWhat {
         task: Key,
         /// Whence.
         from: CpuId,
-        /// Where to.
+        /// The destination CPU.
         to: CpuId,
     },
     /// `sched_set_need_resched` of an idle CPU.
@@ -92,7 +92,7 @@ pub enum RawWhat {
     },
     /// The scheduler begins or ceases to use a CPU.
     Online {
-        /// Where this is done.
+        /// The CPU on which this is done.
         cpu: CpuId,
         /// The CPU that comes or goes.
         target: CpuId,

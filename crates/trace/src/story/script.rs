@@ -181,7 +181,7 @@ impl Sink for Lines {
     }
 }
 
-/// Lines without what only lays them out.
+/// Lines without layout.
 pub(crate) fn trimmed(lines: &str) -> String {
     lines.lines().map(str::trim).filter(|line| !line.is_empty()).map(|line| line.to_owned() + "\n").collect()
 }

@@ -14,7 +14,7 @@ const MESSAGE_BYTES: u32 = 100;
 const MESSAGES_IN_SOCKET: u32 = 278;
 const SOCKET: Channel =
     Channel { kind: ChannelKind::Unix, capacity_bytes: MESSAGES_IN_SOCKET * MESSAGE_BYTES };
-/// hackbench's loops where it is not told.
+/// hackbench's default loop count.
 const LOOPS: u32 = 100;
 
 pub(super) fn workload(numbers: &[i64]) -> Option<Workload> {

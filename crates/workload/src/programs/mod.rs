@@ -24,7 +24,7 @@ use crate::limits::{Limit, NICE, limit};
 use keel_abi::Span;
 use keel_abi::task::{Amount, Step, TaskSpec, Workload};
 
-/// A program that is asked for by name.
+/// A program, chosen by name.
 struct Program {
     generator: Generator,
     /// Makes it, where these numbers are right for it.
@@ -185,8 +185,7 @@ const PROGRAMS: &[Program] = &[
     ),
 ];
 
-/// The program that a name such as `ring:8:64` asks for; `None` where it is no program's name. The error is
-/// how to ask for it.
+/// The program for a name such as `ring:8:64`; `None` if it is no program's name. The error is its syntax.
 pub fn program(name: &str) -> Option<Result<Workload, String>> {
     let mut parts = name.split(':');
     let word = parts.next()?;

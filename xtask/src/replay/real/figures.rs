@@ -35,7 +35,7 @@ impl Figures {
     /// Of a trace.
     ///
     /// # Errors
-    /// Where it cannot be read, or the load did not end in it.
+    /// If it cannot be read, or the load did not end in it.
     pub(super) fn of(trace: &Path, load: &Load) -> Result<Self, Failure> {
         let fail = |why: String| format!("{}: {why}", trace.display());
         let file = File::open(trace).map_err(|e| fail(e.to_string()))?;

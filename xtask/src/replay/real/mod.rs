@@ -34,7 +34,7 @@ const LONGER: f64 = 4.0;
 /// Records what is missing unless `keep`, replays, and renews the figures and the tables.
 ///
 /// # Errors
-/// Where a guest, a replay or a file fails.
+/// If a guest, a replay or a file fails.
 pub(super) fn run(keep: bool) -> Result<(), Failure> {
     let keel = cargo::program("keel-cli", "keel")?;
     std::fs::create_dir_all(root().join(OUT).join(KERNEL))

@@ -34,7 +34,7 @@ impl Run {
     /// Of a recording or a trace.
     ///
     /// # Errors
-    /// Where it cannot be read, or a task never ran.
+    /// If it cannot be read, or a task never ran.
     pub(super) fn of(trace: &Path, workload: &Workload) -> Result<Self, Failure> {
         let figures = Figures::of(trace, &workload.names(), JUDGED_MS)?;
         let row = |name: &String| {

@@ -58,7 +58,7 @@ impl Options {
 /// Runs what `args` ask for: records what is missing unless figures are kept, and judges all of it.
 ///
 /// # Errors
-/// Where a guest fails, kept figures are stale, or a run cannot be simulated.
+/// If a guest fails, kept figures are stale, or a run cannot be simulated.
 pub(super) fn run(args: &Args, workloads: u32) -> Result<(), Failure> {
     let options = Options::of(args)?;
     let seeds = args.seed..args.seed + u64::from(workloads);

@@ -50,7 +50,7 @@ pub(super) fn counts(pairs: &[Pair]) -> Counts {
 /// A line for each pair: how many figures are outside, the reason, and the worst of them.
 ///
 /// # Errors
-/// Where a run cannot be simulated or a recording cannot be read.
+/// If a run cannot be simulated or a recording cannot be read.
 pub(super) fn lines(options: &Options, pairs: &[Pair]) -> Result<String, Failure> {
     let mut text = String::from("workload\tscheduler\tfigures outside\treason\tthe worst\n");
     for pair in pairs.iter().filter(|pair| pair.drawn.half != Half::Aside) {

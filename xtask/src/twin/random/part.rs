@@ -130,7 +130,7 @@ impl Turns {
 /// Where the tasks of a name part ways first, in words.
 ///
 /// # Errors
-/// Where a trace cannot be read.
+/// If a trace cannot be read.
 pub(super) fn sentence(
     simulated: &Path,
     real: &Path,

@@ -42,7 +42,7 @@ impl Shape {
     /// The simulated machine's file: the guest's costs, this shape.
     ///
     /// # Errors
-    /// Where the guest's file has another shape than the one that is replaced.
+    /// If the guest's file has another shape than the one that is replaced.
     pub(super) fn machine(self) -> Result<String, Failure> {
         let text = std::fs::read_to_string(root().join(GUEST)).map_err(|e| format!("{GUEST}: {e}"))?;
         let Self { cpus, nodes } = self;

@@ -29,7 +29,7 @@ fn file(kernel: &str, drawn: &Drawn) -> String {
 /// The runs of a workload that are kept; none where there is no file.
 ///
 /// # Errors
-/// Where the figures are of another workload than the one that the seed draws now, or cannot be read.
+/// If the figures are of another workload than the one that the seed draws now, or cannot be read.
 pub(super) fn read(kernel: &str, drawn: &Drawn) -> Result<Runs, Failure> {
     let file = file(kernel, drawn);
     match std::fs::read_to_string(root().join(&file)) {

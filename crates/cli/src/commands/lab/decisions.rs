@@ -26,7 +26,7 @@ use keel_lab::{Engine, Outcome, RunSpec, SchedulerSource};
 use keel_report::decisions::{Axis, Size, chart};
 use keel_report::{DecisionsReport, PartialRuns};
 
-/// Tasks that wait, on the machine that was asked for.
+/// Tasks that wait, on the requested machine.
 const CROWDS: [u32; 5] = [10, 100, 1_000, 10_000, 100_000];
 /// CPUs, each with as much to do as any other.
 const CPUS: [u32; 5] = [1, 8, 64, 256, 1_024];

@@ -17,9 +17,9 @@ use keel_lab::RunSpec;
 use keel_report::MatrixReport;
 use keel_report::matrix::RowReport;
 
-/// The columns, the simplest first and then the oldest; what is not named here stands behind them.
+/// The columns, the simplest first and then the oldest; any not named here follow.
 const BY_AGE: &[&str] = &["fifo", "bsd", "goodness", "mq", "o1", "ule", "cfs", "eevdf"];
-/// Runs of a scheduler in a row where nothing else is asked for.
+/// Default number of runs of a scheduler in a row.
 const RUNS: u32 = 3;
 
 pub(super) fn run(args: &LabArgs, lab: &Lab, experiments: &[Experiment]) -> Result<Code, Failure> {

@@ -17,7 +17,7 @@ use keel_report::picture::{Caption, Picture};
 /// How much of a run is drawn, in virtual time.
 const DRAWN: Span = Span::from_ms(500);
 
-/// The page's file, where one was asked for.
+/// The page's file, if requested.
 pub(super) fn reserve(args: &LabArgs) -> Result<Option<Output>, Failure> {
     let Some(path) = &args.report else { return Ok(None) };
     if !is_page(path) {
@@ -35,8 +35,8 @@ pub(super) fn reserve(args: &LabArgs) -> Result<Option<Output>, Failure> {
     }
 }
 
-/// Writes the page, unless a signal has come: a page is about all that was asked for. Where it cannot be written there is
-/// no `output` any more.
+/// Writes the page, unless a signal has come: a page covers the whole request. If it cannot be written, there is no
+/// `output` any more.
 pub(super) fn write(output: &mut Option<Output>, page: impl FnOnce() -> String) -> Result<(), Failure> {
     let Some(to) = output.as_mut().filter(|_| interrupt::by().is_none()) else {
         *output = None;

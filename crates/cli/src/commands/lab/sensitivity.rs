@@ -116,7 +116,7 @@ fn ratios(
     cells.iter().zip(&figures).map(ratio).collect()
 }
 
-/// The verdict on the first claim alone, no arm having the mechanism off.
+/// The verdict on the first claim only, if no arm has the mechanism off.
 fn first(experiment: &Experiment, arms: &[ArmFigures]) -> ClaimVerdict {
     let mut experiment = experiment.clone();
     experiment.claims.truncate(1);

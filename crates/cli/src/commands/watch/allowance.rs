@@ -1,4 +1,5 @@
-//! What watching may take: 1 % of one CPU for every 16 CPUs, or what is asked for. Where it would take more, it looks less often.
+//! What watching may take: 1 % of one CPU for every 16 CPUs, or the requested share. If it would take more, it looks
+//! less often.
 
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ pub(super) struct Allowance {
 }
 
 impl Allowance {
-    /// So many percent, or what a machine of so many CPUs has.
+    /// The percentage, or the default for a machine with this many CPUs.
     pub(super) fn new(cpus: u32, percent: Option<u32>) -> Self {
         let share =
             percent.map_or(SHARE_A_CPU * f64::from(cpus.max(1)), |percent| f64::from(percent) / 100.0);

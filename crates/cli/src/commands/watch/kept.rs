@@ -41,7 +41,7 @@ impl Folder {
         self.kept
     }
 
-    /// Keeps the end of a recording of such a length; gives its place, or `None` where there are enough.
+    /// Keeps the end of a recording, of this length; returns its path, or `None` if there are enough.
     pub(super) fn keep(&mut self, trace: &[u8], length: Span) -> Result<Option<PathBuf>, Failure> {
         if self.kept >= MOST {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! The last moments before a finding: a recording beside the watch that goes on all the time.
+//! The last moments before a finding: a recording that runs beside the watch all the time.
 
 use super::failure;
 use crate::bell::Bell;
@@ -16,14 +16,14 @@ use std::time::{Duration, Instant};
 pub(super) struct Last {
     recorder: Recorder,
     moments: Moments,
-    /// A finding has a file where the last file is older than this: no two files hold the same moment.
+    /// A finding gets a file if the last file is older than this: no two files hold the same moment.
     keep: Duration,
     written: Option<Instant>,
     files: u64,
 }
 
 impl Last {
-    /// Begins to record if that is asked for.
+    /// Begins to record, if requested.
     pub(super) fn begin(args: &WatchArgs, bell: &Bell) -> Result<Option<Self>, Failure> {
         let (Some(keep), Some(output)) = (args.ring, &args.output) else { return Ok(None) };
         let mut moments = Moments::new(keep, output)?;
@@ -45,7 +45,7 @@ impl Last {
         self.moments.has_failed()
     }
 
-    /// Writes a file of what led to a finding; `None` where the last one is too young.
+    /// Writes a file of what led to a finding; `None` if the last one is too recent.
     pub(super) fn found(&mut self, bell: &Bell) -> Result<Option<PathBuf>, Failure> {
         if self.written.is_some_and(|written| written.elapsed() < self.keep) {
             return Ok(None);

@@ -62,7 +62,8 @@ impl<E: Engine> Sim<E> {
         self.k.cgroups[number].inited = self.k.cgroups.enabled;
     }
 
-    /// `cgroup_rmdir()`: nobody finds it any more when `ops.cgroup_exit` runs (`scx_tg_offline()`).
+    /// `cgroup_rmdir()`: the cgroup can no longer be found when `ops.cgroup_exit` runs
+    /// (`scx_tg_offline()`).
     fn remove_cgroup(&mut self, c: CpuId, number: Number) {
         let group = &self.k.cgroups[number];
         if group.tasks > 0 || !group.children.is_empty() {

@@ -1,5 +1,5 @@
-//! Tasks that move from cgroup to cgroup: all are asked about first (`scx_cgroup_can_attach()`), then each moves as
-//! `sched_move_task()` has it, off its runqueue and back.
+//! Moving tasks between cgroups: the scheduler is asked about all of them first (`scx_cgroup_can_attach()`), then
+//! each is moved as `sched_move_task()` does it, off its runqueue and back.
 
 use crate::paths::sim::Sim;
 use crate::state::cgroup::Number;
@@ -124,7 +124,7 @@ impl<E: Engine> Sim<E> {
             return self.start(c, Op::Stopping, task, &[ea.0, 0]);
         }
         self.push(CgroupFrame::Quiesce { task, to, was_on: WasOn::Queue });
-        // Before its callbacks, not after as in the kernel: who takes tasks from queues does not wait for this lock.
+        // Before its callbacks, not after as in the kernel: taking tasks from queues does not wait for this lock.
         self.k.take_from_queue(c, task);
         self.k.clear_runnable(task);
         self.k.leave_custody(task, LEAVES);

@@ -1,5 +1,5 @@
-//! Moving tasks between CPUs of a level (`sched_balance_rq()`): who has too much is found without a lock; tasks are taken
-//! under the source's, and put where they go under that CPU's.
+//! Moving tasks between CPUs of a level (`sched_balance_rq()`): the overloaded CPU is found without a lock; tasks are
+//! taken under the source's, and put where they go under that CPU's.
 
 use crate::paths::sim::Sim;
 use crate::rules::fair::balance::End;

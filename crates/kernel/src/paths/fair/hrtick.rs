@@ -1,7 +1,7 @@
 //! The timer that ends slices to the microsecond (`HRTICK`, which Linux has by default since 7.1).
 //!
-//! It is set when a task begins to run beside others, and when the first other comes; not when a pick finds
-//! that whoever runs goes on. Then the slice ends at a tick.
+//! It is armed when a task begins to run while others wait, and when the first other arrives; not when a
+//! pick lets the running task continue. Then the slice ends at a tick.
 
 use crate::paths::sim::Sim;
 use crate::state::class::SchedClass;

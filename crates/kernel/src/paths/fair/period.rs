@@ -39,8 +39,8 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// Gives what there is to those CPUs that have waited longest (`distribute_cfs_runtime()`). Each other CPU lets its tasks
-    /// go on itself; this one does so last.
+    /// Distributes the available runtime to the CPUs that have waited longest (`distribute_cfs_runtime()`). Each other
+    /// CPU unthrottles its own tasks; this one does so last.
     fn distribute(&mut self, c: CpuId, group: GroupId) {
         let mut own = None;
         let waiting: Vec<Slot> =

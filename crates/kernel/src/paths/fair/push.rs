@@ -1,5 +1,5 @@
-//! A running task that is pushed to another CPU by its own CPU's stopper: where balancing failed too often
-//! (`active_load_balance_cpu_stop()`), and where it starts a program that is better off elsewhere (`sched_exec()`).
+//! A running task that is pushed to another CPU by its own CPU's stopper: when balancing has failed too often
+//! (`active_load_balance_cpu_stop()`), and when it starts a program that should run elsewhere (`sched_exec()`).
 
 use crate::paths::sim::Sim;
 use crate::state::class::SchedClass;

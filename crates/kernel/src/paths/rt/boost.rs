@@ -1,5 +1,5 @@
-//! Priority inheritance: the owner of a mutex is as urgent as its most urgent waiter, and so is whoever that owner waits
-//! for (`rt_mutex_adjust_prio_chain()`, `rt_mutex_setprio()`).
+//! Priority inheritance: the owner of a mutex is as urgent as its most urgent waiter, and so on along the chain of
+//! owners (`rt_mutex_adjust_prio_chain()`, `rt_mutex_setprio()`).
 //!
 //! Each step changes one task under its runqueue's lock. A chain ends where nothing changes, and after
 //! [`MAX_DEPTH`] steps.

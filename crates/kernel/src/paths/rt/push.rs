@@ -1,8 +1,8 @@
-//! Tasks that wait are pushed to CPUs that run something less urgent: after a wakeup that preempts nobody, and after a switch
-//! from one real-time task to another (`push_rt_tasks()`).
+//! Waiting tasks are pushed to CPUs that run something less urgent: after a wakeup that preempts nothing, and after a
+//! switch from one real-time task to another (`push_rt_tasks()`).
 //!
-//! Both runqueues' locks are needed. The own one is given back first, and both are taken in the order of their CPUs
-//! (`double_lock_balance()` of a preemptible kernel), so that whatever was decided is looked at once more.
+//! Both runqueues' locks are needed. This CPU's own is released first, and both are taken in the order of their CPUs
+//! (`double_lock_balance()` of a preemptible kernel), so every decision is checked again afterwards.
 
 use crate::paths::sim::Sim;
 use crate::state::class::SchedClass;
@@ -15,11 +15,11 @@ use keel_abi::{CpuId, TaskId};
 const MAX_TRIES: u8 = 3;
 
 impl<E: Engine> Sim<E> {
-    /// A real-time task has got `c`: whoever waits there is pushed, before the path goes on.
+    /// A real-time task now runs on `c`: tasks that wait there are pushed before the path continues.
     #[cold]
     pub(crate) fn push_after_switch(&mut self, c: CpuId) {
         let curr = self.k.this_cpu().curr;
-        // Fair tasks come here too, where real-time tasks are throttled or the fair ones served.
+        // Fair tasks come here too, when real-time tasks are throttled or the fair server runs.
         if self.k.class_of(curr) == SchedClass::Rt && self.k.this_cpu().rt.first_pushable().is_some() {
             self.k.this_cpu().stack.push(Frame::Rt(RtFrame::Push { rq: c, tries: 0 }));
         }

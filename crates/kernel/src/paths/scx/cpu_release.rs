@@ -1,6 +1,6 @@
-//! A higher class takes a CPU from the scheduler and gives it back: `ops.cpu_release` once when it
-//! is taken from a task of the scheduler's, `ops.cpu_acquire` when it is next asked for a task there
-//! (`switch_class()`, `balance_one()`).
+//! A higher class takes a CPU from the scheduler and gives it back: `ops.cpu_release` is called once,
+//! when the CPU is taken from one of the scheduler's tasks; `ops.cpu_acquire` when the scheduler is
+//! next asked for a task there (`switch_class()`, `balance_one()`).
 
 use crate::paths::sim::Sim;
 use crate::state::class::SchedClass;

@@ -15,8 +15,8 @@ use keel_abi::scx::Op;
 use keel_abi::{CpuId, TaskId};
 
 impl<E: Engine> Sim<E> {
-    /// The scheduler has failed or asked to go: whatever it is still owed on this CPU is done, and
-    /// now every cgroup and every task leaves it.
+    /// The scheduler has failed or asked to exit: its pending work on this CPU is completed, and then every cgroup and
+    /// every task leaves it.
     pub(crate) fn begin_disable(&mut self) {
         self.k.scx.phase = Phase::Disabling;
         self.k.scx.takes = Takes::Nobody;

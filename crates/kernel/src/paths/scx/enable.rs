@@ -25,7 +25,7 @@ const SCRATCH_BYTES: u64 = 4096;
 const ARGS_BYTES: u64 = 64;
 
 impl crate::state::scx::Scx {
-    /// Where `c` keeps the arguments of a callback that others' callbacks may overlap.
+    /// Where `c` keeps the arguments of a callback that may overlap with callbacks on other CPUs.
     pub(crate) fn args_at(&self, c: CpuId) -> Ea {
         self.scratch.offset(SCRATCH_BYTES + ARGS_BYTES * u64::from(c.0))
     }

@@ -1,5 +1,5 @@
-//! Kicks: asynchronous, one interrupt after the kicking callback's runqueue lock has been given
-//! back, whatever number of times a CPU was named (`kick_cpus_irq_workfn()`).
+//! Kicks: asynchronous, one interrupt after the kicking callback's runqueue lock has been released, however often
+//! a CPU was named (`kick_cpus_irq_workfn()`).
 //!
 //! With `SCX_KICK_WAIT` the kicking CPU picks again itself, and then waits until the CPUs that it kicked have, too
 //! (`kick_sync_wait_bal_cb()`).
@@ -45,7 +45,7 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// After a pick, the runqueue still locked: is there somebody to wait for?
+    /// After a pick, the runqueue still locked: is there a CPU to wait for?
     #[cold]
     pub(crate) fn begin_sync_wait(&mut self) {
         if self.k.this_cpu().sync_pending {

@@ -15,7 +15,7 @@ use keel_abi::scx::Op;
 use keel_abi::{CpuId, TaskId};
 
 impl<E: Engine> Sim<E> {
-    /// What is to be run before the scheduler is attached: nobody else does anything meanwhile.
+    /// What has to run before the scheduler is attached: nothing else happens meanwhile.
     pub(crate) fn run_programs_once(&mut self) -> Result<(), ProgramFailure> {
         for program in 0..self.k.programs.len() as u32 {
             if self.k.programs[program as usize].every.is_some() {

@@ -1,8 +1,8 @@
-//! A local queue's tasks go back to the scheduler: because it asked for that (`scx_bpf_reenqueue_local()`), or because they
-//! were to run at once or not at all (`SCX_ENQ_IMMED`) and cannot.
+//! Gives a local queue's tasks back to the scheduler: because it asked for that (`scx_bpf_reenqueue_local()`), or
+//! because they were to run at once or not at all (`SCX_ENQ_IMMED`) and cannot.
 //!
-//! It is done by whoever has the runqueue's lock for a wakeup or a pick, just before giving it back; else as soon as
-//! the CPU that noticed has no lock any more, as by the kernel's irq_work.
+//! The CPU that next holds the runqueue's lock for a wakeup or a pick does it, just before the release; otherwise the
+//! CPU that noticed does it as soon as it holds no lock, as the kernel's irq_work would.
 
 use crate::paths::sim::Sim;
 use crate::rules::scx::reenqueue::ANY;

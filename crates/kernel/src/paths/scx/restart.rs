@@ -1,6 +1,5 @@
-//! A scheduler that is loaded again: because it or the kernel asked for that in its exit code
-//! (`SCX_ECODE_ACT_RESTART`), its user-space half loads the object again and attaches it, while the tasks go on in the
-//! fair class.
+//! Reloading a scheduler: because it or the kernel asked for that in its exit code (`SCX_ECODE_ACT_RESTART`), its
+//! user-space half loads the object again and attaches it, while the tasks run in the fair class.
 //!
 //! The owner of the engine recreates the object's world; what is here is the kernel between two schedulers.
 
@@ -54,8 +53,8 @@ impl<E: Engine> Sim<E> {
         self.k.scx.is_gone() && self.k.again.is_awaited()
     }
 
-    /// Attaches a scheduler to the machine as it is now; after [`State::Detached`](crate::run::main_loop::State::Detached) alone. The
-    /// engine's maps are new.
+    /// Attaches a scheduler to the machine as it is now. Call it only after
+    /// [`State::Detached`](crate::run::main_loop::State::Detached). The engine's maps are new.
     ///
     /// # Errors
     /// The kernel refuses it.

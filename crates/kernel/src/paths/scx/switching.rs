@@ -17,8 +17,8 @@ use keel_abi::{CpuId, TaskId};
 const COMES_OR_GOES: u64 = deq::SAVE | deq::MOVE | deq::CLASS | flag::NOCLOCK;
 
 impl<E: Engine> Sim<E> {
-    /// Locks the runqueue of `task` for a change by another (`task_rq_lock()`); a task that is just being woken or moved
-    /// is waited for. Where this says no, `again` is to come and has been pushed.
+    /// Locks the runqueue of `task` for a change by another task (`task_rq_lock()`); waits for a task that is just
+    /// being woken or moved. If this returns false, `again` runs next and has been pushed.
     pub(crate) fn lock_task(&mut self, c: CpuId, task: TaskId, again: Frame) -> Option<CpuId> {
         let rq = self.k.tasks[task].cpu;
         if !self.k.lock_rq(c, rq) {

@@ -46,14 +46,14 @@ impl Kernel {
         at
     }
 
-    /// BPF gives a reference back: with the last one a removed cgroup's storage goes (`css_free_rwork_fn()`).
+    /// BPF drops a reference: dropping the last one frees a removed cgroup's storage (`css_free_rwork_fn()`).
     pub(crate) fn put_cgroup<W: World>(&mut self, world: &mut W, number: Number) {
         if self.cgroups.put(number) {
             world.storage_forget(Owner::Cgroup(number.0));
         }
     }
 
-    /// The kernel has done with a cgroup that is gone, or never came to be.
+    /// The kernel drops its reference to a cgroup that was removed or never completed.
     pub(crate) fn let_cgroup_go<W: World>(&mut self, world: &mut W, number: Number) {
         if self.cgroups.let_go(number) {
             world.storage_forget(Owner::Cgroup(number.0));

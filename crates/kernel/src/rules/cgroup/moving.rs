@@ -14,7 +14,7 @@ impl Kernel {
         own.unwrap_or_else(inherited)
     }
 
-    /// The next of those who move, from this one on: all threads of the process, or the task alone.
+    /// The next task to move, from this one on: all threads of the process, or only the task.
     pub(crate) fn next_mover(&self, task: TaskId, whole: bool, from: u32) -> Option<TaskId> {
         if !whole {
             return (from <= task.0).then_some(task);
@@ -30,7 +30,8 @@ impl Kernel {
 }
 
 impl Kernel {
-    /// A real-time task that moves goes behind its equals, and makes room for them if it runs.
+    /// A real-time task that moves goes behind tasks of equal priority, and yields to them if it
+    /// runs.
     pub(crate) fn requeue_moved(&mut self, c: CpuId, task: TaskId) {
         let t = &self.tasks[task];
         if t.state != State::Blocked && t.state != State::New {
@@ -42,7 +43,8 @@ impl Kernel {
         }
     }
 
-    /// Does a whole process move right now? Until it has nobody dies (`cgroup_threadgroup_rwsem`).
+    /// Is a whole process being moved right now? Until that is done no task can exit
+    /// (`cgroup_threadgroup_rwsem`).
     pub(crate) fn moves_process(&self) -> bool {
         self.cgroups.moves_process
     }

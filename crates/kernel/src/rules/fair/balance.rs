@@ -11,7 +11,7 @@ use keel_abi::CpuId;
 pub(crate) enum End {
     /// Tasks were to move, and did or did not.
     Unbalanced,
-    /// No group has too much.
+    /// No group is overloaded.
     Balanced,
     /// Another CPU balances for this group.
     NotDesignated,
@@ -71,7 +71,7 @@ impl Kernel {
         };
     }
 
-    /// What the level remembers of the attempt; tells whether a task moved.
+    /// Updates what the level remembers of the attempt; returns whether a task moved.
     pub(crate) fn conclude(&mut self, c: CpuId, round: Round, end: End) -> bool {
         let counts = round.idleness != Idleness::NewlyIdle && round.moves != Moves::Misfit;
         let mut end = end;

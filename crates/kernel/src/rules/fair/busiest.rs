@@ -1,5 +1,6 @@
-//! Which group of a level has too much beside the local one, which of its CPUs tasks should come from, and how much
-//! (`sched_balance_find_src_group()`, `calculate_imbalance()`, `sched_balance_find_src_rq()`). Nothing is moved here.
+//! Which group of a level is overloaded compared with the local one, which of its CPUs tasks should be pulled from, and
+//! how much (`sched_balance_find_src_group()`, `calculate_imbalance()`, `sched_balance_find_src_rq()`). Nothing is
+//! moved here.
 
 use crate::rules::fair::cost::Visit;
 use crate::rules::fair::select_idle_sibling::idle_scan;
@@ -23,7 +24,7 @@ pub(crate) struct Groups {
     /// Of the local and the busiest group: are its CPUs one core?
     is_core: [bool; 2],
     has_crowd: bool,
-    /// A CPU is too busy for energy to decide.
+    /// A CPU is too busy for energy-aware placement.
     has_overuse: bool,
 }
 
@@ -36,7 +37,7 @@ impl Kernel {
         round.considered = self.fair.considered.take();
         self.note_level(round, level, &groups);
         let busiest = busiest?;
-        // What energy decides is left alone, but for tasks on CPUs that are too slow for them.
+        // Energy-aware placement is left alone, except for tasks on CPUs that are too slow for them.
         if self.heeds_energy() && !self.fair.is_overused && groups.busiest.kind != GroupClass::Misfit {
             return None;
         }
@@ -134,7 +135,7 @@ impl Kernel {
         self.cpus[cpu].fair.len() == 1 && self.is_reduced(cpu, level.imbalance_pct)
     }
 
-    /// The load of a task that is too much for the CPU it runs on (`update_misfit_status()`).
+    /// The load of a task that does not fit the CPU it runs on (`update_misfit_status()`).
     pub(super) fn misfit_load(&self, cpu: CpuId) -> u64 {
         let Some(curr) = self.fair_curr(cpu).filter(|_| self.is_uneven()) else { return 0 };
         let capacity = self.capacity(cpu);
@@ -189,8 +190,8 @@ impl Kernel {
         is_chosen && !is_faster
     }
 
-    /// What is noted of a level while its groups are compared: how far searches in the cache go (`update_idle_cpu_scan()`),
-    /// and whether anybody waits on the machine (`set_rd_overloaded()`).
+    /// What is recorded about a level while its groups are compared: how far searches in the cache go
+    /// (`update_idle_cpu_scan()`), and whether any task on the machine waits (`set_rd_overloaded()`).
     fn note_level(&mut self, round: &Round, level: &Level, groups: &Groups) {
         let hierarchy = round.hierarchy.clone();
         if round.level + 1 == hierarchy.levels(round.to).len() {

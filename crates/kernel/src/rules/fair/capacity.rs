@@ -52,7 +52,7 @@ impl Kernel {
         (load.left, load.left_until) = (Some(left), now + interval);
     }
 
-    /// What the CPU had for the fair class when that was looked at last (`capacity_of()`).
+    /// The CPU's capacity for the fair class when it was last updated (`capacity_of()`).
     pub(super) fn capacity_left(&self, cpu: CpuId) -> u64 {
         self.fair.loads[cpu.index()].left.unwrap_or_else(|| self.capacity(cpu))
     }

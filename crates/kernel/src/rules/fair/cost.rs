@@ -41,7 +41,7 @@ impl Visit {
 }
 
 impl Kernel {
-    /// `c` takes such a turn, about what it has at hand.
+    /// `c` takes such a turn, about its own data.
     pub(crate) fn take_turn(&mut self, c: CpuId, visit: Visit) {
         let ps = visit.insns() * self.machine.costs.insn_ps;
         self.charge_ps(c, ps);

@@ -29,7 +29,7 @@ impl Considered {
 }
 
 impl Kernel {
-    /// A decision begins: what it looks at is kept until it ends, if anybody wants to know.
+    /// A decision begins: its inputs are kept until it ends, if anyone listens.
     pub(crate) fn begin_decision(&mut self) {
         let is_asked = self.fair.settings.tell_policy && self.out.wants(Class::POLICY);
         self.fair.considered = is_asked.then(Box::default);
@@ -42,7 +42,7 @@ impl Kernel {
         }
     }
 
-    /// Where a task goes has been decided on `c`.
+    /// `c` has decided where a task goes.
     pub(super) fn tell_placement(&mut self, c: CpuId, task: TaskId, flags: u64, chosen: CpuId) {
         let Some(considered) = self.fair.considered.take() else { return };
         let kind = if flags & (wake::FORK | wake::EXEC) != 0 { Kind::Fork } else { Kind::Wakeup };

@@ -1,4 +1,4 @@
-//! Taking tasks from a CPU that has too much (`detach_tasks()`, `can_migrate_task()`), those that ran longest ago first.
+//! Taking tasks from an overloaded CPU (`detach_tasks()`, `can_migrate_task()`), the least recently run first.
 
 use crate::rules::fair::cost::Visit;
 use crate::state::fair::rest::MIGRATION_COST;
@@ -8,7 +8,7 @@ use keel_abi::task::Policy;
 use keel_abi::{CpuId, TaskId};
 use keel_trace::{Class, What};
 
-/// Balancing lets a task that has run so lately stay, unless it failed too often (`task_hot()`).
+/// Balancing leaves a task that ran this recently where it is, unless it has failed too often (`task_hot()`).
 const HOT_NS: u64 = MIGRATION_COST.as_ns();
 
 impl Kernel {
@@ -69,7 +69,7 @@ impl Kernel {
         tasks
     }
 
-    /// A task comes or runs: it is the last on its CPU's list.
+    /// A task arrives or runs: it becomes the last on its CPU's list.
     pub(super) fn touch(&mut self, task: TaskId) {
         self.fair.listed += 1;
         self.fair.entities[task].listed = self.fair.listed;
@@ -126,7 +126,7 @@ impl Kernel {
         }
     }
 
-    /// How much of the imbalance the task is; nothing where it is too much.
+    /// How much of the imbalance the task accounts for; `None` if it is too large to move.
     fn amount_of(&self, round: &Round, task: TaskId) -> Option<i64> {
         let load = &self.fair.entities[task].load;
         let failed = self.memory_of(round.owner, round.level).failed;

@@ -1,6 +1,6 @@
 //! Energy-aware placement (`find_energy_efficient_cpu()`): as long as no CPU is too busy, a waking task goes where the
-//! machine's energy model says that it takes least. Of each performance domain two CPUs are candidates: the previous one
-//! and the one with the most capacity to spare.
+//! machine's energy model predicts the least energy. Each performance domain has two candidates: the previous one and
+//! the one with the most capacity to spare.
 
 use crate::rules::fair::cost::Visit;
 use crate::state::fair::pelt::ONE;
@@ -70,7 +70,7 @@ impl Kernel {
             let base = self.energy(domain, &cpus, task, None, busy);
             let more = |to| self.energy(domain, &cpus, task, Some(to), busy + own).checked_sub(base);
             if found.prev.is_some() {
-                // Where the task adds less than nothing, its CPUs' use has changed meanwhile.
+                // If the task adds less than nothing, its CPUs' utilization has changed meanwhile.
                 let Some(takes) = more(prev) else { return Some(prev) };
                 prev_takes = Some(takes);
                 if best.is_none_or(|(_, least)| takes < least) {

@@ -88,7 +88,7 @@ impl Kernel {
         }
     }
 
-    /// The queue of the group that an entity stands for; nothing for a task.
+    /// The queue of the group that an entity represents; `None` for a task.
     #[inline]
     pub(super) fn queue_below(&self, id: EntityId) -> Option<QueueId> {
         id.slot().map(|slot| QueueId { cpu: self.fair.groups.slots[slot.index()].cpu, slot })

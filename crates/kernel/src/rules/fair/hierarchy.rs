@@ -52,14 +52,15 @@ impl Kernel {
         }
     }
 
-    /// An entity leaves its queue, and each group that it leaves empty too (`dequeue_entities()`). Says no where the entity
+    /// Dequeues an entity, and each group that this leaves empty (`dequeue_entities()`). Returns false if the entity
     /// itself stays for now.
     pub(crate) fn leave_queues(&mut self, id: EntityId, why: Leaves) -> bool {
         let cpu = self.fair.entities[id].queue.cpu;
         let had_others = !self.cpus[cpu].fair.is_idle_only();
         let leaves = self.leave_upwards(id, why);
         if had_others && self.cpus[cpu].fair.is_idle_only() {
-            // Where SCHED_IDLE tasks alone are left others may be worth more: the CPU balances at its next tick.
+            // If only SCHED_IDLE tasks are left, tasks of other CPUs may be worth more: the CPU balances at its next
+            // tick.
             self.fair.next_balance[cpu.index()] = self.ticks();
         }
         leaves
@@ -110,7 +111,7 @@ impl Kernel {
         }
     }
 
-    /// A task of this group has gone to sleep: the rest of the group's turn is the others' (`set_next_buddy()`).
+    /// A task of this group has gone to sleep: the others in the group get the rest of its turn (`set_next_buddy()`).
     fn prefer(&mut self, group: EntityId) {
         let mut id = group;
         while self.fair.entities[id].on_rq && !self.fair.entities[id].is_idle {
@@ -121,7 +122,7 @@ impl Kernel {
         }
     }
 
-    /// Picks do not go on with this entity, nor therefore with the groups above it (`clear_buddies()`).
+    /// Picks no longer prefer this entity, nor the groups above it (`clear_buddies()`).
     pub(super) fn stop_preferring(&mut self, id: EntityId) {
         let mut id = id;
         loop {
@@ -134,8 +135,7 @@ impl Kernel {
         }
     }
 
-    /// From an entity that is in its queue upwards: loads and weights are brought up to now, and tasks below it have come or
-    /// gone.
+    /// From a queued entity upwards: updates loads and weights, after tasks below it have come or gone.
     fn count_above(&mut self, id: EntityId, slice_ns: u64, come: Counts, gone: Counts) {
         let (mut id, mut slice_ns, mut come, mut gone) = (id, slice_ns, come, gone);
         loop {

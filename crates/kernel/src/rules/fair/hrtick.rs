@@ -17,7 +17,8 @@ impl Kernel {
         }
     }
 
-    /// Sets it to the end of the slice of whoever runs on `rq`, if anybody else is there (`hrtick_start_fair()`).
+    /// Arms it for the end of the slice of the task that runs on `rq`, if other tasks wait there
+    /// (`hrtick_start_fair()`).
     pub(super) fn set_hrtick(&mut self, rq: CpuId) {
         let is_shared = self.fair.settings.hrtick && self.cpus[rq].fair.queued() > 1;
         let Some(curr) = self.fair_curr(rq).filter(|_| is_shared) else { return };

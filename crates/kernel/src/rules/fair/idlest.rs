@@ -1,5 +1,5 @@
-//! Where a new task, or a task with a new program, goes: down the domains, at each level to the group with the least to do,
-//! and there to its idlest CPU (`sched_balance_find_dst_cpu()`).
+//! Where a new task, or a task with a new program, goes: down the domains, at each level to the least loaded group, and
+//! there to its idlest CPU (`sched_balance_find_dst_cpu()`).
 
 use crate::rules::fair::cost::Visit;
 use crate::rules::fair::stats::{Stats, allowed_between_nodes};
@@ -112,7 +112,8 @@ impl Kernel {
         stats
     }
 
-    /// The idle CPU of a group that became idle last, else the one with the least load (`sched_balance_find_dst_group_cpu()`).
+    /// The CPU of a group that became idle last, or if none is idle the one with the least load
+    /// (`sched_balance_find_dst_group_cpu()`).
     fn idlest_in(&mut self, c: CpuId, task: TaskId, cpu: CpuId, group: &Group) -> CpuId {
         if group.weight == 1 {
             return group.first_balancer();

@@ -1,7 +1,7 @@
 //! What tasks and runqueues weigh of late, kept as tasks come, go, run and move (`update_load_avg()`).
 //!
-//! A task that sleeps goes on counting where it ran last, less and less. One that goes elsewhere is taken out when the
-//! queue that it left is next looked at, as its lock is not held then (`remove_entity_load_avg()`).
+//! A sleeping task still counts on the CPU where it ran last, less and less. If it moves, its load is removed when the
+//! queue that it left is next updated, because that queue's lock is not held now (`remove_entity_load_avg()`).
 
 use crate::state::fair::ids::{EntityId, QueueId, Slot};
 use crate::state::fair::load::QueueLoad;
@@ -269,7 +269,7 @@ impl Kernel {
         load.queue.avg.util.max(load.estimate).min(self.capacity(cpu))
     }
 
-    /// `cpu_util_cfs_boost()`: one whose tasks wait is used more than it can tell.
+    /// `cpu_util_cfs_boost()`: a CPU whose tasks wait is busier than its utilization shows.
     pub(crate) fn cpu_util_boosted(&self, cpu: CpuId) -> u64 {
         let load = &self.fair.loads[cpu.index()];
         load.queue.avg.util.max(load.queue.avg.runnable).max(load.estimate).min(self.capacity(cpu))

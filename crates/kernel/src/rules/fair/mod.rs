@@ -1,4 +1,5 @@
-//! The rules of Linux's own fair class (EEVDF): who runs next, where a waking task goes, who is moved to another CPU.
+//! The rules of Linux's own fair class (EEVDF): which task runs next, where a waking task goes, which tasks move to
+//! another CPU.
 //!
 //! [`crate::state::fair`] is what they are about, and says where they come from. The paths that take other runqueues' locks
 //! for them are in `paths::fair`.

@@ -1,4 +1,4 @@
-//! When somebody balances for idle CPUs without a tick, and for which of them.
+//! When a CPU balances on behalf of tickless idle CPUs, and for which of them.
 
 use crate::rules::fair::cost::Visit;
 use crate::rules::fair::newidle::SOON_NS;
@@ -58,7 +58,7 @@ impl Kernel {
             return self.misfit_load(c) > 0;
         }
         let Some(level) = hierarchy.cache(c) else { return false };
-        // Others of the cache are busy too: their tasks may be better off elsewhere (`nr_busy_cpus`).
+        // Other CPUs of the cache are busy too: their tasks may run better elsewhere (`nr_busy_cpus`).
         level.weight as usize - level.span.and(&self.fair.nohz.idle).len() > 1
     }
 

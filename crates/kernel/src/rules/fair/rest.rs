@@ -4,7 +4,7 @@ use crate::state::kernel::Kernel;
 use keel_abi::CpuId;
 
 impl Kernel {
-    /// `c` goes idle, or has something to do again, of whatever class.
+    /// `c` goes idle, or becomes busy again with a task of any class.
     pub(crate) fn note_rest(&mut self, c: CpuId, is_idle: bool) {
         if self.fair.entities.is_empty() {
             return;

@@ -1,5 +1,6 @@
-//! Where a waking, new or starting fair task goes (`select_task_rq_fair()`): a wakeup chooses between the waker's CPU and the
-//! previous one and then looks for an idle CPU in that cache; a new program spreads over domains.
+//! Where a waking, new or starting fair task goes (`select_task_rq_fair()`): a wakeup chooses between the waker's CPU
+//! and the previous one and then searches that cache for an idle CPU; a new program is placed by load across the
+//! domains.
 
 use crate::rules::fair::cost::Visit;
 use crate::state::domains::groups::Level;
@@ -71,7 +72,8 @@ impl Kernel {
         self.cpus[cpu].siblings.iter().all(|other| self.is_vacant(other))
     }
 
-    /// Could the task run there at once (`choose_idle_cpu()`)? Where all others are SCHED_IDLE, one that is not could.
+    /// Could the task run there at once (`choose_idle_cpu()`)? It could if the CPU's tasks are all SCHED_IDLE and it is
+    /// not.
     pub(super) fn is_free_for(&self, task: TaskId, cpu: CpuId) -> bool {
         let has_idle_policy = self.tasks[task].policy == Policy::Idle;
         self.is_vacant(cpu) || !has_idle_policy && self.has_only_idle_policy(cpu)
@@ -88,7 +90,7 @@ impl Kernel {
         topology.place(a).llc == topology.place(b).llc
     }
 
-    /// The waker's CPU or the task's last one (`wake_affine()`).
+    /// The waker's CPU or the task's previous one (`wake_affine()`).
     fn wake_affine(&mut self, c: CpuId, task: TaskId, prev: CpuId, level: &Level, sync: bool) -> CpuId {
         self.look_at(c, prev, Visit::Idle);
         match self.affine_by_idleness(c, prev, sync) {
@@ -98,7 +100,7 @@ impl Kernel {
         }
     }
 
-    /// The waker's where it is idle and near, or about to be; the last one where that is idle (`wake_affine_idle()`).
+    /// The waker's if it is idle and near, or about to be; the previous one if that is idle (`wake_affine_idle()`).
     fn affine_by_idleness(&self, c: CpuId, prev: CpuId, sync: bool) -> Option<CpuId> {
         let is_prev_vacant = self.is_vacant(prev);
         if self.is_vacant(c) && self.share_cache(c, prev) {

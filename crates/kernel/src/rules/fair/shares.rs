@@ -30,7 +30,7 @@ impl Kernel {
         self.take_turn(c, crate::rules::fair::cost::Visit::Average);
     }
 
-    /// A group weighs what its load on the CPU is worth (`update_cfs_group()`). Where it has nothing it keeps its weight.
+    /// A group weighs what its load on the CPU is worth (`update_cfs_group()`). Without load it keeps its weight.
     fn reweigh_group(&mut self, id: EntityId) {
         let Some(slot) = id.slot() else { return };
         let below = &self.fair.groups.slots[slot.index()];
@@ -79,7 +79,8 @@ impl Kernel {
         }
     }
 
-    /// What has joined or left the queue below an entity changes the entity's load too (`propagate_entity_load_avg()`).
+    /// A task that joins or leaves the queue below an entity changes the entity's load too
+    /// (`propagate_entity_load_avg()`).
     pub(super) fn propagate(&mut self, id: EntityId, slot: Slot) {
         let below = &mut self.fair.groups.slots[slot.index()];
         let Some(changed) = below.load.changed.take() else { return };

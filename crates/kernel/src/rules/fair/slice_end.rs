@@ -1,4 +1,4 @@
-//! When whoever runs has to go at the end of its slice (`update_curr()`, `task_tick_fair()`).
+//! When the running task has to yield at the end of its slice (`update_curr()`, `task_tick_fair()`).
 //!
 //! A CPU that another one asks is not interrupted: it looks when it next leaves the kernel, at its tick at the latest
 //! (`resched_curr_lazy()`).
@@ -17,8 +17,8 @@ impl Kernel {
         }
     }
 
-    /// The fair task that runs on `rq` has been charged: is its slice over, or that of a group that it is in, and is anybody
-    /// else there (`update_curr()`)?
+    /// The fair task that runs on `rq` has been charged: is its slice over, or that of a group above it, and do other
+    /// tasks wait there (`update_curr()`)?
     pub(super) fn end_slice(&mut self, rq: CpuId) {
         let mut at = QueueId::root(rq);
         loop {

@@ -74,7 +74,8 @@ impl Stats {
     }
 }
 
-/// An imbalance between nodes that is left alone while few tasks run where they would go (`adjust_numa_imbalance()`).
+/// An imbalance between nodes that is tolerated while few tasks would run on the destination
+/// (`adjust_numa_imbalance()`).
 pub(super) fn allowed_between_nodes(imbalance: u64, running: u64, allowance: u64) -> u64 {
     /// Two tasks that talk to each other may stay together (`NUMA_IMBALANCE_MIN`).
     const PAIR: u64 = 2;

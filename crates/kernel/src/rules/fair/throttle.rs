@@ -1,4 +1,4 @@
-//! Groups that have used up their time: who is out of time, who waits, and who comes back.
+//! Groups that have used up their time: which are throttled, which wait, and which are released.
 
 use crate::state::fair::bandwidth::SLACK;
 use crate::state::fair::budget_timer::BudgetTimer;
@@ -106,7 +106,7 @@ impl Kernel {
         groups.slots_on(cpu).filter(is_below).collect()
     }
 
-    /// The CPU has time again (`unthrottle_cfs_rq()`): those who waited for it are back in their queues.
+    /// The CPU has runtime again (`unthrottle_cfs_rq()`): the tasks that waited for it return to their queues.
     pub(crate) fn unthrottle(&mut self, slot: Slot) {
         let below = &mut self.fair.groups.slots[slot.index()];
         if below.local.is_limited && below.local.left_ns <= 0 {
@@ -120,7 +120,7 @@ impl Kernel {
             if !local.unthrottle() {
                 continue;
             }
-            // The last that came is the first that goes.
+            // The last to arrive is the first to leave.
             let waiting = std::mem::take(&mut local.limbo);
             self.restart_clock(slot);
             for task in waiting.into_iter().rev() {
@@ -140,7 +140,7 @@ impl Kernel {
         at.group().is_some_and(|slot| self.fair.groups.slots[slot.index()].local.throttles() > 0)
     }
 
-    /// A throttled task comes to another queue: says whether it has to wait there too (`enqueue_throttled_task()`).
+    /// A throttled task joins another queue: returns whether it has to wait there too (`enqueue_throttled_task()`).
     pub(super) fn stays_throttled(&mut self, task: TaskId, home: QueueId) -> bool {
         let (waits, runs) = (self.waits_for_time(home), self.tasks[task].on_cpu);
         if waits && !runs {
@@ -204,7 +204,8 @@ impl Kernel {
         self.tell(Class::CORE, c, What::Throttled { task, on, group });
     }
 
-    /// A group's last task on this CPU is gone: the CPU gives back what it does not need (`return_cfs_rq_runtime()`).
+    /// A group's last task leaves this CPU: the CPU returns the runtime that it does not need
+    /// (`return_cfs_rq_runtime()`).
     pub(super) fn return_runtime(&mut self, slot: Slot) {
         let now = self.cpus.this_cpu.clock;
         let below = &mut self.fair.groups.slots[slot.index()];

@@ -11,11 +11,11 @@ use keel_abi::{CpuId, TaskId};
 /// How good an idle CPU is; better ones are greater (`enum asym_fits_state`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
-    /// A thread of a busy core, too slow.
+    /// A thread of a busy core, too slow for the task.
     SlowThread,
     /// A thread of a busy core.
     Thread,
-    /// Of an idle core, or of any where no core is idle, but too slow.
+    /// A CPU of an idle core, or any idle CPU if no core is idle, but too slow for the task.
     SlowCore,
     /// Nothing better can be found.
     Best,

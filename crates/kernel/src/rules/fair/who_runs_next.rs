@@ -28,7 +28,7 @@ impl Kernel {
             loop {
                 is_throttled |= at.group().is_some_and(|slot| self.is_out_of_time(slot));
                 let Some(id) = self.pick_entity(at, Pick::Protecting) else {
-                    // A group whose last tasks have just gone.
+                    // A group whose last tasks have just left.
                     at.group()?;
                     continue 'again;
                 };

@@ -45,8 +45,8 @@ impl Kernel {
         waits && (self.machine.realtime.wakeup == WakeupRule::Before || self.is_taken(rq, task))
     }
 
-    /// The tick of a real-time task (`task_tick_rt()`), which has been charged: where its class is throttled now it makes
-    /// room; a turn that is over goes to the next equal.
+    /// The tick of a real-time task (`task_tick_rt()`), which has been charged: if its class is now throttled, it
+    /// yields; when its turn is over, the next task of equal priority runs.
     pub(crate) fn tick_rt(&mut self, c: CpuId, task: TaskId) {
         if self.cpus[c].rt.nr_throttled() > 0 {
             self.resched(c, c);
@@ -78,7 +78,7 @@ impl Kernel {
         self.cpu(rq).rt.requeue(task, priority, false);
     }
 
-    /// Its priority has changed while it is queued (`prio_changed_rt()`): must somebody else run?
+    /// Its priority has changed while it is queued (`prio_changed_rt()`): must another task run?
     pub(crate) fn rt_priority_changed(&mut self, c: CpuId, task: TaskId) {
         let (rq, priority) = (self.tasks[task].cpu, self.tasks[task].rt_priority());
         let (curr, highest) = (self.cpus[rq].curr, self.cpus[rq].rt.highest());

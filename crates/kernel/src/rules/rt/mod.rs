@@ -1,4 +1,4 @@
-//! The rules of the real-time class: who runs next, where a waking task goes, who is pushed and pulled.
+//! The rules of the real-time class: which task runs next, where a waking task goes, which tasks are pushed and pulled.
 //!
 //! [`crate::state::rt`] is what they are about. The paths that take other runqueues' locks for them are in `paths::rt`.
 

@@ -1,5 +1,5 @@
-//! Which CPUs are overloaded: those on which a real-time task waits that may run elsewhere (`rto_mask`), and how far the
-//! round is in which they are asked to push (`rto_cpu`, `rto_loop`).
+//! Which CPUs are overloaded: those with a waiting real-time task that may run elsewhere (`rto_mask`), and how far the
+//! round of requests to push has got (`rto_cpu`, `rto_loop`).
 
 use crate::state::kernel::Kernel;
 use crate::state::task::State;

@@ -1,4 +1,4 @@
-//! Where a real-time task goes that wakes or is pushed: to one of the CPUs that run what is least urgent.
+//! Where a waking or pushed real-time task goes: to one of the CPUs that run the least urgent tasks.
 //!
 //! Whether a waking task goes anywhere at all is the machine's [`WakeupRule`]: where it was, unless it would have to wait
 //! there (`select_task_rq_rt()`).
@@ -20,7 +20,7 @@ impl Kernel {
         self.find_lowest(c, task).unwrap_or(prev)
     }
 
-    /// Is `task` to look for another CPU than `rq`, as the one that runs there is a real-time task that should not make room?
+    /// Should `task` look for another CPU than `rq`, because a real-time task runs there that should not be displaced?
     pub(super) fn is_taken(&self, rq: CpuId, task: TaskId) -> bool {
         let curr = self.cpus[rq].curr;
         if self.class_of(curr) != SchedClass::Rt {

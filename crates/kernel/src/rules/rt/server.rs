@@ -1,8 +1,8 @@
 //! What keeps a class from being starved by those above it: the deadline servers (`ext_server`, `fair_server`).
 //!
-//! Where tasks of the scheduler's have waited on a CPU for 950 ms and got less than 50 ms of it, they go before those of
-//! higher classes until they have had their 50 ms; and so again. The same of fair tasks and real-time ones. Kernels that
-//! throttle real-time tasks ([`super::throttle`]) have none of this.
+//! If the scheduler's tasks have waited on a CPU for 950 ms and got less than 50 ms of it, they run before those of
+//! higher classes until they have had their 50 ms; and so on. The same applies to fair tasks and real-time ones.
+//! Kernels that throttle real-time tasks ([`super::throttle`]) have no such server.
 
 use crate::state::class::SchedClass;
 use crate::state::kernel::Kernel;
@@ -60,7 +60,8 @@ impl Kernel {
         self.queue.push(due, first + rq.0);
     }
 
-    /// The timer is over: those that got too little are served. One of a CPU that has gone since says nothing.
+    /// The timer has expired: tasks that got too little are served. The timer of a CPU that has since gone offline does
+    /// nothing.
     pub(crate) fn server_fires(&mut self, c: CpuId, cpu: CpuId, class: SchedClass) {
         let now = self.now;
         let server = self.this_cpu().server_of(class);

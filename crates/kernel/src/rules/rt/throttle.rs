@@ -17,7 +17,7 @@ impl Kernel {
     pub(super) fn joins_throttled_class(&mut self, task: TaskId, rq: CpuId) {
         let boosted = self.counts_as_boosted(task);
         self.cpu(rq).rt.budget.nr_boosted += u32::from(boosted);
-        // Where CPUs are being replenished this one may have been passed.
+        // While CPUs are being replenished, this one may have been passed already.
         self.rt_period.is_needed = true;
         if self.rt_period.ends.is_none()
             && let Some(rule) = self.machine.realtime.throttle
@@ -39,7 +39,7 @@ impl Kernel {
         self.queue.push(at, timer_number::RT_PERIOD);
     }
 
-    /// A real-time task has had its CPU for this long (`update_curr_rt()`). Who notices that it is too long is the tick.
+    /// Charges a real-time task's time to its CPU (`update_curr_rt()`). The tick notices when it is too much.
     #[cold]
     pub(crate) fn charge_rt(&mut self, task: TaskId, ran: Span) {
         let Some(rule) = self.machine.realtime.throttle else { return };

@@ -15,7 +15,7 @@ impl Kernel {
         }
     }
 
-    /// The last CPU has changed back.
+    /// The last CPU has left bypass mode.
     pub(crate) fn end_bypass(&mut self, c: CpuId) {
         if let Some(since) = self.scx.bypassed_since.take() {
             self.counters.bypass_time += self.now.since(since);

@@ -72,8 +72,8 @@ impl Kernel {
         }
     }
 
-    /// The global or user queue with this id; where there is none that is an error, and the
-    /// global one serves (`find_dsq_for_dispatch()`). `by` is who asked for it, where that was in an earlier call.
+    /// The global or user queue with this id; if there is none, that is an error, and the global one is used
+    /// (`find_dsq_for_dispatch()`). `by` is the caller that asked for it, if that was an earlier call.
     #[inline]
     pub(crate) fn find_queue(
         &mut self,

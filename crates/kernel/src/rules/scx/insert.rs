@@ -80,7 +80,7 @@ impl Kernel {
         }
     }
 
-    /// `local_dsq_post_enq()`: whoever runs there now may have to go.
+    /// `local_dsq_post_enq()`: the task that runs there may have to yield.
     #[inline]
     fn after_local_insert<W: World>(
         &mut self,

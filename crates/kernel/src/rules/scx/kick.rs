@@ -1,4 +1,4 @@
-//! Kicks that callbacks asked for, and which CPUs a CPU still waits for.
+//! Kicks that callbacks asked for, and which CPUs a CPU is still waiting for.
 
 use crate::state::kernel::Kernel;
 use keel_abi::CpuId;

@@ -72,8 +72,8 @@ impl Kernel {
         }
     }
 
-    /// What linking `task` into a queue touches, before it is in (`dispatch_enqueue()`): itself, and the tasks beside its
-    /// place. By vtime the way down the tree is read, of which the last two are the neighbours.
+    /// What linking `task` into a queue touches beforehand (`dispatch_enqueue()`): the task itself, and its neighbours.
+    /// By vtime it reads the path down the tree, whose last two nodes are the neighbours.
     #[inline(always)]
     pub(crate) fn charge_link(
         &mut self,

@@ -12,13 +12,13 @@ use crate::state::timer_number;
 use keel_abi::scx::{ExitKind, Op, SLICE_DFL_NS, ecode, ops_flags};
 use keel_abi::{CpuId, Span};
 
-/// So many times within [`WINDOW`] a scheduler is loaded again, as `keel run` does.
+/// A scheduler is reloaded at most this many times within [`WINDOW`], as `keel run` does.
 const MOST: usize = 5;
 
 const WINDOW: Span = Span::from_ms(60_000);
 
 impl Kernel {
-    /// The scheduler is gone: will it be back?
+    /// The scheduler has exited: will it be back?
     pub(crate) fn comes_again(&mut self) -> bool {
         if self.again.by_program {
             self.again.awaited = self.exit.as_ref().is_some_and(wants_restart);
@@ -40,7 +40,7 @@ impl Kernel {
         self.again.is_due = self.again.awaited;
     }
 
-    /// Nothing of the scheduler that has gone is left.
+    /// Nothing is left of the scheduler that exited.
     pub(crate) fn forget_scheduler(&mut self, c: CpuId) {
         self.scx.entries = [None; Op::ALL.len()];
         self.scx.slice_dfl_ns = SLICE_DFL_NS;
@@ -61,7 +61,7 @@ impl Kernel {
         self.release_happenings();
     }
 
-    /// The kernel's own memory in the world stays; all else is the new one's.
+    /// The kernel's own memory in the world stays; everything else is the new scheduler's.
     pub(crate) fn renew_scheduler(&mut self, scheduler: &Scheduler, programs: Vec<UserProgram>) {
         let mut scx = Scx::new(scheduler);
         scx.at_boot = false;

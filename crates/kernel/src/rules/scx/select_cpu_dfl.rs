@@ -70,7 +70,8 @@ impl Kernel {
         self.charge_ps(c, ps);
     }
 
-    /// What it costs to take a line of a mask from those who have read it where BPF does: it is the same line.
+    /// What it costs to take a line of a mask from its readers, whether these are kernel or BPF code: it is the same
+    /// line.
     fn write_shown_ps<W: World>(&self, world: &mut W, c: CpuId, mask: IdleMask, line: u32) -> u64 {
         let (shown, bytes) = match self.idle.per_node() {
             true => {
@@ -153,8 +154,8 @@ impl Kernel {
         chosen
     }
 
-    /// May `task` use `cpu` now (`is_cpu_allowed()`)? A spell without migration lasts until its end, be the CPU about to
-    /// go or not.
+    /// May `task` use `cpu` now (`is_cpu_allowed()`)? A migration-disabled section lasts until its end, even if the CPU
+    /// is about to go offline.
     #[inline]
     pub(crate) fn may_use(&self, task: TaskId, cpu: CpuId) -> bool {
         let t = &self.tasks[task];
@@ -164,7 +165,7 @@ impl Kernel {
         }
     }
 
-    /// Has `cpu` gone since it was chosen for `task`? Who has its runqueue's lock by now was in time.
+    /// Has `cpu` gone offline since it was chosen for `task`? A CPU that already has its runqueue's lock was in time.
     #[inline]
     pub(crate) fn is_leaving(&self, c: CpuId, task: TaskId, cpu: CpuId) -> bool {
         let chosen = &self.cpus[cpu];
@@ -184,7 +185,7 @@ impl Kernel {
     }
 }
 
-/// Writes those of a set that are in `own` too; a word without any stays as it is.
+/// Writes the bits of a set that are in `own` too; a word without any stays as it is.
 fn write_cut<W: World>(world: &mut W, at: keel_abi::bpf::Ea, words: &[u64], own: &[u64]) {
     for (i, (word, own)) in words.iter().zip(own).enumerate().filter(|(_, (_, own))| **own != 0) {
         world.put(at.offset(i as u64 * 8), &(word & own).to_le_bytes());

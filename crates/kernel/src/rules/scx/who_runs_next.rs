@@ -45,8 +45,8 @@ impl Kernel {
         self.queues.table.queue(self.queues.local(c)).first()
     }
 
-    /// Does the previous task go on where there is nobody else? Not where the scheduler wants to be asked even about the
-    /// last one (`SCX_OPS_ENQ_LAST`).
+    /// Does the previous task continue if there is no other? Not if the scheduler wants to be asked even about the last
+    /// one (`SCX_OPS_ENQ_LAST`).
     #[inline]
     pub(crate) fn keeps_last(&self) -> bool {
         let cpu = &self.cpus.this_cpu;

@@ -1,4 +1,4 @@
-//! From a frame to the step that it stands for: the one place that knows all paths.
+//! Maps each frame to its step: the one place that knows all paths.
 
 pub(crate) mod cgroup;
 pub(crate) mod fair;
@@ -14,7 +14,7 @@ use keel_abi::bpf::Engine;
 pub(crate) enum Step {
     /// It has been taken.
     Taken,
-    /// It begins a duty, which whoever asked fulfils.
+    /// Begins a duty; the CPU or task that asked carries it out.
     Begins(Duty),
     /// There is none.
     None,

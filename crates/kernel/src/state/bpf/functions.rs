@@ -351,9 +351,9 @@ impl F {
         matches!(self, Self::ResSpinLock | Self::ResSpinLockIrq)
     }
 
-    /// Can other CPUs observe when it is served? What only concerns the caller's own CPU, its own
-    /// task or nothing at all is served wherever the callback has got to. An insert is the caller's
-    /// own affair but for `ops.dispatch`, which may name anybody's task.
+    /// Can other CPUs observe when it is served? A call that concerns only the caller's own CPU, its own task or
+    /// nothing at all is served wherever the callback has got to. An insert is the caller's own affair except in
+    /// `ops.dispatch`, which may name any task.
     fn is_boundary(self, op: Op) -> bool {
         if op == Op::Dispatch
             && matches!(

@@ -2,7 +2,7 @@
 
 use crate::state::dsq::Cursor;
 
-/// The iterations in progress. The last ones made are kept: a program can have few open at once,
+/// The iterations in progress. The most recent ones are kept: a program can have few open at once,
 /// and one that forgets to close them loses the oldest.
 #[derive(Debug, Default)]
 pub(crate) struct Cursors {

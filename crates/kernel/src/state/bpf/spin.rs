@@ -5,7 +5,7 @@ use keel_abi::Instant;
 use keel_abi::bpf::Ea;
 use std::collections::BTreeMap;
 
-/// So many locks are found at once.
+/// This many locks are found at once.
 const NEAR: usize = 64;
 
 /// Each lock that was ever taken.
@@ -14,7 +14,7 @@ pub(crate) struct SpinLocks {
     locks: Vec<VirtualLock>,
     /// By their addresses.
     places: BTreeMap<u64, usize>,
-    /// Address and place of those that were asked for last, by some bits of the address. No lock is at address 0.
+    /// Address and place of the most recently used locks, by some bits of the address. No lock is at address 0.
     near: [(u64, usize); NEAR],
 }
 

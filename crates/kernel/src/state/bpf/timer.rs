@@ -8,7 +8,7 @@ const MOST_TIMERS: usize = 1 << 16;
 
 #[derive(Debug, Default)]
 pub(crate) struct Timer {
-    /// Where the `struct bpf_timer` lies; null once its element is gone.
+    /// The address of the `struct bpf_timer`; null once its element is freed.
     pub(crate) at: Ea,
     /// The map that it is part of, the element's key and value: what its callback gets.
     pub(crate) map: Ea,
@@ -37,7 +37,8 @@ impl Timers {
         self.0.iter().any(|t| t.map == map && !t.at.is_null())
     }
 
-    /// Cancels and frees the timer of an element that is gone or overwritten (`bpf_timer_cancel_and_free()`).
+    /// Cancels and frees the timer of an element that was freed or overwritten
+    /// (`bpf_timer_cancel_and_free()`).
     pub(crate) fn forget(&mut self, value: Ea) {
         for timer in self.0.iter_mut().filter(|t| t.value == value && !t.at.is_null()) {
             timer.at = Ea::NULL;
@@ -45,14 +46,14 @@ impl Timers {
         }
     }
 
-    /// The scheduler is gone, and its maps with it.
+    /// The scheduler has exited, and its maps are freed.
     pub(crate) fn forget_all(&mut self) {
         for timer in &mut self.0 {
             *timer = Timer { due: Instant::NEVER, cpu: timer.cpu, ..Timer::default() };
         }
     }
 
-    /// Where a timer can be put: the place of one that is gone, or a new one.
+    /// A slot for a timer: that of a freed timer, or a new one.
     pub(crate) fn place(&mut self) -> Result<&mut Timer, Errno> {
         let gone = self.0.iter().position(|t| t.at.is_null() && !t.running);
         if gone.is_none() && self.0.len() >= MOST_TIMERS {

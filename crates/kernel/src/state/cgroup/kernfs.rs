@@ -23,7 +23,7 @@ pub(super) fn number_of_kernfs_id(id: u64) -> Option<Number> {
 }
 
 impl Cgroups {
-    /// Where BPF sees the task's cgroup.
+    /// The address at which BPF sees the task's cgroup.
     pub(crate) fn ea_of(&self, task: TaskId) -> Ea {
         self[self.of(task)].ea
     }

@@ -1,5 +1,5 @@
-//! The cgroup tree of the cpu controller (`struct cgroup`, `struct task_group`), who is in which cgroup, and
-//! what a scheduler is notified of.
+//! The cgroup tree of the cpu controller (`struct cgroup`, `struct task_group`), which tasks are in which cgroup,
+//! and what a scheduler is notified of.
 //!
 //! A cgroup that is made gets a number of its own, which is never used again: a path that is removed and made once
 //! more leads to another cgroup. The root has number 0.
@@ -42,7 +42,7 @@ pub(crate) struct Group {
     pub(crate) idle: bool,
     /// It can be found and joined (`CSS_ONLINE`).
     online: bool,
-    /// The kernel itself refers to it: from its making on until after it has gone offline.
+    /// The kernel's own reference: from creation until after it has gone offline.
     is_held: bool,
     /// `ops.cgroup_init` has taken it in (`SCX_TG_INITED`).
     pub(crate) inited: bool,
@@ -205,7 +205,7 @@ impl Cgroups {
         self[to].tasks += 1;
     }
 
-    /// Adds a cgroup that nobody can find yet; nothing when there are too many.
+    /// Adds a cgroup that cannot be found yet; `None` if there are too many.
     pub(crate) fn add(
         &mut self,
         id: CgroupId,

@@ -1,9 +1,9 @@
-//! The way to memory that the CPUs of a node share: who fetches much while many others run waits longer for it.
+//! The memory bus that the CPUs of a node share: a CPU that fetches much while many others run waits longer for it.
 //!
 //! Up to `bus_free_cpus` busy CPUs of a node get their memory at full speed; each one beyond takes
-//! `bus_loss_per_mille` of that from all. Nobody comes below an equal part of what the free ones draw together.
-//! What is fetched is priced at once, by how many run at that moment. Approximate: every busy CPU counts as one that
-//! draws on memory, whatever it runs, and a node's memory serves that node's CPUs alone.
+//! `bus_loss_per_mille` of that from all. No CPU gets less than an equal share of what the free ones draw together.
+//! A fetch is priced when it starts, by how many CPUs run at that moment. Approximate: every busy CPU counts as one
+//! that uses memory, whatever it runs, and a node's memory serves only that node's CPUs.
 
 use crate::state::cost::Costs;
 use keel_abi::{CpuId, Topology};
@@ -36,7 +36,7 @@ impl Bus {
         }
     }
 
-    /// What a transfer from or to memory that takes `ns` alone takes for `c` now, rounded up.
+    /// How long a memory transfer that takes `ns` on an idle bus takes for `c` now, rounded up.
     pub(crate) fn slowed_ns(&self, c: CpuId, ns: u64) -> u64 {
         let busy = self.busy[self.node_of[c.index()]];
         let beyond = busy.saturating_sub(self.free);
@@ -53,7 +53,7 @@ impl Bus {
 mod tests {
     use super::*;
 
-    /// So many CPUs of one node are busy: what 1000 ns become for the first.
+    /// With this many busy CPUs on a node: how long 1000 ns of transfer take the first.
     fn check(free: u64, loss_per_mille: u64, busy: u32, expected: u64) {
         let costs = Costs { bus_free_cpus: free, bus_loss_per_mille: loss_per_mille, ..Costs::default() };
         let mut bus = Bus::new(&Topology::regular(2, 1, 8, 1), &costs);

@@ -55,8 +55,7 @@ constants! {
     irq_ns: NS,
     /// From a timer's expiry to its handler.
     timer_ns: NS,
-    /// How much later than asked an ordinary task's sleep may end, and does where nothing else
-    /// interrupts the CPU.
+    /// How much later than requested an ordinary task's sleep may end, and does end if nothing else interrupts the CPU.
     timer_slack_ns: NS,
     /// From sending an interrupt to another CPU until it arrives there.
     ipi_ns: NS,
@@ -79,7 +78,7 @@ constants! {
     /// Added to a hand-over by each waiter, the one that gets the lock among them, where the machine's
     /// locks are test-and-set; 0 for queued locks.
     lock_per_waiter_ns: NS,
-    /// The speed of a CPU whose SMT sibling works too, in thousandths of its speed alone.
+    /// The speed of a CPU whose SMT sibling is busy too, in thousandths of its speed when alone.
     smt_shared_per_mille: 1..=1000,
     /// How long an emulated CPU executes before the next busy one does, on the one thread that executes them all; 0
     /// where CPUs execute at once.
@@ -141,10 +140,10 @@ constants! {
 }
 
 impl Costs {
-    /// Handing a lock on while `others` wait for it beside the one that gets it; the lock's line is
-    /// counted apart. Test-and-set: whoever spins has a copy of the line. The release must take the copies
-    /// away, the winner's too, and the winner must own the line that it has fetched before it can
-    /// set it (Anderson, IEEE TPDS 1(1), 1990).
+    /// Handing a lock on while `others` wait for it besides the one that gets it; the lock's line is counted
+    /// separately. Test-and-set: every spinner has a copy of the line. The release must invalidate the copies, the
+    /// winner's too, and the winner must own the line that it has fetched before it can set it (Anderson, IEEE TPDS
+    /// 1(1), 1990).
     #[inline]
     pub fn handover(&self, others: u64) -> Span {
         Span::from_ns(self.lock_handover_ns + self.lock_per_waiter_ns * (others + 1))

@@ -1,8 +1,8 @@
 //! The cache lines of the kernel's own objects, those that lie nowhere in simulated memory.
 //!
-//! One line stands for the hot part of each object: a CPU's runqueue, a dispatch queue, a task, a
-//! lock; the idle masks have one for each 512 CPUs, or one a node where they are kept per node. A function's answer is what the access costs
-//! the CPU `by` in picoseconds, and the line is then where that access leaves it.
+//! One line represents the hot part of each object: a CPU's runqueue, a dispatch queue, a task, a lock; the idle masks
+//! have one for each 512 CPUs, or one a node if they are per node. A function returns what the access costs the CPU
+//! `by` in picoseconds, and leaves the line where that access puts it.
 
 use crate::state::cost::lock::LockUse;
 use crate::state::dsq::DsqHandle;
@@ -43,7 +43,7 @@ struct Uses {
 }
 
 impl KernelLines {
-    /// A machine whose lines nobody has touched.
+    /// A machine whose lines have not been touched.
     pub fn new(topology: &Topology, costs: LineCosts) -> Self {
         let cpus = topology.cpus();
         let transfers = Transfers::new(topology.clone(), costs);
@@ -82,7 +82,7 @@ impl KernelLines {
         &self.transfers
     }
 
-    /// Makes room for `task`; others may be touched without.
+    /// Allocates lines for `task`; others may be touched without this.
     pub fn add_task(&mut self, task: TaskId) {
         if task.index() >= self.tasks.len() {
             self.tasks.resize(task.index() + 1, Line::default());
@@ -239,7 +239,7 @@ impl AtomicLine {
         price_ps
     }
 
-    /// Waits for those that asked to change it before, but keeps nobody waiting.
+    /// Waits for earlier writers, but delays no later ones.
     #[inline]
     fn read_ps(&mut self, transfers: &Transfers, by: CpuId, now: Instant) -> u64 {
         match transfers.read_ps(&mut self.line, by) {

@@ -1,10 +1,10 @@
 //! What each helper and kfunc costs by itself, in BPF instructions of the machine.
 //!
-//! In instructions rather than time, so that it scales with the machine's `insn_ps`. A price is
-//! the length of the kernel function on its common path, call and return included. What it waits
-//! for is counted where it happens and is not in here: locks, cache lines that move, a target
-//! CPU's interrupt. Where the work grows with the machine or an argument, `per_word` is added for
-//! every 64-bit word of it (a CPU mask, a string or block of memory).
+//! In instructions rather than time, so that it scales with the machine's `insn_ps`. A price is the
+//! length of the kernel function on its common path, call and return included. Waiting is counted where
+//! it happens and is not included here: locks, cache lines that move, a target CPU's interrupt. If the
+//! work grows with the machine or an argument, `per_word` is added for every 64-bit word of it (a CPU
+//! mask, a string or block of memory).
 
 /// A function's price, in BPF instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -249,7 +249,7 @@ const GROUPS: &[Group] = &[
             "scx_bpf_pick_any_cpu_node",
         ],
     ),
-    // The whole default choice: several such searches where the first ones fail.
+    // The whole default choice: several such searches if the first ones fail.
     group(100, 12, &["scx_bpf_select_cpu_dfl", "scx_bpf_select_cpu_and", "__scx_bpf_select_cpu_and"]),
     // Marks a CPU in this CPU's kick masks and queues the irq_work that sends it.
     group(60, 0, &["scx_bpf_kick_cpu"]),

@@ -1,8 +1,8 @@
 //! A lock in virtual time, by reservation: a taker learns when it will hold the lock.
 //!
-//! As long as the holder's end is known, a waiter needs no event of its own: it has the lock
-//! after the last reservation and the hand-over. Only while a holder is held up itself, and its
-//! end not known yet, must others get in line elsewhere and ask again.
+//! If the holder's end is known, a waiter needs no event of its own: it has the lock after the last reservation and the
+//! hand-over. Only while a holder is itself held up, and its end not known yet, must others queue elsewhere and ask
+//! again.
 
 use crate::state::cost::Costs;
 use keel_abi::bpf::Ea;
@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 pub struct LockUse {
     /// How often it was taken.
     pub taken: u64,
-    /// How often somebody had to wait for it.
+    /// How often a CPU had to wait for it.
     pub contended: u64,
     /// How long CPUs have waited for it, summed over them.
     pub wait: Span,
@@ -73,7 +73,7 @@ pub enum LockName {
 pub struct VirtualLock {
     holder: Option<CpuId>,
     free_at: Instant,
-    /// When those who waited got or will get it, ascending; what is past is dropped.
+    /// When the waiters got or will get it, ascending; past entries are dropped.
     pending: VecDeque<Instant>,
     /// Since when its holder has it.
     since: Instant,
@@ -108,7 +108,7 @@ impl VirtualLock {
         Some(self.wait(now, took, costs))
     }
 
-    /// The lock is known to be given back, but later than it is asked for.
+    /// The lock's release time is known, but is later than the request.
     #[inline(never)]
     fn wait(&mut self, now: Instant, took: Span, costs: &Costs) -> Acquired {
         let waited = self.free_at.since(now);
@@ -130,8 +130,8 @@ impl VirtualLock {
         acquired
     }
 
-    /// Gives the lock, which is given back at `at`, to `cpu`, which got in line elsewhere at `asked`: when does it have it?
-    /// `others` stay in line.
+    /// Gives the lock, which is released at `at`, to `cpu`, which queued elsewhere at `asked`: when does it have it?
+    /// `others` stay in the queue.
     pub fn hand_to(
         &mut self,
         cpu: CpuId,

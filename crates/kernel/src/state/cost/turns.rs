@@ -1,7 +1,7 @@
-//! CPUs that an emulator executes by turns on one thread of its host: who is due executes for a turn, then the next busy
-//! one does, and virtual time passes for all of them meanwhile.
+//! CPUs that an emulator executes in turn on one thread of its host: the CPU that is due executes for a turn, then the
+//! next busy one, and virtual time passes for all of them meanwhile.
 //!
-//! Approximate: turns are of equal length and lie on a grid, whoever becomes busy or idle.
+//! Approximate: turns are of equal length and lie on a grid, no matter which CPUs become busy or idle.
 
 /// The turns at a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,8 +1,9 @@
 //! Which domains each CPU has (`build_sched_domains()`, `cpu_attach_domain()`): pure, from the machine's shape and the CPUs in
 //! use.
 //!
-//! The levels are x86's: SMT, cluster, last-level cache, package, node, then one a distance between nodes. A level of one CPU,
-//! or of the same CPUs as the level below, is left out but keeps its number; nothing is built above the first that has them all.
+//! The levels are x86's: SMT, cluster, last-level cache, package, node, then one for each distance between nodes. A
+//! level of one CPU, or of the same CPUs as the level below, is left out but keeps its number; nothing is built above
+//! the first that has them all.
 
 use crate::state::domains::flags;
 use keel_abi::{CpuId, CpuSet, NodeId, Topology};
@@ -143,7 +144,7 @@ impl Masks {
         Self { cores, caches, nodes, within }
     }
 
-    /// The machine's levels. Where no core has two CPUs there is none for them.
+    /// The machine's levels. There is no SMT level if no core has two CPUs.
     fn kinds(&self, topology: &Topology) -> Vec<Kind> {
         let smt = topology.has_smt().then_some(Kind::Smt);
         let near = [Kind::Cluster, Kind::Cache, Kind::Package, Kind::Node];

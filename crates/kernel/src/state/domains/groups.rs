@@ -1,8 +1,8 @@
 //! The scheduling domains as the fair class balances over them: each CPU's levels, and each level's groups
 //! (`build_sched_groups()`, `build_overlap_sched_groups()`).
 //!
-//! A level's groups are what its CPUs' levels below span. CPUs that see the same groups share them. Where nodes are unequally
-//! far apart, groups overlap, and each CPU has a list of its own.
+//! A level's groups are what its CPUs' levels below span. CPUs that see the same groups share them. If nodes are
+//! unequally far apart, groups overlap, and each CPU has a list of its own.
 
 use crate::state::domains::build::{Domain, Kind, domains};
 use crate::state::domains::flags;
@@ -182,7 +182,7 @@ impl Hierarchy {
                 continue;
             }
             let (cpus, flags) = match below(other) {
-                // What reaches beyond the domain is one of its CPUs' view of the machine, not this one's.
+                // A group that reaches beyond the domain is one of its CPUs' view of the machine, not this one's.
                 Some(child) if child.span.is_subset(&domain.span) => {
                     (child.span.clone(), child.traits().flags)
                 }

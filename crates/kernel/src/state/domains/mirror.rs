@@ -16,8 +16,8 @@ const NAME_BYTES: u64 = 8;
 const BUSY_FACTOR: u32 = 16;
 
 impl Kernel {
-    /// A CPU may be scheduled on from now on, or no more: all domains are rebuilt, if anybody has looked at
-    /// them.
+    /// A CPU becomes available for scheduling, or stops being so: all domains are rebuilt, if they have
+    /// ever been used.
     pub(crate) fn set_active<W: World>(&mut self, world: &mut W, cpu: CpuId, active: bool) {
         self.fair.forget_domains();
         if self.domains.set_active(&self.machine.topology, cpu, active) && !self.per_cpu.is_null() {
@@ -25,7 +25,7 @@ impl Kernel {
         }
     }
 
-    /// As [`Kernel::set_active`], before there is anybody to look.
+    /// As [`Kernel::set_active`], before anything uses the domains.
     pub(crate) fn set_active_at_boot(&mut self, cpu: CpuId, active: bool) {
         if !active {
             self.domains.free_llc_id(cpu);

@@ -1,8 +1,9 @@
 //! The scheduling domains that schedulers read: `rq->sd`, and `sd_llc_id` and `sd_llc_size`.
 //!
 //! The fair class places and balances by them (`groups`), and schedulers read them. They follow the CPUs that may be
-//! scheduled on (`cpu_active_mask`): one that comes is in them before `ops.cpu_online`, one that goes until
-//! `ops.cpu_offline` has returned (`sched_cpu_activate()`, `sched_cpu_deactivate()`). They are made when somebody first looks.
+//! scheduled on (`cpu_active_mask`): a CPU that comes online joins them before `ops.cpu_online`, and one that goes
+//! offline leaves them after `ops.cpu_offline` has returned (`sched_cpu_activate()`, `sched_cpu_deactivate()`). They
+//! are built on first use.
 
 mod build;
 pub(crate) mod groups;
@@ -25,7 +26,7 @@ mod flags {
     pub(super) const NUMA: u32 = 1 << 13;
 }
 
-/// Which CPUs are in the domains, and where those lie once somebody has looked.
+/// Which CPUs are in the domains, and where those are in memory once built.
 #[derive(Debug)]
 pub(crate) struct Domains {
     active: CpuSet,
@@ -34,7 +35,7 @@ pub(crate) struct Domains {
     /// The levels' names, in the order of [`build::NAMES`].
     names: Ea,
     present: Vec<Ea>,
-    /// The ones before, which whoever is in the middle of a walk still reads.
+    /// The previous domains, which a walk in progress still reads.
     retired: Vec<Ea>,
 }
 

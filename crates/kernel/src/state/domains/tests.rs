@@ -30,7 +30,8 @@ fn every_cpu_sees_its_own_surroundings() {
         assert_eq!(shown(topology, &without(topology, off), cpu), expected, "{cpu} without {off:?}");
     };
     let opteron = Machine::built_in("opteron-6272").expect("it comes along").topology;
-    // Node 0 has 1, 2, 4 and 6 within a hop, node 3 has 1, 2, 4, 5 and 7; nobody is farther than two.
+    // Node 0 has 1, 2, 4 and 6 within a hop, node 3 has 1, 2, 4, 5 and 7; no node is farther than
+    // two.
     check(&opteron, &[], 0, "SMT@0 0-1; MC@2 0-7; NUMA@5 0-23,32-39,48-55; NUMA@6 0-63");
     check(&opteron, &[], 31, "SMT@0 30-31; MC@2 24-31; NUMA@5 8-47,56-63; NUMA@6 0-63");
     check(&opteron, &[31], 30, "MC@2 24-30; NUMA@5 8-30,32-47,56-63; NUMA@6 0-30,32-63");
@@ -39,7 +40,7 @@ fn every_cpu_sees_its_own_surroundings() {
     check(&Topology::flat(1), &[], 0, "");
     check(&Topology::flat(8), &[], 3, "MC@1 0-7");
     check(&Topology::flat(2), &[1], 0, "");
-    // Two caches on a node are a package, which looks like a node alone.
+    // Two caches on a node are a package, which has the same CPUs as the node.
     check(&Topology::regular(1, 2, 2, 1), &[], 2, "MC@1 2-3; PKG@2 0-3");
     check(&Topology::regular(2, 2, 2, 1), &[], 2, "MC@1 2-3; PKG@2 0-3; NUMA@4 0-7");
     check(&Topology::regular(2, 1, 2, 2), &[], 5, "SMT@0 4-5; MC@2 4-7; NUMA@5 0-7");
@@ -67,7 +68,7 @@ fn traits_follow_the_kind() {
     let told: Vec<_> = traits.iter().map(|t| (t.flags, t.imbalance_pct, t.cache_nice_tries)).collect();
     // As 7.2 has them on a machine of two nodes with two threads a core, and two hops are not far.
     assert_eq!(told, [(0x1297, 110, 0), (0x1217, 117, 1), (0x2417, 117, 2), (0x2417, 117, 2)]);
-    // Three hops are: nobody is placed there.
+    // Three hops are too far: no task is placed there.
     let far = domains(&in_line(2, 1), &CpuSet::first(8))[0].last().map(Domain::traits).expect("all four");
     assert_eq!(far.flags, flags::BALANCE_NEWIDLE | flags::NUMA | flags::SERIALIZE);
 }

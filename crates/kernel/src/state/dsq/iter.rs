@@ -1,9 +1,10 @@
 //! Iteration as `bpf_iter_scx_dsq` does it: forwards or backwards, blind to what was queued
 //! after it began, undisturbed by tasks that leave meanwhile.
 //!
-//! Few tasks of a vtime queue are looked at as a rule, so the first steps search the heap; who
-//! goes on, or backwards, gets the queue sorted once. A sorted copy serves every iteration that
-//! began before it was made: what left since is skipped, what came since is invisible.
+//! Usually only a few tasks of a vtime queue are looked at, so the first steps search the heap;
+//! going further, or backwards, sorts the queue once. A sorted copy serves every iteration that
+//! began before it was made: tasks that have left since are skipped, tasks that came since are
+//! invisible.
 
 use crate::state::dsq::fifo::Fifo;
 use crate::state::dsq::heap::{Entry, Heap, Key};
@@ -14,7 +15,7 @@ use keel_abi::TaskId;
 /// Steps that search the heap before the queue is sorted.
 const SEARCHED_STEPS: u32 = 8;
 
-/// Where an iteration stands. Holds nothing: it may be forgotten at any time.
+/// The state of an iteration. It holds nothing: it may be dropped at any time.
 #[derive(Clone, Copy, Debug)]
 pub struct Cursor {
     queue: u32,
@@ -23,11 +24,11 @@ pub struct Cursor {
     limit: u32,
     steps: u32,
     last: Last,
-    /// FIFO: a task that was passed before the last one.
+    /// FIFO: a task that was visited before the last one.
     anchor: Option<Seen>,
 }
 
-/// The task that was given last.
+/// The task that was returned last.
 #[derive(Clone, Copy, Debug)]
 enum Last {
     None,
@@ -100,7 +101,7 @@ impl Dsq {
         None
     }
 
-    /// A task from which the walk goes on: behind the last one, behind one passed before it, or
+    /// A task from which the walk continues: behind the last one, behind one visited before it, or
     /// from the end where the iteration began.
     fn resume(&self, links: &Links, cursor: &Cursor) -> Option<TaskId> {
         let last = match cursor.last {
@@ -155,8 +156,7 @@ impl Dsq {
     }
 }
 
-/// Sorted relative to the heap's root and the newest insert, which is a total order whatever the
-/// vtimes are.
+/// Sorted relative to the heap's root and the newest insert, which is a total order for any vtimes.
 fn sorted(heap: &Heap, newest: u32) -> Vec<Entry> {
     let mut entries = heap.entries().to_vec();
     if let Some(root) = entries.first().map(|e| e.key().vtime) {

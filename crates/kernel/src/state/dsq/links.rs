@@ -1,4 +1,4 @@
-//! Where each task is queued: one record a task, dense by task id.
+//! Where each task is queued: one record per task, dense by task id.
 
 use crate::state::dsq::DsqHandle;
 use keel_abi::TaskId;
@@ -36,7 +36,7 @@ impl Links {
         Self { all: Vec::new() }
     }
 
-    /// Makes room for tasks up to `task`; must come before the task is asked about or inserted.
+    /// Allocates records up to `task`; call it before the task is looked up or inserted.
     pub fn ensure(&mut self, task: TaskId) {
         if task.index() >= self.all.len() {
             self.all.resize(task.index() + 1, FREE);

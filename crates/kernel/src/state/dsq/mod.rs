@@ -172,14 +172,14 @@ impl Dsq {
         self.fifo.first().or_else(|| self.heap.first())
     }
 
-    /// The last task in order of arrival; none where order is by vtime.
+    /// The last task in order of arrival; `None` in vtime order.
     #[inline]
     pub(crate) fn last(&self) -> Option<TaskId> {
         self.fifo.last()
     }
 
-    /// Tasks on the way down the kernel's tree to where the next one by vtime would be linked, from there up to the root.
-    /// A complete tree over the same tasks stands for the red-black tree, which is at most twice as deep.
+    /// Tasks on the path down the kernel's tree to where the next one by vtime would be linked, from there up to the
+    /// root. A complete tree over the same tasks represents the red-black tree, which is at most twice as deep.
     #[inline]
     pub(crate) fn way_down(&self) -> impl Iterator<Item = TaskId> {
         self.heap.way_down()

@@ -49,7 +49,7 @@ pub struct DsqTable {
     queues: Vec<Dsq>,
     /// Every task's links.
     pub links: Links,
-    /// Handles of destroyed queues, the last first to be used again.
+    /// Handles of destroyed queues, most recent first, to be reused.
     free: Vec<u32>,
     direct: Vec<u32>,
     hashed: IdMap,
@@ -188,8 +188,8 @@ impl DsqTable {
     }
 }
 
-/// Ids to handles: open addressing, a power of two of slots, a fixed multiplicative hash. An id
-/// that is gone keeps its slot with no handle until the table grows.
+/// Ids to handles: open addressing, a power of two of slots, a fixed multiplicative hash. A removed
+/// id keeps its slot with no handle until the table grows.
 #[derive(Clone, Debug, Default)]
 struct IdMap {
     slots: Vec<Option<(u64, u32)>>,

@@ -20,7 +20,7 @@ pub enum Source {
     Cpu(CpuId),
 }
 
-/// The last moment that virtual time can reach: 52 days. What is due later never comes.
+/// The last moment that virtual time can reach: 52 days. Anything due later never happens.
 pub const MAX_INSTANT: Instant = Instant::from_ns((1 << 52) - 2);
 
 /// The CPUs that one queue can hold.
@@ -31,7 +31,7 @@ pub const MAX_CPUS: u32 = 1 << tournament::CPU_BITS;
 pub struct EventQueue {
     timers: Wheel,
     cpus: Tournament,
-    /// When the first of all is due, or the horizon: asked far more often than it changes.
+    /// When the first event of all is due, or the horizon: read far more often than it changes.
     next_at: Instant,
     horizon: Instant,
 }
@@ -55,8 +55,8 @@ impl EventQueue {
         self.note();
     }
 
-    /// Sets the event of `cpu`, which is not later than what it had. Where it would be the next of all it is taken
-    /// instead, as [`EventQueue::pop`] would; says whether it is.
+    /// Sets the event of `cpu`, which is not later than its previous one. If it would be the next of all, it is taken
+    /// instead, as [`EventQueue::pop`] would; returns whether it is.
     #[inline]
     pub fn takes_cpu(&mut self, cpu: CpuId, at: Instant) -> bool {
         debug_assert!(at <= MAX_INSTANT.min(self.cpu_at(cpu)), "it comes, and no later than it would have");

@@ -46,8 +46,8 @@ impl Group {
 
 #[derive(Clone, Debug)]
 pub(super) struct Tournament {
-    /// The final first, then round by round: those who play in group `n` are the winners of
-    /// groups `8n + 1` to `8n + 8`, or the CPUs themselves.
+    /// The final first, then round by round: the players of group `n` are the winners of groups `8n + 1` to
+    /// `8n + 8`, or the CPUs themselves.
     groups: Vec<Group>,
     /// The CPUs' place, counted as if they were groups.
     cpus: usize,
@@ -91,8 +91,8 @@ impl Tournament {
         instant(self.winner)
     }
 
-    /// Takes the event of the CPU that is due first; only meaningful when one is. Every group above it gets another
-    /// winner, whatever the others' keys are.
+    /// Takes the event of the CPU that is due first; only meaningful if one is. Every group above it gets another
+    /// winner, whatever the others' keys.
     #[inline]
     pub(super) fn take_first(&mut self) -> CpuId {
         let cpu = self.next_cpu();

@@ -1,9 +1,9 @@
 //! Timers: a wheel of buckets of 8 us each, sorted one by one as time reaches them.
 //!
-//! Compared with a heap of eight-byte keys it was about as fast with 16 timers and a third to
-//! twice faster with thousands. A bucket is a list of nodes, in no order; the earliest that is not empty
-//! is kept sorted aside, so that the next timer is always at hand. What is due more than 268 ms
-//! after the last timer that was taken waits in a plain heap.
+//! Compared with a heap of eight-byte keys it was about as fast with 16 timers and a third to twice
+//! faster with thousands. A bucket is a list of nodes, in no order; the earliest that is not empty is
+//! kept sorted aside, so that the next timer is always ready. Timers due more than 268 ms after the last
+//! one taken wait in a plain heap.
 
 use keel_abi::Instant;
 use std::cmp::Reverse;
@@ -43,7 +43,7 @@ pub(super) struct Wheel {
     /// Which buckets are not empty, and which words of that are not 0.
     words: Vec<u64>,
     tops: [u64; TOPS],
-    /// The bucket of the last timer that was taken: all buckets count from here, once around.
+    /// The bucket of the last timer that was taken: all buckets are numbered from here, once around.
     floor: u64,
     /// The earliest bucket that is not empty, and its timers, the earliest last. Only empty when
     /// all buckets are.
@@ -54,7 +54,7 @@ pub(super) struct Wheel {
     /// When the first of those is due.
     far_at: Instant,
     len: usize,
-    /// When the first of all is due: asked more often than it changes.
+    /// When the first timer of all is due: read more often than it changes.
     next_at: Instant,
 }
 
@@ -146,7 +146,7 @@ impl Wheel {
         Some((at, id))
     }
 
-    /// Where what is far may be first.
+    /// Where the far heap may be first.
     #[cold]
     #[inline(never)]
     fn take_rarely(&mut self) -> Option<(Instant, u32)> {

@@ -9,7 +9,7 @@ pub(crate) struct Search {
     /// When the present level was begun, and what those before have cost.
     pub(crate) began: Instant,
     pub(crate) spent_ns: u64,
-    /// How many tasks a success counts for: attempts that the dice let through stand for those it did not.
+    /// How many tasks a success counts for: the attempts that the dice allowed also represent those they did not.
     pub(crate) weight: u32,
 }
 

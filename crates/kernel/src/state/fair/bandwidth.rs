@@ -1,4 +1,5 @@
-//! A group's `cpu.max` (`struct cfs_bandwidth`): so much CPU time in each period, handed out to its CPUs in slices. Pure.
+//! A group's `cpu.max` (`struct cfs_bandwidth`): a budget of CPU time in each period, handed out to its CPUs in slices.
+//! Pure.
 
 use crate::state::fair::ids::Slot;
 use keel_abi::cgroup::{Bandwidth, QUOTA_NONE};
@@ -8,10 +9,10 @@ use std::collections::VecDeque;
 /// What a CPU takes at a time (`sysctl_sched_cfs_bandwidth_slice`).
 const SLICE_NS: u64 = 5_000_000;
 
-/// What a CPU keeps where its last task of the group goes to sleep (`min_cfs_rq_runtime`).
+/// What a CPU keeps when its last task of the group goes to sleep (`min_cfs_rq_runtime`).
 const KEEPS_NS: i64 = 1_000_000;
 
-/// What was given back is handed on after so long (`cfs_bandwidth_slack_period`).
+/// Returned runtime is handed on after this long (`cfs_bandwidth_slack_period`).
 pub(crate) const SLACK: Span = Span::from_ms(5);
 
 /// Not where the period ends within this time after that (`min_bandwidth_expiration`).
@@ -128,8 +129,8 @@ impl Budget {
         self.ends_within(now, LEAST_LEFT)
     }
 
-    /// A CPU's last task of the group sleeps: the CPU gives back what it does not keep (`__return_cfs_rq_runtime()`). Says
-    /// whether a timer shall hand it on.
+    /// A CPU's last task of the group sleeps: the CPU returns the runtime it does not keep
+    /// (`__return_cfs_rq_runtime()`). Returns whether a timer should hand it on.
     pub(crate) fn take_back(&mut self, local: &mut LocalBudget, now: Instant) -> bool {
         let slack_ns = local.left_ns - KEEPS_NS;
         if slack_ns <= 0 {
@@ -150,7 +151,7 @@ impl Budget {
 pub(crate) struct LocalBudget {
     /// There is a limit (`runtime_enabled`).
     pub(crate) is_limited: bool,
-    /// What is left of the slice that it took; less than 0 where it has run for too long (`runtime_remaining`).
+    /// What is left of the slice that it took; negative if it has run for too long (`runtime_remaining`).
     pub(crate) left_ns: i64,
     /// Its own limit is used up (`throttled`).
     pub(crate) is_throttled: bool,
@@ -180,7 +181,7 @@ impl LocalBudget {
         self.throttles += 1;
     }
 
-    /// One is not any more; was it the last?
+    /// One CPU is no longer throttled; was it the last?
     pub(crate) fn unthrottle(&mut self) -> bool {
         self.throttles -= 1;
         self.throttles == 0

@@ -89,7 +89,7 @@ pub(crate) struct Entity {
     pub(crate) vruntime: i64,
     /// When its slice ends.
     pub(crate) deadline: i64,
-    /// Until then it keeps the CPU from whoever has no shorter slice (`vprot`).
+    /// Until then it keeps the CPU, unless the other task has a shorter slice (`vprot`).
     pub(super) protected: i64,
     /// By how much it was behind the others when it left a queue (`vlag`).
     pub(crate) lag: i64,
@@ -101,7 +101,7 @@ pub(crate) struct Entity {
     pub(crate) delayed: bool,
     /// Its policy is SCHED_IDLE, or its group's `cpu.idle` is 1.
     pub(crate) is_idle: bool,
-    /// The queue that it is in, or was in last.
+    /// The queue that it is in, or was last in.
     pub(crate) queue: QueueId,
     /// A task's group; nothing until that is looked up.
     pub(crate) group: Option<GroupId>,

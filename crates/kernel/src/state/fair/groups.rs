@@ -52,7 +52,7 @@ pub(crate) struct OnCpu {
     pub(crate) clock: QueueClock,
     /// Its part of the group's load (`tg_load_avg_contrib`).
     pub(crate) contribution: u64,
-    /// When that was last counted.
+    /// When that was last updated.
     pub(crate) contributed_ns: u64,
     pub(crate) local: LocalBudget,
     /// It is on its CPU's list of queues whose load is counted (`cfs_rq->on_list`).
@@ -70,7 +70,7 @@ pub(crate) struct Groups {
 }
 
 impl Groups {
-    /// The root alone.
+    /// Only the root.
     pub(super) fn new(cpus: usize) -> Self {
         let root = TaskGroup {
             parent: None,
@@ -158,7 +158,7 @@ impl Groups {
         self.upwards(group).any(|group| group == above)
     }
 
-    /// This group and those that it is in, the root last.
+    /// This group and those above it, the root last.
     pub(crate) fn upwards(&self, group: GroupId) -> impl Iterator<Item = GroupId> {
         std::iter::successors(Some(group), |group| self.all[group.index()].parent)
     }

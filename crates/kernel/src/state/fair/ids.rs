@@ -2,7 +2,7 @@
 
 use keel_abi::{CpuId, TaskId};
 
-/// What competes for a CPU (`struct sched_entity`): a task, or a group on one CPU, which stands for the tasks in it.
+/// What competes for a CPU (`struct sched_entity`): a task, or a group on one CPU, which represents the tasks in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct EntityId(u32);
 
@@ -38,7 +38,7 @@ impl EntityId {
         (self.0 & IS_GROUP == 0).then_some(TaskId(self.0))
     }
 
-    /// The group on a CPU that it stands for, if it is no task.
+    /// The group on a CPU that it represents, if it is no task.
     #[inline]
     pub(crate) fn slot(self) -> Option<Slot> {
         (self.0 & IS_GROUP != 0).then_some(Slot(self.0 & !IS_GROUP))
@@ -58,7 +58,7 @@ impl Slot {
         self.0 as usize
     }
 
-    /// The entity that stands for the group in its parent's queue.
+    /// The entity that represents the group in its parent's queue.
     pub(crate) fn entity(self) -> EntityId {
         EntityId(self.0 | IS_GROUP)
     }

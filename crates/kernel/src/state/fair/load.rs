@@ -70,13 +70,13 @@ pub(crate) struct CpuLoad {
     /// What real-time tasks use of it (`avg_rt`), and whether one runs.
     pub(crate) rt: Average,
     pub(crate) runs_rt: bool,
-    /// What those left when it was last balanced for (`cpu_capacity`); nothing before.
+    /// The capacity left by those tasks when it was last balanced (`cpu_capacity`); `None` before.
     pub(crate) left: Option<u64>,
     /// Until when that is not looked at again by a CPU that has just run out of tasks, in ticks (`sgc->next_update`).
     pub(crate) left_until: u64,
 }
 
-/// A change of a task's utilization that is too small to note (`UTIL_EST_MARGIN`).
+/// A change of a task's utilization that is too small to record (`UTIL_EST_MARGIN`).
 pub(crate) const MARGIN: u64 = ONE / 100;
 
 /// A new estimate counts for a quarter (`UTIL_EST_WEIGHT_SHIFT`).

@@ -54,7 +54,7 @@ pub(crate) struct Fair {
     pub(crate) entities: Entities,
     /// Cgroups and autogroups.
     pub(crate) groups: Groups,
-    /// Tasks in queues on the whole machine: while there are none nothing here is asked.
+    /// Queued tasks on the whole machine: while there are none, nothing here is consulted.
     pub(crate) queued: u32,
     /// What a task may run for before others are looked at (`sysctl_sched_base_slice`).
     pub(crate) slice: Span,
@@ -72,11 +72,11 @@ pub(crate) struct Fair {
     pub(crate) hierarchy: Option<Arc<Hierarchy>>,
     /// By CPU and level.
     pub(crate) memories: Vec<Vec<Memory>>,
-    /// Groups below which balancing failed, by the level's number and the CPU that stands for them.
+    /// Groups below which balancing failed, by the level's number and the CPU that represents them.
     pub(crate) imbalanced: BTreeSet<(u32, CpuId)>,
     /// Tasks wait somewhere, as far as is known (`rd->overloaded`).
     pub(crate) is_overloaded: bool,
-    /// A CPU is too busy for energy to decide where tasks go (`rd->overutilized`).
+    /// A CPU is too busy for energy-aware placement (`rd->overutilized`).
     pub(crate) is_overused: bool,
     /// Attempts to balance under way, and what they are part of.
     pub(crate) rounds: Vec<Option<Box<Round>>>,
@@ -89,7 +89,7 @@ pub(crate) struct Fair {
     /// Who balances a level that one CPU at a time balances.
     pub(crate) serialized: Option<CpuId>,
     pub(crate) nohz: Nohz,
-    /// Where the stopper is to push the CPU's task.
+    /// Where the stopper should push the CPU's task.
     pub(crate) pushes: Vec<Option<CpuId>>,
     /// Times that a task has been put at the end of its CPU's list.
     pub(crate) listed: u64,

@@ -1,7 +1,7 @@
 //! Per-entity load tracking (`kernel/sched/pelt.c`): how much a task or a runqueue has weighed, waited and run of late.
 //!
-//! Time is counted in microseconds of 1024 ns and in periods of 1024 of them. What lies a period back counts y times as
-//! much, where y^32 = 1/2. All is integer arithmetic with the kernel's rounding.
+//! Time is counted in microseconds of 1024 ns and in periods of 1024 of them. The past decays by a factor y each
+//! period, where y^32 = 1/2. All of it is integer arithmetic with the kernel's rounding.
 
 /// Microseconds a period.
 const PERIOD: u64 = 1024;
@@ -47,7 +47,7 @@ pub(super) fn decayed(value: u64, periods: u64) -> u64 {
     ((u128::from(halved) * u128::from(POWERS[(periods % HALF_LIFE) as usize])) >> 32) as u64
 }
 
-/// What an entity or a queue has done since it was last looked at.
+/// What an entity or a queue has done since its last update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Doing {
     /// The weight that it had, or 1 for a task, whose weight is applied to the average.

@@ -18,7 +18,7 @@ impl PeltClock {
         self.scaled_ns - self.lost_ns
     }
 
-    /// Time has gone on, the CPU idle or with this capacity and performance, of [`ONE`].
+    /// Time has passed, with the CPU idle or at this capacity and performance, of [`ONE`].
     pub(crate) fn advance(&mut self, real_ns: u64, is_idle: bool, capacity: u64, performance: u64) {
         let passed = real_ns.saturating_sub(self.real_ns);
         self.real_ns = self.real_ns.max(real_ns);
@@ -39,11 +39,11 @@ impl PeltClock {
     }
 }
 
-/// The clock of a group's queue, which stands still while the queue is empty because its `cpu.max` is used up: so its load
-/// is what it was when its tasks go on (`cfs_rq_clock_pelt()`).
+/// The clock of a group's queue, which stops while the queue is empty because its `cpu.max` is used up: so its load is
+/// unchanged when its tasks continue (`cfs_rq_clock_pelt()`).
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct QueueClock {
-    /// Since when it stands still, by the CPU's clock.
+    /// When it stopped, by the CPU's clock.
     stopped_ns: Option<u64>,
     /// For how long it has stood still in all.
     lost_ns: u64,

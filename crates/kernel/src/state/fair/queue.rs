@@ -1,4 +1,4 @@
-//! What competes for a CPU in one queue (`struct cfs_rq`), tasks and groups alike: those that wait, in the order of their
+//! What competes for a CPU in one queue (`struct cfs_rq`), tasks and groups: those that wait, in the order of their
 //! deadlines, and the one that runs.
 //!
 //! The queue's virtual time is the mean of its entities', each counted by its weight. Who is not ahead of it is
@@ -22,7 +22,7 @@ pub(crate) struct FairQueue {
     weight: i64,
     /// The sum of weights times virtual run times (`sum_w_vruntime`).
     weighted: i128,
-    /// The virtual time when there was last a task (`zero_vruntime`).
+    /// The virtual time when the queue last had a task (`zero_vruntime`).
     last: i64,
     /// What its tasks ask to run for.
     slices: Slices,
@@ -63,7 +63,7 @@ pub(crate) enum Joins {
     Restart,
 }
 
-/// What a task brings to a queue.
+/// What a task contributes to a queue.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Share {
     pub(crate) weight: i64,
@@ -81,7 +81,7 @@ pub(crate) enum Pick {
 }
 
 impl FairQueue {
-    /// Does nobody in it want to run?
+    /// Does nothing in it want to run?
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.len() == 0
@@ -140,7 +140,7 @@ impl FairQueue {
         self.tasks.idle -= gone.idle;
     }
 
-    /// The shortest slice that is asked for (`cfs_rq_min_slice()`); more than any where there is no entity.
+    /// The shortest requested slice (`cfs_rq_min_slice()`); the maximum if there is no entity.
     pub(crate) fn shortest_slice_ns(&self) -> u64 {
         self.slices.shortest()
     }
@@ -179,7 +179,7 @@ impl FairQueue {
         self.sums(entities).0
     }
 
-    /// The queue's virtual time (`avg_vruntime()`), rounded down so that whoever is there is eligible.
+    /// The queue's virtual time (`avg_vruntime()`), rounded down so that at least one entity is eligible.
     pub(super) fn time(&self, entities: &Entities) -> i64 {
         match self.sums(entities) {
             (0, _) => self.last,

@@ -1,4 +1,5 @@
-//! How long a CPU is idle at a time (`rq->idle_stamp`, `rq->avg_idle`): who will be needed soon does not look for work.
+//! How long a CPU is idle at a time (`rq->idle_stamp`, `rq->avg_idle`): a CPU that will be needed soon does not look
+//! for work.
 
 use keel_abi::{Instant, Span};
 

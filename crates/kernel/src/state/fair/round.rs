@@ -29,7 +29,7 @@ pub(crate) enum Moves {
     Misfit,
 }
 
-/// Who asked, and goes on afterwards.
+/// The CPU that asked, and continues afterwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Asker {
     /// A CPU that runs out of tasks.

@@ -48,7 +48,7 @@ impl Bench {
         self.queue.leave(&mut self.entities, id(task), slept, TICK_NS);
     }
 
-    /// The task stays on the CPU until it is not protected any more; then whoever is next runs.
+    /// The task keeps the CPU until its protection ends; then the next one runs.
     fn run(&mut self, ticks: u64) {
         self.run_for(ticks, TICK_NS);
     }
@@ -234,7 +234,7 @@ fn the_one_that_came_first_is_first_among_equals() {
 }
 
 proptest! {
-    /// Nobody who is always there gets more than two slices less than its share.
+    /// No task that is always runnable gets more than two slices less than its share.
     #[test]
     fn no_task_starves(nices in prop::collection::vec(-20i8..20, 1..12), ticks in 1u64..5000) {
         let weights: Vec<i64> = nices.iter().map(|&nice| weight_of(Policy::Other, nice)).collect();
@@ -262,7 +262,7 @@ proptest! {
         }
     }
 
-    /// The sums are those of the tasks, whatever came and went.
+    /// The sums are those of the tasks, whichever came and went.
     #[test]
     fn sums_are_kept(moves in prop::collection::vec((0u32..6, 0u64..5), 1..200)) {
         let mut bench = Bench::new(&[1024]);
@@ -298,7 +298,7 @@ fn a_preferred_entity_goes_on_while_it_is_eligible() {
     let next = |bench: &Bench, pick| bench.queue.pick(&bench.entities, pick);
     assert_eq!(next(&bench, Pick::Protecting), Some(id(0)));
     bench.queue.prefer(id(2));
-    // Where a wakeup asks whether it may preempt in spite of protection it counts for nothing.
+    // Protection does not count when a wakeup asks whether it may preempt in spite of it.
     assert_eq!([Pick::Protecting, Pick::Plain].map(|pick| next(&bench, pick)), [Some(id(2)), Some(id(0))]);
     bench.run(1);
     // It has run for longer than the others.

@@ -1,8 +1,8 @@
 //! The entities that wait in one queue, ordered by deadline (`cfs_rq->tasks_timeline`).
 //!
-//! A balanced tree in which each node knows the least virtual run time below it. So the first entity that is eligible is
-//! found in one way down, however many are not (`__pick_eevdf()`). The kernel's tree is red-black; this one is a treap,
-//! whose priorities follow from the order of arrival. What is found is the same.
+//! A balanced tree in which each node knows the least virtual run time below it. So the first eligible entity is found
+//! in one descent, however many are not eligible (`__pick_eevdf()`). The kernel's tree is red-black; this one is a
+//! treap, whose priorities follow from the order of arrival. Both find the same entity.
 
 use crate::state::fair::ids::EntityId;
 

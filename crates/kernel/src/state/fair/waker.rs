@@ -6,7 +6,7 @@ use keel_abi::TaskId;
 /// What is kept of a task that wakes others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Waker {
-    /// Which task it woke last.
+    /// The task it woke last.
     last: Option<TaskId>,
     /// How often that was another than the time before; halved once a second.
     flips: u32,
@@ -15,7 +15,7 @@ pub(crate) struct Waker {
 }
 
 impl Waker {
-    /// One that has woken nobody.
+    /// A task that has woken no other.
     pub(super) const NEW: Self = Self { last: None, flips: 0, since: 0 };
 
     /// It wakes a task, so many ticks from the start, of `hz` a second (`record_wakee()`).
@@ -30,7 +30,7 @@ impl Waker {
         }
     }
 
-    /// Has one of the two more partners than a cache of so many CPUs has room for (`wake_wide()`)?
+    /// Has one of the two more partners than a cache with this many CPUs can hold (`wake_wide()`)?
     pub(crate) fn is_wide(&self, wakee: &Self, cache: u32) -> bool {
         let (less, more) = (self.flips.min(wakee.flips), self.flips.max(wakee.flips));
         less >= cache && u64::from(more) >= u64::from(less) * u64::from(cache)

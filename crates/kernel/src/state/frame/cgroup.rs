@@ -29,7 +29,7 @@ pub(crate) enum CgroupFrame {
     /// `ops.cgroup_set_bandwidth` has returned; the step says what happens next.
     Limited { number: Number, task: TaskId, step: u32 },
 
-    /// `scx_cgroup_can_attach()`: asks about the next of those who move, from a task on.
+    /// `scx_cgroup_can_attach()`: asks about the next task to move, starting at this one.
     Prepare { task: TaskId, to: Number, whole: bool, from: u32 },
     /// `ops.cgroup_prep_move` has returned.
     Prepared { task: TaskId, to: Number, whole: bool, mover: TaskId },

@@ -1,9 +1,9 @@
 //! What a CPU has left to do in the kernel, as a stack of small frames.
 //!
-//! A path of the kernel (a wakeup, a pick, a tick) is cut into frames at its callbacks and lock waits, because there it may be
-//! held up while other CPUs go on. A frame is a name and some ids, as a return address on a real kernel's stack is a number:
-//! it knows nothing of the code that it stands for. `run::step` has the step of each; `paths::suspend` says what may be held
-//! across it. The frame for what follows is pushed first.
+//! A path of the kernel (a wakeup, a pick, a tick) is cut into frames at its callbacks and lock waits, because there it
+//! may be held up while other CPUs continue. A frame is a name and some ids, as a return address on a real kernel's
+//! stack is a number: it knows nothing about the code behind it. `run::step` has the step of each; `paths::suspend`
+//! says what may be held across it. The frame for what follows is pushed first.
 
 pub(crate) mod cgroup;
 pub(crate) mod fair;
@@ -30,7 +30,7 @@ pub(crate) enum Frame {
     Act,
     /// Takes the next interrupt from the inbox.
     Interrupt,
-    /// Notifies one CPU of what a callback's kick asked for.
+    /// Notifies one CPU of a kick that a callback asked for.
     Kick { target: CpuId, flags: u64 },
 
     /// Waits until the CPUs that it kicked have picked.
@@ -257,7 +257,7 @@ pub(crate) enum Frame {
     LeaveClass { task: TaskId, policy: Policy, was_on: bool },
     /// Disabling: `ops.exit`.
     DisableExit,
-    /// The scheduler is gone.
+    /// The scheduler has exited.
     Disabled,
     /// User space attaches a scheduler to a machine that is up.
     Attach,

@@ -8,7 +8,7 @@ use crate::state::frame::Frame;
 /// A stack of frames.
 #[derive(Debug)]
 pub(crate) struct Stack {
-    /// Those up to `top` are left to do; the rest is room.
+    /// Entries up to `top` are left to do; the rest is spare.
     frames: Vec<Frame>,
     top: usize,
 }

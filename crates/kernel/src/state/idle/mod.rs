@@ -1,9 +1,9 @@
 //! Which CPUs are idle, and which of them to take: the kernel's built-in idle tracking
 //! (`kernel/sched/ext/idle.c` of Linux 7.2).
 //!
-//! Masks are 64-bit words, one bit a CPU. Taking a CPU clears its bit, and its whole core's bits
-//! in the mask of wholly idle cores, so that nobody else takes it before it has run. Masks of
-//! single nodes are the machine's masks cut down to the node.
+//! Masks are 64-bit words, one bit a CPU. Taking a CPU clears its bit, and its whole core's bits in
+//! the mask of wholly idle cores, so that no other CPU takes it before it has run. Masks of single
+//! nodes are the machine's masks cut down to the node.
 
 mod pick;
 mod select;
@@ -193,7 +193,7 @@ const fn place(cpu: CpuId) -> (usize, u64) {
     (cpu.index() / 64, 1 << (cpu.0 % 64))
 }
 
-/// A word of a set that may be cut short behind its last CPU.
+/// A word of a set that may be cut off after its last CPU.
 #[inline]
 fn word_of(set: &[u64], word: usize) -> u64 {
     set.get(word).copied().unwrap_or(0)

@@ -42,7 +42,7 @@ impl IdleMasks {
         }
     }
 
-    /// The next CPU of `set` around it, after the last that `on` was given
+    /// The next CPU of `set`, wrapping around, after the one that `on` got last
     /// (`cpumask_any_distribute()`).
     pub fn any_distribute(&mut self, on: CpuId, set: &[u64]) -> Option<CpuId> {
         self.next_around(on, |_, word| word_of(set, word))
@@ -101,7 +101,7 @@ impl IdleMasks {
         }
     }
 
-    /// The first CPU of a set after the last that `on` found, around the end.
+    /// The first CPU of a set after the one that `on` found last, wrapping around.
     #[inline]
     fn next_around(&mut self, on: CpuId, set: impl Fn(&Self, usize) -> u64) -> Option<CpuId> {
         let start = self.spread[on.index()] + 1;

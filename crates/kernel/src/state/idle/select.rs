@@ -10,7 +10,7 @@ use keel_abi::scx::wake;
 pub struct SelectCpu<'a> {
     /// The CPU that searches: the waker's.
     pub on: CpuId,
-    /// The CPU that the task last ran on.
+    /// The CPU that the task ran on last.
     pub prev: CpuId,
     /// `SCX_WAKE_*`.
     pub wake_flags: u64,
@@ -48,17 +48,17 @@ impl IdleMasks {
             .or_else(|| if self.shape.smt && task.flags & CORE != 0 { None } else { self.single_cpu(task) })
     }
 
-    /// What the kfuncs do for a task with one CPU, or that may not migrate now: its last CPU if
-    /// it is idle and allowed, else none (`select_cpu_from_kfunc()`).
+    /// What the kfuncs do for a task with one CPU, or that may not migrate now: returns its last
+    /// CPU if that is idle and allowed, else none (`select_cpu_from_kfunc()`).
     pub fn select_pinned(&mut self, task: &SelectCpu<'_>) -> Option<CpuId> {
-        // The kfunc looks at the given set alone, where there is one.
+        // The kfunc searches only the given set, if there is one.
         let (word, bit) = place(task.prev);
         let allowed = word_of(task.allowed.unwrap_or(task.cpus), word) & bit != 0;
         (allowed && self.test_and_clear(task.prev)).then_some(task.prev)
     }
 
     /// A waker about to sleep: the task's last CPU if it is idle and shares the waker's cache,
-    /// else the waker's, if nothing waits there and the machine is not full.
+    /// otherwise the waker's, if nothing waits there and the machine is not full.
     #[inline]
     fn beside_the_waker(&mut self, task: &SelectCpu<'_>) -> Option<CpuId> {
         if task.wake_flags & wake::SYNC == 0 {
@@ -78,7 +78,7 @@ impl IdleMasks {
         if !self.idle_near(on) || !task.may_use(on) {
             return None;
         }
-        // The waker works, so its bit is clear already: the kernel leaves it alone.
+        // The waker is running, so its bit is clear already: the kernel leaves it alone.
         self.clear(on);
         Some(on)
     }
@@ -92,7 +92,7 @@ impl IdleMasks {
         node.iter().zip(&self.cpus).any(|(a, b)| a & b != 0)
     }
 
-    /// A wholly idle core: the last one's, or one in its cache, its node, anywhere.
+    /// A wholly idle core: the last CPU's, or one in its cache, its node, anywhere.
     #[inline]
     fn whole_core(&mut self, task: &SelectCpu<'_>) -> Option<CpuId> {
         if !self.shape.smt {

@@ -200,8 +200,9 @@ fn the_choice_stays_within_what_is_allowed() {
 }
 
 proptest! {
-    /// Whatever happens, words and bits agree: a core is wholly idle exactly if it became so by
-    /// `set_idle` and nothing of it was taken since; a pick is idle, allowed and gone afterwards.
+    /// At all times, words and bits agree: a core is wholly idle exactly if it became so by
+    /// `set_idle` and none of it was taken since; a picked CPU is idle and allowed, and not idle
+    /// afterwards.
     #[test]
     fn masks_agree_with_single_bits(
         shape in prop_oneof![Just((1, 1, 4, 2)), Just((2, 2, 2, 2)), Just((1, 3, 50, 1)), Just((2, 1, 40, 2))],

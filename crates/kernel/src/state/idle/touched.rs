@@ -59,7 +59,7 @@ fn lines(mut bits: u64) -> impl Iterator<Item = u32> {
     })
 }
 
-/// The bit of a line or node; the last one stands for all beyond 63.
+/// The bit of a line or node; the last one represents all beyond 63.
 const fn bit(line: usize) -> u64 {
     1 << if line < 63 { line } else { 63 }
 }

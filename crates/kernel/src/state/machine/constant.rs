@@ -1,7 +1,7 @@
 //! A constant as a machine file gives it: `{ value = 900, source = "where it is from" }`.
 //!
-//! A bare number and a table with one of the two are read, too, so that the refusal can name the constant and
-//! show the line that is wanted.
+//! A bare number and a table with only one of the two are also parsed, so that the error can name the
+//! constant and show the expected line.
 
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;

@@ -77,8 +77,8 @@ pub(super) struct EnergyTable {
 /// The machine's energy model; empty without one.
 ///
 /// # Errors
-/// Where CPUs are unknown, left out or in two tables, and where states are not faster each than the one before or do not end
-/// with the CPUs' capacity.
+/// If CPUs are unknown, left out or in two tables, if a state is not faster than the one before, or if the last state
+/// does not match the CPUs' capacity.
 pub(super) fn domains(
     text: Text<'_>,
     tables: &[EnergyTable],

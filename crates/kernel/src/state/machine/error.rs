@@ -10,7 +10,7 @@ use std::fmt;
 pub struct MachineError {
     /// The line, from 1.
     pub line: usize,
-    /// The field, such as `topology.hops`; empty where TOML itself is broken.
+    /// The field, such as `topology.hops`; empty if the TOML itself is broken.
     pub field: String,
     /// What is wrong.
     pub problem: Problem,
@@ -58,7 +58,7 @@ pub enum Problem {
         /// The line that was meant.
         wanted: String,
     },
-    /// A constant that nobody gives.
+    /// A constant that is never set.
     #[error("the constant {0} is missing; give its value and source")]
     MissingConstant(&'static str),
     /// Neither a regular nor an explicit shape, or both.
@@ -97,7 +97,7 @@ pub enum Problem {
     /// A hole in the numbers.
     #[error("CPU {cpu} is in no {place}; number CPUs from 0 without holes and place each")]
     Unplaced {
-        /// The first such.
+        /// The first one.
         cpu: u32,
         /// `node`, `cache` or `core`.
         place: &'static str,

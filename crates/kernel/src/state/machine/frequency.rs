@@ -60,7 +60,7 @@ pub(super) struct CapacityTable {
     source: Spanned<String>,
 }
 
-/// Every CPU's capacity (`arch_scale_cpu_capacity()`); empty where all are alike.
+/// Every CPU's capacity (`arch_scale_cpu_capacity()`); empty if all are the same.
 pub(super) fn capacities(
     text: Text<'_>,
     tables: &[CapacityTable],

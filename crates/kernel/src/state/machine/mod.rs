@@ -88,7 +88,7 @@ pub struct Machine {
     pub capacity: Vec<u16>,
     /// What its CPUs take at which frequency; empty without an energy model.
     pub energy: Vec<EnergyDomain>,
-    /// CPUs that come and go, whatever runs on it.
+    /// CPUs that go on- and offline, whatever runs on the machine.
     pub timeline: Vec<Happening>,
 }
 

@@ -11,11 +11,11 @@ use toml::Spanned;
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum WakeupRule {
-    /// Where any real-time task runs there: that one keeps its caches (Linux up to 2.6.36).
+    /// If any real-time task runs there: that one keeps its caches (Linux up to 2.6.36).
     Before,
-    /// Where a more urgent one runs there, as Rostedt's change of September 2010 has it.
+    /// If a more urgent one runs there, as Rostedt's change of September 2010 has it.
     Posted,
-    /// Where one runs there that is as urgent or more, or may run nowhere else: today's rule (since 3.2).
+    /// If a task runs there that is as urgent or more, or may run nowhere else: today's rule (since 3.2).
     #[default]
     After,
 }
@@ -39,8 +39,8 @@ pub struct Throttle {
     pub runtime: Span,
     /// `period_us`.
     pub period: Span,
-    /// `spares_boosted`: nobody waits on a CPU where a task is runnable that has inherited its priority, which is so in
-    /// kernels with `RT_GROUP_SCHED` alone (`rt_nr_boosted`).
+    /// `spares_boosted`: no task waits on a CPU with a runnable task that has inherited its priority. Only kernels with
+    /// `RT_GROUP_SCHED` do this (`rt_nr_boosted`).
     pub spares_boosted: bool,
 }
 

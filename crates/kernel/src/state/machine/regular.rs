@@ -3,7 +3,7 @@
 use keel_abi::topology::Place;
 use keel_abi::{CoreId, LlcId, NodeId, Topology};
 
-/// CPUs under one last-level cache of a server of today.
+/// CPUs under one last-level cache of a current server.
 const CPUS_PER_LLC: u32 = 8;
 
 /// CPUs on one of its nodes.
@@ -35,7 +35,7 @@ impl Regular {
     }
 }
 
-/// A server of today; its last cache and node may be smaller.
+/// A current server; its last cache and node may be smaller.
 pub(super) fn server(cpus: u32) -> Topology {
     let place =
         |cpu| Place { core: CoreId(cpu), llc: LlcId(cpu / CPUS_PER_LLC), node: NodeId(cpu / CPUS_PER_NODE) };

@@ -1,4 +1,4 @@
-//! Where in its text a machine file is wrong.
+//! The position in its text at which a machine file is wrong.
 
 use super::{MachineError, Problem};
 use std::ops::{Range, RangeInclusive};

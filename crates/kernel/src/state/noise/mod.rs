@@ -30,7 +30,7 @@ pub(crate) struct NoiseState {
     pub(crate) machine: Rng,
     /// Whether each CPU ticks at a moment of its own.
     pub(crate) skewed: bool,
-    /// Where the first CPU's tick is in the period.
+    /// The phase of the first CPU's tick in the period.
     pub(crate) tick_offset_ns: u64,
 }
 

@@ -1,9 +1,9 @@
-//! Barriers, and who waits at them.
+//! Barriers, and the tasks that wait at them.
 
 use keel_abi::TaskId;
 use keel_abi::lines::Line;
 
-/// A barrier and who has come to it.
+/// A barrier and the tasks that have reached it.
 #[derive(Clone, Debug)]
 pub(crate) struct Barrier {
     wanted: u32,
@@ -24,7 +24,7 @@ impl Barrier {
         Self { wanted, come: Vec::new(), line: Line::default() }
     }
 
-    /// Whoever comes now is the last.
+    /// The next task to arrive is the last.
     pub(crate) fn is_complete(&self) -> bool {
         self.come.len() as u32 + 1 >= self.wanted
     }

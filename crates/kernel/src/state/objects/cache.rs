@@ -1,8 +1,8 @@
-//! Working sets in caches: what of a task's memory has to be brought to its CPU again.
+//! Working sets in caches: how much of a task's memory has to be fetched to its CPU again.
 //!
-//! Each cache holds working sets, the one used longest ago first, and gives up the oldest bytes
-//! where it needs room. A set is gone over from its beginning to its end, so one that does not fit, or that
-//! would have to displace itself, is found in no part: as in a cache that is strictly least recently used.
+//! Each cache holds working sets, the one used longest ago first, and evicts the oldest bytes when it is
+//! full. A set is traversed from beginning to end, so if it does not fit, or would have to displace itself,
+//! no part of it hits: as in a cache with strict LRU replacement.
 
 use crate::state::cost::{Bus, Costs};
 use keel_abi::{CpuId, TaskId, Topology};

@@ -1,4 +1,4 @@
-//! Pipes and sockets: byte buffers, and who waits for them.
+//! Pipes and sockets: byte buffers, and the tasks that wait for them.
 
 use keel_abi::TaskId;
 use keel_abi::lines::Line;
@@ -76,7 +76,7 @@ impl Buffer {
         Some((self.readers.pop_front()?, wake::TTWU | sync))
     }
 
-    /// A waiting writer that there is room for: any in a pipe, three quarters in a local socket
+    /// A waiting writer that has enough space: any in a pipe, three quarters in a local socket
     /// (`unix_writable()`), a third in TCP (`sk_stream_is_writeable()`).
     pub(crate) fn next_writer(&mut self) -> Option<(TaskId, u64)> {
         let room = u64::from(self.capacity - self.held);

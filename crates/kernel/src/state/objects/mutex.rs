@@ -1,4 +1,4 @@
-//! Mutexes: who has one, who waits for it, and whose priority it hands on.
+//! Mutexes: which task owns one, which wait for it, and whose priority it inherits.
 
 use keel_abi::TaskId;
 use keel_abi::task::ObjectId;
@@ -52,7 +52,7 @@ impl Mutex {
 }
 
 impl Mutexes {
-    /// So many, of which these hand priorities on.
+    /// The number of mutexes, and how many of them inherit priorities.
     pub(super) fn new(count: u32, inheriting: &[ObjectId]) -> Self {
         let mut all = vec![Mutex::default(); count as usize];
         for id in inheriting {
@@ -99,7 +99,7 @@ impl Mutexes {
         self.ties.get(&task)?.held.first().copied()
     }
 
-    /// Takes a mutex that hands priorities on, if it is free and nobody comes before the task (`try_to_take_rt_mutex()`).
+    /// Takes a mutex with priority inheritance, if it is free and no other task comes first (`try_to_take_rt_mutex()`).
     pub(crate) fn try_take(&mut self, task: TaskId, priority: u8, id: ObjectId) -> bool {
         let mutex = self.get(id);
         let comes_first = |top: &Waiter| top.task == task || priority > top.priority;
@@ -114,7 +114,7 @@ impl Mutexes {
         true
     }
 
-    /// The task gives up what it has; true where somebody waits for it.
+    /// The task releases what it has; true if another waits for it.
     pub(crate) fn give_up(&mut self, task: TaskId, id: ObjectId) -> bool {
         let mutex = self.get(id);
         mutex.owner = None;
@@ -149,7 +149,7 @@ impl Mutexes {
         true
     }
 
-    /// The task, which waits for a mutex, is of another priority now: who is to be looked at next, and why?
+    /// The priority of a task that waits for a mutex has changed: which task has to be looked at next, and why?
     pub(crate) fn requeue(&mut self, task: TaskId, priority: u8) -> Option<Next> {
         let id = self.ties.get(&task)?.awaited?;
         let mutex = self.get(id);
@@ -168,7 +168,7 @@ impl Mutexes {
     }
 }
 
-/// Where a chain goes on.
+/// Where a chain continues.
 pub(crate) enum Next {
     /// The owner may inherit another priority.
     Owner(TaskId),

@@ -1,10 +1,10 @@
 //! Address spaces: pages that processes share after a fork until one of them writes.
 //!
-//! A page that is written while another process still has it is copied by the one that writes;
-//! the last that has it only gets it back for writing. So who pays, and for how many pages, follows from
-//! who runs first. What both sides touch are cache lines, which move between their CPUs: each
-//! page's count, and the tables and areas of an address space that is built on one CPU and taken down on another. Where the
-//! memory for these comes from, and what all processes share, is in `stock.rs`.
+//! A page that is written while another process still shares it is copied by the writer; its last user only makes it
+//! writable again. So which process pays, and for how many pages, depends on which runs first. Both sides touch cache
+//! lines that move between their CPUs: each page's count, and the tables and areas of an address space that is built on
+//! one CPU and taken down on another. Where the memory for these comes from, and what all processes share, is in
+//! `stock.rs`.
 
 use crate::state::cost::{Bus, Costs, KernelLines};
 use crate::state::machine::Machine;
@@ -108,8 +108,8 @@ impl Memory {
         (self.add(Space { users: 1, line, head: line, table }), ps)
     }
 
-    /// One task less uses it; the last gives its pages up. The price is in picoseconds; where there is no
-    /// page, nobody asked for memory to be modelled, and it is 0.
+    /// Drops one user; the last one frees the pages. The price is in picoseconds; without pages, memory is not modelled
+    /// and the price is 0.
     pub(crate) fn leave(&mut self, mm: MmId, on: On<'_>) -> u64 {
         let space = &mut self.spaces[mm.0 as usize];
         space.users -= 1;
@@ -141,8 +141,8 @@ impl Memory {
         (self.create(0, on.transfers.line_of(on.cpu)), ps)
     }
 
-    /// The pages of `numbers` are written, up to one that has to be copied: whoever else has such pages may be writing
-    /// them at the same time. Answers the price in picoseconds, and the first page that is left to write.
+    /// Writes the pages of `numbers`, up to one that has to be copied: other processes with such pages may be writing
+    /// them at the same time. Returns the price in picoseconds, and the first page that is left to write.
     pub(crate) fn write(&mut self, mm: MmId, numbers: Range<u32>, on: On<'_>) -> (u64, u32) {
         let mut ps = 0;
         for number in numbers.clone() {
@@ -176,7 +176,7 @@ impl Memory {
         ps += self.release(old, on);
         let mut entry = self.new_entry(Line::default());
         entry.writable = true;
-        // The new page is one that was freed last, be it by another CPU, which then has its lines.
+        // The new page is the one that was freed last, possibly by another CPU, which then has its lines.
         let into_away = on.transfers.write_ps(&mut self.pages[entry.page as usize].content, on.cpu) > 0;
         let fetched = u64::from(from_away) + u64::from(into_away);
         ps += on.bus.slowed_ns(on.cpu, fetched * PAGE_KB * on.costs.memory_kb_ns) * 1000;

@@ -1,4 +1,4 @@
-//! Which tasks are one process, and who is whose parent.
+//! Which tasks form a process, and the parent of each process.
 
 use crate::state::objects::pages::MmId;
 use keel_abi::TaskId;
@@ -9,7 +9,8 @@ use keel_abi::task::Hint;
 /// How a task comes into being.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Birth {
-    /// By itself, at the run's beginning or after its delay; the kernel's first task too.
+    /// Not forked: it starts at the run's beginning or after its delay; the kernel's first task
+    /// too.
     Start,
     /// As a thread of its parent's process.
     Thread,
@@ -21,8 +22,8 @@ pub(crate) enum Birth {
 #[derive(Debug, Default)]
 pub(crate) struct Processes {
     pub(crate) members: Vec<Member>,
-    /// Address spaces of the processes that start by themselves, by the workload's number; and who
-    /// came first in each.
+    /// Address spaces of the processes that are not forked, by the workload's number; and the first
+    /// task in each.
     pub(crate) started: Vec<(u32, MmId, TaskId)>,
     /// Where hints are delivered to.
     pub(crate) hints: Option<MapId>,
@@ -43,8 +44,8 @@ pub(crate) struct Member {
     pub(crate) zombies: u32,
     pub(crate) waits: bool,
     pub(crate) hint: Option<Hint>,
-    /// Stands for those lines of `task_struct` that its start, its end and whoever reaps it write.
+    /// Represents the lines of `task_struct` that its start, its exit and its reaper write.
     pub(crate) line: Line,
-    /// The same of the child that ended last.
+    /// The same for the child that exited last.
     pub(crate) zombie: Line,
 }

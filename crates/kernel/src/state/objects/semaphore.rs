@@ -1,4 +1,4 @@
-//! Semaphores: their counts, and who waits.
+//! Semaphores: their counts, and the tasks that wait.
 
 use keel_abi::TaskId;
 use keel_abi::task::Workload;
@@ -10,7 +10,7 @@ pub(crate) struct Semaphores(Vec<Semaphore>);
 
 #[derive(Clone, Debug, Default)]
 struct Semaphore {
-    /// Posts that nobody has waited for yet.
+    /// Posts that have not been waited for yet.
     posted: u32,
     waiters: VecDeque<TaskId>,
 }
@@ -21,7 +21,7 @@ impl Semaphores {
         Self(vec![Semaphore::default(); workload.semaphores.max(recorded) as usize])
     }
 
-    /// One more post: who is woken by it?
+    /// One more post: which task does it wake?
     pub(crate) fn post(&mut self, number: u32) -> Option<TaskId> {
         let semaphore = &mut self.0[number as usize];
         let first = semaphore.waiters.pop_front();

@@ -1,10 +1,10 @@
 //! What forks take and exits give back: memory for page tables and for the kernel's own objects, of which each CPU keeps
 //! some for itself; and the locks, lists and counts that all processes share.
 //!
-//! A CPU gives out first what it got back last: that is cleared and in its cache. Where processes begin on one
-//! CPU and end on another, the one runs out and the other has too much: then it comes by way of the common pool, and has
-//! left all caches when it comes. (`pte_quicklist`, `pgd_quicklist` and the slab allocator's arrays in Linux 2.4, lists of free
-//! pages for each CPU since 2.5.)
+//! A CPU allocates what it freed last: that is cleared and in its cache. If processes begin on one CPU and end on
+//! another, one CPU runs out and the other has too much: then memory moves through the common pool, and has left all
+//! caches by then. (`pte_quicklist`, `pgd_quicklist` and the slab allocator's arrays in Linux 2.4, lists of free pages
+//! for each CPU since 2.5.)
 
 use crate::state::objects::pages::On;
 use keel_abi::lines::Line;
@@ -15,7 +15,7 @@ const PAGE_BYTES: u64 = 4096;
 /// Entries of a page table.
 const ENTRIES: u64 = 1024;
 
-/// All CPUs' stocks, and what everybody shares.
+/// All CPUs' stocks, and what all of them share.
 #[derive(Debug, Default)]
 pub(crate) struct Stocks {
     /// By CPU.

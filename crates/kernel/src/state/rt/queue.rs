@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 /// Priorities are 1 to 99.
 const PRIORITIES: usize = 100;
 
-/// A queue a priority, and a bitmap of those that hold somebody.
+/// A queue per priority, and a bitmap of those that are not empty.
 #[derive(Debug, Default)]
 pub(crate) struct RtQueue {
     bitmap: u128,
@@ -16,7 +16,7 @@ pub(crate) struct RtQueue {
     len: u32,
     /// Those that wait and may run elsewhere, the most urgent first, then first come, first served (`pushable_tasks`).
     pushable: Vec<(u8, TaskId)>,
-    /// The CPU that was last chosen from here among several as good (`distribute_cpu_mask_prev`).
+    /// The CPU last chosen from here among several equally good ones (`distribute_cpu_mask_prev`).
     pub(crate) chosen: Option<CpuId>,
     /// How much of this period's time they have had.
     pub(crate) budget: Budget,
@@ -28,7 +28,7 @@ impl RtQueue {
         self.len == 0
     }
 
-    /// Is there somebody who may run (`sched_rt_runnable()`)?
+    /// Is there a task that may run (`sched_rt_runnable()`)?
     #[inline]
     pub(crate) fn is_ready(&self) -> bool {
         self.len > 0 && !self.budget.is_throttled()
@@ -40,7 +40,7 @@ impl RtQueue {
         if self.budget.is_throttled() { self.len } else { 0 }
     }
 
-    /// The highest priority that somebody has, or 0.
+    /// The highest priority of any task, or 0.
     #[inline]
     pub(crate) fn highest(&self) -> u8 {
         (u128::BITS - 1).saturating_sub(self.bitmap.leading_zeros()) as u8

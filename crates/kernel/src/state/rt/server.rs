@@ -24,7 +24,7 @@ impl ClassServer {
         self.until = Span::ZERO;
     }
 
-    /// Its CPU goes away: the timer that may run is nobody's.
+    /// Its CPU goes offline: a pending timer no longer belongs to it.
     pub(crate) fn disarm(&mut self) {
         self.armed = None;
         self.stop();

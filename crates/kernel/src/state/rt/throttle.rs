@@ -8,7 +8,7 @@ use keel_abi::{CpuId, Instant, Span};
 pub(crate) struct Budget {
     /// What its real-time tasks have had and no period has paid for yet (`rt_time`).
     pub(crate) time: Span,
-    /// That is too much (`rt_throttled`).
+    /// It has used too much (`rt_throttled`).
     pub(crate) used_up: bool,
     /// Runnable tasks that have inherited their priority, where those are spared (`rt_nr_boosted`).
     pub(crate) nr_boosted: u32,
@@ -27,7 +27,7 @@ impl Budget {
         self.used_up |= rule.runtime < rule.period && self.time > rule.runtime;
     }
 
-    /// So many periods are over: true where that lets tasks run again.
+    /// This many periods are over: true if that lets tasks run again.
     pub(crate) fn replenish(&mut self, periods: u64, rule: Throttle) -> bool {
         let paid = Span::from_ns(rule.runtime.as_ns().saturating_mul(periods));
         self.time = self.time.saturating_sub(paid);

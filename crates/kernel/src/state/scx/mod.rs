@@ -10,7 +10,7 @@ use keel_abi::bpf::{Ea, Entry};
 use keel_abi::scx::{Op, ops_flags};
 use keel_abi::{Instant, NodeId, Span, scx};
 
-/// Where a scheduler is in its life.
+/// A scheduler's state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
     /// No scheduler is loaded, and none will be: the fair class has every ordinary task.
@@ -31,7 +31,7 @@ pub(crate) struct Scx {
     pub(crate) flags: u64,
     pub(crate) hotplug_seq: u64,
     pub(crate) timeout: Span,
-    /// When the watchdog looks next; whatever comes before is another scheduler's.
+    /// When the watchdog next checks; anything earlier belongs to another scheduler.
     pub(crate) watchdog_at: Instant,
     /// When its user-space half's programs run next.
     pub(crate) programs_at: Vec<Instant>,
@@ -49,16 +49,16 @@ pub(crate) struct Scx {
     pub(crate) tracks_idle: bool,
     /// Memory for callbacks' argument structs, in the world.
     pub(crate) scratch: Ea,
-    /// Where BPF sees the idle masks: of CPUs, and of whole cores.
+    /// The addresses at which BPF sees the idle masks: of CPUs, and of whole cores.
     pub(crate) idle_masks: Option<(Ea, Ea)>,
-    /// The same of single nodes, where BPF has asked for them.
+    /// The same for single nodes, if BPF has asked for them.
     pub(crate) node_idle_masks: Vec<(NodeId, Ea, Ea)>,
     /// `cpu_none_mask`, once it was needed.
     pub(crate) none_mask: Ea,
-    /// Some task was to run at once or not at all: until then nobody needs to ask which.
+    /// Some task was to run at once or not at all: before that, no check is needed.
     pub(crate) knows_immed: bool,
-    /// Something of what a switch seldom brings has been met: CPUs that wait for each other, tasks that are to be enqueued
-    /// once more or may not migrate. Until then no switch needs to ask.
+    /// A rare condition of a switch has occurred: CPUs that wait for each other, tasks that have to be enqueued again
+    /// or may not migrate. Before that, no switch needs to check.
     pub(crate) needs_slow_path: bool,
     /// It wants to be notified of CPUs that higher classes take (`SCX_OPS_HAS_CPU_PREEMPT`).
     pub(crate) has_cpu_preempt: bool,

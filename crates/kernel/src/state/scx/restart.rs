@@ -2,7 +2,7 @@
 
 use keel_abi::{Instant, Span};
 
-/// What the scheduler's user-space half does where it is asked to restart.
+/// What the scheduler's user-space half does when it is asked to restart.
 #[derive(Debug, Default)]
 pub(crate) struct Restart {
     /// How long it takes to; `None` where it does not.

@@ -18,8 +18,8 @@ const ENOUGH: u64 = 2_000;
 const SHORTEST: Span = Span::from_s(1);
 /// As many dispatches are enough, however rare something else is.
 const MOST_DISPATCHES: u64 = 50_000;
-/// Decisions are looked at for a multiple of this: balancers of tasks that wait come by every 200 ms, so a mean over
-/// a part of it would have too many or too few of them.
+/// The time over which decisions are measured is a multiple of this: the periodic balancing of waiting tasks happens
+/// every 200 ms, so a mean over a fraction of that would have too many or too few of them.
 const STEP: Span = Span::from_ms(200);
 /// The last event is no farther from a step's end: every busy CPU ticks.
 const TICKS: Span = Span::from_ms(50);

@@ -1,4 +1,4 @@
-//! What the dispatches cost that end a round of everybody who waits: where arrays are exchanged, or all counters made
+//! What the dispatches cost that end a round of all waiting tasks: when arrays are exchanged, or all counters made
 //!again. A scheduler that counts them is asked for its counter; another has no figure.
 
 use super::{HOGS_NICE, MOST_INSTRUCTIONS, arrival, in_charge, spec};
@@ -15,7 +15,7 @@ use keel_trace::{Class, Event, Meta, Sink, What};
 
 /// How long a turn is at the hogs' nice value under both `goodness` and `o1`; `ule`'s is a fifth longer.
 const TURN: Span = Span::from_ms(10);
-/// So many rounds at most, each with time for decisions that cost as much again as a turn.
+/// At most this many rounds, each with time for decisions that cost as much again as a turn.
 const ROUNDS: u64 = 3;
 /// The kernel's watchdog waits as long for any task: a longer round has no end to measure.
 const WATCHDOG: Span = Span::from_s(30);
@@ -34,8 +34,8 @@ const COUNTERS: [(&str, &str); 4] = [
     ("recalculations", "recalculation"),
 ];
 
-/// What they cost with so many tasks; none where the scheduler does not count them, or a round takes too long. Nothing at all
-/// of a run that a signal stopped.
+/// What they cost with this many tasks; `None` if the scheduler does not count them, or a round takes too long. An
+/// empty result if a signal stopped the run.
 pub(super) fn ends(
     lab: &Lab,
     scheduler: &SchedulerSource,

@@ -1,8 +1,8 @@
 //! Which resilient locks each CPU has, and which it wants: the tables in which the kernel looks for deadlocks
 //! (`struct rqspinlock_held`), by the rules of Linux 7.2.
 //!
-//! Who asks for a lock that it has itself fails at once. Who waits looks each millisecond whether the lock's holder waits
-//! for one of its own. A table has room for 31 locks: beyond them only the end of the patience helps.
+//! Asking for a lock that the CPU already holds fails at once. A waiter checks each millisecond whether the lock's
+//! holder waits for one of the waiter's own locks. A table holds 31 locks: beyond that only the timeout helps.
 
 use keel_abi::bpf::Ea;
 use keel_abi::{CpuId, Instant, Span};
@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 /// `RES_NR_HELD`.
 const ROOM: usize = 31;
 
-/// `RES_DEF_TIMEOUT`, for who waits alone. The first in the queue behind it waits twice as long.
+/// `RES_DEF_TIMEOUT`, for a CPU that waits alone. The first in the queue behind it waits twice as long.
 const PATIENCE: Span = Span::from_ms(250);
 
 /// How often a waiter looks for deadlocks (`check_timeout()`).
@@ -68,12 +68,12 @@ impl Table {
         self.held.iter().take(count).any(|held| held.lock == lock)
     }
 
-    /// Is the lock among those that others can find, the last entry apart?
+    /// Is the lock among those that others can find, not counting the last entry?
     fn shows(&self, lock: Ea) -> bool {
         self.has_among(lock, self.count().min(ROOM) - 1)
     }
 
-    /// The last entry: what it wants, or has taken last.
+    /// The last entry: the lock that the CPU wants, or took last.
     fn last(&self) -> Option<Ea> {
         self.waits.map(|wait| wait.lock).or_else(|| self.held.last().map(|held| held.lock))
     }
@@ -119,7 +119,7 @@ impl Tables {
         self.of(c).held.contains(&held)
     }
 
-    /// The CPU has given back what it has taken last.
+    /// The CPU has released the lock it took last.
     pub(crate) fn released(&mut self, c: CpuId) -> Option<Held> {
         self.of(c).held.pop()
     }
@@ -198,7 +198,7 @@ impl Tables {
         since
     }
 
-    /// Of those who wait now, whoever has come to the head of the queue becomes impatient.
+    /// Of the CPUs that wait now, the one at the head of the queue becomes impatient.
     pub(crate) fn advance(&mut self, waiters: &VecDeque<CpuId>, now: Instant) {
         let head = waiters.iter().copied().find(|&waiter| self.is_queued(waiter));
         let Some(head) = head else { return };

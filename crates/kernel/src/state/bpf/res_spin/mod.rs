@@ -1,4 +1,4 @@
-//! `bpf_res_spin_lock`s that were ever taken, and who waits for which.
+//! Every `bpf_res_spin_lock` that was ever taken, and which CPU waits for which.
 
 pub(crate) mod held;
 

@@ -34,7 +34,7 @@ impl TwoCpus {
     }
 }
 
-/// All of them, as a task does that nobody interrupts.
+/// All of them, as a task that is never interrupted does it.
 fn write(memory: &mut Memory, mm: MmId, pages: u32, on: On<'_>) -> u64 {
     let (mut ps, mut next) = (0, 0);
     while next < pages {
