@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from evenkeel import Range, Sweep, sweep
-from ray_workers import workers
 
 ray = pytest.importorskip("ray")
 
@@ -29,6 +28,18 @@ def swept(out: Path | None = None, **more: Any) -> Sweep:
     slices = Range(100_000, 20_000_000, log=True, steps=20)
     given = {"machine": 2, "duration": "100ms", "noise": "quiet", "seeds": 10, **more}
     return sweep({"slice_ns": slices}, "wakeup_delay_p99_ns", workload="mix:12:90", out=out, **given)
+
+
+def workers() -> list[int]:
+    """The processes of this machine that do batches."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if (process / "cmdline").read_bytes().startswith(b"ray::batch"):
+                found.append(int(process.name))
+        except OSError:
+            pass  # It has ended.
+    return found
 
 
 def test_results_are_those_of_one_machine() -> None:

@@ -11,7 +11,6 @@ use keel_front::profile::{Format, annotated, bytes, keep};
 use keel_front::program;
 use keel_profile::{diff, text};
 use pyo3::prelude::*;
-use std::path::PathBuf;
 
 /// The profile of one run.
 #[pyclass(frozen, module = "evenkeel._native")]
@@ -61,9 +60,19 @@ impl Profile {
         bytes(&self.0, Format::Json)
     }
 
-    /// What a file of this name holds.
-    fn file(&self, name: PathBuf) -> Vec<u8> {
-        bytes(&self.0, Format::of(&name))
+    /// For pprof, compressed.
+    fn pprof(&self) -> Vec<u8> {
+        bytes(&self.0, Format::Pprof)
+    }
+
+    /// Folded stacks, for flame graphs.
+    fn folded(&self) -> Vec<u8> {
+        bytes(&self.0, Format::Folded)
+    }
+
+    /// Which lines and branches ran, for lcov.
+    fn lcov(&self) -> Vec<u8> {
+        bytes(&self.0, Format::Lcov)
     }
 
     /// The tables that `keel profile` prints.

@@ -56,7 +56,18 @@ class Profile:
 
     def write(self, path: str | PathLike[str]) -> None:
         """Writes it as the file's name asks for: ``.json``, ``.pb.gz`` (pprof), ``.folded``, ``.info`` (lcov), or tables."""
-        Path(path).write_bytes(self._native.file(path))
+        name = Path(path).name.lower()
+        if name.endswith(".json"):
+            data = self._native.json()
+        elif name.endswith((".pb.gz", ".pprof", ".pb")):
+            data = self._native.pprof()
+        elif name.endswith((".folded", ".collapsed")):
+            data = self._native.folded()
+        elif name.endswith((".info", ".lcov")):
+            data = self._native.lcov()
+        else:
+            data = f"{self.text()}\n{self.annotated()}".encode()
+        Path(path).write_bytes(data)
 
     @classmethod
     def read(cls, path: str | PathLike[str]) -> Profile:
