@@ -149,7 +149,7 @@ pub const REENQ_LOCAL_MAX_REPEAT: u32 = 256;
 
 /// `enum scx_exit_code`: what the kernel puts into an exit's code.
 pub mod ecode {
-    /// CPUs have gone on- or offline.
+    /// CPUs have come online or gone offline.
     pub const RSN_HOTPLUG: i64 = 1 << 32;
     /// The scheduler should be loaded again.
     pub const ACT_RESTART: i64 = 1 << 48;

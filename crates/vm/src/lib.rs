@@ -6,6 +6,8 @@
 //! Engines:
 //!
 //! - [`vm`]: [`Vm`], the [`Engine`](keel_abi::bpf::Engine)
+//! - `config`: [`VmConfig`], how an object is executed
+//! - `link`: [`Linker`], what the kernel has of what an object names
 //! - [`code`]: from an object's instructions to checked operations, shared by many [`Vm`]s
 //! - `interp`: the interpreter, which the native code is compared with
 //! - `interp_alu`: arithmetic and conditions, as the instruction set defines them
@@ -32,6 +34,7 @@
 
 mod calls;
 pub mod code;
+mod config;
 mod context;
 mod drain;
 #[cfg(target_arch = "x86_64")]
@@ -41,6 +44,7 @@ mod fiber;
 mod interp;
 mod interp_alu;
 mod known;
+mod link;
 pub mod maps;
 pub mod memory;
 mod native;
@@ -52,6 +56,8 @@ mod trees;
 pub mod vm;
 
 pub use code::Code;
+pub use config::{Mode, VmConfig};
 pub use error::LoadError;
 pub use known::Known;
-pub use vm::{Import, Linker, Mode, Vm, VmConfig};
+pub use link::{Import, Linker};
+pub use vm::Vm;

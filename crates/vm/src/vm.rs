@@ -2,12 +2,14 @@
 #![allow(unsafe_code)]
 
 use crate::calls;
+use crate::code::Code;
 use crate::code::op::{FRAME_BYTES, MAX_FRAMES};
-use crate::code::{Address, Code, NO_IMPORT, Needed};
-use crate::context::{Context, HOST_COUNTS, HostCall, Job, NativeFn};
+use crate::config::{Mode, VmConfig};
+use crate::context::{Context, HOST_COUNTS, HostCall, Job};
 use crate::error::LoadError;
 use crate::fiber::{Fiber, Link, Signal};
-use crate::known::{HOST_SERVES, Known};
+use crate::known::HOST_SERVES;
+use crate::link::{self, Linker};
 use crate::memory::{BASE, LineForm, VmWorld, WorldConfig, WorldError};
 use crate::profile::{Profile, Taken, Tally};
 use crate::races::Race;
@@ -15,95 +17,9 @@ use crate::stacks::{MAX_ARGS, Slot, Stacks};
 use keel_abi::CpuId;
 use keel_abi::bpf::{CallPlace, Ea, Engine, Entry, Fault, FaultKind, FuncId, Host, MapId, Progress, Usage};
 use keel_abi::holders::HolderKey;
-use keel_abi::lines::Transfers;
 use keel_object::model::Object;
 use std::ptr;
 use std::sync::Arc;
-
-/// How code is executed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Mode {
-    /// Native code: the emitter's where it has one for this host, otherwise Cranelift's.
-    #[default]
-    Native,
-    /// Native code by Cranelift.
-    Cranelift,
-    /// The interpreter.
-    Interpreted,
-}
-
-impl Mode {
-    /// Per function its native code for a machine with such lines; null for the interpreter.
-    fn table(self, code: &Code, lines: LineForm, counts: bool) -> Result<*const NativeFn, LoadError> {
-        match self {
-            Self::Native => code.native(lines, false, counts),
-            Self::Cranelift => code.native(lines, true, counts),
-            Self::Interpreted => Ok(ptr::null()),
-        }
-    }
-}
-
-/// How a [`Vm`] runs.
-#[derive(Clone, Debug)]
-pub struct VmConfig {
-    /// Native code, or the interpreter.
-    pub mode: Mode,
-    /// Keep a profile; interpreter only.
-    pub profiled: bool,
-    /// Stop at accesses outside live objects instead of reading 0; interpreter only.
-    pub checked: bool,
-    /// Note which ways conditional jumps go ([`Vm::branches`]); interpreter only.
-    pub covered: bool,
-    /// Look for data races ([`Vm::races`]); interpreter only, and not with a profile.
-    pub races: bool,
-    /// Instructions that one callback may execute.
-    pub max_insns: u64,
-    /// What cache lines cost that move between CPUs.
-    pub transfers: Transfers,
-    /// CPUs of the machine.
-    pub cpus: u32,
-    /// Picoseconds that a call of `bpf_iter_num_next` is charged, as a stall; without it the host serves it as
-    /// any other.
-    pub num_next_ps: Option<u64>,
-    /// The same of each function that emitted code may serve, in the order of [`Known::ALL`]; without it the host serves
-    /// all.
-    pub known_ps: Option<[u64; Known::ALL.len()]>,
-}
-
-impl VmConfig {
-    /// Native code on a machine with so many CPUs, with the usual limit of instructions.
-    pub fn new(cpus: u32, transfers: Transfers) -> Self {
-        Self {
-            mode: Mode::Native,
-            profiled: false,
-            checked: false,
-            covered: false,
-            races: false,
-            max_insns: 1 << 26,
-            transfers,
-            cpus,
-            num_next_ps: None,
-            known_ps: None,
-        }
-    }
-}
-
-/// What an object asks the kernel for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Import<'a> {
-    /// A helper, by its number.
-    Helper(i32),
-    /// A kfunc, by its name.
-    Kfunc(&'a str),
-}
-
-/// Whoever knows what the kernel has.
-pub trait Linker<W> {
-    /// The host's number for a helper or kfunc; nothing when there is none.
-    fn function(&mut self, import: Import<'_>) -> Option<FuncId>;
-    /// The address of a kernel variable, placed in the world if need be.
-    fn variable(&mut self, world: &mut W, name: &str) -> Option<Ea>;
-}
 
 /// A loaded object in its world.
 pub struct Vm {
@@ -153,8 +69,8 @@ impl Vm {
         config.mode.table(&code, LineForm::of(&config.transfers), config.num_next_ps.is_some())?;
         let mut world = VmWorld::new(&object.maps, world_config(&config))?;
         crowd_tasks(&mut world, object);
-        let callees = link_functions(&code, linker)?;
-        let addresses = link_addresses(&code, object, &mut world, linker)?;
+        let callees = link::functions(&code, linker)?;
+        let addresses = link::addresses(&code, object, &mut world, linker)?;
         let stacks = Stacks::new(&mut world, config.cpus)
             .ok_or_else(|| LoadError::NoRoom(format!("the stacks of {} CPUs", config.cpus)))?;
         let profile = profile(&config, &code);
@@ -202,7 +118,7 @@ impl Vm {
         self.world.renew(&object.maps).map_err(WorldError::Map)?;
         crowd_tasks(&mut self.world, object);
         self.seats = seats(&self.world, self.config.cpus);
-        self.addresses = link_addresses(&self.code, object, &mut self.world, linker)?;
+        self.addresses = link::addresses(&self.code, object, &mut self.world, linker)?;
         Ok(())
     }
 
@@ -220,7 +136,7 @@ impl Vm {
         assert_eq!(shape, code.shape, "the code was compiled from this object");
         let lines = LineForm::of(&self.config.transfers);
         self.config.mode.table(&code, lines, self.config.num_next_ps.is_some())?;
-        self.callees = link_functions(&code, linker)?;
+        self.callees = link::functions(&code, linker)?;
         self.profiles = self.profiles();
         self.raced = self.races();
         if let Some(races) = self.world.region_mut().races() {
@@ -514,10 +430,6 @@ fn crowd_tasks(world: &mut VmWorld, object: &Object) {
     }
 }
 
-fn value_of(object: &Object, map: u32, offset: u32) -> String {
-    format!("the address of byte {offset} of map `{}`", object.maps[map as usize].name)
-}
-
 fn failed(fault: Fault) -> Progress {
     Progress::Failed { fault: Box::new(fault), usage: Usage::default() }
 }
@@ -611,52 +523,4 @@ fn enter<H: Host<VmWorld>>(
 fn done(fiber: &mut Fiber) -> Progress {
     let context = fiber.context();
     Progress::Done { value: context.value, usage: context.usage() }
-}
-
-/// Per site the number of what is called there.
-fn link_functions(code: &Code, linker: &mut dyn Linker<VmWorld>) -> Result<Box<[FuncId]>, LoadError> {
-    let mut numbers = Vec::with_capacity(code.imports.len());
-    for (needed, user) in &code.imports {
-        let (import, what) = match needed {
-            Needed::Helper(n) => (Import::Helper(*n), format!("helper {n}")),
-            Needed::Kfunc(name) => (Import::Kfunc(name), format!("kfunc {name}")),
-        };
-        let number = linker.function(import).ok_or_else(|| unsupported(code, what, *user))?;
-        numbers.push(number);
-    }
-    let at = |import: u32| if import == NO_IMPORT { FuncId(u32::MAX) } else { numbers[import as usize] };
-    Ok(code.sites.iter().map(|s| at(s.import)).collect())
-}
-
-/// Per slot of the address table its address in this world.
-fn link_addresses(
-    code: &Code,
-    object: &Object,
-    world: &mut VmWorld,
-    linker: &mut dyn Linker<VmWorld>,
-) -> Result<Box<[u64]>, LoadError> {
-    let mut table = Vec::with_capacity(code.addresses.len());
-    for (address, user) in &code.addresses {
-        let at = match *address {
-            Address::Map(map) => world.map_handle(MapId(map)),
-            Address::MapValue(map, offset) => world
-                .map_value_address(MapId(map), offset)
-                .ok_or_else(|| unsupported(code, value_of(object, map, offset), *user))?,
-            Address::Ksym(ksym) if object.ksyms[ksym as usize].is_function => {
-                Ea(crate::code::kernel_function_address(ksym))
-            }
-            Address::Ksym(ksym) => {
-                let name = &object.ksyms[ksym as usize].name;
-                linker
-                    .variable(world, name)
-                    .ok_or_else(|| unsupported(code, format!("the kernel variable {name}"), *user))?
-            }
-        };
-        table.push(at.0);
-    }
-    Ok(table.into())
-}
-
-fn unsupported(code: &Code, what: String, user: u32) -> LoadError {
-    LoadError::Unsupported { what, function: code.functions[user as usize].name.clone() }
 }

@@ -226,7 +226,7 @@ impl Watch<'_> {
         let ended = self.watcher.stop(recorder, &mut heard.sinks()).map_err(failure);
         let Heard { mut confirm, decisions, writer } = heard;
         let (is_whole, recorded) = (watched?, ended?);
-        // CPUs went on- or offline: earlier suspicions end.
+        // CPUs came online or went offline: earlier suspicions end.
         let Some(recorded) = recorded else {
             let outcome = Outcome::Resolved { after: Span::ZERO, by: Resolution::Hotplug };
             let window = Window { outcome, decisions, trace: Vec::new(), length: Span::ZERO };

@@ -1,0 +1,82 @@
+//! How a loaded object is executed, and on what machine.
+
+use crate::code::Code;
+use crate::context::NativeFn;
+use crate::error::LoadError;
+use crate::known::Known;
+use crate::memory::LineForm;
+use keel_abi::lines::Transfers;
+use std::ptr;
+
+/// How code is executed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// Native code: the emitter's where it has one for this host, otherwise Cranelift's.
+    #[default]
+    Native,
+    /// Native code by Cranelift.
+    Cranelift,
+    /// The interpreter.
+    Interpreted,
+}
+
+impl Mode {
+    /// Per function its native code for a machine with such lines; null for the interpreter.
+    pub(crate) fn table(
+        self,
+        code: &Code,
+        lines: LineForm,
+        counts: bool,
+    ) -> Result<*const NativeFn, LoadError> {
+        match self {
+            Self::Native => code.native(lines, false, counts),
+            Self::Cranelift => code.native(lines, true, counts),
+            Self::Interpreted => Ok(ptr::null()),
+        }
+    }
+}
+
+/// How a [`Vm`] runs.
+#[derive(Clone, Debug)]
+pub struct VmConfig {
+    /// Native code, or the interpreter.
+    pub mode: Mode,
+    /// Keep a profile; interpreter only.
+    pub profiled: bool,
+    /// Stop at accesses outside live objects instead of reading 0; interpreter only.
+    pub checked: bool,
+    /// Note which ways conditional jumps go ([`Vm::branches`]); interpreter only.
+    pub covered: bool,
+    /// Look for data races ([`Vm::races`]); interpreter only, and not with a profile.
+    pub races: bool,
+    /// Instructions that one callback may execute.
+    pub max_insns: u64,
+    /// What cache lines cost that move between CPUs.
+    pub transfers: Transfers,
+    /// CPUs of the machine.
+    pub cpus: u32,
+    /// Picoseconds that a call of `bpf_iter_num_next` is charged, as a stall; without it the host serves it as
+    /// any other.
+    pub num_next_ps: Option<u64>,
+    /// The same of each function that emitted code may serve, in the order of [`Known::ALL`]; without it the host serves
+    /// all.
+    pub known_ps: Option<[u64; Known::ALL.len()]>,
+}
+
+impl VmConfig {
+    /// Native code on a machine with so many CPUs, with the usual limit of instructions.
+    pub fn new(cpus: u32, transfers: Transfers) -> Self {
+        Self {
+            mode: Mode::Native,
+            profiled: false,
+            checked: false,
+            covered: false,
+            races: false,
+            max_insns: 1 << 26,
+            transfers,
+            cpus,
+            num_next_ps: None,
+            known_ps: None,
+        }
+    }
+}
