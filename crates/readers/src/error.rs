@@ -11,8 +11,8 @@ pub enum ReadError {
     Empty,
     /// Of no kind that is known.
     #[error(
-        "unknown format: keel reads its own traces, perf.data, trace.dat, and the text of ftrace, trace-cmd \
-         report and perf script"
+        "unknown format: keel reads its own traces, perf.data, trace.dat, Perfetto traces, and the text of ftrace, \
+         trace-cmd report and perf script"
     )]
     Foreign,
     /// A version or a variant that is not known.

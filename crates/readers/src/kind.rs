@@ -1,6 +1,6 @@
 //! What a file is, by its first bytes.
 
-use crate::text;
+use crate::{perfetto, text};
 
 /// So many bytes of a file are read to detect its kind.
 pub const LOOK: usize = 64 * 1024;
@@ -14,6 +14,8 @@ pub enum Kind {
     Perf,
     /// `trace-cmd record`'s file.
     TraceDat,
+    /// A trace of Perfetto.
+    Perfetto,
     /// ftrace's text, or that of `trace-cmd report` or `perf script`.
     Text,
 }
@@ -30,7 +32,12 @@ impl Kind {
         if first.starts_with(b"\x17\x08\x44tracing") {
             return Some(Self::TraceDat);
         }
-        text::is(&first[..first.len().min(LOOK)]).then_some(Self::Text)
+        let first = &first[..first.len().min(LOOK)];
+        if text::is(first) {
+            return Some(Self::Text);
+        }
+        // It has no mark of its own, so it comes last.
+        perfetto::is(first).then_some(Self::Perfetto)
     }
 
     /// What it is called.
@@ -39,6 +46,7 @@ impl Kind {
             Self::Own => "keel",
             Self::Perf => "perf.data",
             Self::TraceDat => "trace.dat",
+            Self::Perfetto => "Perfetto",
             Self::Text => "text",
         }
     }

@@ -1,5 +1,5 @@
 //! Recordings that other tools made, as the one stream of events that the checks read: files of
-//! `perf record` and `trace-cmd record`, and the text of ftrace, `trace-cmd report` and `perf
+//! `perf record` and `trace-cmd record`, Perfetto traces, and the text of ftrace, `trace-cmd report` and `perf
 //! script`.
 //!
 //! A file is known by its content ([`Kind`]). Each format's reader gives records (`sched_record`)
@@ -16,6 +16,7 @@
 //! - `kind`: what a file is, by its first bytes
 //! - `perf`: perf.data, the files of `perf record`
 //! - `tracedat`: trace.dat, the files of `trace-cmd record`
+//! - `perfetto`: traces of Perfetto
 //! - `text`: the text of ftrace, `trace-cmd report` and `perf script`
 //! - `formats`: events as the kernel writes them, read by the recording's own descriptions
 //! - `packed`: recordings compressed as a whole with gzip or zstd
@@ -55,6 +56,7 @@ mod notes;
 mod own_cpu;
 mod packed;
 mod perf;
+mod perfetto;
 mod reader_thread;
 mod record_cache;
 mod sched_record;
@@ -218,6 +220,7 @@ fn open<'a, F: Read + Seek>(kind: Kind, file: &'a mut F) -> Result<Box<dyn Sourc
         Kind::Own => return Err(ReadError::Foreign),
         Kind::Perf => Box::new(perf::Perf::open(file)?),
         Kind::TraceDat => Box::new(tracedat::TraceDat::open(file)?),
+        Kind::Perfetto => Box::new(perfetto::Perfetto::open(file)?),
         Kind::Text => Box::new(text::Text::open(file)),
     })
 }

@@ -2,11 +2,13 @@
 
 mod events;
 pub(crate) mod perf;
+mod perfetto;
 mod text;
 pub(crate) mod tracedat;
 
 pub(crate) use events::{Shape, any_records};
 pub(crate) use perf::{PerfShape, perf};
+pub(crate) use perfetto::{PacketPacking, PerfettoShape, perfetto};
 pub(crate) use text::{TextShape, text};
 pub(crate) use tracedat::{DatShape, Packing, tracedat};
 

@@ -123,9 +123,13 @@ fn of_cpus(facts: &Facts, survey: &Survey, notes: &mut Vec<String>) {
         .collect();
     if !late.is_empty() {
         let who = if late.len() == 1 { "CPU" } else { "CPUs" };
-        notes.push(format!(
-            "older records of {who} {late} were overwritten: what happened there before the first remaining one is unknown"
-        ));
+        notes.push(match facts.begins_with_switch {
+            true => format!("what {who} {late} did before the first recorded switch is unknown"),
+            false => format!(
+                "older records of {who} {late} were overwritten: what happened there before the first remaining one is \
+                 unknown"
+            ),
+        });
     }
 }
 

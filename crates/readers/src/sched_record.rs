@@ -107,6 +107,16 @@ pub(crate) enum SchedEvent {
 }
 
 impl SchedEvent {
+    /// `cpuhp_enter`: `target` begins `step` on its way to `goal`. The scheduler begins to use a CPU in the last step of
+    /// its coming (`CPUHP_AP_ACTIVE`), and stops in the first one of its going.
+    pub(crate) fn hotplug(target: u32, goal: i64, step: i64) -> Self {
+        match step {
+            _ if step > goal => Self::Online { target, up: false },
+            _ if step.checked_add(1) == Some(goal) => Self::Online { target, up: true },
+            _ => Self::Other,
+        }
+    }
+
     /// The pids in it.
     pub(crate) fn pids(&self) -> [u32; 2] {
         match self {

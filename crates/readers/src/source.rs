@@ -38,6 +38,8 @@ pub(crate) struct Facts {
     pub(crate) command: Option<String>,
     /// The beginnings of all CPUs' buffers were overwritten: what a CPU did before its first record is unknown.
     pub(crate) overwritten: bool,
+    /// A CPU's first switch does not say who ran before it.
+    pub(crate) begins_with_switch: bool,
     /// Events that the file says were lost, whose CPU and time are unknown.
     pub(crate) lost: u64,
 }

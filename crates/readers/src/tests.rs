@@ -7,11 +7,15 @@ mod recordings;
 mod waste;
 mod whole;
 
-use crate::make::{DatShape, Packing, PerfShape, Shape, TextShape, any_records, perf, text, tracedat};
+use crate::make::{
+    DatShape, PacketPacking, Packing, PerfShape, PerfettoShape, Shape, TextShape, any_records, perf,
+    perfetto, text, tracedat,
+};
 use crate::sched_record::{SchedEvent, SchedRecord};
 use crate::source::Damage;
 use crate::{Kind, ReadError};
 use proptest::prelude::*;
+use std::collections::BTreeMap;
 use std::io::Cursor;
 
 /// All that a file's reader gives.
@@ -47,6 +51,39 @@ fn any_dat() -> impl Strategy<Value = DatShape> {
         .prop_map(|(events, packing, page)| DatShape { events, packing, page })
 }
 
+fn any_perfetto() -> impl Strategy<Value = PerfettoShape> {
+    let packing = prop::sample::select(vec![None, Some(PacketPacking::Zlib), Some(PacketPacking::Zstd)]);
+    (any::<bool>(), packing, 1usize..60).prop_map(|(compact, packing, round)| PerfettoShape {
+        compact,
+        packing,
+        round,
+    })
+}
+
+/// What can be known of records whose switches don't say who is switched out.
+fn compact(records: &[SchedRecord]) -> Vec<SchedRecord> {
+    let mut running = BTreeMap::new();
+    let mut known = |record: &SchedRecord| match record.what {
+        SchedEvent::Switch { why, next, .. } => match running.insert(record.cpu, next) {
+            Some(prev) => SchedRecord {
+                current: Some(prev.pid),
+                interrupt: false,
+                what: SchedEvent::Switch { prev, why, next },
+                ..*record
+            },
+            None => {
+                let current = Some(next.pid);
+                SchedRecord { current, interrupt: false, what: SchedEvent::Other, ..*record }
+            }
+        },
+        SchedEvent::Waking { .. } => {
+            SchedRecord { current: running.get(&record.cpu).map(|who| who.pid), ..*record }
+        }
+        _ => *record,
+    };
+    records.iter().map(&mut known).collect()
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
@@ -63,6 +100,12 @@ proptest! {
     ) {
         records.iter_mut().zip(losses).for_each(|(seen, lost)| seen.lost = lost);
         same(&tracedat(&records, shape), Kind::TraceDat, &records);
+    }
+
+    #[test]
+    fn perfetto_traces_are_read_as_they_were_written(records in any_records(4, 120), shape in any_perfetto()) {
+        let expected = if shape.compact { compact(&records) } else { records.clone() };
+        same(&perfetto(&records, shape), Kind::Perfetto, &expected);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use keel_trace::Why;
 use rustc_hash::FxHashMap;
 
 /// In `common_flags`: within a hard interrupt, a soft one, or one that cannot be masked (`TRACE_FLAG_*`).
-pub(super) const INTERRUPTS: i64 = 0x08 | 0x10 | 0x40;
+pub(crate) const INTERRUPTS: i64 = 0x08 | 0x10 | 0x40;
 /// Kernels before 4.14 have more states than these, later ones these (`TASK_REPORT`): the bit above says preempted.
 const STATES: i64 = 0xff;
 /// `EXIT_DEAD` and `EXIT_ZOMBIE` of those.
@@ -102,7 +102,7 @@ pub(super) enum Plan {
 
 /// What the bits of `prev_state` mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct States {
+pub(crate) struct States {
     dead: i64,
     preempted: i64,
 }
@@ -174,15 +174,7 @@ impl Decoder {
             Plan::Named { task: who } => SchedEvent::Named { task: task(who)? },
             Plan::Online { target, goal, step } => {
                 let (goal, step) = (goal.number(record, self.order)?, step.number(record, self.order)?);
-                // The scheduler begins to use a CPU in the last step of its coming (CPUHP_AP_ACTIVE), and ceases to
-                // in the first one of its going.
-                match step {
-                    _ if step > goal => SchedEvent::Online { target: cpu(target)?, up: false },
-                    _ if step.checked_add(1) == Some(goal) => {
-                        SchedEvent::Online { target: cpu(target)?, up: true }
-                    }
-                    _ => SchedEvent::Other,
-                }
+                SchedEvent::hotplug(cpu(target)?, goal, step)
             }
             Plan::Other => SchedEvent::Other,
             Plan::Strange => return None,
@@ -238,6 +230,9 @@ fn planned(event: &Description) -> Option<Plan> {
 }
 
 impl States {
+    /// Of kernels since 4.14, where the recording does not say.
+    pub(crate) const USUAL: Self = Self { dead: DEAD, preempted: STATES + 1 };
+
     /// From how `sched_switch` prints them: `{ 0x00000010, "X" }, ...`; the bit above all of these says preempted.
     fn of(print: &str) -> Self {
         let (mut dead, mut all) = (0, 0);
@@ -250,13 +245,13 @@ impl States {
             }
         }
         if all <= 0 || all >= 1 << 30 || dead == 0 {
-            return Self { dead: DEAD, preempted: STATES + 1 };
+            return Self::USUAL;
         }
         Self { dead, preempted: 1 << (i64::BITS - all.leading_zeros()) }
     }
 
     #[inline]
-    pub(super) fn why(self, state: i64) -> Why {
+    pub(crate) fn why(self, state: i64) -> Why {
         if state & self.preempted != 0 || state & (self.preempted - 1) == 0 {
             Why::Preempted
         } else if state & self.dead != 0 {

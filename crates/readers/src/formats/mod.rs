@@ -13,7 +13,7 @@ mod quick;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use decode::Decoder;
+pub(crate) use decode::{Decoder, INTERRUPTS, States};
 pub(crate) use describe::Description;
 pub(crate) use headers::{Headers, Sections};
 

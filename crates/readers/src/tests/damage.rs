@@ -1,7 +1,7 @@
 //! Files that are cut, flipped, or spliced: they end, with a judgement or a sentence, in bounded memory.
 
-use super::{any_dat, any_perf};
-use crate::make::{TextShape, any_records, perf, text, tracedat};
+use super::{any_dat, any_perf, any_perfetto};
+use crate::make::{TextShape, any_records, perf, perfetto, text, tracedat};
 use crate::{ReadError, Recording, Way, read_in};
 use keel_check::{Judge, Judgement};
 use proptest::prelude::*;
@@ -99,6 +99,15 @@ proptest! {
         damage in prop::collection::vec(any_damage(), 1..3),
     ) {
         ends(&damage.iter().fold(tracedat(&records, shape), damaged));
+    }
+
+    #[test]
+    fn damaged_perfetto_traces_end(
+        records in any_records(4, 40),
+        shape in any_perfetto(),
+        damage in prop::collection::vec(any_damage(), 1..3),
+    ) {
+        ends(&damage.iter().fold(perfetto(&records, shape), damaged));
     }
 
     #[test]
