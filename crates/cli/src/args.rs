@@ -226,6 +226,10 @@ pub(crate) struct SimArgs {
     /// Ask the program's scx_stats server every SEC virtual seconds, and print what it answers to stderr, a line each
     #[arg(long, value_name = "SEC", requires = "program", value_parser = clap::value_parser!(u32).range(1..=3600))]
     pub(crate) stats: Option<u32>,
+    /// Let clients of scx_stats, such as scx_layered --monitor, reach the program at this socket [without PATH:
+    /// /var/run/scx/root/stats]. The run then goes no faster than the host's clock, and depends on when they ask
+    #[arg(long, value_name = "PATH", requires = "program", num_args = 0..=1, default_missing_value = crate::stats_socket::PLACE)]
+    pub(crate) stats_socket: Option<PathBuf>,
     /// The scheduler's recipe [default: NAME.keel.toml beside NAME.bpf.o]
     #[arg(long, value_name = "FILE")]
     pub(crate) host: Option<PathBuf>,

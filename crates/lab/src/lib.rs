@@ -48,6 +48,7 @@ pub use compare::{compare, each};
 pub use error::LabError;
 pub use features::features;
 pub use keel_kernel::{Log, LogLine};
+pub use keel_program::{Clients, News};
 pub use machines::{Machine, Scale};
 pub use outcome::{Counters, Outcome, Overhead, ProgramEnd};
 pub use prepared::Prepared;

@@ -4,6 +4,7 @@ use crate::machines::Machine;
 use keel_abi::order::Holds;
 use keel_abi::task::Workload;
 use keel_abi::{Noise, Span};
+use keel_program::Clients;
 use keel_recipe::Recipe;
 use std::ffi::OsString;
 use std::sync::Arc;
@@ -27,7 +28,7 @@ pub struct ObjectBytes(Given);
 enum Given {
     None,
     Bytes(Arc<[u8]>),
-    Program { argv: Arc<[OsString]>, stats: Option<Span> },
+    Program { argv: Arc<[OsString]>, stats: Option<Span>, clients: Option<Arc<dyn Clients>> },
 }
 
 impl ObjectBytes {
@@ -44,7 +45,7 @@ impl ObjectBytes {
 
     /// A program that loads its scheduler itself: the file and its arguments.
     pub fn of_program(argv: Vec<OsString>) -> Self {
-        Self(Given::Program { argv: argv.into(), stats: None })
+        Self(Given::Program { argv: argv.into(), stats: None, clients: None })
     }
 
     /// The program, if it is one, and its arguments.
@@ -58,8 +59,25 @@ impl ObjectBytes {
     /// The same, with a program's statistics server queried whenever this much virtual time has passed.
     pub fn asked_every(self, span: Option<Span>) -> Self {
         match self.0 {
-            Given::Program { argv, .. } => Self(Given::Program { argv, stats: span }),
+            Given::Program { argv, clients, .. } => Self(Given::Program { argv, stats: span, clients }),
             given => Self(given),
+        }
+    }
+
+    /// The same, where these clients can talk with a program's statistics server. A run of which they ask something depends on
+    /// when they ask.
+    pub fn open_to(self, clients: Option<Arc<dyn Clients>>) -> Self {
+        match self.0 {
+            Given::Program { argv, stats, .. } => Self(Given::Program { argv, stats, clients }),
+            given => Self(given),
+        }
+    }
+
+    /// Who can talk with a program's statistics server.
+    pub(crate) fn clients(&self) -> Option<&Arc<dyn Clients>> {
+        match &self.0 {
+            Given::Program { clients, .. } => clients.as_ref(),
+            _ => None,
         }
     }
 

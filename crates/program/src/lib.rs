@@ -12,7 +12,9 @@
 //! - `calls`: which call is answered how; `time`, `futex`, `events`, `files`, `sockets` and `process` are its parts
 //! - `bpf`: bpf(2): maps, programs, types, links
 //! - `tree`: the files that show the simulated machine
-//! - `stats`: asks the program's own server of statistics
+//! - `server`: a connection to the program's own server of statistics
+//! - `stats`: asks that server
+//! - [`relay`]: lets clients outside of the run ask it
 //! - `fds`: the program's descriptors
 //! - `host` and `thread`: the process, by `ptrace(2)`; the only unsafe code
 //! - [`object`]: what the program has loaded, as [`Object`](keel_object::Object)
@@ -30,6 +32,8 @@ mod host;
 pub mod object;
 mod process;
 pub mod program;
+pub mod relay;
+mod server;
 mod sockets;
 mod stats;
 mod thread;
@@ -40,3 +44,4 @@ pub use desk::{Desk, NoDesk, RingView};
 pub use error::ProgramError;
 pub use object::{Fill, Loaded, TestRun, Traced};
 pub use program::{Event, Machine, Program};
+pub use relay::{Clients, News};

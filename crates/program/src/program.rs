@@ -11,6 +11,7 @@ use crate::fds::Fds;
 use crate::fds::Link;
 use crate::host::{Host, Stop};
 use crate::object::{Loaded, TestRun, Traced};
+use crate::relay::Relay;
 use crate::stats::Stats;
 use crate::thread::Thread;
 use crate::tree::Tree;
@@ -127,6 +128,7 @@ pub struct Program {
     /// Threads that have confined themselves, and to which CPUs.
     pub(crate) confined: BTreeMap<i32, CpuSet>,
     pub(crate) stats: Stats,
+    pub(crate) relay: Relay,
     calls: u64,
     /// The thread that waits for the owner.
     outside: Option<i32>,
@@ -170,6 +172,7 @@ impl Program {
             next_own: FIRST_THREAD,
             confined: BTreeMap::new(),
             stats: Stats::default(),
+            relay: Relay::default(),
             calls: 0,
             outside: None,
             exit: None,
@@ -252,6 +255,7 @@ impl Program {
         self.bpf.read_rings(desk);
         self.bpf.read_arenas(desk);
         self.look_at_stats(&mut thread)?;
+        self.look_at_clients(&mut thread)?;
         self.serve(own, thread, desk, false)
     }
 

@@ -1,22 +1,14 @@
-//! Asks the program's own server of statistics, as a monitor in another terminal would: by scx_stats' protocol, a line of
-//! JSON each way through a Unix socket.
-//!
-//! The connection is a pair of sockets of the program's. Its other end is used when a thread has stopped at a call, so that
-//! the order of everything stays a function of the program and of time.
+//! Asks the program's own server of statistics, as a monitor in another terminal would, and keeps what it answers.
 
 use crate::ProgramError;
-use crate::fds::Kind;
 use crate::program::Program;
+use crate::server::{Heard, may_call_beside};
 use crate::thread::Thread;
 
-/// Where scx_stats' servers listen.
-const PLACE: &[u8] = b"/var/run/scx/root/stats";
 /// What is asked.
 const QUESTION: &[u8] = b"{\"req\":\"stats\",\"args\":{}}\n";
 /// The most bytes of an answer.
 const MOST: usize = 1 << 20;
-/// Bytes that are read at a time, into the page of keel's.
-const CHUNK: u64 = 4096;
 
 /// What the server is asked, and has answered.
 #[derive(Default)]
@@ -63,7 +55,10 @@ impl Program {
                 self.ask(t, fd, now_ns, every_ns)
             }
             None if now_ns >= self.stats.next_ns => match self.call_server(t)? {
-                Some(fd) => self.ask(t, fd, now_ns, every_ns),
+                Some(fd) => {
+                    self.stats.talk = Some(Talk { fd, asked_ns: None, got: Vec::new() });
+                    self.ask(t, fd, now_ns, every_ns)
+                }
                 None => Ok(()),
             },
             _ => Ok(()),
@@ -72,21 +67,19 @@ impl Program {
 
     /// Looks for the answer to what was asked then.
     fn listen(&mut self, t: &mut Thread, fd: u64, asked_ns: u64) -> Result<(), ProgramError> {
-        let (page, flags) = (self.page, libc::MSG_DONTWAIT as u64);
-        let (got, _) = t.call(&mut self.host, libc::SYS_recvfrom, [fd, page, CHUNK, flags, 0, 0])?;
-        if got == -i64::from(libc::EAGAIN) {
-            return Ok(());
-        }
-        let mut bytes = vec![0; got.max(0) as usize];
-        let is_read = self.host.read(page, &mut bytes);
+        let bytes = match self.hear_server(t, fd)? {
+            Heard::Nothing => return Ok(()),
+            Heard::Bytes(bytes) => bytes,
+            Heard::End => return self.hang_up(t, fd),
+        };
         let Some(talk) = &mut self.stats.talk else { return Ok(()) };
-        talk.got.append(&mut bytes);
+        talk.got.extend(bytes);
         if let Some(end) = talk.got.iter().position(|&byte| byte == b'\n') {
             let line: Vec<u8> = talk.got.drain(..=end).collect();
             let text = String::from_utf8_lossy(&line[..end]).into_owned();
             talk.asked_ns = None;
             self.stats.answers.push((asked_ns, text));
-        } else if got <= 0 || !is_read || talk.got.len() > MOST {
+        } else if talk.got.len() > MOST {
             self.hang_up(t, fd)?;
         }
         Ok(())
@@ -94,11 +87,9 @@ impl Program {
 
     fn ask(&mut self, t: &mut Thread, fd: u64, now_ns: u64, every_ns: u64) -> Result<(), ProgramError> {
         self.stats.next_ns = now_ns.saturating_add(every_ns);
-        self.host.write(self.page, QUESTION);
-        let args = [fd, self.page, QUESTION.len() as u64, libc::MSG_NOSIGNAL as u64, 0, 0];
-        let (sent, _) = t.call(&mut self.host, libc::SYS_sendto, args)?;
+        let sent = self.tell_server(t, fd, QUESTION)?;
         match &mut self.stats.talk {
-            Some(talk) if sent == QUESTION.len() as i64 => talk.asked_ns = Some(now_ns),
+            Some(talk) if sent == Some(QUESTION.len()) => talk.asked_ns = Some(now_ns),
             // It hung up after its last answer: next time it gets a new call.
             _ => {
                 self.stats.next_ns = now_ns;
@@ -108,37 +99,8 @@ impl Program {
         Ok(())
     }
 
-    fn call_server(&mut self, t: &mut Thread) -> Result<Option<u64>, ProgramError> {
-        let Some(listener) = self.fds.listener(PLACE).filter(|_| self.page != 0) else { return Ok(None) };
-        let Ok((own, other)) = self.socket_pair(t)? else { return Ok(None) };
-        self.fds.put(other, Kind::Pipe, false);
-        if let Some(open) = self.fds.get(listener)
-            && let Kind::Listener { waiting, .. } = &mut *open.kind.borrow_mut()
-        {
-            waiting.push_back(other);
-        }
-        self.stats.talk = Some(Talk { fd: own, asked_ns: None, got: Vec::new() });
-        Ok(Some(own))
-    }
-
     fn hang_up(&mut self, t: &mut Thread, fd: u64) -> Result<(), ProgramError> {
         self.stats.talk = None;
-        t.call(&mut self.host, libc::SYS_close, [fd, 0, 0, 0, 0, 0])?;
-        Ok(())
+        self.leave_server(t, fd)
     }
-}
-
-/// May other calls be made before this one? Not where a thread goes away, comes or returns from a signal by it.
-fn may_call_beside(number: i64) -> bool {
-    !matches!(
-        number,
-        libc::SYS_exit
-            | libc::SYS_exit_group
-            | libc::SYS_rt_sigreturn
-            | libc::SYS_clone
-            | libc::SYS_clone3
-            | libc::SYS_fork
-            | libc::SYS_vfork
-            | libc::SYS_execve
-    )
 }

@@ -1,8 +1,9 @@
-//! A program's server of statistics is asked, and answers, as often as is wanted.
+//! A program's server of statistics is asked, and answers: keel as often as is wanted, and clients outside of the run.
 
 use keel_abi::Topology;
-use keel_program::{Event, Machine, NoDesk, Program};
+use keel_program::{Clients, Event, Machine, News, NoDesk, Program};
 use std::process::Command;
+use std::sync::{Arc, Mutex};
 
 /// BTF without a type: a header, and the empty string.
 const NO_TYPES: &[u8] = &[0x9f, 0xeb, 1, 0, 24, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0];
@@ -11,6 +12,17 @@ const SECOND_NS: u64 = 1_000_000_000;
 
 /// How the program ends, and what it answered in which second.
 fn run(every_ns: Option<u64>) -> (i32, Vec<(u64, String)>) {
+    let (code, mut program) = run_with(|program| {
+        if let Some(every_ns) = every_ns {
+            program.ask_every(every_ns);
+        }
+    });
+    let seconds = |(at_ns, text): (u64, String)| (at_ns / SECOND_NS, text);
+    (code, program.take_answers().into_iter().map(seconds).collect())
+}
+
+/// Runs the program to its end; `prepare` says who asks it.
+fn run_with(prepare: impl FnOnce(&mut Program)) -> (i32, Program) {
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("stats");
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/programs/stats.c");
@@ -26,9 +38,7 @@ fn run(every_ns: Option<u64>) -> (i32, Vec<(u64, String)>) {
         pid: 2,
     };
     let mut program = Program::start(&[program.into_os_string()], machine).expect("it starts");
-    if let Some(every_ns) = every_ns {
-        program.ask_every(every_ns);
-    }
+    prepare(&mut program);
     let mut now_ns = 0;
     let code = loop {
         match program.step(now_ns, &mut NoDesk).expect("it asks for nothing unusual") {
@@ -37,8 +47,68 @@ fn run(every_ns: Option<u64>) -> (i32, Vec<(u64, String)>) {
             _ => now_ns += CALL_NS,
         }
     };
-    let seconds = |(at_ns, text): (u64, String)| (at_ns / SECOND_NS, text);
-    (code, program.take_answers().into_iter().map(seconds).collect())
+    (code, program)
+}
+
+/// Clients that do what a list says, each at its second, and what they have heard.
+#[derive(Debug, Default)]
+struct Script {
+    acts: Mutex<Vec<(u64, News)>>,
+    heard: Mutex<Vec<(u64, String)>>,
+}
+
+impl Clients for Script {
+    fn news(&self, now_ns: u64) -> Vec<News> {
+        let mut acts = self.acts.lock().unwrap();
+        let due = acts.iter().take_while(|(second, _)| second * SECOND_NS <= now_ns).count();
+        acts.drain(..due).map(|(_, news)| news).collect()
+    }
+
+    fn hears(&self, client: u64, bytes: &[u8]) {
+        self.heard.lock().unwrap().push((client, String::from_utf8_lossy(bytes).into_owned()));
+    }
+
+    fn ends(&self, client: u64) {
+        self.heard.lock().unwrap().push((client, "end".to_owned()));
+    }
+}
+
+/// What each client has heard, in one piece.
+fn heard(acts: &[(u64, News)]) -> Vec<(u64, String)> {
+    let script = Arc::new(Script { acts: Mutex::new(acts.to_vec()), ..Script::default() });
+    let (code, _) = run_with(|program| program.admit(script.clone()));
+    assert_eq!(code, 0);
+    let mut all: Vec<(u64, String)> = Vec::new();
+    for (client, text) in script.heard.lock().unwrap().drain(..) {
+        match all.iter_mut().find(|(other, _)| *other == client) {
+            Some((_, before)) => *before += &text,
+            None => all.push((client, text)),
+        }
+    }
+    all
+}
+
+#[test]
+fn clients_outside_of_the_run_reach_the_server() {
+    let asks = |client| News::Sends(client, b"{\"req\":\"stats\",\"args\":{}}\n".to_vec());
+    let check = |acts: &[(u64, News)], expected: &[(u64, &str)]| {
+        let expected: Vec<(u64, String)> =
+            expected.iter().map(|&(client, text)| (client, text.to_owned())).collect();
+        assert_eq!(heard(acts), expected, "{acts:?}");
+        assert_eq!(heard(acts), expected, "{acts:?}, again");
+    };
+    check(&[], &[]);
+    let one = "{\"questions\":1,\"here\":1}\n";
+    let two = "{\"questions\":2,\"here\":2}\n";
+    check(&[(1, News::Connects(7)), (1, asks(7)), (3, asks(7))], &[(7, &format!("{one}{two}"))]);
+    // One client after the other: the server takes the second when the first has left.
+    let acts =
+        [(1, News::Connects(0)), (1, asks(0)), (2, News::Leaves(0)), (3, News::Connects(1)), (3, asks(1))];
+    check(&acts, &[(0, one), (1, "{\"questions\":2,\"here\":1}\n")]);
+    // At the third question the server hangs up. What follows is of nobody.
+    let acts = [(1, News::Connects(0)), (1, asks(0)), (2, asks(0)), (3, asks(0)), (4, asks(0))];
+    check(&acts, &[(0, &format!("{one}{two}end"))]);
+    check(&[(1, asks(5)), (2, News::Leaves(5))], &[]);
 }
 
 #[test]

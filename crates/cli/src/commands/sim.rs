@@ -10,15 +10,17 @@ use crate::lab::Lab;
 use crate::outputs::{self, Outputs, both};
 use crate::page::{self, Drawing};
 use crate::progress::Bar;
+use crate::stats_socket::StatsSocket;
 use crate::{inputs, output, profile, show};
 use keel_abi::Span;
 use keel_front::inputs::Scene;
-use keel_lab::{RunSpec, SchedulerSource};
+use keel_lab::{Clients, RunSpec, SchedulerSource};
 use keel_perfetto::Perfetto;
 use keel_report::RunReport;
 use keel_trace::{Sink, WriteError, Writer};
 use std::io::{self, BufWriter};
 use std::path::Path;
+use std::sync::Arc;
 
 pub(crate) fn run(args: &SimArgs, lab: &Lab) -> Result<Code, Failure> {
     let order = args.order.as_deref().map(keel_front::order::read).transpose()?;
@@ -32,6 +34,9 @@ pub(crate) fn run(args: &SimArgs, lab: &Lab) -> Result<Code, Failure> {
     let mut specs = inputs::specs(lab, &[asked], args.host.as_deref(), &scene, &Process)?;
     if let Some((source, _)) = &program {
         let bytes = source.bytes.clone().asked_every(args.stats.map(|s| Span::from_s(u64::from(s))));
+        let listen = |path| StatsSocket::listen(path, interrupt::stop());
+        let socket = args.stats_socket.as_deref().map(listen).transpose()?;
+        let bytes = bytes.open_to(socket.map(|socket| socket as Arc<dyn Clients>));
         specs[0].scheduler = SchedulerSource { bytes, ..source.clone() };
     }
     profile::ask(&args.outputs, &mut specs)?;

@@ -23,6 +23,8 @@ pub(super) fn finish(
     mut sim: Option<&mut Sim<Vm>>,
 ) -> Result<ProgramEnd, ProgramError> {
     let half = &mut *half.borrow_mut();
+    // Its time is no longer the run's.
+    half.program.dismiss_clients();
     let has_ended = sim.as_ref().is_none_or(|sim| sim.exit().is_some());
     let run_ns = sim.as_ref().map_or(0, |sim| sim.now().as_ns());
     let mut now_ns = (half.since_ns + run_ns).max(half.program.now_ns());

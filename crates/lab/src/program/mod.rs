@@ -84,6 +84,9 @@ pub(crate) fn make(
     if let Some(span) = spec.scheduler.bytes.stats() {
         half.borrow_mut().program.ask_every(span.as_ns());
     }
+    if let Some(clients) = spec.scheduler.bytes.clients() {
+        half.borrow_mut().program.admit(clients.clone());
+    }
     sim.stop_when_asked(stop.clone());
     sim.restart_by_program();
     let again = &mut |sim: &mut Sim<Vm>| again::answer(&name, &mut half.borrow_mut(), sim, &mut object);

@@ -1,0 +1,126 @@
+//! Connects clients outside of the run to the program's own server of statistics.
+//!
+//! Whoever owns the program says what the clients do ([`Clients`]), whenever a thread has stopped at a call. So a run of
+//! which a client asks something depends on when it asks; a run that nobody asks is the same as ever.
+
+use crate::ProgramError;
+use crate::program::Program;
+use crate::server::{Heard, may_call_beside};
+use crate::thread::Thread;
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::sync::Arc;
+
+/// The most bytes that wait to be sent to the server for one client; beyond that it is hung up on.
+const MOST: usize = 1 << 20;
+
+/// Clients that want to talk with the program's server, and what they hear.
+pub trait Clients: Debug + Send + Sync {
+    /// What they have done since this was asked last. The run has reached `now_ns`, in nanoseconds since the scheduler was
+    /// attached first; it goes on when this returns.
+    fn news(&self, now_ns: u64) -> Vec<News>;
+
+    /// The server has sent a client these bytes. Untrusted.
+    fn hears(&self, client: u64, bytes: &[u8]);
+
+    /// The server has hung up on a client, or there is no server.
+    fn ends(&self, client: u64);
+}
+
+/// What a client has done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum News {
+    /// It connects. Numbers are never used again.
+    Connects(u64),
+    /// It sends these bytes.
+    Sends(u64, Vec<u8>),
+    /// It is gone.
+    Leaves(u64),
+}
+
+/// The clients' connections.
+#[derive(Default)]
+pub(crate) struct Relay {
+    clients: Option<Arc<dyn Clients>>,
+    links: BTreeMap<u64, Link>,
+}
+
+struct Link {
+    fd: u64,
+    unsent: Vec<u8>,
+}
+
+impl Program {
+    /// From now on these clients can talk with the program's server of statistics, if it has one.
+    pub fn admit(&mut self, clients: Arc<dyn Clients>) {
+        self.relay.clients = Some(clients);
+    }
+
+    /// From now on nobody can. Whoever is connected is hung up on.
+    pub fn dismiss_clients(&mut self) {
+        if let Some(clients) = self.relay.clients.take() {
+            self.relay.links.keys().for_each(|&client| clients.ends(client));
+        }
+    }
+
+    /// Passes on what clients and server have to say, beside the call that a thread has stopped at.
+    pub(crate) fn look_at_clients(&mut self, t: &mut Thread) -> Result<(), ProgramError> {
+        if !may_call_beside(t.number()) {
+            return Ok(());
+        }
+        let Some(clients) = self.relay.clients.clone() else { return Ok(()) };
+        for news in clients.news(self.now_ns.saturating_sub(self.since_ns)) {
+            match news {
+                News::Connects(client) => match self.call_server(t)? {
+                    Some(fd) => {
+                        self.relay.links.insert(client, Link { fd, unsent: Vec::new() });
+                    }
+                    None => clients.ends(client),
+                },
+                News::Sends(client, bytes) => {
+                    if let Some(link) = self.relay.links.get_mut(&client) {
+                        link.unsent.extend(bytes);
+                    }
+                }
+                News::Leaves(client) => self.let_go(t, client)?,
+            }
+        }
+        let linked: Vec<u64> = self.relay.links.keys().copied().collect();
+        for client in linked {
+            if !self.pass_on(t, client, &*clients)? {
+                self.let_go(t, client)?;
+                clients.ends(client);
+            }
+        }
+        Ok(())
+    }
+
+    /// Passes on what one client and the server have to say; false where the connection is over.
+    fn pass_on(&mut self, t: &mut Thread, client: u64, clients: &dyn Clients) -> Result<bool, ProgramError> {
+        let Some(link) = self.relay.links.get_mut(&client) else { return Ok(true) };
+        let (fd, mut unsent) = (link.fd, std::mem::take(&mut link.unsent));
+        if !unsent.is_empty() {
+            let Some(sent) = self.tell_server(t, fd, &unsent)? else { return Ok(false) };
+            unsent.drain(..sent);
+        }
+        let is_too_much = unsent.len() > MOST;
+        if let Some(link) = self.relay.links.get_mut(&client) {
+            link.unsent = unsent;
+        }
+        Ok(match self.hear_server(t, fd)? {
+            Heard::Nothing => !is_too_much,
+            Heard::Bytes(bytes) => {
+                clients.hears(client, &bytes);
+                !is_too_much
+            }
+            Heard::End => false,
+        })
+    }
+
+    fn let_go(&mut self, t: &mut Thread, client: u64) -> Result<(), ProgramError> {
+        match self.relay.links.remove(&client) {
+            Some(link) => self.leave_server(t, link.fd),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! A connection to the program's own server of statistics (scx_stats): a line of JSON each way through a Unix socket.
+//!
+//! A connection is a pair of sockets of the program's. keel uses the other end of it beside a call that a thread has
+//! stopped at, so that the order of everything stays a function of the program, of time, and of what is asked when.
+
+use crate::ProgramError;
+use crate::fds::Kind;
+use crate::program::Program;
+use crate::thread::Thread;
+
+/// Where scx_stats' servers listen.
+const PLACE: &[u8] = b"/var/run/scx/root/stats";
+/// Bytes that are moved at a time, through the page of keel's.
+const CHUNK: usize = 4096;
+
+/// What came through a connection.
+pub(crate) enum Heard {
+    Nothing,
+    Bytes(Vec<u8>),
+    /// The server has hung up.
+    End,
+}
+
+impl Program {
+    /// Connects to the server; none where the program has none, or takes no more.
+    pub(crate) fn call_server(&mut self, t: &mut Thread) -> Result<Option<u64>, ProgramError> {
+        let Some(listener) = self.fds.listener(PLACE).filter(|_| self.page != 0) else { return Ok(None) };
+        let Ok((own, other)) = self.socket_pair(t)? else { return Ok(None) };
+        self.fds.put(other, Kind::Pipe, false);
+        if let Some(open) = self.fds.get(listener)
+            && let Kind::Listener { waiting, .. } = &mut *open.kind.borrow_mut()
+        {
+            waiting.push_back(other);
+        }
+        Ok(Some(own))
+    }
+
+    /// Sends the server the beginning of `bytes`: how many of them it has taken, or none where it has hung up.
+    pub(crate) fn tell_server(
+        &mut self,
+        t: &mut Thread,
+        fd: u64,
+        bytes: &[u8],
+    ) -> Result<Option<usize>, ProgramError> {
+        let chunk = &bytes[..bytes.len().min(CHUNK)];
+        self.host.write(self.page, chunk);
+        let flags = (libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT) as u64;
+        let args = [fd, self.page, chunk.len() as u64, flags, 0, 0];
+        let (sent, _) = t.call(&mut self.host, libc::SYS_sendto, args)?;
+        Ok(match sent {
+            _ if sent == -i64::from(libc::EAGAIN) => Some(0),
+            _ => usize::try_from(sent).ok(),
+        })
+    }
+
+    /// What the server has sent, if anything.
+    pub(crate) fn hear_server(&mut self, t: &mut Thread, fd: u64) -> Result<Heard, ProgramError> {
+        let (page, flags) = (self.page, libc::MSG_DONTWAIT as u64);
+        let (got, _) = t.call(&mut self.host, libc::SYS_recvfrom, [fd, page, CHUNK as u64, flags, 0, 0])?;
+        if got == -i64::from(libc::EAGAIN) {
+            return Ok(Heard::Nothing);
+        }
+        let mut bytes = vec![0; got.max(0) as usize];
+        let is_read = self.host.read(page, &mut bytes);
+        Ok(if bytes.is_empty() || !is_read { Heard::End } else { Heard::Bytes(bytes) })
+    }
+
+    /// Ends a connection.
+    pub(crate) fn leave_server(&mut self, t: &mut Thread, fd: u64) -> Result<(), ProgramError> {
+        t.call(&mut self.host, libc::SYS_close, [fd, 0, 0, 0, 0, 0])?;
+        Ok(())
+    }
+}
+
+/// May other calls be made before this one? Not where a thread goes away, comes or returns from a signal by it.
+pub(crate) fn may_call_beside(number: i64) -> bool {
+    !matches!(
+        number,
+        libc::SYS_exit
+            | libc::SYS_exit_group
+            | libc::SYS_rt_sigreturn
+            | libc::SYS_clone
+            | libc::SYS_clone3
+            | libc::SYS_fork
+            | libc::SYS_vfork
+            | libc::SYS_execve
+    )
+}
