@@ -73,6 +73,19 @@ impl Outputs {
         Ok(Self { program_log, ..self })
     }
 
+    /// Of a run that failed, keeps what the scheduler's own program had printed, and nothing else.
+    pub(crate) fn only_program_log(mut self, failure: Failure) -> Failure {
+        let written = self.write_program_log(failure.printed());
+        let kept = match (written, self.program_log.take()) {
+            (Ok(()), Some(Log::File(output))) => output.keep(),
+            (written, _) => written,
+        };
+        match kept {
+            Ok(()) => failure,
+            Err(other) => failure.and(other),
+        }
+    }
+
     /// Writes the program's output, if requested.
     pub(crate) fn write_program_log(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         match &mut self.program_log {

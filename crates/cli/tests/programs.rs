@@ -86,15 +86,23 @@ fn what_goes_wrong_is_said() {
     let folder = tempfile::tempdir().unwrap();
     let (program, object) = build(folder.path());
     let object = object.to_str().unwrap();
-    let check = |arguments: &[&str], expected: &str| {
-        let output = keel(folder.path(), &[], &program, arguments);
+    let check = |arguments: &[&str], expected: &str, printed: &str| {
+        let options = ["--program-log", "said.log", "--trace", "run.trc"];
+        let output = keel(folder.path(), &options, &program, arguments);
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert!(stderr.contains(expected), "{arguments:?}: {stderr}");
+        let log = std::fs::read_to_string(folder.path().join("said.log")).unwrap();
+        assert!(log.contains(printed), "{arguments:?}: {log}");
+        std::fs::remove_file(folder.path().join("said.log")).unwrap();
     };
-    check(&["no.bpf.o"], "attached no scheduler: it ended with exit code 1");
-    check(&[object, "exit"], "ended before the run did, with exit code 7");
-    check(&[object, "crash"], "ended before the run did, with exit code 134");
-    check(&[object, "hang"], "did not end when it got SIGINT");
+    check(&["no.bpf.o"], "attached no scheduler: it ended with exit code 1", "no.bpf.o");
+    check(&[object, "exit"], "ended before the run did, with exit code 7", "answer 42");
+    check(&[object, "crash"], "ended before the run did, with exit code 134", "answer 42");
+    assert!(
+        !folder.path().join("run.trc").exists(),
+        "a run that failed leaves nothing but what the program said"
+    );
+    check(&[object, "hang"], "did not end when it got SIGINT", "answer 42");
 }
 
 #[test]

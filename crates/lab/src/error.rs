@@ -13,6 +13,14 @@ pub enum LabError {
     /// A `SEC("syscall")` program that the recipe runs failed: what it returned, or why it was stopped.
     #[error("{0}")]
     Program(String),
+    /// A run with a scheduler's own program failed.
+    #[error("{error}")]
+    AfterOutput {
+        /// Why.
+        error: Box<LabError>,
+        /// What the program had printed until then: untrusted.
+        output: Vec<u8>,
+    },
     /// Our own fault: what was expected, and what was found.
     #[error("{0}")]
     Bug(String),

@@ -91,8 +91,15 @@ pub(crate) fn simulate(
     let bar = Bar::new(spec.duration);
     // A program of its own is followed by the thread that starts it, and waits for the host more than it executes.
     let place = if spec.scheduler.bytes.program().is_some() { Place::Here } else { Place::Beside };
-    let Executed { report: run, log, profile, program } = execute(lab, spec, others, &bar, place)?;
+    let executed = execute(lab, spec, others, &bar, place);
     drop(bar);
+    let Executed { report: run, log, profile, program } = match executed {
+        Ok(executed) => executed,
+        Err(failure) => {
+            drop((trace, perfetto));
+            return Err(outputs.only_program_log(failure));
+        }
+    };
     // The kernel refused the scheduler before anything happened: there is nothing to keep.
     if run.cpus == 0 {
         return Ok((run, Ok(())));

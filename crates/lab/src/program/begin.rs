@@ -118,9 +118,10 @@ impl Begin<'_> {
 
     /// It attached nothing: why, and its last words.
     fn never(&self, why: &str) -> LabError {
-        let program = &mut self.half.borrow_mut().program;
-        let words = last_words(&program.take_output());
-        let refused: Vec<&str> = program.refused().collect();
+        let half = &mut *self.half.borrow_mut();
+        half.output.append(&mut half.program.take_output());
+        let words = last_words(&half.output);
+        let refused: Vec<&str> = half.program.refused().collect();
         let mut text = format!("{} attached no scheduler: {why}", self.spec.scheduler.name);
         if !refused.is_empty() {
             text += &format!("; keel refused it {}", refused.join(", "));

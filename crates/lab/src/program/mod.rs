@@ -69,15 +69,31 @@ pub(crate) fn make(
     progress: &mut dyn FnMut(Progress),
     stop: &Stop,
 ) -> Result<Outcome, LabError> {
-    let name = spec.scheduler.name.clone();
     if !spec.settings.is_empty() {
+        let name = &spec.scheduler.name;
         return Err(LabError::BadInput(format!("--set: {name} is a program; give it arguments instead")));
     }
     let half = started(spec, argv)?;
-    let (mut sim, mut object) = match begin::begin(spec, &half, sink.wants(), None)? {
+    make_with(spec, &half, sink, gone, progress, stop).map_err(|error| {
+        let half = &mut *half.borrow_mut();
+        half.output.append(&mut half.program.take_output());
+        LabError::AfterOutput { error: Box::new(error), output: std::mem::take(&mut half.output) }
+    })
+}
+
+fn make_with(
+    spec: &RunSpec,
+    half: &Rc<RefCell<Half>>,
+    sink: &mut dyn Sink,
+    gone: &Cell<bool>,
+    progress: &mut dyn FnMut(Progress),
+    stop: &Stop,
+) -> Result<Outcome, LabError> {
+    let name = spec.scheduler.name.clone();
+    let (mut sim, mut object) = match begin::begin(spec, half, sink.wants(), None)? {
         Began::Running(sim, object) => (*sim, *object),
         Began::Refused(why) => {
-            let end = end::finish(&half, None).map_err(|e| failed(&name, &e))?;
+            let end = end::finish(half, None).map_err(|e| failed(&name, &e))?;
             return Ok(Outcome { program: Some(end), ..run::refused(why) });
         }
     };
@@ -98,7 +114,7 @@ pub(crate) fn make(
     let lines = lines::read(&object, &mut sim);
     let outcome = run::outcome(&mut sim);
     let profile = profile::read(spec, &object, &mut sim, &outcome);
-    let end = end::finish(&half, Some(&mut sim)).map_err(|e| failed(&name, &e))?;
+    let end = end::finish(half, Some(&mut sim)).map_err(|e| failed(&name, &e))?;
     Ok(Outcome { stopped: ended == Ended::Stopped, lines, profile, program: Some(end), ..outcome })
 }
 
