@@ -11,7 +11,7 @@ use crate::fds::Fds;
 use crate::fds::Link;
 use crate::host::{Host, Stop};
 use crate::object::{Loaded, TestRun, Traced};
-use crate::relay::Relay;
+use crate::relay::{CLIENT_POLL_NS, Relay};
 use crate::stats::Stats;
 use crate::thread::Thread;
 use crate::tree::Tree;
@@ -242,6 +242,10 @@ impl Program {
         if self.ready.is_empty() || self.calls.is_multiple_of(TURNS) {
             self.retry(desk)?;
         }
+        if self.ready.is_empty() && self.has_clients() {
+            self.look_at_clients_while_waiting()?;
+            self.retry(desk)?;
+        }
         let Some(own) = self.ready.pop_front() else {
             return Ok(Event::Idle { until_ns: self.next_deadline() });
         };
@@ -454,7 +458,8 @@ impl Program {
     fn next_deadline(&self) -> Option<u64> {
         let waits = self.waiting.values().filter_map(|wait| wait.deadline_ns);
         let ring = self.fds.polls_a_ring().then_some(self.now_ns + RING_POLL_NS);
-        waits.chain(self.fds.next_timer()).chain(ring).filter(|&at| at > self.now_ns).min()
+        let clients = self.has_clients().then_some(self.now_ns + CLIENT_POLL_NS);
+        waits.chain(self.fds.next_timer()).chain(ring).chain(clients).filter(|&at| at > self.now_ns).min()
     }
 
     /// Wakes as many threads as wait at a futex for one of these bits, the first ones first; how many.

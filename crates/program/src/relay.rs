@@ -1,7 +1,8 @@
 //! Connects clients outside of the run to the program's own server of statistics.
 //!
-//! Whoever owns the program says what the clients do ([`Clients`]), whenever a thread has stopped at a call. So a run of
-//! which a client asks something depends on when it asks; a run that nobody asks is the same as ever.
+//! Whoever owns the program says what the clients do ([`Clients`]), whenever a thread has stopped at a call. While a client
+//! is connected the program's task is woken now and then for that. So a run to which a client connects depends on when it
+//! does and what it asks; a run without clients is the same as ever.
 
 use crate::ProgramError;
 use crate::program::Program;
@@ -11,6 +12,8 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::Arc;
 
+/// How often the program's task is woken while a client is connected, in nanoseconds.
+pub(crate) const CLIENT_POLL_NS: u64 = 10_000_000;
 /// The most bytes that wait to be sent to the server for one client; beyond that it is hung up on.
 const MOST: usize = 1 << 20;
 
@@ -61,6 +64,21 @@ impl Program {
         if let Some(clients) = self.relay.clients.take() {
             self.relay.links.keys().for_each(|&client| clients.ends(client));
         }
+    }
+
+    /// Is a client connected?
+    pub(crate) fn has_clients(&self) -> bool {
+        self.relay.clients.is_some() && !self.relay.links.is_empty()
+    }
+
+    /// Passes on what clients and server have to say where all threads wait, beside the call of one of them.
+    pub(crate) fn look_at_clients_while_waiting(&mut self) -> Result<(), ProgramError> {
+        let can_wait = |own: &&i32| self.threads.get(own).is_some_and(|t| may_call_beside(t.number()));
+        let Some(own) = self.waiting.keys().find(can_wait).copied() else { return Ok(()) };
+        let mut thread = self.threads.remove(&own).expect("who waits is there");
+        let looked = self.look_at_clients(&mut thread);
+        self.threads.insert(own, thread);
+        looked
     }
 
     /// Passes on what clients and server have to say, beside the call that a thread has stopped at.
