@@ -30,7 +30,7 @@ pub(crate) fn reproduce() -> String {
     let makes_runs = args.first().is_some_and(|name| name == "sim" || name == "compare");
     let has_seed = args.iter().any(|arg| arg == "--seed" || arg.starts_with("--seed="));
     let seed = match makes_runs && !has_seed {
-        true => format!(" --seed {}", crate::args::DEFAULT_SEED),
+        true => format!(" --seed {}", crate::run_args::DEFAULT_SEED),
         false => String::new(),
     };
     format!(

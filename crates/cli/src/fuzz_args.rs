@@ -1,8 +1,8 @@
 //! The arguments of `keel fuzz`, `keel explore` and `keel bisect`.
 
-use crate::args::SceneArgs;
 use crate::gate_args::StrictArgs;
 use crate::parse;
+use crate::run_args::SceneArgs;
 use clap::{Args, ValueEnum};
 use keel_abi::Span;
 use keel_gate::Property;

@@ -21,6 +21,8 @@ mod page;
 mod profile;
 mod profile_args;
 mod progress;
+mod recording_args;
+mod run_args;
 mod show;
 mod stats_socket;
 mod terminal;

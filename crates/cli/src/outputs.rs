@@ -1,8 +1,8 @@
 //! The files that a run writes besides what it prints: all reserved before it, and each kept after it that is complete.
 
-use crate::args::OutputArgs;
 use crate::failure::Failure;
 use crate::output::Output;
+use crate::run_args::OutputArgs;
 use crate::text::shown_path;
 use std::io::{self, Write};
 use std::path::Path;

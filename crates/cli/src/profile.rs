@@ -1,8 +1,8 @@
 //! A run's profile as the requested file.
 
-use crate::args::OutputArgs;
 use crate::failure::Failure;
 use crate::output::Output;
+use crate::run_args::OutputArgs;
 pub(crate) use keel_front::profile::{Format, MOST_LINES, annotated, bytes, json, keep};
 use keel_lab::RunSpec;
 use keel_profile::{Profile, growth};

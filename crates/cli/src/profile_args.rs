@@ -1,6 +1,6 @@
 //! The arguments of `keel profile`.
 
-use crate::args::SceneArgs;
+use crate::run_args::SceneArgs;
 use clap::Args;
 use std::ffi::OsString;
 use std::path::PathBuf;

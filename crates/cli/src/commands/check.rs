@@ -1,9 +1,9 @@
 //! `keel check`: the judgement of a recording of any tool.
 
-use crate::args::CheckArgs;
 use crate::failure::{Code, Failure};
 use crate::gate::Gate;
 use crate::interrupt::{self, Process};
+use crate::recording_args::CheckArgs;
 use crate::show;
 use keel_check::Limits;
 use keel_front::check::{Part, judge, waits};

@@ -1,7 +1,7 @@
 //! `keel compare`: several schedulers on the same machine and workload, each run with several
 //! seeds, on all threads of the host.
 
-use crate::args::{CompareArgs, OutputArgs};
+use crate::args::CompareArgs;
 use crate::asked::Asked;
 use crate::execute::{Executed, Place, execute};
 use crate::failure::{Code, Failure};
@@ -11,6 +11,7 @@ use crate::interrupt::{self, Process};
 use crate::lab::Lab;
 use crate::outputs::{self, both};
 use crate::progress::Bar;
+use crate::run_args::OutputArgs;
 use crate::{inputs, output, page, profile, show};
 use keel_gate::Regression;
 use keel_lab::RunSpec;

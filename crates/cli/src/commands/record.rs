@@ -1,12 +1,12 @@
 //! `keel record`: this machine's kernel into a trace, for a time, until Ctrl-C, or as long as a command runs.
 
-use crate::args::RecordArgs;
 use crate::bell::Bell;
 use crate::failure::{Code, Failure};
 use crate::inputs::reason;
 use crate::kernel;
 use crate::moments::{Moments, SETTLE};
 use crate::output::Output;
+use crate::recording_args::RecordArgs;
 use crate::text::{shown, shown_lines};
 use keel_live::Host;
 use keel_live::record::{RecordError, Recorded, Recorder};

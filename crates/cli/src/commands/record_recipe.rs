@@ -1,10 +1,11 @@
 //! `keel record-recipe`: what a scheduler's own program sets up, as a recipe.
 
-use crate::args::{DEFAULT_SEED, RecordRecipeArgs};
+use crate::args::RecordRecipeArgs;
 use crate::failure::{Code, Failure};
 use crate::inputs;
 use crate::lab::Lab;
 use crate::output::{self, Output};
+use crate::run_args::DEFAULT_SEED;
 use crate::text::shown;
 use keel_abi::task::Workload;
 use keel_abi::{Noise, Span};

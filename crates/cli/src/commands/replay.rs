@@ -1,6 +1,5 @@
 //! `keel replay`: what a recording holds, under another scheduler. What is known of it comes first.
 
-use crate::args::{PartArgs, ReplayArgs};
 use crate::asked::Asked;
 use crate::commands::sim;
 use crate::failure::{Code, Failure};
@@ -8,6 +7,7 @@ use crate::gate::Gate;
 use crate::interrupt::{self, Process};
 use crate::lab::Lab;
 use crate::outputs::{self, both};
+use crate::recording_args::{PartArgs, ReplayArgs};
 use crate::replay::{self, Part};
 use crate::{inputs, profile, show};
 use keel_lab::{Machine, RunSpec, SchedulerSource};

@@ -1,12 +1,12 @@
 //! `keel report`: recordings of any tool, as one page to explore, and for Perfetto.
 
-use crate::args::ReportArgs;
 use crate::failure::{Code, Failure};
 use crate::interrupt;
 use crate::interrupt::Process;
 use crate::output::Output;
 use crate::page;
 use crate::recording::{self, Reading, Source};
+use crate::recording_args::ReportArgs;
 use crate::text::shown_path;
 use keel_check::{Figures, Judge, Limits};
 use keel_front::check::Tally;

@@ -1,6 +1,6 @@
 //! `keel sim`: one scheduler, one run, one judgement.
 
-use crate::args::{OutputArgs, SimArgs};
+use crate::args::SimArgs;
 use crate::asked::Asked;
 use crate::execute::{Executed, Place, execute};
 use crate::failure::{Code, Failure};
@@ -10,6 +10,7 @@ use crate::lab::Lab;
 use crate::outputs::{self, Outputs, both};
 use crate::page::{self, Drawing};
 use crate::progress::Bar;
+use crate::run_args::OutputArgs;
 use crate::stats_socket::StatsSocket;
 use crate::{inputs, output, profile, show};
 use keel_abi::Span;

@@ -1,9 +1,9 @@
 //! `keel workload`: workload files of recordings.
 
-use crate::args::{FromArgs, WorkloadArgs, WorkloadCommand};
 use crate::failure::{Code, Failure};
 use crate::lab::Lab;
 use crate::output::{self, Output};
+use crate::recording_args::{FromArgs, WorkloadArgs, WorkloadCommand};
 use crate::text::shown;
 use keel_abi::Span;
 

@@ -9,7 +9,7 @@ mod rounds;
 #[cfg(test)]
 mod tests;
 
-use crate::args::{LabArgs, OutputArgs};
+use crate::args::LabArgs;
 use crate::failure::{Code, Failure};
 use crate::inputs;
 use crate::interrupt::Process;
@@ -17,6 +17,7 @@ use crate::lab::Lab;
 use crate::outputs::{self, both};
 use crate::page::is_picture;
 use crate::progress::Bar;
+use crate::run_args::OutputArgs;
 use crate::text::shown_path;
 use crate::{interrupt, show};
 use keel_abi::{Noise, Span};
