@@ -1,12 +1,11 @@
 //! From a stream's events to tapes, in one pass.
 
 use crate::changes::Changes;
-use crate::channels::Channels;
 use crate::confidence::{Causes, Confidence};
 use crate::limits::Limits;
 use crate::overheads::Overheads;
 use crate::pairs::Pairs;
-use crate::task::{Doing, Meanwhile, Task, WokenBy};
+use crate::task::{Doing, Meanwhile, Task};
 use keel_abi::tape::{Begin, Op, Recorded, Tape};
 use keel_abi::task::{Policy, Step, TaskSpec, Workload};
 use keel_abi::{CpuId, CpuSet, Instant, Noise, Span, TaskId, Topology};
@@ -65,7 +64,6 @@ pub struct Builder {
     /// The numbers of tasks here, by their ids in the stream.
     numbers: FxHashMap<TaskId, u32>,
     pub(crate) pairs: Pairs,
-    pub(crate) channels: Channels,
     pub(crate) causes: Causes,
     pub(crate) changes: Changes,
     limits: Limits,
@@ -109,7 +107,6 @@ impl Builder {
             tasks: Vec::new(),
             numbers: FxHashMap::default(),
             pairs: Pairs::default(),
-            channels: Channels::default(),
             causes: Causes::default(),
             changes: Changes::default(),
             limits: Limits::default(),
@@ -167,11 +164,6 @@ impl Builder {
             return self.woken_from_outside(wakee, false, cpu);
         }
         let semaphore = self.pairs.of(waker, wakee);
-        if !self.exact {
-            self.channels.begins(semaphore);
-            let from = self.task(waker).position();
-            self.task(wakee).woken = Some(WokenBy { waker, semaphore, from });
-        }
         let by = self.task(waker);
         match (by.leaves, by.doing) {
             (true, Doing::Waits(_)) => by.meanwhile.push(Meanwhile { semaphore, sync }),
@@ -312,9 +304,6 @@ impl Builder {
         }
         if specs.iter().all(|spec| spec.instances == 0) {
             return Err(if self.keep.is_some() { ReplayError::NoneKept } else { ReplayError::Nothing });
-        }
-        if !self.exact {
-            std::mem::take(&mut self.channels).split(&mut tapes);
         }
         let (cgroups, unknown_limits) = self.limits.groups(&mut specs);
         (self.causes.limits, self.causes.unknown_limits) = (cgroups.len() as u64, unknown_limits);

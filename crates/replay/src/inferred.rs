@@ -3,7 +3,7 @@
 //! In a stream in which tasks say so themselves, this only follows who leaves a CPU, and who is woken by nobody.
 
 use crate::builder::{Builder, Runs};
-use crate::task::{Doing, WokenBy};
+use crate::task::Doing;
 use keel_abi::tape::Op;
 use keel_abi::{CpuId, Instant, Span, TaskId};
 use keel_trace::Why;
@@ -45,7 +45,6 @@ impl Builder {
         match why {
             Why::Blocked => {
                 self.put_work(number);
-                self.ends_spell(number);
                 self.task(number).doing = Doing::Waits(now);
             }
             Why::Yielded => {
@@ -56,14 +55,6 @@ impl Builder {
             Why::Exited => self.ends(number),
             Why::Preempted | Why::WasIdle => {}
         }
-    }
-
-    /// The task waits again: how long has whoever woke it worked since?
-    fn ends_spell(&mut self, number: u32) {
-        let Some(WokenBy { waker, semaphore, from }) = self.task(number).woken.take() else { return };
-        self.settle_time(waker);
-        let worked = self.task(waker).position().saturating_sub(from);
-        self.channels.ends(semaphore, worked);
     }
 
     fn ends(&mut self, number: u32) {

@@ -12,7 +12,6 @@
 //! - `inferred`: what switches and wakeups say that a task does
 //! - `task`: one task while its tape is written
 //! - `pairs`: a semaphore for each pair of waker and wakee
-//! - `channels`: messages that woke nobody, because their reader was still busy
 //! - `timers`: is a task's timer counted from when it begins to sleep, or from a clock?
 //! - `overheads`: what a simulated kernel charges again, which recorded time holds already
 //! - `changes`: what happens to tasks and CPUs from outside
@@ -27,7 +26,6 @@
 
 mod builder;
 mod changes;
-mod channels;
 mod confidence;
 mod exact;
 mod export;

@@ -26,15 +26,6 @@ pub(crate) enum Doing {
     Gone,
 }
 
-/// Who woke a task.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct WokenBy {
-    pub(crate) waker: u32,
-    pub(crate) semaphore: u32,
-    /// The waker's work until then.
-    pub(crate) from: Span,
-}
-
 /// A task.
 #[derive(Debug)]
 pub(crate) struct Task {
@@ -64,8 +55,6 @@ pub(crate) struct Task {
     /// What of that was scheduling.
     pub(crate) charged: Span,
     pub(crate) sleeps: Sleeps,
-    /// Who woke it last, until it waits again.
-    pub(crate) woken: Option<WokenBy>,
     /// Its work so far, and how many waits have ended.
     worked: Span,
     waits: u64,
@@ -91,15 +80,9 @@ impl Task {
             used: Span::ZERO,
             charged: Span::ZERO,
             sleeps: Sleeps::default(),
-            woken: None,
             worked: Span::ZERO,
             waits: 0,
         }
-    }
-
-    /// Its work so far.
-    pub(crate) fn position(&self) -> Span {
-        self.worked + self.used.saturating_sub(self.charged)
     }
 
     /// Does it run, so that it can act?
