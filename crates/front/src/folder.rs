@@ -15,13 +15,15 @@ const HEAD: &str = "data";
 ///
 /// # Errors
 /// If it is another folder, or one of its files is missing or none.
-pub fn open(path: &Path) -> Result<(File, Vec<File>), Failure> {
+pub(crate) fn open(path: &Path) -> Result<(File, Vec<File>), Failure> {
     let unreadable = unreadable(path);
     let numbers = numbers(path).map_err(|e| unreadable(reason(&e)))?;
     if !path.join(HEAD).exists() {
         return Err(unreadable(match numbers.is_empty() {
             true => "it is a folder, not a recording".to_owned(),
-            false => format!("it lacks the file '{HEAD}', in which perf record --threads describes the events"),
+            false => {
+                format!("it lacks the file '{HEAD}', in which perf record --threads describes the events")
+            }
         }));
     }
     if numbers.len() > MOST {
@@ -44,8 +46,8 @@ fn numbers(path: &Path) -> std::io::Result<Vec<u64>> {
     let mut numbers = Vec::new();
     for entry in std::fs::read_dir(path)? {
         let name = entry?.file_name();
-        let number = name.to_str().and_then(|name| name.strip_prefix(HEAD)?.strip_prefix('.')?.parse().ok());
-        numbers.extend(number);
+        let number = name.to_str().and_then(|name| name.strip_prefix(HEAD)?.strip_prefix('.'));
+        numbers.extend(number.and_then(|number| number.parse::<u64>().ok()));
     }
     numbers.sort_unstable();
     Ok(numbers)

@@ -3,10 +3,10 @@
 //! A thread reads the buffers of some CPUs, by default of one, and its file has no rounds. So a file's own records are put
 //! in order as far as they can be held back, and then those of all files are merged by their time.
 
+use super::State;
 use super::layout::Layout;
 use super::sort::{MOST, Rounds};
 use super::stream::Stream;
-use super::State;
 use crate::ReadError;
 use crate::sched_record::SchedRecord;
 use std::cmp::Reverse;
@@ -33,7 +33,9 @@ pub(super) fn fits<R>(version: Option<u64>, parts: &mut Vec<R>) -> Result<(), Re
         }
         Some(FILES) => {}
         Some(other) => {
-            return unsupported(format!("it is a perf.data folder of version {other}; keel reads version {FILES}"));
+            return unsupported(format!(
+                "it is a perf.data folder of version {other}; keel reads version {FILES}"
+            ));
         }
         None => return unsupported("the head of this perf.data folder is cut off".to_owned()),
     }

@@ -71,7 +71,12 @@ proptest! {
 
 #[test]
 fn a_head_says_which_files_belong_to_it() {
-    let shape = PerfShape { events: Shape { order: Order::Little, long: 8, far_names: false }, pipe: false, compressed: false, round: 1 };
+    let shape = PerfShape {
+        events: Shape { order: Order::Little, long: 8, far_names: false },
+        pipe: false,
+        compressed: false,
+        round: 1,
+    };
     let check = |version: u64, parts: &[Vec<u8>], expected: Result<usize, &str>| {
         let (head, _) = folder(&[], shape, version);
         let read = all(&head, parts).map(|records| records.len()).map_err(|e| e.to_string());
