@@ -25,6 +25,21 @@ redis() {
     wait $server
 }
 
+# Two workers serve a page of 8 KiB to 16 clients at a time, over loopback.
+nginx_pages() {
+    ip link set lo up
+    mkdir -p pages && head -c 8192 /dev/zero > pages/page
+    nginx -c $here/nginx.conf 2> nginx.start &
+    server=$!
+    until ab -q -n 1 http://127.0.0.1:8927/page > /dev/null 2>&1; do
+        kill -0 $server || exit 1
+        sleep 0.05
+    done
+    ab -q -k -n 3000 -c 16 http://127.0.0.1:8927/page > /dev/null
+    kill $server
+    wait $server
+}
+
 # Work, pipes and pairs that switch.
 stress_pipes() {
     exec stress-ng -q --cpu 3 --cpu-method int64 --cpu-ops 6 --pipe 2 --pipe-ops 4000 --switch 1 --switch-ops 2000

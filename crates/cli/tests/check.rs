@@ -213,12 +213,20 @@ fn what_is_no_file_is_refused_by_name() {
         assert!(reported.starts_with(&format!("keel: {path}: {expected}")), "{reported}");
     };
     check(folder.path().to_str().unwrap(), "it is a folder, not a recording\n");
-    for part in ["data", "data.0"] {
-        std::fs::write(folder.path().join(part), "PERFILE2").unwrap();
-    }
-    let expected =
-        "it is a folder of perf record --threads, which keel does not read\nhelp: record without --threads\n";
-    check(folder.path().to_str().unwrap(), expected);
+    let place = |name: &str| folder.path().join(name);
+    let path = folder.path().to_str().unwrap();
+    // Folders of perf record --threads that are not whole.
+    std::fs::write(place("data.1"), "").unwrap();
+    check(path, "it lacks the file 'data', in which perf record --threads describes the events\n");
+    std::fs::write(place("data"), "PERFILE2").unwrap();
+    check(path, "it lacks the file 'data.0', which perf record --threads wrote beside 'data.1'\n");
+    std::fs::create_dir(place("data.0")).unwrap();
+    check(path, "'data.0' in it is no file, so it is no recording\n");
+    std::fs::remove_dir(place("data.0")).unwrap();
+    std::fs::write(place("data.0"), "").unwrap();
+    check(path, "the perf.data file is damaged at byte 8: its head is cut off\n");
+    std::fs::write(place("data"), "something else").unwrap();
+    check(path, "it is a folder, not a recording\n");
     check("/dev/stdin", "the file is empty\n");
     check("/dev/null", "it is a device\n");
 }

@@ -27,6 +27,7 @@ pub mod execute;
 pub mod experiments;
 pub mod explore;
 pub mod failure;
+mod folder;
 pub mod fuzz;
 pub mod host;
 pub mod inputs;

@@ -1,11 +1,12 @@
 //! Recordings as `keel check` and `keel report` open them: a file, `-` for standard input, or a pipe; as it is, or
-//! compressed by gzip or zstd.
+//! compressed by gzip or zstd; or a folder that `perf record --threads` made.
 //!
 //! Readers go through a recording twice, so what cannot be read twice is first copied into a file without a name in the
 //! temporary folder. What is no recording is refused before anything is copied.
 
 use crate::caller::{Caller, work};
 use crate::failure::Failure;
+use crate::folder;
 use crate::inputs::reason;
 use crate::pipe;
 use crate::text::shown_path;
@@ -25,6 +26,8 @@ const MOST_COPIED: u64 = 64 << 30;
 pub struct Source {
     path: PathBuf,
     file: File,
+    /// The files of records beside it, where it is the head of a folder.
+    parts: Vec<File>,
     /// Its format.
     pub kind: Kind,
 }
@@ -55,6 +58,12 @@ impl Source {
     /// show, and a pipe may be silent for long.
     pub fn open(path: &Path) -> Result<Self, Failure> {
         let unreadable = unreadable(path);
+        if !is_stdin(path) && path.is_dir() {
+            let (mut file, parts) = folder::open(path)?;
+            let kind = keel_readers::kind(&mut file).ok().filter(|&kind| kind == Kind::Perf);
+            let kind = kind.ok_or_else(|| unreadable("it is a folder, not a recording".to_owned()))?;
+            return Ok(Self { path: path.to_owned(), file, parts, kind });
+        }
         let mut file = opened(path)?;
         let is_file = file.metadata().is_ok_and(|file| file.is_file());
         let mut first = Vec::new();
@@ -69,20 +78,25 @@ impl Source {
             file = copied(path, Cursor::new(first).chain(file))?;
         }
         let kind = keel_readers::kind(&mut file).map_err(|e| unreadable(e.to_string()))?;
-        Ok(Self { path: path.to_owned(), file, kind })
+        Ok(Self { path: path.to_owned(), file, parts: Vec::new(), kind })
     }
 
     /// Hands all of it to `sink`, until a signal comes: then `sink` receives an end there.
     pub fn read(&self, sink: &mut dyn Sink, caller: &dyn Caller) -> Result<Reading, Failure> {
         let unreadable = unreadable(&self.path);
         let _work = work(caller);
-        let mut file = self.file.try_clone().map_err(|e| unreadable(reason(&e)))?;
-        file.rewind().map_err(|e| unreadable(reason(&e)))?;
+        let rewound = |mut file: &File| file.rewind().map_err(|e| unreadable(reason(&e)));
+        std::iter::once(&self.file).chain(&self.parts).try_for_each(rewound)?;
         let mut until = Until::new(caller.stop(), sink);
-        let file = Stoppable { file, stop: caller.stop() };
+        let stoppable = |file| Stoppable { file, stop: caller.stop() };
+        let file = stoppable(&self.file);
         let read = match self.kind {
             Kind::Own => own(file, &mut until).map_err(|e| e.to_string()),
-            _ => keel_readers::read(file, &mut until).map_err(|e| e.to_string()),
+            _ if self.parts.is_empty() => keel_readers::read(file, &mut until).map_err(|e| e.to_string()),
+            _ => {
+                let parts = self.parts.iter().map(stoppable).collect();
+                keel_readers::read_folder(file, parts, &mut until).map_err(|e| e.to_string())
+            }
         };
         let stopped = until.end(read.is_err());
         match (read, stopped, caller.stopped_by()) {
@@ -99,23 +113,10 @@ impl Source {
     }
 }
 
-/// Why a folder is not read. `perf record --threads` makes one: a head without events, and a file a thread.
-fn folder(path: &Path) -> Failure {
-    let is_perfs = path.join("data").is_file() && path.join("data.0").is_file();
-    match is_perfs {
-        true => {
-            unreadable(path)("it is a folder of perf record --threads, which keel does not read".to_owned())
-                .help("record without --threads")
-        }
-        false => unreadable(path)("it is a folder, not a recording".to_owned()),
-    }
-}
-
 fn opened(path: &Path) -> Result<File, Failure> {
     let unreadable = unreadable(path);
     if !is_stdin(path) {
         return pipe::open(path).map_err(|e| match e.kind() {
-            io::ErrorKind::IsADirectory => folder(path),
             io::ErrorKind::TimedOut => unreadable(reason(&e)).help("start writing to it first"),
             _ => unreadable(reason(&e)),
         });
@@ -178,7 +179,7 @@ fn full(error: &io::Error) -> Failure {
 }
 
 /// Evenkeel's own trace; a large one is read on a thread of its own.
-fn own(mut file: Stoppable<File>, sink: &mut dyn Sink) -> Result<Recording, TraceError> {
+fn own(mut file: Stoppable<&File>, sink: &mut dyn Sink) -> Result<Recording, TraceError> {
     let is_large = file.file.seek(SeekFrom::End(0))? >= LARGE;
     file.file.rewind()?;
     let mut reader = Reader::new(file)?;

@@ -78,6 +78,10 @@ pub fn spec(
 
 /// Is the file a recording, rather than a workload's text? JSON is never one.
 pub fn is_recording(path: &Path) -> bool {
+    // No workload is a folder. Its files are looked at when it is opened.
+    if path.join("data").is_file() {
+        return true;
+    }
     let mut first = Vec::new();
     let read = crate::pipe::open(path).and_then(|file| file.take(LOOK as u64).read_to_end(&mut first));
     let is_json =

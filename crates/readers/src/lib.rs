@@ -123,7 +123,35 @@ pub fn kind(file: &mut (impl Read + Seek)) -> Result<Kind, ReadError> {
 /// second time, `sink` has received part of the stream.
 pub fn read<F: Read + Seek + Send>(mut file: F, sink: &mut dyn Sink) -> Result<Recording, ReadError> {
     let is_large = file.seek(SeekFrom::End(0))? >= LARGE;
-    read_in(if is_large { Way::Threads } else { Way::One }, file, sink)
+    read_in(if is_large { Way::Threads } else { Way::One }, Files::one(file), sink)
+}
+
+/// The same for a folder that `perf record --threads` made: `head` is its file `data`, and `parts` are `data.0` and so on.
+///
+/// # Errors
+/// As for [`read`], and where the head is not one of perf's.
+pub fn read_folder<F: Read + Seek + Send>(
+    mut head: F,
+    mut parts: Vec<F>,
+    sink: &mut dyn Sink,
+) -> Result<Recording, ReadError> {
+    let mut bytes = head.seek(SeekFrom::End(0))?;
+    for part in &mut parts {
+        bytes = bytes.saturating_add(part.seek(SeekFrom::End(0))?);
+    }
+    read_in(if bytes >= LARGE { Way::Threads } else { Way::One }, Files { file: head, parts }, sink)
+}
+
+/// A recording's file, and the files of records beside it.
+struct Files<F> {
+    file: F,
+    parts: Vec<F>,
+}
+
+impl<F> Files<F> {
+    const fn one(file: F) -> Self {
+        Self { file, parts: Vec::new() }
+    }
 }
 
 /// On how many threads a recording is read.
@@ -137,13 +165,13 @@ enum Way {
 
 fn read_in<F: Read + Seek + Send>(
     way: Way,
-    mut file: F,
+    mut files: Files<F>,
     sink: &mut dyn Sink,
 ) -> Result<Recording, ReadError> {
-    let kind = kind(&mut file)?;
+    let kind = kind(&mut files.file)?;
     let First { survey, kept, facts, damage } = match way {
-        Way::One => First::here(kind, &mut file)?,
-        Way::Threads => First::apart(kind, &mut file)?,
+        Way::One => First::here(kind, &mut files)?,
+        Way::Threads => First::apart(kind, &mut files)?,
     };
     if survey.switches == 0 {
         return Err(ReadError::NoSwitches(notes::without_switches(&survey)));
@@ -152,7 +180,7 @@ fn read_in<F: Read + Seek + Send>(
         let (backwards, furthest) = (survey.clock.backwards, survey.clock.furthest);
         return Err(ReadError::NoOrder { backwards, records: survey.records, furthest });
     }
-    let again = |sink: &mut dyn Sink| second(kind, &mut file, kept, &facts, &survey, sink);
+    let again = |sink: &mut dyn Sink| second(kind, &mut files, kept, &facts, &survey, sink);
     let counts = match way {
         Way::One => again(sink)?,
         Way::Threads => relayed(sink, again)?,
@@ -171,16 +199,16 @@ struct First {
 }
 
 impl First {
-    fn here<F: Read + Seek>(kind: Kind, file: &mut F) -> Result<Self, ReadError> {
-        let mut source = open(kind, file)?;
+    fn here<F: Read + Seek>(kind: Kind, files: &mut Files<F>) -> Result<Self, ReadError> {
+        let mut source = open(kind, files)?;
         let (survey, kept) = Survey::of(&mut *source)?;
         Ok(Self { survey, kept, facts: source.facts(), damage: source.damage().clone() })
     }
 
     /// The same, the records read on a thread of their own.
-    fn apart<F: Read + Seek + Send>(kind: Kind, file: &mut F) -> Result<Self, ReadError> {
+    fn apart<F: Read + Seek + Send>(kind: Kind, files: &mut Files<F>) -> Result<Self, ReadError> {
         let read = |to: &mut reader_thread::Sender| -> Result<(Facts, Damage), ReadError> {
-            let mut source = open(kind, file)?;
+            let mut source = open(kind, files)?;
             to.all(&mut *source)?;
             Ok((source.facts(), source.damage().clone()))
         };
@@ -194,7 +222,7 @@ impl First {
 /// Goes through a recording the second time, by what was kept of it where that is all.
 fn second<F: Read + Seek>(
     kind: Kind,
-    file: &mut F,
+    files: &mut Files<F>,
     kept: Option<RecordCache>,
     facts: &Facts,
     survey: &Survey,
@@ -206,19 +234,23 @@ fn second<F: Read + Seek>(
             emit::emit(|| Ok(again.next()), facts, survey, sink)
         }
         None => {
-            let mut source = open(kind, file)?;
+            let mut source = open(kind, files)?;
             let mut line = Line::new(&mut *source, survey.has_wakeups);
             emit::emit(|| line.next(), facts, survey, sink)
         }
     }
 }
 
-/// The file from its beginning.
-fn open<'a, F: Read + Seek>(kind: Kind, file: &'a mut F) -> Result<Box<dyn Source + 'a>, ReadError> {
+/// The files from their beginnings.
+fn open<'a, F: Read + Seek>(kind: Kind, files: &'a mut Files<F>) -> Result<Box<dyn Source + 'a>, ReadError> {
+    let Files { file, parts } = files;
     file.seek(SeekFrom::Start(0))?;
+    if kind != Kind::Perf && !parts.is_empty() {
+        return Err(ReadError::Foreign);
+    }
     Ok(match kind {
         Kind::Own => return Err(ReadError::Foreign),
-        Kind::Perf => Box::new(perf::Perf::open(file)?),
+        Kind::Perf => Box::new(perf::Perf::open(file, parts.iter_mut().collect())?),
         Kind::TraceDat => Box::new(tracedat::TraceDat::open(file)?),
         Kind::Perfetto => Box::new(perfetto::Perfetto::open(file)?),
         Kind::Text => Box::new(text::Text::open(file)),

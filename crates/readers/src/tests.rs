@@ -2,6 +2,7 @@
 
 mod blame;
 mod damage;
+mod folder;
 mod large;
 mod recordings;
 mod waste;
@@ -13,7 +14,7 @@ use crate::make::{
 };
 use crate::sched_record::{SchedEvent, SchedRecord};
 use crate::source::Damage;
-use crate::{Kind, ReadError};
+use crate::{Files, Kind, ReadError};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::io::Cursor;
@@ -21,8 +22,8 @@ use std::io::Cursor;
 /// All that a file's reader gives.
 fn all(bytes: &[u8]) -> Result<(Vec<SchedRecord>, Damage), ReadError> {
     let kind = Kind::of(bytes).ok_or(ReadError::Foreign)?;
-    let mut file = Cursor::new(bytes);
-    let mut source = crate::open(kind, &mut file)?;
+    let mut files = Files::one(Cursor::new(bytes));
+    let mut source = crate::open(kind, &mut files)?;
     let mut all = Vec::new();
     while let Some(seen) = source.next()? {
         all.push(seen);

@@ -16,7 +16,7 @@ table of docs/explanation/replay.md. It is an error if a figure is off by more t
 
   --large [EVENTS]   instead, replay a recording of so many events, and measure time and memory [default: 10000000]
   --damaged [CASES]  instead, give so many damaged recordings to the replay [default: 10000]
-  --real             instead, record six loads on a real kernel, twice under each of six schedulers; replay the first
+  --real             instead, record seven loads on a real kernel, twice under each of six schedulers; replay the first
                      recording under eevdf under all six, on the machine captured there; and renew tests/replay/7.2.tsv
                      and the tables of the page. What is in out/replay is not recorded again
   --keep             with --real: boot no guest, and replay the recordings that there are

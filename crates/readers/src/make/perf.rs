@@ -92,12 +92,18 @@ pub(crate) fn head(length: u64, shape: &PerfShape) -> Bytes {
 }
 
 /// What follows the records, which end at `at`.
-pub(crate) fn features(mut at: u64, shape: &PerfShape) -> Bytes {
+pub(crate) fn features(at: u64, shape: &PerfShape) -> Bytes {
+    features_and(at, shape, &[])
+}
+
+/// The same, and more sections after them.
+fn features_and(mut at: u64, shape: &PerfShape, more: &[Vec<u8>]) -> Bytes {
     let order = shape.events.order;
     let mut file = Bytes::new(order);
     let release = Bytes::new(order).u32(8).raw(b"7.2.13\0\0").bytes.clone();
     let cpus = Bytes::new(order).u32(4).u32(4).bytes.clone();
-    let sections = [tracing_data(&shape.events), release, cpus];
+    let mut sections = vec![tracing_data(&shape.events), release, cpus];
+    sections.extend_from_slice(more);
     at += 16 * sections.len() as u64;
     for section in &sections {
         file.u64(at).u64(section.len() as u64);
@@ -107,6 +113,24 @@ pub(crate) fn features(mut at: u64, shape: &PerfShape) -> Bytes {
         file.raw(section);
     }
     file
+}
+
+/// A folder as `perf record --threads` makes it, of this version: its head, and a file of records for each CPU.
+pub(crate) fn folder(records: &[SchedRecord], shape: PerfShape, version: u64) -> (Vec<u8>, Vec<Vec<u8>>) {
+    let order = shape.events.order;
+    let mut head = head(0, &shape);
+    // HEADER_DIR_FORMAT, the 24th of the 64 bits at 72.
+    head.bytes[if order == Order::Little { 75 } else { 76 }] |= 1;
+    let directory = Bytes::new(order).u64(version).bytes.clone();
+    let features = features_and(head.bytes.len() as u64, &shape, &[directory]);
+    head.raw(&features.bytes);
+    let cpus = records.iter().map(|seen| seen.cpu + 1).max().unwrap_or(0);
+    let of_cpu = |cpu: u32| {
+        let mut to = Bytes::new(order);
+        records.iter().filter(|seen| seen.cpu == cpu).for_each(|seen| sample(&mut to, seen, &shape.events));
+        to.bytes
+    };
+    (head.bytes, (0..cpus).map(of_cpu).collect())
 }
 
 /// Two events whose samples look different.

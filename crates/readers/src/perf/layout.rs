@@ -24,9 +24,10 @@ pub(super) mod feature {
     pub(in super::super) const CPU_TOPOLOGY: u64 = 13;
     pub(in super::super) const NUMA_TOPOLOGY: u64 = 14;
     pub(in super::super) const CACHE: u64 = 20;
+    pub(in super::super) const DIR_FORMAT: u64 = 24;
     /// All of them.
-    pub(in super::super) const READ: [u64; 7] =
-        [TRACING_DATA, OSRELEASE, NRCPUS, CMDLINE, CPU_TOPOLOGY, NUMA_TOPOLOGY, CACHE];
+    pub(in super::super) const READ: [u64; 8] =
+        [TRACING_DATA, OSRELEASE, NRCPUS, CMDLINE, CPU_TOPOLOGY, NUMA_TOPOLOGY, CACHE, DIR_FORMAT];
 }
 
 /// A part of the file.

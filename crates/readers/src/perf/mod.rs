@@ -4,8 +4,12 @@
 //! record can be overtaken by those of the same round and of the next one alone, so [`sort`] needs to hold no more.
 //! [`layout`] reads the file's head, or the records that stand for it in a pipe, [`facts`] what the file says about the
 //! machine, [`stream`] gives the records, compressed ones too, and [`sample`] what a sample holds.
+//!
+//! `perf record --threads` makes a folder: a head, `data`, and for each of its threads a file of records alone, `data.N`.
+//! [`folder`] merges them.
 
 mod facts;
+mod folder;
 mod layout;
 mod sample;
 mod sort;
@@ -15,20 +19,20 @@ use crate::ReadError;
 use crate::formats::{Decoder, Headers, u32_at, u64_at};
 use crate::sched_record::{Name, SchedEvent, SchedRecord, Who};
 use crate::source::{Damage, Facts, Records, Source};
-use layout::Layout;
+use folder::Parts;
+use layout::{Layout, feature};
 use sample::{Formats, Trailer};
 use sort::Rounds;
 use std::io::{Read, Seek};
-use stream::{Record, Stream, kind};
+use stream::{Record, kind};
 
 /// What this format is called.
 const FORMAT: &str = "perf.data";
 
-/// A perf.data file.
+/// A perf.data file, or a folder of them.
 pub(crate) struct Perf<R> {
-    stream: Stream<R>,
+    parts: Parts<R>,
     state: State,
-    over: bool,
 }
 
 /// What was read of it.
@@ -37,17 +41,19 @@ struct State {
     decoder: Option<Decoder>,
     facts: Facts,
     damage: Damage,
-    rounds: Rounds,
 }
 
 impl<R: Read + Seek> Perf<R> {
-    /// Reads the file's head.
-    pub(crate) fn open(mut file: R) -> Result<Self, ReadError> {
+    /// Reads the file's head; `parts` are the files of records beside it, where it is that of a folder.
+    pub(crate) fn open(mut file: R, mut parts: Vec<R>) -> Result<Self, ReadError> {
         let layout = Layout::read(&mut file)?;
         let mut damage = Damage::default();
         let (mut facts, mut decoder) = (Facts::default(), None);
         for (feature, bytes) in layout.features(&mut file, &mut damage)? {
-            facts::learn(&mut facts, &mut decoder, layout.order, feature, &bytes);
+            match feature {
+                feature::DIR_FORMAT => folder::fits(u64_at(&bytes, 0, layout.order), &mut parts)?,
+                _ => facts::learn(&mut facts, &mut decoder, layout.order, feature, &bytes),
+            }
         }
         facts::shape(&mut facts);
         let mut formats = Formats::new(layout.order);
@@ -59,20 +65,20 @@ impl<R: Read + Seek> Perf<R> {
                     .to_owned(),
             ));
         }
-        let stream = Stream::open(file, &layout)?;
-        let state = State { formats, decoder, facts, damage, rounds: Rounds::default() };
-        Ok(Self { stream, state, over: false })
+        let parts = Parts::open(file, parts, &layout)?;
+        let state = State { formats, decoder, facts, damage };
+        Ok(Self { parts, state })
     }
 }
 
 impl State {
-    fn take(&mut self, record: &Record<'_>) {
+    fn take(&mut self, record: &Record<'_>, to: &mut Rounds) {
         match record.kind {
-            kind::SAMPLE => self.sample(record),
-            kind::LOST => self.lost(record, u64_at(record.body, 8, self.formats.order)),
-            kind::LOST_SAMPLES => self.lost(record, u64_at(record.body, 0, self.formats.order)),
-            kind::COMM => self.named(record),
-            kind::FINISHED_ROUND => self.rounds.finish(),
+            kind::SAMPLE => self.sample(record, to),
+            kind::LOST => self.lost(record, to, u64_at(record.body, 8, self.formats.order)),
+            kind::LOST_SAMPLES => self.lost(record, to, u64_at(record.body, 0, self.formats.order)),
+            kind::COMM => self.named(record, to),
+            kind::FINISHED_ROUND => to.finish(),
             kind::HEADER_ATTR => self.formats.learn_piped(record.body),
             kind::HEADER_TRACING_DATA => {
                 self.decoder = Headers::of_perf(record.payload).map(|headers| headers.decoder);
@@ -88,7 +94,7 @@ impl State {
         }
     }
 
-    fn sample(&mut self, record: &Record<'_>) {
+    fn sample(&mut self, record: &Record<'_>, to: &mut Rounds) {
         let Some(sample) = self.formats.sample(record.body) else {
             return self.damage.skip(record.at, "a sample has no time, CPU or data, or is too short");
         };
@@ -103,24 +109,24 @@ impl State {
         };
         let current = decoded.current.or(sample.tid);
         let (at, cpu, interrupt) = (sample.at, sample.cpu, decoded.interrupt);
-        self.rounds.push(SchedRecord { at, cpu, lost: 0, current, interrupt, what });
+        to.push(SchedRecord { at, cpu, lost: 0, current, interrupt, what });
     }
 
-    fn lost(&mut self, record: &Record<'_>, lost: Option<u64>) {
+    fn lost(&mut self, record: &Record<'_>, to: &mut Rounds, lost: Option<u64>) {
         let Some(lost) = lost else {
             return self.damage.skip(record.at, "a record of lost events is too short");
         };
         match self.formats.trailer(record.body) {
             Some(Trailer { at, cpu, .. }) if at > 0 => {
                 let what = SchedEvent::Other;
-                self.rounds.push(SchedRecord { at, cpu, lost, current: None, interrupt: false, what });
+                to.push(SchedRecord { at, cpu, lost, current: None, interrupt: false, what });
             }
             _ => self.facts.lost = self.facts.lost.saturating_add(lost),
         }
     }
 
     /// A task's new name; those that perf makes up at its beginning have no time.
-    fn named(&mut self, record: &Record<'_>) {
+    fn named(&mut self, record: &Record<'_>, to: &mut Rounds) {
         let (Some(tid), Some(trailer)) =
             (u32_at(record.body, 4, self.formats.order), self.formats.trailer(record.body))
         else {
@@ -130,28 +136,14 @@ impl State {
         if trailer.at > 0 {
             let what = SchedEvent::Named { task: Who { pid: tid, name, prio: None } };
             let (at, cpu) = (trailer.at, trailer.cpu);
-            self.rounds.push(SchedRecord { at, cpu, lost: 0, current: None, interrupt: false, what });
+            to.push(SchedRecord { at, cpu, lost: 0, current: None, interrupt: false, what });
         }
     }
 }
 
 impl<R: Read + Seek> Records for Perf<R> {
     fn next(&mut self) -> Result<Option<SchedRecord>, ReadError> {
-        loop {
-            if let Some(seen) = self.state.rounds.next() {
-                return Ok(Some(seen));
-            }
-            if self.over {
-                return Ok(None);
-            }
-            match self.stream.next(&mut self.state.damage)? {
-                Some(record) => self.state.take(&record),
-                None => {
-                    self.over = true;
-                    self.state.rounds.end();
-                }
-            }
-        }
+        self.parts.next(&mut self.state)
     }
 }
 

@@ -4,11 +4,12 @@ use crate::sched_record::SchedRecord;
 use std::collections::VecDeque;
 
 /// The most records that are held back, whatever may still come.
-const MOST: usize = 1 << 20;
+pub(super) const MOST: usize = 1 << 20;
 
 /// Records that are held back, and those that are not any more.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Rounds {
+    most: usize,
     pending: Vec<SchedRecord>,
     ready: VecDeque<SchedRecord>,
     /// The latest record of the last round and of the one at hand.
@@ -19,14 +20,19 @@ pub(super) struct Rounds {
 }
 
 impl Rounds {
+    /// Holds back so many records at most.
+    pub(super) fn new(most: usize) -> Self {
+        Self { most, pending: Vec::new(), ready: VecDeque::new(), before: 0, latest: 0, order: Vec::new() }
+    }
+
     #[inline]
     pub(super) fn push(&mut self, seen: SchedRecord) {
         self.latest = self.latest.max(seen.at);
         self.pending.push(seen);
-        if self.pending.len() >= MOST {
+        if self.pending.len() >= self.most {
             // Rounds are shorter than this, or there are none: the older half is hardly overtaken any more.
             self.sort();
-            self.ready.extend(self.pending.drain(..MOST / 2));
+            self.ready.extend(self.pending.drain(..self.most / 2));
         }
     }
 
@@ -76,7 +82,7 @@ mod tests {
         /// In round r perf reads what every CPU has written until a moment between the end of round r-1 and its own end.
         #[test]
         fn rounds_give_records_in_order(cpus in prop::collection::vec(prop::collection::vec(0u64..100, 0..60), 1..5)) {
-            let mut rounds = Rounds::default();
+            let mut rounds = Rounds::new(MOST);
             let mut given = Vec::new();
             let mut total = 0;
             for round in 0..10u64 {
@@ -98,7 +104,7 @@ mod tests {
 
     #[test]
     fn what_is_held_back_is_bounded() {
-        let mut rounds = Rounds::default();
+        let mut rounds = Rounds::new(MOST);
         (0..MOST as u64 + 10).for_each(|at| rounds.push(seen(0, at)));
         assert!(rounds.pending.len() < MOST);
         assert_eq!(rounds.next().map(|seen| seen.at), Some(0));

@@ -88,6 +88,13 @@ impl<R: Read + Seek> Stream<R> {
         Ok(Self { from, order: layout.order, at, left, zstd: None, payload: Vec::new() })
     }
 
+    /// The records of a file that has nothing else, beside one with this layout.
+    pub(super) fn bare(mut file: R, layout: &Layout) -> Result<Self, ReadError> {
+        let left = file.seek(SeekFrom::End(0))?;
+        file.seek(SeekFrom::Start(0))?;
+        Ok(Self { from: Ahead::new(file), order: layout.order, at: 0, left, zstd: None, payload: Vec::new() })
+    }
+
     /// The next record; `None` at the end, or where it can be read no further.
     #[inline]
     pub(super) fn next(&mut self, damage: &mut Damage) -> Result<Option<Record<'_>>, ReadError> {

@@ -2,7 +2,7 @@
 
 use super::{any_dat, any_perf, any_perfetto};
 use crate::make::{TextShape, any_records, perf, perfetto, text, tracedat};
-use crate::{ReadError, Recording, Way, read_in};
+use crate::{Files, ReadError, Recording, Way, read_in};
 use keel_check::{Judge, Judgement};
 use proptest::prelude::*;
 use std::io::Cursor;
@@ -69,7 +69,7 @@ fn ends(bytes: &[u8]) {
 /// What is read and judged, or why nothing is.
 fn judged(way: Way, bytes: &[u8]) -> Result<(Recording, Judgement), String> {
     let mut judge = Judge::default();
-    match read_in(way, Cursor::new(bytes), &mut judge) {
+    match read_in(way, Files::one(Cursor::new(bytes)), &mut judge) {
         Ok(recording) => Ok((recording, judge.judgement())),
         Err(ReadError::Io(error)) => panic!("memory can be read: {error}"),
         Err(error) => Err(error.to_string()),

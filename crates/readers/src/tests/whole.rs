@@ -1,7 +1,7 @@
 //! From a file to the stream, and to what is said of it.
 
 use crate::make::{TextShape, text};
-use crate::{ReadError, Way, read, read_in};
+use crate::{Files, ReadError, Way, read, read_in};
 use keel_abi::{Instant, TaskId};
 use keel_trace::{Class, Event, Meta, Sink, What, Why};
 use std::fmt::Write;
@@ -98,7 +98,7 @@ pub(super) fn described(bytes: &[u8]) -> String {
 
 fn described_in(way: Way, bytes: &[u8]) -> String {
     let mut lines = Lines::default();
-    match read_in(way, Cursor::new(bytes), &mut lines) {
+    match read_in(way, Files::one(Cursor::new(bytes)), &mut lines) {
         Ok(recording) => {
             lines.text += "\n";
             recording.notes.iter().for_each(|note| lines.text += &format!("{note}\n"));

@@ -15,10 +15,11 @@ pub(super) struct Load {
 const BUILD: &[&str] = &["make", "cc", "as", "gcc"];
 
 /// All.
-pub(super) const LOADS: [Load; 6] = [
+pub(super) const LOADS: [Load; 7] = [
     Load { name: "hackbench_pipes", tasks: &["hackbench"], awaited: &["hackbench"] },
     Load { name: "build", tasks: BUILD, awaited: BUILD },
     Load { name: "redis", tasks: &["redis"], awaited: &["redis-benchmark"] },
+    Load { name: "nginx_pages", tasks: &["nginx", "ab"], awaited: &["ab"] },
     Load { name: "stress_pipes", tasks: &["stress-ng"], awaited: &["stress-ng"] },
     Load { name: "stress_forks", tasks: &["stress-ng"], awaited: &["stress-ng"] },
     Load {
