@@ -23,6 +23,7 @@ mod profile_args;
 mod progress;
 mod show;
 mod terminal;
+mod trailing;
 mod vm_args;
 mod watch_args;
 
