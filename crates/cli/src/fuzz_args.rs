@@ -160,7 +160,8 @@ fn property(text: &str) -> Result<Property, String> {
 }
 
 fn runs(text: &str) -> Result<u64, String> {
-    text.parse().map_err(|_| "write a whole number of runs, at least 1, or 0 to repeat the corpus only".to_owned())
+    text.parse()
+        .map_err(|_| "write a whole number of runs, at least 1, or 0 to repeat the corpus only".to_owned())
 }
 
 fn factor(text: &str) -> Result<f64, String> {
