@@ -233,7 +233,7 @@ pub(crate) struct CompareArgs {
     #[command(flatten)]
     pub(crate) baseline: BaselineArgs,
     /// Runs of each scheduler, with consecutive seeds from --seed on
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000), allow_negative_numbers = true)]
     pub(crate) runs: u32,
 }
 
@@ -299,7 +299,7 @@ pub(crate) struct LabArgs {
     pub(crate) experiments: Vec<String>,
     /// Runs of each arm, with consecutive seeds from the experiment's own on [default: 20; 3 with --matrix, 1 with
     /// --sensitivity]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), allow_negative_numbers = true)]
     pub(crate) runs: Option<u32>,
     /// Runs at a time [default: the host's number of CPUs]
     #[arg(long, value_name = "N")]

@@ -18,13 +18,13 @@ pub(crate) struct FuzzArgs {
     #[arg(value_name = "SCHED")]
     pub(crate) scheduler: String,
     /// Search for so long. What is found in the meantime is shrunk to its end
-    #[arg(long, value_name = "N", default_value_t = 60, value_parser = clap::value_parser!(u64).range(0..=31_536_000))]
+    #[arg(long, value_name = "N", default_value_t = 60, value_parser = clap::value_parser!(u64).range(0..=31_536_000), allow_negative_numbers = true)]
     pub(crate) seconds: u64,
     /// Make so many runs, however long they take; 0 only repeats the corpus. The same runs and seed give the same search
-    #[arg(long, value_name = "N", conflicts_with = "seconds")]
+    #[arg(long, value_name = "N", conflicts_with = "seconds", value_parser = runs, allow_negative_numbers = true)]
     pub(crate) runs: Option<u64>,
     /// The seed of the search
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true)]
     pub(crate) seed: u64,
     /// Also fail where figures are worse than this scheduler's in the same run: wakeup delay, waste, throughput
     #[arg(long, value_name = "SCHED")]
@@ -159,6 +159,11 @@ fn property(text: &str) -> Result<Property, String> {
     Property::read(text).map_err(|wrong| wrong.to_string())
 }
 
+fn runs(text: &str) -> Result<u64, String> {
+    text.parse()
+        .map_err(|_| "write a whole number of runs, at least 1, or 0 to repeat the corpus only".to_owned())
+}
+
 fn factor(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(factor) if factor > 1.0 && factor <= 100.0 => Ok(factor),
@@ -182,6 +187,7 @@ fn range(text: &str) -> Result<Range, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::Parser;
 
     #[test]
     fn bounds_are_two_numbers_in_order() {
@@ -193,6 +199,26 @@ mod tests {
         check("x=3..3", Some((3, 3)));
         for bad in ["x=5..1", "x=1", "x", "x=..", "1x=1..2", "x=1...2"] {
             check(bad, None);
+        }
+    }
+
+    #[test]
+    fn a_number_of_runs_is_whole_and_not_negative() {
+        let check = |given: &str, expected: Result<Option<u64>, &str>| {
+            let found = crate::args::Cli::try_parse_from(["keel", "fuzz", "fifo", "--runs", given]);
+            match (found, expected) {
+                (Ok(cli), Ok(runs)) => {
+                    let crate::args::Command::Fuzz(args) = cli.command else { panic!("{given}") };
+                    assert_eq!(args.runs, runs, "{given}");
+                }
+                (Err(error), Err(why)) => assert!(error.to_string().contains(why), "{given}: {error}"),
+                (found, _) => panic!("{given}: {found:?}"),
+            }
+        };
+        check("0", Ok(Some(0)));
+        check("64", Ok(Some(64)));
+        for bad in ["-1", "-100", "1.5", "many", "99999999999999999999"] {
+            check(bad, Err("'--runs <N>': write a whole number of runs, at least 1"));
         }
     }
 

@@ -26,6 +26,7 @@ mod run_args;
 mod show;
 mod stats_socket;
 mod terminal;
+mod trailing;
 mod vm_args;
 mod watch_args;
 

@@ -302,6 +302,16 @@ fn a_file_is_an_experiment_too() {
 }
 
 #[test]
+fn an_option_that_is_not_there_is_no_command() {
+    let check = |args: &[&str], expected: &str| {
+        let failure = keel(args).unwrap_err();
+        assert_eq!((failure.code, failure.sentence()), (Code::Input, expected), "{args:?}");
+    };
+    check(&["record", "-o", "x.trace", "--durtion", "3s"], "keel record has no option '--durtion'");
+    check(&["exec", "--rt", "5", "--fifo", "true"], "keel exec has no option '--fifo'");
+}
+
+#[test]
 fn lists_are_there() {
     for what in [
         &["list"][..],

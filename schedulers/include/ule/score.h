@@ -156,7 +156,8 @@ static __always_inline u64 posted_slice(struct slot *s)
 	return (ticks < POSTED_SLICE_TICKS ? ticks : POSTED_SLICE_TICKS) * POSTED_TICK_NS;
 }
 
-/* 10 ms at nice 19 to 100 ms at nice -20, evenly; an interactive task is looked at again soon. */
+/* 10 ms at nice 19 to 100 ms at nice -20, evenly; an interactive task is looked at again soon. The division comes last, so that
+ * the slice stays between both if the greatest is set below the least: `more` wraps then, and the difference wraps back. */
 static __always_inline u64 slice_of(struct slot *s)
 {
 	u64 more = greatest_slice_ns - least_slice_ns;
@@ -165,7 +166,7 @@ static __always_inline u64 slice_of(struct slot *s)
 		return posted_slice(s);
 	if (s->interactive || s->is_idle)
 		return least_slice_ns;
-	return least_slice_ns + more * (u32)(19 - s->nice) / 39;
+	return (greatest_slice_ns * 39 - more * (u32)(s->nice + 20)) / 39;
 }
 
 /* Takes what the task has run since from its slice, and adds it to its history. */

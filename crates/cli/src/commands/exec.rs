@@ -5,12 +5,14 @@ use crate::failure::{Code, Failure};
 use crate::inputs::reason;
 use crate::kernel;
 use crate::text::shown;
+use crate::trailing::begins_with_a_name;
 use keel_live::{Hint, Host, Policy, give_hint};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 /// Gives the scheduler a hint for this process, and executes the command: the hint stays with it.
 pub(crate) fn run(args: &ExecArgs) -> Result<Code, Failure> {
+    begins_with_a_name("keel exec", &args.command)?;
     let policy = if args.rr { Policy::RoundRobin } else { Policy::Fifo };
     let hint = Hint { priority: args.rt, policy };
     give_hint(&Host::this(), hint).map_err(|e| kernel::failure(None, &e))?;

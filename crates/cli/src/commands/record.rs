@@ -8,6 +8,7 @@ use crate::moments::{Moments, SETTLE};
 use crate::output::Output;
 use crate::recording_args::RecordArgs;
 use crate::text::{shown, shown_lines};
+use crate::trailing::begins_with_a_name;
 use keel_live::Host;
 use keel_live::record::{RecordError, Recorded, Recorder};
 use keel_trace::{Sink, Writer};
@@ -20,6 +21,7 @@ use std::time::{Duration, Instant};
 const LOOK: Duration = Duration::from_secs(1);
 
 pub(crate) fn run(args: &RecordArgs) -> Result<Code, Failure> {
+    begins_with_a_name("keel record", &args.command)?;
     let bell = Bell::hang()?;
     let Some(keep) = args.ring else { return whole(args, &bell) };
     let mut moments = Moments::new(keep, &args.output)?;

@@ -21,6 +21,15 @@ fn shares_are_as_slices() {
     seen.assert_nobody_starves();
 }
 
+/// A greatest slice below the least one, which a search may try: nice levels change places, and no slice is longer than both.
+#[test]
+fn slices_stay_between_their_bounds_in_either_order() {
+    let scene = under("ule").set("least_slice_ns", "20000000").set("greatest_slice_ns", "10000000");
+    let seen = scene.task(hog("m20").nice(-20)).task(hog("n19").nice(19)).millis(3000).run();
+    check_shares(&seen.shares(&["m20", "n19"]), &[10.0, 20.0], 0.1);
+    seen.assert_nobody_starves();
+}
+
 #[test]
 fn hogs_share_alike_on_any_number_of_cpus() {
     check_hogs_share_alike("ule");
