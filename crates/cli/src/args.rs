@@ -226,6 +226,9 @@ pub(crate) struct SimArgs {
     /// Ask the program's scx_stats server every SEC virtual seconds, and print what it answers to stderr, a line each
     #[arg(long, value_name = "SEC", requires = "program", value_parser = clap::value_parser!(u32).range(1..=3600))]
     pub(crate) stats: Option<u32>,
+    /// Let monitors ask the program's scx_stats server at a Unix socket of this path. The run then goes no faster than real time
+    #[arg(long, value_name = "PATH", requires = "program")]
+    pub(crate) stats_socket: Option<PathBuf>,
     /// The scheduler's recipe [default: NAME.keel.toml beside NAME.bpf.o]
     #[arg(long, value_name = "FILE")]
     pub(crate) host: Option<PathBuf>,

@@ -22,6 +22,7 @@ mod profile;
 mod profile_args;
 mod progress;
 mod show;
+mod stats_socket;
 mod terminal;
 mod vm_args;
 mod watch_args;

@@ -86,6 +86,22 @@ impl Outputs {
         }
     }
 
+    /// Keeps what a program that failed has printed, if requested, and none of the other files: there was no run.
+    pub(crate) fn keep_program_log(mut self, failure: Failure) -> Failure {
+        if failure.printed().is_empty() {
+            return failure;
+        }
+        let written = self.write_program_log(failure.printed());
+        let kept = match self.program_log {
+            Some(Log::File(output)) => output.keep(),
+            Some(Log::Stderr) | None => Ok(()),
+        };
+        match both(written, kept) {
+            Ok(()) => failure,
+            Err(other) => failure.and(other),
+        }
+    }
+
     /// Writes the scheduler's output, if requested.
     pub(crate) fn write_log(&mut self, log: &keel_lab::Log) -> Result<(), Failure> {
         match &mut self.log {

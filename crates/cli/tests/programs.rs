@@ -53,6 +53,7 @@ fn a_program_runs_from_its_start_to_sigint_and_the_same_twice() {
         let lines: Vec<&str> = log.lines().collect();
         assert_eq!(lines.first(), Some(&format!("{cpus} CPUs, answer 42").as_str()), "{log}");
         assert!(lines.iter().any(|line| line.contains("told yes") && line.ends_with("bss shared")), "{log}");
+        assert_eq!(lines[lines.len() - 2], "drained in order", "{log}");
         let last = "detached, exit kind 64, registered 1 times, 1000 Hz, busy at times, at home";
         assert_eq!(lines.last(), Some(&last), "{log}");
         let again = run("second", cpus);
@@ -91,6 +92,13 @@ fn what_goes_wrong_is_said() {
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert!(stderr.contains(expected), "{arguments:?}: {stderr}");
     };
+    let log = |arguments: &[&str], expected: &str| {
+        keel(folder.path(), &["--program-log", "words"], &program, arguments);
+        let words = std::fs::read_to_string(folder.path().join("words")).unwrap();
+        assert!(words.contains(expected), "{arguments:?}: {words}");
+    };
+    log(&["no.bpf.o"], "open: No such file");
+    log(&[object, "exit"], "answer 42");
     check(&["no.bpf.o"], "attached no scheduler: it ended with exit code 1");
     check(&[object, "exit"], "ended before the run did, with exit code 7");
     check(&[object, "crash"], "ended before the run did, with exit code 134");

@@ -47,22 +47,29 @@ pub struct Failure {
     message: String,
     /// What to do about it.
     help: Option<String>,
+    /// What a scheduler's own program has printed, if it failed.
+    printed: Vec<u8>,
 }
 
 impl Failure {
     /// Bad input or usage.
     pub fn input(message: impl Into<String>) -> Self {
-        Self { code: Code::Input, message: message.into(), help: None }
+        Self { code: Code::Input, message: message.into(), help: None, printed: Vec::new() }
     }
 
     /// A scheduler that failed.
     pub fn scheduler(message: impl Into<String>) -> Self {
-        Self { code: Code::Scheduler, message: message.into(), help: None }
+        Self { code: Code::Scheduler, message: message.into(), help: None, printed: Vec::new() }
     }
 
     /// Work that was stopped before it gave anything to show.
     pub fn stopped(by: StoppedBy, why: &str) -> Self {
-        Self { code: Code::of(by), message: format!("stopped by {} {why}", by.name()), help: None }
+        Self {
+            code: Code::of(by),
+            message: format!("stopped by {} {why}", by.name()),
+            help: None,
+            printed: Vec::new(),
+        }
     }
 
     /// Both, in one sentence, with the first one's exit code.
@@ -93,28 +100,38 @@ impl Failure {
         &self.message
     }
 
+    /// What a scheduler's own program has printed, if this is about one. Untrusted.
+    pub fn printed(&self) -> &[u8] {
+        &self.printed
+    }
+
     /// Something that a kernel does not have.
     pub fn unsupported(message: impl Into<String>) -> Self {
-        Self { code: Code::Unsupported, message: message.into(), help: None }
+        Self { code: Code::Unsupported, message: message.into(), help: None, printed: Vec::new() }
     }
 
     /// One sentence with this exit code, and what to do about it.
     pub fn of(code: Code, message: String, help: Option<&str>) -> Self {
-        Self { code, message, help: help.map(str::to_owned) }
+        Self { code, message, help: help.map(str::to_owned), printed: Vec::new() }
     }
 
     /// What a run could not begin for.
     pub fn from_lab(error: LabError) -> Self {
+        if let LabError::OwnProgram { why, printed } = error {
+            return Self { printed, ..Self::scheduler(why) };
+        }
         let (code, message, help) = match error {
             LabError::BadInput(message) => (Code::Input, message, None),
             // As on a real kernel.
-            LabError::Program(message) => (Code::Scheduler, message, None),
+            LabError::Program(message) | LabError::OwnProgram { why: message, .. } => {
+                (Code::Scheduler, message, None)
+            }
             LabError::Unsupported(message) => {
                 (Code::Unsupported, message, Some("LIMITATIONS.md lists what keel supports".to_owned()))
             }
             LabError::Bug(message) => (Code::Bug, format!("internal error: {message}"), None),
         };
-        Self { code, message, help }
+        Self { code, message, help, printed: Vec::new() }
     }
 }
 

@@ -13,6 +13,15 @@ pub enum LabError {
     /// A `SEC("syscall")` program that the recipe runs failed: what it returned, or why it was stopped.
     #[error("{0}")]
     Program(String),
+    /// A scheduler's own program attached nothing, or ended before the run did: why, and all that it has printed, which
+    /// is untrusted.
+    #[error("{why}")]
+    OwnProgram {
+        /// One sentence, with its last words.
+        why: String,
+        /// Both of its streams.
+        printed: Vec<u8>,
+    },
     /// Our own fault: what was expected, and what was found.
     #[error("{0}")]
     Bug(String),

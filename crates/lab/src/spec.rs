@@ -6,6 +6,7 @@ use keel_abi::task::Workload;
 use keel_abi::{Noise, Span};
 use keel_recipe::Recipe;
 use std::ffi::OsString;
+use std::os::unix::net::UnixListener;
 use std::sync::Arc;
 
 /// A compiled scheduler, and what it is called.
@@ -27,7 +28,7 @@ pub struct ObjectBytes(Given);
 enum Given {
     None,
     Bytes(Arc<[u8]>),
-    Program { argv: Arc<[OsString]>, stats: Option<Span> },
+    Program { argv: Arc<[OsString]>, stats: Option<Span>, socket: Option<Arc<UnixListener>> },
 }
 
 impl ObjectBytes {
@@ -44,7 +45,7 @@ impl ObjectBytes {
 
     /// A program that loads its scheduler itself: the file and its arguments.
     pub fn of_program(argv: Vec<OsString>) -> Self {
-        Self(Given::Program { argv: argv.into(), stats: None })
+        Self(Given::Program { argv: argv.into(), stats: None, socket: None })
     }
 
     /// The program, if it is one, and its arguments.
@@ -58,8 +59,25 @@ impl ObjectBytes {
     /// The same, with a program's statistics server queried whenever this much virtual time has passed.
     pub fn asked_every(self, span: Option<Span>) -> Self {
         match self.0 {
-            Given::Program { argv, .. } => Self(Given::Program { argv, stats: span }),
+            Given::Program { argv, socket, .. } => Self(Given::Program { argv, stats: span, socket }),
             given => Self(given),
+        }
+    }
+
+    /// The same, with a socket at which clients reach a program's statistics server. The run then takes at least as long
+    /// on the host as it does in virtual time.
+    pub fn reached_at(self, socket: Option<Arc<UnixListener>>) -> Self {
+        match self.0 {
+            Given::Program { argv, stats, .. } => Self(Given::Program { argv, stats, socket }),
+            given => Self(given),
+        }
+    }
+
+    /// Where clients reach a program's statistics server.
+    pub fn stats_socket(&self) -> Option<Arc<UnixListener>> {
+        match &self.0 {
+            Given::Program { socket, .. } => socket.clone(),
+            _ => None,
         }
     }
 

@@ -13,6 +13,7 @@
 //! - `bpf`: bpf(2): maps, programs, types, links
 //! - `tree`: the files that show the simulated machine
 //! - `stats`: asks the program's own server of statistics
+//! - `relay`: lets clients outside the run ask it
 //! - `fds`: the program's descriptors
 //! - `host` and `thread`: the process, by `ptrace(2)`; the only unsafe code
 //! - [`object`]: what the program has loaded, as [`Object`](keel_object::Object)
@@ -30,6 +31,7 @@ mod host;
 pub mod object;
 mod process;
 pub mod program;
+mod relay;
 mod sockets;
 mod stats;
 mod thread;

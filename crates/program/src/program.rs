@@ -11,6 +11,7 @@ use crate::fds::Fds;
 use crate::fds::Link;
 use crate::host::{Host, Stop};
 use crate::object::{Loaded, TestRun, Traced};
+use crate::relay::Relay;
 use crate::stats::Stats;
 use crate::thread::Thread;
 use crate::tree::Tree;
@@ -127,6 +128,7 @@ pub struct Program {
     /// Threads that have confined themselves, and to which CPUs.
     pub(crate) confined: BTreeMap<i32, CpuSet>,
     pub(crate) stats: Stats,
+    pub(crate) relay: Option<Relay>,
     calls: u64,
     /// The thread that waits for the owner.
     outside: Option<i32>,
@@ -170,6 +172,7 @@ impl Program {
             next_own: FIRST_THREAD,
             confined: BTreeMap::new(),
             stats: Stats::default(),
+            relay: None,
             calls: 0,
             outside: None,
             exit: None,
@@ -235,7 +238,11 @@ impl Program {
             self.tree.write_online(&self.machine, &self.seen_online)?;
             self.shown_online.clone_from(&self.seen_online);
         }
+        self.bpf.show_rings(desk);
         self.expire(desk)?;
+        if self.ready.is_empty() {
+            self.relay_while_waiting()?;
+        }
         if self.ready.is_empty() || self.calls.is_multiple_of(TURNS) {
             self.retry(desk)?;
         }
@@ -243,7 +250,6 @@ impl Program {
             return Ok(Event::Idle { until_ns: self.next_deadline() });
         };
         self.calls += 1;
-        self.bpf.show_rings(desk);
         let mut thread = self.threads.remove(&own).expect("a ready thread is there");
         let stopped = thread.go_on(&mut self.host)?;
         if let Some(stop) = stopped {
@@ -252,6 +258,7 @@ impl Program {
         self.bpf.read_rings(desk);
         self.bpf.read_arenas(desk);
         self.look_at_stats(&mut thread)?;
+        self.look_at_clients(&mut thread)?;
         self.serve(own, thread, desk, false)
     }
 
@@ -387,6 +394,8 @@ impl Program {
     /// # Errors
     /// The host fails.
     pub fn interrupt(&mut self) -> Result<(), ProgramError> {
+        // Who asks has no answer any more; else its end would be held back to the host's clock.
+        self.relay = None;
         let pid = self.machine.pid;
         let Some(mut thread) = self.threads.remove(&pid) else { return Ok(()) };
         self.host.signal(thread.tid, libc::SIGINT);
@@ -450,7 +459,12 @@ impl Program {
     fn next_deadline(&self) -> Option<u64> {
         let waits = self.waiting.values().filter_map(|wait| wait.deadline_ns);
         let ring = self.fds.polls_a_ring().then_some(self.now_ns + RING_POLL_NS);
-        waits.chain(self.fds.next_timer()).chain(ring).filter(|&at| at > self.now_ns).min()
+        waits
+            .chain(self.fds.next_timer())
+            .chain(ring)
+            .chain(self.next_point())
+            .filter(|&at| at > self.now_ns)
+            .min()
     }
 
     /// Wakes as many threads as wait at a futex for one of these bits, the first ones first; how many.

@@ -16,7 +16,7 @@ const QUESTION: &[u8] = b"{\"req\":\"stats\",\"args\":{}}\n";
 /// The most bytes of an answer.
 const MOST: usize = 1 << 20;
 /// Bytes that are read at a time, into the page of keel's.
-const CHUNK: u64 = 4096;
+pub(crate) const CHUNK: u64 = 4096;
 
 /// What the server is asked, and has answered.
 #[derive(Default)]
@@ -63,7 +63,10 @@ impl Program {
                 self.ask(t, fd, now_ns, every_ns)
             }
             None if now_ns >= self.stats.next_ns => match self.call_server(t)? {
-                Some(fd) => self.ask(t, fd, now_ns, every_ns),
+                Some(fd) => {
+                    self.stats.talk = Some(Talk { fd, asked_ns: None, got: Vec::new() });
+                    self.ask(t, fd, now_ns, every_ns)
+                }
                 None => Ok(()),
             },
             _ => Ok(()),
@@ -108,7 +111,13 @@ impl Program {
         Ok(())
     }
 
-    fn call_server(&mut self, t: &mut Thread) -> Result<Option<u64>, ProgramError> {
+    /// Does it have a server of statistics by now?
+    pub(crate) fn has_server(&self) -> bool {
+        self.page != 0 && self.fds.listener(PLACE).is_some()
+    }
+
+    /// A new connection to the server, if there is one: keel's end of it, a descriptor of the program's.
+    pub(crate) fn call_server(&mut self, t: &mut Thread) -> Result<Option<u64>, ProgramError> {
         let Some(listener) = self.fds.listener(PLACE).filter(|_| self.page != 0) else { return Ok(None) };
         let Ok((own, other)) = self.socket_pair(t)? else { return Ok(None) };
         self.fds.put(other, Kind::Pipe, false);
@@ -117,7 +126,6 @@ impl Program {
         {
             waiting.push_back(other);
         }
-        self.stats.talk = Some(Talk { fd: own, asked_ns: None, got: Vec::new() });
         Ok(Some(own))
     }
 
@@ -129,7 +137,7 @@ impl Program {
 }
 
 /// May other calls be made before this one? Not where a thread goes away, comes or returns from a signal by it.
-fn may_call_beside(number: i64) -> bool {
+pub(crate) fn may_call_beside(number: i64) -> bool {
     !matches!(
         number,
         libc::SYS_exit

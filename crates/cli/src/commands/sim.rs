@@ -10,6 +10,7 @@ use crate::lab::Lab;
 use crate::outputs::{self, Outputs, both};
 use crate::page::{self, Drawing};
 use crate::progress::Bar;
+use crate::stats_socket::StatsSocket;
 use crate::{inputs, output, profile, show};
 use keel_abi::Span;
 use keel_front::inputs::Scene;
@@ -30,8 +31,11 @@ pub(crate) fn run(args: &SimArgs, lab: &Lab) -> Result<Code, Failure> {
     let asked = Asked::read(lab, given)?;
     let scheduler = program.as_ref().map_or(asked.scheduler, |(_, path)| path.as_str());
     let mut specs = inputs::specs(lab, &[asked], args.host.as_deref(), &scene, &Process)?;
+    // Its file is there until the run is over.
+    let socket = args.stats_socket.as_deref().map(StatsSocket::bind).transpose()?;
     if let Some((source, _)) = &program {
         let bytes = source.bytes.clone().asked_every(args.stats.map(|s| Span::from_s(u64::from(s))));
+        let bytes = bytes.reached_at(socket.as_ref().map(StatsSocket::listener));
         specs[0].scheduler = SchedulerSource { bytes, ..source.clone() };
     }
     profile::ask(&args.outputs, &mut specs)?;
@@ -86,8 +90,12 @@ pub(crate) fn simulate(
     let bar = Bar::new(spec.duration);
     // A program of its own is followed by the thread that starts it, and waits for the host more than it executes.
     let place = if spec.scheduler.bytes.program().is_some() { Place::Here } else { Place::Beside };
-    let Executed { report: run, log, profile, program } = execute(lab, spec, others, &bar, place)?;
+    let executed = execute(lab, spec, others, &bar, place);
     drop(bar);
+    let Executed { report: run, log, profile, program } = match executed {
+        Ok(executed) => executed,
+        Err(failure) => return Err(outputs.keep_program_log(failure)),
+    };
     // The kernel refused the scheduler before anything happened: there is nothing to keep.
     if run.cpus == 0 {
         return Ok((run, Ok(())));

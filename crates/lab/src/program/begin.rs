@@ -117,18 +117,19 @@ impl Begin<'_> {
     }
 
     /// It attached nothing: why, and its last words.
-    fn never(&self, why: &str) -> LabError {
+    fn never(&self, cause: &str) -> LabError {
         let program = &mut self.half.borrow_mut().program;
-        let words = last_words(&program.take_output());
+        let printed = program.take_output();
+        let words = last_words(&printed);
         let refused: Vec<&str> = program.refused().collect();
-        let mut text = format!("{} attached no scheduler: {why}", self.spec.scheduler.name);
+        let mut why = format!("{} attached no scheduler: {cause}", self.spec.scheduler.name);
         if !refused.is_empty() {
-            text += &format!("; keel refused it {}", refused.join(", "));
+            why += &format!("; keel refused it {}", refused.join(", "));
         }
         if !words.is_empty() {
-            text += &format!("; it said last: {words}");
+            why += &format!("; it said last: {words}");
         }
-        LabError::Program(text)
+        LabError::OwnProgram { why, printed }
     }
 
     /// A machine on which nothing runs yet, with what the program has loaded.

@@ -84,13 +84,17 @@ pub(crate) fn make(
     if let Some(span) = spec.scheduler.bytes.stats() {
         half.borrow_mut().program.ask_every(span.as_ns());
     }
+    if let Some(socket) = spec.scheduler.bytes.stats_socket() {
+        half.borrow_mut().program.relay(socket);
+    }
     sim.stop_when_asked(stop.clone());
     sim.restart_by_program();
     let again = &mut |sim: &mut Sim<Vm>| again::answer(&name, &mut half.borrow_mut(), sim, &mut object);
     let ended = run::go_on(&mut sim, spec.duration, sink, gone, stop, again, progress)?;
     sim.finish(sink);
     if let Some(failure) = sim.failed_program() {
-        return Err(run::program_failed(spec, failure));
+        let printed = half.borrow().output.clone();
+        return Err(LabError::OwnProgram { why: format!("{name}: {failure}"), printed });
     }
     let lines = lines::read(&object, &mut sim);
     let outcome = run::outcome(&mut sim);
