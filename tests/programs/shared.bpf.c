@@ -88,15 +88,15 @@ CALLBACK(void, shared_enqueue, struct task_struct *p, u64 enq_flags)
 	scx_bpf_dsq_insert(p, SHARED_DSQ, constant.slice_ns, enq_flags);
 }
 
-/* Each record begins and ends with its number. */
+/* Each record begins with its number and its length, and ends with its number. */
 static long on_record(struct bpf_dynptr *record, void *unused)
 {
-	u64 first = 0, last = 0, len = bpf_dynptr_size(record);
+	u64 head[2] = { 0 }, last = 0;
 
-	bpf_dynptr_read(&first, sizeof(first), record, 0, 0);
-	bpf_dynptr_read(&last, sizeof(last), record, len - sizeof(last), 0);
+	bpf_dynptr_read(head, sizeof(head), record, 0, 0);
+	bpf_dynptr_read(&last, sizeof(last), record, head[1] - sizeof(last), 0);
 	seen.drained++;
-	if (first != seen.drained || last != first)
+	if (head[0] != seen.drained || last != head[0])
 		seen.disordered++;
 	return 0;
 }

@@ -155,7 +155,7 @@ static void tell(struct running *r)
 	unsigned len, i;
 
 	for (i = 0; i < 20; i++) {
-		len = 8 * (1 + (r->records * 7 + i) % 100);
+		len = 8 * (3 + (r->records * 7 + i) % 100);
 		record = user_ring_buffer__reserve_blocking(r->asked, len, 1000);
 		if (!record)
 			fail("reserve");
@@ -164,6 +164,7 @@ static void tell(struct running *r)
 			continue;
 		}
 		record[0] = record[len / 8 - 1] = ++r->records;
+		record[1] = len;
 		user_ring_buffer__submit(r->asked, record);
 	}
 }
