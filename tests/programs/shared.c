@@ -157,8 +157,9 @@ static void tell(struct running *r)
 	for (i = 0; i < 20; i++) {
 		len = 8 * (3 + (r->records * 7 + i) % 100);
 		record = user_ring_buffer__reserve_blocking(r->asked, len, 1000);
+		/* When the scheduler is gone nobody makes room. */
 		if (!record)
-			fail("reserve");
+			return;
 		if (i % 2) {
 			user_ring_buffer__discard(r->asked, record);
 			continue;
