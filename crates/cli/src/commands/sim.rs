@@ -94,7 +94,10 @@ pub(crate) fn simulate(
     drop(bar);
     let Executed { report: run, log, profile, program } = match executed {
         Ok(executed) => executed,
-        Err(failure) => return Err(outputs.keep_program_log(failure)),
+        Err(failure) => {
+            drop((trace, perfetto));
+            return Err(outputs.keep_program_log(failure));
+        }
     };
     // The kernel refused the scheduler before anything happened: there is nothing to keep.
     if run.cpus == 0 {
