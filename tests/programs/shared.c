@@ -201,7 +201,7 @@ static void end(struct running *r)
 	bpf_link__destroy(r->link);
 	/* What it wrote last may not have been taken out when the scheduler was gone. */
 	printf("drained %s\n", r->seen->disordered || r->seen->drained + 20 < r->records ? "badly" :
-	       r->seen->drained > 20 ? "in order" : "little");
+	       r->seen->drained >= 10 ? "in order" : "little");
 	printf("detached, exit kind %llu, registered %llu times, %llu Hz, %s, %s\n", r->seen->exit_kind,
 	       r->seen->registered, r->seen->hz, has_worked() ? "busy at times" : "no times",
 	       r->seen->home > 10 && r->seen->away < 4 ? "at home" : "abroad");
