@@ -13,7 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { PROG_TEST_RUN = 10, LINK_CREATE = 28, USER_RINGBUF = 31 };
+enum { PROG_TEST_RUN = 10, LINK_CREATE = 28 };
 
 static unsigned long long state = 88172645463325252ull;
 /* Around it lie words that nobody is given the address of. */
@@ -85,8 +85,6 @@ int main(int argc, char **argv)
 		/* With an odd seed nothing is run, attached or of a kind that keel refuses by name, so that it ends last. */
 		if (is_odd && (command == PROG_TEST_RUN || command == LINK_CREATE))
 			continue;
-		if (is_odd && command == 0 && (unsigned)attr[0] == USER_RINGBUF)
-			attr[0]--;
 		unsigned long size = draw() % 50 ? draw() % 160 : draw() % 5000;
 		void *at = attr;
 		if (draw() % 4 == 0) {

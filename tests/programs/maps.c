@@ -75,7 +75,7 @@ static int load(int outer)
 /* Makes and fills the maps, and loads the BPF program; 0 where all is as it should be. */
 int load_maps(void)
 {
-	unsigned long long twenty = 20;
+	unsigned long long twenty = 20, one = 1, two = 22;
 	unsigned first = 0, second = 1;
 	int template, inner, outer, other;
 
@@ -90,6 +90,13 @@ int load_maps(void)
 		return 2;
 	if (!bpf_map_update_elem(outer, &first, &other, 0) || errno != EINVAL)
 		return 3;
+	/* Before anything is loaded, and one too many. */
+	if (bpf_map_update_elem(queue, NULL, &one, 0) || bpf_map_update_elem(queue, NULL, &two, 0))
+		return 10;
+	if (!bpf_map_update_elem(queue, NULL, &one, 0) || errno != E2BIG)
+		return 11;
+	if (bpf_map_lookup_and_delete_elem(queue, NULL, &one) || one != 1)
+		return 12;
 	prog = load(outer);
 	/* The outer map keeps them. */
 	close(template);
@@ -105,8 +112,6 @@ int use_maps(void)
 	unsigned long long value = 22;
 	LIBBPF_OPTS(bpf_test_run_opts, run);
 
-	if (bpf_map_update_elem(queue, NULL, &value, 0))
-		return 5;
 	if (bpf_prog_test_run_opts(prog, &run) || run.retval != 7)
 		return 6;
 	if (bpf_map_lookup_elem(queue, NULL, &value) || value != 42)
@@ -114,6 +119,8 @@ int use_maps(void)
 	value = 0;
 	if (bpf_map_lookup_and_delete_elem(queue, NULL, &value) || value != 42)
 		return 8;
+	if (bpf_map_update_elem(queue, NULL, &value, 0) || bpf_map_lookup_and_delete_elem(queue, NULL, &value))
+		return 5;
 	if (!bpf_map_lookup_and_delete_elem(queue, NULL, &value) || errno != ENOENT)
 		return 9;
 	close(prog);

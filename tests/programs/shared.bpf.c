@@ -30,6 +30,9 @@ struct {
 	/* How often the program's task ran on CPU 1, which it has confined itself to if there is one; and elsewhere. */
 	u64 home;
 	u64 away;
+	/* Records of the program's that were taken out, and of them those that were not the next one. */
+	u64 drained;
+	u64 disordered;
 } seen;
 
 extern int CONFIG_HZ __kconfig;
@@ -45,6 +48,11 @@ struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 4096);
 } told SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_USER_RINGBUF);
+	__uint(max_entries, 4096);
+} asked SEC(".maps");
 
 struct question {
 	u32 key;
@@ -80,8 +88,22 @@ CALLBACK(void, shared_enqueue, struct task_struct *p, u64 enq_flags)
 	scx_bpf_dsq_insert(p, SHARED_DSQ, constant.slice_ns, enq_flags);
 }
 
+/* Each record begins with its number and its length, and ends with its number. */
+static long on_record(struct bpf_dynptr *record, void *unused)
+{
+	u64 head[2] = { 0 }, last = 0;
+
+	bpf_dynptr_read(head, sizeof(head), record, 0, 0);
+	bpf_dynptr_read(&last, sizeof(last), record, head[1] - sizeof(last), 0);
+	seen.drained++;
+	if (head[0] != seen.drained || last != head[0])
+		seen.disordered++;
+	return 0;
+}
+
 CALLBACK(void, shared_dispatch, s32 cpu, struct task_struct *prev)
 {
+	bpf_user_ringbuf_drain(&asked, on_record, NULL, 0);
 	scx_bpf_dsq_move_to_local(SHARED_DSQ);
 }
 

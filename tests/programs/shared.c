@@ -31,7 +31,7 @@ struct constant {
 };
 
 struct seen {
-	unsigned long long enqueued, sum_of_entries, switches, registered, exit_kind, hz, home, away;
+	unsigned long long enqueued, sum_of_entries, switches, registered, exit_kind, hz, home, away, drained, disordered;
 };
 
 static volatile sig_atomic_t stop;
@@ -72,6 +72,8 @@ static void fail(const char *what)
 struct running {
 	struct bpf_object *object;
 	struct ring_buffer *ring;
+	struct user_ring_buffer *asked;
+	unsigned long long records;
 	struct bpf_link *link, *traces[2];
 	const struct seen *seen;
 	unsigned long long told;
@@ -135,13 +137,37 @@ static void begin(struct running *r, const char *path, int all)
 		fail("attach");
 	r->told = 0;
 	r->ring = ring_buffer__new(bpf_object__find_map_fd_by_name(r->object, "told"), on_record, &r->told, NULL);
-	if (!r->ring)
+	r->asked = user_ring_buffer__new(bpf_object__find_map_fd_by_name(r->object, "asked"), NULL);
+	r->records = 0;
+	if (!r->ring || !r->asked)
 		fail("ring");
 	/* bpf_map__initial_value() is the map's own memory in skeletons alone. */
 	r->seen = mmap(NULL, sysconf(_SC_PAGESIZE), PROT_READ, MAP_SHARED,
 		       bpf_object__find_map_fd_by_name(r->object, "shared.bss"), 0);
 	if (r->seen == MAP_FAILED)
 		fail("mmap");
+}
+
+/* Writes more than the ring of 4096 bytes holds, so that it waits for room; of each two records one is discarded. */
+static void tell(struct running *r)
+{
+	unsigned long long *record;
+	unsigned len, i;
+
+	for (i = 0; i < 20; i++) {
+		len = 8 * (3 + (r->records * 7 + i) % 100);
+		record = user_ring_buffer__reserve_blocking(r->asked, len, 1000);
+		/* When the scheduler is gone nobody makes room. */
+		if (!record)
+			return;
+		if (i % 2) {
+			user_ring_buffer__discard(r->asked, record);
+			continue;
+		}
+		record[0] = record[len / 8 - 1] = ++r->records;
+		record[1] = len;
+		user_ring_buffer__submit(r->asked, record);
+	}
 }
 
 /* Until it gets SIGINT, or the scheduler is gone. */
@@ -155,6 +181,7 @@ static int go_on(struct running *r, const char *how)
 		clock_gettime(CLOCK_MONOTONIC, &now);
 		if (now.tv_sec > begin.tv_sec) {
 			begin = now;
+			tell(r);
 			printf("told %s, wakeups %d, bss %s\n", r->told ? "yes" : "no",
 			       __atomic_load_n(&wakeups, __ATOMIC_SEQ_CST),
 			       r->seen->enqueued >= r->told && r->seen->switches ? "shared" : "apart");
@@ -172,12 +199,16 @@ static int go_on(struct running *r, const char *how)
 static void end(struct running *r)
 {
 	bpf_link__destroy(r->link);
+	/* What it wrote last may not have been taken out when the scheduler was gone. */
+	printf("drained %s\n", r->seen->disordered || r->seen->drained + 20 < r->records ? "badly" :
+	       r->seen->drained >= 10 ? "in order" : "little");
 	printf("detached, exit kind %llu, registered %llu times, %llu Hz, %s, %s\n", r->seen->exit_kind,
 	       r->seen->registered, r->seen->hz, has_worked() ? "busy at times" : "no times",
 	       r->seen->home > 10 && r->seen->away < 4 ? "at home" : "abroad");
 	bpf_link__destroy(r->traces[0]);
 	bpf_link__destroy(r->traces[1]);
 	ring_buffer__free(r->ring);
+	user_ring_buffer__free(r->asked);
 	munmap((void *)r->seen, sysconf(_SC_PAGESIZE));
 	bpf_object__close(r->object);
 }

@@ -96,12 +96,12 @@ fn read(client: u64, mut from: UnixStream, sender: &Sender<News>) {
     let mut bytes = [0; CHUNK];
     loop {
         let news = match from.read(&mut bytes) {
-            Ok(0) => News::Leaves(client),
+            Ok(0) => News::Finishes(client),
             Ok(read) => News::Sends(client, bytes[..read].to_vec()),
             Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
-            Err(_) => News::Leaves(client),
+            Err(_) => News::Finishes(client),
         };
-        let is_last = matches!(news, News::Leaves(_));
+        let is_last = matches!(news, News::Finishes(_));
         if sender.send(news).is_err() || is_last {
             return;
         }
@@ -127,11 +127,6 @@ impl Clients for StatsSocket {
                 Ok(first) => news.extend(std::iter::once(first).chain(receiver.try_iter())),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => thread::sleep(left.min(LOOK)),
-            }
-        }
-        for gone in &news {
-            if let News::Leaves(client) = gone {
-                locked(&self.streams).remove(client);
             }
         }
         news
@@ -193,7 +188,7 @@ mod tests {
         client.read_exact(&mut answer).unwrap();
         assert_eq!(&answer, b"answer\n");
         drop(client);
-        assert_eq!(wait_for(&socket, 1), [News::Leaves(0)]);
+        assert_eq!(wait_for(&socket, 1), [News::Finishes(0)]);
 
         let mut next = UnixStream::connect(&path).unwrap();
         assert_eq!(wait_for(&socket, 1), [News::Connects(1)]);

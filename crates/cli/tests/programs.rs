@@ -53,6 +53,7 @@ fn a_program_runs_from_its_start_to_sigint_and_the_same_twice() {
         let lines: Vec<&str> = log.lines().collect();
         assert_eq!(lines.first(), Some(&format!("{cpus} CPUs, answer 42").as_str()), "{log}");
         assert!(lines.iter().any(|line| line.contains("told yes") && line.ends_with("bss shared")), "{log}");
+        assert_eq!(lines[lines.len() - 2], "drained in order", "{log}");
         let last = "detached, exit kind 64, registered 1 times, 1000 Hz, busy at times, at home";
         assert_eq!(lines.last(), Some(&last), "{log}");
         let again = run("second", cpus);

@@ -46,6 +46,10 @@ pub trait Desk {
     fn ring(&mut self, map: u32) -> Option<RingView<'_>>;
     /// User space has read so many bytes of a ring buffer.
     fn ring_read(&mut self, map: u32, consumer: u64);
+    /// Bytes that programs have taken out of a user ring buffer; nothing where the map is none.
+    fn ring_consumed(&mut self, map: u32) -> Option<u64>;
+    /// User space has written a user ring buffer up to this position: the ring's bytes from what was taken out on.
+    fn ring_written(&mut self, map: u32, producer: u64, bytes: &[u8]);
     /// User space has touched so many pages of an arena, from this one on; perhaps it had before.
     fn arena_touched(&mut self, map: u32, first: u64, count: u64);
 }
@@ -83,6 +87,12 @@ impl Desk for NoDesk {
     }
 
     fn ring_read(&mut self, _: u32, _: u64) {}
+
+    fn ring_consumed(&mut self, _: u32) -> Option<u64> {
+        None
+    }
+
+    fn ring_written(&mut self, _: u32, _: u64, _: &[u8]) {}
 
     fn arena_touched(&mut self, _: u32, _: u64, _: u64) {}
 }

@@ -2,6 +2,7 @@
 //! awaited on the host.
 
 use crate::ProgramError;
+use crate::bpf::rings::Ready;
 use crate::calls::{Answer, error};
 use crate::fds::Kind;
 use crate::program::{Program, Wait};
@@ -198,13 +199,11 @@ impl Program {
                     0
                 }
             }
-            Kind::Map(map) => {
-                if self.bpf.ring_has_data(*map) {
-                    IN
-                } else {
-                    0
-                }
-            }
+            Kind::Map(map) => match self.bpf.ring_is_ready(*map) {
+                Ready::No => 0,
+                Ready::ToRead => IN,
+                Ready::ToWrite => OUT,
+            },
             Kind::Listener { waiting, .. } => {
                 if waiting.is_empty() {
                     0

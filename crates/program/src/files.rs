@@ -2,6 +2,7 @@
 //! which can only be read.
 
 use crate::ProgramError;
+use crate::bpf::maps::kind;
 use crate::calls::{Answer, error};
 use crate::fds::{Kind, Link};
 use crate::program::{Event, Program, Wait};
@@ -271,7 +272,12 @@ impl Program {
         if let Some(map) = map.filter(|&map| a[0] == 0 && self.bpf.maps[map as usize].is_arena()) {
             a[0] = self.bpf.maps[map as usize].mapped_at.map_or(self.bpf.arena_address(map), |_| 0);
         }
-        let answer = self.native(t, a)?;
+        let answer = match map {
+            Some(map) if self.bpf.maps[map as usize].kind == kind::USER_RINGBUF => {
+                self.map_user_ring(t, a, map)?
+            }
+            _ => self.native(t, a)?,
+        };
         if let (Some(map), Answer::Value(at @ 0..)) = (map, &answer) {
             self.bpf.mapped(map, *at as u64);
         }

@@ -29,7 +29,7 @@ const OPS_VALUE: &str = "bpf_struct_ops_sched_ext_ops";
 pub struct Fill {
     /// The map's place in the object.
     pub map: u32,
-    /// The key.
+    /// The key; empty in a queue or a stack, which takes the values one after another.
     pub key: Vec<u8>,
     /// Values: one, or one for each CPU.
     pub values: Vec<Vec<u8>>,
@@ -168,7 +168,9 @@ impl Program {
                         .collect(),
                     false => vec![value.clone()],
                 };
-                all.push((*order, Fill { map: places[&number], key: key.clone(), values }));
+                // The places of a queue's values are no keys.
+                let key = if map.is_queue() { Vec::new() } else { key.clone() };
+                all.push((*order, Fill { map: places[&number], key, values }));
             }
         }
         all.sort_by_key(|(order, fill)| (*order, fill.map));

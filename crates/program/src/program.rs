@@ -238,6 +238,7 @@ impl Program {
             self.tree.write_online(&self.machine, &self.seen_online)?;
             self.shown_online.clone_from(&self.seen_online);
         }
+        self.bpf.show_rings(desk);
         self.expire(desk)?;
         if self.ready.is_empty() || self.calls.is_multiple_of(TURNS) {
             self.retry(desk)?;
@@ -250,7 +251,6 @@ impl Program {
             return Ok(Event::Idle { until_ns: self.next_deadline() });
         };
         self.calls += 1;
-        self.bpf.show_rings(desk);
         let mut thread = self.threads.remove(&own).expect("a ready thread is there");
         let stopped = thread.go_on(&mut self.host)?;
         if let Some(stop) = stopped {

@@ -37,8 +37,8 @@ pub enum News {
     Connects(u64),
     /// It sends these bytes.
     Sends(u64, Vec<u8>),
-    /// It is gone.
-    Leaves(u64),
+    /// It sends no more: it waits for an answer, or is gone.
+    Finishes(u64),
 }
 
 /// The clients' connections.
@@ -51,6 +51,7 @@ pub(crate) struct Relay {
 struct Link {
     fd: u64,
     unsent: Vec<u8>,
+    has_finished: bool,
 }
 
 impl Program {
@@ -91,7 +92,7 @@ impl Program {
             match news {
                 News::Connects(client) => match self.call_server(t)? {
                     Some(fd) => {
-                        self.relay.links.insert(client, Link { fd, unsent: Vec::new() });
+                        self.relay.links.insert(client, Link { fd, unsent: Vec::new(), has_finished: false });
                     }
                     None => clients.ends(client),
                 },
@@ -100,7 +101,11 @@ impl Program {
                         link.unsent.extend(bytes);
                     }
                 }
-                News::Leaves(client) => self.let_go(t, client)?,
+                News::Finishes(client) => {
+                    if let Some(link) = self.relay.links.get_mut(&client) {
+                        link.has_finished = true;
+                    }
+                }
             }
         }
         let linked: Vec<u64> = self.relay.links.keys().copied().collect();
@@ -116,14 +121,20 @@ impl Program {
     /// Passes on what one client and the server have to say; false where the connection is over.
     fn pass_on(&mut self, t: &mut Thread, client: u64, clients: &dyn Clients) -> Result<bool, ProgramError> {
         let Some(link) = self.relay.links.get_mut(&client) else { return Ok(true) };
-        let (fd, mut unsent) = (link.fd, std::mem::take(&mut link.unsent));
+        let (fd, mut unsent, has_finished) = (link.fd, std::mem::take(&mut link.unsent), link.has_finished);
         if !unsent.is_empty() {
             let Some(sent) = self.tell_server(t, fd, &unsent)? else { return Ok(false) };
             unsent.drain(..sent);
         }
         let is_too_much = unsent.len() > MOST;
+        // What follows is for the server to end: it may have an answer yet.
+        let is_end = has_finished && unsent.is_empty();
+        if is_end {
+            self.finish_server(t, fd)?;
+        }
         if let Some(link) = self.relay.links.get_mut(&client) {
             link.unsent = unsent;
+            link.has_finished = has_finished && !is_end;
         }
         Ok(match self.hear_server(t, fd)? {
             Heard::Nothing => !is_too_much,

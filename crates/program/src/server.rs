@@ -65,6 +65,12 @@ impl Program {
         Ok(if bytes.is_empty() || !is_read { Heard::End } else { Heard::Bytes(bytes) })
     }
 
+    /// Lets the server know that nothing more comes.
+    pub(crate) fn finish_server(&mut self, t: &mut Thread, fd: u64) -> Result<(), ProgramError> {
+        t.call(&mut self.host, libc::SYS_shutdown, [fd, libc::SHUT_WR as u64, 0, 0, 0, 0])?;
+        Ok(())
+    }
+
     /// Ends a connection.
     pub(crate) fn leave_server(&mut self, t: &mut Thread, fd: u64) -> Result<(), ProgramError> {
         t.call(&mut self.host, libc::SYS_close, [fd, 0, 0, 0, 0, 0])?;

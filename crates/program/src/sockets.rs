@@ -1,5 +1,6 @@
 //! Unix sockets among the program's own threads, such as a server of statistics and who asks it. Connected ones are a
-//! pair that the host makes; who listens, and where, is known here alone, and nobody else can connect.
+//! pair that the host makes; who listens, and where, is known here alone. Nobody else connects but keel itself (`stats`)
+//! and its clients (`relay`).
 
 use crate::ProgramError;
 use crate::calls::{Answer, error};

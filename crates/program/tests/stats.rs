@@ -103,12 +103,12 @@ fn clients_outside_of_the_run_reach_the_server() {
     check(&[(1, News::Connects(7)), (1, asks(7)), (3, asks(7))], &[(7, &format!("{one}{two}"))]);
     // One client after the other: the server takes the second when the first has left.
     let acts =
-        [(1, News::Connects(0)), (1, asks(0)), (2, News::Leaves(0)), (3, News::Connects(1)), (3, asks(1))];
-    check(&acts, &[(0, one), (1, "{\"questions\":2,\"here\":1}\n")]);
+        [(1, News::Connects(0)), (1, asks(0)), (2, News::Finishes(0)), (3, News::Connects(1)), (3, asks(1))];
+    check(&acts, &[(0, &format!("{one}end")), (1, "{\"questions\":2,\"here\":1}\n")]);
     // At the third question the server hangs up. What follows is of nobody.
     let acts = [(1, News::Connects(0)), (1, asks(0)), (2, asks(0)), (3, asks(0)), (4, asks(0))];
     check(&acts, &[(0, &format!("{one}{two}end"))]);
-    check(&[(1, asks(5)), (2, News::Leaves(5))], &[]);
+    check(&[(1, asks(5)), (2, News::Finishes(5))], &[]);
 }
 
 #[test]

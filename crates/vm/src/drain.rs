@@ -39,13 +39,16 @@ pub(crate) unsafe extern "C" fn drain(
             return why.as_r0();
         }
         let dynptr = scratch(context, frame);
-        let mut seen = 0;
+        // A record that was discarded counts as a round, and not as a record.
+        let (mut rounds, mut seen) = (0, 0);
         let mut answer = None;
-        while seen < MAX_RECORDS {
+        while rounds < MAX_RECORDS {
+            rounds += 1;
             let (maps, region) = (*(*context).world).maps_mut();
             let (record, len) = match maps.peek_record(region, id) {
                 Ok(found) => found,
                 Err(Errno::ENOENT) => break,
+                Err(Errno::EAGAIN) => continue,
                 Err(why) => {
                     answer = Some(why.as_r0());
                     break;

@@ -242,7 +242,10 @@ pub(super) fn take_context<W: World>(world: &mut W, at: Ea, len: u64) -> Vec<u8>
 fn put(vm: &mut Vm, fill: &Fill) -> Result<(), Errno> {
     let mut maps = Maps { world: vm.world(), cpu: CpuId(0) };
     for (cpu, value) in (0..).zip(&fill.values) {
-        maps.update(fill.map, &fill.key, value, 0, cpu)?;
+        match fill.key.is_empty() {
+            true => maps.push(fill.map, value, 0)?,
+            false => maps.update(fill.map, &fill.key, value, 0, cpu)?,
+        }
     }
     Ok(())
 }

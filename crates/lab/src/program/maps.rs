@@ -84,6 +84,14 @@ impl Desk for Maps<'_> {
         self.world.ring_read(MapId(map), consumer);
     }
 
+    fn ring_consumed(&mut self, map: u32) -> Option<u64> {
+        self.world.ring_consumed(MapId(map))
+    }
+
+    fn ring_written(&mut self, map: u32, producer: u64, bytes: &[u8]) {
+        self.world.ring_written(MapId(map), producer, bytes);
+    }
+
     fn arena_touched(&mut self, map: u32, first: u64, count: u64) {
         self.world.arena_touched(MapId(map), first, count);
     }

@@ -142,9 +142,12 @@ impl Record {
             let fills: BTreeMap<&[u8], &Fill> = self
                 .fills
                 .iter()
-                .filter(|fill| fill.map == number)
+                .filter(|fill| fill.map == number && !fill.key.is_empty())
                 .map(|fill| (&fill.key[..], fill))
                 .collect();
+            if self.fills.iter().any(|fill| fill.map == number && fill.key.is_empty()) {
+                lines += "# it has values in a queue, which no recipe can set\n";
+            }
             if !fills.is_empty() {
                 lines += &entries(fills.into_values());
             }

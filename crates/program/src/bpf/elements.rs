@@ -53,7 +53,7 @@ impl Program {
         let m = &self.bpf.maps[map as usize];
         let taken = match (m.is_queue(), m.place) {
             (true, Some(place)) => desk.pop(place, false),
-            (true, None) => Err(Errno::ENOENT),
+            (true, None) => self.value(map, &key, desk).inspect(|_| self.bpf.maps[map as usize].pop_early()),
             (false, _) if m.is_array() => Err(Errno::EOPNOTSUPP),
             (false, place) => self.value(map, &key, desk).and_then(|value| {
                 match place {
@@ -112,11 +112,6 @@ impl Program {
             },
             false => value,
         };
-        let m = &self.bpf.maps[map as usize];
-        if m.is_queue() && m.place.is_none() {
-            let text = format!("a value is put into queue {} before a program is run or attached", m.name);
-            return Err(ProgramError::Unsupported(text));
-        }
         match self.set_value(map, key, value, attr.u64(24), desk) {
             Ok(()) => self.updated(map),
             Err(errno) => Ok(error(errno.0)),
@@ -169,7 +164,13 @@ impl Program {
             let written = file.write_all_at(&value, m.stride() * u64::from(index_of(m, &key)?));
             return written.map_err(|_| Errno::EINVAL);
         }
-        let Some(place) = m.place else { return m.set_early(key, value, flags, order) };
+        let Some(place) = m.place else {
+            return if m.is_queue() {
+                m.push_early(value, flags)
+            } else {
+                m.set_early(key, value, flags, order)
+            };
+        };
         if m.is_queue() {
             return desk.push(place, &value, flags);
         }
@@ -241,10 +242,42 @@ impl Program {
 impl Map {
     /// Before anything is loaded.
     fn early_value(&self, key: &[u8], bytes: usize) -> Result<Vec<u8>, Errno> {
+        if self.is_queue() {
+            let next = self.next_early().and_then(|place| self.values.get(place));
+            return next.map(|(value, _)| value.clone()).ok_or(Errno::ENOENT);
+        }
         match self.values.get(key) {
             Some((value, _)) => Ok(value.clone()),
             None if self.is_array() => index_of(self, key).map(|_| vec![0; bytes]),
             None => Err(Errno::ENOENT),
+        }
+    }
+
+    /// Where the value is that a queue or a stack gives next.
+    fn next_early(&self) -> Option<&Vec<u8>> {
+        if self.kind == kind::QUEUE { self.values.keys().next() } else { self.values.keys().next_back() }
+    }
+
+    /// `queue_stack_map_push_elem()`. A queue's values have places of their own instead of keys, which grow.
+    fn push_early(&mut self, value: Vec<u8>, flags: u64) -> Result<(), Errno> {
+        if flags > EXIST || flags == NOEXIST {
+            return Err(Errno::EINVAL);
+        }
+        if self.values.len() >= self.max_entries as usize {
+            if flags != EXIST {
+                return Err(Errno::E2BIG);
+            }
+            self.values.pop_first();
+        }
+        let last = self.values.last_key_value().map_or(0, |(_, (_, place))| place + 1);
+        self.values.insert(last.to_be_bytes().to_vec(), (value, last));
+        Ok(())
+    }
+
+    /// The value that a queue or a stack gives next is gone.
+    fn pop_early(&mut self) {
+        if let Some(next) = self.next_early().cloned() {
+            self.values.remove(&next);
         }
     }
 

@@ -89,6 +89,18 @@ impl Map {
         matches!(self.kind, kind::QUEUE | kind::STACK)
     }
 
+    /// A ring buffer, in one direction or the other.
+    pub(crate) fn is_ring(&self) -> bool {
+        matches!(self.kind, kind::RINGBUF | kind::USER_RINGBUF)
+    }
+
+    /// `ringbuf_map_alloc()`: what the kernel makes no ring buffer of.
+    fn is_possible_ring(&self) -> bool {
+        let bytes = self.max_entries;
+        let has_sizes = self.key_size != 0 || self.value_size != 0;
+        !has_sizes && bytes.is_power_of_two() && u64::from(bytes).is_multiple_of(PAGE_BYTES)
+    }
+
     /// Its values are other maps, as descriptors of the program's when it sets them.
     pub(crate) fn has_maps(&self) -> bool {
         matches!(self.kind, kind::ARRAY_OF_MAPS | kind::HASH_OF_MAPS)
@@ -110,6 +122,8 @@ impl Map {
             ),
             // The data is there twice, so that a record that wraps is in one piece.
             kind::RINGBUF => Some(2 * PAGE_BYTES + 2 * u64::from(self.max_entries)),
+            // Its data is mapped twice.
+            kind::USER_RINGBUF => Some(2 * PAGE_BYTES + u64::from(self.max_entries)),
             kind::ARENA => Some(u64::from(self.max_entries) * PAGE_BYTES),
             _ => None,
         }
@@ -151,9 +165,8 @@ impl Program {
                 None => return Ok(error(libc::EBADF)),
             }
         }
-        if map.kind == kind::USER_RINGBUF {
-            let text = format!("map {} is a USER_RINGBUF, which keel does not share with programs", map.name);
-            return Err(ProgramError::Unsupported(text));
+        if map.is_ring() && !map.is_possible_ring() {
+            return Ok(error(libc::EINVAL));
         }
         let answer = match map.file_bytes() {
             Some(bytes) if bytes > MOST_BYTES => error(libc::E2BIG),

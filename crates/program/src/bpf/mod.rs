@@ -10,7 +10,7 @@ mod elements;
 mod info;
 pub(crate) mod maps;
 pub(crate) mod progs;
-mod rings;
+pub(crate) mod rings;
 
 use crate::ProgramError;
 use crate::calls::{Answer, error};

@@ -168,7 +168,8 @@ impl Ring {
         if len > MAX_RECORD || footprint(len) > self.mask + 1 {
             return Err(Errno::E2BIG);
         }
-        if footprint(len) > self.mask + 1 - (self.producer - self.consumer) {
+        let used = self.producer.saturating_sub(self.consumer);
+        if footprint(len) > (self.mask + 1).saturating_sub(used) {
             return Err(Errno::ENOSPC);
         }
         let at = self.header_at(self.producer).offset(HEADER);
@@ -179,14 +180,50 @@ impl Ring {
         Ok(())
     }
 
-    /// `__bpf_user_ringbuf_peek()`: the oldest record, and its length; ENOENT where there is none.
-    pub(super) fn peek(&self, region: &Region) -> Result<(Ea, u64), Errno> {
+    /// Bytes that programs have taken out so far.
+    pub(super) fn consumed(&self) -> u64 {
+        self.consumer
+    }
+
+    /// User space that has the pages mapped says how far it has written, and the ring's bytes from the oldest record
+    /// on. It may say anything: [`Ring::peek`] looks at each record.
+    pub(super) fn written(&mut self, region: &mut Region, producer: u64, bytes: &[u8]) {
+        let size = self.mask + 1;
+        let bytes = &bytes[..bytes.len().min(size as usize)];
+        let first = self.consumer & self.mask;
+        let (before, after) = bytes.split_at(bytes.len().min((size - first) as usize));
+        for (at, piece) in [(first, before), (0, after)] {
+            for at in [at, at + size] {
+                let to = region.slice_mut(self.data.offset(at), piece.len() as u64);
+                to.expect("a ring's data is in the region").copy_from_slice(piece);
+            }
+        }
+        self.producer = producer;
+    }
+
+    /// `__bpf_user_ringbuf_peek()`: the oldest record, and its length. ENOENT where there is none yet, EAGAIN where it was
+    /// discarded and is gone now, EINVAL and E2BIG where user space has written nonsense.
+    pub(super) fn peek(&mut self, region: &Region) -> Result<(Ea, u64), Errno> {
+        if !self.producer.is_multiple_of(8) {
+            return Err(Errno::EINVAL);
+        }
         if self.consumer >= self.producer {
             return Err(Errno::ENOENT);
         }
-        let len = u64::from(self.header(region, self.consumer));
-        if len > MAX_DYNPTR {
+        let header = self.header(region, self.consumer);
+        let len = u64::from(header & !(BUSY | DISCARD));
+        if footprint(len) > self.producer - self.consumer {
+            return Err(Errno::EINVAL);
+        }
+        if footprint(len) > self.mask + 1 || len > MAX_DYNPTR {
             return Err(Errno::E2BIG);
+        }
+        if header & DISCARD != 0 {
+            self.consumer += footprint(len);
+            return Err(Errno::EAGAIN);
+        }
+        if header & BUSY != 0 {
+            return Err(Errno::ENOENT);
         }
         Ok((self.header_at(self.consumer).offset(HEADER), len))
     }

@@ -80,6 +80,21 @@ impl Maps {
         self.user_ring(map).ok_or(Errno::EINVAL)?.put(region, record)
     }
 
+    /// Bytes that programs have taken out of a user ring buffer; nothing when the map is none.
+    pub(crate) fn ring_consumed(&self, map: MapId) -> Option<u64> {
+        match self.body(map)? {
+            Body::UserRing(ring) => Some(ring.consumed()),
+            _ => None,
+        }
+    }
+
+    /// What user space that has mapped a user ring buffer has written there, from the oldest record on.
+    pub(crate) fn ring_written(&mut self, region: &mut Region, map: MapId, producer: u64, bytes: &[u8]) {
+        if let Some(ring) = self.user_ring(map) {
+            ring.written(region, producer, bytes);
+        }
+    }
+
     /// Begins a `bpf_user_ringbuf_drain`.
     ///
     /// # Errors
@@ -92,7 +107,8 @@ impl Maps {
     /// The record that a drain comes to, and its length.
     ///
     /// # Errors
-    /// ENOENT when there is none; E2BIG when no dynptr can hold it.
+    /// ENOENT when there is none; EAGAIN when it was discarded, and the next one may be looked at; E2BIG when no dynptr
+    /// can hold it; EINVAL when it ends behind what was written.
     pub(crate) fn peek_record(&mut self, region: &Region, map: MapId) -> Result<(Ea, u64), Errno> {
         self.user_ring(map).ok_or(Errno::EINVAL)?.peek(region)
     }

@@ -140,6 +140,17 @@ impl VmWorld {
         self.maps.ring_read(map, consumer);
     }
 
+    /// Bytes that programs have taken out of a `USER_RINGBUF`; nothing when the map is of another kind.
+    pub fn ring_consumed(&self, map: MapId) -> Option<u64> {
+        self.maps.ring_consumed(map)
+    }
+
+    /// User space has mapped a `USER_RINGBUF`, and has written up to the position `producer`: the ring's bytes from
+    /// [`VmWorld::ring_consumed`] on. Nothing of that is believed.
+    pub fn ring_written(&mut self, map: MapId, producer: u64, bytes: &[u8]) {
+        self.maps.ring_written(&mut self.region, map, producer, bytes);
+    }
+
     /// What user space reads of a `RINGBUF`: the oldest records that were submitted, at most `most` of them, in the
     /// order of their reservation. One that is still reserved ends it. Nothing when the map is of another kind.
     pub fn take_records(&mut self, map: MapId, most: usize) -> Option<Vec<Vec<u8>>> {

@@ -96,6 +96,46 @@ fn user_space_fills_its_ring_to_the_last_byte() {
     assert_eq!(world.put_record(MAP, &[]), Err(Errno::ENOSPC));
 }
 
+/// A record of the program's own pages: header and footprint.
+fn written(header: u32, len: usize) -> Vec<u8> {
+    let mut bytes = vec![7; (len + 8).next_multiple_of(8)];
+    bytes[..4].copy_from_slice(&header.to_le_bytes());
+    bytes
+}
+
+#[test]
+fn what_user_space_writes_to_its_pages_is_not_believed() {
+    const BUSY: u32 = 1 << 31;
+    const DISCARD: u32 = 1 << 30;
+    let check = |producer: u64, bytes: &[u8], expected: Result<u64, Errno>| {
+        let mut world = ring(USER_RINGBUF);
+        world.ring_written(MAP, producer, bytes);
+        let (maps, region) = world.maps_mut();
+        assert_eq!(maps.peek_record(region, MAP).map(|(_, len)| len), expected, "{producer}");
+    };
+    check(0, &[], Err(Errno::ENOENT));
+    check(24, &written(16, 16), Ok(16));
+    check(24, &written(16 | BUSY, 16), Err(Errno::ENOENT));
+    check(24, &written(16 | DISCARD, 16), Err(Errno::EAGAIN));
+    check(20, &written(16, 16), Err(Errno::EINVAL));
+    check(16, &written(16, 16), Err(Errno::EINVAL));
+    check(1 << 40, &written(5000, 4088), Err(Errno::E2BIG));
+    check(u64::MAX & !7, &written(BUSY - 1, 4088), Err(Errno::E2BIG));
+}
+
+#[test]
+fn a_record_of_user_space_that_wraps_is_in_one_piece() {
+    let mut world = ring(USER_RINGBUF);
+    world.ring_written(MAP, 4088, &written(4080, 4080));
+    world.maps_mut().0.release_record(MAP, 4080);
+    assert_eq!(world.ring_consumed(MAP), Some(4088));
+    let record: Vec<u8> = [&written(24, 0)[..8], &[1, 2, 3, 4, 5, 6, 7, 8].repeat(3)].concat();
+    world.ring_written(MAP, 4088 + 32, &record);
+    let (maps, region) = world.maps_mut();
+    let (at, len) = maps.peek_record(region, MAP).unwrap();
+    assert_eq!(world.slice(at, len), Some(&record[8..]));
+}
+
 proptest! {
     #[test]
     fn a_ring_is_a_queue_of_so_many_bytes(steps in proptest::collection::vec((0u64..1500, 0u8..4), 1..200)) {
