@@ -37,8 +37,14 @@ CALLBACK(s32, missing_kick_select_cpu, struct task_struct *p, s32 prev_cpu, u64 
 
 CALLBACK(void, missing_kick_enqueue, struct task_struct *p, u64 enq_flags)
 {
-	bool was_empty = scx_bpf_dsq_nr_queued(SHARED_DSQ) == 0;
+	bool was_empty;
 
+	/* In the queue it would look like work for others. */
+	if (p->nr_cpus_allowed == 1) {
+		insert(p, SCX_DSQ_LOCAL, SCX_SLICE_DFL, enq_flags);
+		return;
+	}
+	was_empty = scx_bpf_dsq_nr_queued(SHARED_DSQ) == 0;
 	__sync_fetch_and_add(&queued, 1);
 	insert(p, SHARED_DSQ, SCX_SLICE_DFL, enq_flags);
 	if (was_empty || always_kicks)
