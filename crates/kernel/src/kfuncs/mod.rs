@@ -34,7 +34,7 @@ use crate::state::kernel::Kernel;
 use crate::state::scx::Phase;
 use keel_abi::bpf::{CallSite, Ea, FaultKind, FuncId, Host, Meter, Reply, Usage, World};
 use keel_abi::clocks::Clocks;
-use keel_abi::order::{NO_CALL, Point};
+use keel_abi::order::{NO_CALL, Point, Step};
 use keel_abi::scx::Op;
 use keel_abi::{CpuId, DsqId, Instant, Span};
 
@@ -95,6 +95,9 @@ impl<W: World> Host<W> for Kernel {
             if is_free {
                 *now = (*now).max(at);
             }
+            if self.order.is_some() {
+                self.tell_step(c, at, site.number);
+            }
         }
         let place = callback.place;
         if !terms.allows(op, place) {
@@ -126,11 +129,15 @@ impl<W: World> Host<W> for Kernel {
             at = later;
         }
         // Under a BPF spin lock no other CPU runs first, as in a call.
-        if !self.cpus.this_cpu.callback.lets_others_past() {
-            return Some(at);
-        }
-        if !again && !self.queue.comes_first(cpu, at) {
+        let is_free = self.cpus.this_cpu.callback.lets_others_past();
+        if is_free && !again && !self.queue.comes_first(cpu, at) {
             return None;
+        }
+        if self.order.is_some() {
+            self.tell_step(cpu, at, NO_CALL);
+        }
+        if !is_free {
+            return Some(at);
         }
         self.now = self.now.max(at);
         Some(at)
@@ -203,6 +210,16 @@ impl Kernel {
         callback.charged_ps += held.as_ns() * 1000;
         self.cpus.this_cpu.clock = at + held;
         at + held
+    }
+
+    /// Tells the run's order that a callback makes this step.
+    #[cold]
+    #[inline(never)]
+    fn tell_step(&mut self, cpu: CpuId, at: Instant, call: u32) {
+        let op = self.cpus.this_cpu.callback.op;
+        if let Some(order) = &mut self.order {
+            order.passes(Step { at, cpu, op, call });
+        }
     }
 
     /// What the kernel's clocks show on this CPU: the time since boot.
