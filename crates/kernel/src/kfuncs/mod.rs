@@ -34,7 +34,7 @@ use crate::state::kernel::Kernel;
 use crate::state::scx::Phase;
 use keel_abi::bpf::{CallSite, Ea, FaultKind, FuncId, Host, Meter, Reply, Usage, World};
 use keel_abi::clocks::Clocks;
-use keel_abi::order::{NO_CALL, Point, Step};
+use keel_abi::order::{NO_CALL, Order, Point, Step};
 use keel_abi::scx::Op;
 use keel_abi::{CpuId, DsqId, Instant, Span};
 
@@ -95,8 +95,8 @@ impl<W: World> Host<W> for Kernel {
             if is_free {
                 *now = (*now).max(at);
             }
-            if self.order.is_some() {
-                self.tell_step(c, at, site.number);
+            if let Some(order) = &mut self.order {
+                tell_step(order.as_mut(), Step { at, cpu: c, op, call: site.number });
             }
         }
         let place = callback.place;
@@ -133,8 +133,9 @@ impl<W: World> Host<W> for Kernel {
         if is_free && !again && !self.queue.comes_first(cpu, at) {
             return None;
         }
-        if self.order.is_some() {
-            self.tell_step(cpu, at, NO_CALL);
+        if let Some(order) = &mut self.order {
+            let op = self.cpus.this_cpu.callback.op;
+            tell_step(order.as_mut(), Step { at, cpu, op, call: NO_CALL });
         }
         if !is_free {
             return Some(at);
@@ -175,6 +176,13 @@ fn misplaced(f: F, op: Op, place: Place) -> String {
     format!("{}() may not be called from {from}", f.name())
 }
 
+/// Most runs have no order: this stays out of their way.
+#[cold]
+#[inline(never)]
+fn tell_step(order: &mut dyn Order, step: Step) {
+    order.passes(step);
+}
+
 impl Kernel {
     /// Sets the CPU's clock to the moment that its callback has come to with this usage.
     #[inline(always)]
@@ -210,16 +218,6 @@ impl Kernel {
         callback.charged_ps += held.as_ns() * 1000;
         self.cpus.this_cpu.clock = at + held;
         at + held
-    }
-
-    /// Tells the run's order that a callback makes this step.
-    #[cold]
-    #[inline(never)]
-    fn tell_step(&mut self, cpu: CpuId, at: Instant, call: u32) {
-        let op = self.cpus.this_cpu.callback.op;
-        if let Some(order) = &mut self.order {
-            order.passes(Step { at, cpu, op, call });
-        }
     }
 
     /// What the kernel's clocks show on this CPU: the time since boot.
