@@ -33,7 +33,7 @@ use std::time::{Duration, Instant};
 /// A run, and where its calls stand.
 type Made = Result<(Outcome, Vec<Option<CallPlace>>), LabError>;
 
-/// A run's order, and what was asked to be told of it.
+/// What came of one run in an order.
 struct Told {
     tried: Tried,
     /// Where each hold stands in the object.
