@@ -20,15 +20,16 @@ LICENSE;
 #define CPUS 64
 
 const volatile u32 way = RACY;
+/* Does the same with one thing left out: what orders the accesses. It races then. */
+const volatile bool broken = false;
 
 struct locked {
 	struct bpf_spin_lock lock;
-	u64 count;
 };
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
+	__uint(max_entries, CPUS);
 	__type(key, u32);
 	__type(value, struct locked);
 } locked SEC(".maps");
@@ -40,14 +41,21 @@ struct {
 	__type(value, u64);
 } own SEC(".maps");
 
-static u64 count, of_runqueue[CPUS], taken, letter;
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, u64);
+} of_all SEC(".maps");
+
+static u64 count, counted_under_lock, of_runqueue[CPUS], taken, letter;
 
 struct exit_record exit_record;
 
 static __noinline void count_one(u32 cpu)
 {
 	struct locked *l;
-	u32 zero = 0;
+	u32 zero = 0, lock = broken ? cpu : 0;
 	u64 *mine;
 
 	switch (way) {
@@ -55,23 +63,28 @@ static __noinline void count_one(u32 cpu)
 		count = count + 1;
 		break;
 	case LOCKED:
-		l = bpf_map_lookup_elem(&locked, &zero);
+		l = bpf_map_lookup_elem(&locked, &lock);
 		if (!l)
 			break;
 		bpf_spin_lock(&l->lock);
-		l->count++;
+		counted_under_lock++;
 		bpf_spin_unlock(&l->lock);
 		break;
 	case ATOMIC:
+		if (broken && cpu)
+			count = 0;
 		__sync_fetch_and_add(&count, 1);
 		break;
 	case PER_CPU:
-		mine = bpf_map_lookup_elem(&own, &zero);
+		if (broken)
+			mine = bpf_map_lookup_elem(&of_all, &zero);
+		else
+			mine = bpf_map_lookup_elem(&own, &zero);
 		if (mine)
 			*mine += 1;
 		break;
 	case RUNQUEUE:
-		of_runqueue[cpu % CPUS]++;
+		of_runqueue[broken ? 0 : cpu % CPUS]++;
 		break;
 	}
 }
@@ -86,7 +99,7 @@ CALLBACK(void, counter_enqueue, struct task_struct *p, u64 enq_flags)
 	s32 cpu;
 
 	count_one(scx_bpf_task_cpu(p));
-	if (way == QUEUE && !__sync_fetch_and_or(&taken, 1)) {
+	if (way == QUEUE && (broken || !__sync_fetch_and_or(&taken, 1))) {
 		letter = 7;
 		insert(p, LETTER_DSQ, SCX_SLICE_DFL, enq_flags);
 	} else {
@@ -99,6 +112,9 @@ CALLBACK(void, counter_enqueue, struct task_struct *p, u64 enq_flags)
 CALLBACK(void, counter_dispatch, s32 cpu, struct task_struct *prev)
 {
 	count_one(cpu);
+	/* Whoever has not got the task comes after nothing. */
+	if (way == QUEUE && broken && letter != 7)
+		return;
 	if (scx_bpf_dsq_move_to_local(LETTER_DSQ)) {
 		if (way == QUEUE && letter != 7)
 			scheduler_error("the letter is empty");

@@ -24,8 +24,14 @@ CALLBACK(s32, taken_twice_select_cpu, struct task_struct *p, s32 prev_cpu, u64 w
 
 CALLBACK(void, taken_twice_enqueue, struct task_struct *p, u64 enq_flags)
 {
-	u64 at = __sync_fetch_and_add(&tail, 1);
+	u64 at;
 
+	/* Others could not run it. */
+	if (p->nr_cpus_allowed == 1) {
+		insert(p, SCX_DSQ_LOCAL, SCX_SLICE_DFL, enq_flags);
+		return;
+	}
+	at = __sync_fetch_and_add(&tail, 1);
 	slots[at % SLOTS] = p->pid;
 }
 

@@ -28,6 +28,19 @@ pub struct Point {
     pub other_at: Instant,
 }
 
+/// A call that others can see, or an atomic instruction, at the moment when it is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// Which moment.
+    pub at: Instant,
+    /// Its CPU.
+    pub cpu: CpuId,
+    /// In which callback.
+    pub op: Op,
+    /// As [`Point::call`].
+    pub call: u32,
+}
+
 /// Who decides. The same answers give the same run.
 pub trait Order: Send {
     /// For how long a callback is held up. There is a choice where an event elsewhere is due within that.
@@ -35,6 +48,9 @@ pub trait Order: Send {
 
     /// Is the callback to be held up? Asked once for each point, in the order of the run.
     fn holds(&mut self, point: Point) -> bool;
+
+    /// A callback makes a step. Told for each one, in the order of the run.
+    fn passes(&mut self, _step: Step) {}
 }
 
 /// An order as data: points at which callbacks are held up, counted from 0, in order.

@@ -10,9 +10,10 @@ use crate::lab::Lab;
 use crate::order;
 use crate::races::{self, RaceFound};
 use crate::text::{shown, shown_path};
+use crate::timeline;
 use keel_abi::Stop;
 use keel_abi::bpf::CallPlace;
-use keel_abi::order::{Holds, Order, Point};
+use keel_abi::order::{Holds, Order, Point, Step};
 use keel_check::Judge;
 use keel_lab::prepared::KernelTypes;
 use keel_lab::races::RaceTable;
@@ -24,6 +25,7 @@ use keel_search::orders::{Choice, Chooser, Hold};
 use keel_trace::{Fanout, Sink};
 use serde::Serialize;
 use std::num::NonZeroUsize;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -31,6 +33,17 @@ use std::time::{Duration, Instant};
 /// A run, and where its calls stand.
 type Made = Result<(Outcome, Vec<Option<CallPlace>>), LabError>;
 
+/// What came of one run in an order.
+struct Told {
+    tried: Tried,
+    /// Where each hold stands in the object.
+    holds: Vec<Option<String>>,
+    /// The steps within the watched spans, and where each stands.
+    steps: Vec<(Step, Option<String>)>,
+}
+
+/// Places that are printed at most, the last ones; all are in the order's file.
+const MOST_PLACES: usize = 12;
 /// Runs that shrinking an order may take.
 const SHRINK_RUNS: usize = 500;
 
@@ -100,6 +113,8 @@ pub struct FailingOrder {
     pub after_shrinking: usize,
     /// Which callbacks are held up where, and what comes first, in order. Holds in a row at one place are one line.
     pub holds: Vec<String>,
+    /// What callbacks do near the last holds, a line for each step, with a column for each CPU.
+    pub timeline: Vec<String>,
     /// Runs that shrinking took.
     pub shrink_runs: usize,
     /// The order's file.
@@ -173,14 +188,24 @@ impl Runs<'_> {
         begun.elapsed() >= self.asked.time || self.caller.stopped_by().is_some() || self.failure().is_some()
     }
 
-    /// A run, and where each of its holds stands in the object.
-    fn one(&self, choice: &Choice, looks: bool) -> Result<(Tried, Vec<String>), Failure> {
+    /// A run, and what its callbacks do within these spans of time.
+    fn one(
+        &self,
+        choice: &Choice,
+        looks: bool,
+        watched: Vec<Range<keel_abi::Instant>>,
+    ) -> Result<Told, Failure> {
         let cpus = self.spec.machine.topology.cpus();
         let (chooser, record) = Chooser::new(self.asked.window, choice.clone(), cpus);
+        let chooser = chooser.watching(watched);
         let record = || record.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let (mut judge, mut queues) = (Judge::default(), QueueNames::default());
         let mut sinks = Fanout::new().with(&mut judge).with(&mut queues);
-        let calls = || record().holds.iter().map(|hold| hold.point.call).collect();
+        let calls = || {
+            let record = record();
+            let holds = record.holds.iter().map(|hold| hold.point.call);
+            holds.chain(record.steps.iter().map(|step| step.call)).collect()
+        };
         let order = Box::new(chooser);
         let made = match looks {
             true => self.watched(order, &mut sinks),
@@ -191,13 +216,12 @@ impl Runs<'_> {
         let run = executed(&self.spec, outcome, 0, &mut judge, queues, self.caller).report;
         let failures = self.asked.judging.failures(&run, None)?;
         let record = record();
-        let words = record.holds.iter().zip(places).map(|(hold, place)| {
-            let source =
-                place.map(|place| place.source.unwrap_or(format!("{} insn {}", place.program, place.insn)));
-            words(hold.point, source.as_deref().unwrap_or("an atomic instruction"))
-        });
-        let words = words.collect();
-        Ok((Tried { points: record.points, holds: record.holds, failures }, words))
+        let source =
+            |place: CallPlace| place.source.unwrap_or(format!("{} insn {}", place.program, place.insn));
+        let mut places = places.into_iter().map(|place| place.map(source));
+        let holds = places.by_ref().take(record.holds.len()).collect();
+        let steps = record.steps.into_iter().zip(places).collect();
+        Ok(Told { tried: Tried { points: record.points, holds: record.holds, failures }, holds, steps })
     }
 
     /// A run whose races are added to those of the others. Where its holds stand in the object is not asked.
@@ -209,7 +233,16 @@ impl Runs<'_> {
 
     fn written(&self, failing: &Failing) -> Result<FailingOrder, Failure> {
         let points: Vec<u64> = failing.holds.iter().map(|hold| hold.number).collect();
-        let (_, words) = self.one(&Choice::Given(points.clone()), false)?;
+        let shown = timeline::last_of(&failing.holds);
+        let spans = timeline::spans(shown, self.asked.window);
+        let told = self.one(&Choice::Given(points.clone()), false, spans)?;
+        let line = |(hold, source): (&Hold, &Option<String>)| {
+            words(hold.point, source.as_deref().unwrap_or("an atomic instruction"))
+        };
+        let words: Vec<String> = told.tried.holds.iter().zip(&told.holds).map(line).collect();
+        let held = told.tried.holds.iter().copied().zip(told.holds);
+        let held = held.skip(failing.holds.len() - shown.len());
+        let events = timeline::events(held, told.steps.into_iter());
         let holds = Holds { window: self.asked.window, points };
         write(&self.asked.out, &order::text(&holds, &words))?;
         Ok(FailingOrder {
@@ -218,6 +251,7 @@ impl Runs<'_> {
             before: failing.before,
             after_shrinking: failing.holds.len(),
             holds: places(failing, words),
+            timeline: timeline::lines(&events, self.asked.window),
             shrink_runs: failing.shrink_runs,
             file: self.asked.out.to_string_lossy().into_owned(),
         })
@@ -263,8 +297,8 @@ impl Orders for Runs<'_> {
             if self.caller.stopped_by().is_some() || self.failure().is_some() {
                 return Tried::default();
             }
-            match self.one(choice, self.asked.races) {
-                Ok((tried, _)) => tried,
+            match self.one(choice, self.asked.races, Vec::new()) {
+                Ok(told) => told.tried,
                 Err(failure) if failure.code == Code::Bug => {
                     let text = failure.sentence().to_owned();
                     let failures = vec![keel_search::Failure { kind: "internal error".into(), text }];
@@ -277,6 +311,14 @@ impl Orders for Runs<'_> {
             }
         };
         keel_lab::each(choices, crate::host::jobs(self.asked.jobs), one)
+    }
+}
+
+impl FailingOrder {
+    /// The timeline with a line that explains it.
+    fn timeline_text(&self) -> String {
+        let lines: String = self.timeline.iter().map(|line| format!("{line}\n")).collect();
+        format!("\nNear the last holds (X is held up, | waits meanwhile, o does it):\n{lines}\n")
     }
 }
 
@@ -315,9 +357,14 @@ impl Explored {
                     failing.after_shrinking,
                     failing.holds.len()
                 );
-                for hold in &failing.holds {
+                let left_out = failing.holds.len().saturating_sub(MOST_PLACES);
+                if left_out > 0 {
+                    text += &format!("    the last {MOST_PLACES} of them; all are in the file:\n");
+                }
+                for hold in &failing.holds[left_out..] {
                     text += &format!("    {}\n", shown(hold));
                 }
+                text += &failing.timeline_text();
                 let file = shown_path(failing.file.as_ref());
                 text += &format!("  keel sim, with the same arguments and --order {file}, runs it again.\n");
             }

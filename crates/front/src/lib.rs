@@ -14,7 +14,7 @@
 //! - [`suite`], [`score`]: one number for a scheduler
 //! - [`failure`]: why something could not be done, with the exit code
 //! - [`fuzz`]: a search for runs that break a scheduler
-//! - [`explore`], [`order`]: one run in many orders, and orders as files
+//! - [`explore`], [`order`], [`timeline`]: one run in many orders, orders as files, and what one does
 //! - [`lab`]: the `lab` crate as a table of functions
 //! - [`host`]: what the host says of this process
 //! - [`moment`], [`parse`], [`pipe`], [`text`]: times, settings, named pipes, untrusted text
@@ -44,5 +44,6 @@ pub mod replay;
 pub mod score;
 pub mod suite;
 pub mod text;
+pub mod timeline;
 
 pub use caller::Caller;

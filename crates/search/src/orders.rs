@@ -1,12 +1,15 @@
 //! Orders: where callbacks let others pass, drawn or given, and which points a run had.
 
 use crate::rng::Rng;
-use keel_abi::Span;
-use keel_abi::order::{Order, Point};
+use keel_abi::order::{Order, Point, Step};
+use keel_abi::{Instant, Span};
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Points in a row at which one callback may be held up, so that it goes on some time.
 const MOST_IN_A_ROW: u32 = 32;
+/// Steps of a run that are noted at most.
+const MOST_STEPS: usize = 4096;
 
 /// How the points of a run are decided.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,6 +51,8 @@ pub struct Record {
     pub points: u64,
     /// Those at which a callback was held up.
     pub holds: Vec<Hold>,
+    /// What callbacks did within the spans that are watched.
+    pub steps: Vec<Step>,
 }
 
 /// Decides the points of one run, and notes what it decides.
@@ -60,6 +65,7 @@ pub struct Chooser {
     changes: Vec<u64>,
     /// The callback that was held up last, and how often in a row.
     last: Option<(keel_abi::CpuId, u32, u32)>,
+    watched: Vec<Range<Instant>>,
     record: Arc<Mutex<Record>>,
 }
 
@@ -77,7 +83,17 @@ impl Chooser {
             priorities = (0..=cpus).map(|_| u64::from(depth) + rng.below(1 << 32)).collect();
             changes = (1..depth).map(|_| rng.below(points.max(1))).collect();
         }
-        (Self { window, choice, rng, priorities, changes, last: None, record: record.clone() }, record)
+        let watched = Vec::new();
+        (
+            Self { window, choice, rng, priorities, changes, last: None, watched, record: record.clone() },
+            record,
+        )
+    }
+
+    /// Notes what callbacks do within these spans.
+    #[must_use]
+    pub fn watching(self, watched: Vec<Range<Instant>>) -> Self {
+        Self { watched, ..self }
     }
 
     fn decides(&mut self, number: u64, point: Point) -> bool {
@@ -123,5 +139,14 @@ impl Order for Chooser {
             record.holds.push(Hold { number, point });
         }
         holds
+    }
+
+    fn passes(&mut self, step: Step) {
+        if self.watched.iter().any(|span| span.contains(&step.at)) {
+            let mut record = self.record.lock().unwrap_or_else(PoisonError::into_inner);
+            if record.steps.len() < MOST_STEPS {
+                record.steps.push(step);
+            }
+        }
     }
 }

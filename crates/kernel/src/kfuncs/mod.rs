@@ -34,7 +34,7 @@ use crate::state::kernel::Kernel;
 use crate::state::scx::Phase;
 use keel_abi::bpf::{CallSite, Ea, FaultKind, FuncId, Host, Meter, Reply, Usage, World};
 use keel_abi::clocks::Clocks;
-use keel_abi::order::{NO_CALL, Point};
+use keel_abi::order::{NO_CALL, Order, Point, Step};
 use keel_abi::scx::Op;
 use keel_abi::{CpuId, DsqId, Instant, Span};
 
@@ -95,6 +95,9 @@ impl<W: World> Host<W> for Kernel {
             if is_free {
                 *now = (*now).max(at);
             }
+            if let Some(order) = &mut self.order {
+                tell_step(order.as_mut(), Step { at, cpu: c, op, call: site.number });
+            }
         }
         let place = callback.place;
         if !terms.allows(op, place) {
@@ -126,11 +129,16 @@ impl<W: World> Host<W> for Kernel {
             at = later;
         }
         // Under a BPF spin lock no other CPU runs first, as in a call.
-        if !self.cpus.this_cpu.callback.lets_others_past() {
-            return Some(at);
-        }
-        if !again && !self.queue.comes_first(cpu, at) {
+        let is_free = self.cpus.this_cpu.callback.lets_others_past();
+        if is_free && !again && !self.queue.comes_first(cpu, at) {
             return None;
+        }
+        if let Some(order) = &mut self.order {
+            let op = self.cpus.this_cpu.callback.op;
+            tell_step(order.as_mut(), Step { at, cpu, op, call: NO_CALL });
+        }
+        if !is_free {
+            return Some(at);
         }
         self.now = self.now.max(at);
         Some(at)
@@ -166,6 +174,13 @@ impl<W: World> Host<W> for Kernel {
 fn misplaced(f: F, op: Op, place: Place) -> String {
     let from = Caller { op, place, call: 0 }.words();
     format!("{}() may not be called from {from}", f.name())
+}
+
+/// Most runs have no order: this stays out of their way.
+#[cold]
+#[inline(never)]
+fn tell_step(order: &mut dyn Order, step: Step) {
+    order.passes(step);
 }
 
 impl Kernel {
