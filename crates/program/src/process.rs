@@ -99,7 +99,7 @@ impl Program {
             libc::SYS_getrusage => self.put(a[1], &[0; 144], 0),
             libc::SYS_times => self.put(a[0], &[0; 32], 0),
             libc::SYS_prctl => match a[0] as i32 {
-                libc::PR_SET_NAME | libc::PR_SET_VMA => Answer::Value(0),
+                libc::PR_SET_NAME | libc::PR_SET_VMA | libc::PR_SET_NO_NEW_PRIVS => Answer::Value(0),
                 libc::PR_GET_NAME => self.put(a[1], &[0; 16], 0),
                 _ => error(libc::EINVAL),
             },
@@ -114,6 +114,7 @@ impl Program {
             libc::SYS_setrlimit => Answer::Value(0),
             libc::SYS_capget => self.capabilities(a[1]),
             libc::SYS_clone3 | libc::SYS_rseq => error(libc::ENOSYS),
+            libc::SYS_seccomp => seccomp(a[0], a[1], a[2]),
             libc::SYS_membarrier => membarrier(a[0], a[1]),
             libc::SYS_fork | libc::SYS_vfork => {
                 self.refused.insert("starting a process".into());
@@ -236,6 +237,17 @@ fn priority(policy: u64, realtime: i64) -> Answer {
     match policy as i32 {
         libc::SCHED_FIFO | libc::SCHED_RR => Answer::Value(realtime),
         0..=EXT if policy != 4 => Answer::Value(0),
+        _ => error(libc::EINVAL),
+    }
+}
+
+/// `seccomp(2)`: a filter is taken and not applied, for the program has no more rights than keel gives it.
+fn seccomp(operation: u64, flags: u64, filter: u64) -> Answer {
+    const TSYNC: u64 = 1;
+    match operation as u32 {
+        libc::SECCOMP_SET_MODE_FILTER if flags & !TSYNC != 0 => error(libc::EINVAL),
+        libc::SECCOMP_SET_MODE_FILTER if filter == 0 => error(libc::EFAULT),
+        libc::SECCOMP_SET_MODE_FILTER | libc::SECCOMP_GET_ACTION_AVAIL => Answer::Value(0),
         _ => error(libc::EINVAL),
     }
 }
