@@ -2,11 +2,9 @@
 //!
 //! Work is measured on an undisturbed CPU of nominal speed. A CPU whose SMT sibling is busy too
 //! gets through less of it; when a sibling becomes busy or idle, what was done so far is counted
-//! at the old speed. The same goes for CPUs that take turns on an emulator's one thread, when one
-//! becomes busy or idle.
+//! at the old speed.
 
 use crate::state::cost::Turns;
-use crate::state::cpu::Cpu;
 use crate::state::kernel::Kernel;
 use crate::state::task::Doing;
 use keel_abi::{CpuId, Instant, Span, TaskId};
@@ -21,14 +19,10 @@ impl Kernel {
         }
         debug_assert!(cpu.speed_per_mille > 0, "a CPU always gets on");
         let worked = at.since(cpu.working_since).as_ns();
-        let executed = match self.machine.costs.turn_ns {
-            0 => worked,
-            _ => cpu.turns.done_ns(cpu.working_since.as_ns(), at.as_ns()),
-        };
         cpu.working_since = at;
         let task = &mut self.tasks[cpu.curr];
         let doing = &mut task.doing;
-        let done = Span::from_ns(scale(executed, cpu.speed_per_mille));
+        let done = Span::from_ns(scale(worked, cpu.speed_per_mille));
         task.own.user += match doing {
             Doing::Work(left) => {
                 let before = *left;
@@ -50,7 +44,7 @@ impl Kernel {
         let done_at = match cpu.curr {
             TaskId::IDLE => Instant::NEVER,
             curr => match self.tasks[curr].doing {
-                Doing::Work(left) => cpu.clock + work_takes(cpu, cpu.clock, left),
+                Doing::Work(left) => cpu.clock + Span::from_ns(unscale(left.as_ns(), cpu.speed_per_mille)),
                 Doing::Until(until) => until.max(cpu.clock),
                 Doing::Steps | Doing::Relock(_) => cpu.clock,
                 Doing::Spin(mutex) if self.spins_on(curr, mutex) => Instant::NEVER,
@@ -93,7 +87,9 @@ impl Kernel {
     #[inline]
     fn set_busy(&mut self, c: CpuId) {
         if self.machine.costs.turn_ns > 0 {
-            return self.take_turns(c);
+            // Its part of the one thread; approximate where others become busy or idle during the work.
+            self.this_cpu().speed_per_mille = (self.speed_of(c) / self.turns(c).busy).max(1);
+            return;
         }
         if self.cpus.this_cpu.siblings.is_empty() {
             return;
@@ -109,20 +105,6 @@ impl Kernel {
         }
     }
 
-    /// `c` has become busy or idle, or has only been in the kernel: which turns does each CPU have from here on?
-    #[cold]
-    fn take_turns(&mut self, c: CpuId) {
-        let (mine, speed) = (self.turns(c), self.speed_of(c));
-        let this_cpu = self.this_cpu();
-        (this_cpu.turns, this_cpu.speed_per_mille) = (mine, speed);
-        for other in (0..self.cpus.len() as u32).map(CpuId).filter(|other| *other != c) {
-            let turns = self.turns(other);
-            if self.cpus[other].turns != turns {
-                self.change_pace(other, |cpu| cpu.turns = turns);
-            }
-        }
-    }
-
     pub(crate) fn speed_of(&self, c: CpuId) -> u64 {
         let cpu = &self.cpus[c];
         let shared = cpu.siblings.iter().any(|s| !self.cpus[s].is_idle());
@@ -130,23 +112,18 @@ impl Kernel {
     }
 
     pub(crate) fn change_speed(&mut self, c: CpuId, speed: u64) {
-        self.change_pace(c, |cpu| cpu.speed_per_mille = speed);
-    }
-
-    /// Work of `c` takes longer or shorter from here on.
-    fn change_pace(&mut self, c: CpuId, change: impl FnOnce(&mut Cpu)) {
         let at = self.now;
         let working = self.cpus[c].in_user && !self.cpus[c].is_idle();
         if working {
             self.stop_working(c, at);
         }
-        change(self.cpu(c));
+        self.cpu(c).speed_per_mille = speed;
         if !working {
             return;
         }
-        let cpu = &self.cpus[c];
-        if let Doing::Work(left) = self.tasks[cpu.curr].doing {
-            self.work_ends(c, at + work_takes(cpu, at, left));
+        let curr = self.cpus[c].curr;
+        if let Doing::Work(left) = self.tasks[curr].doing {
+            self.work_ends(c, at + Span::from_ns(unscale(left.as_ns(), speed)));
         }
     }
 
@@ -164,11 +141,6 @@ impl Kernel {
         }
         self.queue.set_cpu(c, next);
     }
-}
-
-/// How long a CPU takes for work from `at` on.
-fn work_takes(cpu: &Cpu, at: Instant, left: Span) -> Span {
-    Span::from_ns(cpu.turns.taken_ns(at.as_ns(), unscale(left.as_ns(), cpu.speed_per_mille)))
 }
 
 /// Work done in `ns` at a speed.

@@ -5,7 +5,6 @@
 //! no other CPU has something earlier to do ([`crate::run::main_loop`]).
 
 use crate::state::class::SchedClass;
-use crate::state::cost::Turns;
 use crate::state::cost::lock::LockUse;
 use crate::state::deferrable::DeferrableTimers;
 use crate::state::fair::budget_timer::BudgetTimer;
@@ -348,8 +347,6 @@ pub(crate) struct Cpu {
     pub(crate) siblings: CpuSet,
     /// Work gets done at this many thousandths of nominal speed.
     pub(crate) speed_per_mille: u64,
-    /// Its turns, where an emulator executes all CPUs.
-    pub(crate) turns: Turns,
     /// Its frequency.
     pub(crate) perf: Perf,
 }
@@ -407,7 +404,6 @@ impl Cpu {
             leaving: false,
             siblings,
             speed_per_mille: 1000,
-            turns: Turns::ALONE,
             perf: Perf::default(),
         }
     }

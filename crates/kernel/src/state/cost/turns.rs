@@ -1,8 +1,7 @@
 //! CPUs that an emulator executes in turn on one thread of its host: the CPU that is due executes for a turn, then the
 //! next busy one, and virtual time passes for all of them meanwhile.
 //!
-//! Approximate: turns are of equal length and lie on a grid. When a CPU becomes busy or idle, the others get another grid,
-//! and the turn at hand is not finished first.
+//! Approximate: turns are of equal length and lie on a grid, no matter which CPUs become busy or idle.
 
 /// The turns at a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,42 +15,20 @@ pub(crate) struct Turns {
 }
 
 impl Turns {
-    /// Those of a CPU that takes none: it executes all the time.
-    pub(crate) const ALONE: Self = Self { turn_ns: 0, busy: 1, place: 0 };
-
     /// How much later than `at_ns` the CPU has executed what takes `work_ns` by itself: it waits until it is due, and again
     /// whenever its turn is over.
     pub(crate) fn taken_ns(self, at_ns: u64, work_ns: u64) -> u64 {
-        let Self { turn_ns, busy, .. } = self;
+        let Self { turn_ns, busy, place } = self;
         if busy <= 1 || work_ns == 0 || turn_ns == 0 {
             return work_ns;
         }
         let round_ns = busy * turn_ns;
-        let since_ns = self.since_ns(at_ns);
+        // Since the CPU's last turn began.
+        let since_ns = (at_ns % round_ns + round_ns - place * turn_ns) % round_ns;
         let (wait_ns, left_ns) =
             if since_ns < turn_ns { (0, turn_ns - since_ns) } else { (round_ns - since_ns, turn_ns) };
         let rounds = work_ns.saturating_sub(left_ns).div_ceil(turn_ns);
         wait_ns + work_ns + rounds * (round_ns - turn_ns)
-    }
-
-    /// How much the CPU executes from `at_ns` until `until_ns`.
-    pub(crate) fn done_ns(self, at_ns: u64, until_ns: u64) -> u64 {
-        let Self { turn_ns, busy, .. } = self;
-        let passed_ns = until_ns.saturating_sub(at_ns);
-        if busy <= 1 || turn_ns == 0 {
-            return passed_ns;
-        }
-        let round_ns = busy * turn_ns;
-        // From the beginning of the turn before `at_ns`, less what of it is over.
-        let since_ns = self.since_ns(at_ns);
-        let from_ns = since_ns + passed_ns;
-        from_ns / round_ns * turn_ns + (from_ns % round_ns).min(turn_ns) - since_ns.min(turn_ns)
-    }
-
-    /// How long ago the CPU's last turn began.
-    fn since_ns(self, at_ns: u64) -> u64 {
-        let round_ns = self.busy * self.turn_ns;
-        (at_ns % round_ns + round_ns - self.place * self.turn_ns) % round_ns
     }
 }
 
@@ -78,21 +55,6 @@ mod tests {
         check(3, 1, 620, 0, 0);
     }
 
-    #[test]
-    fn a_cpu_executes_while_it_is_due() {
-        let check = |busy, place, at_ns, until_ns, expected| {
-            assert_eq!(Turns { turn_ns: 100, busy, place }.done_ns(at_ns, until_ns), expected);
-        };
-        check(1, 0, 50, 1000, 950);
-        check(3, 0, 20, 20, 0);
-        check(3, 0, 20, 70, 50);
-        check(3, 0, 20, 300, 80);
-        check(3, 0, 20, 310, 90);
-        check(3, 1, 20, 90, 0);
-        check(3, 1, 20, 450, 150);
-        check(3, 1, 250, 650, 100);
-    }
-
     proptest! {
         #[test]
         fn nobody_gets_more_than_a_part_for_long(
@@ -104,9 +66,6 @@ mod tests {
             // More work never ends earlier, and work in two parts ends as work in one.
             let first_ns = turns.taken_ns(at_ns, work_ns / 2);
             prop_assert_eq!(first_ns + turns.taken_ns(at_ns + first_ns, work_ns - work_ns / 2), taken_ns);
-            // When it has ended, that much is done, and not before.
-            prop_assert_eq!(turns.done_ns(at_ns, at_ns + taken_ns), work_ns);
-            prop_assert_eq!(turns.done_ns(at_ns, at_ns + taken_ns - 1), work_ns - 1);
         }
     }
 }
