@@ -112,7 +112,7 @@ CALLBACK(void, counter_enqueue, struct task_struct *p, u64 enq_flags)
 CALLBACK(void, counter_dispatch, s32 cpu, struct task_struct *prev)
 {
 	count_one(cpu);
-	/* Whoever has not got the task comes after nothing. */
+	/* A CPU that did not get the task is ordered after nothing. */
 	if (way == QUEUE && broken && letter != 7)
 		return;
 	if (scx_bpf_dsq_move_to_local(LETTER_DSQ)) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Fault: a missing kick. Whoever queues a task kicks the idle CPUs only if the queue was empty: otherwise the CPU that takes the
+ * Fault: a missing kick. A CPU that queues a task kicks the idle CPUs only if the queue was empty: otherwise the CPU that takes the
  * task before it sees that there are more, and kicks again. But the kernel puts a task into the queue once ops.enqueue has
  * returned. If the CPU takes the last task after ops.enqueue has looked, and before that, then neither of the two kicks.
  *

@@ -21,6 +21,8 @@ use std::time::{Duration, Instant};
 pub(crate) const PLACE: &str = "/var/run/scx/root/stats";
 /// How often a run that waits looks whether it is to stop.
 const LOOK: Duration = Duration::from_millis(50);
+/// How long a client that does not read may hold up the run.
+const WRITE: Duration = Duration::from_secs(1);
 /// Bytes that are read of a client at once.
 const CHUNK: usize = 4096;
 
@@ -82,7 +84,8 @@ fn is_abandoned(path: &Path) -> bool {
 /// Reports who connects, and what they send.
 fn accept(listener: &UnixListener, sender: &Sender<News>, streams: &Streams) {
     for (client, stream) in (0..).zip(listener.incoming().flatten()) {
-        let Ok(reading) = stream.try_clone() else { continue };
+        let with_limit = stream.set_write_timeout(Some(WRITE)).and_then(|()| stream.try_clone());
+        let Ok(reading) = with_limit else { continue };
         locked(streams).insert(client, stream);
         if sender.send(News::Connects(client)).is_err() {
             return;
@@ -134,13 +137,7 @@ impl Clients for StatsSocket {
 
     fn hears(&self, client: u64, bytes: &[u8]) {
         let mut streams = locked(&self.streams);
-        // A client that does not read would hold up the run.
-        let is_told = streams.get_mut(&client).is_none_or(|stream| {
-            stream
-                .set_write_timeout(Some(Duration::from_secs(1)))
-                .and_then(|()| stream.write_all(bytes))
-                .is_ok()
-        });
+        let is_told = streams.get_mut(&client).is_none_or(|stream| stream.write_all(bytes).is_ok());
         if !is_told {
             drop(streams);
             self.ends(client);

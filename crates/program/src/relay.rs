@@ -1,7 +1,7 @@
 //! Connects clients outside of the run to the program's own server of statistics.
 //!
-//! Whoever owns the program says what the clients do ([`Clients`]), whenever a thread has stopped at a call. While a client
-//! is connected the program's task is woken now and then for that. So a run to which a client connects depends on when it
+//! The program's owner reports what the clients do ([`Clients`]), each time a thread has stopped at a call. While a client is
+//! connected, the program's task is woken now and then for that. So a run to which a client connects depends on when it
 //! does and what it asks; a run without clients is the same as ever.
 
 use crate::ProgramError;
@@ -60,7 +60,7 @@ impl Program {
         self.relay.clients = Some(clients);
     }
 
-    /// From now on nobody can. Whoever is connected is hung up on.
+    /// Closes all clients' connections, and accepts no more.
     pub fn dismiss_clients(&mut self) {
         if let Some(clients) = self.relay.clients.take() {
             self.relay.links.keys().for_each(|&client| clients.ends(client));

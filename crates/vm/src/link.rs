@@ -15,7 +15,7 @@ pub enum Import<'a> {
     Kfunc(&'a str),
 }
 
-/// Whoever knows what the kernel has.
+/// Knows what the kernel has.
 pub trait Linker<W> {
     /// The host's number for a helper or kfunc; nothing when there is none.
     fn function(&mut self, import: Import<'_>) -> Option<FuncId>;

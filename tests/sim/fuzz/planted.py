@@ -11,8 +11,9 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parents[3]
-CLANG = ["clang-19", "-mcpu=v3", "-target", "bpf", "-O2", "-g", "-c", "-w"]
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from scheduler_objects import compiled, keel
+
 # Only the scheduler's own failures count.
 OWN = ["--property", "switches >= 0"]
 # An object, what must be set for its fault to show, and how a failure of it begins.
@@ -44,12 +45,9 @@ def size(of):
     return f"{of['cpus']} / {of['threads']} / {of['steps']} / {of['events']} / {time}"
 
 
-def search(keel, folder, name, options):
-    built = folder / f"{name}.bpf.o"
-    includes = [f"-I{ROOT / part}" for part in ("schedulers/include", "crates/kernel/btf")]
-    source = ROOT / "tests/objects" / f"{name}.bpf.c"
-    subprocess.run([*CLANG, *includes, "-o", built, source], check=True)
-    command = [keel, "fuzz", built, "--seconds", "60", "--json", "-o", folder / "out", *options]
+def search(folder, name, options):
+    built = compiled(folder, f"objects/{name}")
+    command = [keel(), "fuzz", built, "--seconds", "60", "--json", "-o", folder / "out", *options]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     if done.returncode not in (0, 1):
         sys.exit(f"{name}: keel fuzz ended with {done.returncode}")
@@ -57,13 +55,12 @@ def search(keel, folder, name, options):
 
 
 def main():
-    keel = pathlib.Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else "keel"
     print("| object | how it fails | found in run | before | after | runs to shrink | seconds |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
     missed = []
     with tempfile.TemporaryDirectory() as folder:
         for name, options, kind in PLANTED:
-            found = search(keel, pathlib.Path(folder), name, options)
+            found = search(pathlib.Path(folder), name, options)
             failure = next((f for f in found["failures"] if f["kind"].split(" ")[0] == kind), None)
             if failure is None:
                 missed.append(name)

@@ -11,18 +11,12 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parents[3]
-CLANG = ["clang-19", "-mcpu=v3", "-target", "bpf", "-O2", "-g", "-c", "-w"]
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from scheduler_objects import compiled, keel
+
 BUILT_IN = ["bsd", "cfs", "fifo", "goodness", "mq", "o1", "percpu", "ule"]
 OBJECTS = ["sim/profile/fight", "sim/contention/contended", "objects/race", "objects/tardy", "objects/unfair"]
 SCENE = ["--machine", "8", "--workload", "mix:40:80", "--duration", "200ms", "--json"]
-
-
-def compiled(folder, name):
-    built = folder / f"{pathlib.Path(name).name}.bpf.o"
-    includes = [f"-I{ROOT / part}" for part in ("schedulers/include", "crates/kernel/btf")]
-    subprocess.run([*CLANG, *includes, "-o", built, ROOT / f"tests/{name}.bpf.c"], check=True)
-    return built
 
 
 def json_of(*command):
@@ -38,7 +32,6 @@ def sums(profile):
 
 
 def main():
-    keel = pathlib.Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else "keel"
     print("| scheduler | instructions: run | profile | time in callbacks: run | profile |")
     print("| --- | --- | --- | --- | --- |")
     wrong = []
@@ -46,8 +39,8 @@ def main():
         objects = [compiled(pathlib.Path(folder), name) for name in OBJECTS]
         for scheduler in [*BUILT_IN, *objects]:
             name = scheduler if isinstance(scheduler, str) else scheduler.name.split(".")[0]
-            run = json_of(keel, "sim", scheduler, *SCENE)["overhead"]
-            instructions, ps = sums(json_of(keel, "profile", scheduler, *SCENE))
+            run = json_of(keel(), "sim", scheduler, *SCENE)["overhead"]
+            instructions, ps = sums(json_of(keel(), "profile", scheduler, *SCENE))
             if (run["instructions"], run["callback_ns"] * 1000) != (instructions, ps):
                 wrong.append(name)
             cells = [f"{run['instructions']:,}", f"{instructions:,}", f"{run['callback_ns']:,} ns", f"{ps:,} ps"]
