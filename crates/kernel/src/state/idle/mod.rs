@@ -5,6 +5,7 @@
 //! the mask of wholly idle cores, so that no other CPU takes it before it has run. Masks of single
 //! nodes are the machine's masks cut down to the node.
 
+mod mask;
 mod pick;
 mod select;
 mod shape;
@@ -14,6 +15,7 @@ pub use select::SelectCpu;
 pub(crate) use touched::IdleMask;
 pub(crate) use touched::Touched;
 
+use crate::state::idle::mask::Mask;
 use crate::state::idle::shape::Shape;
 use keel_abi::{CpuId, NodeId, Topology};
 
@@ -22,9 +24,9 @@ use keel_abi::{CpuId, NodeId, Topology};
 pub struct IdleMasks {
     shape: Shape,
     /// Idle CPUs.
-    cpus: Vec<u64>,
+    cpus: Mask,
     /// CPUs of wholly idle cores; unused without SMT.
-    cores: Vec<u64>,
+    cores: Mask,
     /// For each CPU, where its last search that spreads (`distribute_cpu_mask_prev`) ended.
     spread: Vec<u32>,
     per_node: bool,
@@ -37,8 +39,8 @@ impl IdleMasks {
     pub fn new(topology: &Topology) -> Self {
         let shape = Shape::new(topology);
         Self {
-            cpus: vec![0; shape.words()],
-            cores: vec![0; shape.words()],
+            cpus: Mask::new(shape.words()),
+            cores: Mask::new(shape.words()),
             spread: vec![0; topology.cpus() as usize],
             per_node: false,
             changes: 0,
@@ -76,8 +78,8 @@ impl IdleMasks {
     pub fn set_all(&mut self, idle: bool) {
         for word in 0..self.shape.words() {
             let bits = if idle { self.shape.online()[word] } else { 0 };
-            self.cpus[word] = bits;
-            self.cores[word] = bits;
+            self.cpus.set(word, bits);
+            self.cores.set(word, bits);
         }
         self.changes += 1;
     }
@@ -89,9 +91,9 @@ impl IdleMasks {
         self.note_written(IdleMask::Cpus, cpu);
         let (word, bit) = place(cpu);
         if idle {
-            self.cpus[word] |= bit;
+            self.cpus.add(word, bit);
         } else {
-            self.cpus[word] &= !bit;
+            self.cpus.remove(word, bit);
         }
         if !self.shape.smt {
             return;
@@ -99,7 +101,7 @@ impl IdleMasks {
         let (parts, online) = (self.shape.core(cpu), self.shape.online());
         if !idle {
             for part in parts {
-                self.cores[part.word as usize] &= !part.bits;
+                self.cores.remove(part.word as usize, part.bits);
             }
             return self.note_written(IdleMask::Cores, cpu);
         }
@@ -107,7 +109,7 @@ impl IdleMasks {
             parts.iter().all(|p| p.bits & online[p.word as usize] & !self.cpus[p.word as usize] == 0);
         if is_whole {
             for part in parts {
-                self.cores[part.word as usize] |= part.bits;
+                self.cores.add(part.word as usize, part.bits);
             }
             self.note_written(IdleMask::Cores, cpu);
         }
@@ -136,11 +138,11 @@ impl IdleMasks {
         let (word, bit) = place(cpu);
         if self.shape.smt {
             for part in self.shape.core(cpu) {
-                self.cores[part.word as usize] &= !part.bits;
+                self.cores.remove(part.word as usize, part.bits);
             }
         }
         let was = self.cpus[word] & bit != 0;
-        self.cpus[word] &= !bit;
+        self.cpus.remove(word, bit);
         self.changes += 1;
         was
     }
@@ -155,19 +157,19 @@ impl IdleMasks {
     /// Is any CPU marked idle?
     #[inline]
     pub fn any_idle(&self) -> bool {
-        self.cpus.iter().any(|&w| w != 0)
+        !self.cpus.is_empty()
     }
 
     /// The words of `scx_bpf_get_idle_cpumask()`.
     #[inline]
     pub fn cpu_words(&self) -> &[u64] {
-        &self.cpus
+        self.cpus.words()
     }
 
     /// The words of `scx_bpf_get_idle_smtmask()`: wholly idle cores, or without SMT idle CPUs.
     #[inline]
     pub fn smt_words(&self) -> &[u64] {
-        if self.shape.smt { &self.cores } else { &self.cpus }
+        if self.shape.smt { self.cores.words() } else { self.cpus.words() }
     }
 
     /// The CPUs of `node`, to cut the machine's words down to the node's.

@@ -89,7 +89,7 @@ impl IdleMasks {
             return self.any_idle();
         }
         let node = self.shape.node(self.shape.node_of(cpu));
-        node.iter().zip(&self.cpus).any(|(a, b)| a & b != 0)
+        node.iter().zip(self.cpus.words()).any(|(a, b)| a & b != 0)
     }
 
     /// A wholly idle core: the last CPU's, or one in its cache, its node, anywhere.
@@ -142,16 +142,18 @@ impl IdleMasks {
         let (on, prev) = (task.on, task.prev);
         let node = self.per_node.then(|| self.shape.node_of(prev));
         if self.shape.by_llc {
-            let found =
-                self.pick_in_node(on, |m, word| m.shape.llc(prev)[word] & task.word(word), node, core);
+            let within = self.shape.llc_span(prev);
+            let cpus = |m: &Self, word: usize| m.shape.llc(prev)[word] & task.word(word);
+            let found = self.pick_in_node(on, (within, cpus), node, core);
             if found.is_some() {
                 return found;
             }
         }
         if self.shape.by_node && !self.per_node {
             let own = self.shape.node_of(prev);
-            let found =
-                self.pick_in_node(on, |m, word| m.shape.node(own)[word] & task.word(word), node, core);
+            let within = self.shape.node_span(own);
+            let cpus = |m: &Self, word: usize| m.shape.node(own)[word] & task.word(word);
+            let found = self.pick_in_node(on, (within, cpus), node, core);
             if found.is_some() {
                 return found;
             }

@@ -21,6 +21,9 @@ pub(super) struct Shape {
     core_of: Vec<(u32, u32)>,
     llcs: Vec<u64>,
     nodes: Vec<u64>,
+    /// For each cache and each node, a bit for each word that holds any of its CPUs.
+    llc_spans: Vec<u64>,
+    node_spans: Vec<u64>,
     /// From each node, the others by distance and number.
     others: Vec<Vec<NodeId>>,
     online: Vec<u64>,
@@ -45,6 +48,8 @@ impl Shape {
             core_of,
             llcs: vec![0; words * highest(|p| p.llc.index())],
             nodes: vec![0; words * topology.nodes() as usize],
+            llc_spans: Vec::new(),
+            node_spans: Vec::new(),
             others: (0..topology.nodes()).map(|n| others(topology, NodeId(n))).collect(),
             online: vec![0; words],
             smt: topology.has_smt(),
@@ -59,12 +64,20 @@ impl Shape {
             shape.nodes[at.node.index() * words + word] |= bit;
             shape.online[word] |= bit;
         }
+        shape.llc_spans = spans(&shape.llcs, words);
+        shape.node_spans = spans(&shape.nodes, words);
         shape.weigh();
         shape
     }
 
     pub(super) const fn words(&self) -> usize {
         self.words
+    }
+
+    /// A bit for each word.
+    #[inline]
+    pub(super) const fn all_words(&self) -> u64 {
+        u64::MAX >> (64 - self.words)
     }
 
     #[inline]
@@ -77,6 +90,18 @@ impl Shape {
     pub(super) fn llc(&self, cpu: CpuId) -> &[u64] {
         let llc = self.topology.place(cpu).llc.index();
         &self.llcs[llc * self.words..(llc + 1) * self.words]
+    }
+
+    /// A bit for each word that holds a CPU of this one's cache.
+    #[inline]
+    pub(super) fn llc_span(&self, cpu: CpuId) -> u64 {
+        self.llc_spans[self.topology.place(cpu).llc.index()]
+    }
+
+    /// A bit for each word that holds a CPU of the node.
+    #[inline]
+    pub(super) fn node_span(&self, node: NodeId) -> u64 {
+        self.node_spans[node.index()]
     }
 
     #[inline]
@@ -128,6 +153,12 @@ impl Shape {
         let by_node = node > 0 && node < all && mismatch();
         (self.by_llc, self.by_node) = (by_llc, by_node);
     }
+}
+
+/// For each mask of so many words, a bit for each word that is not 0.
+fn spans(masks: &[u64], words: usize) -> Vec<u64> {
+    let bit = |(word, &bits): (usize, &u64)| u64::from(bits != 0) << word;
+    masks.chunks(words).map(|mask| mask.iter().enumerate().map(bit).sum()).collect()
 }
 
 /// Each core's parts in one list, and for each CPU where its core's begin and end.
