@@ -62,12 +62,6 @@ impl Holders {
         self.keys.get(cpu)
     }
 
-    /// How many CPUs the machine has.
-    #[inline]
-    pub(crate) fn len(&self) -> usize {
-        self.keys.len()
-    }
-
     /// Does a bit represent several CPUs?
     pub const fn grouped(&self) -> bool {
         self.grouped

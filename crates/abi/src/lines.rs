@@ -4,10 +4,12 @@
 //! for free; the only sharer also writes it for free. Otherwise the line comes from its last writer, or from memory
 //! when it is first touched. The sharers are one word ([`crate::holders`]).
 
+mod prices;
+
 use crate::crowd::Crowd;
 use crate::holders::{HolderKey, Holders};
-use crate::topology::Distance;
 use crate::{CpuId, Instant, Span, Topology};
+use prices::Prices;
 
 /// Bytes in a machine's largest cache line: data kept apart from the rest is aligned to it.
 pub const LINE_BYTES: u64 = 64;
@@ -60,13 +62,8 @@ pub struct Transfers {
     topology: Topology,
     holders: Holders,
     costs: LineCosts,
-    /// By the CPU that gets a line and the one that has it, where the machine is small enough.
-    prices: Option<Box<[u32]>>,
+    prices: Prices,
 }
-
-/// Only machines with at most this many CPUs have a table of prices: a larger table would evict what the program uses
-/// from the host's caches.
-const TABLED_CPUS: u32 = 256;
 
 impl Transfers {
     /// The transfers of a machine with this shape and these costs.
@@ -76,19 +73,8 @@ impl Transfers {
     pub fn new(topology: Topology, costs: LineCosts) -> Self {
         let fits = (LEAST_LINE_BYTES..=LINE_BYTES).contains(&costs.bytes);
         assert!(fits && costs.bytes.is_power_of_two(), "lines of {} bytes", costs.bytes);
-        let holders = Holders::new(&topology);
-        let mut transfers = Self { holders, topology, costs, prices: None };
-        transfers.prices = transfers.table();
-        transfers
-    }
-
-    /// All prices, where the machine is small enough and each has 32 bits.
-    fn table(&self) -> Option<Box<[u32]>> {
-        if self.topology.cpus() > TABLED_CPUS {
-            return None;
-        }
-        let row = |to| self.topology.iter().map(move |from| u32::try_from(self.distance_ps(from, to)).ok());
-        self.topology.iter().flat_map(row).collect()
+        let (holders, prices) = (Holders::new(&topology), Prices::new(&topology, &costs));
+        Self { topology, holders, costs, prices }
     }
 
     /// How CPUs are written into a line's word.
@@ -115,9 +101,9 @@ impl Transfers {
     /// Picoseconds for `to` to get a line last written by `from`; 0 for the same CPU.
     #[inline]
     pub fn between_ps(&self, from: CpuId, to: CpuId) -> u64 {
-        match &self.prices {
-            Some(prices) => u64::from(prices[to.index() * self.topology.cpus() as usize + from.index()]),
-            None => self.distance_ps(from, to),
+        match self.prices.between_ps(from.index(), to.index()) {
+            Some(price) => u64::from(price),
+            None => prices::distance_ps(&self.topology, &self.costs, from, to),
         }
     }
 
@@ -125,20 +111,7 @@ impl Transfers {
     /// table.
     #[inline]
     pub fn prices_to(&self, to: CpuId) -> Option<&[u32]> {
-        let cpus = self.topology.cpus() as usize;
-        let prices = self.prices.as_ref()?;
-        Some(&prices[to.index() * cpus..(to.index() + 1) * cpus])
-    }
-
-    fn distance_ps(&self, from: CpuId, to: CpuId) -> u64 {
-        let c = &self.costs;
-        match self.topology.distance(from, to) {
-            Distance::Same => 0,
-            Distance::Smt => c.smt_ps,
-            Distance::Llc => c.llc_ps,
-            Distance::Node => c.node_ps,
-            Distance::Hops(n) => c.hop_ps + c.more_hops_ps * u64::from(n.saturating_sub(1)),
-        }
+        self.prices.to(to)
     }
 
     /// The logarithm to base 2 of a line's bytes.
@@ -202,8 +175,8 @@ impl Transfers {
         if line.sharers & has.shared == 0 || writer == cpu {
             return None;
         }
-        let price = self.prices.as_ref()?.get(cpu * self.holders.len() + writer)?;
-        Some((u64::from(*price), *gets))
+        let price = self.prices.between_ps(writer, cpu)?;
+        Some((u64::from(price), *gets))
     }
 
     /// The price of a write by `cpu` to `line`, which is updated.

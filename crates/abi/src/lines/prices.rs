@@ -1,0 +1,158 @@
+//! Tables of what it costs to move a line from one CPU to another.
+//!
+//! Small machines have a table by CPUs, larger ones by last-level caches: the price between two caches is the same for all
+//! of their CPUs. The largest have none, and each price follows from the topology.
+
+use super::LineCosts;
+use crate::topology::Distance;
+use crate::{CpuId, Topology};
+
+/// Only machines with at most this many CPUs have a table by CPUs: a larger table would evict what the program uses from
+/// the host's caches.
+const TABLED_CPUS: u32 = 256;
+/// The same of caches.
+const TABLED_CACHES: usize = 256;
+
+/// The prices of one machine, in picoseconds.
+#[derive(Clone, Debug)]
+pub(super) enum Prices {
+    /// By the CPU that gets a line and the one that has it.
+    ByCpu {
+        cpus: usize,
+        table: Box<[u32]>,
+    },
+    ByCache(ByCache),
+    /// None: the machine has too many caches, or a price has more than 32 bits.
+    Untabled,
+}
+
+/// Prices between two caches, and within one.
+#[derive(Clone, Debug)]
+pub(super) struct ByCache {
+    /// Of each CPU its core and its last-level cache.
+    seats: Box<[(u32, u32)]>,
+    caches: usize,
+    /// By the cache that gets a line and the one that has it.
+    table: Box<[u32]>,
+    smt_ps: u32,
+}
+
+impl Prices {
+    pub(super) fn new(topology: &Topology, costs: &LineCosts) -> Self {
+        let table = if topology.cpus() <= TABLED_CPUS {
+            by_cpu(topology, costs).map(|table| Self::ByCpu { cpus: topology.cpus() as usize, table })
+        } else {
+            ByCache::new(topology, costs).map(Self::ByCache)
+        };
+        table.unwrap_or(Self::Untabled)
+    }
+
+    /// For each CPU that has a line the price for `to` to get it, where there is a table by CPUs.
+    #[inline]
+    pub(super) fn to(&self, to: CpuId) -> Option<&[u32]> {
+        match self {
+            Self::ByCpu { cpus, table } => table.get(to.index() * cpus..(to.index() + 1) * cpus),
+            _ => None,
+        }
+    }
+
+    /// The price for the CPU with the number `to` to get a line from `from`: 0 for the same one; `None` without a table,
+    /// or without such a CPU.
+    #[inline]
+    pub(super) fn between_ps(&self, from: usize, to: usize) -> Option<u32> {
+        match self {
+            Self::ByCpu { cpus, table } => table.get(to * cpus + from).copied(),
+            Self::ByCache(_) if from == to => Some(0),
+            Self::ByCache(by_cache) => by_cache.between_ps(from, to),
+            Self::Untabled => None,
+        }
+    }
+}
+
+impl ByCache {
+    fn new(topology: &Topology, costs: &LineCosts) -> Option<Self> {
+        let places: Vec<_> = topology.iter().map(|cpu| topology.place(cpu)).collect();
+        let caches = places.iter().map(|place| place.llc.index() + 1).max()?;
+        if caches > TABLED_CACHES {
+            return None;
+        }
+        // Of each cache any CPU.
+        let member = |llc: usize| places.iter().position(|place| place.llc.index() == llc);
+        let members: Vec<usize> = (0..caches).map(member).collect::<Option<_>>()?;
+        let mut table = Vec::with_capacity(caches * caches);
+        for &to in &members {
+            for &from in &members {
+                let between = distance_ps(topology, costs, CpuId(from as u32), CpuId(to as u32));
+                table.push(u32::try_from(if from == to { costs.llc_ps } else { between }).ok()?);
+            }
+        }
+        Some(Self {
+            seats: places.iter().map(|place| (place.core.0, place.llc.0)).collect(),
+            caches,
+            table: table.into(),
+            smt_ps: u32::try_from(costs.smt_ps).ok()?,
+        })
+    }
+
+    #[inline]
+    fn between_ps(&self, from: usize, to: usize) -> Option<u32> {
+        let (&(core, has), &(own, gets)) = (self.seats.get(from)?, self.seats.get(to)?);
+        match core == own {
+            true => Some(self.smt_ps),
+            false => self.table.get(gets as usize * self.caches + has as usize).copied(),
+        }
+    }
+}
+
+/// The table by CPUs, where each price has 32 bits.
+fn by_cpu(topology: &Topology, costs: &LineCosts) -> Option<Box<[u32]>> {
+    let price = |from, to| u32::try_from(distance_ps(topology, costs, from, to)).ok();
+    topology.iter().flat_map(|to| topology.iter().map(move |from| price(from, to))).collect()
+}
+
+/// Picoseconds for `to` to get a line from `from`, by how far apart they are.
+pub(super) fn distance_ps(topology: &Topology, costs: &LineCosts, from: CpuId, to: CpuId) -> u64 {
+    match topology.distance(from, to) {
+        Distance::Same => 0,
+        Distance::Smt => costs.smt_ps,
+        Distance::Llc => costs.llc_ps,
+        Distance::Node => costs.node_ps,
+        Distance::Hops(n) => costs.hop_ps + costs.more_hops_ps * u64::from(n.saturating_sub(1)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const COSTS: LineCosts = LineCosts {
+        bytes: 64,
+        smt_ps: 1,
+        llc_ps: 10,
+        node_ps: 100,
+        hop_ps: 1000,
+        more_hops_ps: 500,
+        memory_ps: 7,
+        tasks_held: 0,
+    };
+
+    fn check(topology: &Topology, costs: LineCosts, expected: fn(&Prices) -> bool) {
+        let prices = Prices::new(topology, &costs);
+        assert!(expected(&prices), "{} CPUs", topology.cpus());
+        let some = || [0, 1, 2, 9, 17, 40, 300, 511].map(|cpu| CpuId(cpu % topology.cpus())).into_iter();
+        for (from, to) in some().flat_map(|from| some().map(move |to| (from, to))) {
+            let tabled = prices.between_ps(from.index(), to.index());
+            let right = distance_ps(topology, &costs, from, to);
+            assert!(tabled.is_none_or(|price| u64::from(price) == right), "{from:?} {to:?} {tabled:?}");
+        }
+    }
+
+    #[test]
+    fn prices_are_those_of_distances() {
+        check(&Topology::regular(4, 2, 4, 2), COSTS, |prices| matches!(prices, Prices::ByCpu { .. }));
+        check(&Topology::regular(8, 4, 8, 2), COSTS, |prices| matches!(prices, Prices::ByCache(_)));
+        check(&Topology::regular(8, 64, 1, 1), COSTS, |prices| matches!(prices, Prices::Untabled));
+        let large = LineCosts { hop_ps: 1 << 40, ..COSTS };
+        check(&Topology::regular(8, 4, 8, 2), large, |prices| matches!(prices, Prices::Untabled));
+    }
+}
