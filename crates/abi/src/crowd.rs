@@ -5,8 +5,8 @@
 //! KiB (Yamamura et al., 'Speeding up kernel scheduler by reducing cache misses', FREENIX 2002). If more are visited in
 //! turn, each comes from memory again.
 //!
-//! One [`Crowd`] represents one line of every task's structure, in the caches of all CPUs. It is notified only of lines
-//! that a CPU has to fetch, so it evicts the line fetched longest ago, even if it was used since.
+//! One [`Crowd`] represents one line of every task's structure, in the caches of all CPUs; its user numbers the lines. It
+//! is notified only of lines that a CPU has to fetch, so it evicts the line fetched longest ago, even if it was used since.
 
 use crate::CpuId;
 
@@ -18,9 +18,9 @@ const NOBODY: u32 = u32::MAX;
 #[derive(Clone, Debug)]
 pub struct Crowd {
     ways: usize,
-    sets: usize,
+    sets: u32,
     /// By CPU, set and way.
-    tasks: Vec<u32>,
+    lines: Vec<u32>,
     /// By CPU and set: which way is next to go.
     next: Vec<u8>,
 }
@@ -29,28 +29,47 @@ impl Crowd {
     /// Caches that hold the lines of `held` tasks each; `None` for 0, which is no limit.
     pub fn new(cpus: u32, held: u64) -> Option<Self> {
         let ways = WAYS.min(held as usize);
-        let sets = (held as usize).checked_div(ways)?;
-        let all = cpus as usize * sets;
-        Some(Self { ways, sets, tasks: vec![NOBODY; all * ways], next: vec![0; all] })
+        let sets = u32::try_from((held as usize).checked_div(ways)?).ok()?;
+        let all = cpus as usize * sets as usize;
+        Some(Self { ways, sets, lines: vec![NOBODY; all * ways], next: vec![0; all] })
     }
 
-    /// `cpu` has fetched the line of `task`: returns the task whose line is evicted for it, if any. `holds` returns
-    /// whether the CPU still has the line of a task; lines that others have invalidated are dropped first.
-    pub fn fetched(&mut self, cpu: CpuId, task: u32, holds: impl Fn(u32) -> bool) -> Option<u32> {
-        let set = cpu.index() * self.sets + task as usize % self.sets;
-        let ways = &mut self.tasks[set * self.ways..][..self.ways];
-        if ways.contains(&task) {
-            return None;
-        }
-        if let Some(free) = ways.iter_mut().find(|way| **way == NOBODY || !holds(**way)) {
-            *free = task;
-            return None;
-        }
-        let next = &mut self.next[set];
-        let gone = std::mem::replace(&mut ways[usize::from(*next)], task);
-        *next = (*next + 1) % self.ways as u8;
-        Some(gone)
+    /// The set of each cache that the line of `task` falls into.
+    pub const fn set_of(&self, task: u32) -> u32 {
+        task % self.sets
     }
+
+    /// `cpu` has fetched a line that falls into `set`: returns the line that is evicted for it, if any. `holds` returns
+    /// whether the CPU still has a line; lines that others have invalidated are dropped first.
+    #[inline]
+    pub fn fetched(&mut self, cpu: CpuId, set: u32, line: u32, holds: impl Fn(u32) -> bool) -> Option<u32> {
+        let set = cpu.index() * self.sets as usize + set as usize;
+        let ways = &mut self.lines[set * self.ways..][..self.ways];
+        let next = &mut self.next[set];
+        // Of a fixed size the loops have no jumps.
+        match <&mut [u32; WAYS]>::try_from(&mut *ways) {
+            Ok(ways) => put(ways, next, line, holds),
+            Err(_) => put(ways, next, line, holds),
+        }
+    }
+}
+
+/// Puts a line into a set, unless it is there: into the first way that is free, else in place of the next one to go,
+/// which is returned.
+#[inline(always)]
+fn put(ways: &mut [u32], next: &mut u8, line: u32, holds: impl Fn(u32) -> bool) -> Option<u32> {
+    if ways.iter().fold(false, |found, &way| found | (way == line)) {
+        return None;
+    }
+    let free = |&way: &u32| way == NOBODY || !holds(way);
+    let all_free = ways.iter().enumerate().fold(0_u32, |all, (n, way)| all | u32::from(free(way)) << n);
+    if let Some(way) = ways.get_mut(all_free.trailing_zeros() as usize) {
+        *way = line;
+        return None;
+    }
+    let gone = std::mem::replace(&mut ways[usize::from(*next)], line);
+    *next = (*next + 1) % ways.len() as u8;
+    Some(gone)
 }
 
 #[cfg(test)]
@@ -60,9 +79,10 @@ mod tests {
     /// Tasks' lines are fetched by CPU 0, all of which it keeps but `lost`: whose go.
     fn check(held: u64, lost: &[u32], fetched: &[u32], expected: &[u32]) {
         let mut crowd = Crowd::new(2, held).expect("a limit");
-        let gone = |&task: &u32| crowd.fetched(CpuId(0), task, |other| !lost.contains(&other));
+        let gone =
+            |&task: &u32| crowd.fetched(CpuId(0), crowd.set_of(task), task, |other| !lost.contains(&other));
         assert_eq!(fetched.iter().filter_map(gone).collect::<Vec<_>>(), expected, "{held}: {fetched:?}");
-        assert_eq!(crowd.fetched(CpuId(1), 0, |_| true), None, "each CPU has a cache of its own");
+        assert_eq!(crowd.fetched(CpuId(1), 0, 0, |_| true), None, "each CPU has a cache of its own");
     }
 
     #[test]

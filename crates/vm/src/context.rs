@@ -92,6 +92,9 @@ pub(crate) struct Context {
     pub(crate) prices: *const u32,
     pub(crate) writers: *mut u16,
     pub(crate) moves: RawMoves,
+    /// The lines that crowd each other: the number of the first, and how many there are.
+    pub(crate) crowded_first: u64,
+    pub(crate) crowded_lines: u64,
 
     // The rest is the engine's.
     pub(crate) again: bool,

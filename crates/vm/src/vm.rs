@@ -251,6 +251,8 @@ impl Vm {
             prices: ptr::null(),
             writers: raw.writers,
             moves: raw.moves,
+            crowded_first: raw.crowded.0,
+            crowded_lines: raw.crowded.1,
             again: false,
             checked: self.config.checked && self.config.mode == Mode::Interpreted,
             branches: if self.branches.is_empty() { ptr::null_mut() } else { self.branches.as_mut_ptr() },

@@ -1,7 +1,7 @@
 //! Moving a cache line here: what [`Region`](crate::memory::Region) does, in emitted code for the common ways.
 //!
-//! These are: the line has moved before, its last writer still holds it, a bit of its word stands for one CPU, and no
-//! line takes another one's place. Everything else is the engine's.
+//! These are: the line has moved before, its last writer still holds it, a bit of its word stands for one CPU, and the
+//! line takes no other one's place. Everything else is the engine's.
 
 use super::asm::{Asm, Label};
 use super::registers::{A, A32, B, at, at_entry, field};
@@ -31,7 +31,7 @@ impl Movers {
         {
             asm.bind(label);
             if is_simple {
-                mover(asm, write, stub);
+                mover(asm, write, lines.crowded, stub);
             } else {
                 asm.jump_tabled(stub);
             }
@@ -44,13 +44,19 @@ fn load(asm: &mut Asm, to: Register, from: MemoryOperand) {
     asm.reg_mem(Code::Mov_r64_rm64, to, from);
 }
 
-fn mover(asm: &mut Asm, write: bool, stub: usize) {
+fn mover(asm: &mut Asm, write: bool, crowded: bool, stub: usize) {
     use Register::{EAX, ECX, EDX, RAX, RCX, RDX};
     let (ask, ask_now) = (asm.label(), asm.label());
     asm.mem_imm(Code::Cmp_rm64_imm8, field(offset_of!(Context, prices)), 0);
     asm.to(Code::Je_rel32_64, ask_now);
     for register in SAVED {
         asm.reg(Code::Push_r64, register);
+    }
+    if crowded {
+        asm.reg_reg(Code::Mov_r64_rm64, RAX, A);
+        asm.reg_mem(Code::Sub_r64_rm64, RAX, field(offset_of!(Context, crowded_first)));
+        asm.reg_mem(Code::Cmp_r64_rm64, RAX, field(offset_of!(Context, crowded_lines)));
+        asm.to(Code::Jb_rel32_64, ask);
     }
     load(asm, RAX, field(offset_of!(Context, moves) + offset_of!(RawMoves, places)));
     asm.reg_mem(Code::Mov_r32_rm32, ECX, at_entry(RAX, A, 4));

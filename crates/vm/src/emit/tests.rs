@@ -183,9 +183,14 @@ fn what_is_read_before_it_is_written_is_zero() {
     check("unset", &all);
 }
 
+fn check_movers(name: &str, crowded: bool) {
+    let mut asm = Asm::default();
+    Movers::emit(&mut asm, LineForm { log2: 6, grouped: false, crowded }, false);
+    insta::assert_snapshot!(name, text_of(asm));
+}
+
 #[test]
 fn a_line_moves_without_the_engine_where_it_can() {
-    let mut asm = Asm::default();
-    Movers::emit(&mut asm, LineForm { log2: 6, grouped: false, crowded: false }, false);
-    insta::assert_snapshot!("moves", text_of(asm));
+    check_movers("moves", false);
+    check_movers("moves_crowded", true);
 }

@@ -53,6 +53,8 @@ pub struct RawRegion {
     pub moves: RawMoves,
     /// How a line is found and who holds it.
     pub lines: LineForm,
+    /// The lines that crowd each other out of caches: the number of the first, and how many there are.
+    pub crowded: (u64, u64),
 }
 
 /// How code finds the word of a cache line, and what the word means.
@@ -195,6 +197,7 @@ impl Region {
             writers: self.writers.start().as_ptr().cast(),
             moves: self.moves.raw(),
             lines: LineForm::of(&self.transfers),
+            crowded: self.crowded.as_ref().map_or((0, 0), Crowded::extent),
         }
     }
 
@@ -205,10 +208,10 @@ impl Region {
     }
 
     /// By the CPU that has a line, the price for `cpu` to get it, where emitted code may move lines by itself: a bit of a
-    /// line's word stands for one CPU, and no line takes another one's place.
+    /// line's word stands for one CPU.
     #[inline]
     pub(crate) fn prices_to(&self, cpu: CpuId) -> Option<&[u32]> {
-        match self.transfers.holders().grouped() || self.crowded.is_some() {
+        match self.transfers.holders().grouped() {
             true => None,
             false => self.transfers.prices_to(cpu),
         }

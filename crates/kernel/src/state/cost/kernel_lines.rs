@@ -142,7 +142,8 @@ impl KernelLines {
         if line(tasks, task.index()).sharers & me != 0 {
             return;
         }
-        if let Some(gone) = crowd.fetched(by, task.0, |other| tasks[other as usize].sharers & me != 0) {
+        let holds = |other: u32| tasks[other as usize].sharers & me != 0;
+        if let Some(gone) = crowd.fetched(by, crowd.set_of(task.0), task.0, holds) {
             let gone = &mut tasks[gone as usize];
             gone.sharers = self.transfers.holders().without(gone.sharers, by);
         }

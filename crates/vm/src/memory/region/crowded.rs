@@ -14,9 +14,37 @@ pub(super) struct Crowded {
     lines: Range<u64>,
     /// One for each line of an element.
     crowds: Vec<Crowd>,
+    places: Vec<Place>,
+}
+
+/// Where a line lies in its element, and in a cache.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    /// Which of the element's lines it is.
+    which: u32,
+    /// How many lines after the same one of the first element.
+    behind: u32,
+    /// The set that it falls into.
+    set: u32,
 }
 
 impl Crowded {
+    /// `crowds` has one for each line of an element.
+    fn new(lines: Range<u64>, crowds: Vec<Crowd>) -> Self {
+        let each = crowds.len() as u32;
+        let place = |line: u32| {
+            let (task, which) = (line / each, line % each);
+            Place { which, behind: line - which, set: crowds[which as usize].set_of(task) }
+        };
+        let places = (0..(lines.end - lines.start) as u32).map(place).collect();
+        Self { places, lines, crowds }
+    }
+
+    /// The number of the first line, and how many there are.
+    pub(super) fn extent(&self) -> (u64, u64) {
+        (self.lines.start, self.lines.end - self.lines.start)
+    }
+
     /// The line behind the last one.
     pub(super) const fn end(&self) -> u64 {
         self.lines.end
@@ -24,16 +52,13 @@ impl Crowded {
 
     /// `cpu` has fetched `line`. `sharers` are those of all lines up to the end.
     pub(super) fn fetched(&mut self, line: u64, cpu: CpuId, sharers: &mut [u64], holders: &Holders) {
-        if !self.lines.contains(&line) {
-            return;
-        }
-        let (first, each, me) = (self.lines.start, self.crowds.len() as u64, holders.key(cpu).shared);
-        let (task, which) = ((line - first) / each, (line - first) % each);
-        let of = |task: u32| (first + u64::from(task) * each + which) as usize;
-        let gone =
-            self.crowds[which as usize].fetched(cpu, task as u32, |other| sharers[of(other)] & me != 0);
-        if let Some(gone) = gone {
-            let word = &mut sharers[of(gone)];
+        let at = line.wrapping_sub(self.lines.start) as usize;
+        let Some(&Place { which, behind, set }) = self.places.get(at) else { return };
+        let me = holders.key(cpu).shared;
+        let sharers = &mut sharers[self.lines.start as usize + which as usize..];
+        let holds = |other: u32| sharers[other as usize] & me != 0;
+        if let Some(gone) = self.crowds[which as usize].fetched(cpu, set, behind, holds) {
+            let word = &mut sharers[gone as usize];
             *word = holders.without(*word, cpu);
         }
     }
@@ -52,6 +77,6 @@ impl Region {
         }
         let crowds: Option<Vec<Crowd>> = (0..size / bytes).map(|_| self.transfers.crowd()).collect();
         let lines = self.line_at(off)..self.line_at(off + len / size * size);
-        self.crowded = crowds.map(|crowds| Crowded { lines, crowds });
+        self.crowded = crowds.map(|crowds| Crowded::new(lines, crowds));
     }
 }
