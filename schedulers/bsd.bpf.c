@@ -91,7 +91,7 @@ CALLBACK(void, bsd_dispatch, s32 cpu, struct task_struct *prev)
 			set_slice(prev, SCX_SLICE_INF);
 			return;
 		}
-		if (hand_over(number))
+		if (hand_over(number, cpu))
 			return;
 	}
 }

@@ -245,7 +245,7 @@ CALLBACK(void, o1_dispatch, s32 cpu, struct task_struct *prev)
 		u32 number = choose(cpu, before);
 		struct slot *s = slot_at(number);
 		struct task_struct *p;
-		bool is_ours = may_use(number, cpu);
+		bool stays, comes;
 
 		if (number == NOBODY) {
 			runqueue_at(cpu)->curr = NOBODY;
@@ -258,10 +258,10 @@ CALLBACK(void, o1_dispatch, s32 cpu, struct task_struct *prev)
 		p = bpf_task_from_pid(s->pid);
 		if (!p)
 			continue;
-		is_ours = is_ours && !is_leaving_cpu(p);
-		insert(p, is_ours ? SCX_DSQ_LOCAL : SCX_DSQ_LOCAL_ON | scx_bpf_task_cpu(p), slice_of(s), 0);
+		stays = !may_use(number, cpu) || is_leaving_cpu(p);
+		comes = insert_on(p, number, cpu, stays, slice_of(s)) && !stays;
 		bpf_task_release(p);
-		if (is_ours)
+		if (comes)
 			return;
 	}
 }

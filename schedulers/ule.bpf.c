@@ -176,7 +176,7 @@ CALLBACK(void, ule_dispatch, s32 cpu, struct task_struct *prev)
 	for_range(i, 0, 8) {
 		u32 number = choose(cpu, before);
 		struct slot *s = slot_at(number);
-		bool is_ours = may_use(number, cpu);
+		bool stays, comes;
 		struct task_struct *p;
 
 		if (number == NOBODY) {
@@ -192,10 +192,10 @@ CALLBACK(void, ule_dispatch, s32 cpu, struct task_struct *prev)
 		p = bpf_task_from_pid(s->pid);
 		if (!p)
 			continue;
-		is_ours = is_ours && !is_leaving_cpu(p);
-		insert(p, is_ours ? SCX_DSQ_LOCAL : SCX_DSQ_LOCAL_ON | scx_bpf_task_cpu(p), left_of(s), 0);
+		stays = !may_use(number, cpu) || is_leaving_cpu(p);
+		comes = insert_on(p, number, cpu, stays, left_of(s)) && !stays;
 		bpf_task_release(p);
-		if (is_ours)
+		if (comes)
 			return;
 	}
 }
