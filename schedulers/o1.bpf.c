@@ -113,14 +113,6 @@ static __always_inline bool goes_first(struct slot *s, u32 cpu)
 	return true;
 }
 
-/* It has its place: how it came to leave its CPU no longer matters. */
-static __always_inline void settle(struct slot *s)
-{
-	s->behind = false;
-	s->goes_last = false;
-	s->expired = false;
-}
-
 CALLBACK(void, o1_enqueue, struct task_struct *p, u64 enq_flags)
 {
 	u32 number = slot_of(p);
@@ -146,7 +138,6 @@ CALLBACK(void, o1_enqueue, struct task_struct *p, u64 enq_flags)
 		begin_waiting(s, scx_bpf_now());
 	if (s->rt.policy) {
 		enqueue_realtime(number, at_end);
-		settle(s);
 		return;
 	}
 	if (is_new)
@@ -155,7 +146,6 @@ CALLBACK(void, o1_enqueue, struct task_struct *p, u64 enq_flags)
 	bpf_spin_lock(lock);
 	link(rq, queue, number, s->expired ? s->array : rq->active, at_end && !first);
 	bpf_spin_unlock(lock);
-	settle(s);
 	if (first)
 		kick(cpu, SCX_KICK_PREEMPT);
 	else if (wakes || is_new)
