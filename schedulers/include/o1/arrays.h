@@ -32,7 +32,7 @@ static __always_inline void unlink(struct runqueue *rq, u32 number)
 
 /*
  * It has its place: how it came to leave its CPU no longer matters. Once its queue's lock is given back, others may
- * take the task and note anew where it came from.
+ * take the task and note where it came from then.
  */
 static __always_inline void settle(struct slot *s)
 {
