@@ -91,7 +91,7 @@ CALLBACK(void, bsd_dispatch, s32 cpu, struct task_struct *prev)
 			set_slice(prev, SCX_SLICE_INF);
 			return;
 		}
-		if (hand_over(number))
+		if (hand_over(number, cpu))
 			return;
 	}
 }
@@ -137,10 +137,9 @@ CALLBACK(void, bsd_update_idle, s32 cpu, bool idle)
 	struct cpu *here = cpu_at(cpu);
 
 	set_clocks(here, scx_bpf_now());
-	if (idle) {
+	/* Whoever notified it meanwhile keeps it: choose(), which comes before, has cleared that under the lock. */
+	if (idle)
 		here->curr = NOBODY;
-		here->notified = false;
-	}
 }
 
 /* Behind its equals; nothing happens where nobody waits. */

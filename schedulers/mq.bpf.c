@@ -41,7 +41,7 @@ static __always_inline u32 home_of(struct task_struct *p, u32 number)
 {
 	struct slot *s = slot_at(number);
 
-	return cpu_at(s->cpu)->offline || !may_use(number, s, s->cpu) ? scx_bpf_task_cpu(p) : s->cpu;
+	return cpu_at(s->cpu)->offline || !may_use(number, s->cpu) ? scx_bpf_task_cpu(p) : s->cpu;
 }
 
 /* One that was preempted stays where it is in its list, unless it belongs into another one by now. */

@@ -113,14 +113,6 @@ static __always_inline bool goes_first(struct slot *s, u32 cpu)
 	return true;
 }
 
-/* It has its place: how it came to leave its CPU no longer matters. */
-static __always_inline void settle(struct slot *s)
-{
-	s->behind = false;
-	s->goes_last = false;
-	s->expired = false;
-}
-
 CALLBACK(void, o1_enqueue, struct task_struct *p, u64 enq_flags)
 {
 	u32 number = slot_of(p);
@@ -146,7 +138,6 @@ CALLBACK(void, o1_enqueue, struct task_struct *p, u64 enq_flags)
 		begin_waiting(s, scx_bpf_now());
 	if (s->rt.policy) {
 		enqueue_realtime(number, at_end);
-		settle(s);
 		return;
 	}
 	if (is_new)
@@ -155,7 +146,6 @@ CALLBACK(void, o1_enqueue, struct task_struct *p, u64 enq_flags)
 	bpf_spin_lock(lock);
 	link(rq, queue, number, s->expired ? s->array : rq->active, at_end && !first);
 	bpf_spin_unlock(lock);
-	settle(s);
 	if (first)
 		kick(cpu, SCX_KICK_PREEMPT);
 	else if (wakes || is_new)
@@ -245,7 +235,7 @@ CALLBACK(void, o1_dispatch, s32 cpu, struct task_struct *prev)
 		u32 number = choose(cpu, before);
 		struct slot *s = slot_at(number);
 		struct task_struct *p;
-		bool is_ours = may_use(number, cpu);
+		bool stays, comes;
 
 		if (number == NOBODY) {
 			runqueue_at(cpu)->curr = NOBODY;
@@ -258,10 +248,10 @@ CALLBACK(void, o1_dispatch, s32 cpu, struct task_struct *prev)
 		p = bpf_task_from_pid(s->pid);
 		if (!p)
 			continue;
-		is_ours = is_ours && !is_leaving_cpu(p);
-		insert(p, is_ours ? SCX_DSQ_LOCAL : SCX_DSQ_LOCAL_ON | scx_bpf_task_cpu(p), slice_of(s), 0);
+		stays = !may_use(number, cpu) || is_leaving_cpu(p);
+		comes = insert_on(p, number, cpu, stays, slice_of(s)) && !stays;
 		bpf_task_release(p);
-		if (is_ours)
+		if (comes)
 			return;
 	}
 }

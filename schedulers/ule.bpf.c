@@ -91,6 +91,7 @@ CALLBACK(void, ule_enqueue, struct task_struct *p, u64 enq_flags)
 	struct bpf_spin_lock *lock = lock_of(cpu);
 	bool wakes = enq_flags & SCX_ENQ_WAKEUP;
 	bool comes = wakes || s->is_new;
+	bool stops;
 	u64 now = scx_bpf_now();
 
 	if (number == NOBODY || !lock || is_bound_kthread(p)) {
@@ -105,11 +106,9 @@ CALLBACK(void, ule_enqueue, struct task_struct *p, u64 enq_flags)
 
 	bpf_spin_lock(lock);
 	link(cpu, number, comes && !s->keeps_queue ? queue_for(rq, s, now) : s->queue, comes || s->is_over, now);
+	stops = comes && gives_way(rq, s);
 	bpf_spin_unlock(lock);
-	s->is_new = false;
-	s->keeps_queue = false;
-	s->is_over = false;
-	if (comes && gives_way(rq, s))
+	if (stops)
 		kick(cpu, SCX_KICK_PREEMPT);
 	/* The kernel itself notifies an idle CPU of a task that comes to it. */
 	if (rq->curr != NOBODY || rq->nr_waiting > 1)
@@ -136,12 +135,7 @@ static __always_inline u32 choose(u32 cpu, u32 before)
 {
 	u32 number = take_next(cpu, before);
 
-	if (number != NOBODY)
-		return number;
-	number = steal_one(cpu);
-	if (number != NOBODY && !slot_at(number)->is_idle)
-		slot_at(number)->queue = runqueue_at(cpu)->current & 1;
-	return number;
+	return number != NOBODY ? number : steal_one(cpu);
 }
 
 /* A slice that is used up ends the turn, and the next one's queue is decided: the queues may be exchanged before it comes there. */
@@ -176,7 +170,7 @@ CALLBACK(void, ule_dispatch, s32 cpu, struct task_struct *prev)
 	for_range(i, 0, 8) {
 		u32 number = choose(cpu, before);
 		struct slot *s = slot_at(number);
-		bool is_ours = may_use(number, cpu);
+		bool stays, comes;
 		struct task_struct *p;
 
 		if (number == NOBODY) {
@@ -192,10 +186,10 @@ CALLBACK(void, ule_dispatch, s32 cpu, struct task_struct *prev)
 		p = bpf_task_from_pid(s->pid);
 		if (!p)
 			continue;
-		is_ours = is_ours && !is_leaving_cpu(p);
-		insert(p, is_ours ? SCX_DSQ_LOCAL : SCX_DSQ_LOCAL_ON | scx_bpf_task_cpu(p), left_of(s), 0);
+		stays = !may_use(number, cpu) || is_leaving_cpu(p);
+		comes = insert_on(p, number, cpu, stays, left_of(s)) && !stays;
 		bpf_task_release(p);
-		if (is_ours)
+		if (comes)
 			return;
 	}
 }

@@ -7,12 +7,7 @@
 #ifndef KEEL_HANDOVER_H
 #define KEEL_HANDOVER_H
 
-#include "slots.h"
-
-static __always_inline bool may_use(u32 number, struct slot *s, u32 cpu)
-{
-	return s->everywhere || slot_allows(number, cpu);
-}
+#include "insert_on.h"
 
 /* Tasks that have no slot or serve one CPU are the kernel's own matter: they go straight to their CPU. */
 static __always_inline bool pass_on(struct task_struct *p, u32 number, u64 enq_flags)
@@ -30,17 +25,17 @@ static __always_inline bool pass_on(struct task_struct *p, u32 number, u64 enq_f
  * Gives a task to the CPU that chose it, for as long as it likes. False if the CPU must choose again: the task died, or
  * belongs to another CPU.
  */
-static __always_inline bool hand_over(u32 number)
+static __always_inline bool hand_over(u32 number, u32 cpu)
 {
 	struct task_struct *p = bpf_task_from_pid(slot_at(number)->pid);
-	bool stays;
+	bool stays, comes;
 
 	if (!p)
 		return false;
 	stays = slot_at(number)->homeless || is_leaving_cpu(p);
-	insert(p, stays ? SCX_DSQ_LOCAL_ON | scx_bpf_task_cpu(p) : SCX_DSQ_LOCAL, SCX_SLICE_INF, 0);
+	comes = insert_on(p, number, cpu, stays, SCX_SLICE_INF) && !stays;
 	bpf_task_release(p);
-	return !stays;
+	return comes;
 }
 
 static __always_inline void note_cpus(struct task_struct *p)

@@ -7,6 +7,7 @@
 #ifndef KEEL_RUNQUEUES_H
 #define KEEL_RUNQUEUES_H
 
+#include "insert_on.h"
 #include "lists.h"
 
 /* How many tasks that may not move are passed over, and how many move at once: no step loops over all tasks. */
@@ -33,11 +34,6 @@ static __always_inline struct bpf_spin_lock *lock_of(u32 number)
 	struct line_lock *line = bpf_map_lookup_elem(&runqueue_locks, &key);
 
 	return line ? &line->lock : 0;
-}
-
-static __always_inline bool may_use(u32 number, u32 cpu)
-{
-	return slot_at(number)->everywhere || slot_allows(number, cpu);
 }
 
 #ifdef CROWD

@@ -2,7 +2,8 @@
 /*
  * Loads shared.bpf.o with libbpf, runs its program, attaches what traces and the scheduler, and prints what it sees once
  * every virtual second until it gets SIGINT. Any argument but the object's path makes it fail on purpose: `hang`,
- * `exit`, `crash`. `yield` yields its CPU over and over. `all` runs what arena.c, maps.c, sockets.c and host.c have first.
+ * `exit`, `crash`. `leave` ends once its scheduler is ended. `yield` yields its CPU over and over. `all` runs what arena.c,
+ * maps.c, sockets.c and host.c have first.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -234,6 +235,6 @@ int main(int argc, char **argv)
 		printf("%ld CPUs, answer %llu\n", sysconf(_SC_NPROCESSORS_ONLN), running.answer);
 		is_gone = go_on(&running, how);
 		end(&running);
-	} while (is_gone);
+	} while (is_gone && strcmp(how, "leave"));
 	return 0;
 }

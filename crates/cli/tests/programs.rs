@@ -138,6 +138,30 @@ fn a_command_in_quotes_stands_for_a_scheduler() {
     assert!(stderr.contains("no program ./nobody"), "{stderr}");
 }
 
+/// An input of `keel fuzz` in which a CPU leaves.
+const A_CPU_LEAVES: &str = r#"{
+    "machine": { "nodes": 1, "llcs": 1, "cores": 2, "threads": 1 },
+    "tasks": [{ "instances": 2, "steps": [{ "run": 500 }, { "sleep": 500 }] }],
+    "timeline": [{ "at_us": 20000, "every_us": 0, "what": { "offline": [1, 1000] } }],
+    "noise": false, "seed": 1, "duration_us": 300000
+}"#;
+
+#[test]
+fn a_search_goes_on_where_a_program_leaves_with_its_scheduler() {
+    let folder = tempfile::tempdir().unwrap();
+    let (program, object) = build(folder.path());
+    std::fs::write(folder.path().join("leaves.fuzz.json"), A_CPU_LEAVES).unwrap();
+    let scheduler = format!("{} '{}' leave", program.display(), object.display());
+    let mut command = Command::new(env!("CARGO_BIN_EXE_keel"));
+    command.args(["fuzz", &scheduler, "--property", "switches >= 0"]);
+    command.args(["--corpus", "leaves.fuzz.json", "--runs", "0"]);
+    let output = command.current_dir(folder.path()).output().expect("keel runs");
+    let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert_eq!((output.status.code(), &*stderr), (Some(0), ""), "{stdout}");
+    assert!(stdout.contains("1 inputs were refused, the first: "), "{stdout}");
+    assert!(stdout.contains("it ended before the run did, with exit code 0"), "{stdout}");
+}
+
 #[test]
 fn a_recording_is_replayed_under_a_command_in_quotes() {
     let folder = tempfile::tempdir().unwrap();

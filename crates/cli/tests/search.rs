@@ -87,6 +87,24 @@ fn a_reproducer_fails_by_itself_and_a_corpus_repeats_it() {
     folder.check("keel fuzz my.bpf.o:fail_after=1000000 --runs 0 --corpus out", 0, "No failure was found.");
 }
 
+/// What a search found of these, before a change of CPUs was looked for after an insertion: `ule` failed without noise and
+/// `goodness` with it.
+#[test]
+fn a_task_whose_cpus_change_as_it_is_dispatched_fails_nobody() {
+    let files = ["ule-leaves.json", "ule-leaves.toml"].map(|name| (format!("tests/sim/fuzz/{name}"), name));
+    let folder = Folder::new(&[], &files.each_ref().map(|(file, name)| (file.as_str(), *name)));
+    let check = |scheduler: &str, noise: &str| {
+        let files = "--workload ule-leaves.json --machine ule-leaves.toml";
+        let line =
+            format!("keel sim {scheduler} {files} --duration 183382us --seed 1 --noise {noise} --json");
+        folder.check(&line, 0, "\"kind\": \"none\"");
+    };
+    for scheduler in ["bsd", "goodness", "mq", "o1", "ule"] {
+        check(scheduler, "none");
+        check(scheduler, "quiet");
+    }
+}
+
 #[test]
 fn any_number_of_threads_makes_the_same_search() {
     let folder = Folder::new(&[], &[]);

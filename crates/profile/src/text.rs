@@ -248,7 +248,7 @@ pub fn annotated(profile: &Profile, file: &dyn Fn(&str) -> Option<String>) -> St
     for (name, known) in files {
         let source = file(&name).filter(|source| is_of(source, &known));
         let _ = writeln!(text, "{}", clean(&name));
-        let head = COSTS.iter().chain(&["line"]).map(|&word| word.to_owned()).collect();
+        let head = COSTS.iter().chain(&["ways", "line"]).map(|&word| word.to_owned()).collect();
         let mut rows = vec![head];
         match source {
             Some(source) => {
@@ -276,6 +276,14 @@ fn add(sum: &mut Line, line: &Line) {
     sum.lines_ps += line.lines_ps;
     sum.waits_ns += line.waits_ns;
     sum.hits += line.hits;
+    sum.branches.extend(&line.branches);
+}
+
+/// How many of the ways that a line's conditional jumps can go were gone: `1/2`. Nothing where all were, or none can be.
+fn ways(line: &Line) -> String {
+    let gone = |(executed, jumped): &(u64, u64)| usize::from(*jumped > 0) + usize::from(executed > jumped);
+    let (gone, all) = (line.branches.iter().map(gone).sum::<usize>(), 2 * line.branches.len());
+    if gone < all { format!("{gone}/{all}") } else { String::new() }
 }
 
 /// A file is the one that was compiled if all lines that the object has are where it says.
@@ -294,6 +302,7 @@ fn annotation(line: Option<&Line>, number: u32, text: &str, whole_ps: u64) -> Ve
         Some(_) => ["never", "", "0", "", "", "", ""].map(str::to_owned).to_vec(),
         None => vec![String::new(); COSTS.len()],
     };
+    row.push(line.filter(|line| line.hits > 0).map(ways).unwrap_or_default());
     row.push(format!("{number:>5}  {}", clean(text.trim_end()).replace('\t', "    ")));
     row
 }

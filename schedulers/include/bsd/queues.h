@@ -63,7 +63,7 @@ static __always_inline u32 find(u32 cpu)
 			left &= left - 1;
 		}
 		s = slot_at(number);
-		if (may_use(number, s, cpu))
+		if (may_use(number, cpu))
 			return number;
 		number = s->next;
 	}
@@ -105,7 +105,7 @@ static __always_inline bool take_idle(u32 number, u32 cpu)
 {
 	struct cpu *there = cpu_at(cpu);
 
-	if (there->curr != NOBODY || there->notified || there->offline || !may_use(number, slot_at(number), cpu))
+	if (there->curr != NOBODY || there->notified || there->offline || !may_use(number, cpu))
 		return false;
 	there->notified = true;
 	return true;
@@ -133,7 +133,7 @@ static __always_inline bool must_stop(u32 number, u32 cpu)
 	struct slot *s = slot_at(number);
 	struct cpu *here = cpu_at(cpu);
 
-	return here->curr != NOBODY && s->priority < here->priority && may_use(number, s, cpu);
+	return here->curr != NOBODY && s->priority < here->priority && may_use(number, cpu);
 }
 
 #endif

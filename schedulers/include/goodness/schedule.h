@@ -41,7 +41,7 @@ static __always_inline struct choice best_of_all(u32 prev, u32 cpu, u64 mm)
 
 		if (number == NOBODY)
 			break;
-		if (!s->runs_on && may_use(number, s, cpu)) {
+		if (!s->runs_on && may_use(number, cpu)) {
 			s32 weight = goodness(s, cpu, mm);
 
 			if (weight > best.weight || (gives_way && weight == best.weight && best.number == prev)) {

@@ -58,7 +58,7 @@ static __always_inline void schedule(s32 cpu, struct task_struct *prev)
 			set_slice(prev, SCX_SLICE_INF);
 			return;
 		}
-		if (hand_over(number))
+		if (hand_over(number, cpu))
 			return;
 	}
 }

@@ -20,7 +20,7 @@ static __always_inline struct target reschedule_idle(u32 number)
 	s32 most = 0;
 	s32 i;
 
-	if (cpu_at(s->cpu)->curr == NOBODY && !cpu_at(s->cpu)->offline && may_use(number, s, s->cpu)) {
+	if (cpu_at(s->cpu)->curr == NOBODY && !cpu_at(s->cpu)->offline && may_use(number, s->cpu)) {
 		target.cpu = s->cpu;
 		target.is_idle = true;
 		return target;
@@ -29,7 +29,7 @@ static __always_inline struct target reschedule_idle(u32 number)
 		struct cpu *there = cpu_at(i);
 		u32 curr = there->curr;
 
-		if (there->offline || !may_use(number, s, i))
+		if (there->offline || !may_use(number, i))
 			continue;
 		if (curr == NOBODY) {
 			if (there->idle_since < oldest) {

@@ -30,7 +30,7 @@ static __always_inline s32 other_goodness(struct slot *s, u32 cpu, u64 mm)
 /* can_schedule(), and does not yield. */
 static __always_inline bool can_schedule(u32 number, struct slot *s, u32 cpu)
 {
-	return !s->runs_on && may_use(number, s, cpu) && !s->weightless;
+	return !s->runs_on && may_use(number, cpu) && !s->weightless;
 }
 
 /* The task that was on this CPU: goodness() as ever. It goes on unless somebody weighs more. */

@@ -31,6 +31,17 @@ static __always_inline void unlink(struct runqueue *rq, u32 number)
 }
 
 /*
+ * It has its place: how it came to leave its CPU no longer matters. Once its queue's lock is given back, others may
+ * take the task and note where it came from then.
+ */
+static __always_inline void settle(struct slot *s)
+{
+	s->behind = false;
+	s->goes_last = false;
+	s->expired = false;
+}
+
+/*
  * Puts a task that waits nowhere into one of the arrays. The balancer may have one in its hands
  * while the kernel queues it again elsewhere: whoever says first where it waits links it.
  */
@@ -50,6 +61,7 @@ static __always_inline bool link(struct runqueue *rq, u32 queue, u32 number, u32
 	rq->nr_waiting++;
 	count_waiting(queue, rq->nr_waiting);
 	rq->nr_batch += level == BATCH_LEVEL;
+	settle(s);
 	return true;
 }
 

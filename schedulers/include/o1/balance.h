@@ -105,7 +105,6 @@ static __noinline bool move_one(u32 victim, u32 cpu)
 	active = rq->active & 1;
 	link(rq, cpu, number, slot_at(number)->expired ? active ^ 1 : active, true);
 	bpf_spin_unlock(lock);
-	slot_at(number)->expired = false;
 	if (!rq->curr_realtime && slot_at(number)->level < rq->curr_level)
 		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 	return true;

@@ -60,6 +60,7 @@ static __always_inline void link_realtime(u32 number, bool at_end)
 	s->in_level = level;
 	link_into(&realtime.lists[level], number, at_end);
 	realtime.bitmap[level / 64] |= 1ULL << (level % 64);
+	settle(s);
 }
 
 /* The first of the highest priority that `cpu` may take. */

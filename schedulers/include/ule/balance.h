@@ -65,7 +65,7 @@ static __always_inline u32 movable_in(struct queue *queue, u32 cpu)
 	return find_movable(queue->lists, queue->levels, cpu);
 }
 
-/* Of those who have to wait for longest there: the next queue's first. */
+/* Of those who have to wait for longest there: the next queue's first. It belongs into the current queue here. */
 static __noinline u32 take_from(u32 victim, u32 cpu)
 {
 	struct runqueue *rq = runqueue_at(victim);
@@ -81,8 +81,11 @@ static __noinline u32 take_from(u32 victim, u32 cpu)
 		number = movable_in(queue_at(rq, next ^ 1), cpu);
 	if (number == NOBODY)
 		number = movable_in(queue_at(rq, IDLE_QUEUE), cpu);
-	if (number != NOBODY)
+	if (number != NOBODY) {
 		unlink(rq, number);
+		if (!slot_at(number)->is_idle)
+			slot_at(number)->queue = runqueue_at(cpu)->current & 1;
+	}
 	bpf_spin_unlock(lock);
 	return number;
 }
@@ -122,13 +125,15 @@ static __noinline bool move_one(u32 from, u32 to)
 	u32 number = lock ? take_from(from, to) : NOBODY;
 	struct slot *s = slot_at(number);
 	u64 now = scx_bpf_now();
+	bool stops;
 
 	if (number == NOBODY || !lock)
 		return false;
 	bpf_spin_lock(lock);
 	link(to, number, queue_for(there, s, now), true, now);
+	stops = gives_way(there, s);
 	bpf_spin_unlock(lock);
-	scx_bpf_kick_cpu(to, gives_way(there, s) ? SCX_KICK_PREEMPT : SCX_KICK_IDLE);
+	scx_bpf_kick_cpu(to, stops ? SCX_KICK_PREEMPT : SCX_KICK_IDLE);
 	return true;
 }
 

@@ -76,6 +76,10 @@ static __always_inline bool link(u32 cpu, u32 number, u32 which, bool at_end, u6
 	rq->nr_hogs += s->as_hog;
 	if (which == IDLE_QUEUE && !rq->nr_idle++)
 		rq->idle_due = now + idle_ns;
+	/* How it came here no longer matters; once the lock is given back, others may have it. */
+	s->is_new = false;
+	s->keeps_queue = false;
+	s->is_over = false;
 	return true;
 }
 

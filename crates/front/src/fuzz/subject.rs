@@ -187,6 +187,10 @@ impl Subject for Runs<'_> {
                     let failures = vec![keel_search::Failure { kind: "internal error".into(), text }];
                     Ran { failures, reached_us: genome.duration_us, ..Ran::default() }
                 }
+                // A program may end as it likes, when a CPU comes or goes for example. The first run went well.
+                Err(failure) if self.who.source.bytes.program().is_some() => {
+                    Ran { refused: Some(failure.sentence().to_owned()), ..Ran::default() }
+                }
                 Err(failure) => {
                     self.failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(failure);
                     Ran::default()

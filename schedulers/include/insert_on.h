@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Which CPUs a task may use, and how one that was taken off a queue of the scheduler's own gets there. Whoever includes
+ * this has said what a slot holds, `everywhere` (the task may use all CPUs) among it.
+ */
+#ifndef KEEL_INSERT_ON_H
+#define KEEL_INSERT_ON_H
+
+#include "slots.h"
+
+static __always_inline bool may_use(u32 number, u32 cpu)
+{
+	return slot_at(number)->everywhere || slot_allows(number, cpu);
+}
+
+/*
+ * Inserts a task at `cpu`, which dispatches, or where it `stays`: at the CPU that it is counted at. False if that is
+ * no longer right. Since the task was chosen its CPUs may have changed. Then the kernel calls ops.set_cpumask() and, maybe
+ * at another CPU, ops.enqueue(): the task waits again, and an insertion for the old CPU ends the scheduler. A look before the
+ * insertion may be too early. After it is soon enough: a change from then on makes the insertion void.
+ */
+static __always_inline bool insert_on(struct task_struct *p, u32 number, u32 cpu, bool stays, u64 slice_ns)
+{
+	u32 home = stays ? scx_bpf_task_cpu(p) : cpu;
+
+	if (!insert(p, stays ? SCX_DSQ_LOCAL_ON | home : SCX_DSQ_LOCAL, slice_ns, 0))
+		return false;
+	if (stays ? scx_bpf_task_cpu(p) == home : may_use(number, cpu))
+		return true;
+	scx_bpf_dispatch_cancel();
+	return false;
+}
+
+#endif
