@@ -28,7 +28,7 @@
 #define ADD(dst, src) { .code = 0x0f, .dst_reg = dst, .src_reg = src }
 #define EXIT { .code = 0x95 }
 
-static int queue, prog;
+static int queue, prog, template, outer;
 
 static long bpf(int command, union bpf_attr *attr)
 {
@@ -77,7 +77,7 @@ int load_maps(void)
 {
 	unsigned long long twenty = 20, one = 1, two = 22;
 	unsigned first = 0, second = 1;
-	int template, inner, outer, other;
+	int inner, other;
 
 	queue = make(BPF_MAP_TYPE_QUEUE, 0, 8, 0);
 	template = make(BPF_MAP_TYPE_ARRAY, 4, 8, 0);
@@ -99,11 +99,43 @@ int load_maps(void)
 		return 12;
 	prog = load(outer);
 	/* The outer map keeps them. */
-	close(template);
 	close(inner);
 	close(other);
-	close(outer);
 	return prog < 0 ? 4 : 0;
+}
+
+/* A map that was made since is put into the map of maps, found there by both sides, and taken out again. */
+static int replace(void)
+{
+	unsigned long long hundred = 100, one = 1, value = 0;
+	unsigned first = 0, second = 1, third = 2, id = 0, other;
+	LIBBPF_OPTS(bpf_test_run_opts, run);
+	int inner = make(BPF_MAP_TYPE_ARRAY, 4, 8, 0);
+
+	if (bpf_map_lookup_elem(outer, &second, &other) || !other)
+		return 20;
+	if (bpf_map_update_elem(inner, &first, &hundred, 0) || bpf_map_update_elem(outer, &second, &inner, 0))
+		return 21;
+	if (bpf_map_lookup_elem(outer, &second, &id) || id == other || bpf_map_lookup_elem(inner, &first, &value) ||
+	    value != 100)
+		return 22;
+	if (!bpf_map_update_elem(outer, &third, &inner, 0) || errno != E2BIG ||
+	    !bpf_map_update_elem(outer, &first, &queue, 0) || errno != EINVAL)
+		return 23;
+	if (bpf_map_update_elem(queue, NULL, &one, 0) || bpf_prog_test_run_opts(prog, &run) || run.retval != 7)
+		return 24;
+	if (bpf_map_lookup_and_delete_elem(queue, NULL, &value) || value != 101)
+		return 25;
+	/* One that was there when the object was loaded. */
+	if (bpf_map_update_elem(outer, &second, &template, 0) || bpf_map_update_elem(queue, NULL, &one, 0) ||
+	    bpf_prog_test_run_opts(prog, &run) || run.retval != 7 ||
+	    bpf_map_lookup_and_delete_elem(queue, NULL, &value) || value != 1)
+		return 26;
+	if (bpf_map_delete_elem(outer, &second) || !bpf_map_delete_elem(outer, &second) || errno != ENOENT ||
+	    bpf_prog_test_run_opts(prog, &run) || run.retval != 1)
+		return 27;
+	close(inner);
+	return 0;
 }
 
 /* Runs it; 0 where all is as it should be. */
@@ -111,6 +143,7 @@ int use_maps(void)
 {
 	unsigned long long value = 22;
 	LIBBPF_OPTS(bpf_test_run_opts, run);
+	int failed;
 
 	if (bpf_prog_test_run_opts(prog, &run) || run.retval != 7)
 		return 6;
@@ -123,7 +156,10 @@ int use_maps(void)
 		return 5;
 	if (!bpf_map_lookup_and_delete_elem(queue, NULL, &value) || errno != ENOENT)
 		return 9;
+	failed = replace();
 	close(prog);
 	close(queue);
-	return 0;
+	close(template);
+	close(outer);
+	return failed;
 }

@@ -243,8 +243,11 @@ fn what_a_program_sets_up_becomes_a_recipe() {
         ["record-recipe", "--machine", "4", "--object", object, "-o", "r.keel.toml", "--", program, object];
     assert_eq!(keel(&record), (Some(0), String::new(), String::new()));
     let recipe = std::fs::read_to_string(folder.path().join("r.keel.toml")).unwrap();
-    for part in ["# constant: 24 bytes", "name = \"entries\"\nentries = [", "[[run]]\nprogram = \"look_up\""]
-    {
+    for part in [
+        "[[part]]\nvariable = \"constant\"",
+        "name = \"entries\"\nentries = [",
+        "[[run]]\nprogram = \"look_up\"",
+    ] {
         assert!(recipe.contains(part), "no '{part}' in\n{recipe}");
     }
     let sim = [

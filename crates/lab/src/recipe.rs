@@ -12,7 +12,7 @@ use keel_recipe::{Action, Companion, Facts, Value};
 use keel_vm::Vm;
 
 /// 64-bit words of a program's context, as many as the engine supports.
-const MOST_ARGS: usize = 16;
+const MOST_ARGS: usize = 64;
 /// Bytes of a page: the simulated machines are x86.
 const PAGE_BYTES: u64 = 4096;
 /// Maps in which each CPU has a value of its own.
@@ -34,6 +34,10 @@ pub(crate) fn prepare(name: &str, actions: &[Action], object: &mut Object) -> Re
         match action {
             Action::Set { variable, value } => set(object, variable, value)
                 .map_err(|e| LabError::BadInput(format!("{name}: the recipe's set.{variable}: {e}")))?,
+            Action::SetPart { variable, at, bytes } => object
+                .set_bytes(variable, *at, bytes)
+                .map_err(|e| LabError::BadInput(format!("{name}: the recipe's part of {variable}: {e}")))?,
+            Action::LeaveOut { program } => leave_out(name, object, program)?,
             Action::NameQueue { id, name } => name_queue(object, *id, name),
             Action::Choose { scheduler } => choose(name, object, scheduler)?,
             Action::AddFlags(bits) => add_flags(name, object, *bits)?,
@@ -56,6 +60,15 @@ pub(crate) fn prepare(name: &str, actions: &[Action], object: &mut Object) -> Re
         }
     }
     Ok(())
+}
+
+fn leave_out(name: &str, object: &mut Object, program: &str) -> Result<(), LabError> {
+    let unknown = || {
+        LabError::BadInput(format!(
+            "{name}: the recipe leaves out program {program}, which the object does not have beside its scheduler"
+        ))
+    };
+    object.leave_out(program).then_some(()).ok_or_else(unknown)
 }
 
 /// A recipe's name of a queue goes before the object's own.
@@ -166,7 +179,7 @@ fn map_of<'o>(name: &str, maps: &'o [MapDef], map: &str) -> Result<(MapId, &'o M
     found.map(|(at, map)| (MapId(at as u32), map)).ok_or_else(unknown)
 }
 
-/// Fills maps; of a per-CPU map every CPU gets the value.
+/// Fills maps; of a per-CPU map every CPU gets the value, unless it is one CPU's.
 pub(crate) fn fill(
     name: &str,
     actions: &[Action],
@@ -178,7 +191,7 @@ pub(crate) fn fill(
         if let Action::Nest { map, maps } = action {
             nest(name, object, vm, (map, *maps))?;
         }
-        let Action::Put { map, key, value } = action else { continue };
+        let Action::Put { map, key, value, cpu } = action else { continue };
         let (id, def) = map_of(name, &object.maps, map)?;
         let bytes = |what: &Value, part: &str, size: u32| {
             what.bytes(size as usize).ok_or_else(|| {
@@ -189,8 +202,17 @@ pub(crate) fn fill(
         };
         let key = bytes(key, "key", def.key_size)?;
         let value = bytes(value, "value", def.value_size)?;
-        let cpus = if PER_CPU.contains(&def.kind) { cpus } else { 1 };
-        for cpu in (0..cpus).map(CpuId) {
+        let cpus = match cpu {
+            Some(cpu) if !PER_CPU.contains(&def.kind) || *cpu >= cpus => {
+                return Err(LabError::BadInput(format!(
+                    "{name}: the recipe's element for map {map} is CPU {cpu}'s, which has none of its own there"
+                )));
+            }
+            Some(cpu) => *cpu..cpu + 1,
+            None if PER_CPU.contains(&def.kind) => 0..cpus,
+            None => 0..1,
+        };
+        for cpu in cpus.map(CpuId) {
             put(vm, id, &key, &value, cpu).ok_or_else(|| {
                 LabError::BadInput(format!("{name}: map {map} does not take the recipe's element"))
             })?;

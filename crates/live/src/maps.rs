@@ -33,8 +33,13 @@ pub(crate) fn handle(object: &Object, name: &str) -> Result<MapHandle, String> {
     MapHandle::try_from(&map).map_err(|e| e.to_string())
 }
 
-/// Puts an element into a map; of a per-CPU map every CPU gets it.
-pub(crate) fn put(object: &Object, name: &str, key: &Value, value: &Value) -> Result<(), LiveError> {
+/// Puts an element into a map; of a per-CPU map every CPU gets it, unless it is one CPU's.
+pub(crate) fn put(
+    object: &Object,
+    name: &str,
+    (key, value): (&Value, &Value),
+    cpu: Option<u32>,
+) -> Result<(), LiveError> {
     let map = object.maps().find(|map| is_called(map.name(), name));
     let map = map.ok_or_else(|| LiveError::Unknown { what: "map", name: name.to_owned() })?;
     let fit = |what: &Value, part, size: usize| {
@@ -45,7 +50,26 @@ pub(crate) fn put(object: &Object, name: &str, key: &Value, value: &Value) -> Re
     let per_cpu = [MapType::PercpuArray, MapType::PercpuHash, MapType::LruPercpuHash];
     let done = if per_cpu.contains(&map.map_type()) {
         let cpus = libbpf_rs::num_possible_cpus().unwrap_or(1);
-        map.update_percpu(&key, &vec![value; cpus], MapFlags::ANY)
+        let values = match cpu {
+            None => vec![value; cpus],
+            Some(cpu) => {
+                // The others keep theirs.
+                let known = map.lookup_percpu(&key, MapFlags::ANY).ok().flatten();
+                let mut values = known.unwrap_or_else(|| vec![vec![0; value.len()]; cpus]);
+                let own = values.get_mut(cpu as usize).ok_or_else(|| LiveError::Element {
+                    map: name.to_owned(),
+                    why: format!("there is no CPU {cpu}"),
+                })?;
+                *own = value;
+                values
+            }
+        };
+        map.update_percpu(&key, &values, MapFlags::ANY)
+    } else if cpu.is_some() {
+        return Err(LiveError::Element {
+            map: name.to_owned(),
+            why: "it has no value for each CPU".to_owned(),
+        });
     } else {
         map.update(&key, &value, MapFlags::ANY)
     };

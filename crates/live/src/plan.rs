@@ -22,10 +22,17 @@ pub(crate) fn variables(
 ) -> Result<(), LiveError> {
     outline.fill_constants(|| ready::kernel_types(host));
     for action in actions {
-        let Action::Set { variable, value } = action else { continue };
-        let done = match value {
-            Value::One(number) => outline.object.set_number(variable, *number),
-            Value::List(numbers) => outline.object.set_list(variable, numbers),
+        let (variable, done) = match action {
+            Action::Set { variable, value: Value::One(number) } => {
+                (variable, outline.object.set_number(variable, *number))
+            }
+            Action::Set { variable, value: Value::List(numbers) } => {
+                (variable, outline.object.set_list(variable, numbers))
+            }
+            Action::SetPart { variable, at, bytes } => {
+                (variable, outline.object.set_bytes(variable, *at, bytes))
+            }
+            _ => continue,
         };
         done.map_err(|error| LiveError::Set { place: format!("the recipe's set.{variable}"), error })?;
     }
@@ -120,7 +127,7 @@ pub(crate) fn programs(
             Action::Run { program, .. } | Action::RunEvery { program, .. } => {
                 ("syscall program", program, Some("syscall"))
             }
-            Action::Attach { program } => ("program", program, None),
+            Action::Attach { program } | Action::LeaveOut { program } => ("program", program, None),
             _ => continue,
         };
         let found = outline.program(name).filter(|found| kind.is_none_or(|kind| found.section == kind));
@@ -128,10 +135,12 @@ pub(crate) fn programs(
     }
     let attached =
         |name: &str| actions.iter().any(|a| matches!(a, Action::Attach { program } if program == name));
+    let left_out =
+        |name: &str| actions.iter().any(|a| matches!(a, Action::LeaveOut { program } if program == name));
     for mut program in open.progs_mut() {
         let (name, section) = (program.name().to_string_lossy(), program.section().to_string_lossy());
         let used = section.starts_with("struct_ops") || section == "syscall" || attached(&name);
-        if !used {
+        if !used || left_out(&name) {
             program.set_autoload(false);
         }
     }
@@ -146,7 +155,7 @@ pub(crate) fn before_attaching(
 ) -> Result<(), LiveError> {
     for action in actions {
         match action {
-            Action::Put { map, key, value } => maps::put(object, map, key, value)?,
+            Action::Put { map, key, value, cpu } => maps::put(object, map, (key, value), *cpu)?,
             Action::Nest { map, maps: number } => maps::nest(object, outline, map, *number)?,
             Action::Run { program, args } => run(object, program, args)?,
             _ => {}

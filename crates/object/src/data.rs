@@ -10,7 +10,7 @@ const ARENA_SECTION: &str = ".addr_space.1";
 /// `BPF_MAP_TYPE_ARENA`.
 pub(crate) const ARENA: u32 = 33;
 /// Bytes of all global data at most.
-const MAX_DATA: u64 = 64 << 20;
+pub(crate) const MAX_DATA: u64 = 512 << 20;
 
 /// The map for each of the ELF's sections.
 #[derive(Debug)]

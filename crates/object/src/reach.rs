@@ -13,6 +13,24 @@ const NOTHING: [Insn; 2] = [
     Insn { code: 0x95, dst: 0, src: 0, off: 0, imm: 0 },
 ];
 
+impl Object {
+    /// Leaves out a program that is no callback of a scheduler's, and the functions that none but it reaches
+    /// (`bpf_program__set_autoload()`); false where the object has no such program.
+    pub fn leave_out(&mut self, program: &str) -> bool {
+        let Some(at) = self.programs.iter().position(|other| other.name == program) else { return false };
+        let mut callbacks = self.struct_ops.iter_mut().flat_map(|ops| &mut ops.callbacks);
+        if callbacks.any(|(_, callback)| *callback as usize == at) {
+            return false;
+        }
+        self.programs.remove(at);
+        for (_, callback) in self.struct_ops.iter_mut().flat_map(|ops| &mut ops.callbacks) {
+            *callback -= u32::from(*callback as usize > at);
+        }
+        leave_out_the_rest(self);
+        true
+    }
+}
+
 /// Empties the functions that no program of the object reaches.
 pub(crate) fn leave_out_the_rest(object: &mut Object) {
     let mut reached = vec![false; object.functions.len()];

@@ -1,5 +1,6 @@
 //! `--set NAME=VALUE` and a recipe's `set`: a global variable's first value.
 
+use crate::data::MAX_DATA;
 use crate::enum_names;
 use crate::model::{Elements, Object, Variable};
 
@@ -20,6 +21,16 @@ pub enum SetError {
     /// A list for what is no array.
     #[error("variable {0} is no array of integers")]
     NotArray(String),
+    /// Bytes beyond its end.
+    #[error("variable {name} has {size} bytes, and what is written ends at {end}")]
+    Beyond {
+        /// The variable.
+        name: String,
+        /// Its bytes.
+        size: u32,
+        /// Where it would end.
+        end: u64,
+    },
     /// More numbers than the array has elements.
     #[error("variable {name} holds {capacity} numbers, not {given}")]
     TooLong {
@@ -130,6 +141,26 @@ impl Object {
             self.grow(name, bytes.len() as u32);
         }
         if self.write(map, start, &bytes) { Ok(()) } else { Err(not_array()) }
+    }
+
+    /// Sets some bytes of a global variable's first value, whatever its type: a member of a structure, say. An array
+    /// that has a data section for itself grows where they are beyond its end.
+    ///
+    /// # Errors
+    /// [`SetError`], and nothing is changed.
+    pub fn set_bytes(&mut self, name: &str, at: u64, bytes: &[u8]) -> Result<(), SetError> {
+        let Some(variable) = self.variable(name) else {
+            return Err(SetError::Unknown { name: name.to_owned(), close: self.close_names(name) });
+        };
+        let (map, size, end) = (variable.map, variable.size, at.saturating_add(bytes.len() as u64));
+        let start = u64::from(variable.offset).saturating_add(at);
+        let grows = end > u64::from(size);
+        let may_grow = variable.elements.is_some() && self.is_alone(variable) && end <= MAX_DATA;
+        if grows && may_grow {
+            self.grow(name, end as u32);
+        }
+        let done = (!grows || may_grow) && self.write(map, start as u32, bytes);
+        done.then_some(()).ok_or_else(|| SetError::Beyond { name: name.to_owned(), size, end })
     }
 
     /// Is it all that its data section holds, which is not one of those that every object has?

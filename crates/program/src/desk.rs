@@ -1,6 +1,7 @@
 //! The contract with whoever has the maps of the loaded object.
 
 use keel_abi::bpf::Errno;
+use std::fs::File;
 
 /// A ring buffer as user space sees it.
 pub struct RingView<'a> {
@@ -8,6 +9,20 @@ pub struct RingView<'a> {
     pub producer: u64,
     /// The bytes of the ring, and as many behind it, where the ends of records are that would be cut.
     pub data: &'a [u8],
+}
+
+/// A map that is put into a map of maps.
+#[derive(Clone, Copy, Debug)]
+pub enum Inner<'a> {
+    /// One that has its place.
+    Loaded(u32),
+    /// One that was made since, like those that the map of maps is made for.
+    New {
+        /// How many elements it has room for.
+        max_entries: u32,
+        /// The pages that the program may map.
+        pages: Option<&'a File>,
+    },
 }
 
 /// Maps of the loaded object, by their place in [`Object::maps`](keel_object::Object::maps).
@@ -27,6 +42,16 @@ pub trait Desk {
     /// # Errors
     /// Those of bpf(2).
     fn delete(&mut self, map: u32, key: &[u8]) -> Result<(), Errno>;
+    /// Puts a map into an entry of a map of maps; returns its place.
+    ///
+    /// # Errors
+    /// Those of bpf(2).
+    fn nest(&mut self, outer: u32, index: u32, inner: Inner<'_>) -> Result<u32, Errno>;
+    /// Takes the map out of an entry of a map of maps.
+    ///
+    /// # Errors
+    /// Those of bpf(2).
+    fn take_out(&mut self, outer: u32, index: u32) -> Result<(), Errno>;
     /// Puts a value into a queue or a stack.
     ///
     /// # Errors
@@ -67,6 +92,14 @@ impl Desk for NoDesk {
     }
 
     fn delete(&mut self, _: u32, _: &[u8]) -> Result<(), Errno> {
+        Err(Errno::ENOENT)
+    }
+
+    fn nest(&mut self, _: u32, _: u32, _: Inner<'_>) -> Result<u32, Errno> {
+        Err(Errno::EINVAL)
+    }
+
+    fn take_out(&mut self, _: u32, _: u32) -> Result<(), Errno> {
         Err(Errno::ENOENT)
     }
 

@@ -40,7 +40,7 @@ mod thread;
 mod time;
 mod tree;
 
-pub use desk::{Desk, NoDesk, RingView};
+pub use desk::{Desk, Inner, NoDesk, RingView};
 pub use error::ProgramError;
 pub use object::{Fill, Loaded, TestRun, Traced};
 pub use program::{Event, Machine, Program};

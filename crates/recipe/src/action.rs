@@ -23,6 +23,20 @@ pub enum Action {
         /// Its value.
         value: Value,
     },
+    /// Give some bytes of a global variable their first value, whatever its type.
+    SetPart {
+        /// The variable.
+        variable: String,
+        /// Which bytes, from its first.
+        at: u64,
+        /// What they become.
+        bytes: Vec<u8>,
+    },
+    /// Do not load this program, which is no callback of the scheduler's.
+    LeaveOut {
+        /// The program.
+        program: String,
+    },
     /// Attach the `struct sched_ext_ops` with this name; before anything is done to one. An object that defines
     /// several needs it.
     Choose {
@@ -60,6 +74,8 @@ pub enum Action {
         key: Value,
         /// What it becomes.
         value: Value,
+        /// Of a per-CPU map the CPU whose value it is; nothing for all.
+        cpu: Option<u32>,
     },
     /// Fill a map of maps: elements 0, 1, 2... get a new map each, like the one that its definition shows.
     Nest {

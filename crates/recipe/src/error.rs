@@ -53,6 +53,9 @@ pub enum Problem {
     /// A map of which nothing is said.
     #[error("it does not describe the map: add max_entries, values, inner_maps or entries")]
     EmptyMap,
+    /// Values of a variable's part that don't fit their size.
+    #[error("its values don't fit integers of {0} bytes")]
+    Part(usize),
     /// A record of a companion that cannot be.
     #[error("{0}")]
     Record(#[from] crate::companion::LayoutError),

@@ -22,6 +22,10 @@ struct File {
     #[serde(default)]
     set: std::collections::BTreeMap<Spanned<String>, Spanned<toml::Value>>,
     #[serde(default)]
+    part: Vec<Part>,
+    #[serde(default)]
+    leave_out: Vec<String>,
+    #[serde(default)]
     queues: std::collections::BTreeMap<Spanned<String>, Spanned<toml::Value>>,
     #[serde(default)]
     ops: Ops,
@@ -36,6 +40,16 @@ struct File {
     #[serde(default)]
     counters: Vec<String>,
     restart_ms: Option<Spanned<toml::Value>>,
+}
+
+/// Some bytes of a variable: integers of `size` bytes, 8 where nothing is said.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Part {
+    variable: String,
+    at: Spanned<toml::Value>,
+    size: Option<Spanned<toml::Value>>,
+    values: Spanned<toml::Value>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -65,6 +79,7 @@ struct Map {
 #[serde(deny_unknown_fields)]
 struct Entry {
     key: Spanned<toml::Value>,
+    cpu: Option<Spanned<toml::Value>>,
     value: Spanned<toml::Value>,
 }
 
@@ -112,7 +127,10 @@ impl Recipe {
         let mut plan = Plan { text: Text { file: &self.name, text: &self.text }, facts, actions: Vec::new() };
         let chosen = self.file.ops.variable.iter().cloned();
         plan.actions.extend(chosen.map(|scheduler| Action::Choose { scheduler }));
+        let left_out = self.file.leave_out.iter().cloned();
+        plan.actions.extend(left_out.map(|program| Action::LeaveOut { program }));
         plan.variables(&self.file)?;
+        plan.parts(&self.file.part)?;
         plan.queues(&self.file)?;
         plan.members(&self.file.ops)?;
         plan.sizes(&self.file.map)?;
@@ -146,6 +164,29 @@ impl Plan<'_> {
             let variable = name.get_ref().clone();
             let value = self.value(value, &format!("set.{variable}"))?;
             self.actions.push(Action::Set { variable, value });
+        }
+        Ok(())
+    }
+
+    fn parts(&mut self, parts: &[Part]) -> Result<(), RecipeError> {
+        for part in parts {
+            let (name, at) = (&part.variable, part.values.span());
+            let field = format!("part {name}.values");
+            if self.actions.len() >= MOST {
+                return Err(self.text.error(&at, field, Problem::TooMany(MOST)));
+            }
+            let from = self.number(&part.at, &format!("part {name}.at"), 0, u32::MAX.into())? as u64;
+            let size = match &part.size {
+                Some(size) => self.number(size, &format!("part {name}.size"), 1, 8)? as usize,
+                None => 8,
+            };
+            let values = match self.value(&part.values, &field)? {
+                Value::One(one) => vec![one],
+                Value::List(list) => list,
+            };
+            let bytes = Value::List(values.clone()).bytes(size * values.len());
+            let bytes = bytes.ok_or_else(|| self.text.error(&at, &field, Problem::Part(size)))?;
+            self.actions.push(Action::SetPart { variable: name.clone(), at: from, bytes });
         }
         Ok(())
     }
@@ -211,7 +252,7 @@ impl Plan<'_> {
                 return Err(self.text.error(&values.span(), field, Problem::NotList));
             };
             for (key, value) in values.into_iter().enumerate() {
-                self.put(&at, name, Value::One(key as i128), Value::One(value))?;
+                self.put(&at, name, (Value::One(key as i128), Value::One(value)), None)?;
             }
         }
         if let Some(maps) = &map.inner_maps {
@@ -222,16 +263,28 @@ impl Plan<'_> {
         for entry in &map.entries {
             let key = self.value(&entry.key, &format!("map {name}.entries.key"))?;
             let value = self.value(&entry.value, &format!("map {name}.entries.value"))?;
-            self.put(&at, name, key, value)?;
+            let cpu = match &entry.cpu {
+                Some(cpu) => {
+                    Some(self.number(cpu, &format!("map {name}.entries.cpu"), 0, MOST as u64)? as u32)
+                }
+                None => None,
+            };
+            self.put(&at, name, (key, value), cpu)?;
         }
         Ok(())
     }
 
-    fn put(&mut self, at: &Range<usize>, map: &str, key: Value, value: Value) -> Result<(), RecipeError> {
+    fn put(
+        &mut self,
+        at: &Range<usize>,
+        map: &str,
+        (key, value): (Value, Value),
+        cpu: Option<u32>,
+    ) -> Result<(), RecipeError> {
         if self.actions.len() >= MOST {
             return Err(self.text.error(at, format!("map {map}"), Problem::TooMany(MOST)));
         }
-        self.actions.push(Action::Put { map: map.to_owned(), key, value });
+        self.actions.push(Action::Put { map: map.to_owned(), key, value, cpu });
         Ok(())
     }
 
@@ -282,10 +335,8 @@ impl Plan<'_> {
     fn value(&self, value: &Spanned<toml::Value>, field: &str) -> Result<Value, RecipeError> {
         let error = |problem| self.text.error(&value.span(), field, problem);
         match value.get_ref() {
-            toml::Value::String(name) => {
-                // Numbers above TOML's own are written as text.
-                let hex = name.strip_prefix("0x").and_then(|hex| u64::from_str_radix(hex, 16).ok());
-                let number = hex.map(|number| Value::One(number.into()));
+            item @ toml::Value::String(name) => {
+                let number = constant(item).map(Value::One);
                 number.or_else(|| self.facts.get(name)).ok_or_else(|| error(Problem::NoFact(name.clone())))
             }
             toml::Value::Array(list) if list.len() > MOST => Err(error(Problem::TooMany(MOST))),
@@ -302,6 +353,11 @@ fn constant(value: &toml::Value) -> Option<i128> {
     match value {
         toml::Value::Integer(number) => Some((*number).into()),
         toml::Value::Boolean(truth) => Some((*truth).into()),
+        // Numbers above TOML's own are written as text.
+        toml::Value::String(text) => {
+            let hex = text.strip_prefix("0x").and_then(|hex| u64::from_str_radix(hex, 16).ok());
+            hex.map(Into::into)
+        }
         _ => None,
     }
 }

@@ -6,8 +6,8 @@ use crate::memory::VmWorld;
 use keel_abi::CpuId;
 use keel_abi::bpf::{Ea, World};
 
-/// Words that a struct_ops context may have.
-pub(crate) const MAX_ARGS: usize = 16;
+/// Words that a context may have: of a callback a few, of a `SEC("syscall")` program as many as its user gives.
+pub(crate) const MAX_ARGS: usize = 64;
 
 const STACK_BYTES: u64 = FRAME_BYTES * MAX_FRAMES;
 const ARGS_BYTES: u64 = 8 * MAX_ARGS as u64;

@@ -2,8 +2,9 @@
 
 use keel_abi::CpuId;
 use keel_abi::bpf::{Ea, Errno, MapId, MapKey, World};
-use keel_program::{Desk, RingView};
+use keel_program::{Desk, Inner, RingView};
 use keel_vm::memory::VmWorld;
+use std::os::fd::AsFd;
 
 /// The maps in the simulated memory, as bpf(2) shows them.
 pub(super) struct Maps<'a> {
@@ -40,6 +41,25 @@ impl Desk for Maps<'_> {
 
     fn delete(&mut self, map: u32, key: &[u8]) -> Result<(), Errno> {
         self.with(key, |maps, at| maps.world.map_delete(MapId(map), at))?
+    }
+
+    fn nest(&mut self, outer: u32, index: u32, inner: Inner<'_>) -> Result<u32, Errno> {
+        let (maps, region) = self.world.maps_mut();
+        match inner {
+            Inner::Loaded(place) => maps.put_inner(MapId(outer), index, MapId(place)).map(|()| place),
+            Inner::New { max_entries, pages } => {
+                let added = maps.add_inner(region, MapId(outer), index, max_entries)?;
+                if let Some(pages) = pages {
+                    self.world.share_pages(added, pages.as_fd()).map_err(|_| Errno::ENOMEM)?;
+                }
+                Ok(added.0)
+            }
+        }
+    }
+
+    fn take_out(&mut self, outer: u32, index: u32) -> Result<(), Errno> {
+        let (maps, _) = self.world.maps_mut();
+        maps.take_inner(MapId(outer), index).then_some(()).ok_or(Errno::ENOENT)
     }
 
     fn push(&mut self, map: u32, value: &[u8], flags: u64) -> Result<(), Errno> {

@@ -1,10 +1,13 @@
 //! What a program sets up before it attaches its scheduler, as a recipe: variables, members of its `struct sched_ext_ops`,
 //! sizes and elements of maps, programs that it runs. What a recipe cannot say is a comment.
 
-use keel_object::{MapDef, Object, StructOps, Variable};
+mod notation;
+
+use keel_object::{MapDef, Object, StructOps};
 use keel_program::{Fill, Loaded};
 use keel_recipe::FLAGS;
-use std::collections::BTreeMap;
+use notation::{bytes_of, entries, integer, number, parts, value};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::os::unix::fs::FileExt;
 
@@ -12,10 +15,9 @@ use std::os::unix::fs::FileExt;
 const NAME_BYTES: usize = 15;
 /// Integer members of `struct sched_ext_ops` that a recipe sets.
 const MEMBERS: [&str; 3] = ["timeout_ms", "dispatch_max_batch", "exit_dump_len"];
-/// The most elements of a map that are written.
-const MOST_ELEMENTS: usize = 4096;
-/// The most integers of a list in a recipe.
-const MOST_OF_A_LIST: usize = 1 << 16;
+/// `BPF_MAP_TYPE_ARRAY`, `BPF_MAP_TYPE_PERCPU_ARRAY`: all their elements are there, and are 0.
+const ARRAY: u32 = 2;
+const PERCPU_ARRAY: u32 = 6;
 /// The address of the kernel's configuration, which loaders do not set.
 const KCONFIG: &str = ".kconfig";
 
@@ -25,6 +27,7 @@ pub(super) struct Record {
     maps: Vec<Map>,
     fills: Vec<Fill>,
     runs: Vec<Run>,
+    programs: Vec<String>,
     pub(super) ops: Option<StructOps>,
 }
 
@@ -56,6 +59,7 @@ impl Record {
             self.maps.push(Map { def: MapDef { initial: Vec::new(), ..def.clone() }, bytes });
         }
         self.fills.clone_from(&loaded.fills);
+        self.programs = loaded.object.programs.iter().map(|program| program.name.clone()).collect();
     }
 
     /// A program was run with this context, and returned this.
@@ -66,7 +70,9 @@ impl Record {
     /// The recipe for `object`, which is what the program has loaded, before it set anything.
     pub(super) fn recipe(&self, object: &Object) -> String {
         let mut text = String::new();
-        for part in [self.set(object), self.members(object), self.elements(object), self.programs()] {
+        let (set, parts) = self.set(object);
+        let left_out = self.left_out(object);
+        for part in [left_out, set, self.members(object), parts, self.elements(object), self.programs()] {
             if !part.is_empty() && !text.is_empty() {
                 text.push('\n');
             }
@@ -85,28 +91,43 @@ impl Record {
         (0..).zip(&self.maps).find(|(_, map)| is_it(map))
     }
 
-    fn set(&self, object: &Object) -> String {
-        let mut lines = String::new();
+    /// Programs of the object that were not loaded.
+    fn left_out(&self, object: &Object) -> String {
+        let callbacks: BTreeSet<u32> =
+            object.struct_ops.iter().flat_map(|ops| &ops.callbacks).map(|(_, callback)| *callback).collect();
+        let names: Vec<String> = (0..)
+            .zip(&object.programs)
+            .filter(|(at, program)| !callbacks.contains(at) && !self.programs.contains(&program.name))
+            .map(|(_, program)| format!("\"{}\"", program.name))
+            .collect();
+        if names.is_empty() { String::new() } else { format!("leave_out = [{}]\n", names.join(", ")) }
+    }
+
+    /// Variables that were set, as a whole and in parts.
+    fn set(&self, object: &Object) -> (String, String) {
+        let (mut lines, mut in_parts) = (String::new(), String::new());
         for variable in &object.variables {
             let Some(own) = object.maps.get(variable.map as usize).filter(|map| map.name != KCONFIG) else {
                 continue;
             };
             let Some((_, map)) = self.map_of(own).filter(|(_, map)| !map.bytes.is_empty()) else { continue };
-            let (mut before, after) =
-                (bytes_of(variable, own, &own.initial), bytes_of(variable, own, &map.bytes));
-            if after.len() > before.len() {
-                let _ = writeln!(lines, "# {}: has grown to {} bytes", variable.name, after.len());
-                before.resize(after.len(), 0);
-            }
+            let before = bytes_of(variable, own, &own.initial);
+            let after = bytes_of(variable, own, &map.bytes);
             if before == after {
                 continue;
             }
-            lines += &match value(variable, &before, &after) {
-                Some(value) => format!("{} = {value}\n", variable.name),
-                None => format!("# {}: {} bytes that no recipe can set\n", variable.name, after.len()),
-            };
+            // An array that has grown is longer, and may hold nothing else.
+            match value(variable, &before, &after).filter(|_| before.len() == after.len()) {
+                Some(value) => lines += &format!("{} = {value}\n", variable.name),
+                None => {
+                    let gap = if in_parts.is_empty() { "" } else { "\n" };
+                    in_parts += gap;
+                    in_parts += &parts(&variable.name, &before, &after);
+                }
+            }
         }
-        if lines.is_empty() { lines } else { format!("[set]\n{lines}") }
+        let set = if lines.is_empty() { lines } else { format!("[set]\n{lines}") };
+        (set, in_parts)
     }
 
     fn members(&self, object: &Object) -> String {
@@ -149,7 +170,7 @@ impl Record {
                 lines += "# it has values in a queue, which no recipe can set\n";
             }
             if !fills.is_empty() {
-                lines += &entries(fills.into_values());
+                lines += &entries(fills.into_values(), matches!(own.kind, ARRAY | PERCPU_ARRAY));
             }
             if !lines.is_empty() {
                 let gap = if text.is_empty() { "" } else { "\n" };
@@ -183,77 +204,10 @@ fn same_name(own: &str, loaded: &str) -> bool {
     own.as_bytes()[..own.len().min(NAME_BYTES)] == *loaded.as_bytes()
 }
 
-/// A variable's bytes in its map; an array that has its section for itself may have grown.
-fn bytes_of(variable: &Variable, own: &MapDef, bytes: &[u8]) -> Vec<u8> {
-    let (from, size) = (variable.offset as usize, variable.size as usize);
-    let is_alone = variable.offset == 0 && variable.size == own.value_size && variable.elements.is_some();
-    let end = if is_alone { bytes.len().max(size) } else { from + size };
-    (from..end).map(|at| bytes.get(at).copied().unwrap_or(0)).collect()
-}
-
-/// In a recipe's notation; an array up to its last element that differs.
-fn value(variable: &Variable, before: &[u8], after: &[u8]) -> Option<String> {
-    if let Some(signed) = variable.signed {
-        return Some(number(integer(after, signed)));
-    }
-    let elements = variable.elements?;
-    let size = elements.size.max(1) as usize;
-    let last = after.iter().enumerate().rposition(|(at, byte)| before.get(at) != Some(byte))?;
-    if last / size >= MOST_OF_A_LIST {
-        return None;
-    }
-    let parts = after.chunks(size).take(last / size + 1).map(|part| number(integer(part, elements.signed)));
-    Some(format!("[{}]", parts.collect::<Vec<_>>().join(", ")))
-}
-
-fn entries<'a>(fills: impl Iterator<Item = &'a Fill>) -> String {
-    let mut lines = String::from("entries = [\n");
-    for (nth, fill) in fills.enumerate() {
-        if nth == MOST_ELEMENTS {
-            lines += "    # there are more\n";
-            break;
-        }
-        let first = fill.values.first().map_or(&[][..], Vec::as_slice);
-        if fill.values.iter().any(|value| value != first) {
-            lines += "    # another value on each CPU, which no recipe can set\n";
-            continue;
-        }
-        let _ = writeln!(lines, "    {{ key = {}, value = {} }},", whole(&fill.key), whole(first));
-    }
-    lines + "]\n"
-}
-
-/// Bytes as one number, or as equal parts.
-fn whole(bytes: &[u8]) -> String {
-    if matches!(bytes.len(), 1 | 2 | 4 | 8) {
-        return number(integer(bytes, false));
-    }
-    let size = [8, 4, 2, 1].into_iter().find(|size| bytes.len().is_multiple_of(*size)).unwrap_or(1);
-    let parts: Vec<String> = bytes.chunks(size).map(|part| number(integer(part, false))).collect();
-    format!("[{}]", parts.join(", "))
-}
-
-/// Little-endian; longer ones are cut.
-fn integer(bytes: &[u8], signed: bool) -> i128 {
-    let len = bytes.len().min(8);
-    let fill =
-        if signed && bytes.get(len.wrapping_sub(1)).is_some_and(|byte| byte & 0x80 != 0) { 0xff } else { 0 };
-    let mut word = [fill; 16];
-    word[..len].copy_from_slice(&bytes[..len]);
-    i128::from_le_bytes(word)
-}
-
-/// TOML's own numbers end at 63 bits.
-fn number(value: i128) -> String {
-    match i64::try_from(value) {
-        Ok(value) => value.to_string(),
-        Err(_) => format!("\"{value:#x}\""),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use keel_object::Variable;
     use keel_object::model::Elements;
 
     fn variable(name: &str, offset: u32, size: u32, signed: Option<bool>, element: Option<u32>) -> Variable {
@@ -266,6 +220,10 @@ mod tests {
         MapDef { name: name.into(), key_size: 4, value_size, max_entries: 1, initial, ..MapDef::default() }
     }
 
+    fn program(name: &str) -> keel_object::Program {
+        keel_object::Program { name: name.into(), section: "syscall".into(), function: 0, sleepable: true }
+    }
+
     #[test]
     fn what_differs_is_in_the_recipe() {
         let ops = |name: &str, flags: u64| StructOps {
@@ -274,7 +232,12 @@ mod tests {
             ..StructOps::default()
         };
         let object = Object {
-            maps: vec![map(".rodata", 24, vec![0; 24]), map("a_map_with_a_long_name", 8, Vec::new())],
+            maps: vec![
+                map(".rodata", 24, vec![0; 24]),
+                map("a_map_with_a_long_name", 8, Vec::new()),
+                MapDef { kind: PERCPU_ARRAY, ..map("of_cpus", 4, Vec::new()) },
+            ],
+            programs: ["setup", "probe_helper"].map(program).to_vec(),
             variables: vec![
                 variable("same", 0, 4, Some(false), None),
                 variable("slice_ns", 4, 4, Some(true), None),
@@ -291,24 +254,40 @@ mod tests {
         let loaded = |def, bytes| Map { def, bytes };
         let larger = MapDef { max_entries: 64, ..map("a_map_with_a_lo", 8, Vec::new()) };
         let record = Record {
-            maps: vec![loaded(map("bpf_bpf.rodata", 24, Vec::new()), bytes), loaded(larger, Vec::new())],
-            fills: vec![Fill { map: 1, key: vec![3, 0, 0, 0], values: vec![vec![0xff; 8]; 2] }],
+            maps: vec![
+                loaded(map("bpf_bpf.rodata", 24, Vec::new()), bytes),
+                loaded(larger, Vec::new()),
+                loaded(map("of_cpus", 4, Vec::new()), Vec::new()),
+            ],
+            fills: vec![
+                Fill { map: 1, key: vec![3, 0, 0, 0], values: vec![vec![0xff; 8]; 2] },
+                Fill { map: 2, key: vec![0; 4], values: vec![vec![0; 4], vec![5, 0, 0, 0]] },
+                // An array has zeroes anyway.
+                Fill { map: 2, key: vec![1, 0, 0, 0], values: vec![vec![0; 4]; 2] },
+            ],
             runs: vec![
                 Run { program: "setup".into(), context: vec![1, 0, 0, 0, 0, 0, 0, 0, 2], value: 0 },
                 Run { program: "probe".into(), context: Vec::new(), value: u32::MAX },
             ],
+            programs: vec!["setup".into()],
             ops: Some(ops("my_very_long_op", 10)),
         };
-        let expected = "[set]\nslice_ns = -2\nlist = [0, 7]\n# pair: 8 bytes that no recipe can set\n\n\
+        let expected = "leave_out = [\"probe_helper\"]\n\n[set]\nslice_ns = -2\nlist = [0, 7]\n\n\
             [ops]\nflags = [\"SCX_OPS_SWITCH_PARTIAL\"]\n\n\
+            [[part]]\nvariable = \"pair\"\nat = 0\nvalues = [4294967296]\n\n\
             [[map]]\nname = \"a_map_with_a_long_name\"\nmax_entries = 64\nentries = [\n    \
             { key = 3, value = \"0xffffffffffffffff\" },\n]\n\n\
+            [[map]]\nname = \"of_cpus\"\nentries = [\n    { key = 0, cpu = 1, value = 5 },\n]\n\n\
             [[run]]\nprogram = \"setup\"\nargs = [1, 2]\n\n# probe was run, too, and returned -1\n";
         assert_eq!(record.recipe(&object), expected);
         // It is one that can be read.
         keel_recipe::Recipe::read("r.toml", expected).expect("a recipe");
-        let nothing =
-            Record { maps: vec![loaded(map("x.rodata", 24, Vec::new()), vec![0; 24])], ..Record::default() };
+        let nothing = Record {
+            maps: vec![loaded(map("x.rodata", 24, Vec::new()), vec![0; 24])],
+            programs: record.programs.clone(),
+            ..Record::default()
+        };
+        let object = Object { programs: vec![program("setup")], ..object };
         assert_eq!(nothing.recipe(&object), "");
     }
 }

@@ -115,6 +115,28 @@ fn constants_come_from_the_kernels_enums() {
 }
 
 #[test]
+fn bytes_go_anywhere_within_a_variable() {
+    let check = |name: &str, at: u64, bytes: &[u8], expected: Result<(), &str>| {
+        let mut object = sample();
+        let mut after = object.variable(name).map_or(Vec::new(), |_| value(&object, name).to_vec());
+        let done = object.set_bytes(name, at, bytes).map_err(|e| e.to_string());
+        if done.is_ok() {
+            after[at as usize..][..bytes.len()].copy_from_slice(bytes);
+        }
+        assert_eq!(done, expected.map_err(str::to_owned), "{name} {at}");
+        assert!(after.is_empty() || value(&object, name) == after, "{name} {at}");
+    };
+    let bytes = value(&sample(), "array").len() as u64;
+    check("array", 1, &[5, 6], Ok(()));
+    check("array", bytes - 1, &[9], Ok(()));
+    let beyond = format!("variable array has {bytes} bytes, and what is written ends at {}", bytes + 1);
+    check("array", bytes - 1, &[9, 9], Err(&beyond));
+    let far = format!("variable array has {bytes} bytes, and what is written ends at {}", u64::MAX);
+    check("array", u64::MAX, &[9], Err(&far));
+    check("nobody", 0, &[1], Err("the object has no variable nobody"));
+}
+
+#[test]
 fn lists_fill_the_first_elements_of_arrays() {
     let check = |name: &str, numbers: &[i128], expected: Result<&[u8], &str>| {
         let mut object = sample();

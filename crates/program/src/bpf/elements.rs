@@ -1,7 +1,7 @@
 //! Elements of maps: looked up, set, removed and walked by the program.
 
 use super::attr::Attr;
-use super::maps::{INNER_MAP, LINK, Map, kind};
+use super::maps::{LINK, Map, kind};
 use crate::ProgramError;
 use crate::calls::{Answer, error};
 use crate::desk::Desk;
@@ -72,6 +72,9 @@ impl Program {
     fn value(&self, map: u32, key: &[u8], desk: &mut dyn Desk) -> Result<Vec<u8>, Errno> {
         let bytes = self.user_bytes(map);
         let m = &self.bpf.maps[map as usize];
+        if m.has_maps() {
+            return m.inner_id(key);
+        }
         if let (kind::ARRAY, Some(file)) = (m.kind, &m.file) {
             let mut value = vec![0; bytes];
             let read = file.read_exact_at(&mut value, m.stride() * u64::from(index_of(m, key)?));
@@ -105,39 +108,13 @@ impl Program {
         if self.bpf.maps[map as usize].frozen {
             return Ok(error(libc::EPERM));
         }
-        let value = match self.bpf.maps[map as usize].has_maps() {
-            true => match self.inner_map(map, &value)? {
-                Ok(inner) => inner.to_le_bytes().to_vec(),
-                Err(errno) => return Ok(error(errno.0)),
-            },
-            false => value,
-        };
+        if self.bpf.maps[map as usize].has_maps() {
+            let done = self.put_map(map, key, &value, attr.u64(24), desk);
+            return Ok(done.map_or_else(|errno| error(errno.0), |()| Answer::Value(0)));
+        }
         match self.set_value(map, key, value, attr.u64(24), desk) {
             Ok(()) => self.updated(map),
             Err(errno) => Ok(error(errno.0)),
-        }
-    }
-
-    /// The map that is to become a value of another: a descriptor of the program's, of a map like the others there
-    /// (`bpf_map_meta_equal()`).
-    fn inner_map(&self, outer: u32, value: &[u8]) -> Result<Result<u32, Errno>, ProgramError> {
-        let outer = &self.bpf.maps[outer as usize];
-        let fd = <[u8; 4]>::try_from(value).map(i32::from_le_bytes);
-        let Some(number) = fd.ok().and_then(|fd| self.map_of(fd)) else { return Ok(Err(Errno(libc::EBADF))) };
-        let like = |map: u32| {
-            let m = &self.bpf.maps[map as usize];
-            let entries = (m.is_array() && m.flags & INNER_MAP == 0).then_some(m.max_entries);
-            (m.kind, m.key_size, m.value_size, m.flags, entries)
-        };
-        if outer.inner.is_none_or(|inner| like(inner) != like(number)) {
-            return Ok(Err(Errno::EINVAL));
-        }
-        match outer.place {
-            None => Ok(Ok(number)),
-            Some(_) => Err(ProgramError::Unsupported(format!(
-                "a map is put into map {} after programs were run or attached",
-                outer.name
-            ))),
         }
     }
 
@@ -150,7 +127,7 @@ impl Program {
         }
     }
 
-    fn set_value(
+    pub(super) fn set_value(
         &mut self,
         map: u32,
         key: Vec<u8>,
@@ -192,6 +169,9 @@ impl Program {
             Err(errno) => return error(errno),
         };
         let m = &mut self.bpf.maps[map as usize];
+        if m.has_maps() {
+            return m.remove_map(&key, desk).map_or_else(|e| error(e.0), |()| Answer::Value(0));
+        }
         match m.place {
             Some(place) => desk.delete(place, &key).map_or_else(|e| error(e.0), |()| Answer::Value(0)),
             None if m.is_array() || m.is_queue() => error(libc::EINVAL),
@@ -214,7 +194,7 @@ impl Program {
         let Some(map) = self.map_of(attr.fd(0)) else { return error(libc::EBADF) };
         let m = &self.bpf.maps[map as usize];
         let next = match m.place {
-            _ if m.is_array() => {
+            _ if m.is_array() || m.kind == kind::ARRAY_OF_MAPS => {
                 let index = key.map_or(Some(0), |key| {
                     let word = <[u8; 4]>::try_from(key.as_slice()).map_or(u32::MAX, u32::from_le_bytes);
                     if word >= m.max_entries { Some(0) } else { word.checked_add(1) }
@@ -222,8 +202,8 @@ impl Program {
                 let index = index.filter(|&index| index < m.max_entries);
                 index.map(|index| index.to_le_bytes().to_vec()).ok_or(Errno::ENOENT)
             }
-            Some(place) => desk.next_key(place, key.as_deref()),
-            None => {
+            Some(place) if !m.has_maps() => desk.next_key(place, key.as_deref()),
+            _ => {
                 let known = key.filter(|key| m.values.contains_key(key));
                 let next = match &known {
                     Some(key) => m.values.keys().find(|other| *other > key),
@@ -281,7 +261,13 @@ impl Map {
         }
     }
 
-    fn set_early(&mut self, key: Vec<u8>, value: Vec<u8>, flags: u64, order: u64) -> Result<(), Errno> {
+    pub(super) fn set_early(
+        &mut self,
+        key: Vec<u8>,
+        value: Vec<u8>,
+        flags: u64,
+        order: u64,
+    ) -> Result<(), Errno> {
         let is_there = self.values.contains_key(&key);
         if self.is_array() {
             index_of(self, &key)?;
@@ -301,7 +287,7 @@ impl Map {
 }
 
 /// An array's index, which must be one of its own.
-fn index_of(map: &Map, key: &[u8]) -> Result<u32, Errno> {
+pub(super) fn index_of(map: &Map, key: &[u8]) -> Result<u32, Errno> {
     let index = <[u8; 4]>::try_from(key).map(u32::from_le_bytes).map_err(|_| Errno::EINVAL)?;
     if index < map.max_entries { Ok(index) } else { Err(Errno::ENOENT) }
 }

@@ -11,7 +11,7 @@ const PROG_BYTES: usize = 232;
 const BTF_BYTES: usize = 32;
 const LINK_BYTES: usize = 16;
 /// The first id of each kind; the kernel's own come before.
-const FIRST_ID: u32 = 100;
+pub(super) const FIRST_ID: u32 = 100;
 
 impl Program {
     pub(super) fn info(&mut self, attr: &Attr) -> Answer {

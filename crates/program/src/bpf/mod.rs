@@ -9,6 +9,7 @@ mod attr;
 mod elements;
 mod info;
 pub(crate) mod maps;
+mod nested;
 pub(crate) mod progs;
 pub(crate) mod rings;
 

@@ -49,7 +49,7 @@ fn a_recipe_becomes_actions_in_their_order() {
         args = ["nodes", -1]
     "#;
     let set = |variable: &str, value| Action::Set { variable: variable.into(), value };
-    let put = |key, value| Action::Put { map: "cpu_data".into(), key: Value::One(key), value };
+    let put = |key, value| Action::Put { map: "cpu_data".into(), key: Value::One(key), value, cpu: None };
     let one = Value::One;
     let mut expected = vec![
         set("big", one(u64::MAX.into())),
@@ -74,6 +74,25 @@ fn a_recipe_becomes_actions_in_their_order() {
     let variables = planned.iter().filter(|action| matches!(action, Action::Set { .. })).count();
     planned[..variables].sort_by_key(|action| format!("{action:?}"));
     assert_eq!(planned, expected);
+}
+
+#[test]
+fn parts_left_out_programs_and_one_cpus_values_are_planned() {
+    let part = |at, bytes: &[u8]| Action::SetPart { variable: "layers".into(), at, bytes: bytes.to_vec() };
+    let table = |rest: &str| plan(&format!("[[part]]\nvariable = 'layers'\n{rest}"));
+    assert_eq!(table("at = 8\nvalues = [1]"), Ok(vec![part(8, &[1, 0, 0, 0, 0, 0, 0, 0])]));
+    assert_eq!(table("at = 2\nsize = 2\nvalues = [1, -1]"), Ok(vec![part(2, &[1, 0, 255, 255])]));
+    assert_eq!(table("at = 0\nvalues = ['0xffffffffffffffff']"), Ok(vec![part(0, &[255; 8])]));
+    assert_eq!(table("at = 0\nsize = 1\nvalues = 'cpus'"), Ok(vec![part(0, &[4])]));
+    let refused = table("at = 0\nsize = 1\nvalues = [256]").expect_err("too large");
+    assert!(refused.contains("line 5, part layers.values: its values don't fit"), "{refused}");
+    assert!(table("at = 0\nsize = 3\nvalues = [1]").is_err(), "no integer has three bytes");
+    assert!(table("at = 0\nvalues = []").is_err(), "it sets something");
+    let out = Action::LeaveOut { program: "probe".into() };
+    assert_eq!(plan("leave_out = ['probe']"), Ok(vec![out]));
+    let entry = plan("[[map]]\nname = 'm'\nentries = [{ key = 0, cpu = 3, value = 1 }]");
+    let (key, value) = (Value::One(0), Value::One(1));
+    assert_eq!(entry, Ok(vec![Action::Put { map: "m".into(), key, value, cpu: Some(3) }]));
 }
 
 #[test]

@@ -34,7 +34,10 @@ const APPROXIMATE: &[(&str, &str)] = &[
         "in a run only a companion reads it, and keel what a scheduler tells by policy events: else it fills, and then refuses; no BPF_F_RB_OVERWRITE",
     ),
     ("USER_RINGBUF", "in a run only a companion or a scheduler's own program writes it"),
-    ("ARRAY_OF_MAPS", "holds what its definition or a recipe's inner_maps names"),
+    (
+        "ARRAY_OF_MAPS",
+        "holds what its definition, a recipe's inner_maps or a scheduler's own program puts there",
+    ),
     ("ARENA", "no user space touches its pages; see below"),
 ];
 

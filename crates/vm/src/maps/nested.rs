@@ -7,8 +7,10 @@ use keel_abi::bpf::{Ea, Errno, MapId, MapInfo};
 use keel_object::model::MapDef;
 use std::collections::BTreeMap;
 
-/// Maps that user space may add, at most.
+/// Maps that user space may add, at most; and at least, where an object has a map of maps: it may put others into the
+/// same entry.
 const MOST_ADDED: u64 = 1 << 16;
+pub(super) const LEAST_ADDED: u64 = 256;
 
 /// An array of maps.
 pub(super) struct Nested {
@@ -22,8 +24,8 @@ pub(super) struct Nested {
 /// Where the handles of `defs` are to be, and of as many maps as user space may add.
 pub(super) fn handle_bytes(defs: &[MapDef]) -> u64 {
     let outer = defs.iter().filter(|def| def.kind == kinds::ARRAY_OF_MAPS);
-    let added: u64 = outer.map(|def| u64::from(def.max_entries)).sum();
-    HANDLE_STRIDE * (defs.len() as u64 + added.min(MOST_ADDED))
+    let added: Option<u64> = outer.map(|def| u64::from(def.max_entries)).reduce(|a, b| a + b);
+    HANDLE_STRIDE * (defs.len() as u64 + added.map_or(0, |added| added.clamp(LEAST_ADDED, MOST_ADDED)))
 }
 
 /// `bpf_map_meta_equal()`, and `array_map_meta_equal()`: is `inner` like the template?
@@ -100,6 +102,35 @@ impl Maps {
             nested.slots.insert(index, added);
         }
         Ok(added)
+    }
+
+    /// Puts a map that is there already into an entry of a map of maps, in place of what was there.
+    ///
+    /// # Errors
+    /// EINVAL when `outer` is no map of maps, or `inner` is not like the others there; E2BIG when it has no entry
+    /// `index`.
+    pub fn put_inner(&mut self, outer: MapId, index: u32, inner: MapId) -> Result<(), Errno> {
+        let Some(info) = self.maps.get(inner.0 as usize).map(|map| map.info) else {
+            return Err(Errno::EINVAL);
+        };
+        let Some(Body::Nested(nested)) = self.body_mut(outer) else { return Err(Errno::EINVAL) };
+        if index >= nested.entries {
+            return Err(Errno::E2BIG);
+        }
+        let template = &nested.template;
+        if (info.key_size, info.value_size) != (template.key_size, template.value_size) {
+            return Err(Errno::EINVAL);
+        }
+        nested.slots.insert(index, inner);
+        Ok(())
+    }
+
+    /// Takes a map out of an entry of a map of maps; says whether one was there.
+    pub fn take_inner(&mut self, outer: MapId, index: u32) -> bool {
+        match self.body_mut(outer) {
+            Some(Body::Nested(nested)) => nested.slots.remove(&index).is_some(),
+            _ => false,
+        }
     }
 
     /// The map in an entry of a map of maps.

@@ -40,6 +40,19 @@ fn user_space_puts_maps_in_that_are_like_the_template() {
 }
 
 #[test]
+fn maps_that_are_there_are_put_in_and_taken_out() {
+    let mut world = world_of(&outer(def(ARRAY, 4, 8, 2), vec![(2, 1)]), false).unwrap();
+    let (maps, _) = world.maps_mut();
+    assert_eq!(maps.put_inner(MAP, 0, MapId(1)), Ok(()));
+    assert_eq!(maps.put_inner(MAP, 3, MapId(1)), Err(Errno::E2BIG));
+    assert_eq!(maps.put_inner(MAP, 0, MapId(9)), Err(Errno::EINVAL), "there is no such map");
+    assert_eq!(maps.put_inner(MAP, 0, MAP), Err(Errno::EINVAL), "it is not like the template");
+    assert_eq!(maps.put_inner(MapId(1), 0, MapId(1)), Err(Errno::EINVAL), "it is no map of maps");
+    assert!(maps.take_inner(MAP, 2) && !maps.take_inner(MAP, 2) && !maps.take_inner(MapId(1), 0));
+    assert_eq!([0, 2].map(|index| inner(&mut world, index)), [Some(MapId(1)), None]);
+}
+
+#[test]
 fn other_kinds_may_have_other_lengths() {
     let free = MapDef { flags: INNER_MAP, ..def(ARRAY, 4, 8, 2) };
     for (template, possible) in [(def(ARRAY, 4, 8, 2), false), (free, true), (def(HASH, 4, 8, 2), true)] {
@@ -53,7 +66,7 @@ fn other_kinds_may_have_other_lengths() {
 fn there_is_an_end_to_maps() {
     let mut world = world_of(&outer(def(QUEUE, 0, 8, 2), Vec::new()), false).unwrap();
     let (maps, region) = world.maps_mut();
-    for _ in 0..3 {
+    for _ in 0..super::super::nested::LEAST_ADDED {
         maps.add_inner(region, MAP, 0, 0).unwrap();
     }
     assert_eq!(maps.add_inner(region, MAP, 0, 0), Err(Errno::ENOMEM));

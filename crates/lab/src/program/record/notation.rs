@@ -1,0 +1,148 @@
+//! How a recipe writes numbers, lists and elements of maps.
+
+use keel_object::{MapDef, Variable};
+use keel_program::Fill;
+
+/// The most elements of a map that are written.
+const MOST_ELEMENTS: usize = 4096;
+/// The most integers of a list in a recipe.
+const MOST_OF_A_LIST: usize = 1 << 16;
+/// Words that two differences of a variable may be apart to be written in one list.
+const MOST_BETWEEN: usize = 8;
+
+/// A variable's bytes in its map; an array that has its section for itself may have grown.
+pub(super) fn bytes_of(variable: &Variable, own: &MapDef, bytes: &[u8]) -> Vec<u8> {
+    let (from, size) = (variable.offset as usize, variable.size as usize);
+    let is_alone = variable.offset == 0 && variable.size == own.value_size && variable.elements.is_some();
+    let end = if is_alone { bytes.len().max(size) } else { from + size };
+    (from..end).map(|at| bytes.get(at).copied().unwrap_or(0)).collect()
+}
+
+/// In a recipe's notation; an array up to its last element that differs.
+pub(super) fn value(variable: &Variable, before: &[u8], after: &[u8]) -> Option<String> {
+    if let Some(signed) = variable.signed {
+        return Some(number(integer(after, signed)));
+    }
+    let elements = variable.elements?;
+    let size = elements.size.max(1) as usize;
+    let last = after.iter().enumerate().rposition(|(at, byte)| before.get(at) != Some(byte))?;
+    if last / size >= MOST_OF_A_LIST {
+        return None;
+    }
+    let parts = after.chunks(size).take(last / size + 1).map(|part| number(integer(part, elements.signed)));
+    Some(format!("[{}]", parts.collect::<Vec<_>>().join(", ")))
+}
+
+/// The elements of a map that the program has put there, those left out that an array has anyway.
+pub(super) fn entries<'a>(fills: impl Iterator<Item = &'a Fill>, is_array: bool) -> String {
+    let is_new = |value: &[u8]| !is_array || value.iter().any(|&byte| byte != 0);
+    let mut lines: Vec<String> = Vec::new();
+    for fill in fills {
+        let first = fill.values.first().map_or(&[][..], Vec::as_slice);
+        let key = whole(&fill.key);
+        let mut add = |cpu: &str, value: &[u8]| {
+            if is_new(value) {
+                lines.push(format!("    {{ key = {key}, {cpu}value = {} }},\n", whole(value)));
+            }
+        };
+        if fill.values.iter().all(|value| value == first) {
+            add("", first);
+            continue;
+        }
+        for (cpu, value) in fill.values.iter().enumerate() {
+            add(&format!("cpu = {cpu}, "), value);
+        }
+    }
+    if lines.is_empty() {
+        return String::new();
+    }
+    if lines.len() > MOST_ELEMENTS {
+        lines.truncate(MOST_ELEMENTS);
+        lines.push("    # there are more\n".to_owned());
+    }
+    format!("entries = [\n{}]\n", lines.concat())
+}
+
+/// What a variable's type doesn't let you set as a whole, and what has grown: where its bytes differ, in words.
+pub(super) fn parts(name: &str, before: &[u8], after: &[u8]) -> String {
+    let size = [8, 4, 2, 1].into_iter().find(|size| after.len().is_multiple_of(*size)).unwrap_or(1);
+    let was = |at: usize| before.get(at).copied().unwrap_or(0);
+    let mut differs: Vec<bool> = after
+        .chunks(size)
+        .enumerate()
+        .map(|(at, word)| word.iter().zip(at * size..).any(|(&byte, at)| was(at) != byte))
+        .collect();
+    if let Some(last) = differs.last_mut() {
+        // It is as long as its last word says.
+        *last |= after.len() > before.len();
+    }
+    let mut text = String::new();
+    let mut at = 0;
+    while let Some(from) = differs[at..].iter().position(|&differs| differs).map(|found| at + found) {
+        // What lies between two differences is written with them, if it is short.
+        let mut end = from + 1;
+        let most = differs.len().min(from + MOST_OF_A_LIST);
+        while let Some(more) = differs[end..most.min(end + MOST_BETWEEN)].iter().position(|&differs| differs)
+        {
+            end += more + 1;
+        }
+        let words = after[from * size..end * size].chunks(size).map(|word| number(integer(word, false)));
+        let values = words.collect::<Vec<_>>().join(", ");
+        let width = if size == 8 { String::new() } else { format!("size = {size}\n") };
+        let gap = if text.is_empty() { "" } else { "\n" };
+        let start = from * size;
+        text += &format!("{gap}[[part]]\nvariable = \"{name}\"\nat = {start}\n{width}values = [{values}]\n");
+        at = end;
+    }
+    text
+}
+
+/// Bytes as one number, or as equal parts.
+fn whole(bytes: &[u8]) -> String {
+    if matches!(bytes.len(), 1 | 2 | 4 | 8) {
+        return number(integer(bytes, false));
+    }
+    let size = [8, 4, 2, 1].into_iter().find(|size| bytes.len().is_multiple_of(*size)).unwrap_or(1);
+    let parts: Vec<String> = bytes.chunks(size).map(|part| number(integer(part, false))).collect();
+    format!("[{}]", parts.join(", "))
+}
+
+/// Little-endian; longer ones are cut.
+pub(super) fn integer(bytes: &[u8], signed: bool) -> i128 {
+    let len = bytes.len().min(8);
+    let fill =
+        if signed && bytes.get(len.wrapping_sub(1)).is_some_and(|byte| byte & 0x80 != 0) { 0xff } else { 0 };
+    let mut word = [fill; 16];
+    word[..len].copy_from_slice(&bytes[..len]);
+    i128::from_le_bytes(word)
+}
+
+/// TOML's own numbers end at 63 bits.
+pub(super) fn number(value: i128) -> String {
+    match i64::try_from(value) {
+        Ok(value) => value.to_string(),
+        Err(_) => format!("\"{value:#x}\""),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_hold_what_differs() {
+        let check = |before: &[u8], after: &[u8], expected: &str| {
+            assert_eq!(parts("v", before, after), expected, "{before:?} {after:?}");
+        };
+        let part = |at: usize, rest: &str| format!("[[part]]\nvariable = \"v\"\nat = {at}\n{rest}");
+        check(&[0; 8], &[0; 8], "");
+        check(&[0; 6], &[0, 0, 1, 1, 0, 0], &part(2, "size = 2\nvalues = [257]\n"));
+        let mut after = vec![0; 160];
+        (after[8], after[32], after[152]) = (1, 2, 3);
+        // Two that are near share a list, the third has one of its own.
+        let two = format!("{}\n{}", part(8, "values = [1, 0, 0, 2]\n"), part(152, "values = [3]\n"));
+        check(&[0; 160], &after, &two);
+        // What has grown is as long as its last byte says.
+        check(&[0], &[0; 7], &part(6, "size = 1\nvalues = [0]\n"));
+    }
+}
