@@ -19,6 +19,7 @@
  * listens to any of these but the last, which comes with interrupts off and so once. docs/reference/recording.md has all as a table.
  */
 #include "ring.h"
+#include "tasks.h"
 #include "kicks.h"
 #include "decisions.h"
 #include "throttled.h"
@@ -245,6 +246,7 @@ int snapshot(struct bpf_iter__task *ctx)
 	if (bpf_seq_write(ctx->meta->seq, info, TASK_RECORD_HEAD + bytes))
 		return 0;
 	known = known_of(p);
+	record_group_of(p, known);
 	if (known)
 		remember(known, info, cpus);
 	return 0;

@@ -263,6 +263,7 @@ impl Emitter<'_> {
             nice: now.nice,
             prio,
             weight,
+            scheduled: None,
             cpus,
             first,
             doing,

@@ -2,12 +2,14 @@
 
 use crate::changes::Changes;
 use crate::confidence::{Causes, Confidence};
+use crate::groups::Groups;
 use crate::limits::Limits;
 use crate::overheads::Overheads;
 use crate::pairs::Pairs;
 use crate::task::{Doing, Meanwhile, Task};
+use keel_abi::cgroup::Cgroup;
 use keel_abi::tape::{Begin, Op, Recorded, Tape};
-use keel_abi::task::{Policy, Step, TaskSpec, Workload};
+use keel_abi::task::{Step, TaskSpec, Workload};
 use keel_abi::{CpuId, CpuSet, Instant, Noise, Span, TaskId, Topology};
 use keel_trace::{Class, Event, Meta, Sink, TaskInfo, What};
 use rustc_hash::FxHashMap;
@@ -67,6 +69,7 @@ pub struct Builder {
     pub(crate) causes: Causes,
     pub(crate) changes: Changes,
     limits: Limits,
+    pub(crate) groups: Groups,
     /// What each CPU does.
     pub(crate) running: Vec<Runs>,
     counts: bool,
@@ -110,6 +113,7 @@ impl Builder {
             causes: Causes::default(),
             changes: Changes::default(),
             limits: Limits::default(),
+            groups: Groups::default(),
             running: Vec::new(),
             counts: false,
             too_many: false,
@@ -223,7 +227,12 @@ impl Builder {
             }
             What::Wakeup { task, target, waker } => self.wakeup(cpu, task, target, waker),
             What::Fork { child, target, parent } => self.fork(cpu, child, target, parent),
-            What::Exit { task } => self.exit(task),
+            What::Exit { task } => {
+                if let Some(number) = self.number(task) {
+                    self.groups.exits(at, number);
+                }
+                self.exit(task);
+            }
             What::Count { task, units } => {
                 self.counts = true;
                 if let Some(number) = self.number(task).filter(|&number| !self.tasks[number as usize].ended) {
@@ -241,14 +250,6 @@ impl Builder {
             What::Lost { events } => self.causes.lost += u64::from(events),
             _ => {}
         }
-    }
-
-    fn priority(&mut self, task: TaskId, prio: i16) {
-        let now = self.now;
-        let Some(number) = self.number(task) else { return };
-        // What a task begins with stays what it begins with.
-        let begun = *self.task(number).prio.get_or_insert(prio);
-        self.changes.policy(now, number, policy_of(begun), policy_of(prio));
     }
 
     fn introduced(&mut self, info: &TaskInfo) {
@@ -305,8 +306,7 @@ impl Builder {
         if specs.iter().all(|spec| spec.instances == 0) {
             return Err(if self.keep.is_some() { ReplayError::NoneKept } else { ReplayError::Nothing });
         }
-        let (cgroups, unknown_limits) = self.limits.groups(&mut specs);
-        (self.causes.limits, self.causes.unknown_limits) = (cgroups.len() as u64, unknown_limits);
+        let cgroups = self.cgroups(&mut specs);
         let recorded = Recorded { tapes, begins, semaphores: self.pairs.len() };
         let (timeline, left_out) = self.changes.timeline();
         self.causes.changes_left_out = left_out;
@@ -330,6 +330,18 @@ impl Builder {
             scheduler: start.scheduler,
             chance: self.chance,
         })
+    }
+
+    /// The cgroups that the recording tells, or those whose limits it shows.
+    fn cgroups(&mut self, specs: &mut [TaskSpec]) -> Vec<Cgroup> {
+        let (cgroups, kept) = self.groups.cgroups(self.now, specs);
+        self.causes.groups = kept;
+        if kept.told {
+            return cgroups;
+        }
+        let (cgroups, unknown_limits) = self.limits.groups(specs);
+        (self.causes.limits, self.causes.unknown_limits) = (cgroups.len() as u64, unknown_limits);
+        cgroups
     }
 
     /// What had not ended when the recording did.
@@ -398,14 +410,6 @@ impl Written {
     }
 }
 
-fn policy_of(prio: i16) -> Policy {
-    match prio {
-        // Whether it takes turns is not recorded.
-        0..=98 => Policy::Fifo((99 - prio).clamp(1, 99) as u8),
-        _ => Policy::Other,
-    }
-}
-
 fn spec(number: u32, task: &Task, all: &CpuSet, knows_affinity: bool) -> TaskSpec {
     let cpus = if task.cpus == *all || !knows_affinity { CpuSet::new() } else { task.cpus.clone() };
     // Without that, each is a process of its own.
@@ -419,7 +423,7 @@ fn spec(number: u32, task: &Task, all: &CpuSet, knows_affinity: bool) -> TaskSpe
         process,
         session,
         kthread,
-        policy: task.prio.map(policy_of).unwrap_or_default(),
+        policy: task.scheduled.begun.unwrap_or_default(),
         ..TaskSpec::default()
     }
 }
@@ -445,6 +449,8 @@ impl Sink for Builder {
                     self.task(number).member = Some((*process, *session, *kthread));
                 }
             }
+            Meta::Group(info) => self.groups.group(info),
+            Meta::Scheduled { task, policy, group } => self.scheduled(*task, *policy, *group),
             Meta::Unknown(unknown) => self.knows_affinity = !unknown.affinity,
             Meta::Chance { seed, noise } => self.chance = Some((*seed, *noise)),
             _ => {}

@@ -1,5 +1,6 @@
 //! How much of a replay is known, and what had to be guessed: said before any result.
 
+use crate::groups::GroupsKept;
 use keel_abi::Span;
 use keel_abi::numbers::count;
 use std::fmt;
@@ -33,6 +34,10 @@ pub struct Causes {
     pub limits: u64,
     /// Cgroups that were throttled, and whose limit does not follow.
     pub unknown_limits: u64,
+    /// What the recording tells of groups.
+    pub groups: GroupsKept,
+    /// Times that a task came to have a deadline, which is no policy here.
+    pub deadlines: u64,
     /// Changes from outside that were left out because there were too many.
     pub changes_left_out: u64,
 }
@@ -128,10 +133,39 @@ impl Confidence {
             ),
         );
         say(
-            c.unknown_limits > 0 || c.throttled > 0 && c.limits == 0,
+            c.unknown_limits > 0 || c.throttled > 0 && c.limits == 0 && !c.groups.told,
             format!(
                 "tasks were throttled {} times; where the limit does not follow from that, they are not now",
                 count(c.throttled)
+            ),
+        );
+        say(
+            !self.exact && !c.groups.told,
+            "the recording does not tell the weights of cgroups, and of policies only which are real-time"
+                .to_owned(),
+        );
+        let GroupsKept { cgroups, limits, changed, moved, .. } = c.groups;
+        say(
+            cgroups > 0,
+            format!(
+                "{} cgroups have the weights and limits that they had last; {} of them have a cpu.max",
+                count(cgroups),
+                count(limits)
+            ),
+        );
+        say(changed > 0, format!("the settings of {} cgroups changed, and do not now", count(changed)));
+        say(
+            moved > 0,
+            format!(
+                "{} tasks changed their cgroup or session; they stay where they were longest",
+                count(moved)
+            ),
+        );
+        say(
+            c.deadlines > 0,
+            format!(
+                "{} tasks had deadlines (SCHED_DEADLINE); they are ordinary tasks now",
+                count(c.deadlines)
             ),
         );
         say(

@@ -1,5 +1,6 @@
 //! One task while its tape is written.
 
+use crate::policies::Scheduled;
 use crate::timers::Sleeps;
 use keel_abi::tape::{Begin, Op, Tape};
 use keel_abi::{CpuId, CpuSet, Instant, Span};
@@ -32,8 +33,7 @@ pub(crate) struct Task {
     pub(crate) name: String,
     pub(crate) nice: i8,
     pub(crate) cpus: CpuSet,
-    /// The kernel's priority, once known.
-    pub(crate) prio: Option<i16>,
+    pub(crate) scheduled: Scheduled,
     pub(crate) tape: Tape,
     pub(crate) doing: Doing,
     /// It has ended: what a damaged recording says of it afterwards is never played.
@@ -67,7 +67,7 @@ impl Task {
             name: format!("task-{number}"),
             nice: 0,
             cpus: CpuSet::new(),
-            prio: None,
+            scheduled: Scheduled::default(),
             tape: Tape::default(),
             doing: Doing::Unseen,
             ended: false,

@@ -4,6 +4,7 @@
 //! in the same order. Instants never decrease along a stream.
 
 use crate::policy::Policy;
+use keel_abi::cgroup::Bandwidth;
 use keel_abi::scx::{ExitKind, Op};
 use keel_abi::{CpuId, CpuSet, DsqId, Instant, Noise, Pid, Span, TaskId, Topology};
 
@@ -338,6 +339,25 @@ pub struct TaskInfo {
     pub cpus: CpuSet,
 }
 
+/// A group of tasks that the kernel shares CPU time out to as if it were one task (`struct task_group`).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GroupInfo {
+    /// Its number within the stream, from 1; [`What::Throttled`] names the same.
+    pub group: u32,
+    /// The group above it; 0 for the root.
+    pub parent: u32,
+    /// What it is called within that one. Hostile text: escape it wherever it is shown.
+    pub name: String,
+    /// Its `cpu.weight`.
+    pub weight: u32,
+    /// `cpu.max` and `cpu.max.burst`.
+    pub bandwidth: Bandwidth,
+    /// `cpu.idle`.
+    pub idle: bool,
+    /// It is a session's (`kernel.sched_autogroup_enabled`), not a cgroup.
+    pub session: bool,
+}
+
 /// What a recording lacks, so that a verdict can say it first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Unknown {
@@ -388,6 +408,18 @@ pub enum Meta {
         /// It is a kernel thread.
         kthread: bool,
     },
+    /// A group appears, or its settings change.
+    Group(Box<GroupInfo>),
+    /// How the kernel schedules a task, when that is first known and when it changes. Recordings that never say so do not
+    /// know it.
+    Scheduled {
+        /// Who.
+        task: TaskId,
+        /// Its policy, numbered as `task_struct.policy`.
+        policy: u32,
+        /// Its group; 0 for the root.
+        group: u32,
+    },
     /// What people call a queue of the scheduler's. It comes before the queue is used.
     Queue {
         /// The queue.
@@ -420,6 +452,8 @@ impl Meta {
             | Self::Clock { .. }
             | Self::Chance { .. }
             | Self::Queue { .. }
+            | Self::Group(_)
+            | Self::Scheduled { .. }
             | Self::SchedulerExit { .. }
             | Self::End => Class::NONE,
         }

@@ -8,11 +8,12 @@
 mod policy;
 
 use crate::format::{
-    CHOOSERS, EXITS, KIND, MAGIC, MAX_NODES, Memory, NO_AFFINITY, NO_THROTTLING, OLDEST, SAME_CPU, SAME_PREV,
-    SAME_TIME, TIMERS, VERSION, WHYS, kind, more, unzigzag,
+    CHOOSERS, EXITS, GROUP_IDLE, GROUP_SESSION, KIND, MAGIC, MAX_NODES, Memory, NO_AFFINITY, NO_THROTTLING,
+    OLDEST, SAME_CPU, SAME_PREV, SAME_TIME, TIMERS, VERSION, WHYS, kind, more, unzigzag,
 };
 use crate::input::Input;
-use crate::{Act, Event, Lock, Meta, Sink, TaskInfo, TraceError, Unknown, What};
+use crate::{Act, Event, GroupInfo, Lock, Meta, Sink, TaskInfo, TraceError, Unknown, What};
+use keel_abi::cgroup::{Bandwidth, QUOTA_NONE};
 use keel_abi::cpuset::MAX_CPUS;
 use keel_abi::scx::Op;
 use keel_abi::topology::Place;
@@ -271,6 +272,11 @@ impl<R: Read> Reader<R> {
                 let kthread = which == more::MEMBER_KTHREAD;
                 return Ok(Item::Meta(at, Meta::Member { task, process, session, kthread }));
             }
+            more::GROUP => return Ok(Item::Meta(at, Meta::Group(Box::new(self.group_info()?)))),
+            more::SCHEDULED => {
+                let (task, policy, group) = (self.task()?, self.number32()?, self.number32()?);
+                return Ok(Item::Meta(at, Meta::Scheduled { task, policy, group }));
+            }
             more::QUEUE => {
                 let id = DsqId(self.input.number()?);
                 return Ok(Item::Meta(at, Meta::Queue { id, name: self.input.text()? }));
@@ -312,6 +318,21 @@ impl<R: Read> Reader<R> {
             return Err(self.input.damaged("what the recording cannot tell is not known"));
         }
         Ok(Unknown { affinity: bits & NO_AFFINITY != 0, throttling: bits & NO_THROTTLING != 0 })
+    }
+
+    fn group_info(&mut self) -> Result<GroupInfo, TraceError> {
+        let bits = self.input.byte()?;
+        if bits & !(GROUP_IDLE | GROUP_SESSION) != 0 {
+            return Err(self.input.damaged("a group is of no known kind"));
+        }
+        let (group, parent) = (self.number32()?, self.number32()?);
+        let (name, weight) = (self.input.text()?, self.number32()?);
+        let (quota_us, period_us, burst_us) =
+            (self.input.number()?, self.input.number()?, self.input.number()?);
+        let quota_us = if quota_us == 0 { QUOTA_NONE } else { quota_us };
+        let bandwidth = Bandwidth { period_us, quota_us, burst_us };
+        let (idle, session) = (bits & GROUP_IDLE != 0, bits & GROUP_SESSION != 0);
+        Ok(GroupInfo { group, parent, name, weight, bandwidth, idle, session })
     }
 
     fn prio(&mut self) -> Result<i16, TraceError> {

@@ -86,6 +86,10 @@ impl Sink for Dense<'_> {
                 let task = self.number(task);
                 self.sink.meta(at, &Meta::Member { task, process, session, kthread });
             }
+            &Meta::Scheduled { task, policy, group } => {
+                let task = self.number(task);
+                self.sink.meta(at, &Meta::Scheduled { task, policy, group });
+            }
             _ => self.sink.meta(at, meta),
         }
     }
