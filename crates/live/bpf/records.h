@@ -100,6 +100,8 @@ struct cpumask {
 struct task_struct {
 	struct thread_info thread_info;
 	unsigned int __state;
+	unsigned int flags;
+	unsigned in_iowait : 1;
 	/* Newer kernels have narrower ones, and libbpf narrows unsigned reads alone. */
 	unsigned int on_cpu;
 	unsigned int on_rq;

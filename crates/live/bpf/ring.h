@@ -31,7 +31,9 @@ const volatile struct {
 	u32 words;
 	/* The reader is woken whenever two to this power more bytes wait for it in one ring. */
 	u32 portion_log2;
-} sizes = { 1, 10 };
+	/* Whether programs watch timers. */
+	u32 sees_timers;
+} sizes = { 1, 10, 0 };
 
 struct ring {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -83,6 +85,10 @@ struct known {
 	u8 is_recorded;
 	u8 woken;
 	u8 yields;
+	/* What it waits in, what wakes it, and whether it has sent something to this machine itself since it came to its CPU. */
+	u8 call;
+	u8 source;
+	u8 has_sent;
 };
 
 struct {

@@ -11,7 +11,7 @@ use keel_abi::cgroup::Cgroup;
 use keel_abi::tape::{Begin, Op, Recorded, Tape};
 use keel_abi::task::{Step, TaskSpec, Workload};
 use keel_abi::{CpuId, CpuSet, Instant, Noise, Span, TaskId, Topology};
-use keel_trace::{Class, Event, Meta, Sink, TaskInfo, What};
+use keel_trace::{Call, Class, Event, Meta, Sink, Source, TaskInfo, What};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -168,9 +168,13 @@ impl Builder {
             return self.woken_from_outside(wakee, false, cpu);
         }
         let semaphore = self.pairs.of(waker, wakee);
+        let inferred = !self.exact;
         let by = self.task(waker);
         match (by.leaves, by.doing) {
-            (true, Doing::Waits(_)) => by.meanwhile.push(Meanwhile { semaphore, sync }),
+            // It woke the other before it left its CPU.
+            (leaves, Doing::Waits(_)) if leaves || inferred => {
+                by.meanwhile.push(Meanwhile { semaphore, sync })
+            }
             (true, _) => by.tape.push(Op::PostMeanwhile { semaphore, sync }),
             (false, _) => by.tape.push(Op::Post { semaphore, sync }),
         }
@@ -194,19 +198,26 @@ impl Builder {
             _ => None,
         };
         let slept = due.since(seen.unwrap_or(Instant::ZERO).min(due));
-        if !exact {
-            // Which of the two it is shows at the end.
-            task.tape.push(Op::SleepUntil(due));
-        }
-        task.put_wait(Op::Sleep(slept));
-        if seen.is_some() {
-            task.sleeps.add(slept, due);
+        let waited = task.waited.take();
+        if matches!(waited, Some((Call::SleepUntil, Source::Timer))) && seen.is_some() {
+            task.put_wait(Op::SleepUntil(due));
+        } else {
+            if !exact {
+                // Which of the two it is shows at the end.
+                task.tape.push(Op::SleepUntil(due));
+            }
+            task.put_wait(Op::Sleep(slept));
+            if seen.is_some() {
+                task.sleeps.add(slept, due);
+            }
         }
         (task.doing, task.leaves) = (Doing::Runnable, false);
-        *match (seen, waker_is_left_out) {
-            (Some(_), true) => &mut self.causes.left_out,
-            (Some(_), false) => &mut self.causes.outside,
-            (None, _) => &mut self.causes.unbegun,
+        *match (seen, waker_is_left_out, waited) {
+            (None, ..) => &mut self.causes.unbegun,
+            (Some(_), true, _) => &mut self.causes.left_out,
+            (Some(_), false, Some((_, Source::Timer))) => &mut self.causes.timers,
+            (Some(_), false, Some((Call::Disk, _))) => &mut self.causes.disks,
+            (Some(_), false, _) => &mut task.outside,
         } += 1;
     }
 
@@ -245,6 +256,12 @@ impl Builder {
                 self.causes.throttled += u64::from(on);
                 if let Some(number) = self.number(task) {
                     self.limits.throttled(at, number, on, group);
+                }
+            }
+            What::Waited { task, call, source } => {
+                self.causes.tells_waits = true;
+                if let Some(number) = self.number(task) {
+                    self.task(number).waited = Some((call, source));
                 }
             }
             What::Lost { events } => self.causes.lost += u64::from(events),
@@ -299,7 +316,9 @@ impl Builder {
             let Task { sleeps, .. } = task;
             let follows_a_clock = sleeps.follow_a_clock();
             let written = Written { follows_a_clock, exact: self.exact, counts };
-            tapes.push(written.tape(std::mem::take(&mut task.tape), &mut self.causes));
+            tapes.push(written.tape(std::mem::take(&mut task.tape)));
+            let ended = std::mem::take(&mut task.outside);
+            *if follows_a_clock { &mut self.causes.clocked } else { &mut self.causes.outside } += ended;
             begins.extend(task.begin);
             specs.push(spec(number as u32, task, &all, knows_affinity));
         }
@@ -378,25 +397,23 @@ struct Written {
 
 impl Written {
     /// Keeps the right one of each pair of sleeps; where the recording counts nothing, each wait that ends is counted.
-    fn tape(self, tape: Tape, causes: &mut Causes) -> Tape {
+    fn tape(self, tape: Tape) -> Tape {
         if self.exact && self.counts {
             return tape;
         }
         let mut kept = Tape::default();
         let (mut last, mut is_over) = (None, false);
-        for op in tape.iter() {
+        let mut ops = tape.iter().peekable();
+        while let Some(op) = ops.next() {
+            let is_pair = matches!((op, ops.peek()), (Op::SleepUntil(_), Some(Op::Sleep(_))));
             // What belongs to a wait stays with it.
             if is_over && !matches!(op, Op::PostMeanwhile { .. }) {
                 kept.push(Op::Count(1));
                 is_over = false;
             }
             let is_wait = match (op, last.replace(op)) {
-                (Op::SleepUntil(_), _) if !self.follows_a_clock && !self.exact => continue,
-                (Op::Sleep(_), Some(Op::SleepUntil(_))) if self.follows_a_clock => {
-                    causes.outside = causes.outside.saturating_sub(1);
-                    causes.clocked += 1;
-                    continue;
-                }
+                (Op::SleepUntil(_), _) if is_pair && !self.follows_a_clock && !self.exact => continue,
+                (Op::Sleep(_), Some(Op::SleepUntil(_))) if self.follows_a_clock => continue,
                 (Op::SleepUntil(_) | Op::Sleep(_) | Op::SleepDeferrable(_) | Op::Await(_), _) => true,
                 _ => false,
             };
@@ -430,7 +447,7 @@ fn spec(number: u32, task: &Task, all: &CpuSet, knows_affinity: bool) -> TaskSpe
 
 impl Sink for Builder {
     fn wants(&self) -> Class {
-        Class::CORE.with(Class::COUNTS).with(Class::ACTS)
+        Class::CORE.with(Class::COUNTS).with(Class::ACTS).with(Class::CALLS)
     }
 
     fn events(&mut self, events: &[Event]) {

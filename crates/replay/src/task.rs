@@ -4,6 +4,7 @@ use crate::policies::Scheduled;
 use crate::timers::Sleeps;
 use keel_abi::tape::{Begin, Op, Tape};
 use keel_abi::{CpuId, CpuSet, Instant, Span};
+use keel_trace::{Call, Source};
 
 /// A wakeup that a task makes while it is on its way to sleep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +56,10 @@ pub(crate) struct Task {
     /// What of that was scheduling.
     pub(crate) charged: Span,
     pub(crate) sleeps: Sleeps,
+    /// How it waited whose wakeup comes next, and what wakes it.
+    pub(crate) waited: Option<(Call, Source)>,
+    /// Waits that ended with nobody known to have ended them.
+    pub(crate) outside: u64,
     /// Its work so far, and how many waits have ended.
     worked: Span,
     waits: u64,
@@ -80,6 +85,8 @@ impl Task {
             used: Span::ZERO,
             charged: Span::ZERO,
             sleeps: Sleeps::default(),
+            waited: None,
+            outside: 0,
             worked: Span::ZERO,
             waits: 0,
         }

@@ -6,7 +6,7 @@ use keel_abi::tape::Op;
 use keel_abi::task::Policy;
 use keel_abi::timeline::{Change, Happening};
 use keel_abi::{CpuId, CpuSet, Instant, Pid, Span, TaskId, Topology};
-use keel_trace::{Act, Event, GroupInfo, Meta, Sink, TaskInfo, Timer, What, Why};
+use keel_trace::{Act, Call, Event, GroupInfo, Meta, Sink, Source, TaskInfo, Timer, What, Why};
 use proptest::prelude::*;
 
 const CPUS: u32 = 2;
@@ -89,6 +89,62 @@ fn what_nobody_wakes_sleeps_as_long_as_it_did() {
         (150, switch(0, Why::Exited, 1)),
     ];
     check(&events, 0, "run10 sleep100 count1 run30 exit");
+}
+
+/// A wakeup that the wakee's CPU takes over may be recorded when its waker has left.
+#[test]
+fn a_waker_that_has_left_is_still_known() {
+    let events = [
+        (0, switch(9, Why::WasIdle, 0)),
+        (10, switch(0, Why::Blocked, 1)),
+        (40, switch(1, Why::Blocked, 9)),
+        (41, wakeup(0, TaskId(1))),
+        (45, switch(9, Why::WasIdle, 0)),
+        (60, wakeup(1, TaskId(0))),
+        (70, switch(0, Why::Preempted, 1)),
+        (71, wakeup(2, TaskId(0))),
+        (80, switch(1, Why::Exited, 0)),
+    ];
+    check(&events, 0, "run10 await0 count1 run15 post1 run10 post2 run35 await3 count1");
+    check(&events, 1, "run30 await1 meanwhile0 count1 run10 exit");
+    assert_eq!(made(&events).unwrap().confidence.causes.by_task, 3);
+}
+
+#[test]
+fn a_timer_that_is_told_is_no_guess() {
+    let check =
+        |waited: Option<(Call, Source)>, expected: &str, (timers, disks, outside): (u64, u64, u64)| {
+            let mut events = vec![(0, switch(9, Why::WasIdle, 0))];
+            for round in 0..3 {
+                let at = round * 100;
+                events.push((at + 10, switch(0, Why::Blocked, 9)));
+                if let Some((call, source)) = waited {
+                    events.push((at + 90 + round, What::Waited { task: TaskId(0), call, source }));
+                }
+                events.push((at + 90 + round, wakeup(0, IDLE)));
+                events.push((at + 100, switch(9, Why::WasIdle, 0)));
+            }
+            self::check(&events, 0, expected);
+            let causes = made(&events).unwrap().confidence.causes;
+            assert_eq!((causes.timers, causes.disks, causes.outside), (timers, disks, outside), "{waited:?}");
+            assert_eq!(causes.tells_waits, waited.is_some());
+        };
+    let relative = "run10 sleep80 count1 run10 sleep81 count1 run10 sleep82 count1 run10 await0 count1";
+    let until = |us: u64| format!("sleepuntil(instant({}))", us * 1000);
+    let absolute = format!(
+        "run10 {} count1 run10 {} count1 run10 {} count1 run10 await0 count1",
+        until(90),
+        until(191),
+        until(292)
+    );
+    check(None, relative, (0, 0, 3));
+    check(Some((Call::Unknown, Source::Softirq)), relative, (0, 0, 3));
+    check(Some((Call::Sleep, Source::Timer)), relative, (3, 0, 0));
+    check(Some((Call::Poll, Source::Timer)), relative, (3, 0, 0));
+    check(Some((Call::Disk, Source::Interrupt)), relative, (0, 3, 0));
+    check(Some((Call::SleepUntil, Source::Timer)), &absolute, (3, 0, 0));
+    // A signal ended it.
+    check(Some((Call::SleepUntil, Source::Interrupt)), relative, (0, 0, 3));
 }
 
 #[test]

@@ -232,6 +232,15 @@ pub enum What {
         /// What.
         act: Act,
     },
+    /// How a task waited whose wakeup comes next, where a recording tells.
+    Waited {
+        /// Who.
+        task: TaskId,
+        /// What it waited in.
+        call: Call,
+        /// What wakes it.
+        source: Source,
+    },
     /// A recording missed what its CPU did just before: its buffer was full.
     Lost {
         /// How many events.
@@ -261,6 +270,7 @@ impl What {
             Self::LockWait { .. } | Self::Awaits { .. } => Class::LOCKS,
             Self::Count { .. } => Class::COUNTS,
             Self::Worked { .. } | Self::Acts { .. } => Class::ACTS,
+            Self::Waited { .. } => Class::CALLS,
         }
     }
 }
@@ -300,6 +310,85 @@ pub enum Act {
     Yields,
     /// Ends.
     Exits,
+}
+
+/// What a task waited in: the class of its system call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Call {
+    /// Not known.
+    #[default]
+    Unknown,
+    /// A sleep of a given length: `nanosleep()`, `clock_nanosleep()`.
+    Sleep,
+    /// A sleep until a given moment: `clock_nanosleep()` with `TIMER_ABSTIME`.
+    SleepUntil,
+    /// A disk (`in_iowait`).
+    Disk,
+    /// `futex()`.
+    Futex,
+    /// `poll()`, `select()`, `epoll_wait()`.
+    Poll,
+    /// Reading, writing, sending, receiving, connecting and accepting.
+    Transfer,
+    /// `wait4()`, `waitid()`.
+    Child,
+    /// Another system call.
+    Other,
+    /// None: it is a kernel thread.
+    Kernel,
+}
+
+impl Call {
+    /// All of them, by their numbers in recordings.
+    pub const ALL: [Self; 10] = [
+        Self::Unknown,
+        Self::Sleep,
+        Self::SleepUntil,
+        Self::Disk,
+        Self::Futex,
+        Self::Poll,
+        Self::Transfer,
+        Self::Child,
+        Self::Other,
+        Self::Kernel,
+    ];
+
+    /// A word for it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Unknown => "unknown",
+            Self::Sleep => "sleep",
+            Self::SleepUntil => "sleep_until",
+            Self::Disk => "disk",
+            Self::Futex => "futex",
+            Self::Poll => "poll",
+            Self::Transfer => "transfer",
+            Self::Child => "child",
+            Self::Other => "other",
+            Self::Kernel => "kernel",
+        }
+    }
+}
+
+/// What woke a task.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Source {
+    /// A task, or what is not known.
+    #[default]
+    Task,
+    /// A timer.
+    Timer,
+    /// A device's interrupt.
+    Interrupt,
+    /// What an interrupt left to be done (softirq).
+    Softirq,
+    /// The task that just sent a packet to this machine itself.
+    Sender,
+}
+
+impl Source {
+    /// All of them, by their numbers in recordings.
+    pub const ALL: [Self; 5] = [Self::Task, Self::Timer, Self::Interrupt, Self::Softirq, Self::Sender];
 }
 
 /// What a sleep's end is counted from.
@@ -483,8 +572,10 @@ impl Class {
     pub const LOCKS: Self = Self(64);
     /// What tasks did for themselves: worked, acts. A replay needs it to be exact.
     pub const ACTS: Self = Self(128);
+    /// How tasks waited, as recordings of real kernels tell.
+    pub const CALLS: Self = Self(256);
     /// All of them.
-    pub const ALL: Self = Self(255);
+    pub const ALL: Self = Self(511);
 
     /// Both.
     pub const fn with(self, other: Self) -> Self {

@@ -12,7 +12,7 @@ use crate::format::{
     OLDEST, SAME_CPU, SAME_PREV, SAME_TIME, TIMERS, VERSION, WHYS, kind, more, unzigzag,
 };
 use crate::input::Input;
-use crate::{Act, Event, GroupInfo, Lock, Meta, Sink, TaskInfo, TraceError, Unknown, What};
+use crate::{Act, Call, Event, GroupInfo, Lock, Meta, Sink, Source, TaskInfo, TraceError, Unknown, What};
 use keel_abi::cgroup::{Bandwidth, QUOTA_NONE};
 use keel_abi::cpuset::MAX_CPUS;
 use keel_abi::scx::Op;
@@ -260,6 +260,12 @@ impl<R: Read> Reader<R> {
                 What::Worked { task: self.task()?, user: self.span()?, kernel_ps: self.input.number()? }
             }
             more::WAKES..=more::EXITS => What::Acts { task: self.task()?, act: self.act(which, at)? },
+            more::WAITED => {
+                let (task, byte) = (self.task()?, self.input.byte()?);
+                let call = self.one_of(&Call::ALL, byte & 0xf, "what a task waited in is not known")?;
+                let source = self.one_of(&Source::ALL, byte >> 4, "what woke a task is not known")?;
+                What::Waited { task, call, source }
+            }
             more::UNKNOWN => return Ok(Item::Meta(at, Meta::Unknown(self.unknown()?))),
             more::CLOCK => return Ok(Item::Meta(at, Meta::Clock { ns: self.input.number()? })),
             more::CHANCE => {

@@ -20,7 +20,7 @@ pub use raw::{Doing, GroupRecord, Key, Raw, RawWhat, TaskRecord};
 
 use groups::Groups;
 
-use crate::{Event, Meta, Policy, Sink, TaskInfo, What, Why};
+use crate::{Call, Event, Meta, Policy, Sink, Source, TaskInfo, What, Why};
 use keel_abi::{CpuId, CpuSet, Instant, Pid, TaskId};
 use rustc_hash::FxHashMap;
 
@@ -132,7 +132,9 @@ impl Story {
                 self.switch(*cpu, *prev, *why, *next, sink);
                 prio.iter().for_each(|&prio| self.priority(*next, prio));
             }
-            RawWhat::Wakeup { cpu, task, target, waker } => self.wakeup(*cpu, *task, *target, *waker, sink),
+            RawWhat::Wakeup { cpu, task, target, waker, waited } => {
+                self.wakeup(*cpu, *task, (*target, *waker), *waited, sink);
+            }
             RawWhat::Fork { cpu, child, target, parent } => self.fork(*cpu, *child, *target, *parent, sink),
             RawWhat::Migrate { cpu, task, from, to } => self.migrate(*cpu, *task, *from, *to, sink),
             RawWhat::Kick { cpu, target } => self.kick(*cpu, *target),
@@ -359,12 +361,22 @@ impl Story {
         self.runs(next, cpu);
     }
 
-    fn wakeup(&mut self, cpu: CpuId, task: Key, target: CpuId, waker: Key, sink: &mut dyn Sink) {
+    fn wakeup(
+        &mut self,
+        cpu: CpuId,
+        task: Key,
+        (target, waker): (CpuId, Key),
+        waited: Option<(Call, Source)>,
+        sink: &mut dyn Sink,
+    ) {
         if task.is_idle() || !self.has(target) {
             return;
         }
         let (id, by) = (self.id(task, sink), self.known(waker));
         if self.doing(task) == Some(Doing::Asleep) {
+            if let Some((call, source)) = waited {
+                self.emit(cpu, What::Waited { task: id, call, source });
+            }
             self.emit(cpu, What::Wakeup { task: id, target, waker: by });
             self.set(task, Doing::Waiting(target));
         }

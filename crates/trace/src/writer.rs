@@ -9,7 +9,7 @@ use crate::format::{
     CHOOSERS, EXITS, GROUP_IDLE, GROUP_SESSION, MAGIC, MAX_TEXT, Memory, NO_AFFINITY, NO_THROTTLING,
     SAME_CPU, SAME_PREV, SAME_TIME, TIMERS, VERSION, WHYS, index_in, kind, more, zigzag,
 };
-use crate::{Act, Class, Event, GroupInfo, Lock, Meta, Sink, TaskInfo, What, WriteError};
+use crate::{Act, Call, Class, Event, GroupInfo, Lock, Meta, Sink, Source, TaskInfo, What, WriteError};
 use keel_abi::cgroup::{Bandwidth, QUOTA_NONE};
 use keel_abi::{CpuId, CpuSet, DsqId, Instant, Noise, TaskId, Topology};
 use std::io::{self, Write};
@@ -243,6 +243,11 @@ impl<W: Write> Writer<W> {
                 self.task(task);
                 self.number(user.as_ns());
                 self.number(kernel_ps);
+            }
+            What::Waited { task, call, source } => {
+                self.more(at, cpu, more::WAITED);
+                self.task(task);
+                self.byte(index_in(&Call::ALL, &call) | index_in(&Source::ALL, &source) << 4);
             }
             What::Acts { task, act } => self.act(at, cpu, task, act),
             What::Lost { events } => {

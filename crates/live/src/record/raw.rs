@@ -4,7 +4,7 @@ use keel_abi::cgroup::{Bandwidth, QUOTA_NONE, WEIGHT_DFL, WEIGHT_MAX, WEIGHT_MIN
 use keel_abi::scx::weight_of_nice;
 use keel_abi::{CpuId, CpuSet, Pid};
 use keel_trace::story::{Doing, GroupRecord, Key, Raw, RawWhat, TaskRecord};
-use keel_trace::{GroupInfo, Why, policy};
+use keel_trace::{Call, GroupInfo, Source, Why, policy};
 
 const SWITCH: u8 = 1;
 const WAKEUP: u8 = 2;
@@ -59,7 +59,11 @@ pub(crate) fn read(writer: CpuId, cpus: u32, bytes: &[u8]) -> Option<Raw> {
             let (prev, why, next) = (task, why(detail)?, other()?);
             RawWhat::Switch { cpu, prev, why, next, prio: prio(fields.u32(36)?) }
         }
-        WAKEUP => RawWhat::Wakeup { cpu, task, target: to()?, waker: other()? },
+        WAKEUP => {
+            let source = Source::ALL.get(usize::try_from(fields.u32(32)?).ok()?).copied();
+            let waited = Call::ALL.get(usize::from(detail)).copied().zip(source);
+            RawWhat::Wakeup { cpu, task, target: to()?, waker: other()?, waited }
+        }
         FORK => RawWhat::Fork { cpu, child: task, target: to()?, parent: other()? },
         MIGRATE => RawWhat::Migrate { cpu, task, from: from()?, to: to()? },
         HOTPLUG => RawWhat::Online { cpu, target: to()?, up: detail != 0 },
@@ -221,7 +225,9 @@ mod tests {
         check(&event(SWITCH, 3), switch(Why::Blocked));
         check(&event(SWITCH, 4), switch(Why::Exited));
         check(&event(SWITCH, 5), None);
-        check(&event(WAKEUP, 0), Some(RawWhat::Wakeup { cpu, task, target: to, waker: other }));
+        let wakeup = |waited| Some(RawWhat::Wakeup { cpu, task, target: to, waker: other, waited });
+        check(&event(WAKEUP, 5), wakeup(Some((Call::Poll, Source::Sender))));
+        check(&event(WAKEUP, 99), wakeup(None));
         check(&event(FORK, 0), Some(RawWhat::Fork { cpu, child: task, target: to, parent: other }));
         check(&event(MIGRATE, 0), Some(RawWhat::Migrate { cpu, task, from, to }));
         check(&event(HOTPLUG, 1), Some(RawWhat::Online { cpu, target: to, up: true }));

@@ -124,6 +124,7 @@ impl State {
             | What::Bypass { .. }
             | What::Worked { .. }
             | What::Acts { .. }
+            | What::Waited { .. }
             | What::Lost { .. } => {}
         }
     }

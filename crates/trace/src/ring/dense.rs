@@ -51,6 +51,7 @@ impl<'a> Dense<'a> {
             | What::Count { task, .. }
             | What::Priority { task, .. }
             | What::Throttled { task, .. }
+            | What::Waited { task, .. }
             | What::Worked { task, .. } => *task = self.number(*task),
             What::Kick { .. }
             | What::LockWait { .. }

@@ -1,6 +1,6 @@
 //! What a recording says, a record at a time, before it is made to agree with itself.
 
-use crate::{GroupInfo, Policy, Why};
+use crate::{Call, GroupInfo, Policy, Source, Why};
 use keel_abi::{CpuId, CpuSet, Pid};
 
 /// What distinguishes a task from others while it exists: its address in the kernel, which is its own until after its
@@ -60,6 +60,8 @@ pub enum RawWhat {
         target: CpuId,
         /// The waker; none for an interrupt.
         waker: Key,
+        /// What the task waited in, and what wakes it, where a recording tells.
+        waited: Option<(Call, Source)>,
     },
     /// `sched_wakeup_new`.
     Fork {

@@ -2,7 +2,7 @@
 
 use super::raw::{Doing, GroupRecord, Key, Raw, RawWhat, TaskRecord};
 use crate::policy::Kind;
-use crate::{Class, Event, GroupInfo, Meta, Policy, Sink, TaskInfo, What, Why};
+use crate::{Call, Class, Event, GroupInfo, Meta, Policy, Sink, Source, TaskInfo, What, Why};
 use keel_abi::{CpuId, CpuSet, Instant, Pid, TaskId};
 use std::fmt::Write;
 
@@ -44,7 +44,14 @@ fn record(line: &str) -> Raw {
         },
         ["inherits", task, prio] => RawWhat::Priority { task: key(task), prio: number(prio) },
         ["wakeup", task, target, waker] => {
-            RawWhat::Wakeup { cpu: here, task: key(task), target: cpu(target), waker: key(waker) }
+            let waited = None;
+            RawWhat::Wakeup { cpu: here, task: key(task), target: cpu(target), waker: key(waker), waited }
+        }
+        ["wakeup", task, target, waker, call, source] => {
+            let call = Call::ALL.into_iter().find(|it| it.name() == call);
+            let source = Source::ALL.into_iter().find(|it| format!("{it:?}").to_lowercase() == source);
+            let waited = call.zip(source);
+            RawWhat::Wakeup { cpu: here, task: key(task), target: cpu(target), waker: key(waker), waited }
         }
         ["fork", child, target, parent] => {
             RawWhat::Fork { cpu: here, child: key(child), target: cpu(target), parent: key(parent) }
@@ -165,6 +172,9 @@ impl Lines {
             What::Kick { target, .. } => format!("kick {target}"),
             What::Online { target, up } => format!("online {target} {}", if up { "up" } else { "down" }),
             What::Lost { events } => format!("lost {events}"),
+            What::Waited { task, call, source } => {
+                format!("{} waited in {call:?} for {source:?}", name(task))
+            }
             What::Priority { task, prio, weight } => format!("{} ranks {prio} {weight}", name(task)),
             What::Throttled { task, on, group } => {
                 let group = if group == 0 { String::new() } else { format!(" {group}") };

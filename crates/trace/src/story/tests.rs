@@ -109,6 +109,16 @@ fn groups_and_policies_are_emitted_when_first_known_and_on_change() {
 }
 
 #[test]
+fn how_a_task_waited_comes_before_its_wakeup() {
+    check(
+        "110 0 wakeup A 1 - poll timer
+         111 0 wakeup A 1 - futex softirq",
+        "10 0 A waited in Poll for Timer
+         10 0 wakeup A 1 -",
+    );
+}
+
+#[test]
 fn throttling_ends_by_its_record_or_when_the_task_runs() {
     check(
         "105 0 switch - idle A
@@ -290,7 +300,7 @@ fn any_record() -> impl Strategy<Value = Raw> {
     let what = prop_oneof![
         4 => switch,
         2 => (cpu(), key(), cpu(), key())
-            .prop_map(|(cpu, task, target, waker)| RawWhat::Wakeup { cpu, task, target, waker }),
+            .prop_map(|(cpu, task, target, waker)| RawWhat::Wakeup { cpu, task, target, waker, waited: None }),
         1 => (cpu(), key(), cpu(), key())
             .prop_map(|(cpu, child, target, parent)| RawWhat::Fork { cpu, child, target, parent }),
         1 => (cpu(), key(), cpu(), cpu())

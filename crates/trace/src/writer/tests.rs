@@ -67,6 +67,8 @@ fn what() -> impl Strategy<Value = What> {
             user: Span::from_ns(ns),
             kernel_ps
         }),
+        (task(), prop::sample::select(&Call::ALL[..]), prop::sample::select(&Source::ALL[..]))
+            .prop_map(|(task, call, source)| What::Waited { task, call, source }),
         (task(), acts()).prop_map(|(task, act)| What::Acts { task, act }),
         (task(), any::<u32>()).prop_map(|(task, units)| What::Count { task, units }),
         any::<bool>().prop_map(|on| What::Bypass { on }),
