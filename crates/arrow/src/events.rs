@@ -193,6 +193,9 @@ fn row(what: &What) -> Row {
             Row { other: Some(*owner), value: Some(u64::from(*mutex)), ..about("awaits", task) }
         }
         What::Worked { task, user, .. } => Row { value: Some(user.as_ns()), ..about("worked", task) },
+        What::Waited { task, call, source } => {
+            Row { detail: Some(call.name()), value: Some(*source as u64), ..about("waited", task) }
+        }
         What::Acts { task, act } => act_row(task, act),
         What::Lost { events } => Row { value: Some(u64::from(*events)), ..of("lost") },
     }

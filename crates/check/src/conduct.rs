@@ -469,7 +469,12 @@ impl Sink for Conduct {
             Meta::Start { topology, .. } => self.scene.start(at, topology.cpus()),
             Meta::Task(info) => self.scene.about(info),
             Meta::Unknown(unknown) => self.realtime.unknown = *unknown,
-            Meta::Clock { .. } | Meta::Chance { .. } | Meta::Queue { .. } | Meta::Member { .. } => {}
+            Meta::Clock { .. }
+            | Meta::Chance { .. }
+            | Meta::Queue { .. }
+            | Meta::Member { .. }
+            | Meta::Group(_)
+            | Meta::Scheduled { .. } => {}
             Meta::SchedulerExit { .. } | Meta::Policy(_) | Meta::End => {}
         }
     }

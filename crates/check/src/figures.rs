@@ -328,7 +328,12 @@ impl Sink for Figures {
         match meta {
             Meta::Start { topology, unit, .. } => self.started(at, topology.cpus(), unit),
             Meta::Task(info) => self.about(info),
-            Meta::Clock { .. } | Meta::Chance { .. } | Meta::Queue { .. } | Meta::Member { .. } => {}
+            Meta::Clock { .. }
+            | Meta::Chance { .. }
+            | Meta::Queue { .. }
+            | Meta::Member { .. }
+            | Meta::Group(_)
+            | Meta::Scheduled { .. } => {}
             Meta::Unknown(_) | Meta::SchedulerExit { .. } | Meta::Policy(_) | Meta::End => {}
         }
     }

@@ -241,7 +241,12 @@ impl<O: Observer> Waste<O> {
                 self.started(at, topology.cpus());
             }
             Meta::Task(info) => self.about(origins, at, info),
-            Meta::Clock { .. } | Meta::Chance { .. } | Meta::Queue { .. } | Meta::Member { .. } => {}
+            Meta::Clock { .. }
+            | Meta::Chance { .. }
+            | Meta::Queue { .. }
+            | Meta::Member { .. }
+            | Meta::Group(_)
+            | Meta::Scheduled { .. } => {}
             Meta::Unknown(_) | Meta::SchedulerExit { .. } | Meta::Policy(_) | Meta::End => {}
         }
     }

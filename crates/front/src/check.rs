@@ -152,7 +152,13 @@ impl Sink for Tally {
             Meta::Clock { ns } => self.clock_ns = Some(*ns),
             Meta::Chance { seed, noise } => (self.facts.seed, self.facts.noise) = (*seed, *noise),
             Meta::Queue { id, name } => self.facts.queues.name(*id, name),
-            Meta::Unknown(_) | Meta::Task(_) | Meta::Member { .. } | Meta::Policy(_) | Meta::End => {}
+            Meta::Unknown(_)
+            | Meta::Task(_)
+            | Meta::Member { .. }
+            | Meta::Group(_)
+            | Meta::Scheduled { .. }
+            | Meta::Policy(_)
+            | Meta::End => {}
         }
     }
 }

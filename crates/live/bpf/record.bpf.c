@@ -19,7 +19,9 @@
  * listens to any of these but the last, which comes with interrupts off and so once. docs/reference/recording.md has all as a table.
  */
 #include "ring.h"
+#include "tasks.h"
 #include "kicks.h"
+#include "calls.h"
 #include "decisions.h"
 #include "throttled.h"
 
@@ -55,6 +57,10 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 			why = EXITED;
 		else if (!state)
 			why = known && known->yields ? YIELDED : PREEMPTED;
+		if (known) {
+			known->call = why == BLOCKED ? call_of(prev) : IN_UNKNOWN;
+			known->has_sent = 0;
+		}
 	}
 	emit(SWITCH, why, bpf_get_smp_processor_id(), id_of(prev), id_of(next), 0, next->prio);
 	return 0;
@@ -73,7 +79,8 @@ int BPF_PROG(on_waking, struct task_struct *p)
 	struct known *known = known_of(p);
 
 	if (known) {
-		known->waker = actor();
+		known->source = source_here();
+		known->waker = known->source == BY_SENDER ? id_of(bpf_get_current_task_btf()) : actor();
 		known->waker_cpu = bpf_get_smp_processor_id();
 		known->woken = 1;
 	}
@@ -90,14 +97,18 @@ int BPF_PROG(on_wakeup, struct task_struct *p)
 	struct known *known = known_of(p);
 	u32 cpu = bpf_get_smp_processor_id();
 	u64 waker = 0;
+	u8 call = IN_UNKNOWN, source = BY_TASK;
 
 	record_task(p, known, p->cpus_ptr, BY_EVENT);
 	if (known && known->woken) {
 		cpu = known->waker_cpu;
 		waker = known->waker;
 		known->woken = 0;
+		call = known->call;
+		source = known->source;
+		known->call = IN_UNKNOWN;
 	}
-	emit(WAKEUP, 0, cpu, (u64)p, waker, 0, p->thread_info.cpu);
+	emit(WAKEUP, call, cpu, (u64)p, waker, source, p->thread_info.cpu);
 	/* Past its deadline and before its next period. */
 	if (is_out_of_budget(p))
 		tell_throttled(p, 1);
@@ -245,6 +256,7 @@ int snapshot(struct bpf_iter__task *ctx)
 	if (bpf_seq_write(ctx->meta->seq, info, TASK_RECORD_HEAD + bytes))
 		return 0;
 	known = known_of(p);
+	record_group_of(p, known);
 	if (known)
 		remember(known, info, cpus);
 	return 0;

@@ -21,7 +21,39 @@ struct list_head {
 	struct list_head *next;
 };
 
-struct task_group;
+struct kernfs_node {
+	const char *name;
+	u64 id;
+};
+
+struct cgroup {
+	struct kernfs_node *kn;
+};
+
+struct cgroup_subsys_state {
+	struct cgroup *cgroup;
+};
+
+struct autogroup {
+	unsigned long id;
+};
+
+struct cfs_bandwidth {
+	s64 period;
+	u64 quota;
+	u64 burst;
+};
+
+/* Tasks that share CPU time as if they were one. Newer kernels keep its queues as per-CPU memory. */
+struct task_group {
+	struct cgroup_subsys_state css;
+	int idle;
+	struct cfs_rq **cfs_rq;
+	unsigned long shares;
+	struct task_group *parent;
+	struct autogroup *autogroup;
+	struct cfs_bandwidth cfs_bandwidth;
+};
 
 struct sched_avg {
 	unsigned long load_avg;
@@ -68,6 +100,8 @@ struct cpumask {
 struct task_struct {
 	struct thread_info thread_info;
 	unsigned int __state;
+	unsigned int flags;
+	unsigned in_iowait : 1;
 	/* Newer kernels have narrower ones, and libbpf narrows unsigned reads alone. */
 	unsigned int on_cpu;
 	unsigned int on_rq;
@@ -122,6 +156,7 @@ enum {
 	PRIORITY = 11,
 	THROTTLED = 12,
 	DECISION = 13,
+	GROUP = 14,
 };
 
 /* In a snapshot: what a task is doing. */
@@ -155,6 +190,8 @@ struct task_record {
 	/* Its policy, and IN_A_GROUP. */
 	u32 policy;
 	u64 name[2];
+	/* The address of its group; 0 for the root. */
+	u64 group;
 	u64 cpus[MAX_WORDS];
 };
 
@@ -184,6 +221,16 @@ static __always_inline bool is_out_of_budget(struct task_struct *p)
 	return p->prio < 0 && BPF_CORE_READ_BITFIELD(budget, dl_throttled);
 }
 
+/* The group that a task shares CPU time in; null for the root. */
+static __always_inline struct task_group *group_of(struct task_struct *p)
+{
+	struct task_group *group = NULL;
+
+	if (bpf_core_field_exists(p->sched_task_group))
+		group = p->sched_task_group;
+	return group && group->parent ? group : NULL;
+}
+
 /* Writes down what `p` is; `bytes` of its CPUs. */
 static __always_inline void write_down(struct task_struct *p, struct task_record *info, struct cpumask *cpus, u32 bytes)
 {
@@ -195,6 +242,7 @@ static __always_inline void write_down(struct task_struct *p, struct task_record
 	info->static_prio = p->static_prio;
 	info->prio = p->prio;
 	info->policy = policy_of(p);
+	info->group = (u64)group_of(p);
 	bpf_probe_read_kernel(info->name, sizeof(info->name), &p->comm);
 	bpf_probe_read_kernel(info->cpus, bytes, cpus);
 }

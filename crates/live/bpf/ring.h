@@ -31,7 +31,9 @@ const volatile struct {
 	u32 words;
 	/* The reader is woken whenever two to this power more bytes wait for it in one ring. */
 	u32 portion_log2;
-} sizes = { 1, 10 };
+	/* Whether programs watch timers. */
+	u32 sees_timers;
+} sizes = { 1, 10, 0 };
 
 struct ring {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -72,6 +74,9 @@ struct known {
 	u64 name[2];
 	u64 cpus;
 	u64 waker;
+	/* Its group's address, and what stands for the group's settings. */
+	u64 group;
+	u64 settings;
 	u32 pid;
 	s32 static_prio;
 	s32 prio;
@@ -80,6 +85,10 @@ struct known {
 	u8 is_recorded;
 	u8 woken;
 	u8 yields;
+	/* What it waits in, what wakes it, and whether it has sent something to this machine itself since it came to its CPU. */
+	u8 call;
+	u8 source;
+	u8 has_sent;
 };
 
 struct {
@@ -160,53 +169,6 @@ static __always_inline void emit(u8 kind, u8 detail, u32 cpu, u64 task, u64 othe
 	event->to = to;
 	*missed = 0;
 	bpf_ringbuf_submit(event, flags);
-}
-
-/* Writes down what `p` is, with its CPUs; gives a number that stands for these. */
-static __always_inline u64 describe(struct task_struct *p, struct task_record *info, struct cpumask *cpus, u32 bytes)
-{
-	u64 sum = 0;
-	u32 i;
-
-	write_down(p, info, cpus, bytes);
-	for (i = 0; i < MAX_WORDS && i < sizes.words; i++)
-		sum = (sum ^ info->cpus[i]) * 0x9e3779b97f4a7c15ULL;
-	return sum;
-}
-
-static __always_inline void remember(struct known *known, struct task_record *info, u64 cpus)
-{
-	known->name[0] = info->name[0];
-	known->name[1] = info->name[1];
-	known->cpus = cpus;
-	known->pid = info->pid;
-	known->static_prio = info->static_prio;
-	known->prio = info->prio;
-	known->policy = info->policy;
-	known->is_recorded = 1;
-}
-
-/* Records what `p` is, with the CPUs it may use now, unless that was recorded already. */
-static __always_inline void record_task(struct task_struct *p, struct known *known, struct cpumask *mask, u32 room)
-{
-	struct task_record *info = bpf_map_lookup_elem(&task_buffers, &room);
-	u32 bytes = sizes.words * sizeof(u64);
-	void *ring;
-	u64 cpus;
-
-	if (!known || !info || bytes > sizeof(info->cpus))
-		return;
-	cpus = describe(p, info, mask, bytes);
-	if (known->is_recorded && known->name[0] == info->name[0] && known->name[1] == info->name[1] &&
-	    known->cpus == cpus && known->pid == info->pid && known->static_prio == info->static_prio &&
-	    known->prio == info->prio && known->policy == info->policy)
-		return;
-	info->head.kind = TASK_RECORD;
-	info->head.detail = known->is_recorded ? 0 : IS_FIRST_RECORD;
-	ring = ring_here();
-	/* What finds no room is recorded later. */
-	if (ring && !bpf_ringbuf_output(ring, info, TASK_RECORD_HEAD + bytes, wake_flags(ring, TASK_RECORD_HEAD + bytes)))
-		remember(known, info, cpus);
 }
 
 /* Who acts here: no task where an interrupt does. */

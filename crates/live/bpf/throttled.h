@@ -10,13 +10,10 @@
 #define KEEL_THROTTLED_H
 
 #include "kicks.h"
+#include "tasks.h"
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
-/* A group's queues: one for each CPU. Newer kernels keep them as per-CPU memory. */
-struct task_group {
-	struct cfs_rq **cfs_rq;
-};
-
+/* A group's queues in newer kernels. */
 struct task_group___percpu {
 	struct cfs_rq *cfs_rq;
 };

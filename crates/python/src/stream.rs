@@ -87,6 +87,7 @@ fn classes_of(names: &[String]) -> PyResult<Class> {
         "counts" => Ok(Class::COUNTS),
         "locks" => Ok(Class::LOCKS),
         "acts" => Ok(Class::ACTS),
+        "calls" => Ok(Class::CALLS),
         other => Err(PyValueError::new_err(format!("there is no class of events '{other}'"))),
     };
     names.iter().map(class).try_fold(Class::NONE, |all, class| Ok(all.with(class?)))

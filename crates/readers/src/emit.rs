@@ -207,7 +207,7 @@ impl Emitter<'_> {
 
     fn woken(&mut self, seen: &SchedRecord, task: u32, target: u32, waker: u32, waker_cpu: u32) {
         let (cpu, target) = (CpuId(waker_cpu), CpuId(target));
-        self.raw(seen, RawWhat::Wakeup { cpu, task: key(task), target, waker: key(waker) });
+        self.raw(seen, RawWhat::Wakeup { cpu, task: key(task), target, waker: key(waker), waited: None });
         self.kick(seen, target);
     }
 
@@ -263,6 +263,7 @@ impl Emitter<'_> {
             nice: now.nice,
             prio,
             weight,
+            scheduled: None,
             cpus,
             first,
             doing,

@@ -2,14 +2,16 @@
 
 use crate::changes::Changes;
 use crate::confidence::{Causes, Confidence};
+use crate::groups::Groups;
 use crate::limits::Limits;
 use crate::overheads::Overheads;
 use crate::pairs::Pairs;
 use crate::task::{Doing, Meanwhile, Task};
+use keel_abi::cgroup::Cgroup;
 use keel_abi::tape::{Begin, Op, Recorded, Tape};
-use keel_abi::task::{Policy, Step, TaskSpec, Workload};
+use keel_abi::task::{Step, TaskSpec, Workload};
 use keel_abi::{CpuId, CpuSet, Instant, Noise, Span, TaskId, Topology};
-use keel_trace::{Class, Event, Meta, Sink, TaskInfo, What};
+use keel_trace::{Call, Class, Event, Meta, Sink, Source, TaskInfo, What};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -67,6 +69,7 @@ pub struct Builder {
     pub(crate) causes: Causes,
     pub(crate) changes: Changes,
     limits: Limits,
+    pub(crate) groups: Groups,
     /// What each CPU does.
     pub(crate) running: Vec<Runs>,
     counts: bool,
@@ -110,6 +113,7 @@ impl Builder {
             causes: Causes::default(),
             changes: Changes::default(),
             limits: Limits::default(),
+            groups: Groups::default(),
             running: Vec::new(),
             counts: false,
             too_many: false,
@@ -164,9 +168,13 @@ impl Builder {
             return self.woken_from_outside(wakee, false, cpu);
         }
         let semaphore = self.pairs.of(waker, wakee);
+        let inferred = !self.exact;
         let by = self.task(waker);
         match (by.leaves, by.doing) {
-            (true, Doing::Waits(_)) => by.meanwhile.push(Meanwhile { semaphore, sync }),
+            // It woke the other before it left its CPU.
+            (leaves, Doing::Waits(_)) if leaves || inferred => {
+                by.meanwhile.push(Meanwhile { semaphore, sync })
+            }
             (true, _) => by.tape.push(Op::PostMeanwhile { semaphore, sync }),
             (false, _) => by.tape.push(Op::Post { semaphore, sync }),
         }
@@ -190,19 +198,26 @@ impl Builder {
             _ => None,
         };
         let slept = due.since(seen.unwrap_or(Instant::ZERO).min(due));
-        if !exact {
-            // Which of the two it is shows at the end.
-            task.tape.push(Op::SleepUntil(due));
-        }
-        task.put_wait(Op::Sleep(slept));
-        if seen.is_some() {
-            task.sleeps.add(slept, due);
+        let waited = task.waited.take();
+        if matches!(waited, Some((Call::SleepUntil, Source::Timer))) && seen.is_some() {
+            task.put_wait(Op::SleepUntil(due));
+        } else {
+            if !exact {
+                // Which of the two it is shows at the end.
+                task.tape.push(Op::SleepUntil(due));
+            }
+            task.put_wait(Op::Sleep(slept));
+            if seen.is_some() {
+                task.sleeps.add(slept, due);
+            }
         }
         (task.doing, task.leaves) = (Doing::Runnable, false);
-        *match (seen, waker_is_left_out) {
-            (Some(_), true) => &mut self.causes.left_out,
-            (Some(_), false) => &mut self.causes.outside,
-            (None, _) => &mut self.causes.unbegun,
+        *match (seen, waker_is_left_out, waited) {
+            (None, ..) => &mut self.causes.unbegun,
+            (Some(_), true, _) => &mut self.causes.left_out,
+            (Some(_), false, Some((_, Source::Timer))) => &mut self.causes.timers,
+            (Some(_), false, Some((Call::Disk, _))) => &mut self.causes.disks,
+            (Some(_), false, _) => &mut task.outside,
         } += 1;
     }
 
@@ -223,7 +238,12 @@ impl Builder {
             }
             What::Wakeup { task, target, waker } => self.wakeup(cpu, task, target, waker),
             What::Fork { child, target, parent } => self.fork(cpu, child, target, parent),
-            What::Exit { task } => self.exit(task),
+            What::Exit { task } => {
+                if let Some(number) = self.number(task) {
+                    self.groups.exits(at, number);
+                }
+                self.exit(task);
+            }
             What::Count { task, units } => {
                 self.counts = true;
                 if let Some(number) = self.number(task).filter(|&number| !self.tasks[number as usize].ended) {
@@ -238,17 +258,15 @@ impl Builder {
                     self.limits.throttled(at, number, on, group);
                 }
             }
+            What::Waited { task, call, source } => {
+                self.causes.tells_waits = true;
+                if let Some(number) = self.number(task) {
+                    self.task(number).waited = Some((call, source));
+                }
+            }
             What::Lost { events } => self.causes.lost += u64::from(events),
             _ => {}
         }
-    }
-
-    fn priority(&mut self, task: TaskId, prio: i16) {
-        let now = self.now;
-        let Some(number) = self.number(task) else { return };
-        // What a task begins with stays what it begins with.
-        let begun = *self.task(number).prio.get_or_insert(prio);
-        self.changes.policy(now, number, policy_of(begun), policy_of(prio));
     }
 
     fn introduced(&mut self, info: &TaskInfo) {
@@ -298,15 +316,16 @@ impl Builder {
             let Task { sleeps, .. } = task;
             let follows_a_clock = sleeps.follow_a_clock();
             let written = Written { follows_a_clock, exact: self.exact, counts };
-            tapes.push(written.tape(std::mem::take(&mut task.tape), &mut self.causes));
+            tapes.push(written.tape(std::mem::take(&mut task.tape)));
+            let ended = std::mem::take(&mut task.outside);
+            *if follows_a_clock { &mut self.causes.clocked } else { &mut self.causes.outside } += ended;
             begins.extend(task.begin);
             specs.push(spec(number as u32, task, &all, knows_affinity));
         }
         if specs.iter().all(|spec| spec.instances == 0) {
             return Err(if self.keep.is_some() { ReplayError::NoneKept } else { ReplayError::Nothing });
         }
-        let (cgroups, unknown_limits) = self.limits.groups(&mut specs);
-        (self.causes.limits, self.causes.unknown_limits) = (cgroups.len() as u64, unknown_limits);
+        let cgroups = self.cgroups(&mut specs);
         let recorded = Recorded { tapes, begins, semaphores: self.pairs.len() };
         let (timeline, left_out) = self.changes.timeline();
         self.causes.changes_left_out = left_out;
@@ -330,6 +349,18 @@ impl Builder {
             scheduler: start.scheduler,
             chance: self.chance,
         })
+    }
+
+    /// The cgroups that the recording tells, or those whose limits it shows.
+    fn cgroups(&mut self, specs: &mut [TaskSpec]) -> Vec<Cgroup> {
+        let (cgroups, kept) = self.groups.cgroups(self.now, specs);
+        self.causes.groups = kept;
+        if kept.told {
+            return cgroups;
+        }
+        let (cgroups, unknown_limits) = self.limits.groups(specs);
+        (self.causes.limits, self.causes.unknown_limits) = (cgroups.len() as u64, unknown_limits);
+        cgroups
     }
 
     /// What had not ended when the recording did.
@@ -366,25 +397,23 @@ struct Written {
 
 impl Written {
     /// Keeps the right one of each pair of sleeps; where the recording counts nothing, each wait that ends is counted.
-    fn tape(self, tape: Tape, causes: &mut Causes) -> Tape {
+    fn tape(self, tape: Tape) -> Tape {
         if self.exact && self.counts {
             return tape;
         }
         let mut kept = Tape::default();
         let (mut last, mut is_over) = (None, false);
-        for op in tape.iter() {
+        let mut ops = tape.iter().peekable();
+        while let Some(op) = ops.next() {
+            let is_pair = matches!((op, ops.peek()), (Op::SleepUntil(_), Some(Op::Sleep(_))));
             // What belongs to a wait stays with it.
             if is_over && !matches!(op, Op::PostMeanwhile { .. }) {
                 kept.push(Op::Count(1));
                 is_over = false;
             }
             let is_wait = match (op, last.replace(op)) {
-                (Op::SleepUntil(_), _) if !self.follows_a_clock && !self.exact => continue,
-                (Op::Sleep(_), Some(Op::SleepUntil(_))) if self.follows_a_clock => {
-                    causes.outside = causes.outside.saturating_sub(1);
-                    causes.clocked += 1;
-                    continue;
-                }
+                (Op::SleepUntil(_), _) if is_pair && !self.follows_a_clock && !self.exact => continue,
+                (Op::Sleep(_), Some(Op::SleepUntil(_))) if self.follows_a_clock => continue,
                 (Op::SleepUntil(_) | Op::Sleep(_) | Op::SleepDeferrable(_) | Op::Await(_), _) => true,
                 _ => false,
             };
@@ -395,14 +424,6 @@ impl Written {
             kept.push(Op::Count(1));
         }
         kept
-    }
-}
-
-fn policy_of(prio: i16) -> Policy {
-    match prio {
-        // Whether it takes turns is not recorded.
-        0..=98 => Policy::Fifo((99 - prio).clamp(1, 99) as u8),
-        _ => Policy::Other,
     }
 }
 
@@ -419,14 +440,14 @@ fn spec(number: u32, task: &Task, all: &CpuSet, knows_affinity: bool) -> TaskSpe
         process,
         session,
         kthread,
-        policy: task.prio.map(policy_of).unwrap_or_default(),
+        policy: task.scheduled.begun.unwrap_or_default(),
         ..TaskSpec::default()
     }
 }
 
 impl Sink for Builder {
     fn wants(&self) -> Class {
-        Class::CORE.with(Class::COUNTS).with(Class::ACTS)
+        Class::CORE.with(Class::COUNTS).with(Class::ACTS).with(Class::CALLS)
     }
 
     fn events(&mut self, events: &[Event]) {
@@ -445,6 +466,8 @@ impl Sink for Builder {
                     self.task(number).member = Some((*process, *session, *kthread));
                 }
             }
+            Meta::Group(info) => self.groups.group(info),
+            Meta::Scheduled { task, policy, group } => self.scheduled(*task, *policy, *group),
             Meta::Unknown(unknown) => self.knows_affinity = !unknown.affinity,
             Meta::Chance { seed, noise } => self.chance = Some((*seed, *noise)),
             _ => {}

@@ -1,5 +1,6 @@
 //! How much of a replay is known, and what had to be guessed: said before any result.
 
+use crate::groups::GroupsKept;
 use keel_abi::Span;
 use keel_abi::numbers::count;
 use std::fmt;
@@ -11,6 +12,12 @@ pub struct Causes {
     pub by_task: u64,
     /// Waits that a timer ended which the recording tells.
     pub timers: u64,
+    /// Waits for a disk.
+    pub disks: u64,
+    /// Of the waits that another task ended, those for a packet that it sent within the machine.
+    pub sent: u64,
+    /// The recording tells what tasks waited in.
+    pub tells_waits: bool,
     /// Waits that nobody ended who is known: a timer, an interrupt or a device. They last as long as they did.
     pub outside: u64,
     /// The same, of tasks whose wakeups follow a clock.
@@ -33,6 +40,10 @@ pub struct Causes {
     pub limits: u64,
     /// Cgroups that were throttled, and whose limit does not follow.
     pub unknown_limits: u64,
+    /// What the recording tells of groups.
+    pub groups: GroupsKept,
+    /// Times that a task came to have a deadline, which is no policy here.
+    pub deadlines: u64,
     /// Changes from outside that were left out because there were too many.
     pub changes_left_out: u64,
 }
@@ -40,12 +51,12 @@ pub struct Causes {
 impl Causes {
     /// All waits that ended.
     pub const fn waits(&self) -> u64 {
-        self.by_task + self.timers + self.outside + self.clocked + self.left_out + self.unbegun
+        self.by_task + self.timers + self.disks + self.outside + self.clocked + self.left_out + self.unbegun
     }
 
     /// Waits whose cause the recording tells.
     pub const fn known(&self) -> u64 {
-        self.by_task + self.timers
+        self.by_task + self.timers + self.disks
     }
 }
 
@@ -83,12 +94,13 @@ impl Confidence {
         let c = &self.causes;
         let all = c.waits();
         let mut lines = vec![format!(
-            "confidence {}: of {} waits, another task's wakeup ended {}, a known timer {}; {} had a cause outside the \
+            "confidence {}: of {} waits, another task's wakeup ended {}, a known timer{} {}; {} had a cause outside the \
              recording",
             self.level(),
             count(all),
             percent(c.by_task, all),
-            percent(c.timers, all),
+            if c.disks > 0 { " or disk" } else { "" },
+            percent(c.timers + c.disks, all),
             percent(c.outside + c.clocked + c.left_out + c.unbegun, all),
         )];
         let mut say = |is: bool, text: String| lines.extend(is.then_some(text));
@@ -98,12 +110,15 @@ impl Confidence {
              off"
                 .to_owned(),
         );
+        let ends = if c.tells_waits { "a device" } else { "a timer or device" };
         say(
             c.outside > 0,
-            format!(
-                "{} waits last as long as they did: their end came from a timer or device",
-                count(c.outside)
-            ),
+            format!("{} waits last as long as they did: their end came from {ends}", count(c.outside)),
+        );
+        say(c.disks > 0, format!("{} waits for a disk last as long as they did", count(c.disks)));
+        say(
+            c.sent > 0,
+            format!("{} wakeups are those of packets that a task sent within the machine", count(c.sent)),
         );
         say(
             c.clocked > 0,
@@ -128,10 +143,39 @@ impl Confidence {
             ),
         );
         say(
-            c.unknown_limits > 0 || c.throttled > 0 && c.limits == 0,
+            c.unknown_limits > 0 || c.throttled > 0 && c.limits == 0 && !c.groups.told,
             format!(
                 "tasks were throttled {} times; where the limit does not follow from that, they are not now",
                 count(c.throttled)
+            ),
+        );
+        say(
+            !self.exact && !c.groups.told,
+            "the recording does not tell the weights of cgroups, and of policies only which are real-time"
+                .to_owned(),
+        );
+        let GroupsKept { cgroups, limits, changed, moved, .. } = c.groups;
+        say(
+            cgroups > 0,
+            format!(
+                "{} cgroups have the weights and limits that they had last; {} of them have a cpu.max",
+                count(cgroups),
+                count(limits)
+            ),
+        );
+        say(changed > 0, format!("the settings of {} cgroups changed, and do not now", count(changed)));
+        say(
+            moved > 0,
+            format!(
+                "{} tasks changed their cgroup or session; they stay where they were longest",
+                count(moved)
+            ),
+        );
+        say(
+            c.deadlines > 0,
+            format!(
+                "{} tasks had deadlines (SCHED_DEADLINE); they are ordinary tasks now",
+                count(c.deadlines)
             ),
         );
         say(

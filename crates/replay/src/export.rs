@@ -5,7 +5,7 @@
 
 use crate::builder::Replay;
 use crate::loops::{Part, Step, Token, parts};
-use keel_abi::cgroup::{Bandwidth, Cgroup, CgroupId};
+use keel_abi::cgroup::{Bandwidth, Cgroup, CgroupId, QUOTA_NONE, WEIGHT_DFL};
 use keel_abi::tape::{Begin, Op, Recorded, Tape};
 use keel_abi::task::{Policy, TaskSpec};
 use keel_abi::timeline::{Change, Happening};
@@ -69,20 +69,45 @@ pub fn export(replay: &Replay, late: Span) -> Result<String, ExportError> {
     }
     let mut extension = json!({ "unit": workload.unit });
     if !workload.cgroups.is_empty() {
-        extension["cgroups"] = workload.cgroups.iter().map(limit).collect::<Map<_, _>>().into();
+        extension["cgroups"] = workload.cgroups.iter().map(settings).collect::<Map<_, _>>().into();
     }
     if !workload.timeline.is_empty() {
-        extension["timeline"] = workload.timeline.iter().map(|it| happening(it, &names)).collect();
+        // A file has no changes to real-time policies.
+        let possible = |it: &&Happening| {
+            !matches!(it.change, Change::Policy { policy: Policy::Fifo(_) | Policy::RoundRobin(_), .. })
+        };
+        extension["timeline"] =
+            workload.timeline.iter().filter(possible).map(|it| happening(it, &names)).collect();
     }
     let seconds = replay.duration.as_ns().div_ceil(1_000_000_000).max(1);
     let file = json!({ "global": { "duration": seconds }, "evenkeel": extension, "tasks": tasks });
     Ok(serde_json::to_string_pretty(&file).unwrap_or_default() + "\n")
 }
 
-/// A cgroup that a recording shows the limit of.
-fn limit(cgroup: &Cgroup) -> (String, Value) {
-    let Bandwidth { period_us, quota_us, .. } = cgroup.bandwidth;
-    (cgroup.path.clone(), json!({ "quota_us": quota_us, "period_us": period_us }))
+/// A cgroup with what is not as ever.
+fn settings(cgroup: &Cgroup) -> (String, Value) {
+    let Bandwidth { period_us, quota_us, burst_us } = cgroup.bandwidth;
+    let mut settings = Map::new();
+    let mut set = |is: bool, key: &str, to: Value| drop(is.then(|| settings.insert(key.to_owned(), to)));
+    set(cgroup.weight != WEIGHT_DFL, "weight", json!(cgroup.weight));
+    set(cgroup.idle, "idle", json!(true));
+    if quota_us != QUOTA_NONE {
+        set(true, "quota_us", json!(quota_us));
+        set(true, "period_us", json!(period_us));
+        set(burst_us > 0, "burst_us", json!(burst_us));
+    }
+    (cgroup.path.clone(), Value::Object(settings))
+}
+
+fn named(policy: Policy) -> &'static str {
+    match policy {
+        Policy::Other => "SCHED_OTHER",
+        Policy::Fifo(_) => "SCHED_FIFO",
+        Policy::RoundRobin(_) => "SCHED_RR",
+        Policy::Batch => "SCHED_BATCH",
+        Policy::Idle => "SCHED_IDLE",
+        Policy::Ext => "SCHED_EXT",
+    }
 }
 
 /// A name for each task, none twice.
@@ -174,11 +199,14 @@ fn of_task(task: &TaskSpec, begin: Option<Begin>, parts: &[Part], names: &[Strin
     set(begun_us > 0, "delay", json!(begun_us));
     set(!task.cpus.is_empty(), "cpus", task.cpus.iter().map(|cpu| cpu.0).collect());
     match task.policy {
-        Policy::Fifo(priority) => {
-            set(true, "policy", json!("SCHED_FIFO"));
+        Policy::Fifo(priority) | Policy::RoundRobin(priority) => {
+            set(true, "policy", json!(named(task.policy)));
             set(true, "priority", json!(priority));
         }
-        _ => set(task.nice != 0, "priority", json!(task.nice)),
+        policy => {
+            set(policy != Policy::Other, "policy", json!(named(policy)));
+            set(task.nice != 0, "priority", json!(task.nice));
+        }
     }
     let mut extension = json!({ "process": task.process });
     if task.session != 0 {
@@ -236,8 +264,7 @@ fn happening(it: &Happening, names: &[String]) -> Value {
         Change::Affinity { spec, cpus } => json!({ "at": at, "task": name(*spec), "cpus": list(cpus) }),
         Change::Nice { spec, nice } => json!({ "at": at, "task": name(*spec), "nice": nice }),
         Change::Policy { spec, policy } => {
-            let policy = if matches!(policy, Policy::Fifo(_)) { "SCHED_FIFO" } else { "SCHED_OTHER" };
-            json!({ "at": at, "task": name(*spec), "policy": policy })
+            json!({ "at": at, "task": name(*spec), "policy": named(*policy) })
         }
     }
 }

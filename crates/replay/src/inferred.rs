@@ -3,10 +3,10 @@
 //! In a stream in which tasks say so themselves, this only follows who leaves a CPU, and who is woken by nobody.
 
 use crate::builder::{Builder, Runs};
-use crate::task::Doing;
+use crate::task::{Doing, Task};
 use keel_abi::tape::Op;
 use keel_abi::{CpuId, Instant, Span, TaskId};
-use keel_trace::Why;
+use keel_trace::{Source, Why};
 
 impl Builder {
     /// A CPU goes from one task to another.
@@ -90,9 +90,13 @@ impl Builder {
             }
             return;
         }
-        let by = self.number(waker).filter(|&by| by != wakee && self.tasks[by as usize].on.is_some());
+        // The waker may have left its CPU meanwhile: the wakee's CPU takes the wakeup over a little later.
+        let has_come = |by: &Task| !by.ended && by.doing != Doing::Unseen;
+        let by = self.number(waker).filter(|&by| by != wakee && has_come(&self.tasks[by as usize]));
         match by {
             Some(by) => {
+                let waited = self.task(wakee).waited.take();
+                self.causes.sent += u64::from(matches!(waited, Some((_, Source::Sender))));
                 self.settle_time(by);
                 self.put_work(by);
                 let wakeup = self.overheads.wakeup;

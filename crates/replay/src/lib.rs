@@ -15,7 +15,9 @@
 //! - `timers`: is a task's timer counted from when it begins to sleep, or from a clock?
 //! - `overheads`: what a simulated kernel charges again, which recorded time holds already
 //! - `changes`: what happens to tasks and CPUs from outside
-//! - `limits`: what recordings show of `cpu.max`
+//! - `groups`: cgroups and sessions that a recording tells
+//! - `policies`: how tasks are scheduled, as a recording tells it
+//! - `limits`: what other recordings show of `cpu.max`
 //! - `confidence`: how much of a replay is known
 //! - `scale`: the same load several times
 //! - `fit`: a recording on a machine with fewer CPUs
@@ -30,12 +32,14 @@ mod confidence;
 mod exact;
 mod export;
 mod fit;
+mod groups;
 mod inferred;
 mod limits;
 mod loops;
 mod names;
 mod overheads;
 mod pairs;
+mod policies;
 mod scale;
 mod stuck;
 mod task;
@@ -48,6 +52,7 @@ pub use builder::{Builder, Replay, ReplayError};
 pub use confidence::{Causes, Confidence};
 pub use export::{ExportError, MOST_STEPS, export};
 pub use fit::fit;
+pub use groups::GroupsKept;
 pub use names::Named;
 pub use overheads::Overheads;
 pub use scale::scaled;

@@ -11,17 +11,29 @@ pub fn scaled(mut workload: Workload, copies: u32) -> Workload {
     let (specs, semaphores) = (workload.tasks.len() as u32, recorded.semaphores);
     let (mut tapes, mut begins) = (recorded.tapes.clone(), recorded.begins.clone());
     let (tasks, cgroups) = (workload.tasks.clone(), workload.cgroups.clone());
+    let sessions = tasks.iter().map(|task| task.session).max().unwrap_or(0);
     for copy in 1..copies {
+        // The root is everybody's.
+        let shift = |CgroupId(id)| CgroupId(if id == 0 { 0 } else { id + copy * cgroups.len() as u32 });
         tapes.extend(recorded.tapes.iter().map(|tape| shifted(tape, copy * specs, copy * semaphores)));
         begins.extend(recorded.begins.iter().map(|begin| elsewhere(*begin, copy)));
         workload.tasks.extend(tasks.iter().cloned().map(|mut task| {
             task.process += copy * specs;
-            task.cgroup = task.cgroup.map(|CgroupId(id)| CgroupId(id + copy * cgroups.len() as u32));
+            task.cgroup = task.cgroup.map(shift);
+            if task.session != 0 {
+                task.session += copy * sessions;
+            }
             task
         }));
         // Each copy has its own limits.
-        let path = |group: &Cgroup| format!("{}-copy-{copy}", group.path);
-        workload.cgroups.extend(cgroups.iter().map(|group| Cgroup { path: path(group), ..group.clone() }));
+        let path = |group: &Cgroup| {
+            let (top, below) = group.path[1..].split_once('/').unwrap_or((&group.path[1..], ""));
+            let slash = if below.is_empty() { "" } else { "/" };
+            format!("/{top}-copy-{copy}{slash}{below}")
+        };
+        let copied =
+            |group: &Cgroup| Cgroup { path: path(group), parent: shift(group.parent), ..group.clone() };
+        workload.cgroups.extend(cgroups.iter().map(copied));
     }
     workload.recorded = Some(Arc::new(Recorded { tapes, begins, semaphores: semaphores * copies }));
     workload.name = format!("{} x {copies}", workload.name);

@@ -1,8 +1,10 @@
 //! One task while its tape is written.
 
+use crate::policies::Scheduled;
 use crate::timers::Sleeps;
 use keel_abi::tape::{Begin, Op, Tape};
 use keel_abi::{CpuId, CpuSet, Instant, Span};
+use keel_trace::{Call, Source};
 
 /// A wakeup that a task makes while it is on its way to sleep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,8 +34,7 @@ pub(crate) struct Task {
     pub(crate) name: String,
     pub(crate) nice: i8,
     pub(crate) cpus: CpuSet,
-    /// The kernel's priority, once known.
-    pub(crate) prio: Option<i16>,
+    pub(crate) scheduled: Scheduled,
     pub(crate) tape: Tape,
     pub(crate) doing: Doing,
     /// It has ended: what a damaged recording says of it afterwards is never played.
@@ -55,6 +56,10 @@ pub(crate) struct Task {
     /// What of that was scheduling.
     pub(crate) charged: Span,
     pub(crate) sleeps: Sleeps,
+    /// How it waited whose wakeup comes next, and what wakes it.
+    pub(crate) waited: Option<(Call, Source)>,
+    /// Waits that ended with nobody known to have ended them.
+    pub(crate) outside: u64,
     /// Its work so far, and how many waits have ended.
     worked: Span,
     waits: u64,
@@ -67,7 +72,7 @@ impl Task {
             name: format!("task-{number}"),
             nice: 0,
             cpus: CpuSet::new(),
-            prio: None,
+            scheduled: Scheduled::default(),
             tape: Tape::default(),
             doing: Doing::Unseen,
             ended: false,
@@ -80,6 +85,8 @@ impl Task {
             used: Span::ZERO,
             charged: Span::ZERO,
             sleeps: Sleeps::default(),
+            waited: None,
+            outside: 0,
             worked: Span::ZERO,
             waits: 0,
         }

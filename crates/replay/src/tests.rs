@@ -1,9 +1,12 @@
 //! Streams by hand, and streams of anything.
 
 use crate::{Builder, Overheads, Replay, ReplayError, export, scaled, stuck};
+use keel_abi::cgroup::Bandwidth;
 use keel_abi::tape::Op;
+use keel_abi::task::Policy;
+use keel_abi::timeline::{Change, Happening};
 use keel_abi::{CpuId, CpuSet, Instant, Pid, Span, TaskId, Topology};
-use keel_trace::{Act, Event, Meta, Sink, TaskInfo, Timer, What, Why};
+use keel_trace::{Act, Call, Event, GroupInfo, Meta, Sink, Source, TaskInfo, Timer, What, Why};
 use proptest::prelude::*;
 
 const CPUS: u32 = 2;
@@ -86,6 +89,62 @@ fn what_nobody_wakes_sleeps_as_long_as_it_did() {
         (150, switch(0, Why::Exited, 1)),
     ];
     check(&events, 0, "run10 sleep100 count1 run30 exit");
+}
+
+/// A wakeup that the wakee's CPU takes over may be recorded when its waker has left.
+#[test]
+fn a_waker_that_has_left_is_still_known() {
+    let events = [
+        (0, switch(9, Why::WasIdle, 0)),
+        (10, switch(0, Why::Blocked, 1)),
+        (40, switch(1, Why::Blocked, 9)),
+        (41, wakeup(0, TaskId(1))),
+        (45, switch(9, Why::WasIdle, 0)),
+        (60, wakeup(1, TaskId(0))),
+        (70, switch(0, Why::Preempted, 1)),
+        (71, wakeup(2, TaskId(0))),
+        (80, switch(1, Why::Exited, 0)),
+    ];
+    check(&events, 0, "run10 await0 count1 run15 post1 run10 post2 run35 await3 count1");
+    check(&events, 1, "run30 await1 meanwhile0 count1 run10 exit");
+    assert_eq!(made(&events).unwrap().confidence.causes.by_task, 3);
+}
+
+#[test]
+fn a_timer_that_is_told_is_no_guess() {
+    let check =
+        |waited: Option<(Call, Source)>, expected: &str, (timers, disks, outside): (u64, u64, u64)| {
+            let mut events = vec![(0, switch(9, Why::WasIdle, 0))];
+            for round in 0..3 {
+                let at = round * 100;
+                events.push((at + 10, switch(0, Why::Blocked, 9)));
+                if let Some((call, source)) = waited {
+                    events.push((at + 90 + round, What::Waited { task: TaskId(0), call, source }));
+                }
+                events.push((at + 90 + round, wakeup(0, IDLE)));
+                events.push((at + 100, switch(9, Why::WasIdle, 0)));
+            }
+            self::check(&events, 0, expected);
+            let causes = made(&events).unwrap().confidence.causes;
+            assert_eq!((causes.timers, causes.disks, causes.outside), (timers, disks, outside), "{waited:?}");
+            assert_eq!(causes.tells_waits, waited.is_some());
+        };
+    let relative = "run10 sleep80 count1 run10 sleep81 count1 run10 sleep82 count1 run10 await0 count1";
+    let until = |us: u64| format!("sleepuntil(instant({}))", us * 1000);
+    let absolute = format!(
+        "run10 {} count1 run10 {} count1 run10 {} count1 run10 await0 count1",
+        until(90),
+        until(191),
+        until(292)
+    );
+    check(None, relative, (0, 0, 3));
+    check(Some((Call::Unknown, Source::Softirq)), relative, (0, 0, 3));
+    check(Some((Call::Sleep, Source::Timer)), relative, (3, 0, 0));
+    check(Some((Call::Poll, Source::Timer)), relative, (3, 0, 0));
+    check(Some((Call::Disk, Source::Interrupt)), relative, (0, 3, 0));
+    check(Some((Call::SleepUntil, Source::Timer)), &absolute, (3, 0, 0));
+    // A signal ended it.
+    check(Some((Call::SleepUntil, Source::Interrupt)), relative, (0, 0, 3));
 }
 
 #[test]
@@ -301,4 +360,90 @@ fn who_works_at_the_end_has_as_much_left_as_between_waits() {
     let events =
         [(0, switch(9, Why::WasIdle, 0)), (90, switch(0, Why::Preempted, 1)), (100, wakeup(2, IDLE))];
     check(&events, 0, "run90 run100 await0 count1");
+}
+
+/// The policy that task 0 begins with, and those that it changes to, told so many microseconds into the recording.
+fn check_told(told: &[(u64, Told)], begins: Policy, changes: &[Policy]) {
+    let mut builder = Builder::new(Overheads::default(), None);
+    start(&mut builder);
+    let at = |us| Instant::ZERO + Span::from_us(us);
+    builder.events(&[Event { at: at(0), cpu: CpuId(0), what: switch(9, Why::WasIdle, 0) }]);
+    for &(us, told) in told {
+        match told {
+            Told::Policy(policy) => {
+                builder.meta(at(us), &Meta::Scheduled { task: TaskId(0), policy, group: 0 });
+            }
+            Told::Prio(prio) => {
+                let what = What::Priority { task: TaskId(0), prio, weight: 0 };
+                builder.events(&[Event { at: at(us), cpu: CpuId(0), what }]);
+            }
+        }
+    }
+    let made = builder.finish().expect("it can be replayed");
+    assert_eq!(made.workload.tasks[0].policy, begins, "{told:?}");
+    let policy = |it: &Happening| match it.change {
+        Change::Policy { policy, .. } => Some(policy),
+        _ => None,
+    };
+    let changed: Vec<Policy> = made.workload.timeline.iter().filter_map(policy).collect();
+    assert_eq!(changed, changes, "{told:?}");
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Told {
+    Policy(u32),
+    Prio(i16),
+}
+
+#[test]
+fn policies_are_those_that_are_told() {
+    use Told::{Policy as P, Prio};
+    check_told(&[(1, Prio(120))], Policy::Other, &[]);
+    // Without policies, priorities are all there is.
+    check_told(&[(1, Prio(120)), (2, Prio(49))], Policy::Other, &[Policy::Fifo(50)]);
+    check_told(&[(1, P(3)), (1, Prio(120))], Policy::Batch, &[]);
+    check_told(&[(1, P(2)), (1, Prio(9))], Policy::RoundRobin(90), &[]);
+    // One that a mutex hands on is none of its own.
+    check_told(&[(1, P(0)), (1, Prio(120)), (2, Prio(49)), (3, Prio(120))], Policy::Other, &[]);
+    let becomes_urgent = [(1, P(0)), (1, Prio(120)), (2, P(1)), (2, Prio(49)), (3, P(5)), (3, Prio(120))];
+    check_told(&becomes_urgent, Policy::Other, &[Policy::Fifo(50), Policy::Idle]);
+    check_told(&[(1, P(6)), (1, Prio(-1))], Policy::Other, &[]);
+}
+
+#[test]
+fn cgroups_that_are_told_are_the_workloads_own() {
+    let check = |copies, expected: &str| {
+        let mut builder = Builder::new(Overheads::default(), None);
+        start(&mut builder);
+        let limited = Bandwidth { period_us: 50_000, quota_us: 20_000, burst_us: 0 };
+        for (group, parent, name, weight, bandwidth) in
+            [(2, 1, "web", 300, limited), (1, 0, "system", 100, Bandwidth::default())]
+        {
+            let name = name.to_owned();
+            let info = GroupInfo { group, parent, name, weight, bandwidth, ..GroupInfo::default() };
+            builder.meta(Instant::ZERO, &Meta::Group(Box::new(info)));
+        }
+        builder.meta(Instant::ZERO, &Meta::Scheduled { task: TaskId(0), policy: 0, group: 2 });
+        builder.events(&[Event { at: Instant::ZERO, cpu: CpuId(0), what: switch(9, Why::WasIdle, 0) }]);
+        let mut made = builder.finish().expect("it can be replayed");
+        let said = made.confidence.to_string();
+        assert!(
+            said.contains("2 cgroups have the weights and limits that they had last; 1 of them"),
+            "{said}"
+        );
+        made.workload = scaled(made.workload, copies);
+        let file: serde_json::Value =
+            serde_json::from_str(&export(&made, Span::ZERO).expect("it is short")).expect("it is JSON");
+        let mut text = file["evenkeel"]["cgroups"].to_string();
+        for task in file["tasks"].as_object().expect("tasks").values() {
+            text += &task["evenkeel"]["cgroup"].as_str().map(|path| format!(" {path}")).unwrap_or_default();
+        }
+        assert_eq!(text, expected);
+    };
+    let (system, web) = ("{}", r#"{"period_us":50000,"quota_us":20000,"weight":300}"#);
+    check(1, &format!(r#"{{"/system":{system},"/system/web":{web}}} /system/web"#));
+    let groups = format!(
+        r#"{{"/system":{system},"/system-copy-1":{system},"/system-copy-1/web":{web},"/system/web":{web}}}"#
+    );
+    check(2, &format!("{groups} /system/web /system-copy-1/web"));
 }

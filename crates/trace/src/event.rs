@@ -4,6 +4,7 @@
 //! in the same order. Instants never decrease along a stream.
 
 use crate::policy::Policy;
+use keel_abi::cgroup::Bandwidth;
 use keel_abi::scx::{ExitKind, Op};
 use keel_abi::{CpuId, CpuSet, DsqId, Instant, Noise, Pid, Span, TaskId, Topology};
 
@@ -231,6 +232,15 @@ pub enum What {
         /// What.
         act: Act,
     },
+    /// How a task waited whose wakeup comes next, where a recording tells.
+    Waited {
+        /// Who.
+        task: TaskId,
+        /// What it waited in.
+        call: Call,
+        /// What wakes it.
+        source: Source,
+    },
     /// A recording missed what its CPU did just before: its buffer was full.
     Lost {
         /// How many events.
@@ -260,6 +270,7 @@ impl What {
             Self::LockWait { .. } | Self::Awaits { .. } => Class::LOCKS,
             Self::Count { .. } => Class::COUNTS,
             Self::Worked { .. } | Self::Acts { .. } => Class::ACTS,
+            Self::Waited { .. } => Class::CALLS,
         }
     }
 }
@@ -301,6 +312,85 @@ pub enum Act {
     Exits,
 }
 
+/// What a task waited in: the class of its system call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Call {
+    /// Not known.
+    #[default]
+    Unknown,
+    /// A sleep of a given length: `nanosleep()`, `clock_nanosleep()`.
+    Sleep,
+    /// A sleep until a given moment: `clock_nanosleep()` with `TIMER_ABSTIME`.
+    SleepUntil,
+    /// A disk (`in_iowait`).
+    Disk,
+    /// `futex()`.
+    Futex,
+    /// `poll()`, `select()`, `epoll_wait()`.
+    Poll,
+    /// Reading, writing, sending, receiving, connecting and accepting.
+    Transfer,
+    /// `wait4()`, `waitid()`.
+    Child,
+    /// Another system call.
+    Other,
+    /// None: it is a kernel thread.
+    Kernel,
+}
+
+impl Call {
+    /// All of them, by their numbers in recordings.
+    pub const ALL: [Self; 10] = [
+        Self::Unknown,
+        Self::Sleep,
+        Self::SleepUntil,
+        Self::Disk,
+        Self::Futex,
+        Self::Poll,
+        Self::Transfer,
+        Self::Child,
+        Self::Other,
+        Self::Kernel,
+    ];
+
+    /// A word for it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Unknown => "unknown",
+            Self::Sleep => "sleep",
+            Self::SleepUntil => "sleep_until",
+            Self::Disk => "disk",
+            Self::Futex => "futex",
+            Self::Poll => "poll",
+            Self::Transfer => "transfer",
+            Self::Child => "child",
+            Self::Other => "other",
+            Self::Kernel => "kernel",
+        }
+    }
+}
+
+/// What woke a task.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Source {
+    /// A task, or what is not known.
+    #[default]
+    Task,
+    /// A timer.
+    Timer,
+    /// A device's interrupt.
+    Interrupt,
+    /// What an interrupt left to be done (softirq).
+    Softirq,
+    /// The task that just sent a packet to this machine itself.
+    Sender,
+}
+
+impl Source {
+    /// All of them, by their numbers in recordings.
+    pub const ALL: [Self; 5] = [Self::Task, Self::Timer, Self::Interrupt, Self::Softirq, Self::Sender];
+}
+
 /// What a sleep's end is counted from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Timer {
@@ -336,6 +426,25 @@ pub struct TaskInfo {
     pub nice: i8,
     /// The CPUs it may use.
     pub cpus: CpuSet,
+}
+
+/// A group of tasks that the kernel shares CPU time out to as if it were one task (`struct task_group`).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GroupInfo {
+    /// Its number within the stream, from 1; [`What::Throttled`] names the same.
+    pub group: u32,
+    /// The group above it; 0 for the root.
+    pub parent: u32,
+    /// What it is called within that one. Hostile text: escape it wherever it is shown.
+    pub name: String,
+    /// Its `cpu.weight`.
+    pub weight: u32,
+    /// `cpu.max` and `cpu.max.burst`.
+    pub bandwidth: Bandwidth,
+    /// `cpu.idle`.
+    pub idle: bool,
+    /// It is a session's (`kernel.sched_autogroup_enabled`), not a cgroup.
+    pub session: bool,
 }
 
 /// What a recording lacks, so that a verdict can say it first.
@@ -388,6 +497,18 @@ pub enum Meta {
         /// It is a kernel thread.
         kthread: bool,
     },
+    /// A group appears, or its settings change.
+    Group(Box<GroupInfo>),
+    /// How the kernel schedules a task, when that is first known and when it changes. Recordings that never say so do not
+    /// know it.
+    Scheduled {
+        /// Who.
+        task: TaskId,
+        /// Its policy, numbered as `task_struct.policy`.
+        policy: u32,
+        /// Its group; 0 for the root.
+        group: u32,
+    },
     /// What people call a queue of the scheduler's. It comes before the queue is used.
     Queue {
         /// The queue.
@@ -420,6 +541,8 @@ impl Meta {
             | Self::Clock { .. }
             | Self::Chance { .. }
             | Self::Queue { .. }
+            | Self::Group(_)
+            | Self::Scheduled { .. }
             | Self::SchedulerExit { .. }
             | Self::End => Class::NONE,
         }
@@ -449,8 +572,10 @@ impl Class {
     pub const LOCKS: Self = Self(64);
     /// What tasks did for themselves: worked, acts. A replay needs it to be exact.
     pub const ACTS: Self = Self(128);
+    /// How tasks waited, as recordings of real kernels tell.
+    pub const CALLS: Self = Self(256);
     /// All of them.
-    pub const ALL: Self = Self(255);
+    pub const ALL: Self = Self(511);
 
     /// Both.
     pub const fn with(self, other: Self) -> Self {

@@ -5,8 +5,8 @@ use keel_abi::scx::ExitKind;
 use keel_abi::{CpuId, TaskId};
 
 pub(crate) const MAGIC: &[u8; 7] = b"KEELTRC";
-/// What is written. Older ones are read as well: 4 does not say what tasks did for themselves, 3 has no throttling, 2 no priorities and mutexes, 1 no decisions either.
-pub(crate) const VERSION: u8 = 6;
+/// What is written. Older ones are read as well: 6 does not say in which groups tasks are and what they waited in, 4 does not say what tasks did for themselves, 3 has no throttling, 2 no priorities and mutexes, 1 no decisions either.
+pub(crate) const VERSION: u8 = 7;
 /// The oldest version that is read.
 pub(crate) const OLDEST: u8 = 1;
 
@@ -82,8 +82,15 @@ pub(crate) mod more {
     pub(crate) const EXITS: u8 = 21;
     pub(crate) const MEMBER: u8 = 22;
     pub(crate) const MEMBER_KTHREAD: u8 = 23;
+    pub(crate) const GROUP: u8 = 24;
+    pub(crate) const SCHEDULED: u8 = 25;
+    pub(crate) const WAITED: u8 = 26;
 }
 
+/// In a record of [`more::GROUP`]: `cpu.idle` is set.
+pub(crate) const GROUP_IDLE: u8 = 1;
+/// In a record of [`more::GROUP`]: it is a session's.
+pub(crate) const GROUP_SESSION: u8 = 2;
 /// In a record of [`more::UNKNOWN`]: which CPUs tasks may use is unknown.
 pub(crate) const NO_AFFINITY: u8 = 1;
 /// In a record of [`more::UNKNOWN`]: throttling is unknown.

@@ -31,7 +31,10 @@ mod input;
 
 pub use cut::Cut;
 pub use error::{TraceError, WriteError};
-pub use event::{Act, Chooser, Class, Event, Lock, Meta, Sink, TaskInfo, Timer, Unknown, What, Why};
+pub use event::{
+    Act, Call, Chooser, Class, Event, GroupInfo, Lock, Meta, Sink, Source, TaskInfo, Timer, Unknown, What,
+    Why,
+};
 pub use policy::Policy;
 pub use reader::{Item, Reader};
 pub use relay::relayed;

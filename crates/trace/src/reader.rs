@@ -8,11 +8,12 @@
 mod policy;
 
 use crate::format::{
-    CHOOSERS, EXITS, KIND, MAGIC, MAX_NODES, Memory, NO_AFFINITY, NO_THROTTLING, OLDEST, SAME_CPU, SAME_PREV,
-    SAME_TIME, TIMERS, VERSION, WHYS, kind, more, unzigzag,
+    CHOOSERS, EXITS, GROUP_IDLE, GROUP_SESSION, KIND, MAGIC, MAX_NODES, Memory, NO_AFFINITY, NO_THROTTLING,
+    OLDEST, SAME_CPU, SAME_PREV, SAME_TIME, TIMERS, VERSION, WHYS, kind, more, unzigzag,
 };
 use crate::input::Input;
-use crate::{Act, Event, Lock, Meta, Sink, TaskInfo, TraceError, Unknown, What};
+use crate::{Act, Call, Event, GroupInfo, Lock, Meta, Sink, Source, TaskInfo, TraceError, Unknown, What};
+use keel_abi::cgroup::{Bandwidth, QUOTA_NONE};
 use keel_abi::cpuset::MAX_CPUS;
 use keel_abi::scx::Op;
 use keel_abi::topology::Place;
@@ -259,6 +260,12 @@ impl<R: Read> Reader<R> {
                 What::Worked { task: self.task()?, user: self.span()?, kernel_ps: self.input.number()? }
             }
             more::WAKES..=more::EXITS => What::Acts { task: self.task()?, act: self.act(which, at)? },
+            more::WAITED => {
+                let (task, byte) = (self.task()?, self.input.byte()?);
+                let call = self.one_of(&Call::ALL, byte & 0xf, "what a task waited in is not known")?;
+                let source = self.one_of(&Source::ALL, byte >> 4, "what woke a task is not known")?;
+                What::Waited { task, call, source }
+            }
             more::UNKNOWN => return Ok(Item::Meta(at, Meta::Unknown(self.unknown()?))),
             more::CLOCK => return Ok(Item::Meta(at, Meta::Clock { ns: self.input.number()? })),
             more::CHANCE => {
@@ -270,6 +277,11 @@ impl<R: Read> Reader<R> {
                 let (task, process, session) = (self.task()?, self.number32()?, self.number32()?);
                 let kthread = which == more::MEMBER_KTHREAD;
                 return Ok(Item::Meta(at, Meta::Member { task, process, session, kthread }));
+            }
+            more::GROUP => return Ok(Item::Meta(at, Meta::Group(Box::new(self.group_info()?)))),
+            more::SCHEDULED => {
+                let (task, policy, group) = (self.task()?, self.number32()?, self.number32()?);
+                return Ok(Item::Meta(at, Meta::Scheduled { task, policy, group }));
             }
             more::QUEUE => {
                 let id = DsqId(self.input.number()?);
@@ -312,6 +324,21 @@ impl<R: Read> Reader<R> {
             return Err(self.input.damaged("what the recording cannot tell is not known"));
         }
         Ok(Unknown { affinity: bits & NO_AFFINITY != 0, throttling: bits & NO_THROTTLING != 0 })
+    }
+
+    fn group_info(&mut self) -> Result<GroupInfo, TraceError> {
+        let bits = self.input.byte()?;
+        if bits & !(GROUP_IDLE | GROUP_SESSION) != 0 {
+            return Err(self.input.damaged("a group is of no known kind"));
+        }
+        let (group, parent) = (self.number32()?, self.number32()?);
+        let (name, weight) = (self.input.text()?, self.number32()?);
+        let (quota_us, period_us, burst_us) =
+            (self.input.number()?, self.input.number()?, self.input.number()?);
+        let quota_us = if quota_us == 0 { QUOTA_NONE } else { quota_us };
+        let bandwidth = Bandwidth { period_us, quota_us, burst_us };
+        let (idle, session) = (bits & GROUP_IDLE != 0, bits & GROUP_SESSION != 0);
+        Ok(GroupInfo { group, parent, name, weight, bandwidth, idle, session })
     }
 
     fn prio(&mut self) -> Result<i16, TraceError> {

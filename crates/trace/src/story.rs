@@ -7,6 +7,7 @@
 //! left out. If records were lost, as few missing events as possible are made up, and counted: a task that left a CPU
 //! unseen is assumed to be blocked, and one that came unseen is assumed to have come just then.
 
+mod groups;
 mod merge;
 mod opening;
 mod raw;
@@ -15,9 +16,11 @@ pub(crate) mod script;
 
 pub use merge::Merge;
 pub use opening::open;
-pub use raw::{Doing, Key, Raw, RawWhat, TaskRecord};
+pub use raw::{Doing, GroupRecord, Key, Raw, RawWhat, TaskRecord};
 
-use crate::{Event, Meta, Policy, Sink, TaskInfo, What, Why};
+use groups::Groups;
+
+use crate::{Call, Event, Meta, Policy, Sink, Source, TaskInfo, What, Why};
 use keel_abi::{CpuId, CpuSet, Instant, Pid, TaskId};
 use rustc_hash::FxHashMap;
 
@@ -40,6 +43,8 @@ struct Task {
     weight: u32,
     /// The kernel keeps it off every CPU.
     throttled: bool,
+    /// Its policy and the number of its group, as the stream told them.
+    scheduled: Option<(u32, u32)>,
 }
 
 impl Task {
@@ -53,6 +58,7 @@ impl Task {
             prio: None,
             weight: 0,
             throttled: false,
+            scheduled: None,
         }
     }
 
@@ -89,8 +95,7 @@ pub struct Story {
     reserved: CpuSet,
     all: CpuSet,
     tasks: FxHashMap<Key, Task>,
-    /// The numbers of groups with limits.
-    groups: FxHashMap<Key, u32>,
+    groups: Groups,
     batch: Vec<Event>,
     counts: Counts,
 }
@@ -105,7 +110,7 @@ impl Story {
             reserved: CpuSet::new(),
             all: CpuSet::first(cpus),
             tasks: FxHashMap::default(),
-            groups: FxHashMap::default(),
+            groups: Groups::default(),
             batch: Vec::new(),
             counts: Counts::default(),
         }
@@ -127,7 +132,9 @@ impl Story {
                 self.switch(*cpu, *prev, *why, *next, sink);
                 prio.iter().for_each(|&prio| self.priority(*next, prio));
             }
-            RawWhat::Wakeup { cpu, task, target, waker } => self.wakeup(*cpu, *task, *target, *waker, sink),
+            RawWhat::Wakeup { cpu, task, target, waker, waited } => {
+                self.wakeup(*cpu, *task, (*target, *waker), *waited, sink);
+            }
             RawWhat::Fork { cpu, child, target, parent } => self.fork(*cpu, *child, *target, *parent, sink),
             RawWhat::Migrate { cpu, task, from, to } => self.migrate(*cpu, *task, *from, *to, sink),
             RawWhat::Kick { cpu, target } => self.kick(*cpu, *target),
@@ -137,6 +144,7 @@ impl Story {
             RawWhat::Throttled { cpu, task, on, group } => self.throttled(*cpu, *task, *on, *group, sink),
             RawWhat::Reserved { cpu, target, on } => self.reserved(*cpu, *target, *on),
             RawWhat::Task(task_record) => self.announce(task_record, sink),
+            RawWhat::Group(record) => self.group(record, sink),
             RawWhat::Decision(policy) => self.decided(policy, sink),
         }
         if self.batch.len() >= BATCH {
@@ -169,15 +177,16 @@ impl Story {
             return;
         }
         let id = self.id(task, sink);
-        let group = self.group_number(group);
+        let group = self.groups.number(group);
         self.emit(cpu, What::Throttled { task: id, on, group });
         self.tasks.entry(task).and_modify(|task| task.throttled = on);
     }
 
-    /// Groups are numbered from 1, in the order in which they come up.
-    fn group_number(&mut self, group: Key) -> u32 {
-        let next = self.groups.len() as u32 + 1;
-        if group == Key(0) { 0 } else { *self.groups.entry(group).or_insert(next) }
+    /// What a group is, unless that was told already.
+    fn group(&mut self, record: &GroupRecord, sink: &mut dyn Sink) {
+        if let Some(info) = self.groups.news(record) {
+            self.say(&Meta::Group(Box::new(info)), sink);
+        }
     }
 
     /// A CPU idles on purpose from now on, or no longer.
@@ -235,6 +244,13 @@ impl Story {
         let cpus = if cpus.is_empty() { self.all.clone() } else { cpus };
         let (pid, name, nice) = (task_record.pid, task_record.name.clone(), task_record.nice);
         self.say(&Meta::Task(TaskInfo { task, pid, name, nice, cpus }), sink);
+        let Some((policy, group)) = task_record.scheduled else { return };
+        let now = (policy, self.groups.number(group));
+        let known = self.tasks.get_mut(&task_record.task);
+        if known.is_some_and(|known| known.scheduled.replace(now) != Some(now)) {
+            let (policy, group) = now;
+            self.say(&Meta::Scheduled { task, policy, group }, sink);
+        }
     }
 
     /// A task that runs when the recording begins.
@@ -345,12 +361,22 @@ impl Story {
         self.runs(next, cpu);
     }
 
-    fn wakeup(&mut self, cpu: CpuId, task: Key, target: CpuId, waker: Key, sink: &mut dyn Sink) {
+    fn wakeup(
+        &mut self,
+        cpu: CpuId,
+        task: Key,
+        (target, waker): (CpuId, Key),
+        waited: Option<(Call, Source)>,
+        sink: &mut dyn Sink,
+    ) {
         if task.is_idle() || !self.has(target) {
             return;
         }
         let (id, by) = (self.id(task, sink), self.known(waker));
         if self.doing(task) == Some(Doing::Asleep) {
+            if let Some((call, source)) = waited {
+                self.emit(cpu, What::Waited { task: id, call, source });
+            }
             self.emit(cpu, What::Wakeup { task: id, target, waker: by });
             self.set(task, Doing::Waiting(target));
         }

@@ -6,10 +6,11 @@
 mod policy;
 
 use crate::format::{
-    CHOOSERS, EXITS, MAGIC, MAX_TEXT, Memory, NO_AFFINITY, NO_THROTTLING, SAME_CPU, SAME_PREV, SAME_TIME,
-    TIMERS, VERSION, WHYS, index_in, kind, more, zigzag,
+    CHOOSERS, EXITS, GROUP_IDLE, GROUP_SESSION, MAGIC, MAX_TEXT, Memory, NO_AFFINITY, NO_THROTTLING,
+    SAME_CPU, SAME_PREV, SAME_TIME, TIMERS, VERSION, WHYS, index_in, kind, more, zigzag,
 };
-use crate::{Act, Class, Event, Lock, Meta, Sink, TaskInfo, What, WriteError};
+use crate::{Act, Call, Class, Event, GroupInfo, Lock, Meta, Sink, Source, TaskInfo, What, WriteError};
+use keel_abi::cgroup::{Bandwidth, QUOTA_NONE};
 use keel_abi::{CpuId, CpuSet, DsqId, Instant, Noise, TaskId, Topology};
 use std::io::{self, Write};
 
@@ -243,6 +244,11 @@ impl<W: Write> Writer<W> {
                 self.number(user.as_ns());
                 self.number(kernel_ps);
             }
+            What::Waited { task, call, source } => {
+                self.more(at, cpu, more::WAITED);
+                self.task(task);
+                self.byte(index_in(&Call::ALL, &call) | index_in(&Source::ALL, &source) << 4);
+            }
             What::Acts { task, act } => self.act(at, cpu, task, act),
             What::Lost { events } => {
                 self.begin(at, cpu, kind::LOST);
@@ -370,6 +376,13 @@ impl<W: Write> Writer<W> {
                 self.number(u64::from(*process));
                 self.number(u64::from(*session));
             }
+            Meta::Group(group) => self.group(at, cpu, group),
+            Meta::Scheduled { task, policy, group } => {
+                self.more(at, cpu, more::SCHEDULED);
+                self.task(*task);
+                self.number(u64::from(*policy));
+                self.number(u64::from(*group));
+            }
             Meta::Queue { id, name } => {
                 self.more(at, cpu, more::QUEUE);
                 self.number(id.0);
@@ -383,6 +396,21 @@ impl<W: Write> Writer<W> {
             Meta::Policy(policy) => self.policy(at, policy),
             Meta::End => self.end(at, cpu),
         }
+    }
+
+    fn group(&mut self, at: Instant, cpu: CpuId, info: &GroupInfo) {
+        self.more(at, cpu, more::GROUP);
+        let idle = if info.idle { GROUP_IDLE } else { 0 };
+        self.byte(idle | if info.session { GROUP_SESSION } else { 0 });
+        self.number(u64::from(info.group));
+        self.number(u64::from(info.parent));
+        self.text(&info.name);
+        self.number(u64::from(info.weight));
+        // No limit is 0, which no limit is.
+        let Bandwidth { period_us, quota_us, burst_us } = info.bandwidth;
+        self.number(if quota_us == QUOTA_NONE { 0 } else { quota_us });
+        self.number(period_us);
+        self.number(burst_us);
     }
 
     /// The end record: how many records came before, and the checksum of all bytes before it.

@@ -8,6 +8,7 @@ usage: ./x live [--load | --failures] [--quick] [--kernel V]... [--scheduler S].
        ./x live --rt-migrate [--kernel V]... [--runs N]
        ./x live --bugs [--kernel V]... [--seconds N]
        ./x live --watch [--kernel V]... [--seconds N]
+       ./x live --ring [--kernel V]... [--seconds N]
        ./x live --scenes [--scene NAME]... [--kernel V]... [--seconds N]
        ./x live --harm [--kernel V]... [--minutes N] [--seconds N] [--recorder KEEL]
 
@@ -23,6 +24,8 @@ table are in out/live.
   --bugs         instead: cfs with bugs of the Wasted Cores paper and without, on 8 CPUs of 4 nodes in a ring, each
                  recorded for some seconds [default: 10]; keel check must find the waste
   --watch        instead: keel watch for some seconds [default: 10] each, while cores are wasted and while they are not
+  --ring         instead: keel record --ring on 4 CPUs, for some seconds [default: 3]; each signal must give a whole
+                 file of the last moments, and a killed keel none
   --scenes       instead: scenes whose truth is known (tests/live/scenes.tsv), on 4 CPUs, each recorded for some seconds
                  [default: 2] by keel, perf and trace-cmd, and judged
   --scene NAME   this scene; may be repeated [default: all]
@@ -45,6 +48,7 @@ pub(super) struct Args {
     pub(super) rt_migrate: bool,
     pub(super) bugs: bool,
     pub(super) watch: bool,
+    pub(super) ring: bool,
     pub(super) scenes_only: bool,
     /// All where none is named.
     pub(super) scenes: Vec<String>,
@@ -70,6 +74,7 @@ impl Args {
             rt_migrate: false,
             bugs: false,
             watch: false,
+            ring: false,
             scenes_only: false,
             scenes: Vec::new(),
             harm: false,
@@ -90,6 +95,7 @@ impl Args {
                 "--rt-migrate" => parsed.rt_migrate = true,
                 "--bugs" => parsed.bugs = true,
                 "--watch" => parsed.watch = true,
+                "--ring" => parsed.ring = true,
                 "--scenes" => parsed.scenes_only = true,
                 "--scene" => {
                     parsed
@@ -124,6 +130,7 @@ impl Args {
             return Err("--watch takes neither --load nor --failures nor --rt-migrate nor --bugs".to_owned());
         }
         let others = parsed.harm
+            || parsed.ring
             || parsed.watch
             || parsed.bugs
             || parsed.rt_migrate
@@ -136,6 +143,16 @@ impl Args {
             && (parsed.watch || parsed.bugs || parsed.rt_migrate || !parsed.load || !parsed.failures)
         {
             return Err("--harm excludes --load, --failures, --rt-migrate, --bugs and --watch".to_owned());
+        }
+        if parsed.ring
+            && (parsed.harm
+                || parsed.watch
+                || parsed.bugs
+                || parsed.rt_migrate
+                || !parsed.load
+                || !parsed.failures)
+        {
+            return Err("--ring goes with --kernel and --seconds alone".to_owned());
         }
         if parsed.recorder.is_some() && !parsed.harm && !parsed.scenes_only {
             return Err("--recorder goes with --harm or --scenes alone".to_owned());
@@ -150,6 +167,7 @@ impl Args {
         if parsed.seconds == 0 {
             parsed.seconds = match () {
                 () if parsed.scenes_only => 2,
+                () if parsed.ring => 3,
                 () if parsed.quick || parsed.bugs || parsed.watch => 10,
                 () if parsed.harm => 40,
                 () => 60,
@@ -197,6 +215,10 @@ mod tests {
         assert!(parse("--rt-migrate --load").unwrap_err().contains("neither"));
         let bugs = parse("--bugs --kernel 6.18").unwrap().unwrap();
         assert_eq!((bugs.bugs, bugs.kernels, bugs.seconds), (true, vec!["6.18".into()], 10));
+        let ring = parse("--ring --kernel 7.2").unwrap().unwrap();
+        assert_eq!((ring.ring, ring.kernels, ring.seconds), (true, vec!["7.2".into()], 3));
+        assert!(parse("--ring --harm").unwrap_err().contains("alone"));
+        assert!(parse("--ring --scenes").unwrap_err().contains("alone"));
         let watch = parse("--watch --seconds 5").unwrap().unwrap();
         assert_eq!((watch.watch, watch.kernels.len(), watch.seconds), (true, 3, 5));
         assert!(parse("--watch --bugs").unwrap_err().contains("neither"));

@@ -12,6 +12,7 @@ pub(crate) mod guest;
 mod harm;
 pub(crate) mod kernel_log;
 mod load;
+mod ring;
 mod rt_migrate;
 mod scenes;
 pub(crate) mod seen;
@@ -63,6 +64,9 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     }
     if args.scenes_only {
         return verdict(&scenes::run(&args)?);
+    }
+    if args.ring {
+        return verdict(&ring::run(&args)?);
     }
     if args.watch {
         return verdict(&watch::run(&args)?);

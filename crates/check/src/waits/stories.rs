@@ -445,7 +445,12 @@ impl Sink for WaitStories {
                 let Some(row) = self.tasks.get(info.task) else { return };
                 (row.pid, row.name, row.cpus) = (info.pid, kept(&info.name), info.cpus.clone());
             }
-            Meta::Clock { .. } | Meta::Chance { .. } | Meta::Queue { .. } | Meta::Member { .. } => {}
+            Meta::Clock { .. }
+            | Meta::Chance { .. }
+            | Meta::Queue { .. }
+            | Meta::Member { .. }
+            | Meta::Group(_)
+            | Meta::Scheduled { .. } => {}
             Meta::Unknown(_) | Meta::SchedulerExit { .. } | Meta::Policy(_) | Meta::End => {}
         }
     }

@@ -12,6 +12,7 @@ fn waiting(tasks: &[(&str, u32, &str)]) -> Vec<TaskRecord> {
         nice: 0,
         prio: None,
         weight: 0,
+        scheduled: None,
         cpus: may.parse().unwrap(),
         first: true,
         doing: Some(Doing::Waiting(CpuId(cpu))),

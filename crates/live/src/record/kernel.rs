@@ -1,7 +1,7 @@
 //! The kernel's half: loads the programs, makes a ring buffer a CPU, reads them.
 
 use super::RecordError;
-use super::optional::{self, DECISIONS, OPTIONAL, Optional, QUOTA_PROGRAM};
+use super::optional::{self, DECISIONS, OPTIONAL, Optional, QUOTA_PROGRAM, TIMER_PROGRAM};
 use super::raw;
 use crate::host::Host;
 use crate::{libbpf_log, maps, programs, ready};
@@ -247,11 +247,13 @@ fn unknown(types: &Btf) -> Unknown {
 fn open(cpus: u32, sizes: Sizes, events: Events, optional: &[&Optional]) -> libbpf_rs::Result<OpenObject> {
     let mut object = ObjectBuilder::default().name("keel_record")?.open_memory(programs::object("record"))?;
     if let Some(mut map) = maps::open_map(&mut object, ".rodata")
-        && let Some([words, portion_log2]) =
+        && let Some([words, portion_log2, sees_timers]) =
             map.initial_value_mut().and_then(|bytes| bytes.as_chunks_mut().0.first_chunk_mut())
     {
         *words = sizes.words.to_ne_bytes();
         *portion_log2 = sizes.portion_log2.to_ne_bytes();
+        let sees = optional.iter().any(|optional| optional.program == TIMER_PROGRAM);
+        *sees_timers = u32::from(sees).to_ne_bytes();
     }
     if let Some(mut map) = maps::open_map(&mut object, "rings") {
         map.set_max_entries(cpus)?;

@@ -11,16 +11,24 @@ pub(super) struct Optional {
 }
 
 /// What every recording uses where it can.
-pub(super) const OPTIONAL: [Optional; 8] = [
+pub(super) const OPTIONAL: [Optional; 13] = [
     Optional { program: "on_yield", needs: "do_sched_yield", watches: true },
     Optional { program: "after_yield", needs: "do_sched_yield", watches: true },
     Optional { program: "on_poll", needs: "__probestub_sched_wake_idle_without_ipi", watches: false },
     Optional { program: "on_interrupt", needs: "__probestub_ipi_send_cpu", watches: false },
+    Optional { program: TIMER_PROGRAM, needs: "__probestub_hrtimer_expire_entry", watches: false },
+    Optional { program: "after_hrtimer", needs: "__probestub_hrtimer_expire_exit", watches: false },
+    Optional { program: "on_timer", needs: "__probestub_timer_expire_entry", watches: false },
+    Optional { program: "after_timer", needs: "__probestub_timer_expire_exit", watches: false },
+    Optional { program: "on_packet", needs: "__probestub_netif_rx", watches: false },
     Optional { program: "on_inherit", needs: "__probestub_sched_pi_setprio", watches: false },
     Optional { program: QUOTA_PROGRAM, needs: "tg_unthrottle_up", watches: true },
     Optional { program: "on_budget", needs: "replenish_dl_entity", watches: true },
     Optional { program: "on_affinity", needs: "set_cpus_allowed_common", watches: true },
 ];
+
+/// The program without which nobody knows what a timer wakes.
+pub(super) const TIMER_PROGRAM: &str = "on_hrtimer";
 
 /// The program that is called for tasks that are no longer throttled; it walks the kernel's own list of them.
 pub(super) const QUOTA_PROGRAM: &str = "on_quota";

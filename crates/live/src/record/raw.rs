@@ -1,9 +1,10 @@
 //! One record as the kernel's half wrote it (crates/live/bpf/record.bpf.c): from bytes to typed values.
 
+use keel_abi::cgroup::{Bandwidth, QUOTA_NONE, WEIGHT_DFL, WEIGHT_MAX, WEIGHT_MIN};
 use keel_abi::scx::weight_of_nice;
 use keel_abi::{CpuId, CpuSet, Pid};
-use keel_trace::story::{Doing, Key, Raw, RawWhat, TaskRecord};
-use keel_trace::{Why, policy};
+use keel_trace::story::{Doing, GroupRecord, Key, Raw, RawWhat, TaskRecord};
+use keel_trace::{Call, GroupInfo, Source, Why, policy};
 
 const SWITCH: u8 = 1;
 const WAKEUP: u8 = 2;
@@ -17,6 +18,7 @@ const STOPPED: u8 = 9;
 const PRIORITY: u8 = 11;
 const THROTTLED: u8 = 12;
 const DECISION: u8 = 13;
+const GROUP: u8 = 14;
 
 /// In a snapshot: a task that waits, though not for a CPU, since it is throttled.
 const KEPT_OFF: u8 = 3;
@@ -24,9 +26,18 @@ const KEPT_OFF: u8 = 3;
 /// Bytes of `struct head`.
 const HEAD: usize = 24;
 /// Bytes of `struct task_record` before its CPUs.
-const TASK_RECORD_HEAD: usize = 56;
+const TASK_RECORD_HEAD: usize = 64;
 /// `DEFAULT_PRIO`: the static priority of nice 0.
 const NICE_0: i32 = 120;
+/// In a task's policy: its share depends on a group.
+const IN_A_GROUP: u32 = 1 << 31;
+/// In a group's record: `cpu.idle` is set; it is a session's.
+const IS_IDLE: u8 = 1;
+const IS_SESSION: u8 = 2;
+/// `task_group.shares` of the default weight: `scale_load(NICE_0_LOAD)`.
+const SHARES_DFL: u64 = 1 << 20;
+/// Bytes of `struct group_record` before its name.
+const GROUP_HEAD: usize = 72;
 /// `SCHED_NORMAL`, `SCHED_BATCH` and `SCHED_EXT`, of a task in no group: its nice value is its weight.
 const BY_NICE: [u32; 3] = [0, 3, 7];
 
@@ -48,7 +59,11 @@ pub(crate) fn read(writer: CpuId, cpus: u32, bytes: &[u8]) -> Option<Raw> {
             let (prev, why, next) = (task, why(detail)?, other()?);
             RawWhat::Switch { cpu, prev, why, next, prio: prio(fields.u32(36)?) }
         }
-        WAKEUP => RawWhat::Wakeup { cpu, task, target: to()?, waker: other()? },
+        WAKEUP => {
+            let source = Source::ALL.get(usize::try_from(fields.u32(32)?).ok()?).copied();
+            let waited = Call::ALL.get(usize::from(detail)).copied().zip(source);
+            RawWhat::Wakeup { cpu, task, target: to()?, waker: other()?, waited }
+        }
         FORK => RawWhat::Fork { cpu, child: task, target: to()?, parent: other()? },
         MIGRATE => RawWhat::Migrate { cpu, task, from: from()?, to: to()? },
         HOTPLUG => RawWhat::Online { cpu, target: to()?, up: detail != 0 },
@@ -57,6 +72,7 @@ pub(crate) fn read(writer: CpuId, cpus: u32, bytes: &[u8]) -> Option<Raw> {
         PRIORITY => RawWhat::Priority { task, prio: prio(fields.u32(36)?)? },
         THROTTLED => RawWhat::Throttled { cpu, task, on: detail != 0, group: other()? },
         DECISION => RawWhat::Decision(Box::new(policy::read_with_classes(bytes.get(HEAD..)?, cpus)?.policy)),
+        GROUP => RawWhat::Group(Box::new(fields.group(task, detail)?)),
         TASK_RECORD => RawWhat::Task(Box::new(fields.task_record(task, detail != 0, None)?)),
         SNAPSHOT => {
             let doing = match detail {
@@ -110,6 +126,29 @@ impl Fields<'_> {
         self.bytes(at).map(u64::from_ne_bytes)
     }
 
+    fn group(&self, key: Key, flags: u8) -> Option<GroupRecord> {
+        let name = self.0.get(GROUP_HEAD..)?;
+        let end = name.iter().position(|&byte| byte == 0).unwrap_or(name.len());
+        let (shares, period_ns, quota_ns) = (self.u64(40)?, self.u64(48)?, self.u64(56)?);
+        // `sched_weight_to_cgroup()`.
+        let weight =
+            (shares.saturating_mul(u64::from(WEIGHT_DFL)).saturating_add(SHARES_DFL / 2)) / SHARES_DFL;
+        let weight = weight.clamp(u64::from(WEIGHT_MIN), u64::from(WEIGHT_MAX)) as u32;
+        let quota_us = if quota_ns == u64::MAX { QUOTA_NONE } else { quota_ns / 1000 };
+        let bandwidth = Bandwidth { period_us: period_ns / 1000, quota_us, burst_us: self.u64(64)? / 1000 };
+        let (idle, session) = (flags & IS_IDLE != 0, flags & IS_SESSION != 0);
+        let info = GroupInfo {
+            name: String::from_utf8_lossy(&name[..end]).into_owned(),
+            // An idle group's shares are those of one; its weight stays what it was, which is not known.
+            weight: if idle { WEIGHT_DFL } else { weight },
+            bandwidth,
+            idle,
+            session,
+            ..GroupInfo::default()
+        };
+        Some(GroupRecord { key, id: self.u64(32)?, parent: Key(self.u64(24)?), info })
+    }
+
     fn task_record(&self, task: Key, first: bool, doing: Option<Doing>) -> Option<TaskRecord> {
         let name = self.bytes::<16>(40)?;
         let end = name.iter().position(|&byte| byte == 0).unwrap_or(name.len());
@@ -123,6 +162,7 @@ impl Fields<'_> {
             name: String::from_utf8_lossy(&name[..end]).into_owned(),
             nice,
             prio: prio(self.u32(32)?),
+            scheduled: Some((policy & !IN_A_GROUP, Key(self.u64(56)?))),
             weight: if BY_NICE.contains(&policy) { weight_of_nice(nice) } else { 0 },
             cpus: CpuSet::from_words(&words),
             first,
@@ -185,7 +225,9 @@ mod tests {
         check(&event(SWITCH, 3), switch(Why::Blocked));
         check(&event(SWITCH, 4), switch(Why::Exited));
         check(&event(SWITCH, 5), None);
-        check(&event(WAKEUP, 0), Some(RawWhat::Wakeup { cpu, task, target: to, waker: other }));
+        let wakeup = |waited| Some(RawWhat::Wakeup { cpu, task, target: to, waker: other, waited });
+        check(&event(WAKEUP, 5), wakeup(Some((Call::Poll, Source::Sender))));
+        check(&event(WAKEUP, 99), wakeup(None));
         check(&event(FORK, 0), Some(RawWhat::Fork { cpu, child: task, target: to, parent: other }));
         check(&event(MIGRATE, 0), Some(RawWhat::Migrate { cpu, task, from, to }));
         check(&event(HOTPLUG, 1), Some(RawWhat::Online { cpu, target: to, up: true }));
@@ -209,6 +251,7 @@ mod tests {
             let words = [33, prio.cast_unsigned(), 49, 0];
             let mut rest = words.map(u32::to_ne_bytes).concat();
             rest.extend(b"kworker/0:1\0old\0");
+            rest.extend(0xabc_u64.to_ne_bytes());
             rest.extend([0b101u64.to_ne_bytes(), 1u64.to_ne_bytes()].concat());
             rest
         };
@@ -225,6 +268,7 @@ mod tests {
         assert_eq!((task_record.nice, task_record.first, task_record.doing), (-5, true, None));
         assert_eq!((task_record.prio, task_record.weight), (Some(49), weight_of_nice(-5)));
         assert_eq!(task_record.cpus.iter().collect::<Vec<_>>(), [CpuId(0), CpuId(2), CpuId(64)]);
+        assert_eq!(task_record.scheduled, Some((0, Key(0xabc))));
         assert!(!told_of(120, TASK_RECORD, 0).first);
         assert_eq!(told_of(139, SNAPSHOT, 0).doing, Some(Doing::Asleep));
         assert_eq!(told_of(-7, SNAPSHOT, 1).doing, Some(Doing::Waiting(CpuId(2))));
@@ -250,6 +294,28 @@ mod tests {
             }
         }
         assert_eq!(snapshot_bytes(2), record(0, 0, 0, 0, 0, &rest(0)).len());
+    }
+
+    #[test]
+    fn what_a_group_is_is_read() {
+        let check = |detail, [shares, period, quota]: [u64; 3], expected: GroupInfo| {
+            let words = [99, 7, shares, period, quota, 3000].map(u64::to_ne_bytes).concat();
+            let bytes = record(88, 0, 2, GROUP, detail, &[words, b"web.slice\0old".to_vec()].concat());
+            let expected = GroupRecord { key: Key(88), id: 7, parent: Key(99), info: expected };
+            let raw = read(CpuId(9), 8, &bytes).map(|raw| raw.what);
+            assert_eq!(raw, Some(RawWhat::Group(Box::new(expected))));
+        };
+        let named = GroupInfo { name: "web.slice".to_owned(), ..GroupInfo::default() };
+        let with = |weight, period_us, quota_us| {
+            let bandwidth = Bandwidth { period_us, quota_us, burst_us: 3 };
+            GroupInfo { weight, bandwidth, ..named.clone() }
+        };
+        check(0, [1 << 20, 100_000_000, u64::MAX], with(100, 100_000, QUOTA_NONE));
+        check(0, [10 << 10, 50_000_000, 20_000_000], with(1, 50_000, 20_000));
+        check(0, [100 << 20, 50_000_000, 20_000_000], with(10_000, 50_000, 20_000));
+        check(IS_IDLE, [3 << 10, 1000, 1000], GroupInfo { idle: true, ..with(100, 1, 1) });
+        check(IS_SESSION, [1 << 20, 1000, 1000], GroupInfo { session: true, ..with(100, 1, 1) });
+        assert_eq!(read(CpuId(9), 8, &record(88, 0, 2, GROUP, 0, &[0; 47])), None);
     }
 
     proptest! {

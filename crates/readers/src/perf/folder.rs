@@ -1,7 +1,7 @@
 //! Records of several files at once: those of each thread of `perf record --threads`.
 //!
-//! A thread reads the buffers of some CPUs, by default of one, and its file has no rounds. So a file's own records are put
-//! in order as far as they can be held back, and then those of all files are merged by their time.
+//! There is a file for each CPU, whichever CPUs a thread reads, and it has no rounds. So a file's own records are put in
+//! order as far as they can be held back, and then those of all files are merged by their time.
 
 use super::State;
 use super::layout::Layout;

@@ -3,7 +3,7 @@
 use crate::formats::Order;
 use crate::make::perf::folder;
 use crate::make::{PerfShape, Shape, any_records};
-use crate::sched_record::SchedRecord;
+use crate::sched_record::{SchedEvent, SchedRecord};
 use crate::{Files, Kind, ReadError, read_folder};
 use keel_check::Judge;
 use proptest::prelude::*;
@@ -91,4 +91,28 @@ fn a_head_says_which_files_belong_to_it() {
     // All records are in the head: what lies beside it is not its own.
     check(0, &[b"not records".to_vec()], Ok(0));
     check(2, &[Vec::new()], Err("folder of version 2"));
+}
+
+/// `perf record -a --threads=numa -z` on an emulated Linux 7.2.13 of two nodes with a CPU each. perf prints 1120 records of it.
+/// Whichever threads there are (`cpu`, `core`, `package`, `numa`), each CPU has a file.
+#[test]
+fn a_compressed_folder_of_a_real_kernel_is_read_whole() {
+    let head = include_bytes!("../../recordings/threads/data");
+    let parts: [&[u8]; 2] = [
+        include_bytes!("../../recordings/threads/data.0"),
+        include_bytes!("../../recordings/threads/data.1"),
+    ];
+    let read = all(head, &parts.map(<[u8]>::to_vec)).expect("it can be read");
+    // perf tells the names of tasks apart from its records.
+    let is_name = |seen: &&SchedRecord| matches!(seen.what, SchedEvent::Named { .. });
+    assert_eq!(read.len() - read.iter().filter(is_name).count(), 1120);
+    assert!(read.is_sorted_by_key(|seen| seen.at));
+    let of = |cpu| read.iter().filter(|seen| seen.cpu == cpu).count();
+    assert!(of(0) > 100 && of(1) > 100);
+    let mut judge = Judge::default();
+    read_folder(Cursor::new(&head[..]), parts.map(Cursor::new).to_vec(), &mut judge)
+        .expect("it can be judged");
+    let summary = judge.judgement().summary;
+    // Three more than perf has: two that are missing, and the one to a task that ran already.
+    assert_eq!((summary.switches, summary.duration.as_ns() / 1_000_000), (687, 2315));
 }

@@ -17,6 +17,9 @@ pub(crate) struct State {
     unknown: Option<Meta>,
     clock: Option<Meta>,
     chance: Option<Meta>,
+    /// Groups by their numbers, and how each task is scheduled.
+    groups: BTreeMap<u32, Meta>,
+    scheduled: BTreeMap<TaskId, Meta>,
     /// The names of queues.
     queues: BTreeMap<DsqId, Meta>,
     /// Throttled tasks, and by which group's limit.
@@ -44,7 +47,9 @@ impl State {
             .chain(self.unknown.take())
             .chain(self.clock.take())
             .chain(self.chance.take());
-        for meta in reported.chain(queues).chain(tasks) {
+        let groups = std::mem::take(&mut self.groups).into_values();
+        let scheduled = std::mem::take(&mut self.scheduled).into_values();
+        for meta in reported.chain(queues).chain(groups).chain(tasks).chain(scheduled) {
             sink.meta(at, &meta);
         }
         let offline = self.offline.iter().map(|&cpu| (cpu, What::Online { target: cpu, up: false }));
@@ -97,6 +102,7 @@ impl State {
             }
             What::Exit { task } => {
                 self.tasks.remove(&task);
+                self.scheduled.remove(&task);
                 self.priorities.remove(&task);
                 self.throttled.remove(&task);
             }
@@ -118,6 +124,7 @@ impl State {
             | What::Bypass { .. }
             | What::Worked { .. }
             | What::Acts { .. }
+            | What::Waited { .. }
             | What::Lost { .. } => {}
         }
     }
@@ -136,6 +143,8 @@ impl State {
             Meta::Clock { .. } => self.clock = Some(meta.clone()),
             Meta::Chance { .. } => self.chance = Some(meta.clone()),
             Meta::Queue { id, .. } => drop(self.queues.insert(*id, meta.clone())),
+            Meta::Group(info) => drop(self.groups.insert(info.group, meta.clone())),
+            Meta::Scheduled { task, .. } => drop(self.scheduled.insert(*task, meta.clone())),
             Meta::Task(info) => drop(self.tasks.insert(info.task, info.clone())),
             Meta::Member { .. } | Meta::SchedulerExit { .. } | Meta::Policy(_) | Meta::End => {}
         }

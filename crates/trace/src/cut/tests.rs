@@ -24,6 +24,8 @@ impl Sink for Collector {
             Meta::Chance { seed, noise } => format!("seed {seed} noise {noise}"),
             Meta::Queue { id, name } => format!("queue {} {name}", id.0),
             Meta::Member { task, .. } => format!("member {task}"),
+            Meta::Group(info) => format!("group {} {}", info.group, info.name),
+            Meta::Scheduled { task, policy, group } => format!("{task} by policy {policy} in {group}"),
             Meta::SchedulerExit { .. } => "scheduler's exit".to_owned(),
             Meta::Policy(policy) => format!("{:?} by CPU {}", policy.kind, policy.cpu.0),
             Meta::End => "end".to_owned(),
@@ -122,6 +124,11 @@ fn throttled_tasks_and_reserved_cpus_are_emitted_at_the_beginning() {
     cut.meta(at(0), &Meta::Clock { ns: 77 });
     cut.meta(at(0), &Meta::Chance { seed: 3, noise: keel_abi::Noise::Quiet });
     cut.meta(at(0), &Meta::Queue { id: DsqId(9), name: "shared".into() });
+    for (ns, name) in [(0, "web"), (1, "www")] {
+        let group = crate::GroupInfo { group: 4, name: name.into(), ..crate::GroupInfo::default() };
+        cut.meta(at(ns), &Meta::Group(Box::new(group)));
+        cut.meta(at(ns), &Meta::Scheduled { task: A, policy: ns as u32, group: 4 });
+    }
     let events = [
         (1, What::Throttled { task: A, on: true, group: 0 }),
         (1, What::Throttled { task: B, on: true, group: 0 }),
@@ -139,6 +146,8 @@ fn throttled_tasks_and_reserved_cpus_are_emitted_at_the_beginning() {
         "5 clock 77",
         "5 seed 3 noise quiet",
         "5 queue 9 shared",
+        "5 group 4 www",
+        "5 0 by policy 1 in 4",
         "5 0 Switch { prev: TaskId(4294967295), why: WasIdle, next: TaskId(2) }",
         "5 0 Throttled { task: TaskId(0), on: true, group: 0 }",
         "5 2 Reserved { target: CpuId(2), on: true }",

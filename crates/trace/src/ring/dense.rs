@@ -51,6 +51,7 @@ impl<'a> Dense<'a> {
             | What::Count { task, .. }
             | What::Priority { task, .. }
             | What::Throttled { task, .. }
+            | What::Waited { task, .. }
             | What::Worked { task, .. } => *task = self.number(*task),
             What::Kick { .. }
             | What::LockWait { .. }
@@ -85,6 +86,10 @@ impl Sink for Dense<'_> {
             &Meta::Member { task, process, session, kthread } => {
                 let task = self.number(task);
                 self.sink.meta(at, &Meta::Member { task, process, session, kthread });
+            }
+            &Meta::Scheduled { task, policy, group } => {
+                let task = self.number(task);
+                self.sink.meta(at, &Meta::Scheduled { task, policy, group });
             }
             _ => self.sink.meta(at, meta),
         }

@@ -53,8 +53,9 @@ mod tests {
 
     /// The `n`th record of a CPU.
     fn raw(cpu: u32, n: u64, at: u64) -> Raw {
-        let what = RawWhat::Wakeup { cpu: CpuId(cpu), task: Key(n), target: CpuId(cpu), waker: Key::IDLE };
-        Raw { at, writer: CpuId(cpu), lost: 0, what }
+        let (cpu, waker) = (CpuId(cpu), Key::IDLE);
+        let what = RawWhat::Wakeup { cpu, task: Key(n), target: cpu, waker, waited: None };
+        Raw { at, writer: cpu, lost: 0, what }
     }
 
     fn number(raw: &Raw) -> u64 {

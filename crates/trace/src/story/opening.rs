@@ -48,6 +48,7 @@ impl Before {
                 | RawWhat::Kick { .. }
                 | RawWhat::Stopped { .. }
                 | RawWhat::Priority { .. }
+                | RawWhat::Group(_)
                 | RawWhat::Decision(_) => {}
             }
         }

@@ -1,6 +1,6 @@
 //! What a recording says, a record at a time, before it is made to agree with itself.
 
-use crate::{Policy, Why};
+use crate::{Call, GroupInfo, Policy, Source, Why};
 use keel_abi::{CpuId, CpuSet, Pid};
 
 /// What distinguishes a task from others while it exists: its address in the kernel, which is its own until after its
@@ -60,6 +60,8 @@ pub enum RawWhat {
         target: CpuId,
         /// The waker; none for an interrupt.
         waker: Key,
+        /// What the task waited in, and what wakes it, where a recording tells.
+        waited: Option<(Call, Source)>,
     },
     /// `sched_wakeup_new`.
     Fork {
@@ -133,6 +135,8 @@ pub enum RawWhat {
     },
     /// What a task is.
     Task(Box<TaskRecord>),
+    /// What a group is.
+    Group(Box<GroupRecord>),
     /// What the scheduler reports of a decision.
     Decision(Box<Policy>),
 }
@@ -163,6 +167,8 @@ pub struct TaskRecord {
     pub prio: Option<i16>,
     /// Its share of CPU time among tasks of its class, as `weight_of_nice()`; 0 where it is not known, or depends on a group.
     pub weight: u32,
+    /// Its policy, as the kernel's `task_struct.policy`, and its group (none for the root), where a recording tells.
+    pub scheduled: Option<(u32, Key)>,
     /// The CPUs that it may use; none where a recording does not say.
     pub cpus: CpuSet,
     /// Nothing was recorded of it before.
@@ -176,6 +182,30 @@ impl TaskRecord {
     pub fn unknown(task: Key) -> Self {
         let name = "unknown".to_owned();
         let cpus = CpuSet::new();
-        Self { task, pid: Pid(0), name, nice: 0, prio: None, weight: 0, cpus, first: true, doing: None }
+        Self {
+            task,
+            pid: Pid(0),
+            name,
+            nice: 0,
+            prio: None,
+            weight: 0,
+            scheduled: None,
+            cpus,
+            first: true,
+            doing: None,
+        }
     }
+}
+
+/// What a group of tasks is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GroupRecord {
+    /// Its address, which is its own while it exists.
+    pub key: Key,
+    /// What tells it from others that had the address before.
+    pub id: u64,
+    /// The group above; none for the root.
+    pub parent: Key,
+    /// The rest. Its numbers are the stream's own, given later.
+    pub info: GroupInfo,
 }

@@ -1,8 +1,8 @@
 //! Records and streams as lines, for tests. Tasks are capital letters, `-` is an idle task.
 
-use super::raw::{Doing, Key, Raw, RawWhat, TaskRecord};
+use super::raw::{Doing, GroupRecord, Key, Raw, RawWhat, TaskRecord};
 use crate::policy::Kind;
-use crate::{Class, Event, Meta, Policy, Sink, TaskInfo, What, Why};
+use crate::{Call, Class, Event, GroupInfo, Meta, Policy, Sink, Source, TaskInfo, What, Why};
 use keel_abi::{CpuId, CpuSet, Instant, Pid, TaskId};
 use std::fmt::Write;
 
@@ -44,7 +44,14 @@ fn record(line: &str) -> Raw {
         },
         ["inherits", task, prio] => RawWhat::Priority { task: key(task), prio: number(prio) },
         ["wakeup", task, target, waker] => {
-            RawWhat::Wakeup { cpu: here, task: key(task), target: cpu(target), waker: key(waker) }
+            let waited = None;
+            RawWhat::Wakeup { cpu: here, task: key(task), target: cpu(target), waker: key(waker), waited }
+        }
+        ["wakeup", task, target, waker, call, source] => {
+            let call = Call::ALL.into_iter().find(|it| it.name() == call);
+            let source = Source::ALL.into_iter().find(|it| format!("{it:?}").to_lowercase() == source);
+            let waited = call.zip(source);
+            RawWhat::Wakeup { cpu: here, task: key(task), target: cpu(target), waker: key(waker), waited }
         }
         ["fork", child, target, parent] => {
             RawWhat::Fork { cpu: here, child: key(child), target: cpu(target), parent: key(parent) }
@@ -71,6 +78,16 @@ fn record(line: &str) -> Raw {
                 ..task_record
             }))
         }
+        ["in", task, pid, name, policy, group] => RawWhat::Task(Box::new(TaskRecord {
+            scheduled: Some((number(policy), Key(number(group)))),
+            ..task_record(task, pid, name, false, None)
+        })),
+        ["group", group, parent, weight] => RawWhat::Group(Box::new(GroupRecord {
+            key: Key(number(group)),
+            id: 1,
+            parent: Key(number(parent)),
+            info: GroupInfo { weight: number(weight), ..GroupInfo::default() },
+        })),
         _ => panic!("{line} is no record"),
     };
     Raw { at, writer: here, lost, what }
@@ -84,7 +101,18 @@ fn decision(by: CpuId, chosen: CpuId) -> Policy {
 fn task_record(task: &str, pid: &str, name: &str, first: bool, doing: Option<Doing>) -> TaskRecord {
     let (pid, name) = (Pid(number(pid)), name.to_owned());
     let cpus = CpuSet::first(4096);
-    TaskRecord { task: key(task), pid, name, nice: 0, prio: None, weight: 0, cpus, first, doing }
+    TaskRecord {
+        task: key(task),
+        pid,
+        name,
+        nice: 0,
+        prio: None,
+        weight: 0,
+        scheduled: None,
+        cpus,
+        first,
+        doing,
+    }
 }
 
 /// Lines such as `A 17 name running 2`.
@@ -144,6 +172,9 @@ impl Lines {
             What::Kick { target, .. } => format!("kick {target}"),
             What::Online { target, up } => format!("online {target} {}", if up { "up" } else { "down" }),
             What::Lost { events } => format!("lost {events}"),
+            What::Waited { task, call, source } => {
+                format!("{} waited in {call:?} for {source:?}", name(task))
+            }
             What::Priority { task, prio, weight } => format!("{} ranks {prio} {weight}", name(task)),
             What::Throttled { task, on, group } => {
                 let group = if group == 0 { String::new() } else { format!(" {group}") };
@@ -173,6 +204,10 @@ impl Sink for Lines {
                 self.names.resize(self.names.len().max(task.index() + 1), String::new());
                 self.names[task.index()].clone_from(name);
                 format!("task {} {pid} {name} on {} CPUs", task.0, cpus.len())
+            }
+            Meta::Group(info) => format!("group {} below {} weighs {}", info.group, info.parent, info.weight),
+            Meta::Scheduled { task, policy, group } => {
+                format!("{} by policy {policy} in group {group}", self.name(*task))
             }
             Meta::Policy(policy) => format!("{} chose {:?}", policy.cpu, policy.chosen),
             other => format!("{other:?}"),

@@ -83,6 +83,42 @@ fn a_priority_is_emitted_when_first_known_and_on_change() {
 }
 
 #[test]
+fn groups_and_policies_are_emitted_when_first_known_and_on_change() {
+    check(
+        "110 0 group 7 0 50
+         110 0 in A 1 A 0 7
+         111 0 in A 1 A 0 7
+         112 0 group 7 0 50
+         120 0 throttled B on 9
+         130 0 group 9 7 20
+         140 0 in A 1 A 3 9
+         150 0 group 7 0 60
+         160 0 in A 1 A 3 0",
+        "10 group 1 below 0 weighs 50
+         10 task 0 1 A on 2 CPUs
+         10 A by policy 0 in group 1
+         11 task 0 1 A on 2 CPUs
+         20 0 throttled B on 2
+         30 group 2 below 1 weighs 20
+         40 task 0 1 A on 2 CPUs
+         40 A by policy 3 in group 2
+         50 group 1 below 0 weighs 60
+         60 task 0 1 A on 2 CPUs
+         60 A by policy 3 in group 0",
+    );
+}
+
+#[test]
+fn how_a_task_waited_comes_before_its_wakeup() {
+    check(
+        "110 0 wakeup A 1 - poll timer
+         111 0 wakeup A 1 - futex softirq",
+        "10 0 A waited in Poll for Timer
+         10 0 wakeup A 1 -",
+    );
+}
+
+#[test]
 fn throttling_ends_by_its_record_or_when_the_task_runs() {
     check(
         "105 0 switch - idle A
@@ -264,7 +300,7 @@ fn any_record() -> impl Strategy<Value = Raw> {
     let what = prop_oneof![
         4 => switch,
         2 => (cpu(), key(), cpu(), key())
-            .prop_map(|(cpu, task, target, waker)| RawWhat::Wakeup { cpu, task, target, waker }),
+            .prop_map(|(cpu, task, target, waker)| RawWhat::Wakeup { cpu, task, target, waker, waited: None }),
         1 => (cpu(), key(), cpu(), key())
             .prop_map(|(cpu, child, target, parent)| RawWhat::Fork { cpu, child, target, parent }),
         1 => (cpu(), key(), cpu(), cpu())

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::policy::{self, Group, GroupClass, Outcome, Policy};
-use crate::{Chooser, Item, NullSink, Reader, TraceError, Unknown, Why};
+use crate::{Chooser, GroupInfo, Item, NullSink, Reader, TraceError, Unknown, Why};
 use keel_abi::scx::Op;
 use keel_abi::{Pid, Span};
 use proptest::prelude::*;
@@ -67,6 +67,8 @@ fn what() -> impl Strategy<Value = What> {
             user: Span::from_ns(ns),
             kernel_ps
         }),
+        (task(), prop::sample::select(&Call::ALL[..]), prop::sample::select(&Source::ALL[..]))
+            .prop_map(|(task, call, source)| What::Waited { task, call, source }),
         (task(), acts()).prop_map(|(task, act)| What::Acts { task, act }),
         (task(), any::<u32>()).prop_map(|(task, units)| What::Count { task, units }),
         any::<bool>().prop_map(|on| What::Bypass { on }),
@@ -129,8 +131,33 @@ fn meta() -> impl Strategy<Value = Meta> {
                 kthread
             }
         ),
+        (0_u32..100, any::<u32>(), any::<u32>()).prop_map(|(task, policy, group)| Meta::Scheduled {
+            task: TaskId(task),
+            policy,
+            group
+        }),
+        (any::<[u32; 3]>(), ".{0,20}", bandwidth(), any::<[bool; 2]>()).prop_map(
+            |([group, parent, weight], name, bandwidth, [idle, session])| Meta::Group(Box::new(GroupInfo {
+                group,
+                parent,
+                name,
+                weight,
+                bandwidth,
+                idle,
+                session
+            }))
+        ),
         policy().prop_map(|policy| Meta::Policy(Box::new(policy))),
     ]
+}
+
+fn bandwidth() -> impl Strategy<Value = Bandwidth> {
+    let quota = prop_oneof![Just(QUOTA_NONE), 1..u64::MAX];
+    (any::<u64>(), quota, any::<u64>()).prop_map(|(period_us, quota_us, burst_us)| Bandwidth {
+        period_us,
+        quota_us,
+        burst_us,
+    })
 }
 
 /// Acts that need no time.
@@ -253,7 +280,7 @@ fn other_files_are_refused() {
     check(b"PERFILE2....", "this is not a keel trace: it does not begin with 'KEELTRC'");
     check(b"", "this is not a keel trace: it does not begin with 'KEELTRC'");
     check(b"KEELTRC", "the trace is cut off at byte 7: its end record is missing");
-    check(b"KEELTRC\x09", "this keel trace has format version 9; this program reads versions up to 6");
+    check(b"KEELTRC\x09", "this keel trace has format version 9; this program reads versions up to 7");
     check(
         b"KEELTRC\x01\x7f",
         "the trace is damaged at byte 8: the start is not the first record, or not the only one",

@@ -1,0 +1,76 @@
+//! How tasks are scheduled: policies and priorities, as far as a recording tells them.
+
+use crate::builder::Builder;
+use keel_abi::TaskId;
+use keel_abi::task::Policy;
+
+/// `SCHED_FIFO`, `SCHED_RR`, `SCHED_BATCH`, `SCHED_IDLE`, `SCHED_DEADLINE`, `SCHED_EXT` (`task_struct.policy`).
+const FIFO: u32 = 1;
+const ROUND_ROBIN: u32 = 2;
+const BATCH: u32 = 3;
+const IDLE: u32 = 5;
+const DEADLINE: u32 = 6;
+const EXT: u32 = 7;
+
+/// What is known of how a task is scheduled.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Scheduled {
+    /// The kernel's priority and policy.
+    prio: Option<i16>,
+    policy: Option<u32>,
+    /// What it began with.
+    pub(crate) begun: Option<Policy>,
+}
+
+impl Scheduled {
+    /// The policy with its priority.
+    fn now(self) -> Option<Policy> {
+        let prio = self.prio?;
+        let urgency = 99_i16.saturating_sub(prio).clamp(1, 99) as u8;
+        let is_real_time = (0..=98).contains(&prio);
+        match self.policy {
+            // Whether it takes turns is not recorded, nor whether it has the priority from a mutex.
+            None if is_real_time => Some(Policy::Fifo(urgency)),
+            // Its priority follows in a moment.
+            Some(FIFO | ROUND_ROBIN) if !is_real_time => None,
+            Some(FIFO) => Some(Policy::Fifo(urgency)),
+            Some(ROUND_ROBIN) => Some(Policy::RoundRobin(urgency)),
+            Some(BATCH) => Some(Policy::Batch),
+            Some(IDLE) => Some(Policy::Idle),
+            Some(EXT) => Some(Policy::Ext),
+            _ => Some(Policy::Other),
+        }
+    }
+}
+
+impl Builder {
+    /// A task's priority is `prio` now.
+    pub(crate) fn priority(&mut self, task: TaskId, prio: i16) {
+        if let Some(number) = self.number(task) {
+            self.task(number).scheduled.prio = Some(prio);
+            self.schedules(number);
+        }
+    }
+
+    /// A task's policy and group are these now.
+    pub(crate) fn scheduled(&mut self, task: TaskId, policy: u32, group: u32) {
+        let now = self.now;
+        if let Some(number) = self.number(task) {
+            self.groups.joins(now, number, group);
+            self.causes.deadlines +=
+                u64::from(policy == DEADLINE && self.task(number).scheduled.policy != Some(DEADLINE));
+            self.task(number).scheduled.policy = Some(policy);
+            self.schedules(number);
+        }
+    }
+
+    fn schedules(&mut self, number: u32) {
+        let at = self.now;
+        let scheduled = &mut self.task(number).scheduled;
+        if let Some(now) = scheduled.now() {
+            // What a task begins with stays what it begins with.
+            let begun = *scheduled.begun.get_or_insert(now);
+            self.changes.policy(at, number, begun, now);
+        }
+    }
+}
