@@ -40,7 +40,7 @@ pub struct Causes {
     pub limits: u64,
     /// Cgroups that were throttled, and whose limit does not follow.
     pub unknown_limits: u64,
-    /// What the recording tells of groups.
+    /// What the recording says about groups.
     pub groups: GroupsKept,
     /// Times that a task came to have a deadline, which is no policy here.
     pub deadlines: u64,

@@ -34,7 +34,7 @@ struct Stay {
     before: BTreeMap<u32, Span>,
 }
 
-/// What became of the groups.
+/// What a replay has of the groups.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GroupsKept {
     /// The recording tells the tasks' groups and policies.

@@ -1,4 +1,4 @@
-//! The numbers of groups, and what was told of them.
+//! The numbers of groups, and what the stream said about them.
 
 use super::raw::{GroupRecord, Key};
 use crate::GroupInfo;
@@ -14,7 +14,7 @@ pub(super) struct Groups {
 #[derive(Debug, Default)]
 struct Known {
     number: u32,
-    /// What tells it from others at the same address, and what was told of it.
+    /// What tells it from others at the same address, and what the stream said about it.
     told: Option<(u64, GroupInfo)>,
 }
 
@@ -30,7 +30,7 @@ impl Groups {
         known.number
     }
 
-    /// What is to be told of a group; nothing where that was told already.
+    /// What is new about a group; nothing where the stream said it already.
     pub(super) fn news(&mut self, record: &GroupRecord) -> Option<GroupInfo> {
         // The address of a group that is no more may be another's now.
         let is_another = |known: &Known| known.told.as_ref().is_some_and(|told| told.0 != record.id);
