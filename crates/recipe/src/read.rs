@@ -42,7 +42,7 @@ struct File {
     restart_ms: Option<Spanned<toml::Value>>,
 }
 
-/// Some bytes of a variable: integers of `size` bytes, 8 where nothing is said.
+/// Some bytes of a variable: integers of `size` bytes, by default 8.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Part {

@@ -17,7 +17,7 @@ pub(super) struct Crowded {
     places: Vec<Place>,
 }
 
-/// Where a line lies in its element, and in a cache.
+/// Where a line is in its element, and in a cache.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     /// Which of the element's lines it is.
