@@ -21,8 +21,13 @@ pub(crate) fn run(args: &[&str]) -> Result<(), Failure> {
 
 /// Runs cargo with a variable set that has a test write what it otherwise compares.
 pub(crate) fn renew(variable: &str, args: &[&str]) -> Result<(), Failure> {
+    run_with(variable, "1", args)
+}
+
+/// Runs cargo with a variable set.
+pub(crate) fn run_with(variable: &str, value: &str, args: &[&str]) -> Result<(), Failure> {
     let mut command = cargo(args);
-    command.env(variable, "1");
+    command.env(variable, value);
     finish(command, args)
 }
 

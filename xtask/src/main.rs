@@ -19,6 +19,7 @@ mod live;
 mod pages;
 mod programs;
 mod python;
+mod release;
 mod replay;
 mod tables;
 mod tally;
@@ -57,6 +58,7 @@ fn main() -> ExitCode {
         "corpus" => corpus::run(rest),
         "programs" => programs::run(rest),
         "python" => python::run(rest),
+        "release" => release::run(),
         "replay" => replay::run(rest),
         "layers" => layers::show(),
         "limits" => cargo::run(&["run", "-q", "-p", "keel-cli", "--example", "limitations"]),

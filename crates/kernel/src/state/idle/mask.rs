@@ -45,12 +45,16 @@ impl Mask {
 
     #[inline]
     pub(super) fn add(&mut self, word: usize, bits: u64) {
-        self.set(word, self.words[word] | bits);
+        self.words[word] |= bits;
+        self.filled |= u64::from(bits != 0) << word;
     }
 
     #[inline]
     pub(super) fn remove(&mut self, word: usize, bits: u64) {
-        self.set(word, self.words[word] & !bits);
+        self.words[word] &= !bits;
+        if self.words[word] == 0 {
+            self.filled &= !(1 << word);
+        }
     }
 }
 
