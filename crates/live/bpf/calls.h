@@ -112,7 +112,7 @@ static __always_inline u8 call_of(struct task_struct *task)
 	return call_class(regs->orig_ax, regs->si);
 }
 
-/* What this CPU is in the midst of: hrtimers, and timers of the wheel. */
+/* What this CPU is in the midst of: the interrupt of its own timer, and timers of the wheel. */
 #define HRTIMER 1
 #define WHEEL 2
 
@@ -154,18 +154,21 @@ static __always_inline u8 source_here(void)
 }
 
 /*
- * Runs: in the interrupt of the timer with interrupts off, or in a softirq; around what a timer is for.
- * Reaches itself: no. It starts no timer, and what runs timers is an interrupt or a softirq, which comes later.
+ * Around the whole interrupt, not around each hrtimer: between taking a timer off its queue and calling its function the
+ * kernel holds no lock, and what runs there gives other CPUs longer to start the same timer again.
+ *
+ * Runs: in the interrupt of the CPU's own timer, with interrupts off.
+ * Reaches itself: no. It starts no timer, and the next such interrupt comes later.
  */
-SEC("?tp_btf/hrtimer_expire_entry")
-int BPF_PROG(on_hrtimer)
+SEC("?tp_btf/local_timer_entry")
+int BPF_PROG(on_timer_interrupt)
 {
 	set_expiring(HRTIMER, 1);
 	return 0;
 }
 
-SEC("?tp_btf/hrtimer_expire_exit")
-int BPF_PROG(after_hrtimer)
+SEC("?tp_btf/local_timer_exit")
+int BPF_PROG(after_timer_interrupt)
 {
 	set_expiring(HRTIMER, 0);
 	return 0;

@@ -16,8 +16,8 @@ pub(super) const OPTIONAL: [Optional; 13] = [
     Optional { program: "after_yield", needs: "do_sched_yield", watches: true },
     Optional { program: "on_poll", needs: "__probestub_sched_wake_idle_without_ipi", watches: false },
     Optional { program: "on_interrupt", needs: "__probestub_ipi_send_cpu", watches: false },
-    Optional { program: TIMER_PROGRAM, needs: "__probestub_hrtimer_expire_entry", watches: false },
-    Optional { program: "after_hrtimer", needs: "__probestub_hrtimer_expire_exit", watches: false },
+    Optional { program: TIMER_PROGRAM, needs: "__probestub_local_timer_entry", watches: false },
+    Optional { program: "after_timer_interrupt", needs: "__probestub_local_timer_exit", watches: false },
     Optional { program: "on_timer", needs: "__probestub_timer_expire_entry", watches: false },
     Optional { program: "after_timer", needs: "__probestub_timer_expire_exit", watches: false },
     Optional { program: "on_packet", needs: "__probestub_netif_rx", watches: false },
@@ -28,7 +28,7 @@ pub(super) const OPTIONAL: [Optional; 13] = [
 ];
 
 /// The program without which nobody knows what a timer wakes.
-pub(super) const TIMER_PROGRAM: &str = "on_hrtimer";
+pub(super) const TIMER_PROGRAM: &str = "on_timer_interrupt";
 
 /// The program that is called for tasks that are no longer throttled; it walks the kernel's own list of them.
 pub(super) const QUOTA_PROGRAM: &str = "on_quota";
