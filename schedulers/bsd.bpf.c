@@ -137,7 +137,7 @@ CALLBACK(void, bsd_update_idle, s32 cpu, bool idle)
 	struct cpu *here = cpu_at(cpu);
 
 	set_clocks(here, scx_bpf_now());
-	/* Whoever notified it meanwhile keeps it: choose(), which comes before, has cleared that under the lock. */
+	/* A task may have notified this CPU since choose() cleared `notified` under the lock: leave that alone. */
 	if (idle)
 		here->curr = NOBODY;
 }

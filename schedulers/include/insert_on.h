@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Which CPUs a task may use, and how one that was taken off a queue of the scheduler's own gets there. Whoever includes
- * this has said what a slot holds, `everywhere` (the task may use all CPUs) among it.
+ * Which CPUs a task may use, and how a task that was taken off one of the scheduler's own queues gets there. Define
+ * `struct slot` before you include this; it needs the member `everywhere`: the task may use all CPUs.
  */
 #ifndef KEEL_INSERT_ON_H
 #define KEEL_INSERT_ON_H

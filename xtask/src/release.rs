@@ -32,8 +32,8 @@ const RUNS: [&str; 10] = [
 
 /// Builds it.
 pub(crate) fn run() -> Result<(), Failure> {
-    let merger = merger()?;
     let (folder, triple) = (root().join(FOLDER), host()?);
+    let merger = merger(&triple)?;
     let counts = folder.join("counts");
     if counts.exists() {
         fs::remove_dir_all(&counts).map_err(|e| format!("{}: {e}", counts.display()))?;
@@ -105,9 +105,11 @@ fn merge(merger: &Path, counts: &Path, profile: &Path) -> Result<(), Failure> {
 }
 
 /// What merges counts: the compiler's own tool where it is installed, else that of the LLVM that `./x` installs.
-fn merger() -> Result<PathBuf, Failure> {
-    let own = PathBuf::from(rustc(&["--print", "sysroot"])?).join("lib/rustlib").join(host()?);
-    let own = own.join("bin/llvm-profdata");
+fn merger(triple: &str) -> Result<PathBuf, Failure> {
+    let own = PathBuf::from(rustc(&["--print", "sysroot"])?)
+        .join("lib/rustlib")
+        .join(triple)
+        .join("bin/llvm-profdata");
     Ok(if own.exists() { own } else { PathBuf::from("llvm-profdata-19") })
 }
 

@@ -12,12 +12,10 @@
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 struct pt_regs___x86 {
-	unsigned long r11;
 	unsigned long cx;
 	unsigned long si;
 	unsigned long orig_ax;
 	unsigned long ip;
-	unsigned long flags;
 };
 #pragma clang attribute pop
 
@@ -113,7 +111,7 @@ static __always_inline u8 call_of(struct task_struct *task)
 }
 
 /* What this CPU is in the midst of: the interrupt of its own timer, and timers of the wheel. */
-#define HRTIMER 1
+#define CPU_TIMER 1
 #define WHEEL 2
 
 struct {
@@ -144,7 +142,7 @@ static __always_inline u8 source_here(void)
 	if (!sizes.sees_timers || !kinds || !(is_hard || midst & SERVING_SOFTIRQ))
 		return BY_TASK;
 	/* A device may interrupt a timer of the wheel. */
-	if (*kinds & (is_hard ? HRTIMER : HRTIMER | WHEEL))
+	if (*kinds & (is_hard ? CPU_TIMER : CPU_TIMER | WHEEL))
 		return BY_TIMER;
 	if (is_hard)
 		return BY_INTERRUPT;
@@ -163,14 +161,14 @@ static __always_inline u8 source_here(void)
 SEC("?tp_btf/local_timer_entry")
 int BPF_PROG(on_timer_interrupt)
 {
-	set_expiring(HRTIMER, 1);
+	set_expiring(CPU_TIMER, 1);
 	return 0;
 }
 
 SEC("?tp_btf/local_timer_exit")
 int BPF_PROG(after_timer_interrupt)
 {
-	set_expiring(HRTIMER, 0);
+	set_expiring(CPU_TIMER, 0);
 	return 0;
 }
 

@@ -16,7 +16,7 @@ pub struct Causes {
     pub disks: u64,
     /// Of the waits that another task ended, those for a packet that it sent within the machine.
     pub sent: u64,
-    /// The recording tells what tasks waited in.
+    /// The recording says in which class of system call a task waited.
     pub tells_waits: bool,
     /// Waits that nobody ended who is known: a timer, an interrupt or a device. They last as long as they did.
     pub outside: u64,

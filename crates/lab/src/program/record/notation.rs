@@ -65,7 +65,7 @@ pub(super) fn entries<'a>(fills: impl Iterator<Item = &'a Fill>, is_array: bool)
 
 /// What a variable's type doesn't let you set as a whole, and what has grown: where its bytes differ, in words.
 pub(super) fn parts(name: &str, before: &[u8], after: &[u8]) -> String {
-    let size = [8, 4, 2, 1].into_iter().find(|size| after.len().is_multiple_of(*size)).unwrap_or(1);
+    let size = word_size(after.len());
     let was = |at: usize| before.get(at).copied().unwrap_or(0);
     let mut differs: Vec<bool> = after
         .chunks(size)
@@ -97,12 +97,17 @@ pub(super) fn parts(name: &str, before: &[u8], after: &[u8]) -> String {
     text
 }
 
+/// The largest size of an integer that so many bytes are whole ones of.
+fn word_size(bytes: usize) -> usize {
+    [8, 4, 2, 1].into_iter().find(|&size| bytes.is_multiple_of(size)).unwrap_or(1)
+}
+
 /// Bytes as one number, or as equal parts.
 fn whole(bytes: &[u8]) -> String {
     if matches!(bytes.len(), 1 | 2 | 4 | 8) {
         return number(integer(bytes, false));
     }
-    let size = [8, 4, 2, 1].into_iter().find(|size| bytes.len().is_multiple_of(*size)).unwrap_or(1);
+    let size = word_size(bytes.len());
     let parts: Vec<String> = bytes.chunks(size).map(|part| number(integer(part, false))).collect();
     format!("[{}]", parts.join(", "))
 }

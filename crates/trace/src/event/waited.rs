@@ -1,0 +1,80 @@
+//! How a task waited: what in, and what ended it.
+
+/// What a task waited in: the class of its system call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Call {
+    /// Not known.
+    #[default]
+    Unknown,
+    /// A sleep of a given length: `nanosleep()`, `clock_nanosleep()`.
+    Sleep,
+    /// A sleep until a given moment: `clock_nanosleep()` with `TIMER_ABSTIME`.
+    SleepUntil,
+    /// A disk (`in_iowait`).
+    Disk,
+    /// `futex()`.
+    Futex,
+    /// `poll()`, `select()`, `epoll_wait()`.
+    Poll,
+    /// Reading, writing, sending, receiving, connecting and accepting.
+    Transfer,
+    /// `wait4()`, `waitid()`.
+    Child,
+    /// Another system call.
+    Other,
+    /// None: it is a kernel thread.
+    Kernel,
+}
+
+impl Call {
+    /// All of them, by their numbers in recordings.
+    pub const ALL: [Self; 10] = [
+        Self::Unknown,
+        Self::Sleep,
+        Self::SleepUntil,
+        Self::Disk,
+        Self::Futex,
+        Self::Poll,
+        Self::Transfer,
+        Self::Child,
+        Self::Other,
+        Self::Kernel,
+    ];
+
+    /// A word for it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Unknown => "unknown",
+            Self::Sleep => "sleep",
+            Self::SleepUntil => "sleep_until",
+            Self::Disk => "disk",
+            Self::Futex => "futex",
+            Self::Poll => "poll",
+            Self::Transfer => "transfer",
+            Self::Child => "child",
+            Self::Other => "other",
+            Self::Kernel => "kernel",
+        }
+    }
+}
+
+/// What woke a task.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Source {
+    /// A task, or what is not known.
+    #[default]
+    Task,
+    /// A timer.
+    Timer,
+    /// A device's interrupt.
+    Interrupt,
+    /// What an interrupt left to be done (softirq).
+    Softirq,
+    /// The task that just sent a packet to this machine itself.
+    Sender,
+}
+
+impl Source {
+    /// All of them, by their numbers in recordings.
+    pub const ALL: [Self; 5] = [Self::Task, Self::Timer, Self::Interrupt, Self::Softirq, Self::Sender];
+}
