@@ -49,6 +49,7 @@ mod process;
 mod qemu;
 mod release;
 mod run;
+mod spares;
 mod store;
 mod tools;
 mod vmlinux;

@@ -2,6 +2,7 @@
 
 use crate::error::GuestError;
 use crate::links::Links;
+use crate::spares;
 
 /// A machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,7 +41,7 @@ const MOST_MIB: u32 = 1 << 20;
 
 /// What x86-64-v2 asks for, which some distributions compile for. Wider vectors are slow to
 /// emulate, and programs would use them.
-const EMULATED_CPU: &str = "qemu64,+ssse3,+sse4.1,+sse4.2,+popcnt";
+const EMULATED_FEATURES: &str = "+ssse3,+sse4.1,+sse4.2,+popcnt";
 
 impl Machine {
     /// Refuses machines that cannot be.
@@ -73,6 +74,11 @@ impl Machine {
         Err(GuestError::Input(fault))
     }
 
+    /// Has the machine CPUs that Linux never starts? See [`spares`].
+    pub(crate) fn has_spares(&self) -> bool {
+        self.icount_shift.is_some() && (2..=MOST_CPUS / 2).contains(&self.cpus)
+    }
+
     /// QEMU's arguments for the machine, which has passed [`Machine::check`].
     pub fn args(&self, accel: Accel) -> Vec<String> {
         let mut args: Vec<String> = Vec::new();
@@ -93,12 +99,15 @@ impl Machine {
         if self.icount_shift.is_some() || accel != Accel::Kvm {
             // The vendor that it is otherwise has no threads.
             let vendor = if self.threads > 1 { ",vendor=GenuineIntel" } else { "" };
-            add("-cpu", format!("{EMULATED_CPU}{vendor}"));
+            add("-cpu", format!("{},{EMULATED_FEATURES}{vendor}", spares::MODEL));
         }
         // CPUs of one socket share a cache, and Linux wants no cache across nodes.
         let sockets = if self.cpus.is_multiple_of(self.nodes) { self.nodes } else { self.cpus };
         let (threads, cores) = (self.threads, self.cpus / sockets / self.threads);
-        add("-smp", format!("{},sockets={sockets},cores={cores},threads={threads}", self.cpus));
+        match self.has_spares() {
+            false => add("-smp", format!("{},sockets={sockets},cores={cores},threads={threads}", self.cpus)),
+            true => spares::args(sockets, cores, threads, &mut add),
+        }
         add("-m", format!("{}M", self.memory_mib));
         if self.nodes > 1 {
             for node in 0..self.nodes {
@@ -106,7 +115,11 @@ impl Machine {
                 let mib = start(node + 1, self.memory_mib) - start(node, self.memory_mib);
                 let (first, last) = (start(node, self.cpus), start(node + 1, self.cpus) - 1);
                 add("-object", format!("memory-backend-ram,id=mem{node},size={mib}M"));
-                add("-numa", format!("node,nodeid={node},cpus={first}-{last},memdev=mem{node}"));
+                let spares = match self.has_spares() {
+                    true => format!(",cpus={}-{}", self.cpus + first, self.cpus + last),
+                    false => String::new(),
+                };
+                add("-numa", format!("node,nodeid={node},cpus={first}-{last}{spares},memdev=mem{node}"));
             }
         }
         for (a, row) in (0..).zip(self.links.distances(self.nodes).ok().flatten().unwrap_or_default()) {
@@ -163,8 +176,21 @@ mod tests {
         check(
             Machine { icount_shift: Some(0), ..machine(2, 1, 512) },
             Accel::Kvm,
-            "-icount shift=0,sleep=off -rtc clock=vm -cpu qemu64,+ssse3,+sse4.1,+sse4.2,+popcnt -smp 2,sockets=1,cores=2,threads=1 -m 512M",
+            "-icount shift=0,sleep=off -rtc clock=vm -cpu qemu64,+ssse3,+sse4.1,+sse4.2,+popcnt \
+             -smp 1,maxcpus=4,sockets=2,cores=2,threads=1 -device qemu64-x86_64-cpu,socket-id=1,core-id=0,thread-id=0 \
+             -device qemu64-x86_64-cpu,socket-id=0,core-id=1,thread-id=0 \
+             -device qemu64-x86_64-cpu,socket-id=1,core-id=1,thread-id=0 -m 512M",
         );
+        let spares = Machine { icount_shift: Some(3), threads: 2, ..machine(4, 2, 512) }
+            .args(Accel::OneThread)
+            .join(" ");
+        for words in [
+            "-smp 1,maxcpus=8,sockets=4,cores=1,threads=2",
+            "nodeid=0,cpus=0-1,cpus=4-5",
+            "nodeid=1,cpus=2-3,cpus=6-7",
+        ] {
+            assert!(spares.contains(words), "{spares}");
+        }
     }
 
     #[test]

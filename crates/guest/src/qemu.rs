@@ -103,7 +103,7 @@ mod tests {
     #[test]
     fn guests_are_booted_in_these_words() {
         let machine = Machine {
-            cpus: 2,
+            cpus: 1,
             threads: 1,
             nodes: 1,
             links: Links::default(),
@@ -117,7 +117,7 @@ mod tests {
         let from_icount = words.iter().position(|word| *word == "-icount").unwrap();
         assert_eq!(
             words[from_icount..].join(" "),
-            "-icount shift=3,sleep=off -rtc clock=vm -cpu qemu64,+ssse3,+sse4.1,+sse4.2,+popcnt -smp 2,sockets=1,cores=2,threads=1 \
+            "-icount shift=3,sleep=off -rtc clock=vm -cpu qemu64,+ssse3,+sse4.1,+sse4.2,+popcnt -smp 1,sockets=1,cores=1,threads=1 \
              -m 512M -nodefaults -display none -no-reboot -serial stdio -kernel k -initrd i -append a b"
         );
     }

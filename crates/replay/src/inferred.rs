@@ -6,7 +6,7 @@ use crate::builder::{Builder, Runs};
 use crate::task::{Doing, Task};
 use keel_abi::tape::Op;
 use keel_abi::{CpuId, Instant, Span, TaskId};
-use keel_trace::{Source, Why};
+use keel_trace::{Call, Source, Why};
 
 impl Builder {
     /// A CPU goes from one task to another.
@@ -101,7 +101,7 @@ impl Builder {
                 self.put_work(by);
                 let wakeup = self.overheads.wakeup;
                 self.task(by).charged += wakeup;
-                self.wakes(target, by, wakee, false);
+                self.wakes(target, by, wakee, waited.is_some_and(|(call, _)| is_woken_in_sync(call)));
             }
             None => {
                 let left_out = self.is_left_out(waker);
@@ -192,4 +192,12 @@ impl Builder {
         };
         slowed.into_iter().for_each(|number| self.settle_time(number));
     }
+}
+
+/// Does who ends such a wait say that it will soon wait itself (`WF_SYNC`)? Pipes and sockets do, also to who polls them
+/// (`wake_up_interruptible_sync_poll()`): a scheduler may put the wakee on the waker's CPU, although others idle. Futexes
+/// and workqueues don't. A child that exits does, too (`__wake_up_parent()`), but a replay's child is not yet on its way
+/// out then, and schedulers treat one that is as if it did not.
+const fn is_woken_in_sync(call: Call) -> bool {
+    matches!(call, Call::Poll | Call::Transfer)
 }

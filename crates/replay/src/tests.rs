@@ -111,6 +111,33 @@ fn a_waker_that_has_left_is_still_known() {
 }
 
 #[test]
+fn who_wakes_by_a_pipe_or_a_socket_is_about_to_wait() {
+    let check = |call, expected| {
+        let events = [
+            (0, switch(9, Why::WasIdle, 0)),
+            (10, switch(0, Why::Blocked, 1)),
+            (20, What::Waited { task: TaskId(0), call, source: Source::Task }),
+            (20, wakeup(0, TaskId(1))),
+            (30, switch(1, Why::Blocked, 0)),
+        ];
+        let made = made(&events).unwrap();
+        let posts = |op| match op {
+            Op::Post { sync, .. } => Some(sync),
+            _ => None,
+        };
+        let tapes = &made.workload.recorded.as_ref().expect("it is a recording").tapes;
+        let found = tapes[1].iter().find_map(posts);
+        assert_eq!(found, Some(expected), "{call:?}");
+    };
+    check(Call::Poll, true);
+    check(Call::Transfer, true);
+    check(Call::Futex, false);
+    check(Call::Child, false);
+    check(Call::Unknown, false);
+    check(Call::Kernel, false);
+}
+
+#[test]
 fn a_timer_that_is_told_is_no_guess() {
     let check =
         |waited: Option<(Call, Source)>, expected: &str, (timers, disks, outside): (u64, u64, u64)| {

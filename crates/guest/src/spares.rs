@@ -1,0 +1,27 @@
+//! CPUs between the guest's CPUs that Linux never starts, where time is counted in instructions.
+//!
+//! QEMU 7.2 executes such CPUs one after the other. A CPU goes on until the next timer is due, and then the CPU after it
+//! is the one that makes the timers go off, which leaves it no instruction to execute. So while one CPU alone is busy, the
+//! CPU after it never executes anything, whoever interrupts it: tasks wait beside a CPU that idles, for up to seconds.
+//! A CPU that does nothing behind each of the others takes that turn.
+
+/// The type of the CPUs that QEMU emulates.
+pub(crate) const MODEL: &str = "qemu64";
+
+/// The CPUs as arguments: after each one a spare, in sockets behind those of the others.
+pub(crate) fn args(sockets: u32, cores: u32, threads: u32, add: &mut impl FnMut(&str, String)) {
+    let cpus = sockets * cores * threads;
+    let all = 2 * sockets;
+    add("-smp", format!("1,maxcpus={},sockets={all},cores={cores},threads={threads}", 2 * cpus));
+    let cpu = |number: u32| {
+        let (socket, core, thread) = (number / threads / cores, number / threads % cores, number % threads);
+        format!("{MODEL}-x86_64-cpu,socket-id={socket},core-id={core},thread-id={thread}")
+    };
+    // QEMU takes turns in the order in which CPUs are made, and has made the first one itself.
+    for number in 0..cpus {
+        if number > 0 {
+            add("-device", cpu(number));
+        }
+        add("-device", cpu(cpus + number));
+    }
+}
