@@ -52,6 +52,33 @@ impl Crowd {
             Err(_) => put(ways, next, line, holds),
         }
     }
+
+    /// The same where `cpu` still has every line of the set, and so not the one that it has fetched. Nothing happens, and
+    /// nothing is returned, where the set has a place that was never used.
+    #[inline]
+    pub fn replaced(&mut self, cpu: CpuId, set: u32, line: u32) -> Option<u32> {
+        let set = cpu.index() * self.sets as usize + set as usize;
+        let ways = &mut self.lines[set * self.ways..][..self.ways];
+        if *ways.last()? == NOBODY {
+            return None;
+        }
+        let next = &mut self.next[set];
+        let gone = std::mem::replace(&mut ways[usize::from(*next)], line);
+        *next = if usize::from(*next) + 1 == ways.len() { 0 } else { *next + 1 };
+        Some(gone)
+    }
+
+    /// Is there a line of the set that `cpu` has lost to others?
+    pub fn has_lost(&self, cpu: CpuId, set: u32, holds: impl Fn(u32) -> bool) -> bool {
+        let set = cpu.index() * self.sets as usize + set as usize;
+        let ways = &self.lines[set * self.ways..][..self.ways];
+        ways.iter().any(|&way| way != NOBODY && !holds(way))
+    }
+
+    /// How many sets a cache has.
+    pub const fn sets(&self) -> u32 {
+        self.sets
+    }
 }
 
 /// Puts a line into a set, unless it is there: into the first way that is free, else in place of the next one to go,
@@ -90,6 +117,31 @@ mod tests {
         check(2, &[], &[1, 2, 1, 3, 4], &[1, 2]);
         check(2, &[2], &[1, 2, 3, 4], &[1]);
         check(2, &[], &[1, 2, 3, 1], &[1, 2]);
+    }
+
+    /// After these, CPU 0 fetches one more line in the short way: whose goes, and as before whose.
+    fn check_replaced(held: u64, fetched: &[u32], expected: Option<u32>) {
+        let mut crowd = Crowd::new(1, held).expect("a limit");
+        for &task in fetched {
+            crowd.fetched(CpuId(0), crowd.set_of(task), task, |_| true);
+        }
+        let (mut other, set) = (crowd.clone(), crowd.set_of(99));
+        assert_eq!(crowd.replaced(CpuId(0), set, 99), expected, "{held}: {fetched:?}");
+        if expected.is_some() {
+            assert_eq!(other.fetched(CpuId(0), set, 99, |_| true), expected, "{held}: {fetched:?}");
+            assert_eq!((&crowd.lines, &crowd.next), (&other.lines, &other.next), "{held}: {fetched:?}");
+        }
+        assert!(!crowd.has_lost(CpuId(0), set, |_| true));
+        assert_eq!(crowd.has_lost(CpuId(0), set, |_| false), !fetched.is_empty());
+    }
+
+    #[test]
+    fn the_short_way_evicts_the_same_line() {
+        check_replaced(2, &[], None);
+        check_replaced(2, &[1], None);
+        check_replaced(2, &[1, 2], Some(1));
+        check_replaced(2, &[1, 2, 3], Some(2));
+        check_replaced(1, &[1], Some(1));
     }
 
     #[test]

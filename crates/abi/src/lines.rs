@@ -145,6 +145,14 @@ impl Transfers {
         self.share_ps(line, cpu)
     }
 
+    /// The price of a line that nobody has, which `cpu` reads or writes.
+    #[inline]
+    pub fn first_ps(&self, line: &mut Line, cpu: CpuId) -> u64 {
+        debug_assert_eq!(line.sharers, 0, "nobody has it");
+        *line = self.line_of(cpu);
+        self.memory_ps()
+    }
+
     /// A line that `cpu` doesn't have yet, as [`Transfers::take_ps`].
     #[inline(never)]
     fn share_ps(&self, line: &mut Line, cpu: CpuId) -> u64 {

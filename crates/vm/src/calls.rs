@@ -227,8 +227,14 @@ pub(crate) unsafe extern "C" fn touch(context: *mut Context, off: u64, write: u6
 /// As for [`touch`].
 #[cfg(target_arch = "x86_64")]
 pub(crate) unsafe extern "C" fn touch_line(context: *mut Context, line: u64, write: u64) {
-    // SAFETY: as above.
-    unsafe { touch(context, line << (*context).line_log2, write) }
+    // SAFETY: as above, and as for `Context::touch`.
+    unsafe {
+        let region = (*(*context).world).region_mut();
+        match region.take_numbered_line_ps(line, (*context).cpu, write != 0) {
+            Some(price_ps) => (*context).stall_ps += price_ps,
+            None => touch(context, line << (*context).line_log2, write),
+        }
+    }
 }
 
 /// Moves a line here for an atomic instruction; as [`touch`] otherwise.

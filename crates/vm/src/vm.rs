@@ -2,8 +2,8 @@
 #![allow(unsafe_code)]
 
 use crate::calls;
-use crate::code::Code;
 use crate::code::op::{FRAME_BYTES, MAX_FRAMES};
+use crate::code::{Code, tasks_map};
 use crate::config::{Mode, VmConfig};
 use crate::context::{Context, HOST_COUNTS, HostCall, Job};
 use crate::error::LoadError;
@@ -420,13 +420,10 @@ fn seats(world: &VmWorld, cpus: u32) -> Box<[Seat]> {
     (0..cpus).map(CpuId).map(seat).collect()
 }
 
-/// The section of an array that has an element for each task, as a kernel has a structure for each.
-const TASKS_SECTION: &str = ".bss.tasks";
-
 /// Sets for the region which array stands for the tasks' structures, if the object has one.
 fn crowd_tasks(world: &mut VmWorld, object: &Object) {
-    let in_section = |map: u32| object.maps.get(map as usize).is_some_and(|map| map.name == TASKS_SECTION);
-    let Some(array) = object.variables.iter().find(|variable| in_section(variable.map)) else { return };
+    let Some(tasks) = tasks_map(object) else { return };
+    let Some(array) = object.variables.iter().find(|variable| variable.map == tasks) else { return };
     if let Some(at) = world.map_value_address(MapId(array.map), array.offset) {
         world.region_mut().crowd(at, u64::from(array.size), u64::from(array.size / array.len.max(1)));
     }

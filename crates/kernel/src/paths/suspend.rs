@@ -60,6 +60,16 @@ impl<E: Engine> Sim<E> {
         }
     }
 
+    /// Looks again at what others are to change, every `ns`, by the step of `frame`. While nobody else comes first there is
+    /// nothing new to see, so that the looks only take time.
+    pub(crate) fn look_again(&mut self, c: CpuId, ns: u64, frame: Frame) {
+        self.k.charge_ns(c, ns);
+        while self.k.stays_first() && self.k.this_cpu().pending_dequeues.is_empty() {
+            self.k.charge_ns(c, ns);
+        }
+        self.k.this_cpu().stack.push(frame);
+    }
+
     /// Calls `op` back, if the scheduler has it, and then goes on as [`Sim::go`] does.
     #[inline(always)]
     pub(crate) fn call(

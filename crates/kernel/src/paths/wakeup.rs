@@ -34,8 +34,7 @@ impl<E: Engine> Sim<E> {
                 self.k.tell_wakes(c, waker, task, flags);
                 return self.k.queue_wakeup(c, task, cpu, waker);
             }
-            self.k.charge_ns(c, SPIN_NS);
-            return self.k.this_cpu().stack.push(Frame::Wake { task, flags, waker });
+            return self.look_again(c, SPIN_NS, Frame::Wake { task, flags, waker });
         }
         t.busy = true;
         self.k.tell_wakes(c, waker, task, flags);

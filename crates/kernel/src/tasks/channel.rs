@@ -21,17 +21,17 @@ impl<E: Engine> Sim<E> {
     }
 
     fn transfer(&mut self, c: CpuId, task: TaskId, channel: ObjectId, bytes: u32, way: Way) -> Then {
-        let before = self.k.objects.channels.left(task).take();
+        let before = self.k.objects.channels.take_left(task);
         let wanted = before.unwrap_or(bytes);
         let buffer = &mut self.k.objects.channels.list[channel.0 as usize];
         let in_memory = buffer.kind == ChannelKind::Queue;
         let moved = buffer.pass(way, wanted);
-        let woken = match (moved, way) {
-            (0, _) => [None, None],
-            (_, Way::In) => [buffer.next_reader(), buffer.next_writer()],
-            (_, Way::Out) => [buffer.next_writer(), buffer.next_reader()],
+        let (first, second) = match (moved, way) {
+            (0, _) => (None, None),
+            (_, Way::In) => (buffer.next_reader(), buffer.next_writer()),
+            (_, Way::Out) => (buffer.next_writer(), buffer.next_reader()),
         };
-        let calls = if in_memory { moved < wanted || woken[0].is_some() } else { before.is_none() };
+        let calls = if in_memory { moved < wanted || first.is_some() } else { before.is_none() };
         if calls {
             self.syscall(c);
         }
@@ -42,8 +42,10 @@ impl<E: Engine> Sim<E> {
         } else {
             self.k.this_cpu().stack.push(Frame::Act);
         }
-        for (wakee, flags) in woken.into_iter().flatten() {
-            self.k.this_cpu().stack.push(Frame::Wake { task: wakee, flags, waker: task });
+        if first.is_some() || second.is_some() {
+            let wakes = [first, second].into_iter().flatten();
+            let wakes = wakes.map(|(wakee, flags)| Frame::Wake { task: wakee, flags, waker: task });
+            self.k.this_cpu().stack.extend(wakes);
         }
         Then::Leave
     }
@@ -51,7 +53,7 @@ impl<E: Engine> Sim<E> {
     /// The rest of the transfer is tried again when the task is woken.
     fn wait_in(&mut self, task: TaskId, channel: ObjectId, rest: u32, way: Way) {
         self.k.task(task).next_step -= 1;
-        *self.k.objects.channels.left(task) = Some(rest);
+        self.k.objects.channels.leave(task, rest);
         let buffer = &mut self.k.objects.channels.list[channel.0 as usize];
         match way {
             Way::In => buffer.writers.push_back(task),

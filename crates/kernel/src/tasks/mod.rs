@@ -20,12 +20,12 @@ use crate::state::frame::cgroup::CgroupFrame;
 use crate::state::kernel::{Kernel, SPIN_NS};
 use crate::state::objects::process::Birth;
 use crate::state::scx::Phase;
-use crate::state::task::{Doing, State};
+use crate::state::task::{Doing, State, Task};
 use keel_abi::bpf::Engine;
 use keel_abi::cgroup::CgroupStep;
 use keel_abi::task::{Amount, ObjectId, Policy, Step, TimerMode};
 use keel_abi::{CpuId, Instant, Span, TaskId};
-use keel_trace::Timer;
+use keel_trace::{Class, Timer};
 
 /// Steps without a cost of their own that a task takes before it is charged for continuing: so that a
 /// program of nothing but loops advances time, too.
@@ -44,12 +44,22 @@ const FORK_WAITS_NS: u64 = 1000;
 
 impl<E: Engine> Sim<E> {
     /// Takes the steps of `task`'s program, which runs on `c`, up to one that takes time.
+    #[inline(never)]
     pub(crate) fn take_steps(&mut self, c: CpuId, task: TaskId) {
         let now = self.k.this_cpu().clock;
         let began = &mut self.k.task(task).began;
         *began = now.min(*began);
+        let tells = self.k.out.wants(Class::ACTS);
         for _ in 0..FREE_STEPS {
-            if let Then::Leave = self.own_step(c, task, |sim| sim.take_step(c, task)) {
+            let then = match tells {
+                true => self.own_step(c, task, |sim| sim.take_any_step(c, task)),
+                // In line, but for steps that few programs repeat.
+                false => match self.take_common_step(c, task) {
+                    Some(then) => then,
+                    None => self.take_step(c, task),
+                },
+            };
+            if let Then::Leave = then {
                 return;
             }
         }
@@ -57,6 +67,50 @@ impl<E: Engine> Sim<E> {
         self.k.this_cpu().stack.push(Frame::Act);
     }
 
+    #[inline(never)]
+    fn take_any_step(&mut self, c: CpuId, task: TaskId) -> Then {
+        match self.take_common_step(c, task) {
+            Some(then) => then,
+            None => self.take_step(c, task),
+        }
+    }
+
+    /// Takes the next step if it is one of those that programs repeat most.
+    #[inline(always)]
+    fn take_common_step(&mut self, c: CpuId, task: TaskId) -> Option<Then> {
+        let t = &mut self.k.tasks[task];
+        let steps = &self.k.workload.tasks[t.spec? as usize].steps;
+        match *steps.get(t.next_step as usize)? {
+            Step::Run(amount) => {
+                t.next_step += 1;
+                let work = self.k.draw(task, amount);
+                let work = self.k.varied(task, work);
+                self.k.task(task).doing = Doing::Work(work);
+                Some(Then::Leave)
+            }
+            Step::Send { channel, bytes } => {
+                t.next_step += 1;
+                Some(self.send(c, task, channel, bytes))
+            }
+            Step::Receive { channel, bytes } => {
+                t.next_step += 1;
+                Some(self.receive(c, task, channel, bytes))
+            }
+            Step::Loop { to, times, slot } => {
+                t.next_step += 1;
+                Some(loop_back(t, to, times, slot))
+            }
+            Step::Count => {
+                t.next_step += 1;
+                t.counted += 1;
+                Some(Then::GoOn)
+            }
+            _ => None,
+        }
+    }
+
+    /// Takes the next step, one of the others.
+    #[inline(never)]
     fn take_step(&mut self, c: CpuId, task: TaskId) -> Then {
         let number = self.k.tasks[task].next_step;
         let spec = self.k.tasks[task].spec.expect("only tasks of the workload run");
@@ -65,12 +119,6 @@ impl<E: Engine> Sim<E> {
         };
         self.k.tasks[task].next_step = number + 1;
         match *step {
-            Step::Run(amount) => {
-                let work = self.k.draw(task, amount);
-                let work = self.k.varied(task, work);
-                self.k.task(task).doing = Doing::Work(work);
-                Then::Leave
-            }
             Step::RunFor(span) => {
                 let until = self.k.this_cpu().clock + span;
                 self.k.task(task).doing = Doing::Until(until);
@@ -141,8 +189,6 @@ impl<E: Engine> Sim<E> {
             Step::WaitChild => self.wait_child(c, task),
             Step::Write(pages) => self.write_pages(c, task, pages),
             Step::Touch(bytes) => self.touch(c, task, bytes),
-            Step::Send { channel, bytes } => self.send(c, task, channel, bytes),
-            Step::Receive { channel, bytes } => self.receive(c, task, channel, bytes),
             Step::Begin => {
                 self.k.task(task).began = self.k.this_cpu().clock;
                 Then::GoOn
@@ -190,39 +236,18 @@ impl<E: Engine> Sim<E> {
                 Then::Leave
             }
             Step::Accompany(number) => self.accompany(c, task, number),
-            Step::Loop { to, times, slot } => self.loop_back(task, to, times, slot),
-            Step::Count => {
-                self.k.task(task).counted += 1;
-                Then::GoOn
-            }
             Step::Post { semaphore, sync } => self.post(task, semaphore.0, sync),
             Step::Await(semaphore) => self.await_semaphore(c, task, semaphore.0),
             Step::Play => self.play(c, task),
+            Step::Run(_) | Step::Send { .. } | Step::Receive { .. } | Step::Loop { .. } | Step::Count => {
+                unreachable!("these are taken before")
+            }
         }
     }
 
     fn syscall(&mut self, c: CpuId) {
         let syscall_ns = self.k.machine.costs.syscall_ns;
         self.k.charge_ns(c, syscall_ns);
-    }
-
-    fn loop_back(&mut self, task: TaskId, to: u32, times: Option<u32>, slot: u8) -> Then {
-        let t = self.k.task(task);
-        let Some(times) = times else {
-            t.next_step = to;
-            return Then::GoOn;
-        };
-        let slot = usize::from(slot);
-        if t.loops.len() <= slot {
-            t.loops.resize(slot + 1, 0);
-        }
-        t.loops[slot] = t.loops[slot].saturating_add(1);
-        if t.loops[slot] >= times {
-            t.loops[slot] = 0;
-        } else {
-            t.next_step = to;
-        }
-        Then::GoOn
     }
 
     /// The task goes over its working set: time of its own, in which it waits for memory.
@@ -312,6 +337,27 @@ impl<E: Engine> Sim<E> {
         self.k.resched(c, c);
         Then::Leave
     }
+}
+
+/// The end of a loop of a task's program.
+#[inline]
+fn loop_back(task: &mut Task, to: u32, times: Option<u32>, slot: u8) -> Then {
+    let Some(times) = times else {
+        task.next_step = to;
+        return Then::GoOn;
+    };
+    let slot = usize::from(slot);
+    if task.loops.len() <= slot {
+        task.loops.resize(slot + 1, 0);
+    }
+    let done = &mut task.loops[slot];
+    *done = done.saturating_add(1);
+    if *done >= times {
+        *done = 0;
+    } else {
+        task.next_step = to;
+    }
+    Then::GoOn
 }
 
 impl Kernel {

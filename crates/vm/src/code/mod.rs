@@ -104,6 +104,8 @@ pub struct Code {
     pub(crate) shape: (usize, usize),
     /// Bytes of each map's global data, where it has any: the code may be made for these.
     pub(crate) data_bytes: Vec<Option<u64>>,
+    /// The map in which tasks have their structures.
+    pub(crate) tasks: Option<u32>,
     /// By what cache lines a machine has.
     native: PerLines<Native>,
     #[cfg(target_arch = "x86_64")]
@@ -116,6 +118,14 @@ type PerLines<T> = [[OnceLock<Result<T, LoadError>>; LINE_SIZES]; 4];
 /// The bytes of a map of global data, from a line's first one on; nothing of other maps.
 fn data_bytes(map: &MapDef) -> Option<u64> {
     is_one_array(map).then(|| u64::from(map.value_size))
+}
+
+/// The section of an array that has an element for each task, as a kernel has a structure for each.
+const TASKS_SECTION: &str = ".bss.tasks";
+
+/// The map of that section, if an object has it.
+pub(crate) fn tasks_map(object: &Object) -> Option<u32> {
+    object.maps.iter().position(|map| map.name == TASKS_SECTION).map(|map| map as u32)
 }
 
 /// No code yet.
@@ -163,6 +173,7 @@ impl Code {
             user_half,
             shape,
             data_bytes: object.maps.iter().map(data_bytes).collect(),
+            tasks: tasks_map(object),
             native: untranslated(),
             #[cfg(target_arch = "x86_64")]
             emitted: [untranslated(), untranslated()],
@@ -174,10 +185,10 @@ impl Code {
         self.functions.last().map_or(0, |f| f.first_op as usize + f.ops.len())
     }
 
-    /// Has an object as much global data as the one that this was compiled from?
+    /// Has an object as much global data as the one that this was compiled from, and its tasks' structures in the same map?
     pub(crate) fn fits(&self, object: &Object) -> bool {
         let is_there = |(bytes, map): (&Option<u64>, &MapDef)| *bytes <= data_bytes(map);
-        self.data_bytes.iter().zip(&object.maps).all(is_there)
+        self.tasks == tasks_map(object) && self.data_bytes.iter().zip(&object.maps).all(is_there)
     }
 
     /// Per function its native code for a machine with such lines, translated for the first caller: by Cranelift

@@ -63,6 +63,8 @@ impl Emitter<'_> {
 
     /// Goes on where the access is in bounds and the CPU holds the line, if need be after it has moved here.
     fn check(&mut self, base: u8, off: i32, size: Size, access: Access, outside: Label) {
+        let is_held = self.held.access((base, off), size, access != Access::Load, &self.values, &self.target);
+        debug_assert!(!is_held, "only what is certainly in bounds is known to be held");
         self.check_bounds(base, off, size, outside);
         // The line's number, and its word.
         self.number_line();
@@ -89,8 +91,7 @@ impl Emitter<'_> {
             return;
         }
         let write = access != Access::Load;
-        let line = self.held.line_of((base, off), size, &self.values, &self.target);
-        if line.is_some_and(|line| self.held.has(line, write)) {
+        if self.held.access((base, off), size, write, &self.values, &self.target) {
             return;
         }
         let address = at(whole(base), off.into());
@@ -108,7 +109,6 @@ impl Emitter<'_> {
         self.asm.reg_mem(Code::Mov_r64_rm64, B, at_entry(B, A, 8));
         self.leave_unless_held(access, moves);
         self.asm.bind(held);
-        line.into_iter().for_each(|line| self.held.add(line, write));
     }
 
     /// Makes the number of a line of the address in `A`.

@@ -1,7 +1,7 @@
 //! A function, operation by operation.
 
 use super::asm::{Asm, Label};
-use super::held::{self, Held, Lines};
+use super::held::{self, Held, Known};
 use super::live::{self, Set};
 use super::moves::Movers;
 use super::registers::{A, CONTEXT, DELTA, FRAME, field, half, insns, whole};
@@ -43,7 +43,7 @@ pub(super) struct Emitter<'a> {
     pub(super) values: Registers,
     values_at: Vec<Option<Box<Registers>>>,
     pub(super) held: Held,
-    held_at: Vec<Option<Lines>>,
+    held_at: Vec<Option<Known>>,
     /// Per operation, where jumps to it go.
     targets: Vec<Option<Label>>,
     live: Vec<Set>,
@@ -101,7 +101,7 @@ impl<'a> Emitter<'a> {
                 self.asm.bind(target);
                 open = true;
                 self.values = self.values_at[at].as_deref().copied().unwrap_or([Value::Any; 10]);
-                self.held.meet(self.held_at[at].as_deref().unwrap_or_default());
+                self.held.meet(self.held_at[at].as_ref(), at as u32);
             }
             if !open || op == Op::Hole {
                 continue;
@@ -110,7 +110,7 @@ impl<'a> Emitter<'a> {
             self.read_later = live::after(self.ops, &self.live, at);
             self.op(op);
             values::after(op, &mut self.values, self.target.data);
-            self.held.after(op, self.target.data.counts());
+            self.held.after(op, at as u32, &self.target);
             open = !op.ends();
         }
         while let Some(cold) = self.cold.pop() {

@@ -116,4 +116,8 @@ impl values::Data for Globals<'_> {
     fn counts(&self) -> bool {
         self.counts
     }
+
+    fn tasks(&self) -> Option<u32> {
+        self.code.tasks
+    }
 }

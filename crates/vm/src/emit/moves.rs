@@ -49,14 +49,17 @@ fn mover(asm: &mut Asm, write: bool, crowded: bool, stub: usize) {
     let (ask, ask_now) = (asm.label(), asm.label());
     asm.mem_imm(Code::Cmp_rm64_imm8, field(offset_of!(Context, prices)), 0);
     asm.to(Code::Je_rel32_64, ask_now);
+    if crowded {
+        // The line's word is not needed any more where it is for the engine.
+        asm.reg(Code::Push_r64, B);
+        asm.reg_reg(Code::Mov_r64_rm64, B, A);
+        asm.reg_mem(Code::Sub_r64_rm64, B, field(offset_of!(Context, crowded_first)));
+        asm.reg_mem(Code::Cmp_r64_rm64, B, field(offset_of!(Context, crowded_lines)));
+        asm.reg(Code::Pop_r64, B);
+        asm.to(Code::Jb_rel32_64, ask_now);
+    }
     for register in SAVED {
         asm.reg(Code::Push_r64, register);
-    }
-    if crowded {
-        asm.reg_reg(Code::Mov_r64_rm64, RAX, A);
-        asm.reg_mem(Code::Sub_r64_rm64, RAX, field(offset_of!(Context, crowded_first)));
-        asm.reg_mem(Code::Cmp_r64_rm64, RAX, field(offset_of!(Context, crowded_lines)));
-        asm.to(Code::Jb_rel32_64, ask);
     }
     load(asm, RAX, field(offset_of!(Context, moves) + offset_of!(RawMoves, places)));
     asm.reg_mem(Code::Mov_r32_rm32, ECX, at_entry(RAX, A, 4));

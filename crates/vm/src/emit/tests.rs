@@ -42,6 +42,10 @@ impl Data for OneMap {
     fn counts(&self) -> bool {
         true
     }
+
+    fn tasks(&self) -> Option<u32> {
+        Some(1)
+    }
 }
 
 fn text_of(asm: Asm) -> String {

@@ -47,6 +47,8 @@ pub(super) trait Data {
     fn address(&self, slot: u32) -> Option<(u32, u64)>;
     /// Does the engine serve `bpf_iter_num_next` itself?
     fn counts(&self) -> bool;
+    /// The map whose elements stand for tasks' structures, which crowd each other out of caches on some machines.
+    fn tasks(&self) -> Option<u32>;
 }
 
 impl Value {
@@ -79,6 +81,14 @@ impl Value {
     /// What holds for both.
     fn join(self, other: Self) -> Self {
         if self == other { self } else { Self::Any }
+    }
+
+    /// The map in whose global data it is certainly an address, or a little beside it.
+    pub(super) fn map(self) -> Option<u32> {
+        match self {
+            Self::Data { map, .. } => Some(map),
+            _ => None,
+        }
     }
 
     /// Is it certainly the address of so many bytes of the function's own frame?
@@ -346,6 +356,10 @@ mod tests {
 
         fn counts(&self) -> bool {
             true
+        }
+
+        fn tasks(&self) -> Option<u32> {
+            None
         }
     }
 

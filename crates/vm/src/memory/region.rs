@@ -435,6 +435,16 @@ impl Region {
         self.move_line_ps(self.line_at(off), cpu, write)
     }
 
+    /// The same of a line by its number, in a region without an arena; nothing where it has one.
+    #[inline]
+    pub(crate) fn take_numbered_line_ps(&mut self, line: u64, cpu: CpuId, write: bool) -> Option<u64> {
+        if self.window.is_some() {
+            return None;
+        }
+        assert!(line << self.transfers.line_log2() < self.high_water(), "the line is one of the region's");
+        Some(self.move_line_ps(line, cpu, write))
+    }
+
     #[inline(never)]
     fn move_line_ps(&mut self, at: u64, cpu: CpuId, write: bool) -> u64 {
         // SAFETY: `at` is below the high-water mark, and both tables have an entry for every
@@ -446,8 +456,9 @@ impl Region {
         };
         let before = Line { sharers: *sharers, writer: *writer };
         let mut line = before;
-        let fetches = line.sharers & self.transfers.key(cpu).shared == 0;
+        let me = self.transfers.key(cpu).shared;
         let price = match write {
+            _ if before.sharers == 0 => self.transfers.first_ps(&mut line, cpu),
             true => self.transfers.write_ps(&mut line, cpu),
             false => self.transfers.read_ps(&mut line, cpu),
         };
@@ -458,7 +469,11 @@ impl Region {
         if let Some(watch) = &mut self.watch {
             watch.took(&self.transfers, (at, before), cpu, write, price);
         }
-        if fetches && let Some(crowded) = &mut self.crowded {
+        let Some(crowded) = &mut self.crowded else { return price };
+        if write && before.sharers & !me != 0 {
+            crowded.lost(at, before.sharers & !me);
+        }
+        if before.sharers & me == 0 {
             // SAFETY: the table has an entry for every line below the high-water mark, where all that
             // crowd each other lie; the reference to one of them above is no longer used.
             let all = unsafe {

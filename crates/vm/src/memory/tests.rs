@@ -296,6 +296,31 @@ fn elements_that_stand_for_tasks_crowd_each_other() {
 }
 
 #[test]
+fn a_line_that_another_cpu_took_leaves_a_place() {
+    // Two CPUs, each of which holds the lines of two elements.
+    let costs = LineCosts { llc_ps: 10, memory_ps: 7, tasks_held: 2, ..LineCosts::default() };
+    let transfers = Transfers::new(Topology::regular(1, 1, 2, 1), costs);
+    let mut region = Region::new(1 << 30, false, transfers).expect("address space");
+    let at = region.reserve(1024).expect("area");
+    region.crowd(at, 1024, 64);
+    let mut check = |element: u64, cpu, write, expected| {
+        let seen = region.touch_ps(at.offset(64 * element), 8, CpuId(cpu), write);
+        assert_eq!(seen, expected, "{element} by {cpu}");
+    };
+    check(0, 0, false, 7);
+    check(1, 0, false, 7);
+    check(0, 1, true, 10);
+    // These take the place of 0, and then of each other.
+    check(2, 0, false, 7);
+    check(3, 0, false, 7);
+    check(1, 0, false, 0);
+    check(2, 0, false, 7);
+    // 2 has taken the place of 1: now all are held, and the oldest goes.
+    check(1, 0, false, 7);
+    check(2, 0, false, 0);
+}
+
+#[test]
 fn a_regions_size_is_reported_in_readable_units() {
     let refused = ReserveError { bytes: (37 << 30) / 2, why: "Cannot allocate memory".into() };
     let reported = refused.to_string();

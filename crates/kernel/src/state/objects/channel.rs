@@ -41,16 +41,24 @@ impl Channels {
         Self { list: channels.iter().map(buffer).collect(), left: Vec::new() }
     }
 
-    pub(crate) fn left(&mut self, task: TaskId) -> &mut Option<u32> {
+    /// What is left of the transfer that `task` waits in, which it takes up.
+    #[inline]
+    pub(crate) fn take_left(&mut self, task: TaskId) -> Option<u32> {
+        self.left.get_mut(task.index())?.take()
+    }
+
+    /// `task` waits in a transfer of which so much is left.
+    pub(crate) fn leave(&mut self, task: TaskId, bytes: u32) {
         if task.index() >= self.left.len() {
             self.left.resize(task.index() + 1, None);
         }
-        &mut self.left[task.index()]
+        self.left[task.index()] = Some(bytes);
     }
 }
 
 impl Buffer {
     /// Moves up to `bytes`; how many were moved.
+    #[inline]
     pub(crate) fn pass(&mut self, way: Way, bytes: u32) -> u32 {
         match way {
             Way::In => {
@@ -67,8 +75,9 @@ impl Buffer {
     }
 
     /// A waiting reader that there is something for.
+    #[inline]
     pub(crate) fn next_reader(&mut self) -> Option<(TaskId, u64)> {
-        if self.held == 0 {
+        if self.readers.is_empty() || self.held == 0 {
             return None;
         }
         // pipe_write() and sock_def_readable() wake synchronously, a futex does not.
@@ -78,7 +87,12 @@ impl Buffer {
 
     /// A waiting writer that has enough space: any in a pipe, three quarters in a local socket
     /// (`unix_writable()`), a third in TCP (`sk_stream_is_writeable()`).
+    #[inline]
     pub(crate) fn next_writer(&mut self) -> Option<(TaskId, u64)> {
+        if self.writers.is_empty() { None } else { self.next_waiting_writer() }
+    }
+
+    fn next_waiting_writer(&mut self) -> Option<(TaskId, u64)> {
         let room = u64::from(self.capacity - self.held);
         let capacity = u64::from(self.capacity);
         let (enough, flags) = match self.kind {

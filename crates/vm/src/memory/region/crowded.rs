@@ -14,6 +14,8 @@ pub(super) struct Crowded {
     lines: Range<u64>,
     /// One for each line of an element.
     crowds: Vec<Crowd>,
+    /// By crowd and set: the CPUs that may have lost a line of it to others.
+    lost: Vec<u64>,
     places: Vec<Place>,
 }
 
@@ -24,20 +26,25 @@ struct Place {
     which: u32,
     /// How many lines after the same one of the first element.
     behind: u32,
-    /// The set that it falls into.
+    /// The set that it falls into, and that set's place in [`Crowded::lost`].
     set: u32,
+    lost: u32,
 }
 
 impl Crowded {
     /// `crowds` has one for each line of an element.
-    fn new(lines: Range<u64>, crowds: Vec<Crowd>) -> Self {
+    /// `grouped` says that several CPUs share a bit of a line's word: any of them may have lost any line.
+    fn new(lines: Range<u64>, crowds: Vec<Crowd>, grouped: bool) -> Self {
         let each = crowds.len() as u32;
+        let sets = crowds.first().map_or(0, Crowd::sets);
         let place = |line: u32| {
             let (task, which) = (line / each, line % each);
-            Place { which, behind: line - which, set: crowds[which as usize].set_of(task) }
+            let set = crowds[which as usize].set_of(task);
+            Place { which, behind: line - which, set, lost: which * sets + set }
         };
         let places = (0..(lines.end - lines.start) as u32).map(place).collect();
-        Self { places, lines, crowds }
+        let lost = vec![if grouped { u64::MAX } else { 0 }; (each * sets) as usize];
+        Self { places, lost, lines, crowds }
     }
 
     /// The number of the first line, and how many there are.
@@ -50,17 +57,51 @@ impl Crowded {
         self.lines.end
     }
 
+    fn place(&self, line: u64) -> Option<Place> {
+        self.places.get(line.wrapping_sub(self.lines.start) as usize).copied()
+    }
+
+    /// The CPUs with these bits have lost `line`.
+    pub(super) fn lost(&mut self, line: u64, by: u64) {
+        if let Some(place) = self.place(line) {
+            self.lost[place.lost as usize] |= by;
+        }
+    }
+
     /// `cpu` has fetched `line`. `sharers` are those of all lines up to the end.
+    #[inline]
     pub(super) fn fetched(&mut self, line: u64, cpu: CpuId, sharers: &mut [u64], holders: &Holders) {
-        let at = line.wrapping_sub(self.lines.start) as usize;
-        let Some(&Place { which, behind, set }) = self.places.get(at) else { return };
+        let Some(Place { which, behind, set, lost }) = self.place(line) else { return };
         let me = holders.key(cpu).shared;
         let sharers = &mut sharers[self.lines.start as usize + which as usize..];
+        // Mostly it has all lines of the set, and nobody needs to look at them.
+        let gone = match self.lost[lost as usize] & me {
+            0 => self.crowds[which as usize].replaced(cpu, set, behind),
+            _ => None,
+        };
+        let gone = match gone {
+            Some(gone) => gone,
+            None => match self.fetched_rarely(line, cpu, sharers, holders) {
+                Some(gone) => gone,
+                None => return,
+            },
+        };
+        let word = &mut sharers[gone as usize];
+        *word = holders.without(*word, cpu);
+    }
+
+    /// The line to be evicted where some were lost, or where there is still a place.
+    #[inline(never)]
+    fn fetched_rarely(&mut self, line: u64, cpu: CpuId, sharers: &[u64], holders: &Holders) -> Option<u32> {
+        let Place { which, behind, set, lost } = self.place(line)?;
+        let me = holders.key(cpu).shared;
         let holds = |other: u32| sharers[other as usize] & me != 0;
-        if let Some(gone) = self.crowds[which as usize].fetched(cpu, set, behind, holds) {
-            let word = &mut sharers[gone as usize];
-            *word = holders.without(*word, cpu);
+        let crowd = &mut self.crowds[which as usize];
+        let gone = crowd.fetched(cpu, set, behind, holds);
+        if !holders.grouped() && !crowd.has_lost(cpu, set, holds) {
+            self.lost[lost as usize] &= !me;
         }
+        gone
     }
 }
 
@@ -77,6 +118,7 @@ impl Region {
         }
         let crowds: Option<Vec<Crowd>> = (0..size / bytes).map(|_| self.transfers.crowd()).collect();
         let lines = self.line_at(off)..self.line_at(off + len / size * size);
-        self.crowded = crowds.map(|crowds| Crowded::new(lines, crowds));
+        let grouped = self.transfers.holders().grouped();
+        self.crowded = crowds.map(|crowds| Crowded::new(lines, crowds, grouped));
     }
 }
