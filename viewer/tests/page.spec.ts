@@ -352,6 +352,8 @@ for (const width of [1400, 800, 400]) {
     await open(page, 'profile.html#profile');
     const wide = await page.evaluate(() => document.documentElement.scrollWidth);
     expect(wide).toBeLessThanOrEqual(width);
+    const name = (await page.getByRole('region', { name: 'Functions' }).locator('td.text').first().boundingBox())!;
+    expect(name.x, 'a name is seen').toBeLessThan(width - 60);
     await page.screenshot({ path: `${process.env['PAGES_OUT'] ?? 'out'}/profile-${width}.png`, fullPage: true });
   });
 }

@@ -24,6 +24,12 @@ interface Options<T> {
   most?: number;
 }
 
+/** On a narrow screen what a row is about comes right after its first figure, and not where nobody sees it. */
+function ordered<T>(columns: Column<T>[]): Column<T>[] {
+  if (!window.matchMedia('(max-width: 700px)').matches) return columns;
+  return [...columns.slice(0, 1), ...columns.slice(-1), ...columns.slice(1, -1)];
+}
+
 export class Table<T> {
   readonly element: HTMLElement;
   private readonly heads: HTMLElement[];
@@ -35,8 +41,12 @@ export class Table<T> {
   private isTurned = false;
   private rows: number;
 
-  constructor(private readonly options: Options<T>) {
-    const { name, columns, leftOut = 0, most = 12 } = options;
+  private readonly options: Options<T>;
+
+  constructor(given: Options<T>) {
+    const { name, leftOut = 0, most = 12 } = given;
+    const columns = ordered(given.columns);
+    this.options = { ...given, columns };
     this.rows = this.step = most;
     this.heads = columns.map(({ words, title }, at) => h('th', { scope: 'col', class: this.side(at) }, h('button', { title, onclick: () => this.sort(at) }, words)));
     const filter = h('input', { type: 'search', placeholder: 'only with', 'aria-label': `${name}: only rows that hold this` });
