@@ -20,8 +20,9 @@
  * Weaknesses. The cost of a decision grows with the runnable tasks, that of a recalculation with all
  * tasks, and every CPU waits for the one lock. Two tasks that wake at once may both go to one idle CPU,
  * while the next one stays idle. A task that has used up its counter waits until all others have, so
- * tasks bounce to whichever CPU still has time to give. On nohz_full CPUs, where ticks stop, no
- * counter falls.
+ * tasks bounce to whichever CPU still has time to give. A task that may use few CPUs can wait for as long
+ * as the tasks there don't use up their counters, because other CPUs' recalculations fill them again. On
+ * nohz_full CPUs, where ticks stop, no counter falls.
  *
  * Read on in include/goodness: types, weight, list, wakeup, tasks, schedule.
  */
@@ -46,8 +47,10 @@ CALLBACK(void, goodness_enqueue, struct task_struct *p, u64 enq_flags)
 	bool was_running = s->runs_on && !(enq_flags & SCX_ENQ_WAKEUP);
 	u8 leaving = s->leaving;
 
-	if (pass_on(p, number, enq_flags))
+	if (is_the_kernels(p, number)) {
+		pass_on_to_tick(p, enq_flags);
 		return;
+	}
 	if (enq_flags & SCX_ENQ_WAKEUP)
 		s->rt = hint_of(p);
 	s->mm = (u64)p->mm;

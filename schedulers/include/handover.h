@@ -9,10 +9,16 @@
 
 #include "insert_on.h"
 
-/* Tasks that have no slot or serve one CPU are the kernel's own matter: they go straight to their CPU. */
+/* Tasks that have no slot or serve one CPU are the kernel's own matter. */
+static __always_inline bool is_the_kernels(struct task_struct *p, u32 number)
+{
+	return number == NOBODY || is_bound_kthread(p);
+}
+
+/* They go straight to their CPU. */
 static __always_inline bool pass_on(struct task_struct *p, u32 number, u64 enq_flags)
 {
-	if (number == NOBODY || is_bound_kthread(p)) {
+	if (is_the_kernels(p, number)) {
 		u64 preempt = enq_flags & SCX_ENQ_WAKEUP ? SCX_ENQ_PREEMPT : 0;
 
 		insert(p, SCX_DSQ_LOCAL, SCX_SLICE_DFL, enq_flags | preempt);

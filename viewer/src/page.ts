@@ -11,9 +11,11 @@ import { Delays } from './panel/delays';
 import { figures } from './panel/figures';
 import { Findings } from './panel/findings';
 import { legend } from './panel/legend';
+import { Profile } from './panel/profile';
 import { Tasks } from './panel/tasks';
 import { Span } from './span';
 import { State } from './state';
+import { Tabs } from './tabs';
 import * as theme from './theme';
 import { count, instant, time } from './words';
 
@@ -26,6 +28,9 @@ interface Section {
   tasks: Tasks;
   chosen: Chosen;
 }
+
+/** Keys that mean something beside the profile, too. */
+const EVERYWHERE = ['s', 't', '?'];
 
 /** Pixels for a map's rows on paper. */
 const PAPER = 360;
@@ -43,6 +48,8 @@ const HELP: [string, string][] = [
   ['Esc', 'choose nothing'],
 ];
 
+const TURN: [string, string] = ['s', 'the timeline or the profile'];
+
 export class Page {
   private readonly span: Span;
   private readonly state = new State();
@@ -53,6 +60,9 @@ export class Page {
   private readonly lines: HTMLButtonElement;
   private readonly help = h('dialog', { class: 'help' });
   private readonly delays: Delays;
+  /** Where a run was profiled. */
+  private tabs: Tabs | null = null;
+  private readonly profiles = h('div', { class: 'profiles' });
   private frame = 0;
   /** The span of which lists were made last, and a timer until they are made anew. */
   private listed = '';
@@ -80,7 +90,7 @@ export class Page {
   async begin(): Promise<void> {
     await Promise.all(this.runs.map((run) => run.first()));
     this.build();
-    this.span.follow(location.hash);
+    this.follow();
     this.draw();
     this.main.dataset['first'] = performance.now().toFixed(0);
     const again = (): void => this.again();
@@ -90,9 +100,10 @@ export class Page {
     new ResizeObserver(again).observe(this.main);
     for (const run of this.runs) run.arrived = again;
     this.keys();
-    window.addEventListener('hashchange', () => this.span.follow(location.hash));
+    window.addEventListener('hashchange', () => this.follow());
     await Promise.all(this.runs.map((run) => run.rest()));
     this.delays.ready();
+    if (this.tabs) this.profiles.append(...this.runs.map((run) => new Profile(run).element));
     this.draw();
     this.main.dataset['ready'] = 'true';
   }
@@ -111,9 +122,38 @@ export class Page {
       );
     });
     const below = h('div', { class: 'below' }, this.delays.element, figures(this.runs));
-    this.help.append(h('h3', {}, 'Keys and gestures'), h('table', {}, ...HELP.map(([key, words]) => h('tr', {}, h('th', {}, key), h('td', {}, words)))), h('button', { onclick: () => this.help.close() }, 'Close'));
-    this.main.append(this.toolbar(), h('div', { class: 'runs' }, ...sections), below, this.help);
+    const shown = [this.toolbar(), h('div', { class: 'runs' }, ...sections), below];
+    const isProfiled = this.runs.some((run) => run.head.profile !== null);
+    const keys = isProfiled ? [...HELP, TURN] : HELP;
+    this.help.append(h('h3', {}, 'Keys and gestures'), h('table', {}, ...keys.map(([key, words]) => h('tr', {}, h('th', {}, key), h('td', {}, words)))), h('button', { onclick: () => this.help.close() }, 'Close'));
+    if (isProfiled) this.main.append(...this.tabbed(shown), this.help);
+    else this.main.append(...shown, this.help);
     this.main.classList.toggle('several', this.runs.length > 1);
+  }
+
+  /** The timeline and the profile, as tabs. */
+  private tabbed(timeline: HTMLElement[]): HTMLElement[] {
+    const panel = h('div', {}, ...timeline);
+    this.tabs = new Tabs({ timeline: panel, profile: this.profiles }, this.tools(), () => this.turned());
+    return [this.tabs.element, panel, this.profiles];
+  }
+
+  /** What is hidden has no size: it is drawn when it is seen. */
+  private turned(): void {
+    if (this.isProfile) return;
+    this.delays.draw();
+    this.draw();
+    this.list();
+  }
+
+  private get isProfile(): boolean {
+    return this.tabs?.shown === 'profile';
+  }
+
+  /** Shows what a link names: a part of the time, or the profile. */
+  private follow(): void {
+    if (location.hash === '#profile') this.tabs?.choose('profile');
+    else if (this.span.follow(location.hash)) this.tabs?.choose('timeline');
   }
 
   /** What is kept of single events. */
@@ -123,6 +163,11 @@ export class Page {
     const some = kept < head.detail_events ? ` of ${count(head.detail_events)}; elsewhere the finest picture is of ${time(head.levels.at(-1)?.bucket_ns ?? 0)}` : '';
     const short = head.episodes_left_out > 0 ? ` ${count(head.episodes_left_out)} short moments of waste are in sums alone.` : '';
     return h('p', { class: 'note' }, `${count(head.cpus.length)} CPUs, ${time(head.duration_ns)}. Zoomed in, single events are drawn: ${count(kept)} kept${some}.${short}`);
+  }
+
+  private tools(): HTMLElement {
+    const button = (words: string, label: string, does: () => void): HTMLElement => h('button', { 'aria-label': label, title: label, onclick: does }, words);
+    return h('div', { class: 'group' }, button('◐', 'light or dark', () => theme.toggle()), button('?', 'keys and gestures', () => this.help.showModal()));
   }
 
   private toolbar(): HTMLElement {
@@ -146,7 +191,7 @@ export class Page {
         zoom('all', 'the whole run', () => this.span.all()),
         this.where,
       ),
-      h('div', { class: 'group' }, this.lines, zoom('◐', 'light or dark', () => theme.toggle()), zoom('?', 'keys and gestures', () => this.help.showModal())),
+      h('div', { class: 'group' }, this.lines, this.tools()),
       this.legend,
     );
   }
@@ -159,7 +204,7 @@ export class Page {
     const mode = (at: number) => ({ words: '', does: () => this.state.change({ mode: MODES[at]![0] }) });
     const does = (does: (event: KeyboardEvent) => void) => ({ words: '', does });
     const next = MODES.length;
-    keys.listen({
+    const on = {
       ArrowLeft: does((event) => this.span.pan(event.shiftKey ? -0.5 : -0.1)),
       ArrowRight: does((event) => this.span.pan(event.shiftKey ? 0.5 : 0.1)),
       '+': does(() => this.span.zoom(0.5)),
@@ -174,8 +219,10 @@ export class Page {
       t: does(() => theme.toggle()),
       '?': does(() => (this.help.open ? this.help.close() : this.help.showModal())),
       Escape: does(() => this.state.change({ task: null, cpu: null, mark: null, moment: null })),
+      ...(this.tabs ? { s: does(() => this.tabs?.turn()) } : {}),
       ...Object.fromEntries(MODES.map((_, at) => [String(at + 1), mode(at)])),
-    });
+    };
+    keys.listen(on, (key) => !this.isProfile || EVERYWHERE.includes(key));
   }
 
   /** The run whose findings n and p step through: the one that was last looked at, or the first with any. */
@@ -184,6 +231,7 @@ export class Page {
   }
 
   private themed(): void {
+    if (this.isProfile) return;
     this.delays.draw();
     // Paper does not wait for a frame, nor until a movement is over.
     this.draw();
@@ -223,6 +271,7 @@ export class Page {
     cancelAnimationFrame(this.frame);
     this.frame = 0;
     const { span, state } = this;
+    if (this.isProfile) return;
     for (const section of this.sections) {
       section.overview.draw();
       section.map.draw();

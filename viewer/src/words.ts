@@ -21,6 +21,12 @@ export function instant(ns: number, step: number): string {
   return `${(ns / 1e9).toFixed(digits)} s`;
 }
 
+/** What was charged, which is counted in picoseconds. */
+export function spent(ps: number): string {
+  if (ps === 0) return '0';
+  return ps < 1e5 ? `${(ps / 1e3).toPrecision(3)} ns` : time(ps / 1e3);
+}
+
 export function count(n: number): string {
   return Math.round(n).toLocaleString('en-US');
 }

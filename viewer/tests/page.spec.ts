@@ -247,6 +247,71 @@ test('shows hostile names as text, and does nothing of what they say', async ({ 
   expect(await page.title()).not.toBe('owned');
 });
 
+test('shows a profile in a tab: sorted, filtered, with the source', async ({ page }) => {
+  await open(page, 'profile.html');
+  await expect(page.locator('.profiles')).toBeHidden();
+  await page.getByRole('tab', { name: 'Profile' }).click();
+  await expect(page.locator('.map').first()).toBeHidden();
+  await expect(page.locator('.profile').nth(1)).toContainText('This run was not profiled.');
+  await expect(page.locator('.profile p').first()).toContainText('1,000 callbacks, 60.0 ns each; 60.0 µs in them');
+  const table = page.getByRole('region', { name: 'Lines', exact: true });
+  const first = table.locator('tbody tr').first();
+  await expect(first).toContainText('entering the callback');
+  await table.getByRole('button', { name: 'hits' }).click();
+  await expect(table.locator('[aria-sort=descending]')).toHaveText('hits');
+  await table.getByRole('button', { name: 'hits' }).click();
+  await expect(table.locator('[aria-sort=ascending]')).toHaveText('hits');
+  await table.getByPlaceholder('only with').fill('LOCK(');
+  await expect(table.locator('tbody tr')).toHaveCount(1);
+  await first.locator('.place').click();
+  const line = page.locator('.source tr[aria-current]');
+  await expect(line).toBeFocused();
+  await expect(line).toContainText('lock("<!--");');
+  await expect(line, 'a condition that went one way').toContainText('1/2');
+  await page.getByLabel('Which lines').selectOption('never');
+  await expect(page.locator('.source tbody tr')).toHaveText([/^never.*count\+\+; \/\/ <script>/]);
+  await page.getByRole('region', { name: 'Functions' }).getByPlaceholder('only with').fill('nobody has this name');
+  await expect(page.getByRole('region', { name: 'Functions' }).locator('tbody')).toHaveText('none');
+});
+
+test('turns to the profile and back by keyboard and by a link', async ({ page }) => {
+  await open(page, 'profile.html');
+  await page.keyboard.press('s');
+  await expect(page.locator('.profiles')).toBeVisible();
+  // What moves the timeline does not where it is not seen.
+  await page.keyboard.press('+');
+  await page.keyboard.press('s');
+  await expect(page.locator('.map').first()).toBeVisible();
+  expect(await span(page)).toEqual({ from: 0, to: WHOLE });
+  await page.getByRole('tab', { name: 'Timeline' }).focus();
+  await page.keyboard.press('ArrowRight');
+  await expect(page.getByRole('tab', { name: 'Profile' })).toBeFocused();
+  await expect(page.locator('.profiles')).toBeVisible();
+  await page.evaluate(() => void (location.hash = '#0-500ms'));
+  await expect(page.locator('.map').first()).toBeVisible();
+  expect((await page.locator('.map').first().boundingBox())!.width).toBeGreaterThan(300);
+  await page.evaluate(() => void (location.hash = '#profile'));
+  await expect(page.locator('.profiles')).toBeVisible();
+});
+
+test('has no tab where nothing was profiled', async ({ page }) => {
+  await open(page);
+  await expect(page.getByRole('tab')).toHaveCount(0);
+  await page.keyboard.press('s');
+  await expect(page.locator('.map')).toBeVisible();
+});
+
+test('shows hostile names of a profile as text', async ({ page }) => {
+  await open(page, 'profile.html#profile');
+  expect(await page.title()).not.toBe('owned');
+  expect(await page.locator('script[src], img, svg, iframe').count()).toBe(0);
+  const profile = page.locator('.profile').first();
+  await expect(profile).toContainText("</script><script>document.title='owned'</script>");
+  await expect(profile).toContainText("<img src=x onerror=document.title='owned'>.c");
+  await expect(profile).toContainText('"><svg onload=document.title=\'owned\'>');
+  await expect(profile).toContainText('evil\\u{202e}txt\\u{0}\\u{a}');
+});
+
 test('is light or dark as the system is, or as one chooses', async ({ browser }) => {
   const page = await browser.newPage({ colorScheme: 'dark', viewport: { width: 1400, height: 900 } });
   await open(page);
@@ -280,5 +345,15 @@ for (const width of [1400, 800, 400]) {
     const wide = await page.evaluate(() => document.documentElement.scrollWidth);
     expect(wide).toBeLessThanOrEqual(width);
     await page.screenshot({ path: `${process.env['PAGES_OUT'] ?? 'out'}/one-${width}.png`, fullPage: true });
+  });
+
+  test(`fits ${width} pixels with a profile`, async ({ page }) => {
+    await page.setViewportSize({ width, height: 900 });
+    await open(page, 'profile.html#profile');
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+    expect(wide).toBeLessThanOrEqual(width);
+    const name = (await page.getByRole('region', { name: 'Functions' }).locator('td.text').first().boundingBox())!;
+    expect(name.x, 'a name is seen').toBeLessThan(width - 60);
+    await page.screenshot({ path: `${process.env['PAGES_OUT'] ?? 'out'}/profile-${width}.png`, fullPage: true });
   });
 }

@@ -3,7 +3,9 @@
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::text::shown_path;
+use keel_front::profile::view;
 use keel_page::{Budget, Facts, Page, RunData};
+use keel_profile::Profile;
 use keel_report::picture::Caption;
 use keel_report::{Picture, RunReport};
 use keel_trace::Sink;
@@ -33,12 +35,19 @@ impl Drawing {
         }
     }
 
-    /// Writes it, once the run is over.
-    pub(crate) fn write(self, run: &RunReport, to: &mut Output) -> Result<(), Failure> {
+    /// Writes it, once the run is over; a page with its profile, if there is one.
+    pub(crate) fn write(
+        self,
+        run: &RunReport,
+        profile: Option<&Profile>,
+        to: &mut Output,
+    ) -> Result<(), Failure> {
         match self {
             Self::Picture(mut picture) => to.write(picture.svg(&Caption::of(run)).as_bytes()),
             Self::Page(page) => {
-                let data = page.finish(&Facts { report: run, notes: &[], name: named(run) });
+                let view = profile.map(view);
+                let facts = Facts { report: run, notes: &[], name: named(run), profile: view.as_ref() };
+                let data = page.finish(&facts);
                 write(&data.into_iter().collect::<Vec<_>>(), to)
             }
         }

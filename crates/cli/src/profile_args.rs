@@ -40,6 +40,9 @@ pub(crate) struct ProfileArgs {
     /// Write which lines and branches ran, for lcov
     #[arg(long, value_name = "OUT", conflicts_with_all = ["cpus", "diff"])]
     pub(crate) lcov: Option<PathBuf>,
+    /// Write an interactive page of the run, with the profile as a tab
+    #[arg(long, value_name = "OUT.html", conflicts_with_all = ["cpus", "diff"])]
+    pub(crate) report: Option<PathBuf>,
     /// Print the whole profile as one JSON object, which --diff can read
     #[arg(long, conflicts_with_all = ["cpus", "diff"])]
     pub(crate) json: bool,

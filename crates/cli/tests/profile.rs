@@ -51,7 +51,7 @@ fn the_commands_of_the_page_work() {
         }
     }
     assert!(run >= 6, "the page has commands: {run}");
-    for file in ["before.json", "my.pb.gz", "my.folded", "my.info", "lines.txt"] {
+    for file in ["before.json", "my.pb.gz", "my.folded", "my.info", "lines.txt", "run.html", "both.html"] {
         assert!(folder.path().join(file).metadata().is_ok_and(|file| file.len() > 0), "{file}");
     }
 }
@@ -81,6 +81,27 @@ fn each_format_has_the_runs_own_sums() {
     assert!(replayed.contains("Hottest lines") && replayed.contains("ops.dispatch"), "{replayed}");
 }
 
+/// A page has the profile of each run that was profiled, and none otherwise.
+#[test]
+fn a_page_has_the_profile() {
+    let folder = tempfile::tempdir().unwrap();
+    let check = |line: &str, expected: usize| {
+        printed(folder.path(), line);
+        let page = std::fs::read_to_string(folder.path().join("page.html")).unwrap();
+        let profiled = page.lines().filter(|line| {
+            line.starts_with("<script type=\"application/json\"") && !line.contains("\"profile\":null")
+        });
+        assert_eq!(profiled.count(), expected, "{line}");
+    };
+    check(&format!("keel profile o1 {RUN} --report page.html"), 1);
+    check(&format!("keel sim o1 {RUN} --profile o1.json --report page.html"), 1);
+    check(&format!("keel sim o1 {RUN} --report page.html"), 0);
+    check(&format!("keel compare o1,mq {RUN} --runs 2 --profile both.txt --report page.html"), 2);
+    printed(folder.path(), &format!("keel sim o1 {RUN} --trace o1.keel"));
+    check("keel replay o1.keel o1 --profile o1.json --report page.html", 1);
+    check("keel report o1.keel -o page.html", 0);
+}
+
 #[test]
 fn what_cannot_be_profiled_is_refused() {
     let folder = tempfile::tempdir().unwrap();
@@ -98,5 +119,7 @@ fn what_cannot_be_profiled_is_refused() {
     check("keel profile --diff o1 gone.json --duration 1ms", "gone.json cannot be read");
     check("keel profile o1 --engine cranelift", "keel profile has an engine of its own");
     check("keel profile o1 --folded x --lcov x", "x would be written twice");
+    check("keel profile o1 --report x.svg --duration 1ms", "keel profile writes HTML pages");
+    check("keel profile o1 --report x.html --lcov x.html", "x.html would be written twice");
     check("keel compare o1,mq --profile x.json", "--profile needs a single run");
 }

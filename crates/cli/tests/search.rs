@@ -105,6 +105,16 @@ fn a_task_whose_cpus_change_as_it_is_dispatched_fails_nobody() {
     }
 }
 
+/// What a search found: under `goodness` one of the kernel's own threads never had a turn, until the watchdog ended the run.
+#[test]
+fn a_thread_of_the_kernels_that_waits_fails_nobody() {
+    let folder = Folder::new(&[], &[("tests/sim/fuzz/goodness-stalls.json", "goodness-stalls.json")]);
+    for scheduler in ["goodness", "mq"] {
+        let run = "--workload goodness-stalls.json --machine 2 --duration 5s --noise quiet";
+        folder.check(&format!("keel sim {scheduler} {run} --strict"), 0, "Strict: passed");
+    }
+}
+
 #[test]
 fn any_number_of_threads_makes_the_same_search() {
     let folder = Folder::new(&[], &[]);

@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use keel_lab::{Engine, RunSpec};
-use keel_profile::{Profile, folded, lcov, pprof, text};
+use keel_profile::{Profile, View, folded, lcov, pprof, text};
 use std::path::Path;
 
 /// Lines of a table.
@@ -71,11 +71,19 @@ pub fn json(profile: &Profile) -> String {
 
 /// The source with what each line cost; from the files that were compiled, as far as they are on this machine.
 pub fn annotated(profile: &Profile) -> String {
-    text::annotated(profile, &|file| {
-        let there = std::fs::metadata(file).ok()?;
-        let is_small = there.is_file() && there.len() <= MOST_SOURCE;
-        is_small.then(|| std::fs::read_to_string(file).ok()).flatten()
-    })
+    text::annotated(profile, &source)
+}
+
+/// A profile as a page shows it, with the source as [`annotated`] finds it.
+pub fn view(profile: &Profile) -> View {
+    View::of(profile, &source)
+}
+
+/// A source file, if it is on this machine.
+fn source(file: &str) -> Option<String> {
+    let there = std::fs::metadata(file).ok()?;
+    let is_small = there.is_file() && there.len() <= MOST_SOURCE;
+    is_small.then(|| std::fs::read_to_string(file).ok()).flatten()
 }
 
 #[cfg(test)]

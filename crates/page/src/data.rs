@@ -5,6 +5,7 @@ use crate::pack::deflate;
 use crate::page::Page;
 use crate::tiles::{self, levels};
 use keel_abi::{CpuId, Topology};
+use keel_profile::View;
 use keel_report::picture::Caption;
 use keel_report::run::TaskReport;
 use keel_report::{RunReport, verdict};
@@ -22,6 +23,8 @@ pub struct Facts<'a> {
     pub notes: &'a [String],
     /// What the run is called, among others of the page.
     pub name: String,
+    /// Where the scheduler's time went, if it was profiled.
+    pub profile: Option<&'a View>,
 }
 
 /// A run's data.
@@ -61,6 +64,8 @@ pub(crate) struct Head {
     names_left_out: u64,
     tasks: usize,
     delays: usize,
+    /// Nothing for a run that was not profiled.
+    profile: Option<usize>,
 }
 
 #[derive(Debug, Serialize)]
@@ -154,6 +159,7 @@ impl RunData {
             names_left_out,
             tasks: chunks.json(&tasks(facts.report)),
             delays: chunks.json(&page.sums.delays.finish()),
+            profile: facts.profile.map(|view| chunks.json(view)),
         };
         Some(Self { head, chunks: chunks.0 })
     }

@@ -7,7 +7,7 @@
 //! compressed data, or in JSON without `<`, and the viewer never makes markup of them.
 //!
 //! This crate never uses files or a clock, and never judges. Findings and figures come from
-//! [`keel_check`] by way of [`keel_report`].
+//! [`keel_check`] by way of [`keel_report`], profiles from [`keel_profile`].
 //!
 //! From a run to a page:
 //!

@@ -7,7 +7,9 @@
 //! - [`lines`]: the same by source line
 //! - [`text`]: tables, and the annotated source
 //! - [`diff`], [`growth`]: several profiles, line by line
+//! - [`view`]: for a page, bounded
 //! - [`folded`], [`pprof`], [`lcov`]: for other programs
+//! - `origins`, `pairs`, `sources`: by callback, by pair of lines, by file
 //! - `stacks`: chains of calls, as both folded stacks and pprof have them
 //! - `shown`: untrusted text and times, as people read them
 #![forbid(unsafe_code)]
@@ -18,12 +20,17 @@ pub mod growth;
 pub mod lcov;
 pub mod lines;
 pub mod model;
+mod origins;
+mod pairs;
 pub mod pprof;
 mod shown;
+mod sources;
 mod stacks;
 pub mod text;
+pub mod view;
 
 #[cfg(test)]
 mod tests;
 
 pub use model::{About, Conflict, Count, Function, Node, Place, Profile, SourceLine, Totals, Wait, Waiter};
+pub use view::View;

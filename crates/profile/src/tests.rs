@@ -8,6 +8,7 @@ use crate::model::{
     About, Conflict, Count, Function, Node, Place, Profile, SourceLine, Totals, Wait, Waiter,
 };
 use crate::text::{annotated, summary};
+use crate::view::View;
 
 const SOURCE: &str = "// a scheduler\n\n\n\n\n\n\n\n\nvoid enqueue()\n    if (pick(p))\n        count++;\n}\n\n\n\n\n\n\nint pick()\n    return p->n;\n";
 
@@ -128,6 +129,29 @@ fn tables_show_what_was_counted() {
     // Another file of that name is not shown.
     let other = annotated(&made_up(), &|_| Some(SOURCE.replace("pick(p)", "steal(p)")));
     assert!(!other.contains("steal") && other.contains("if (pick(p))"), "{other}");
+}
+
+#[test]
+fn a_page_has_all_tables() {
+    let view = View::of(&made_up(), &|_| Some(SOURCE.to_owned()));
+    insta::assert_snapshot!("view", serde_json::to_string_pretty(&view).unwrap());
+}
+
+#[test]
+fn a_view_is_bounded_and_says_so() {
+    let mut profile = made_up();
+    let text = "x".repeat(1_000);
+    let line = |insn| SourceLine { insn, file: "long.c".into(), line: insn + 1, text: text.clone() };
+    profile.functions[1].lines = (0..40_000).map(line).collect();
+    let count = |insn| Count { insn, executed: 1, ..Count::default() };
+    profile.nodes[1].counts = (0..40_000).map(count).collect();
+    let view = View::of(&profile, &|_| None);
+    let json = serde_json::to_value(&view).unwrap();
+    assert_eq!(json["lines"].as_array().map(Vec::len), Some(4_000));
+    // All but those, of the 40,000, of enqueue and of its entry.
+    assert_eq!(json["left_out"]["lines"], 36_004);
+    assert_eq!(json["left_out"]["source"], 10_004);
+    assert_eq!(json["lines"][3_999]["at"]["text"].as_str().map(str::len), Some(200));
 }
 
 #[test]

@@ -16,6 +16,26 @@ static __always_inline struct list *list_of(u32 number)
 	return &runqueue.list;
 }
 
+/*
+ * Passes a task of the kernel's on to its CPU. Unless it woke up it preempts nobody, and who runs there may never use up
+ * its counter, since other CPUs fill it again. So that turn ends at the next tick. mq looks at each tick instead; here,
+ * in a function of its own, it changes not one instruction for the tasks of this scheduler.
+ */
+static __noinline void pass_on_to_tick(struct task_struct *passed, u64 enq_flags)
+{
+	u32 curr = cpu_at(scx_bpf_task_cpu(passed))->curr;
+	struct task_struct *p;
+
+	pass_on(passed, NOBODY, enq_flags);
+	if (enq_flags & SCX_ENQ_WAKEUP || curr == NOBODY || curr == slot_of(passed))
+		return;
+	p = bpf_task_from_pid(slot_at(curr)->pid);
+	if (!p)
+		return;
+	set_slice(p, 1);
+	bpf_task_release(p);
+}
+
 struct choice {
 	u32 number;
 	s32 weight;

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Compares the sums of keel profile with the counts of keel sim, and prints the table of docs/how-to/profile.md.
 
-usage: tests/sim/profile/totals.py [KEEL]     KEEL is the program to run; without it, keel on PATH
-Needs clang-19. Exits with 1 if a sum is not the run's own count.
+usage: tests/sim/profile/totals.py [KEEL [PROGRAM...]]
+KEEL is the program to run; without it, keel on PATH. A PROGRAM is a scheduler's own, as `./x programs` installs it, with
+its arguments: "PATH/scx_layered --run-example". Needs clang-19. Exits with 1 if a sum is not the run's own count.
 """
 
 import json
 import pathlib
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -31,16 +33,24 @@ def sums(profile):
     return sum(count["executed"] for count in counts), own + sum(node["entry_ps"] for node in nodes)
 
 
+def own_program(given):
+    """Its name, and how keel is told of it."""
+    command = shlex.split(given)
+    return pathlib.Path(command[0]).name, ["--", *command]
+
+
 def main():
     print("| scheduler | instructions: run | profile | time in callbacks: run | profile |")
     print("| --- | --- | --- | --- | --- |")
     wrong = []
     with tempfile.TemporaryDirectory() as folder:
         objects = [compiled(pathlib.Path(folder), name) for name in OBJECTS]
-        for scheduler in [*BUILT_IN, *objects]:
-            name = scheduler if isinstance(scheduler, str) else scheduler.name.split(".")[0]
-            run = json_of(keel(), "sim", scheduler, *SCENE)["overhead"]
-            instructions, ps = sums(json_of(keel(), "profile", scheduler, *SCENE))
+        schedulers = [(name, [name]) for name in BUILT_IN]
+        schedulers += [(path.name.split(".")[0], [path]) for path in objects]
+        schedulers += [own_program(given) for given in sys.argv[2:]]
+        for name, scheduler in schedulers:
+            run = json_of(keel(), "sim", *SCENE, *scheduler)["overhead"]
+            instructions, ps = sums(json_of(keel(), "profile", *SCENE, *scheduler))
             if (run["instructions"], run["callback_ns"] * 1000) != (instructions, ps):
                 wrong.append(name)
             cells = [f"{run['instructions']:,}", f"{instructions:,}", f"{run['callback_ns']:,} ns", f"{ps:,} ps"]

@@ -74,6 +74,8 @@ export interface Head {
   names_left_out: number;
   tasks: number;
   delays: number;
+  /** Null for a run that was not profiled. */
+  profile: number | null;
 }
 
 /** Id, pid, name, nice value, CPUs that it may use (empty for all). */

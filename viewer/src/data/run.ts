@@ -3,6 +3,7 @@
 import { unpack, unpackJson } from './bytes';
 import { play, type Chunk } from './detail';
 import type { Delays, Head, Moment, Named, TaskFigures } from './head';
+import type { Profile } from './profile';
 import { readEpisodes, readLives, type Buckets, type Episodes } from './lives';
 import { readTile, type Tile } from './tiles';
 
@@ -19,6 +20,8 @@ export class Run {
   tasks: TaskFigures[] = [];
   moments: Moment[] = [];
   delays: Delays[] = [];
+  /** Where the scheduler's time went, if it was profiled. */
+  profile: Profile | null = null;
   lives = new Map<number, Buckets>();
   episodes = new Map<number, Episodes>();
   /** Called when something was unpacked that the picture may want. */
@@ -47,16 +50,17 @@ export class Run {
 
   /** What it does not need. */
   async rest(): Promise<void> {
-    const { names, tasks, moments, delays, lives, episodes } = this.head;
-    const [named, figures, decisions, measured] = await Promise.all([
+    const { names, tasks, moments, delays, lives, episodes, profile } = this.head;
+    const [named, figures, decisions, measured, profiled] = await Promise.all([
       unpackJson<Named[]>(this.id(names)),
       unpackJson<TaskFigures[]>(this.id(tasks)),
       unpackJson<Moment[]>(this.id(moments)),
       unpackJson<Delays[]>(this.id(delays)),
+      profile === null ? null : unpackJson<Profile>(this.id(profile)),
     ]);
     this.names = new Map(named.map((task) => [task[0], task]));
     this.byPid = new Map(named.map((task) => [task[1], task[0]]));
-    [this.tasks, this.moments, this.delays] = [figures, decisions, measured];
+    [this.tasks, this.moments, this.delays, this.profile] = [figures, decisions, measured, profiled];
     this.lives = readLives(await unpack(this.id(lives.chunk)));
     this.episodes = readEpisodes(await unpack(this.id(episodes)));
     this.arrived();

@@ -56,7 +56,7 @@ const WALLS: &[(&str, Wall, &str)] = &[
     ("perfetto", JUDGE, "a trace is written the same way for every source of events"),
     ("experiment", JUDGE, "what counts as reproduced depends only on measurements"),
     ("lab", Wall::Never(&["experiment"]), "the code that makes runs knows nothing of published results"),
-    ("page", JUDGE, "pages use only events and findings"),
+    ("page", JUDGE, "pages use only events, findings and profiles"),
 ];
 
 const JUDGE: Wall = Wall::Never(&["object", "vm", "kernel", "lab", "live"]);

@@ -107,7 +107,9 @@ fn one(lab: &Lab, spec: &RunSpec, mut page: Option<Page>, bar: &Bar) -> Option<R
                 output::tell(&spec.scheduler.name, program);
             }
             let name = page::named(&run);
-            let data = page.and_then(|page| page.finish(&Facts { report: &run, notes: &[], name }));
+            let view = page.as_ref().and(profile.as_deref()).map(keel_front::profile::view);
+            let facts = Facts { report: &run, notes: &[], name, profile: view.as_ref() };
+            let data = page.and_then(|page| page.finish(&facts));
             (run, data, profile)
         },
     ))

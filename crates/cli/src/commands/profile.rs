@@ -8,6 +8,7 @@ use crate::interrupt::{self, Process};
 use crate::lab::Lab;
 use crate::output::{self, Output, print};
 use crate::outputs::both;
+use crate::page::{self, Drawing};
 use crate::profile::{self, Format};
 use crate::profile_args::ProfileArgs;
 use crate::progress::Bar;
@@ -15,6 +16,7 @@ use crate::show;
 use keel_lab::{RunSpec, SchedulerSource};
 use keel_profile::{Profile, diff, growth, text};
 use keel_report::RunReport;
+use keel_trace::Sink;
 use std::path::{Path, PathBuf};
 
 pub(crate) fn run(args: &ProfileArgs, lab: &Lab) -> Result<Code, Failure> {
@@ -25,9 +27,9 @@ pub(crate) fn run(args: &ProfileArgs, lab: &Lab) -> Result<Code, Failure> {
         return sizes(args, lab);
     }
     let mut made = args.diff.iter().map(|given| given_or_made(args, lab, given));
-    let (before, after) = (made.next().expect("two")?, made.next().expect("two")?);
-    print(&diff::diff(&before.profile, &after.profile, args.top))?;
-    Ok(worse(before.code, after.code))
+    let ((before, code), (after, other)) = (made.next().expect("two")?, made.next().expect("two")?);
+    print(&diff::diff(&before, &after, args.top))?;
+    Ok(worse(code, other))
 }
 
 /// The code that says more.
@@ -35,22 +37,44 @@ fn worse(one: Code, other: Code) -> Code {
     if one as u8 >= other as u8 { one } else { other }
 }
 
-/// A profile, and the exit code of its run.
+/// A profile, its run, and the run's exit code.
 struct Made {
     profile: Profile,
     code: Code,
+    report: RunReport,
+}
+
+/// What a file is to hold.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum File {
+    Format(Format),
+    Page,
 }
 
 /// One run, as tables and in files.
 fn one(args: &ProfileArgs, lab: &Lab) -> Result<Code, Failure> {
     let spec = spec(args, lab, args.scheduler.as_deref(), None)?;
-    let asked = [(Format::Folded, &args.folded), (Format::Pprof, &args.pprof), (Format::Lcov, &args.lcov)];
+    let asked = [
+        (File::Format(Format::Folded), &args.folded),
+        (File::Format(Format::Pprof), &args.pprof),
+        (File::Format(Format::Lcov), &args.lcov),
+        (File::Page, &args.report),
+    ];
+    if let Some(path) = args.report.as_deref().filter(|path| !page::is_page(path)) {
+        return Err(page::refused("--report", path, "keel profile writes HTML pages", ".html"));
+    }
     let mut files = reserve(&asked, args)?;
-    let Made { profile, code } = made(lab, spec)?;
+    let mut drawing = args.report.as_deref().map(|path| Drawing::of(path, 1));
+    let sinks = drawing.as_mut().map(Drawing::sink).into_iter().collect();
+    let Made { profile, code, report } = made(lab, spec, sinks)?;
     let mut written = Ok(());
-    for (format, mut output) in files.drain(..) {
-        let bytes = profile::bytes(&profile, format);
-        written = both(written, output.write(&bytes).and_then(|()| output.keep()));
+    for (file, mut output) in files.drain(..) {
+        let wrote = match (file, drawing.take_if(|_| file == File::Page)) {
+            (File::Format(format), _) => output.write(&profile::bytes(&profile, format)),
+            (File::Page, Some(drawing)) => drawing.write(&report, Some(&profile), &mut output),
+            (File::Page, None) => Ok(()),
+        };
+        written = both(written, wrote.and_then(|()| output.keep()));
     }
     let mut shown = match args.json {
         true => profile::json(&profile),
@@ -64,15 +88,12 @@ fn one(args: &ProfileArgs, lab: &Lab) -> Result<Code, Failure> {
 }
 
 /// The files to write: each its own, and none an input.
-fn reserve(
-    asked: &[(Format, &Option<PathBuf>)],
-    args: &ProfileArgs,
-) -> Result<Vec<(Format, Output)>, Failure> {
+fn reserve(asked: &[(File, &Option<PathBuf>)], args: &ProfileArgs) -> Result<Vec<(File, Output)>, Failure> {
     let inputs = [args.scheduler.as_deref(), args.scene.machine.as_deref(), Some(&args.scene.workload)];
     let inputs: Vec<PathBuf> =
         inputs.into_iter().flatten().filter_map(|path| std::fs::canonicalize(path).ok()).collect();
-    let mut files: Vec<(Format, Output)> = Vec::new();
-    for (format, path) in asked {
+    let mut files: Vec<(File, Output)> = Vec::new();
+    for (file, path) in asked {
         let Some(path) = path else { continue };
         let output = Output::reserve(path)?;
         let is_taken = files.iter().any(|(_, other)| other.path() == output.path());
@@ -81,7 +102,7 @@ fn reserve(
             return Err(Failure::input(format!("{shown} would be written twice, or is an input"))
                 .help("give each output its own file"));
         }
-        files.push((*format, output));
+        files.push((*file, output));
     }
     Ok(files)
 }
@@ -90,8 +111,8 @@ fn reserve(
 fn sizes(args: &ProfileArgs, lab: &Lab) -> Result<Code, Failure> {
     let (mut profiles, mut worst) = (Vec::new(), Code::Done);
     for cpus in &args.cpus {
-        let Made { profile, code } =
-            made(lab, spec(args, lab, args.scheduler.as_deref(), Some(&cpus.to_string()))?)?;
+        let spec = spec(args, lab, args.scheduler.as_deref(), Some(&cpus.to_string()))?;
+        let Made { profile, code, .. } = made(lab, spec, Vec::new())?;
         profiles.push(profile);
         worst = worse(worst, code);
     }
@@ -100,10 +121,11 @@ fn sizes(args: &ProfileArgs, lab: &Lab) -> Result<Code, Failure> {
 }
 
 /// A profile that was written earlier, or that of a scheduler.
-fn given_or_made(args: &ProfileArgs, lab: &Lab, given: &str) -> Result<Made, Failure> {
+fn given_or_made(args: &ProfileArgs, lab: &Lab, given: &str) -> Result<(Profile, Code), Failure> {
     let path = Path::new(given);
     if Format::of(path) != Format::Json {
-        return made(lab, spec(args, lab, Some(given), None)?);
+        let Made { profile, code, .. } = made(lab, spec(args, lab, Some(given), None)?, Vec::new())?;
+        return Ok((profile, code));
     }
     let shown = crate::text::shown_path(path);
     let text = std::fs::read_to_string(path)
@@ -114,7 +136,7 @@ fn given_or_made(args: &ProfileArgs, lab: &Lab, given: &str) -> Result<Made, Fai
     if let Err(why) = profile.check() {
         return Err(Failure::input(format!("{shown} is no profile: {why}")));
     }
-    Ok(Made { profile, code: Code::Done })
+    Ok((profile, Code::Done))
 }
 
 /// What is to be run: on the scene's machine, or on this one.
@@ -141,9 +163,9 @@ fn spec(
     Ok(specs.remove(0))
 }
 
-fn made(lab: &Lab, spec: RunSpec) -> Result<Made, Failure> {
+fn made(lab: &Lab, spec: RunSpec, others: Vec<&mut dyn Sink>) -> Result<Made, Failure> {
     let bar = Bar::new(spec.duration);
-    let Executed { report, profile, program, .. } = execute(lab, &spec, Vec::new(), &bar, Place::Here)?;
+    let Executed { report, profile, program, .. } = execute(lab, &spec, others, &bar, Place::Here)?;
     drop(bar);
     if let Some(program) = &program {
         output::tell(&spec.scheduler.name, program);
@@ -155,7 +177,8 @@ fn made(lab: &Lab, spec: RunSpec) -> Result<Made, Failure> {
             crate::text::shown(&report.exit.reason)
         ));
     }
-    Ok(Made { profile: *profile, code: interrupt::code(report.partial.is_some(), show::code(&report)) })
+    let code = interrupt::code(report.partial.is_some(), show::code(&report));
+    Ok(Made { profile: *profile, code, report })
 }
 
 /// The kernel did not attach it, so nothing was counted.

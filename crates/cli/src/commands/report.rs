@@ -126,7 +126,7 @@ fn read(path: &Path, others: Vec<&mut dyn Sink>) -> Result<Read, Failure> {
 
 fn data(page: Page, path: &Path, read: &Read) -> Option<RunData> {
     let name = format!("{} ({})", page::named(&read.report), file_name(path));
-    page.finish(&Facts { report: &read.report, notes: &read.notes, name })
+    page.finish(&Facts { report: &read.report, notes: &read.notes, name, profile: None })
 }
 
 fn file_name(path: &Path) -> String {

@@ -110,7 +110,7 @@ pub(crate) fn simulate(
     let mut written =
         both(outputs::checked(&mut outputs.trace, trace), outputs::checked(&mut outputs.perfetto, perfetto));
     if let (Some(drawing), Some(output)) = (drawing, &mut outputs.report) {
-        let drawn = drawing.write(&run, output);
+        let drawn = drawing.write(&run, profile.as_deref(), output);
         if drawn.is_err() {
             outputs.report = None;
         }

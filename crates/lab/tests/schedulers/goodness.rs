@@ -1,7 +1,7 @@
 //! `goodness`: Linux 2.4.
 
 use crate::harness::{affinity, repeat, run, sleep, task};
-use crate::scene::{check_affinity, check_hogs_share_alike, check_shares, hog, under};
+use crate::scene::{check_cpus, check_hogs_share_alike, check_shares, hog, under};
 use keel_abi::Span;
 use keel_abi::task::Step;
 
@@ -34,8 +34,22 @@ fn a_light_task_beside_hogs_runs_soon() {
 
 #[test]
 fn tasks_keep_to_their_cpus() {
-    let seen = check_affinity("goodness", 3000);
+    let seen = check_cpus("goodness", 3000);
     assert_eq!(seen.cpus("a"), [3, 80]);
+}
+
+/// As in 2.4: CPU 1 fills all counters again every 10 ms, so that of the task on CPU 0 never gets to 0.
+#[test]
+fn a_bound_task_waits_while_other_cpus_fill_the_counters() {
+    let check = |nice, expected: &[f64]| {
+        let scene =
+            under("goodness").cpus(2).task(hog("first").on([0])).task(hog("other").nice(nice).on([1]));
+        let seen = scene.task(hog("bound").on([0]).after_ms(5)).millis(10_000).run();
+        check_shares(&seen.shares(&["first", "bound"]), expected, 0.1);
+    };
+    check(19, &[1.0, 0.0]);
+    // With turns of the same length both CPUs' counters end.
+    check(0, &[1.0, 1.0]);
 }
 
 #[test]

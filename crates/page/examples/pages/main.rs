@@ -6,6 +6,7 @@ mod sample;
 use keel_abi::Topology;
 use keel_check::Judge;
 use keel_page::{Budget, Facts, Page, RunData, html};
+use keel_profile::{Profile, View};
 use keel_report::{RunFacts, RunReport};
 use keel_trace::{Fanout, Reader, Sink, Writer};
 use std::error::Error;
@@ -29,17 +30,19 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 fn samples(folder: &Path) -> Result<(), Box<dyn Error>> {
-    let run = |loses, name: &str, runs| {
+    let run = |loses, name: &str, runs, profile| {
         let play = |sink: &mut dyn Sink| {
             sample::play(Topology::regular(4, 1, 4, 2), 4_000_000_000, 4_000_000, loses, sink);
         };
-        data(play, name, runs)
+        data(play, name, runs, profile)
     };
     let write = |name: &str, runs: &[RunData]| -> Result<(), Box<dyn Error>> {
         Ok(html(runs, &mut File::create(folder.join(name))?)?)
     };
-    write("one.html", &[run(true, "lost", 1)?])?;
-    write("two.html", &[run(true, sample::HOSTILE[1], 2)?, run(false, "even", 2)?])
+    write("one.html", &[run(true, "lost", 1, None)?])?;
+    write("two.html", &[run(true, sample::HOSTILE[1], 2, None)?, run(false, "even", 2, None)?])?;
+    let profiled = [run(true, "profiled", 2, Some(&sample::profile()))?, run(false, "not", 2, None)?];
+    write("profile.html", &profiled)
 }
 
 /// A run of 64 CPUs that makes a million events a second.
@@ -48,7 +51,7 @@ fn busy(ms: u64, sink: &mut dyn Sink) {
 }
 
 fn large(folder: &Path) -> Result<(), Box<dyn Error>> {
-    let run = data(|sink| busy(10_000, sink), "ten million events", 1)?;
+    let run = data(|sink| busy(10_000, sink), "ten million events", 1, None)?;
     eprintln!("{} bytes of data", run.size());
     Ok(html(&[run], &mut File::create(folder.join("large.html"))?)?)
 }
@@ -68,6 +71,7 @@ fn recorded(folder: &Path, traces: &[String]) -> Result<(), Box<dyn Error>> {
             |sink| reported = Reader::new(file).and_then(|mut r| r.pump_what_is_left(sink)),
             trace,
             traces.len(),
+            None,
         )?);
         reported?;
     }
@@ -75,11 +79,18 @@ fn recorded(folder: &Path, traces: &[String]) -> Result<(), Box<dyn Error>> {
 }
 
 /// A run as `play` plays it, judged.
-fn data(play: impl FnOnce(&mut dyn Sink), name: &str, runs: usize) -> Result<RunData, Box<dyn Error>> {
+fn data(
+    play: impl FnOnce(&mut dyn Sink),
+    name: &str,
+    runs: usize,
+    profile: Option<&Profile>,
+) -> Result<RunData, Box<dyn Error>> {
     let (mut judge, mut page) = (Judge::default(), Page::new(Budget::for_runs(runs)));
     play(&mut Fanout::new().with(&mut judge).with(&mut page));
     let facts = RunFacts { scheduler: name.to_owned(), ..RunFacts::default() };
     let report = RunReport::new(&facts, &judge.judgement());
-    let facts = Facts { report: &report, notes: &[sample::HOSTILE[0].to_owned()], name: name.to_owned() };
+    let notes = [sample::HOSTILE[0].to_owned()];
+    let view = profile.map(|profile| View::of(profile, &|_| Some(sample::SOURCE.to_owned())));
+    let facts = Facts { report: &report, notes: &notes, name: name.to_owned(), profile: view.as_ref() };
     page.finish(&facts).ok_or_else(|| "there is no stream".into())
 }
