@@ -3,7 +3,8 @@
  * Loads shared.bpf.o with libbpf, runs its program, attaches what traces and the scheduler, and prints what it sees once
  * every virtual second until it gets SIGINT. Any argument but the object's path makes it fail on purpose: `hang`,
  * `exit`, `crash`. `leave` ends once its scheduler is ended. `yield` yields its CPU over and over. `all` runs what arena.c,
- * maps.c, sockets.c and host.c have first.
+ * maps.c, sockets.c and host.c have first. `later` loads the object more than once: before the scheduler is attached, and
+ * while it is; that one's scheduler is attached when the first has ended.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -117,14 +118,49 @@ static unsigned long long ask(struct bpf_object *object)
 	return question.answer;
 }
 
-static void begin(struct running *r, const char *path, int all)
+static void fill(struct bpf_object *object)
 {
 	unsigned long long value = 21;
 	unsigned key = 3;
 
-	r->object = load(path);
-	if (bpf_map_update_elem(bpf_object__find_map_fd_by_name(r->object, "entries"), &key, &value, 0))
+	if (bpf_map_update_elem(bpf_object__find_map_fd_by_name(object, "entries"), &key, &value, 0))
 		fail("update");
+}
+
+/* bpf_map__initial_value() is the map's own memory in skeletons alone. */
+static const struct seen *look(struct bpf_object *object)
+{
+	const struct seen *seen = mmap(NULL, sysconf(_SC_PAGESIZE), PROT_READ, MAP_SHARED,
+				       bpf_object__find_map_fd_by_name(object, "shared.bss"), 0);
+
+	if (seen == MAP_FAILED)
+		fail("mmap");
+	return seen;
+}
+
+/* One more object, whose programs work beside those of the others. */
+static struct bpf_object *load_another(const char *path, const char *when)
+{
+	struct bpf_object *object = load(path);
+	const struct seen *seen = look(object);
+	struct bpf_link *trace;
+
+	fill(object);
+	printf("%s: answer %llu, ", when, ask(object));
+	trace = bpf_program__attach(bpf_object__find_program_by_name(object, "shared_switched"));
+	if (!trace)
+		fail("trace");
+	usleep(200000);
+	printf("%s, %d Hz\n", seen->switches ? "traces" : "nothing to trace", (int)seen->hz);
+	bpf_link__destroy(trace);
+	munmap((void *)seen, sysconf(_SC_PAGESIZE));
+	return object;
+}
+
+static void begin(struct running *r, struct bpf_object *object, int all)
+{
+	r->object = object;
+	fill(object);
 	if (all && (load_arena() || load_maps()))
 		fail("arena and maps");
 	r->answer = ask(r->object);
@@ -143,11 +179,7 @@ static void begin(struct running *r, const char *path, int all)
 	r->records = r->before = 0;
 	if (!r->ring || !r->asked)
 		fail("ring");
-	/* bpf_map__initial_value() is the map's own memory in skeletons alone. */
-	r->seen = mmap(NULL, sysconf(_SC_PAGESIZE), PROT_READ, MAP_SHARED,
-		       bpf_object__find_map_fd_by_name(r->object, "shared.bss"), 0);
-	if (r->seen == MAP_FAILED)
-		fail("mmap");
+	r->seen = look(object);
 }
 
 /* Writes more than the ring of 4096 bytes holds, so that it waits for room; of each two records one is discarded. */
@@ -218,8 +250,9 @@ static void end(struct running *r)
 
 int main(int argc, char **argv)
 {
-	const char *how = argc > 2 ? argv[2] : "";
-	int all = !strcmp(how, "all"), is_gone;
+	const char *path = argc > 1 ? argv[1] : NULL, *how = argc > 2 ? argv[2] : "";
+	int all = !strcmp(how, "all"), later = !strcmp(how, "later"), is_gone;
+	struct bpf_object *next = NULL;
 	struct running running;
 	pthread_t counter;
 
@@ -231,10 +264,13 @@ int main(int argc, char **argv)
 		fail("host");
 	if (pthread_create(&counter, NULL, count, NULL))
 		fail("thread");
-	/* A scheduler that the kernel has ended is loaded again, as after hotplug. */
+	if (later)
+		load_another(path, "before");
+	/* A scheduler that the kernel has ended is loaded again, as after hotplug, unless the next one is loaded already. */
 	do {
-		begin(&running, argc > 1 ? argv[1] : NULL, all);
+		begin(&running, next ? next : load(path), all);
 		printf("%ld CPUs, answer %llu\n", sysconf(_SC_NPROCESSORS_ONLN), running.answer);
+		next = later ? load_another(path, "beside") : NULL;
 		is_gone = go_on(&running, how);
 		end(&running);
 	} while (is_gone && strcmp(how, "leave"));

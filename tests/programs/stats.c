@@ -2,7 +2,7 @@
 /*
  * A server of statistics by scx_stats' protocol: a line of JSON each way. It answers each question with how many there
  * were in all and on this connection. At the third it hangs up without an answer, at the fifth after it. Beside it, the
- * main thread sleeps for ten seconds.
+ * main thread sleeps for ten seconds. With an argument the server begins after two and a half more.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -39,12 +39,14 @@ static void *serve(void *unused)
 	return NULL;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX, .sun_path = PLACE };
 	pthread_t server;
 	int i;
 
+	if (argc > 1)
+		usleep(2500000);
 	mkdir("/var/run/scx", 0755);
 	mkdir("/var/run/scx/root", 0755);
 	listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);

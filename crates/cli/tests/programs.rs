@@ -83,6 +83,41 @@ fn a_program_loads_its_scheduler_again_when_a_cpu_comes_or_goes() {
 }
 
 #[test]
+fn a_program_loads_more_before_and_beside_its_scheduler() {
+    let folder = tempfile::tempdir().unwrap();
+    let (program, object) = build(folder.path());
+    let run = |name: &str, engine: &str| {
+        let (trace, log) = (format!("{name}.trace"), format!("{name}.log"));
+        let options = [
+            ["--workload", "mix:8:60+hotplug:3:500:1000", "--machine", "4"],
+            ["--engine", engine, "--trace", &trace],
+        ];
+        let options = [&options.concat()[..], &["--program-log", &log]].concat();
+        let output = keel(folder.path(), &options, &program, &[object.to_str().unwrap(), "later"]);
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!((output.status.code(), stderr.as_str()), (Some(0), ""));
+        let bytes = |file: &str| std::fs::read(folder.path().join(file)).unwrap();
+        (bytes(&trace), String::from_utf8(bytes(&log)).unwrap())
+    };
+    let (trace, log) = run("native", "native");
+    let begun: Vec<&str> = log.lines().filter(|line| line.contains("answer 42")).collect();
+    let beside = "beside: answer 42, traces, 1000 Hz";
+    let expected = [
+        "before: answer 42, nothing to trace, 1000 Hz",
+        "4 CPUs, answer 42",
+        beside,
+        "3 CPUs, answer 42",
+        beside,
+    ];
+    assert_eq!(begun[..5], expected, "{log}");
+    assert!(log.lines().last().is_some_and(|line| line.starts_with("detached, exit kind 64")), "{log}");
+    for engine in ["interpreter", "cranelift"] {
+        let again = run(engine, engine);
+        assert!(again.0 == trace && again.1 == log, "native and {engine} differ");
+    }
+}
+
+#[test]
 fn what_goes_wrong_is_said() {
     let folder = tempfile::tempdir().unwrap();
     let (program, object) = build(folder.path());

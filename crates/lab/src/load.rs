@@ -18,6 +18,9 @@ use std::sync::Arc;
 /// The version of the simulated kernel, in the format of `LINUX_KERNEL_VERSION`.
 const KERNEL_VERSION: i64 = 7 << 16 | 2 << 8 | 13;
 
+/// Maps that a scheduler's program may make for what it loads later.
+const SPARE_MAPS: u32 = 256;
+
 /// Callbacks of `struct sched_ext_ops` that may be there because nothing here ever calls them.
 const NEVER_CALLED: &[&str] = &["core_sched_before", "dump", "dump_cpu", "dump_task"];
 
@@ -192,6 +195,7 @@ pub(crate) fn engine_for(
     let transfers = Transfers::new(spec.machine.topology.clone(), spec.machine.lines);
     let mut config = VmConfig::new(spec.machine.topology.cpus(), transfers);
     config.max_insns = max_insns.unwrap_or(config.max_insns);
+    config.spare_maps = if spec.scheduler.bytes.program().is_some() { SPARE_MAPS } else { 0 };
     config.checked = spec.checked;
     config.profiled = spec.engine == Engine::Profiler;
     config.covered = looks.covered;
@@ -216,6 +220,11 @@ pub(crate) fn again(name: &str, object: &Object, vm: &mut Vm) -> Result<(), LabE
 /// Another object, in the world that the engine has.
 pub(crate) fn replace(name: &str, code: Arc<Code>, object: &Object, vm: &mut Vm) -> Result<(), LabError> {
     vm.replace(code, object, &mut Kernel).map_err(|e| load_error(name, &e))
+}
+
+/// A larger object that goes on from the one that is loaded.
+pub(crate) fn extend(name: &str, code: Arc<Code>, object: &Object, vm: &mut Vm) -> Result<(), LabError> {
+    vm.extend(code, object, &mut Kernel).map_err(|e| load_error(name, &e))
 }
 
 fn load_error(name: &str, error: &LoadError) -> LabError {

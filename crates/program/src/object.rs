@@ -53,9 +53,12 @@ pub struct Traced {
     pub place: String,
 }
 
-/// What the program has loaded when it first uses it.
+/// What the program has loaded when it first uses some of it.
 #[derive(Debug)]
 pub struct Loaded {
+    /// Does it go on from what was loaded last? Then the maps and programs of that come first, in their places, and
+    /// only what follows is new.
+    pub goes_on: bool,
     /// The object, without a scheduler.
     pub object: Object,
     /// What its maps hold, in the order in which the program put it there.
@@ -65,46 +68,66 @@ pub struct Loaded {
 }
 
 impl Program {
+    /// Has the program loaded something that the owner has not?
+    pub(crate) fn has_more(&self) -> bool {
+        self.bpf.loaded.is_none() || self.open_progs().next().is_some()
+    }
+
+    /// Programs that the owner may have to execute, and does not have yet.
+    fn open_progs(&self) -> impl Iterator<Item = u32> {
+        (0..self.bpf.progs.len() as u32)
+            .filter(|&n| self.bpf.progs[n as usize].is_kept() && self.bpf.place_of(n).is_none())
+            .filter(|&n| self.fds.any(|kind| matches!(kind, Fd::Prog(p) if *p == n)))
+    }
+
     /// The object as it is now. From now on its maps are the owner's.
     pub(crate) fn assemble(&mut self) -> Result<Loaded, ProgramError> {
-        let open_progs: Vec<u32> = (0..self.bpf.progs.len() as u32)
-            .filter(|&n| self.bpf.progs[n as usize].is_kept())
-            .filter(|&n| self.fds.any(|kind| matches!(kind, Fd::Prog(p) if *p == n)))
-            .collect();
+        let goes_on = self.bpf.loaded.is_some();
+        let mut progs = self.bpf.in_places();
+        progs.extend(self.open_progs());
         let used = |n: u32| {
             let uses =
                 |insn: &Insn| insn.code == LD_IMM64 && matches!(insn.src, 1 | 2) && insn.imm as u32 == n;
-            let progs = open_progs.iter().map(|&p| &self.bpf.progs[p as usize]);
+            let progs = progs.iter().map(|&p| &self.bpf.progs[p as usize]);
             let is_open = self.fds.any(|kind| matches!(kind, Fd::Map(m) if *m == n));
             is_open || progs.into_iter().any(|prog| prog.insns.iter().any(uses))
         };
         let kept: Vec<u32> = (0..self.bpf.maps.len() as u32)
             .filter(|&n| self.bpf.maps[n as usize].kind != kind::STRUCT_OPS && used(n))
             .collect();
-        let kept = self.with_inner(kept);
+        let new: Vec<u32> = self
+            .with_inner(kept)
+            .into_iter()
+            .filter(|&n| self.bpf.maps[n as usize].place.is_none())
+            .collect();
+        let mut kept = self.bpf.maps_in_places();
+        kept.extend(&new);
         let mut maker = Maker { bpf: &self.bpf, object: Object::default(), places: BTreeMap::new() };
         let mut shared = Vec::new();
         for &number in &kept {
             let map = &self.bpf.maps[number as usize];
             let place = maker.map(number, map)?;
-            if let (Some(file), kind::ARRAY | kind::ARENA, false) = (&map.file, map.kind, is_constant(map)) {
+            let is_new = map.place.is_none();
+            if let (Some(file), kind::ARRAY | kind::ARENA, false, true) =
+                (&map.file, map.kind, is_constant(map), is_new)
+            {
                 shared.push((place, file.try_clone().map_err(|e| host(&e))?));
             }
         }
         for &number in &kept {
             maker.nest(number, &self.bpf.maps[number as usize]);
         }
-        for &number in &open_progs {
+        for &number in &progs {
             maker.prog(&self.bpf.progs[number as usize])?;
         }
         let Maker { object, places, .. } = maker;
-        let fills = self.fills(&kept, &places);
-        let place_of = |n: u32| open_progs.iter().position(|&p| p == n).map(|at| at as u32);
+        let fills = self.fills(&new, &places);
+        let place_of = |n: u32| progs.iter().position(|&p| p == n).map(|at| at as u32);
         self.bpf.loaded = Some((0..self.bpf.progs.len() as u32).map(place_of).collect());
-        for &number in &kept {
+        for &number in &new {
             self.bpf.maps[number as usize].place = places.get(&number).copied();
         }
-        Ok(Loaded { object, fills, shared })
+        Ok(Loaded { goes_on, object, fills, shared })
     }
 
     /// These maps, and those that are in maps of maps or that these are made by: the program need not keep them open.

@@ -2,7 +2,7 @@
 //!
 //! The program's owner reports what the clients do ([`Clients`]), each time a thread has stopped at a call. While a client is
 //! connected, the program's task is woken now and then for that. So a run to which a client connects depends on when it
-//! does and what it asks; a run without clients is the same as ever.
+//! does and what it asks; a run without clients is the same as ever. One that comes before the server waits for it.
 
 use crate::ProgramError;
 use crate::program::Program;
@@ -26,7 +26,7 @@ pub trait Clients: Debug + Send + Sync {
     /// The server has sent a client these bytes. Untrusted.
     fn hears(&self, client: u64, bytes: &[u8]);
 
-    /// The server has hung up on a client, or there is no server.
+    /// The server has hung up on a client, or takes no more.
     fn ends(&self, client: u64);
 }
 
@@ -49,13 +49,14 @@ pub(crate) struct Relay {
 }
 
 struct Link {
-    fd: u64,
+    /// None before there is a server.
+    fd: Option<u64>,
     unsent: Vec<u8>,
     has_finished: bool,
 }
 
 impl Program {
-    /// From now on these clients can talk with the program's server of statistics, if it has one.
+    /// From now on these clients can talk with the program's server of statistics, as soon as it has one.
     pub fn admit(&mut self, clients: Arc<dyn Clients>) {
         self.relay.clients = Some(clients);
     }
@@ -67,9 +68,9 @@ impl Program {
         }
     }
 
-    /// Is a client connected?
+    /// Does a client talk with the server?
     pub(crate) fn has_clients(&self) -> bool {
-        self.relay.clients.is_some() && !self.relay.links.is_empty()
+        self.relay.clients.is_some() && self.relay.links.values().any(|link| link.fd.is_some())
     }
 
     /// Passes on what clients and server have to say where all threads wait, beside the call of one of them.
@@ -90,12 +91,11 @@ impl Program {
         let Some(clients) = self.relay.clients.clone() else { return Ok(()) };
         for news in clients.news(self.now_ns.saturating_sub(self.since_ns)) {
             match news {
-                News::Connects(client) => match self.call_server(t)? {
-                    Some(fd) => {
-                        self.relay.links.insert(client, Link { fd, unsent: Vec::new(), has_finished: false });
-                    }
-                    None => clients.ends(client),
-                },
+                News::Connects(client) => {
+                    self.relay
+                        .links
+                        .insert(client, Link { fd: None, unsent: Vec::new(), has_finished: false });
+                }
                 News::Sends(client, bytes) => {
                     if let Some(link) = self.relay.links.get_mut(&client) {
                         link.unsent.extend(bytes);
@@ -120,8 +120,22 @@ impl Program {
 
     /// Passes on what one client and the server have to say; false where the connection is over.
     fn pass_on(&mut self, t: &mut Thread, client: u64, clients: &dyn Clients) -> Result<bool, ProgramError> {
+        let has_server = self.has_server();
+        let Some(link) = self.relay.links.get(&client) else { return Ok(true) };
+        let fd = match link.fd {
+            Some(fd) => fd,
+            None if !has_server => {
+                let is_gone = link.has_finished && link.unsent.is_empty();
+                return Ok(!is_gone && link.unsent.len() <= MOST);
+            }
+            None => match self.call_server(t)? {
+                Some(fd) => fd,
+                None => return Ok(false),
+            },
+        };
         let Some(link) = self.relay.links.get_mut(&client) else { return Ok(true) };
-        let (fd, mut unsent, has_finished) = (link.fd, std::mem::take(&mut link.unsent), link.has_finished);
+        link.fd = Some(fd);
+        let (mut unsent, has_finished) = (std::mem::take(&mut link.unsent), link.has_finished);
         if !unsent.is_empty() {
             let Some(sent) = self.tell_server(t, fd, &unsent)? else { return Ok(false) };
             unsent.drain(..sent);
@@ -147,8 +161,8 @@ impl Program {
     }
 
     fn let_go(&mut self, t: &mut Thread, client: u64) -> Result<(), ProgramError> {
-        match self.relay.links.remove(&client) {
-            Some(link) => self.leave_server(t, link.fd),
+        match self.relay.links.remove(&client).and_then(|link| link.fd) {
+            Some(fd) => self.leave_server(t, fd),
             None => Ok(()),
         }
     }

@@ -22,6 +22,11 @@ pub(crate) enum Heard {
 }
 
 impl Program {
+    /// Does the program have a server?
+    pub(crate) fn has_server(&self) -> bool {
+        self.page != 0 && self.fds.listener(PLACE).is_some()
+    }
+
     /// Connects to the server; none where the program has none, or takes no more.
     pub(crate) fn call_server(&mut self, t: &mut Thread) -> Result<Option<u64>, ProgramError> {
         let Some(listener) = self.fds.listener(PLACE).filter(|_| self.page != 0) else { return Ok(None) };

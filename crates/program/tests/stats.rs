@@ -2,6 +2,7 @@
 
 use keel_abi::Topology;
 use keel_program::{Clients, Event, Machine, News, NoDesk, Program};
+use std::ffi::OsString;
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 
@@ -12,7 +13,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 
 /// How the program ends, and what it answered in which second.
 fn run(every_ns: Option<u64>) -> (i32, Vec<(u64, String)>) {
-    let (code, mut program) = run_with(|program| {
+    let (code, mut program) = run_with(&[], |program| {
         if let Some(every_ns) = every_ns {
             program.ask_every(every_ns);
         }
@@ -21,8 +22,8 @@ fn run(every_ns: Option<u64>) -> (i32, Vec<(u64, String)>) {
     (code, program.take_answers().into_iter().map(seconds).collect())
 }
 
-/// Runs the program to its end; `prepare` says who asks it.
-fn run_with(prepare: impl FnOnce(&mut Program)) -> (i32, Program) {
+/// Runs the program with these arguments to its end; `prepare` says who asks it.
+fn run_with(arguments: &[&str], prepare: impl FnOnce(&mut Program)) -> (i32, Program) {
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("stats");
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/programs/stats.c");
@@ -37,7 +38,9 @@ fn run_with(prepare: impl FnOnce(&mut Program)) -> (i32, Program) {
         call_ns: CALL_NS,
         pid: 2,
     };
-    let mut program = Program::start(&[program.into_os_string()], machine).expect("it starts");
+    let argv: Vec<OsString> =
+        std::iter::once(program.into_os_string()).chain(arguments.iter().map(OsString::from)).collect();
+    let mut program = Program::start(&argv, machine).expect("it starts");
     prepare(&mut program);
     let mut now_ns = 0;
     let code = loop {
@@ -73,10 +76,10 @@ impl Clients for Script {
     }
 }
 
-/// What each client has heard, in one piece.
-fn heard(acts: &[(u64, News)]) -> Vec<(u64, String)> {
+/// What each client of the program with these arguments has heard, in one piece.
+fn heard(arguments: &[&str], acts: &[(u64, News)]) -> Vec<(u64, String)> {
     let script = Arc::new(Script { acts: Mutex::new(acts.to_vec()), ..Script::default() });
-    let (code, _) = run_with(|program| program.admit(script.clone()));
+    let (code, _) = run_with(arguments, |program| program.admit(script.clone()));
     assert_eq!(code, 0);
     let mut all: Vec<(u64, String)> = Vec::new();
     for (client, text) in script.heard.lock().unwrap().drain(..) {
@@ -88,15 +91,36 @@ fn heard(acts: &[(u64, News)]) -> Vec<(u64, String)> {
     all
 }
 
+/// This client asks for statistics.
+fn asks(client: u64) -> News {
+    News::Sends(client, b"{\"req\":\"stats\",\"args\":{}}\n".to_vec())
+}
+
+/// This is what clients hear that do this, each time.
+#[track_caller]
+fn check_heard(arguments: &[&str], acts: &[(u64, News)], expected: &[(u64, &str)]) {
+    let expected: Vec<(u64, String)> =
+        expected.iter().map(|&(client, text)| (client, text.to_owned())).collect();
+    assert_eq!(heard(arguments, acts), expected, "{acts:?}");
+    assert_eq!(heard(arguments, acts), expected, "{acts:?}, again");
+}
+
+#[test]
+fn clients_that_come_before_the_server_wait_for_it() {
+    let one = "{\"questions\":1,\"here\":1}\n";
+    let check = |acts: &[(u64, News)], expected: &[(u64, &str)]| check_heard(&["late"], acts, expected);
+    check(&[(1, News::Connects(7)), (1, asks(7))], &[(7, one)]);
+    check(&[(1, News::Connects(7)), (4, asks(7))], &[(7, one)]);
+    // One that waits for an answer, and one that has left.
+    let left = [News::Connects(0), News::Finishes(0)].map(|news| (1, news));
+    let waits = [News::Connects(1), asks(1), News::Finishes(1)].map(|news| (1, news));
+    check(&[left, [waits[0].clone(), waits[1].clone()]].concat(), &[(0, "end"), (1, one)]);
+    check(&waits, &[(1, &format!("{one}end"))]);
+}
+
 #[test]
 fn clients_outside_of_the_run_reach_the_server() {
-    let asks = |client| News::Sends(client, b"{\"req\":\"stats\",\"args\":{}}\n".to_vec());
-    let check = |acts: &[(u64, News)], expected: &[(u64, &str)]| {
-        let expected: Vec<(u64, String)> =
-            expected.iter().map(|&(client, text)| (client, text.to_owned())).collect();
-        assert_eq!(heard(acts), expected, "{acts:?}");
-        assert_eq!(heard(acts), expected, "{acts:?}, again");
-    };
+    let check = |acts: &[(u64, News)], expected: &[(u64, &str)]| check_heard(&[], acts, expected);
     check(&[], &[]);
     let one = "{\"questions\":1,\"here\":1}\n";
     let two = "{\"questions\":2,\"here\":2}\n";

@@ -55,6 +55,8 @@ pub struct VmConfig {
     pub transfers: Transfers,
     /// CPUs of the machine.
     pub cpus: u32,
+    /// Maps that may come later ([`Vm::extend`], [`Vm::replace`]).
+    pub spare_maps: u32,
     /// Picoseconds that a call of `bpf_iter_num_next` is charged, as a stall; without it the host serves it as
     /// any other.
     pub num_next_ps: Option<u64>,
@@ -75,6 +77,7 @@ impl VmConfig {
             max_insns: 1 << 26,
             transfers,
             cpus,
+            spare_maps: 0,
             num_next_ps: None,
             known_ps: None,
         }

@@ -35,6 +35,8 @@ pub struct Vm {
     addresses: Box<[u64]>,
     callees: Box<[FuncId]>,
     config: VmConfig,
+    /// Code that was extended, and its tables: a suspended callback may still be in it.
+    extended: Vec<Extended>,
     /// Two bytes an operation: the jump there was not taken, and was taken. Empty where nobody asked.
     branches: Box<[u8]>,
     /// Of fibers that are gone or at rest.
@@ -95,6 +97,7 @@ impl Vm {
             addresses,
             callees,
             config,
+            extended: Vec::new(),
             bad_accesses: 0,
         })
     }
@@ -112,6 +115,7 @@ impl Vm {
         self.bad_accesses = self.bad_accesses();
         self.fibers.clear();
         self.idle.clear();
+        self.extended.clear();
         if let Some(races) = self.world.region_mut().races() {
             races.forget_all();
         }
@@ -151,6 +155,49 @@ impl Vm {
         }
         self.code = code;
         self.reload(object, linker)
+    }
+
+    /// Goes on with a larger object, while callbacks may be suspended: the maps, functions and programs of the one so far
+    /// are the first ones of it, and stay as they are.
+    ///
+    /// # Errors
+    /// As for [`Vm::new`]; and where a new map is an arena, or there are more than [`VmConfig::spare_maps`].
+    pub fn extend(
+        &mut self,
+        code: Arc<Code>,
+        object: &Object,
+        linker: &mut dyn Linker<VmWorld>,
+    ) -> Result<(), LoadError> {
+        let shape = (object.maps.len(), object.ksyms.len());
+        assert_eq!(shape, code.shape, "the code was compiled from this object");
+        self.world.extend(&object.maps).map_err(WorldError::Map)?;
+        assert!(code.goes_on_from(&self.code), "what is there stays there");
+        let lines = LineForm::of(&self.config.transfers);
+        let native = self.config.mode.table(&code, lines, self.config.num_next_ps.is_some())?;
+        let callees = link::functions(&code, linker)?;
+        let addresses = link::addresses(&code, object, &mut self.world, linker)?;
+        if let Some(profile) = &mut self.profile {
+            profile.extend(code.functions[self.code.functions.len()..].iter().map(|f| f.ops.len() as u32));
+        }
+        let mut branches = vec![0; if self.branches.is_empty() { 0 } else { 2 * code.ops() }];
+        branches[..self.branches.len()].copy_from_slice(&self.branches);
+        self.extended.push(Extended {
+            _branches: std::mem::replace(&mut self.branches, branches.into()),
+            _code: std::mem::replace(&mut self.code, code),
+            _callees: std::mem::replace(&mut self.callees, callees),
+            _addresses: std::mem::replace(&mut self.addresses, addresses),
+        });
+        for fiber in &mut self.fibers {
+            let context = fiber.context();
+            context.code = Arc::as_ptr(&self.code);
+            context.native = native;
+            context.callees = self.callees.as_ptr();
+            context.addresses = self.addresses.as_ptr();
+            if !self.branches.is_empty() {
+                context.branches = self.branches.as_mut_ptr();
+            }
+        }
+        Ok(())
     }
 
     /// What has been counted so far, of each object that was loaded; nothing where no profile is kept.
@@ -384,7 +431,15 @@ fn profile(config: &VmConfig, code: &Code) -> Option<Box<Profile>> {
 
 fn world_config(config: &VmConfig) -> WorldConfig {
     let world = WorldConfig::new(config.transfers.clone(), config.cpus);
-    WorldConfig { checked: config.checked, ..world }
+    WorldConfig { checked: config.checked, spare_maps: config.spare_maps, ..world }
+}
+
+/// What frames of suspended callbacks may point into; nothing else looks at it.
+struct Extended {
+    _branches: Box<[u8]>,
+    _code: Arc<Code>,
+    _callees: Box<[FuncId]>,
+    _addresses: Box<[u64]>,
 }
 
 /// Where a callback runs.

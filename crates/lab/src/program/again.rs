@@ -1,9 +1,9 @@
-//! What a program wants of the running machine beside its maps: to load another object, to attach and detach.
+//! What a program wants of the running machine beside its maps: to load more or another object, to attach and detach.
 //!
 //! A scheduler that ends and asks for it in its exit code (`SCX_ECODE_ACT_RESTART`) is loaded again by its program, which
 //! opens its object again. Until it is attached the kernel schedules by itself.
 
-use super::begin::{addresses, set_up_maps};
+use super::begin::{addresses, extend, set_up_maps};
 use super::failed;
 use super::half::Half;
 use crate::error::LabError;
@@ -24,12 +24,15 @@ pub(super) fn answer(
     sim.answered();
     match half.asked.take() {
         Some(Event::Load(loaded, then)) => {
-            if !sim.is_between() {
-                return Err(LabError::Unsupported(format!(
-                    "{name}: it loads another object while its scheduler is attached, which keel does not simulate"
-                )));
-            }
-            *object = replace(name, half, sim, *loaded)?;
+            *object = match loaded.goes_on {
+                true => extend(name, half, sim, object, *loaded)?,
+                false if sim.is_between() => replace(name, half, sim, *loaded)?,
+                false => {
+                    return Err(LabError::Unsupported(format!(
+                        "{name}: it loads another object in place of one that is attached, which keel does not simulate"
+                    )));
+                }
+            };
             half.next = Some(*then);
             Ok(())
         }
@@ -57,7 +60,7 @@ pub(super) fn answer(
 
 /// Another object in place of the one that was loaded.
 fn replace(name: &str, half: &mut Half, sim: &mut Sim<Vm>, loaded: Loaded) -> Result<Object, LabError> {
-    let Loaded { object, fills, shared } = loaded;
+    let Loaded { object, fills, shared, .. } = loaded;
     let code = load::code(name, &object)?;
     half.addresses = addresses(&code, &object);
     load::replace(name, code, &object, sim.engine())?;

@@ -58,7 +58,7 @@ pub(super) fn begin(
             if let Some(record) = &mut begin.record {
                 record.loaded(&loaded);
             }
-            begin.machine = Some(begin.boot(*loaded)?);
+            begin.load(*loaded)?;
             event = *then;
         }
         match event {
@@ -132,10 +132,22 @@ impl Begin<'_> {
         LabError::Program(text)
     }
 
+    /// The machine has what the program has loaded.
+    fn load(&mut self, loaded: Loaded) -> Result<(), LabError> {
+        match &mut self.machine {
+            Some((sim, object)) if loaded.goes_on => {
+                *object =
+                    extend(&self.spec.scheduler.name, &mut self.half.borrow_mut(), sim, object, loaded)?;
+            }
+            _ => self.machine = Some(self.boot(loaded)?),
+        }
+        Ok(())
+    }
+
     /// A machine on which nothing runs yet, with what the program has loaded.
     fn boot(&self, loaded: Loaded) -> Result<(Sim<Vm>, Object), LabError> {
         let (spec, name) = (self.spec, &self.spec.scheduler.name);
-        let Loaded { object, fills, shared } = loaded;
+        let Loaded { object, fills, shared, .. } = loaded;
         let code = load::code(name, &object)?;
         self.half.borrow_mut().addresses = addresses(&code, &object);
         let mut vm = load::engine_for(code, spec, &object, None, load::Looks::default())?;
@@ -204,6 +216,26 @@ impl Begin<'_> {
 /// The addresses of an object's programs.
 pub(super) fn addresses(code: &Code, object: &Object) -> Vec<u64> {
     (0..object.programs.len() as u32).map(|program| code.entry_address(Entry(program))).collect()
+}
+
+/// What the program has loaded since comes to the object that is there; the larger object.
+pub(super) fn extend(
+    name: &str,
+    half: &mut Half,
+    sim: &mut Sim<Vm>,
+    before: &Object,
+    loaded: Loaded,
+) -> Result<Object, LabError> {
+    let Loaded { mut object, fills, shared, .. } = loaded;
+    // Whatever the program has made of its maps since, these are as they were made.
+    let known = before.maps.len();
+    object.maps[..known].clone_from_slice(&before.maps);
+    object.struct_ops.clone_from(&before.struct_ops);
+    let code = load::code(name, &object)?;
+    half.addresses = addresses(&code, &object);
+    load::extend(name, code, &object, sim.engine())?;
+    set_up_maps(name, &object, sim.engine(), &fills, &shared)?;
+    Ok(object)
 }
 
 /// The maps of a loaded object get what the program has put there, and the pages that it has mapped.

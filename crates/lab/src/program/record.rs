@@ -47,7 +47,8 @@ struct Map {
 
 impl Record {
     pub(super) fn loaded(&mut self, loaded: &Loaded) {
-        for (number, def) in (0..).zip(&loaded.object.maps) {
+        // What was recorded before is how it was then.
+        for (number, def) in (0..).zip(&loaded.object.maps).skip(self.maps.len()) {
             let shared = loaded.shared.iter().find(|(map, _)| *map == number);
             let bytes = match shared {
                 Some((_, file)) if def.max_entries == 1 => {
@@ -58,7 +59,7 @@ impl Record {
             };
             self.maps.push(Map { def: MapDef { initial: Vec::new(), ..def.clone() }, bytes });
         }
-        self.fills.clone_from(&loaded.fills);
+        self.fills.extend_from_slice(&loaded.fills);
         self.programs = loaded.object.programs.iter().map(|program| program.name.clone()).collect();
     }
 

@@ -1,7 +1,7 @@
 //! bpf(2) as the program sees it.
 //!
 //! Until the program runs or attaches something nothing is loaded: maps hold what it puts into them, programs are kept
-//! as they come. [`object`](crate::object) makes an object of both then. From then on maps are the
+//! as they come. [`object`](crate::object) makes an object of both then, and of what is loaded later a larger one. From then on maps are the
 //! owner's ([`Desk`]), but for those that the program maps into its memory: these are files that both share.
 
 mod arenas;
@@ -95,6 +95,22 @@ impl Bpf {
     /// A program's place in the loaded object.
     pub(crate) fn place_of(&self, prog: u32) -> Option<u32> {
         *self.loaded.as_ref()?.get(prog as usize)?
+    }
+
+    /// The programs of the loaded object, in their places.
+    pub(crate) fn in_places(&self) -> Vec<u32> {
+        let places = self.loaded.iter().flatten().zip(0..);
+        let mut placed: Vec<(u32, u32)> = places.filter_map(|(place, n)| Some(((*place)?, n))).collect();
+        placed.sort_unstable();
+        placed.into_iter().map(|(_, n)| n).collect()
+    }
+
+    /// Its maps, in their places.
+    pub(crate) fn maps_in_places(&self) -> Vec<u32> {
+        let mut placed: Vec<(u32, u32)> =
+            (0..).zip(&self.maps).filter_map(|(n, map)| Some((map.place?, n))).collect();
+        placed.sort_unstable();
+        placed.into_iter().map(|(_, n)| n).collect()
     }
 
     /// The program has mapped a map's pages at this address.

@@ -69,12 +69,6 @@ impl Program {
         if self.bpf.loaded.is_some() && prog.is_kept() && self.bpf.was_attached && !self.bpf.is_attached {
             self.bpf.begin_again();
         }
-        if self.bpf.loaded.is_some() && prog.is_kept() {
-            return Err(ProgramError::Unsupported(format!(
-                "it loads program {} after others were run or attached, which keel does not simulate",
-                prog.name
-            )));
-        }
         self.bpf.progs.push(prog);
         let number = self.bpf.progs.len() as u32 - 1;
         self.new_fd(t, Kind::Prog(number), false)
@@ -198,16 +192,13 @@ impl Program {
         })
     }
 
-    /// What the owner is to do with the loaded object, which it loads first where that is still to be done; `EINVAL`
-    /// where that is nothing.
+    /// What the owner is to do with the loaded object; `EINVAL` where that is nothing. The owner first loads what the
+    /// program has loaded since the last time.
     pub(super) fn when_loaded(
         &mut self,
         then: impl FnOnce(&mut Self) -> Result<Option<Event>, ProgramError>,
     ) -> Result<Answer, ProgramError> {
-        let loaded = match self.bpf.loaded {
-            Some(_) => None,
-            None => Some(self.assemble()?),
-        };
+        let loaded = if self.has_more() { Some(self.assemble()?) } else { None };
         Ok(match (then(self)?, loaded) {
             (Some(event), Some(loaded)) => Answer::Outside(Event::Load(Box::new(loaded), Box::new(event))),
             (Some(event), None) => Answer::Outside(event),

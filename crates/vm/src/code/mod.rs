@@ -185,6 +185,24 @@ impl Code {
         self.functions.last().map_or(0, |f| f.first_op as usize + f.ops.len())
     }
 
+    /// Does it begin with all that `other` has, under the same numbers?
+    pub(crate) fn goes_on_from(&self, other: &Self) -> bool {
+        let same_functions = self.functions.iter().zip(&other.functions).all(|(own, other)| {
+            (&own.name, own.first_op, own.ops.len()) == (&other.name, other.first_op, other.ops.len())
+        });
+        let is_larger = self.functions.len() >= other.functions.len()
+            && self.sites.len() >= other.sites.len()
+            && self.shape.0 >= other.shape.0;
+        is_larger
+            && same_functions
+            && self.user_half == other.user_half
+            && self.tasks == other.tasks
+            && self.entries.starts_with(&other.entries)
+            && self.imports.starts_with(&other.imports)
+            && self.addresses.starts_with(&other.addresses)
+            && self.data_bytes.starts_with(&other.data_bytes)
+    }
+
     /// Has an object as much global data as the one that this was compiled from, and its tasks' structures in the same map?
     pub(crate) fn fits(&self, object: &Object) -> bool {
         let is_there = |(bytes, map): (&Option<u64>, &MapDef)| *bytes <= data_bytes(map);

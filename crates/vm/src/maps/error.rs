@@ -27,4 +27,10 @@ pub enum MapError {
         /// What it needs.
         bytes: u64,
     },
+    /// It comes later than the first object, and there are too many that do.
+    #[error("map `{map}` is one of more maps than may be added to those of the first object")]
+    TooMany {
+        /// The map's name.
+        map: String,
+    },
 }

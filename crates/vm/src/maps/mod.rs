@@ -92,7 +92,17 @@ impl Maps {
     /// # Errors
     /// A type that is not supported, a definition that the kernel would refuse, or no memory left.
     pub fn new(defs: &[MapDef], cpus: u32, region: &mut Region) -> Result<Self, MapError> {
-        let reserved = nested::handle_bytes(defs);
+        Self::with_room_for(0, defs, cpus, region)
+    }
+
+    /// As [`Maps::new`], with room for so many more.
+    pub(crate) fn with_room_for(
+        spare: u32,
+        defs: &[MapDef],
+        cpus: u32,
+        region: &mut Region,
+    ) -> Result<Self, MapError> {
+        let reserved = nested::handle_bytes(defs) + HANDLE_STRIDE * u64::from(spare);
         let handles = region.place_read_only(reserved).ok_or_else(|| MapError::TooLarge {
             map: defs.first().map_or_else(String::new, |d| d.name.clone()),
             bytes: reserved,
@@ -117,22 +127,27 @@ impl Maps {
     /// # Errors
     /// As for [`Maps::new`].
     pub(crate) fn recreate(&self, defs: &[MapDef], region: &mut Region) -> Result<Self, MapError> {
+        let mut again = Self { maps: Vec::new(), ..*self };
+        again.extend(defs, region)?;
+        Ok(again)
+    }
+
+    /// Makes those of `defs` that are not there yet: the last ones. Global data that is read-only lies among the rest.
+    ///
+    /// # Errors
+    /// As for [`Maps::new`], or there are more than there are handles.
+    pub(crate) fn extend(&mut self, defs: &[MapDef], region: &mut Region) -> Result<(), MapError> {
         if defs.len() as u64 > self.most {
             let map = defs.last().map_or_else(String::new, |def| def.name.clone());
-            return Err(MapError::TooLarge { map, bytes: 0 });
+            return Err(MapError::TooMany { map });
         }
         let defs: Vec<MapDef> = defs.iter().map(|def| MapDef { read_only: false, ..def.clone() }).collect();
-        let body = |def| Body::new(&Plan::new(def, self.cpus), &defs, region);
-        let bodies = defs.iter().map(body).collect::<Result<Vec<Body>, MapError>>()?;
-        let maps = defs.iter().zip(bodies);
-        let maps = maps
-            .map(|(def, body)| Map {
-                info: info_of(&Plan::new(def, self.cpus)),
-                kptrs: def.kptrs.clone(),
-                body,
-            })
-            .collect();
-        Ok(Self { maps, handles: self.handles, most: self.most, cpus: self.cpus })
+        for def in defs.get(self.maps.len()..).unwrap_or_default() {
+            let plan = Plan::new(def, self.cpus);
+            let body = Body::new(&plan, &defs, region)?;
+            self.maps.push(Map { info: info_of(&plan), kptrs: def.kptrs.clone(), body });
+        }
+        Ok(())
     }
 
     /// Is there an arena among them, which the region must have a window for?

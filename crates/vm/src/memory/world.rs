@@ -16,6 +16,8 @@ pub struct WorldConfig {
     pub transfers: Transfers,
     /// CPUs of the machine: as many values has an entry of a per-CPU map.
     pub cpus: u32,
+    /// Maps that may come later.
+    pub spare_maps: u32,
     /// Keep a table of live objects, for [`Region::is_live`].
     pub checked: bool,
     /// Bytes of address space to reserve.
@@ -25,7 +27,7 @@ pub struct WorldConfig {
 impl WorldConfig {
     /// A world of the usual size on so many CPUs, unchecked.
     pub fn new(transfers: Transfers, cpus: u32) -> Self {
-        Self { transfers, cpus, checked: false, capacity: DEFAULT_CAPACITY }
+        Self { transfers, cpus, spare_maps: 0, checked: false, capacity: DEFAULT_CAPACITY }
     }
 }
 
@@ -52,12 +54,12 @@ impl VmWorld {
     /// # Errors
     /// A map is not possible or not supported, or the host gives no address space.
     pub fn new(maps: &[MapDef], config: WorldConfig) -> Result<Self, WorldError> {
-        let WorldConfig { capacity, checked, transfers, .. } = config;
+        let WorldConfig { capacity, checked, transfers, cpus, spare_maps } = config;
         let mut region = match Maps::need_window(maps) {
             true => Region::with_window(capacity, checked, transfers)?,
             false => Region::new(capacity, checked, transfers)?,
         };
-        let maps = Maps::new(maps, config.cpus, &mut region)?;
+        let maps = Maps::with_room_for(spare_maps, maps, cpus, &mut region)?;
         Ok(Self { region, maps })
     }
 
@@ -73,6 +75,19 @@ impl VmWorld {
         }
         self.maps = self.maps.recreate(maps, &mut self.region)?;
         Ok(())
+    }
+
+    /// Makes those of the maps that are not there yet: the last ones.
+    ///
+    /// # Errors
+    /// There is no memory or no room for so many, or one of them is an arena.
+    pub(crate) fn extend(&mut self, maps: &[MapDef]) -> Result<(), MapError> {
+        let new = maps.get(self.maps.count()..).unwrap_or_default();
+        if let Some(arena) = new.iter().find(|map| Maps::need_window(std::slice::from_ref(map))) {
+            let kind = "ARENA, which is made with the first object".to_owned();
+            return Err(MapError::Unsupported { map: arena.name.clone(), kind });
+        }
+        self.maps.extend(maps, &mut self.region)
     }
 
     /// The memory.

@@ -62,14 +62,19 @@ pub(crate) struct Profile {
 impl Profile {
     /// An empty one, for functions of so many instructions each.
     pub(crate) fn new(sizes: impl Iterator<Item = u32>) -> Self {
-        let sizes: Vec<u32> = sizes.collect();
-        let mut next = 0;
-        let first = |size: &u32| {
-            next += size;
-            next - size
-        };
-        let firsts = sizes.iter().map(first).collect();
-        Self { firsts, sizes, nodes: Vec::new(), found: BTreeMap::new() }
+        let (firsts, sizes_so_far, nodes, found) = Default::default();
+        let mut profile = Self { firsts, sizes: sizes_so_far, nodes, found };
+        profile.extend(sizes);
+        profile
+    }
+
+    /// There are more functions, behind those so far.
+    pub(crate) fn extend(&mut self, sizes: impl Iterator<Item = u32>) {
+        for size in sizes {
+            let next = self.firsts.last().zip(self.sizes.last()).map_or(0, |(first, size)| first + size);
+            self.firsts.push(next);
+            self.sizes.push(size);
+        }
     }
 
     /// The instruction's number among all of the object.
