@@ -99,7 +99,7 @@ impl Kernel {
     #[inline(always)]
     fn is_first(&mut self) -> bool {
         let (c, now) = (self.cpus.at_hand(), self.now);
-        if self.machine.costs.turn_ns > 0 {
+        if self.turns.is_some() {
             self.wait_for_turns(c);
         }
         let cpu = &mut self.cpus.this_cpu;

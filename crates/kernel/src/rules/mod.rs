@@ -34,5 +34,6 @@ pub(crate) mod starts;
 pub(crate) mod switch_to;
 pub(crate) mod tell_acts;
 pub(crate) mod timeline;
+pub(crate) mod turns;
 pub(crate) mod wakeup_preempt;
 pub(crate) mod work;

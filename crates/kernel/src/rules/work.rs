@@ -4,7 +4,6 @@
 //! gets through less of it; when a sibling becomes busy or idle, what was done so far is counted
 //! at the old speed.
 
-use crate::state::cost::Turns;
 use crate::state::kernel::Kernel;
 use crate::state::task::Doing;
 use keel_abi::{CpuId, Instant, Span, TaskId};
@@ -18,11 +17,16 @@ impl Kernel {
             return;
         }
         debug_assert!(cpu.speed_per_mille > 0, "a CPU always gets on");
-        let worked = at.since(cpu.working_since).as_ns();
-        cpu.working_since = at;
+        let since = std::mem::replace(&mut cpu.working_since, at);
+        let worked = at.since(since).as_ns();
+        let executed = match self.turns.is_some() {
+            true => self.executed_ns(c, since, at),
+            false => worked,
+        };
+        let cpu = &mut self.cpus[c];
         let task = &mut self.tasks[cpu.curr];
         let doing = &mut task.doing;
-        let done = Span::from_ns(scale(worked, cpu.speed_per_mille));
+        let done = Span::from_ns(scale(executed, cpu.speed_per_mille));
         task.own.user += match doing {
             Doing::Work(left) => {
                 let before = *left;
@@ -44,7 +48,7 @@ impl Kernel {
         let done_at = match cpu.curr {
             TaskId::IDLE => Instant::NEVER,
             curr => match self.tasks[curr].doing {
-                Doing::Work(left) => cpu.clock + Span::from_ns(unscale(left.as_ns(), cpu.speed_per_mille)),
+                Doing::Work(left) => self.work_done_at(c, cpu.clock, left),
                 Doing::Until(until) => until.max(cpu.clock),
                 Doing::Steps | Doing::Relock(_) => cpu.clock,
                 Doing::Spin(mutex) if self.spins_on(curr, mutex) => Instant::NEVER,
@@ -61,34 +65,12 @@ impl Kernel {
         }
     }
 
-    /// The turns that CPUs take where an emulator executes them; `c` counts as busy.
-    fn turns(&self, c: CpuId) -> Turns {
-        let busy = |other: &CpuId| *other != c && !self.cpus[*other].is_idle();
-        let all = (0..self.cpus.len() as u32).map(CpuId);
-        let (before, after): (Vec<_>, Vec<_>) = all.filter(busy).partition(|other| *other < c);
-        let (place, others) = (before.len() as u64, (before.len() + after.len()) as u64);
-        Turns { turn_ns: self.machine.costs.turn_ns, busy: others + 1, place }
-    }
-
-    /// Adds to the costs of `c`'s last step the time it waits while other CPUs have their turns.
-    #[cold]
-    pub(crate) fn wait_for_turns(&mut self, c: CpuId) {
-        let me = &self.cpus.this_cpu;
-        // A wait for a lock comes before the work that needs it.
-        let waited_ps = me.waited_ps.min(me.spent_ps);
-        let (at_ns, work_ns) = (me.clock.as_ns() + waited_ps / 1000, (me.spent_ps - waited_ps) / 1000);
-        let taken_ns = self.turns(c).taken_ns(at_ns, work_ns);
-        let me = &mut *self.cpus.this_cpu;
-        me.spent_ps += (taken_ns - work_ns) * 1000;
-        me.waited_ps = 0;
-    }
-
     /// Works out the speed of `c` from its siblings, and theirs from it.
     #[inline]
     fn set_busy(&mut self, c: CpuId) {
-        if self.machine.costs.turn_ns > 0 {
-            // Its part of the one thread; approximate where others become busy or idle during the work.
-            self.this_cpu().speed_per_mille = (self.speed_of(c) / self.turns(c).busy).max(1);
+        if self.turns.is_some() {
+            self.this_cpu().speed_per_mille = self.speed_of(c);
+            self.notice_in_turns(c);
             return;
         }
         if self.cpus.this_cpu.siblings.is_empty() {
@@ -111,6 +93,15 @@ impl Kernel {
         self.at_frequency(c, if shared { self.machine.costs.smt_shared_per_mille } else { 1000 })
     }
 
+    /// When work of the task in user mode will be done, as things are.
+    pub(crate) fn work_done_at(&self, c: CpuId, at: Instant, left: Span) -> Instant {
+        let work_ns = unscale(left.as_ns(), self.cpus[c].speed_per_mille);
+        match &self.turns {
+            Some(turns) => Instant::from_ns(turns.done_at_ns(c, at.as_ns(), work_ns)),
+            None => at + Span::from_ns(work_ns),
+        }
+    }
+
     pub(crate) fn change_speed(&mut self, c: CpuId, speed: u64) {
         let at = self.now;
         let working = self.cpus[c].in_user && !self.cpus[c].is_idle();
@@ -123,7 +114,7 @@ impl Kernel {
         }
         let curr = self.cpus[c].curr;
         if let Doing::Work(left) = self.tasks[curr].doing {
-            self.work_ends(c, at + Span::from_ns(unscale(left.as_ns(), speed)));
+            self.work_ends(c, self.work_done_at(c, at, left));
         }
     }
 

@@ -5,7 +5,7 @@ use crate::state::bpf::res_spin::ResLocks;
 use crate::state::bpf::spin::SpinLocks;
 use crate::state::bpf::timer::Timers;
 use crate::state::cgroup::Cgroups;
-use crate::state::cost::{Bus, KernelLines};
+use crate::state::cost::{Bus, KernelLines, Turns};
 use crate::state::cpus::Cpus;
 use crate::state::domains::Domains;
 use crate::state::event::EventQueue;
@@ -87,6 +87,10 @@ impl Kernel {
             task_base,
             next_pid: FIRST_PID,
             tick: Span::from_ns(1_000_000_000 / u64::from(setup.machine.hz)),
+            turns: match setup.machine.costs.turn_ns {
+                0 => None,
+                turn_ns => Some(Turns::new(turn_ns)),
+            },
             after_steps: match setup.machine.costs.turn_ns {
                 0 => AfterSteps::Nothing,
                 _ => AfterSteps::Turns,

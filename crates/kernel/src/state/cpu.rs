@@ -109,6 +109,23 @@ pub(crate) enum Place {
     Trace,
 }
 
+/// What a step has under way on a CPU that waits for its turns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Pending {
+    /// Since when it is to execute this much.
+    pub(crate) from_ns: u64,
+    pub(crate) work_ns: u64,
+    /// When that will be done, and thus what the CPU's clock shows.
+    pub(crate) done_at_ns: u64,
+}
+
+impl Pending {
+    /// Is that what the CPU waits for at `at`? Its clock may have been set by something else since, such as a lock.
+    pub(crate) fn is_under_way(self, clock: Instant, at: Instant) -> bool {
+        self.done_at_ns == clock.as_ns() && self.from_ns <= at.as_ns() && clock > at
+    }
+}
+
 /// How long a CPU has been idle.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct IdleTime {
@@ -275,6 +292,8 @@ pub(crate) struct Cpu {
     pub(crate) in_user: bool,
     /// Waiting in line for a runqueue lock.
     pub(crate) parked: bool,
+    /// What its last step has under way, where CPUs take turns.
+    pub(crate) pending: Pending,
     /// What is left to do in the kernel, last first.
     pub(crate) stack: Stack,
     /// The callback in progress, if any; the innermost.
@@ -368,6 +387,7 @@ impl Cpu {
             working_since: Instant::ZERO,
             in_user: true,
             parked: false,
+            pending: Pending::default(),
             stack: Stack::new(),
             callback: Callback::NONE,
             direct_by: None,

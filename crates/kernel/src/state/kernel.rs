@@ -8,7 +8,7 @@ use crate::state::bpf::spin::SpinLocks;
 use crate::state::bpf::timer::Timers;
 use crate::state::cgroup::Cgroups;
 use crate::state::cost::lock::VirtualLock;
-use crate::state::cost::{Bus, KernelLines};
+use crate::state::cost::{Bus, KernelLines, Turns};
 use crate::state::cpu::{Caller, Cpu, Irq};
 use crate::state::cpus::Cpus;
 use crate::state::domains::Domains;
@@ -140,6 +140,8 @@ pub(crate) struct Kernel {
     pub(crate) tick: Span,
     /// What is to be looked at after every step, if anything is.
     pub(crate) after_steps: AfterSteps,
+    /// Whose turn it is, where an emulator executes one CPU after the other.
+    pub(crate) turns: Option<Turns>,
     /// On what terms each function is called, by [`crate::state::bpf::functions::F`].
     pub(crate) terms: Vec<Terms>,
     /// DSQ iterations in progress.

@@ -1,46 +1,125 @@
-//! CPUs that an emulator executes in turn on one thread of its host: the CPU that is due executes for a turn, then the
-//! next busy one, and virtual time passes for all of them meanwhile.
+//! CPUs that an emulator executes one after the other on one thread of its host, while virtual time passes for all of
+//! them.
 //!
-//! Approximate: turns are of equal length and lie on a grid, no matter which CPUs become busy or idle.
+//! A turn ends at the next multiple of its length, or when its CPU goes idle: then the next busy CPU has the rest of it.
 
-/// The turns at a moment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+use keel_abi::CpuId;
+
+/// Whose turn it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Turns {
-    /// How long a turn takes.
-    pub(crate) turn_ns: u64,
-    /// How many CPUs take turns.
-    pub(crate) busy: u64,
-    /// The place of the CPU in question among them, from 0.
-    pub(crate) place: u64,
+    turn_ns: u64,
+    /// In the order of their turns.
+    busy: Vec<CpuId>,
+    /// Who executed at `at_ns`, by its place among `busy`, and when that was.
+    holder: usize,
+    at_ns: u64,
 }
 
 impl Turns {
-    /// How much later than `at_ns` the CPU has executed what takes `work_ns` by itself: it waits until it is due, and again
-    /// whenever its turn is over.
-    pub(crate) fn taken_ns(self, at_ns: u64, work_ns: u64) -> u64 {
-        let Self { turn_ns, busy, place } = self;
-        if busy <= 1 || work_ns == 0 || turn_ns == 0 {
-            return work_ns;
+    /// Turns of this length; nobody is busy.
+    pub(crate) const fn new(turn_ns: u64) -> Self {
+        Self { turn_ns, busy: Vec::new(), holder: 0, at_ns: 0 }
+    }
+
+    pub(crate) fn is_busy(&self, c: CpuId) -> bool {
+        self.busy.binary_search(&c).is_ok()
+    }
+
+    /// A CPU has something to do from now on.
+    pub(crate) fn becomes_busy(&mut self, c: CpuId, at_ns: u64) {
+        self.go_on_to(at_ns);
+        let Err(place) = self.busy.binary_search(&c) else { return };
+        self.busy.insert(place, c);
+        if self.busy.len() > 1 && place <= self.holder {
+            self.holder += 1;
         }
-        let round_ns = busy * turn_ns;
-        // Since the CPU's last turn began.
-        let since_ns = (at_ns % round_ns + round_ns - place * turn_ns) % round_ns;
-        let (wait_ns, left_ns) =
-            if since_ns < turn_ns { (0, turn_ns - since_ns) } else { (round_ns - since_ns, turn_ns) };
-        let rounds = work_ns.saturating_sub(left_ns).div_ceil(turn_ns);
-        wait_ns + work_ns + rounds * (round_ns - turn_ns)
+    }
+
+    /// A CPU has nothing to do any more.
+    pub(crate) fn becomes_idle(&mut self, c: CpuId, at_ns: u64) {
+        self.go_on_to(at_ns);
+        let Ok(place) = self.busy.binary_search(&c) else { return };
+        self.busy.remove(place);
+        if place < self.holder {
+            self.holder -= 1;
+        }
+        self.holder = if self.holder < self.busy.len() { self.holder } else { 0 };
+    }
+
+    /// When a busy CPU will have executed what takes `work_ns` by itself, if the same CPUs stay busy.
+    pub(crate) fn done_at_ns(&self, c: CpuId, at_ns: u64, work_ns: u64) -> u64 {
+        let (turn_ns, others_ns) = (self.turn_ns, self.others_ns());
+        if others_ns == 0 || work_ns == 0 {
+            return at_ns + work_ns;
+        }
+        let left_ns = turn_ns - at_ns % turn_ns;
+        let (begins_ns, work_ns) = match self.turns_until(c, at_ns) {
+            0 if work_ns <= left_ns => return at_ns + work_ns,
+            0 => (at_ns + left_ns + others_ns, work_ns - left_ns),
+            turns => (at_ns + left_ns + (turns - 1) * turn_ns, work_ns),
+        };
+        begins_ns + work_ns + (work_ns - 1) / turn_ns * others_ns
+    }
+
+    /// For how long a busy CPU has executed between two moments, if the same CPUs were busy.
+    pub(crate) fn executed_ns(&self, c: CpuId, from_ns: u64, to_ns: u64) -> u64 {
+        let (turn_ns, others_ns) = (self.turn_ns, self.others_ns());
+        let all_ns = to_ns.saturating_sub(from_ns);
+        if others_ns == 0 {
+            return all_ns;
+        }
+        let left_ns = turn_ns - from_ns % turn_ns;
+        let (before_ns, done_ns) = match self.turns_until(c, from_ns) {
+            0 => (left_ns + others_ns, all_ns.min(left_ns)),
+            turns => (left_ns + (turns - 1) * turn_ns, 0),
+        };
+        let Some(since_ns) = all_ns.checked_sub(before_ns) else { return done_ns };
+        let round_ns = turn_ns + others_ns;
+        done_ns + since_ns / round_ns * turn_ns + (since_ns % round_ns).min(turn_ns)
+    }
+
+    /// How long the turns of all others take.
+    fn others_ns(&self) -> u64 {
+        (self.busy.len() as u64).saturating_sub(1) * self.turn_ns
+    }
+
+    /// How many turns, with the present one, end before that of a CPU; a CPU that isn't busy comes last.
+    fn turns_until(&self, c: CpuId, at_ns: u64) -> u64 {
+        let (busy, place) = (self.busy.len() as u64, self.busy.partition_point(|other| *other < c) as u64);
+        (place + busy - self.holder_at(at_ns)) % busy.max(1)
+    }
+
+    fn holder_at(&self, at_ns: u64) -> u64 {
+        let ended = (at_ns / self.turn_ns).saturating_sub(self.at_ns / self.turn_ns);
+        (self.holder as u64 + ended) % (self.busy.len() as u64).max(1)
+    }
+
+    fn go_on_to(&mut self, at_ns: u64) {
+        self.holder = self.holder_at(at_ns) as usize;
+        self.at_ns = self.at_ns.max(at_ns);
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Turns;
+    use super::*;
     use proptest::prelude::*;
+
+    /// So many CPUs from 0, and the first has its turn at 0.
+    fn turns(busy: u32) -> Turns {
+        let mut turns = Turns::new(100);
+        (0..busy).for_each(|c| turns.becomes_busy(CpuId(c), 0));
+        turns
+    }
 
     #[test]
     fn who_is_not_due_waits_and_long_work_takes_several_turns() {
-        let check = |busy, place, at_ns, work_ns, expected| {
-            assert_eq!(Turns { turn_ns: 100, busy, place }.taken_ns(at_ns, work_ns), expected);
+        let check = |busy, c, at_ns, work_ns, expected| {
+            let turns = turns(busy);
+            let done_at_ns = turns.done_at_ns(CpuId(c), at_ns, work_ns);
+            assert_eq!(done_at_ns - at_ns, expected);
+            assert_eq!(turns.executed_ns(CpuId(c), at_ns, done_at_ns), work_ns);
         };
         check(1, 0, 50, 1000, 1000);
         // Due from 0 to 100, and again from 300.
@@ -55,17 +134,57 @@ mod tests {
         check(3, 1, 620, 0, 0);
     }
 
+    #[test]
+    fn who_goes_idle_leaves_the_rest_of_its_turn_to_the_next() {
+        let check = |idle: &[(u32, u64)], c, expected| {
+            let mut turns = turns(3);
+            idle.iter().for_each(|&(c, at_ns)| turns.becomes_idle(CpuId(c), at_ns));
+            let at_ns = idle.last().map_or(0, |last| last.1);
+            assert_eq!(turns.done_at_ns(CpuId(c), at_ns, 10), expected);
+        };
+        check(&[], 1, 110);
+        check(&[(0, 30)], 1, 40);
+        check(&[(0, 30)], 2, 110);
+        check(&[(2, 30)], 0, 40);
+        check(&[(2, 30)], 1, 110);
+        check(&[(1, 130)], 2, 140);
+        check(&[(0, 30), (1, 40)], 2, 50);
+        check(&[(0, 30), (1, 40), (0, 50)], 2, 60);
+    }
+
+    #[test]
+    fn who_becomes_busy_waits_for_its_turn() {
+        let mut turns = Turns::new(100);
+        turns.becomes_busy(CpuId(2), 30);
+        assert_eq!(turns.done_at_ns(CpuId(2), 30, 500), 530);
+        turns.becomes_busy(CpuId(0), 250);
+        assert_eq!(turns.done_at_ns(CpuId(0), 250, 10), 310);
+        assert_eq!(turns.done_at_ns(CpuId(2), 250, 50), 300);
+        assert_eq!(turns.done_at_ns(CpuId(2), 250, 51), 401);
+    }
+
     proptest! {
         #[test]
         fn nobody_gets_more_than_a_part_for_long(
-            busy in 1_u64..9, place in 0_u64..9, at_ns in 0_u64..1_000_000, work_ns in 1_u64..100_000,
+            busy in 1_u32..9, place in 0_u32..9, at_ns in 0_u64..1_000_000, work_ns in 1_u64..100_000,
         ) {
-            let turns = Turns { turn_ns: 1000, busy, place: place % busy };
-            let taken_ns = turns.taken_ns(at_ns, work_ns);
-            prop_assert!(taken_ns >= work_ns && taken_ns <= (work_ns + 2000) * busy);
+            let (turns, c) = (turns(busy), CpuId(place % busy));
+            let done_at_ns = turns.done_at_ns(c, at_ns, work_ns);
+            let taken_ns = done_at_ns - at_ns;
+            prop_assert!(taken_ns >= work_ns && taken_ns <= (work_ns + 200) * u64::from(busy));
             // More work never ends earlier, and work in two parts ends as work in one.
-            let first_ns = turns.taken_ns(at_ns, work_ns / 2);
-            prop_assert_eq!(first_ns + turns.taken_ns(at_ns + first_ns, work_ns - work_ns / 2), taken_ns);
+            let first_at_ns = turns.done_at_ns(c, at_ns, work_ns / 2);
+            prop_assert_eq!(turns.done_at_ns(c, first_at_ns, work_ns - work_ns / 2), done_at_ns);
+            prop_assert_eq!(turns.executed_ns(c, at_ns, done_at_ns), work_ns);
+        }
+
+        #[test]
+        fn all_busy_cpus_together_execute_all_the_time(
+            busy in 1_u32..9, from_ns in 0_u64..10_000, span_ns in 0_u64..10_000,
+        ) {
+            let turns = turns(busy);
+            let executed = (0..busy).map(|c| turns.executed_ns(CpuId(c), from_ns, from_ns + span_ns));
+            prop_assert_eq!(executed.sum::<u64>(), span_ns);
         }
     }
 }

@@ -1,0 +1,98 @@
+//! CPUs that take turns where an emulator executes them: whoever becomes busy or idle moves what the others have
+//! under way.
+
+use crate::state::cpu::Pending;
+use crate::state::kernel::Kernel;
+use crate::state::task::Doing;
+use keel_abi::{CpuId, Instant};
+
+impl Kernel {
+    /// Adds to the costs of `c`'s last step the time it waits while other CPUs have their turns.
+    #[cold]
+    pub(crate) fn wait_for_turns(&mut self, c: CpuId) {
+        let me = &self.cpus.this_cpu;
+        // A wait for a lock comes before the work that needs it.
+        let waited_ps = me.waited_ps.min(me.spent_ps);
+        let (from_ns, work_ns) = (me.clock.as_ns() + waited_ps / 1000, (me.spent_ps - waited_ps) / 1000);
+        if !self.turns().is_busy(c) {
+            self.becomes_busy(c, Instant::from_ns(from_ns));
+        }
+        let done_at_ns = self.turns().done_at_ns(c, from_ns, work_ns);
+        let me = &mut *self.cpus.this_cpu;
+        me.spent_ps += (done_at_ns - from_ns - work_ns) * 1000;
+        me.waited_ps = 0;
+        me.pending = Pending { from_ns, work_ns, done_at_ns };
+    }
+
+    /// `c` comes out of its idle loop at `at`.
+    #[cold]
+    pub(crate) fn becomes_busy(&mut self, c: CpuId, at: Instant) {
+        self.settle_turns(c, at);
+        self.turns.as_mut().expect("CPUs take turns").becomes_busy(c, at.as_ns());
+        self.redo_turns(c, at);
+    }
+
+    /// `c` goes back to user mode or to its idle loop, by its clock.
+    #[cold]
+    pub(crate) fn notice_in_turns(&mut self, c: CpuId) {
+        let at = self.cpus.this_cpu.clock;
+        match (self.cpus.this_cpu.is_idle(), self.turns().is_busy(c)) {
+            (true, true) => {
+                self.settle_turns(c, at);
+                self.turns.as_mut().expect("CPUs take turns").becomes_idle(c, at.as_ns());
+                self.redo_turns(c, at);
+            }
+            (false, false) => self.becomes_busy(c, at),
+            _ => {}
+        }
+    }
+
+    /// How long a CPU has executed since it went to user mode.
+    #[cold]
+    pub(crate) fn executed_ns(&self, c: CpuId, since: Instant, at: Instant) -> u64 {
+        self.turns().executed_ns(c, since.as_ns(), at.as_ns())
+    }
+
+    fn turns(&self) -> &crate::state::cost::Turns {
+        self.turns.as_ref().expect("CPUs take turns")
+    }
+
+    /// Counts what all CPUs but `c` have executed until `at`.
+    fn settle_turns(&mut self, c: CpuId, at: Instant) {
+        for other in self.others(c) {
+            let cpu = &self.cpus[other];
+            if cpu.in_user {
+                self.stop_working(other, at);
+            } else if cpu.pending.is_under_way(cpu.clock, at) {
+                let Pending { from_ns, work_ns, .. } = cpu.pending;
+                let left_ns = work_ns - self.turns().executed_ns(other, from_ns, at.as_ns()).min(work_ns);
+                self.cpu(other).pending = Pending { from_ns: at.as_ns(), work_ns: left_ns, ..cpu.pending };
+            }
+        }
+    }
+
+    /// Says anew when all CPUs but `c` will have done what they have under way at `at`.
+    fn redo_turns(&mut self, c: CpuId, at: Instant) {
+        for other in self.others(c) {
+            let cpu = &self.cpus[other];
+            if cpu.in_user {
+                if !cpu.is_idle()
+                    && let Doing::Work(left) = self.tasks[cpu.curr].doing
+                {
+                    self.work_ends(other, self.work_done_at(other, at, left));
+                }
+            } else if cpu.pending.is_under_way(cpu.clock, at) {
+                let done_at_ns = self.turns().done_at_ns(other, at.as_ns(), cpu.pending.work_ns);
+                let done_at = Instant::from_ns(done_at_ns);
+                let cpu = self.cpu(other);
+                cpu.pending.done_at_ns = done_at_ns;
+                cpu.clock = done_at;
+                self.queue.set_cpu(other, done_at);
+            }
+        }
+    }
+
+    fn others(&self, c: CpuId) -> impl Iterator<Item = CpuId> + use<> {
+        (0..self.cpus.len() as u32).map(CpuId).filter(move |other| *other != c)
+    }
+}
