@@ -71,7 +71,7 @@ impl Kernel {
         }
     }
 
-    /// Says anew when all CPUs but `c` will have done what they have under way at `at`.
+    /// Says again when all CPUs but `c` will have done what they have under way at `at`.
     fn redo_turns(&mut self, c: CpuId, at: Instant) {
         for other in self.others(c) {
             let cpu = &self.cpus[other];
