@@ -9,6 +9,7 @@
 #define SAY(op, cpu, value) bpf_printk(op " %d %d %llx", cpu, bpf_get_smp_processor_id(), (u64)(value))
 
 extern const int sd_llc_id __ksym;
+extern struct rq *scx_bpf_cpu_rq(s32 cpu) __ksym __weak;
 
 const volatile s32 watched = 0;
 
@@ -20,6 +21,7 @@ static __always_inline void say_domains(void)
 	s32 level;
 	u64 span;
 
+	SAY("is_cpu_rq", watched, rq == scx_bpf_cpu_rq(watched));
 	SAY("llc", watched, llc ? *llc : -2);
 	SAY("nr_running", watched, rq ? rq->nr_running : -2);
 	for_range(level, 0, 8) {

@@ -51,6 +51,8 @@ const volatile bool fifo_once = false;
 const volatile bool again_to_own = false;
 /* Asks for them when a higher class takes the CPU. */
 const volatile bool release_reenqueues = false;
+/* The same by the function that 7.2 replaced, which may be called there alone. */
+const volatile bool release_reenqueues_as_before = false;
 /* Asks for the local queue's tasks back; those that come back go to OWN_DSQ. */
 const volatile bool reenqueues = false;
 
@@ -394,12 +396,16 @@ CALLBACK(void, tracer_cpu_acquire, s32 cpu, struct scx_cpu_acquire_args *args)
 	LOG_PID("cpu_acquire", 0, cpu);
 }
 
+extern u32 scx_bpf_reenqueue_local(void) __ksym __weak;
+
 CALLBACK(void, tracer_cpu_release, s32 cpu, struct scx_cpu_release_args *args)
 {
 	LOG_PID("cpu_release", args->task->pid, args->reason);
 	LOG("release_prio", args->task, args->task->prio);
 	if (release_reenqueues)
 		scx_bpf_reenqueue_local___v2___compat();
+	if (release_reenqueues_as_before && scx_bpf_reenqueue_local)
+		LOG("gave_back", args->task, scx_bpf_reenqueue_local());
 }
 #endif
 

@@ -29,10 +29,20 @@ impl Kernel {
                 self.note_reenqueue(c);
                 0.into()
             }
+            F::ReenqueueLocalV1 => {
+                let local = self.queues.local(c);
+                let queued = u64::from(self.queues.table.queue(local).len());
+                self.note_reenqueue(c);
+                queued.into()
+            }
             F::GetPossibleCpumask => self.possible_mask(w).0.into(),
             F::GetOnlineCpumask => self.online_mask(w).0.into(),
             F::CpuCurr => match self.cpu_arg(c, a[0]) {
                 Some(cpu) => self.current_ea(cpu).0.into(),
+                None => 0.into(),
+            },
+            F::CpuRq => match self.cpu_arg(c, a[0]) {
+                Some(cpu) => self.runqueue_at(w, cpu).0.into(),
                 None => 0.into(),
             },
             F::CpuNode => match self.cpu_arg(c, a[0]) {

@@ -322,6 +322,7 @@ impl Kernel {
             | F::TaskSetVtime => self.serve_task(w, f, a),
             F::KickCpu
             | F::ReenqueueLocal
+            | F::ReenqueueLocalV1
             | F::SelectCpuDfl
             | F::SelectCpuAnd
             | F::SelectCpuAndV1
@@ -339,6 +340,7 @@ impl Kernel {
             | F::GetOnlineCpumask
             | F::PutCpumask
             | F::CpuCurr
+            | F::CpuRq
             | F::CpuNode
             | F::NrCpuIds
             | F::NrNodeIds

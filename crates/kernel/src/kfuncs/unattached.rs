@@ -35,6 +35,7 @@ pub(super) fn answer(f: F) -> Option<u64> {
         | F::DumpBstr
         | F::TestAndClearIdle
         | F::CpuCurr
+        | F::CpuRq
         | F::TaskSetSlice
         | F::TaskSetVtime
         | F::CpuperfSet => 0,

@@ -35,6 +35,7 @@ const FUNCTIONS: &[(&str, &str)] = &[
         "scx_bpf_reenqueue_local___v2",
         "where the kernel's irq_work does it after a pick that has just preempted a task, it is done at the end of that pick",
     ),
+    ("scx_bpf_reenqueue_local", "at the end of ops.cpu_release; the kernel does it within the call"),
     (
         "bpf_cgroup_from_id",
         "ids follow from the order in which cgroups are made: 1 for the root, then 65, 129...",
@@ -63,6 +64,7 @@ const FUNCTIONS: &[(&str, &str)] = &[
          last is null everywhere",
     ),
     ("bpf_this_cpu_ptr", "as bpf_per_cpu_ptr"),
+    ("scx_bpf_cpu_rq", "as bpf_per_cpu_ptr of runqueues"),
     ("bpf_get_prandom_u32", "draws from the run's seed"),
     ("bpf_jiffies64", "a jiffy is a millisecond whatever the machine's HZ"),
     (
@@ -79,10 +81,6 @@ const FUNCTIONS: &[(&str, &str)] = &[
 
 /// Kfuncs that some scheduler asks for and does not find.
 const ABSENT_KFUNCS: &[(&str, &str)] = &[
-    (
-        "scx_bpf_reenqueue_local",
-        "the old one, for ops.cpu_release alone; 7.2 has null for objects that ask for either",
-    ),
     ("scx_bpf_dsq_reenq", ""),
     ("scx_bpf_events", ""),
     ("scx_bpf_tid_to_task", ""),

@@ -18,6 +18,8 @@ const MEMBERS: [&str; 3] = ["timeout_ms", "dispatch_max_batch", "exit_dump_len"]
 /// `BPF_MAP_TYPE_ARRAY`, `BPF_MAP_TYPE_PERCPU_ARRAY`: all their elements are there, and are 0.
 const ARRAY: u32 = 2;
 const PERCPU_ARRAY: u32 = 6;
+/// `BPF_MAP_TYPE_ARENA`.
+const ARENA: u32 = 33;
 /// The address of the kernel's configuration, which loaders do not set.
 const KCONFIG: &str = ".kconfig";
 
@@ -157,6 +159,15 @@ impl Record {
         let mut text = String::new();
         for own in object.maps.iter().filter(|map| !map.name.starts_with('.')) {
             let Some((number, map)) = self.map_of(own) else { continue };
+            let gap = if text.is_empty() { "" } else { "\n" };
+            if own.kind == ARENA {
+                let _ = writeln!(
+                    text,
+                    "{gap}# {} is an arena: what the program writes there no recipe can set",
+                    own.name
+                );
+                continue;
+            }
             let mut lines = String::new();
             if own.max_entries != map.def.max_entries && own.max_entries > 0 {
                 let _ = writeln!(lines, "max_entries = {}", map.def.max_entries);
@@ -174,7 +185,6 @@ impl Record {
                 lines += &entries(fills.into_values(), matches!(own.kind, ARRAY | PERCPU_ARRAY));
             }
             if !lines.is_empty() {
-                let gap = if text.is_empty() { "" } else { "\n" };
                 let _ = write!(text, "{gap}[[map]]\nname = \"{}\"\n{lines}", own.name);
             }
         }
@@ -237,6 +247,7 @@ mod tests {
                 map(".rodata", 24, vec![0; 24]),
                 map("a_map_with_a_long_name", 8, Vec::new()),
                 MapDef { kind: PERCPU_ARRAY, ..map("of_cpus", 4, Vec::new()) },
+                MapDef { kind: ARENA, ..map("pages", 0, Vec::new()) },
             ],
             programs: ["setup", "probe_helper"].map(program).to_vec(),
             variables: vec![
@@ -259,6 +270,7 @@ mod tests {
                 loaded(map("bpf_bpf.rodata", 24, Vec::new()), bytes),
                 loaded(larger, Vec::new()),
                 loaded(map("of_cpus", 4, Vec::new()), Vec::new()),
+                loaded(map("pages", 0, Vec::new()), Vec::new()),
             ],
             fills: vec![
                 Fill { map: 1, key: vec![3, 0, 0, 0], values: vec![vec![0xff; 8]; 2] },
@@ -279,6 +291,7 @@ mod tests {
             [[map]]\nname = \"a_map_with_a_long_name\"\nmax_entries = 64\nentries = [\n    \
             { key = 3, value = \"0xffffffffffffffff\" },\n]\n\n\
             [[map]]\nname = \"of_cpus\"\nentries = [\n    { key = 0, cpu = 1, value = 5 },\n]\n\n\
+            # pages is an arena: what the program writes there no recipe can set\n\n\
             [[run]]\nprogram = \"setup\"\nargs = [1, 2]\n\n# probe was run, too, and returned -1\n";
         assert_eq!(record.recipe(&object), expected);
         // It is one that can be read.

@@ -68,15 +68,21 @@ fn a_task_that_blocks_as_it_is_taken_counts_as_well() {
 #[test]
 fn what_it_leaves_behind_can_be_taken_back() {
     // `x` on CPU 0 is preempted, and CPU 1 has nothing to do.
-    let scene = |takes_back: u8| {
-        let base = scene().cpus(2).set("release_reenqueues", takes_back).set("again_to_own", 1);
+    let scene = |by: Option<&str>| {
+        let base = scene().cpus(2).set("again_to_own", 1);
+        let base = by.into_iter().fold(base, |base, by| base.set(by, 1));
         let base = base.set("enqueue_kicks", 1).set("kick_flags", 1).task(hog("x"));
         base.task(task("rt", [run(20_000)]).policy(Policy::Fifo(1)).on([0]).after_ms(5)).survives()
     };
-    let run = scene(1);
-    assert_eq!(run.values("x", "why_again"), [1 << 12], "{}", run.log());
-    let starts: Vec<_> = run.starts("x").iter().map(|(_, cpu)| cpu.0).collect();
-    assert_eq!(starts, [0, 1]);
-    assert!(near(run.starts("x")[1].0, 5000, 300));
-    assert!(near(scene(0).starts("x")[1].0, 25_000, 500), "else it waits in the CPU's queue");
+    for by in ["release_reenqueues", "release_reenqueues_as_before"] {
+        let run = scene(Some(by));
+        assert_eq!(run.values("x", "why_again"), [1 << 12], "{}", run.log());
+        let starts: Vec<_> = run.starts("x").iter().map(|(_, cpu)| cpu.0).collect();
+        assert_eq!(starts, [0, 1]);
+        assert!(near(run.starts("x")[1].0, 5000, 300));
+        let counts: Vec<u64> = calls(&run, "gave_back").iter().map(|call| call.value).collect();
+        assert_eq!(counts, vec![1; counts.len()], "{by}");
+        assert_eq!(counts.len(), usize::from(by.ends_with("before")));
+    }
+    assert!(near(scene(None).starts("x")[1].0, 25_000, 500), "else it waits in the CPU's queue");
 }

@@ -32,6 +32,8 @@ fn each_cpu_has_its_core_its_cache_and_the_nodes_by_distance() {
         let run = base.task(repeat("a", [run(100), sleep(100)])).survives();
         let (llc, spans) = seen_after(&run, 0);
         assert_eq!((llc, spans.as_slice()), (cpu as i32 / 8, expected), "CPU {cpu}");
+        let mut same = run.calls.iter().filter(|c| c.op == "is_cpu_rq").map(|c| c.value);
+        assert!(same.next() == Some(1) && same.all(|is_same| is_same == 1), "scx_bpf_cpu_rq() of CPU {cpu}");
     };
     let nodes = |nodes: &[u32]| nodes.iter().map(|node| 0xff << (8 * node)).sum::<u64>();
     check(0, &[0b11, nodes(&[0]), nodes(&[0, 1, 2, 4, 6]), u64::MAX]);

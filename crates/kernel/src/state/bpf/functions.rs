@@ -16,6 +16,8 @@ pub(super) enum From {
     EnqueueOrDispatch,
     /// `ops.dispatch`.
     Dispatch,
+    /// `ops.cpu_release`.
+    CpuRelease,
     /// `ops.dispatch`, and wherever no runqueue is locked.
     DispatchOrUnlocked,
     /// `ops.select_cpu`, `ops.enqueue`, and wherever no runqueue is locked.
@@ -38,6 +40,7 @@ impl From {
             Self::Any => true,
             Self::EnqueueOrDispatch => is_op && matches!(op, Op::SelectCpu | Op::Enqueue | Op::Dispatch),
             Self::Dispatch => is_op && op == Op::Dispatch,
+            Self::CpuRelease => is_op && op == Op::CpuRelease,
             Self::DispatchOrUnlocked => unlocked || op == Op::Dispatch,
             Self::SelectCpu => unlocked || matches!(op, Op::SelectCpu | Op::Enqueue),
             Self::Sleepable => place == Place::Syscall || is_op && is_unlocked(op) && may_sleep(op),
@@ -181,6 +184,7 @@ functions! {
     DsqIterDestroy "bpf_iter_scx_dsq_destroy" Any,
     KickCpu "scx_bpf_kick_cpu" Any,
     ReenqueueLocal "scx_bpf_reenqueue_local___v2" Any,
+    ReenqueueLocalV1 "scx_bpf_reenqueue_local" CpuRelease,
     ErrorBstr "scx_bpf_error_bstr" Any,
     ExitBstr "scx_bpf_exit_bstr" Any,
     DumpBstr "scx_bpf_dump_bstr" Any,
@@ -203,6 +207,7 @@ functions! {
     TaskCpu "scx_bpf_task_cpu" Any,
     TaskRunning "scx_bpf_task_running" Any,
     CpuCurr "scx_bpf_cpu_curr" Any,
+    CpuRq "scx_bpf_cpu_rq" Any,
     CpuNode "scx_bpf_cpu_node" Any,
     NrCpuIds "scx_bpf_nr_cpu_ids" Any,
     NrNodeIds "scx_bpf_nr_node_ids" Any,
