@@ -75,8 +75,16 @@ impl Machine {
     }
 
     /// Has the machine CPUs that Linux never starts? See [`spares`].
-    pub(crate) fn has_spares(&self) -> bool {
+    fn has_spares(&self) -> bool {
         self.icount_shift.is_some() && (2..=MOST_CPUS / 2).contains(&self.cpus)
+    }
+
+    /// What Linux must be told on its command line about the machine, if anything, with a space behind it.
+    pub(crate) fn boot_words(&self) -> String {
+        match self.has_spares() {
+            true => format!("nr_cpus={} ", self.cpus),
+            false => String::new(),
+        }
     }
 
     /// QEMU's arguments for the machine, which has passed [`Machine::check`].
@@ -181,9 +189,10 @@ mod tests {
              -device qemu64-x86_64-cpu,socket-id=0,core-id=1,thread-id=0 \
              -device qemu64-x86_64-cpu,socket-id=1,core-id=1,thread-id=0 -m 512M",
         );
-        let spares = Machine { icount_shift: Some(3), threads: 2, ..machine(4, 2, 512) }
-            .args(Accel::OneThread)
-            .join(" ");
+        let with_spares = Machine { icount_shift: Some(3), threads: 2, ..machine(4, 2, 512) };
+        assert_eq!(with_spares.boot_words(), "nr_cpus=4 ");
+        assert_eq!(machine(4, 2, 512).boot_words(), "");
+        let spares = with_spares.args(Accel::OneThread).join(" ");
         for words in [
             "-smp 1,maxcpus=8,sockets=4,cores=1,threads=2",
             "nodeid=0,cpus=0-1,cpus=4-5",

@@ -55,7 +55,7 @@ impl Qemu {
         command.args(machine.args(accel));
         command.args(["-nodefaults", "-display", "none", "-no-reboot", "-serial", "stdio"]);
         command.arg("-kernel").arg(boot.vmlinuz).arg("-initrd").arg(boot.initramfs);
-        command.args(["-append", boot.append]);
+        command.args(["-append", &format!("{}{}", machine.boot_words(), boot.append)]);
         command
     }
 

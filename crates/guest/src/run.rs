@@ -122,14 +122,7 @@ impl Guest<'_> {
         let level = if outputs.console.is_some() { 7 } else { 4 };
         // QEMU's CPUs have one clock on all sockets, which Linux would not believe by itself.
         let clock_chip = if self.machine.icount_shift.is_some() { NO_CLOCK_CHIP } else { "" };
-        let spares = match self.machine.has_spares() {
-            true => format!("nr_cpus={} ", self.machine.cpus),
-            false => String::new(),
-        };
-        format!(
-            "console=ttyS0 loglevel={level} panic=-1 oops=panic tsc=reliable {clock_chip}{spares}{}",
-            self.append
-        )
+        format!("console=ttyS0 loglevel={level} panic=-1 oops=panic tsc=reliable {clock_chip}{}", self.append)
     }
 
     /// The host's files to read, the folder to write.
