@@ -32,6 +32,21 @@ impl Kernel {
         self.redo_turns(c, at);
     }
 
+    /// `c` enters the kernel at `at`: by a timer of its own, which ends the present turn, or by another CPU's doing.
+    #[cold]
+    pub(crate) fn enters_in_turns(&mut self, c: CpuId, at: Instant) {
+        let cpu = &self.cpus.this_cpu;
+        let by_timer = cpu.tick_at <= at || cpu.hrtick_at <= at || cpu.inbox.iter().any(|irq| irq.is_timer());
+        if !self.turns().is_busy(c) {
+            self.becomes_busy(c, at);
+        }
+        if by_timer {
+            self.settle_turns(c, at);
+            self.turns.as_mut().expect("CPUs take turns").pass_on(at.as_ns());
+            self.redo_turns(c, at);
+        }
+    }
+
     /// `c` goes back to user mode or to its idle loop, by its clock.
     #[cold]
     pub(crate) fn notice_in_turns(&mut self, c: CpuId) {

@@ -243,9 +243,9 @@ impl<E: Engine> Sim<E> {
         cpu.in_user = false;
         if cpu.is_idle() {
             cpu.spent_ps += idle_exit_ns * 1000;
-            if self.k.turns.is_some() {
-                self.k.becomes_busy(c, at);
-            }
+        }
+        if self.k.turns.is_some() {
+            self.k.enters_in_turns(c, at);
         }
         let cpu = self.k.this_cpu();
         if !cpu.inbox.is_empty() {

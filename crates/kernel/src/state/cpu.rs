@@ -62,6 +62,33 @@ pub(crate) enum Irq {
     Device,
 }
 
+impl Irq {
+    /// Does a timer of the CPU's own cause it? Otherwise another CPU does, by an IPI.
+    pub(crate) const fn is_timer(self) -> bool {
+        match self {
+            Self::Wakeup { .. }
+            | Self::Stop(_)
+            | Self::PushRt
+            | Self::PushFair
+            | Self::Nohz
+            | Self::Unthrottle(_)
+            | Self::Offline
+            | Self::Online
+            | Self::Attach
+            | Self::Device => false,
+            Self::Sleeper(..)
+            | Self::Start(_)
+            | Self::BpfTimer(_)
+            | Self::Program(_)
+            | Self::Server(..)
+            | Self::RtPeriod
+            | Self::Watchdog
+            | Self::Happening { .. }
+            | Self::Budget(_) => true,
+        }
+    }
+}
+
 /// A callback in progress.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Callback {

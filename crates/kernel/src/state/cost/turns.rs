@@ -1,7 +1,8 @@
 //! CPUs that an emulator executes one after the other on one thread of its host, while virtual time passes for all of
 //! them.
 //!
-//! A turn ends at the next multiple of its length, or when its CPU goes idle: then the next busy CPU has the rest of it.
+//! A turn ends at the next multiple of its length, when its CPU goes idle, or when a timer is due, on whatever CPU: then
+//! the next busy CPU has the rest of it.
 
 use keel_abi::CpuId;
 
@@ -45,6 +46,12 @@ impl Turns {
             self.holder -= 1;
         }
         self.holder = if self.holder < self.busy.len() { self.holder } else { 0 };
+    }
+
+    /// A timer is due on some CPU.
+    pub(crate) fn pass_on(&mut self, at_ns: u64) {
+        self.go_on_to(at_ns);
+        self.holder = if self.holder + 1 < self.busy.len() { self.holder + 1 } else { 0 };
     }
 
     /// When a busy CPU will have executed what takes `work_ns` by itself, if the same CPUs stay busy.
@@ -150,6 +157,15 @@ mod tests {
         check(&[(1, 130)], 2, 140);
         check(&[(0, 30), (1, 40)], 2, 50);
         check(&[(0, 30), (1, 40), (0, 50)], 2, 60);
+    }
+
+    #[test]
+    fn a_timer_ends_a_turn() {
+        let mut turns = turns(3);
+        turns.pass_on(30);
+        assert_eq!([0, 1, 2].map(|c| turns.done_at_ns(CpuId(c), 30, 10)), [210, 40, 110]);
+        turns.pass_on(150);
+        assert_eq!([0, 1, 2].map(|c| turns.done_at_ns(CpuId(c), 150, 10)), [160, 210, 310]);
     }
 
     #[test]
