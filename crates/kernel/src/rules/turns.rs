@@ -62,10 +62,10 @@ impl Kernel {
         }
     }
 
-    /// How long a CPU has executed since it went to user mode.
-    #[cold]
-    pub(crate) fn executed_ns(&self, c: CpuId, since: Instant, at: Instant) -> u64 {
-        self.turns().executed_ns(c, since.as_ns(), at.as_ns())
+    /// How fast a task's work proceeds: its CPU has an equal part of the one thread. The ticks and timers of all CPUs end
+    /// turns, too, so that turns are far shorter than a spell of work.
+    pub(crate) fn speed_in_turns(&self, c: CpuId) -> u64 {
+        (self.speed_of(c) / self.turns().busy()).max(1)
     }
 
     fn turns(&self) -> &crate::state::cost::Turns {
@@ -91,9 +91,12 @@ impl Kernel {
         for other in self.others(c) {
             let cpu = &self.cpus[other];
             if cpu.in_user {
-                if !cpu.is_idle()
-                    && let Doing::Work(left) = self.tasks[cpu.curr].doing
-                {
+                if cpu.is_idle() {
+                    continue;
+                }
+                let doing = self.tasks[cpu.curr].doing;
+                self.cpu(other).speed_per_mille = self.speed_in_turns(other);
+                if let Doing::Work(left) = doing {
                     self.work_ends(other, self.work_done_at(other, at, left));
                 }
             } else if cpu.pending.is_under_way(cpu.clock, at) {

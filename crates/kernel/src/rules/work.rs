@@ -17,16 +17,11 @@ impl Kernel {
             return;
         }
         debug_assert!(cpu.speed_per_mille > 0, "a CPU always gets on");
-        let since = std::mem::replace(&mut cpu.working_since, at);
-        let worked = at.since(since).as_ns();
-        let executed = match self.turns.is_some() {
-            true => self.executed_ns(c, since, at),
-            false => worked,
-        };
-        let cpu = &mut self.cpus[c];
+        let worked = at.since(cpu.working_since).as_ns();
+        cpu.working_since = at;
         let task = &mut self.tasks[cpu.curr];
         let doing = &mut task.doing;
-        let done = Span::from_ns(scale(executed, cpu.speed_per_mille));
+        let done = Span::from_ns(scale(worked, cpu.speed_per_mille));
         task.own.user += match doing {
             Doing::Work(left) => {
                 let before = *left;
@@ -69,8 +64,8 @@ impl Kernel {
     #[inline]
     fn set_busy(&mut self, c: CpuId) {
         if self.turns.is_some() {
-            self.this_cpu().speed_per_mille = self.speed_of(c);
             self.notice_in_turns(c);
+            self.this_cpu().speed_per_mille = self.speed_in_turns(c);
             return;
         }
         if self.cpus.this_cpu.siblings.is_empty() {
@@ -96,10 +91,7 @@ impl Kernel {
     /// When work of the task in user mode will be done, as things are.
     pub(crate) fn work_done_at(&self, c: CpuId, at: Instant, left: Span) -> Instant {
         let work_ns = unscale(left.as_ns(), self.cpus[c].speed_per_mille);
-        match &self.turns {
-            Some(turns) => Instant::from_ns(turns.done_at_ns(c, at.as_ns(), work_ns)),
-            None => at + Span::from_ns(work_ns),
-        }
+        at + Span::from_ns(work_ns)
     }
 
     pub(crate) fn change_speed(&mut self, c: CpuId, speed: u64) {

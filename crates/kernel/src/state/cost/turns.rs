@@ -27,6 +27,11 @@ impl Turns {
         self.busy.binary_search(&c).is_ok()
     }
 
+    /// How many CPUs are busy, at least one.
+    pub(crate) fn busy(&self) -> u64 {
+        (self.busy.len() as u64).max(1)
+    }
+
     /// A CPU has something to do from now on.
     pub(crate) fn becomes_busy(&mut self, c: CpuId, at_ns: u64) {
         self.go_on_to(at_ns);
