@@ -69,3 +69,24 @@ fn a_wait_for_a_lock_is_no_work_that_takes_turns() {
     let turn = 122_070;
     assert!(longest_wait() < Span::from_ns(24 * turn), "{:?}", longest_wait());
 }
+
+#[test]
+fn handing_over_to_another_cpu_takes_no_turn() {
+    let text = "name = 'm'\n[topology]\nnodes = 1\ncores_per_llc = 2\n\
+                [costs]\nturn_ns = { value = 1000000, source = 'a test' }\n";
+    let machine = machine(text);
+    let step = |kind: &str, channel: &str| format!(r#"{{"{kind}": {{"channel": "{channel}", "bytes": 1}}}}"#);
+    let task = |cpu: u32, steps: [String; 2]| {
+        format!(r#"{{"cpus": [{cpu}], "evenkeel": {{"steps": [{}]}}}}"#, steps.join(", "))
+    };
+    let tasks = format!(
+        r#"{{"evenkeel": {{"channels": {{"to": {{"bytes": 64}}, "fro": {{"bytes": 64}}}}}}, "tasks": {{"a": {}, "b": {}}}}}"#,
+        task(0, [step("send", "to"), step("receive", "fro")]),
+        task(1, [step("receive", "to"), step("send", "fro")]),
+    );
+    let workload = workload(&tasks, &machine);
+    let run = collect(&spec(fifo(), workload, machine, 60, 1), Class::CORE);
+    let blocks = |event: &&keel_trace::Event| matches!(event.what, What::Switch { why: Why::Blocked, .. });
+    // Once a millisecond is once a turn: who waits for the other leaves the rest of its own.
+    assert!(run.events.iter().filter(blocks).count() > 600);
+}
