@@ -103,7 +103,7 @@ mod tests {
     #[test]
     fn guests_are_booted_in_these_words() {
         let machine = Machine {
-            cpus: 1,
+            cpus: 2,
             threads: 1,
             nodes: 1,
             links: Links::default(),
@@ -117,8 +117,10 @@ mod tests {
         let from_icount = words.iter().position(|word| *word == "-icount").unwrap();
         assert_eq!(
             words[from_icount..].join(" "),
-            "-icount shift=3,sleep=off -rtc clock=vm -cpu qemu64,+ssse3,+sse4.1,+sse4.2,+popcnt -smp 1,sockets=1,cores=1,threads=1 \
-             -m 512M -nodefaults -display none -no-reboot -serial stdio -kernel k -initrd i -append a b"
+            "-icount shift=3,sleep=off -rtc clock=vm -cpu qemu64,+ssse3,+sse4.1,+sse4.2,+popcnt \
+             -smp 1,maxcpus=4,sockets=2,cores=2,threads=1 -device qemu64-x86_64-cpu,socket-id=1,core-id=0,thread-id=0 \
+             -device qemu64-x86_64-cpu,socket-id=0,core-id=1,thread-id=0 \
+             -device qemu64-x86_64-cpu,socket-id=1,core-id=1,thread-id=0 -m 512M -nodefaults -display none -no-reboot -serial stdio -kernel k -initrd i -append nr_cpus=2 a b"
         );
     }
 

@@ -1,9 +1,9 @@
 //! CPUs between the guest's CPUs that Linux never starts, where time is counted in instructions.
 //!
 //! QEMU 7.2 executes such CPUs one after the other. A CPU goes on until the next timer is due, and then the CPU after it
-//! is the one that makes the timers go off, which leaves it no instruction to execute. So while one CPU alone is busy, the
-//! CPU after it never executes anything, whoever interrupts it: tasks wait beside a CPU that idles, for up to seconds.
-//! A CPU that does nothing behind each of the others takes that turn.
+//! runs the timers, which leaves it no instruction to execute. So while only one CPU is busy, the CPU after it executes
+//! nothing, even if it is interrupted: tasks wait beside an idle CPU, for up to seconds. A spare CPU behind each of the
+//! others takes that empty turn.
 
 /// The type of the CPUs that QEMU emulates.
 pub(crate) const MODEL: &str = "qemu64";

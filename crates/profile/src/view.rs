@@ -1,7 +1,7 @@
 //! A profile as a page shows it: sums by callback, function and line, and the source with its counts. However large the
 //! object is, a view is not: each list has a most, and says how much of it was left out.
 //!
-//! Names and texts are as the object has them: whoever shows them must make no markup of them.
+//! Names and texts come from the object unchanged: escape them before you show them.
 
 use crate::lines::{Key, Line, lines};
 use crate::model::{About, Profile, Totals};

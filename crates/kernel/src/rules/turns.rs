@@ -1,6 +1,7 @@
-//! CPUs that take turns where an emulator executes them: whoever becomes busy or idle moves what the others have
-//! under way.
+//! CPUs that take turns where an emulator executes them. When a CPU becomes busy or idle, the work of the others ends
+//! at another moment.
 
+use crate::state::cost::Turns;
 use crate::state::cpu::Pending;
 use crate::state::kernel::Kernel;
 use crate::state::task::Doing;
@@ -25,11 +26,8 @@ impl Kernel {
     }
 
     /// `c` comes out of its idle loop at `at`.
-    #[cold]
-    pub(crate) fn becomes_busy(&mut self, c: CpuId, at: Instant) {
-        self.settle_turns(c, at);
-        self.turns.as_mut().expect("CPUs take turns").becomes_busy(c, at.as_ns());
-        self.redo_turns(c, at);
+    fn becomes_busy(&mut self, c: CpuId, at: Instant) {
+        self.change_turns(c, at, |turns| turns.becomes_busy(c, at.as_ns()));
     }
 
     /// `c` enters the kernel at `at`: by a timer of its own, which ends the present turn, or by another CPU's doing.
@@ -41,9 +39,7 @@ impl Kernel {
             self.becomes_busy(c, at);
         }
         if by_timer {
-            self.settle_turns(c, at);
-            self.turns.as_mut().expect("CPUs take turns").pass_on(at.as_ns());
-            self.redo_turns(c, at);
+            self.change_turns(c, at, |turns| turns.pass_on(at.as_ns()));
         }
     }
 
@@ -52,14 +48,17 @@ impl Kernel {
     pub(crate) fn notice_in_turns(&mut self, c: CpuId) {
         let at = self.cpus.this_cpu.clock;
         match (self.cpus.this_cpu.is_idle(), self.turns().is_busy(c)) {
-            (true, true) => {
-                self.settle_turns(c, at);
-                self.turns.as_mut().expect("CPUs take turns").becomes_idle(c, at.as_ns());
-                self.redo_turns(c, at);
-            }
+            (true, true) => self.change_turns(c, at, |turns| turns.becomes_idle(c, at.as_ns())),
             (false, false) => self.becomes_busy(c, at),
             _ => {}
         }
+    }
+
+    /// Changes whose turn it is at `at`, and what follows for all CPUs but `c`.
+    fn change_turns(&mut self, c: CpuId, at: Instant, change: impl FnOnce(&mut Turns)) {
+        self.settle_turns(c, at);
+        change(self.turns.as_mut().expect("CPUs take turns"));
+        self.redo_turns(c, at);
     }
 
     /// How fast a task's work proceeds: its CPU has an equal part of the one thread. The ticks and timers of all CPUs end
@@ -68,7 +67,7 @@ impl Kernel {
         (self.speed_of(c) / self.turns().busy()).max(1)
     }
 
-    fn turns(&self) -> &crate::state::cost::Turns {
+    fn turns(&self) -> &Turns {
         self.turns.as_ref().expect("CPUs take turns")
     }
 
