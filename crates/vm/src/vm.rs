@@ -5,7 +5,7 @@ use crate::calls;
 use crate::code::op::{FRAME_BYTES, MAX_FRAMES};
 use crate::code::{Code, tasks_map};
 use crate::config::{Mode, VmConfig};
-use crate::context::{Context, HOST_COUNTS, HostCall, Job};
+use crate::context::{Context, HOST_COUNTS, HostCall, Job, NativeFn};
 use crate::error::LoadError;
 use crate::fiber::{Fiber, Link, Signal};
 use crate::known::HOST_SERVES;
@@ -61,14 +61,12 @@ impl Vm {
         config: VmConfig,
         linker: &mut dyn Linker<VmWorld>,
     ) -> Result<Self, LoadError> {
-        let shape = (object.maps.len(), object.ksyms.len());
-        assert_eq!(shape, code.shape, "the code was compiled from this object");
         let mut config = config;
         if !code.fits(object) && config.mode == Mode::Native {
             // Cranelift's code takes nothing for granted.
             config.mode = Mode::Cranelift;
         }
-        config.mode.table(&code, LineForm::of(&config.transfers), config.num_next_ps.is_some())?;
+        native(&config, &code, object)?;
         let mut world = VmWorld::new(&object.maps, world_config(&config))?;
         crowd_tasks(&mut world, object);
         let callees = link::functions(&code, linker)?;
@@ -136,10 +134,7 @@ impl Vm {
         object: &Object,
         linker: &mut dyn Linker<VmWorld>,
     ) -> Result<(), LoadError> {
-        let shape = (object.maps.len(), object.ksyms.len());
-        assert_eq!(shape, code.shape, "the code was compiled from this object");
-        let lines = LineForm::of(&self.config.transfers);
-        self.config.mode.table(&code, lines, self.config.num_next_ps.is_some())?;
+        native(&self.config, &code, object)?;
         self.callees = link::functions(&code, linker)?;
         self.profiles = self.profiles();
         self.raced = self.races();
@@ -168,12 +163,9 @@ impl Vm {
         object: &Object,
         linker: &mut dyn Linker<VmWorld>,
     ) -> Result<(), LoadError> {
-        let shape = (object.maps.len(), object.ksyms.len());
-        assert_eq!(shape, code.shape, "the code was compiled from this object");
         self.world.extend(&object.maps).map_err(WorldError::Map)?;
         assert!(code.goes_on_from(&self.code), "what is there stays there");
-        let lines = LineForm::of(&self.config.transfers);
-        let native = self.config.mode.table(&code, lines, self.config.num_next_ps.is_some())?;
+        let native = native(&self.config, &code, object)?;
         let callees = link::functions(&code, linker)?;
         let addresses = link::addresses(&code, object, &mut self.world, linker)?;
         if let Some(profile) = &mut self.profile {
@@ -421,6 +413,13 @@ impl Vm {
     fn no_slot(&self, function: u32) -> Progress {
         failed(self.code.fault(FaultKind::TooDeep, function, 0))
     }
+}
+
+/// Native code that was compiled from this object, if its mode has any.
+fn native(config: &VmConfig, code: &Code, object: &Object) -> Result<*const NativeFn, LoadError> {
+    let shape = (object.maps.len(), object.ksyms.len());
+    assert_eq!(shape, code.shape, "the code was compiled from this object");
+    config.mode.table(code, LineForm::of(&config.transfers), config.num_next_ps.is_some())
 }
 
 /// An empty profile, if one is to be kept.
