@@ -57,6 +57,21 @@ fn workers_of_a_cpu_run_there_alone_and_not_while_it_idles() {
 }
 
 #[test]
+fn kernel_threads_sleep_when_the_scheduler_is_attached() {
+    let run = hog(Noise::Quiet);
+    let names = ["rcu_preempt", "kworker/u", "kcompactd", "kworker"];
+    let threads: Vec<TaskId> =
+        names.iter().flat_map(|name| tasks(&run, name)).map(|(task, _)| task).collect();
+    assert_eq!(threads.len(), 5);
+    for thread in threads {
+        let made = |event: &&Event| matches!(event.what, What::Fork { child, .. } if child == thread);
+        assert_eq!(run.events.iter().find(made), None, "it was there before");
+        let first = runs(&run, thread).first().map(|&(at, _)| at);
+        assert!(first.is_none_or(|at| at > Instant::from_ns(500_000_000)), "{thread} runs at {first:?}");
+    }
+}
+
+#[test]
 fn noise_takes_some_time_from_the_work() {
     let ends_ns = |noise| {
         let machine = machines::of_cpus(1);

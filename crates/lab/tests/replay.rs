@@ -54,6 +54,7 @@ fn pairs(was: &Summary, is: &Summary) -> Vec<Pair> {
     let mut pairs = vec![
         ("switches".to_owned(), was.switches as f64, is.switches as f64),
         ("wakeups".to_owned(), was.wakeups as f64, is.wakeups as f64),
+        ("forks".to_owned(), was.forks as f64, is.forks as f64),
         ("busy".to_owned(), was.busy_share, is.busy_share),
         ("waiting".to_owned(), wait(was), wait(is)),
         ("median delay".to_owned(), was.wakeup_delay.p50.as_s_f64(), is.wakeup_delay.p50.as_s_f64()),

@@ -2,6 +2,7 @@
 
 use crate::state::kernel::Kernel;
 use crate::state::timer_number;
+use keel_abi::tape::{Op, Tape};
 use keel_abi::task::TaskSpec;
 use keel_abi::{CpuId, Instant, Span, TaskId};
 use keel_trace::{Act, Class, Meta};
@@ -39,12 +40,29 @@ impl Kernel {
         unreachable!("starts are numbered by instances")
     }
 
-    /// Those of a recording come when and where they did.
+    /// Those of a recording come when and where they did. Who sleeps at first is there already.
     fn arm_recorded_starts(&mut self) {
         let Some(recorded) = self.workload.recorded.clone() else { return };
+        let asleep = self.starts_asleep();
         for (start, begin) in (0..).zip(&recorded.begins) {
-            self.queue.push(begin.at, timer_number::FIRST_START + start);
+            if asleep.binary_search(&start).is_err() {
+                self.queue.push(begin.at, timer_number::FIRST_START + start);
+            }
         }
+    }
+
+    /// The starts of recorded tasks that sleep when the run begins, ascending.
+    pub(crate) fn starts_asleep(&self) -> Vec<u32> {
+        let Some(recorded) = &self.workload.recorded else { return Vec::new() };
+        let counts = self.workload.tasks.iter().map(|task| task.instances as usize);
+        let specs = counts.enumerate().flat_map(|(spec, count)| std::iter::repeat_n(spec, count));
+        let starts = (0..).zip(recorded.begins.iter().zip(specs));
+        starts
+            .filter(|(_, (begin, spec))| {
+                begin.at == Instant::ZERO && recorded.tapes.get(*spec).is_some_and(begins_asleep)
+            })
+            .map(|(start, _)| start)
+            .collect()
     }
 
     /// The CPU that makes the task with this number.
@@ -64,8 +82,23 @@ impl Kernel {
     pub(crate) fn tell_begins(&mut self, c: CpuId, child: TaskId, start: u32) {
         let at = self.starts.0.get(start as usize).copied().unwrap_or_default();
         if self.tasks.get(child).is_some() {
-            self.tell_member(child);
-            self.tell_act(c, child, Act::Begins { at });
+            self.tell_present(c, child, at);
         }
     }
+
+    /// Emits that a task is there, and since when.
+    pub(crate) fn tell_present(&mut self, c: CpuId, task: TaskId, at: Instant) {
+        self.tell_member(task);
+        self.tell_act(c, task, Act::Begins { at });
+    }
+}
+
+/// Does a task that plays this sleep before it does anything else?
+fn begins_asleep(tape: &Tape) -> bool {
+    let mut ops = tape.iter();
+    let first = ops.next();
+    let sleeps =
+        matches!(first, Some(Op::Sleep(_) | Op::SleepUntil(_) | Op::SleepDeferrable(_) | Op::Await(_)));
+    // A wakeup on the way to sleep is something else.
+    sleeps && !matches!(ops.next(), Some(Op::PostMeanwhile { .. }))
 }

@@ -78,6 +78,7 @@ impl Kernel {
             exit: None,
             blamed: None,
             waiting_starts: Vec::new(),
+            asleep_at_boot: Vec::new(),
             starts: Default::default(),
             not_own_ps: 0,
             programs: setup.programs,

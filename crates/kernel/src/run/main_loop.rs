@@ -57,7 +57,10 @@ impl<E: Engine> Sim<E> {
         sim.run_programs_once().map_err(SetupError::Program)?;
         match is_attached {
             true => sim.begin_enable(),
-            false => sim.k.scx.phase = Phase::Absent,
+            false => {
+                sim.k.scx.phase = Phase::Absent;
+                sim.begin_first_sleeps(Instant::ZERO);
+            }
         }
         Ok(sim)
     }
@@ -69,15 +72,18 @@ impl<E: Engine> Sim<E> {
         companions: Vec<Beside<E::World>>,
         wants: Class,
     ) -> Result<Self, SetupError> {
+        let own = setup.workload.tasks.len() as u32;
         // A recording has kernel threads of its own.
         if setup.workload.recorded.is_none() {
             crate::state::noise::add_specs(setup.noise, &setup.machine, &mut setup.workload);
         }
+        let kernel_threads = own..setup.workload.tasks.len() as u32;
         add_specs(&mut setup, &companions);
         let k = Kernel::boot(vm.world(), setup, wants)?;
         let mut sim = Self { k, vm, companions, stop: Stop::default() };
         sim.make_first_task();
         sim.make_companions();
+        sim.make_tasks_asleep(kernel_threads);
         Ok(sim)
     }
 

@@ -123,6 +123,8 @@ pub(crate) struct Kernel {
     pub(crate) blamed: Option<Caller>,
     /// Tasks of the workload that wait to be made until the scheduler is enabled.
     pub(crate) waiting_starts: Vec<u32>,
+    /// Tasks that are there, asleep, and whose first sleep has not begun.
+    pub(crate) asleep_at_boot: Vec<TaskId>,
     /// When such tasks were due.
     pub(crate) starts: Starts,
     /// What the present step charges that is no time of its task's own: scheduling would charge it otherwise.

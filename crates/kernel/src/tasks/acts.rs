@@ -58,6 +58,13 @@ impl<E: Engine> Sim<E> {
         }
     }
 
+    /// Emits that a task sleeps which was made asleep.
+    pub(super) fn tell_sleep(&mut self, c: CpuId, task: TaskId) {
+        if let Some((until, timer)) = self.k.task(task).sleeps_until.take() {
+            self.k.tell_act(c, task, Act::Sleeps { until, timer });
+        }
+    }
+
     fn comes_out(&self, task: TaskId) -> bool {
         self.k.tasks[task].doing.is_work() || self.k.cpus.this_cpu.stack.last() == Some(&Frame::Act)
     }

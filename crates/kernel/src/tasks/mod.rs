@@ -1,6 +1,7 @@
 //! What tasks do: the steps of their programs, executed in the kernel on the task's CPU.
 
 pub(crate) mod acts;
+pub(crate) mod at_boot;
 pub(crate) mod barrier;
 pub(crate) mod channel;
 pub(crate) mod companion;
@@ -281,13 +282,18 @@ impl<E: Engine> Sim<E> {
 
     fn sleep_until(&mut self, c: CpuId, task: TaskId, until: Instant, timer: Timer) -> Then {
         let now = self.k.this_cpu().clock;
+        self.sleep_at_least(task, until.max(now), timer);
+        self.block(c, task)
+    }
+
+    /// The task's timer fires at `until`, or later by its slack.
+    fn sleep_at_least(&mut self, task: TaskId, until: Instant, timer: Timer) {
         let costs = &self.k.machine.costs;
         // Real-time tasks have no slack.
         let is_urgent = matches!(self.k.tasks[task].policy, Policy::Fifo(_) | Policy::RoundRobin(_));
         let (slack_ns, timer_ns) = (if is_urgent { 0 } else { costs.timer_slack_ns }, costs.timer_ns);
         let late = Span::from_ns(self.k.timer_delay_ns(task, slack_ns) + timer_ns);
-        self.arm_sleep(task, until.max(now) + late, timer);
-        self.block(c, task)
+        self.arm_sleep(task, until + late, timer);
     }
 
     /// The task's timer fires at `at`.

@@ -72,7 +72,7 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    fn next_op(&mut self, task: TaskId) -> Option<Op> {
+    pub(super) fn next_op(&mut self, task: TaskId) -> Option<Op> {
         let t = &self.k.tasks[task];
         let tape = self.k.workload.recorded.as_ref()?.tapes.get(t.spec? as usize)?;
         let (op, next) = tape.read(t.tape_at)?;

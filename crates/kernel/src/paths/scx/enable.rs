@@ -1,7 +1,7 @@
 //! A scheduler's beginning: `scx_root_enable_workfn()`.
 //!
-//! The machine boots with one task, the parent of all others, and with the scheduler's companions. They are there when the
-//! scheduler is first enabled; the workload's tasks come later, as forks.
+//! The machine boots with one task, the parent of all others, with the scheduler's companions and with tasks that sleep. They
+//! are there when the scheduler is first enabled; the workload's tasks come later, as forks.
 
 use crate::paths::sim::Sim;
 use crate::state::class::SchedClass;
@@ -161,6 +161,7 @@ impl<E: Engine> Sim<E> {
         self.k.release_happenings();
         self.wake_companions();
         let now = self.k.this_cpu().clock;
+        self.begin_first_sleeps(now);
         for start in std::mem::take(&mut self.k.waiting_starts) {
             self.k.queue.push(now, timer_number::FIRST_START + start);
         }

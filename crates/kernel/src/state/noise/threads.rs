@@ -1,5 +1,8 @@
 //! Kernel threads that wake by themselves: the noise's, and watchdogs. They are ordinary tasks, so the scheduler under test schedules them: a sched_ext
 //! scheduler sees `PF_KTHREAD` and, for those of one CPU, `nr_cpus_allowed == 1`.
+//!
+//! On a real kernel they are there, asleep, long before a scheduler is attached. So nothing starts them: their specs have
+//! no instances, and the machine boots with a task for each.
 
 use crate::state::machine::Machine;
 use crate::state::noise::profile::{Profile, Thread};
@@ -41,7 +44,6 @@ fn watchdogs(machine: &Machine) -> Vec<TaskSpec> {
     ];
     let spec = |cpu: keel_abi::CpuId| TaskSpec {
         name: format!("watchdog/{}", cpu.0),
-        instances: 1,
         cpus: CpuSet::from_iter([cpu]),
         policy: Policy::Fifo(99),
         steps: steps.clone(),
@@ -55,7 +57,6 @@ fn noisy(noise: Noise, machine: &Machine) -> Vec<TaskSpec> {
     let Some(profile) = Profile::of(noise) else { return Vec::new() };
     let spec = |name: &str, cpus: CpuSet, thread: &Thread| TaskSpec {
         name: name.to_owned(),
-        instances: 1,
         cpus,
         steps: steps(thread, machine.costs.insn_ps),
         kthread: true,
