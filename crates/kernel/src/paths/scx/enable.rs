@@ -161,7 +161,6 @@ impl<E: Engine> Sim<E> {
         self.k.release_happenings();
         self.wake_companions();
         let now = self.k.this_cpu().clock;
-        self.begin_first_sleeps(now);
         for start in std::mem::take(&mut self.k.waiting_starts) {
             self.k.queue.push(now, timer_number::FIRST_START + start);
         }

@@ -139,7 +139,11 @@ impl<E: Engine> Sim<E> {
             Frame::EnableInited { task } => self.enable_inited(c, task),
             Frame::EnableWeight { task } => self.enable_weight(c, task),
             Frame::EnableCpus { task } => self.enable_cpus(c, task),
-            Frame::EnableDone => self.enable_done(),
+            Frame::EnableDone => {
+                self.enable_done();
+                let now = self.k.this_cpu().clock;
+                self.begin_first_sleeps(now);
+            }
             Frame::DisableTask { task } => self.disable_task(c, task),
             Frame::Bypass { cpu, on } => self.bypass(c, cpu, on),
             Frame::BypassTask { task } => self.bypass_task(c, task),
