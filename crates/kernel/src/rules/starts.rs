@@ -1,15 +1,21 @@
 //! Tasks that come by themselves: when, and on which CPU. Each instance of each spec has a number.
 
 use crate::state::kernel::Kernel;
+use crate::state::setup::MAX_TASKS;
 use crate::state::timer_number;
 use keel_abi::tape::{Op, Tape};
 use keel_abi::task::TaskSpec;
 use keel_abi::{CpuId, Instant, Span, TaskId};
 use keel_trace::{Act, Class, Meta};
 
+/// So many recorded tasks can be there from the start. Further ones are made as the run begins, where a limit on tasks is
+/// looked after.
+const MOST_ASLEEP: usize = MAX_TASKS as usize / 2;
+
 impl Kernel {
     /// Instances start on the CPUs in turn, each CPU's a little after one another.
     pub(crate) fn arm_starts(&mut self) {
+        self.starts.number(self.workload.tasks.iter().map(|task| task.instances));
         if self.workload.recorded.is_some() {
             return self.arm_recorded_starts();
         }
@@ -30,14 +36,7 @@ impl Kernel {
 
     /// The spec of the start with this number.
     pub(crate) fn spec_of_start(&self, start: u32) -> u32 {
-        let mut left = start;
-        for (spec, task) in self.workload.tasks.iter().enumerate() {
-            if left < task.instances {
-                return spec as u32;
-            }
-            left -= task.instances;
-        }
-        unreachable!("starts are numbered by instances")
+        self.starts.spec_of(start)
     }
 
     /// Those of a recording come when and where they did. Who sleeps at first is there already.
@@ -51,17 +50,15 @@ impl Kernel {
         }
     }
 
-    /// The starts of recorded tasks that sleep when the run begins, ascending.
+    /// The starts of recorded tasks that sleep when the run begins, ascending; of more than [`MOST_ASLEEP`], the first.
     pub(crate) fn starts_asleep(&self) -> Vec<u32> {
         let Some(recorded) = &self.workload.recorded else { return Vec::new() };
-        let counts = self.workload.tasks.iter().map(|task| task.instances as usize);
-        let specs = counts.enumerate().flat_map(|(spec, count)| std::iter::repeat_n(spec, count));
-        let starts = (0..).zip(recorded.begins.iter().zip(specs));
-        starts
-            .filter(|(_, (begin, spec))| {
-                begin.at == Instant::ZERO && recorded.tapes.get(*spec).is_some_and(begins_asleep)
-            })
+        let tape_of = |start| recorded.tapes.get(self.spec_of_start(start) as usize);
+        (0..)
+            .zip(&recorded.begins)
+            .filter(|&(start, begin)| begin.at == Instant::ZERO && tape_of(start).is_some_and(begins_asleep))
             .map(|(start, _)| start)
+            .take(MOST_ASLEEP)
             .collect()
     }
 
@@ -80,7 +77,7 @@ impl Kernel {
 
     /// Emits when a task was due that has just been made.
     pub(crate) fn tell_begins(&mut self, c: CpuId, child: TaskId, start: u32) {
-        let at = self.starts.0.get(start as usize).copied().unwrap_or_default();
+        let at = self.starts.due(start).unwrap_or_default();
         if self.tasks.get(child).is_some() {
             self.tell_present(c, child, at);
         }
