@@ -120,8 +120,9 @@ impl Topology {
 
     /// Does any core have more than one CPU?
     pub fn has_smt(&self) -> bool {
-        self.places.windows(2).any(|w| w[0].core == w[1].core)
-            || self.iter().any(|c| self.cpus_where(|p| p.core == self.place(c).core).len() > 1)
+        let mut cores: Vec<CoreId> = self.places.iter().map(|place| place.core).collect();
+        cores.sort_unstable();
+        cores.windows(2).any(|pair| pair[0] == pair[1])
     }
 }
 

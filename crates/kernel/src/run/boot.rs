@@ -15,7 +15,6 @@ use crate::state::idle::IdleMasks;
 use crate::state::kernel::{AfterSteps, Counters, Kernel};
 use crate::state::layout::TASK_STRIDE;
 use crate::state::log::Log;
-use crate::state::machine::Machine;
 use crate::state::noise::NoiseState;
 use crate::state::objects::Objects;
 use crate::state::out::Out;
@@ -30,8 +29,9 @@ use crate::state::setup::{FIRST_PID, MAX_TASKS, Scheduler, Setup, SetupError, re
 use crate::state::task::Tasks;
 use keel_abi::bpf::{Ea, World};
 use keel_abi::scx::ops_flags;
-use keel_abi::{CpuId, DsqId, Instant, Noise, Span, UPTIME};
+use keel_abi::{CoreId, CpuId, CpuSet, DsqId, Instant, Noise, Span, Topology, UPTIME};
 use keel_trace::{Class, Meta};
+use std::collections::BTreeMap;
 
 /// How long the machine has been up when the run begins: up to a minute more than [`UPTIME`], as chance has it, since
 /// schedulers count seconds and longer periods by the clock.
@@ -48,7 +48,7 @@ impl Kernel {
         });
         refuse(&scheduler)?;
         let topology = &setup.machine.topology;
-        let cpus = Cpus::new(topology.iter().map(|c| siblings(&setup.machine, c)));
+        let cpus = Cpus::new(siblings(topology).into_iter());
         let task_base = world.reserve(TASK_STRIDE * (MAX_TASKS + u64::from(topology.cpus())));
         let task_base = task_base.ok_or(SetupError::NoRoom(MAX_TASKS))?;
         let sessions = Sessions::new(world).ok_or(SetupError::NoRoom(MAX_TASKS))?;
@@ -155,11 +155,18 @@ impl Kernel {
     }
 }
 
-fn siblings(machine: &Machine, c: CpuId) -> keel_abi::CpuSet {
-    let core = machine.topology.place(c).core;
-    let mut set = machine.topology.cpus_where(|p| p.core == core);
-    set.remove(c);
-    set
+/// The other CPUs of each CPU's core.
+fn siblings(topology: &Topology) -> Vec<CpuSet> {
+    let mut cores: BTreeMap<CoreId, CpuSet> = BTreeMap::new();
+    for c in topology.iter() {
+        cores.entry(topology.place(c).core).or_default().insert(c);
+    }
+    let others = |c: CpuId| {
+        let mut set = cores[&topology.place(c).core].clone();
+        set.remove(c);
+        set
+    };
+    topology.iter().map(others).collect()
 }
 
 /// On what terms each helper and kfunc is called on a machine.
