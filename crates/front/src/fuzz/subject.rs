@@ -24,8 +24,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Events of a run at most; sixty-four instructions count as one. A run that has more ends where it is.
 const MOST_EVENTS: u64 = 100_000;
-/// Loaded schedulers that are kept.
-const MOST_PREPARED: usize = 64;
+/// Loaded schedulers that are kept; one with large global data takes tens of MiB.
+const MOST_PREPARED: usize = 8;
 
 /// Who is run.
 struct Who {
