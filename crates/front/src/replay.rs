@@ -134,6 +134,7 @@ fn overheads_of(machine: &Machine) -> Overheads {
     let costs = &machine.costs;
     Overheads {
         stint: Span::from_ns(costs.schedule_ns + costs.context_switch_ns),
+        stint_to_idle: Span::from_ns(costs.schedule_to_idle() + costs.context_switch_ns),
         wakeup: Span::from_ns(costs.wakeup_ns),
         timer: Span::from_ns(costs.irq_ns + costs.wakeup_ns),
         tick: Span::from_ns(costs.tick_ns),

@@ -51,6 +51,7 @@ pub(crate) fn builder() -> Builder {
     let span = Span::from_ns;
     let overheads = Overheads {
         stint: span(950),
+        stint_to_idle: span(850),
         wakeup: span(400),
         timer: span(700),
         tick: span(800),

@@ -3,6 +3,7 @@
 //! In a stream in which tasks say so themselves, this only follows who leaves a CPU, and who is woken by nobody.
 
 use crate::builder::{Builder, Runs};
+use crate::overheads::Overheads;
 use crate::task::{Doing, Task};
 use keel_abi::tape::Op;
 use keel_abi::{CpuId, Instant, Span, TaskId};
@@ -24,6 +25,12 @@ impl Builder {
         }
         if let Some(left) = left {
             self.settle_time(left);
+            if next.is_idle() {
+                // All of a stint is charged when it begins, before anybody knows how it ends.
+                let Overheads { stint, stint_to_idle, .. } = self.overheads;
+                let task = self.task(left);
+                task.charged = (task.charged + stint_to_idle).saturating_sub(stint);
+            }
             self.task(left).on = None;
             self.leaves(left, cpu, why);
         }

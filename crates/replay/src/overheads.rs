@@ -8,6 +8,8 @@ use keel_abi::Span;
 pub struct Overheads {
     /// Coming to a CPU and leaving it.
     pub stint: Span,
+    /// The same where the CPU goes idle then.
+    pub stint_to_idle: Span,
     /// Waking another task.
     pub wakeup: Span,
     /// From a timer's expiry to the wakeup that follows.
@@ -26,6 +28,7 @@ impl Default for Overheads {
     fn default() -> Self {
         Self {
             stint: Span::ZERO,
+            stint_to_idle: Span::ZERO,
             wakeup: Span::ZERO,
             timer: Span::ZERO,
             tick: Span::ZERO,

@@ -9,6 +9,7 @@ mod noise;
 mod pinned;
 mod pipe;
 mod spread;
+mod switches;
 mod timer;
 mod turns;
 mod unmeasured;
@@ -20,12 +21,6 @@ use keel_abi::{CpuId, CpuSet};
 use spread::Spread;
 use std::path::Path;
 
-/// How the kernel's path of a wakeup and switch is split, of all: schedule, context switch, wakeup. As on the default machine.
-const PARTS: [(&str, u64); 3] = [("schedule_ns", 250), ("context_switch_ns", 700), ("wakeup_ns", 400)];
-const ALL_PARTS: u64 = 1350;
-/// The same where an emulator executes it, by instructions: hardware's part of a context switch is not there.
-const EMULATED_PARTS: [(&str, u64); 3] =
-    [("schedule_ns", 740), ("context_switch_ns", 320), ("wakeup_ns", 290)];
 /// The default machine's `ipi_ns`.
 const IPI_NS: u64 = 900;
 
@@ -77,6 +72,8 @@ pub struct Measured {
     lines: Vec<(Distance, Spread)>,
     /// From a timer's moment until its thread runs.
     late: Option<Spread>,
+    /// The same without slack.
+    prompt: Option<Spread>,
     /// Time that something else took of a CPU, in ns a second.
     noise: Option<Spread>,
     unseen: Vec<String>,
@@ -96,6 +93,7 @@ pub fn measure(root: &Path) -> Measured {
     measured.pipe = pipe::alone(first);
     measured.switch = pipe::switch(first, first);
     measured.late = timer::late(first);
+    measured.prompt = timer::prompt(first);
     measured.noise = noise::noise(first);
     let shape = Shape::seen(&Tree::new(root), &mut Vec::new()).unwrap_or_default();
     for distance in Distance::ALL {
@@ -142,23 +140,9 @@ impl Measured {
         if let Some(syscall) = &self.syscall {
             machine.constant("costs", "syscall_ns", syscall.median_ns(), format!("getppid(): {syscall}"));
         }
-        let pipe_ns = self.pipe.as_ref().map_or(0, Spread::median_ns);
-        if let Some(switch) = &self.switch {
-            let own_ns = switch.median_ns().saturating_sub(pipe_ns);
-            let (parts, as_where) = match self.turn {
-                None => (PARTS, "as on the default machine"),
-                Some(_) => (EMULATED_PARTS, "by instructions, as recordings of emulated machines show it"),
-            };
-            let source = format!(
-                "a byte through a pipe to a thread on the same CPU: {switch}, less {pipe_ns} ns without a switch; split \
-                 {as_where}"
-            );
-            for (name, part) in parts {
-                machine.constant("costs", name, own_ns * part / ALL_PARTS, source.clone());
-            }
-        }
+        let path = self.put_switch(machine);
         let ipi_ns = self.put_turns(machine);
-        self.put_idle_exit(machine, ipi_ns);
+        self.put_idle(machine, ipi_ns, path);
         for (distance, spread) in &self.lines {
             let source = format!("a line to and fro between {}, one way: {spread}", distance.name());
             machine.constant("lines", distance.constant(), spread.median_ps(), source);
@@ -191,21 +175,6 @@ impl Measured {
         let Some(syscall) = &self.syscall else { return IPI_NS };
         unmeasured::put_interrupts(machine, syscall.median_ns());
         syscall.median_ns()
-    }
-
-    /// A wakeup of an idle CPU has an IPI and the way out of idleness besides.
-    fn put_idle_exit(&self, machine: &mut Machine, ipi_ns: u64) {
-        for (distance, spread) in &self.wakeups {
-            machine.remark(&format!("a wakeup through a pipe between {}: {spread}", distance.name()));
-        }
-        let near = self.wakeups.iter().find(|(distance, _)| *distance <= Distance::Cache);
-        let (Some((distance, apart)), Some(together)) = (near, &self.switch) else { return };
-        let more_ns = apart.median_ns().saturating_sub(together.median_ns());
-        let source = format!(
-            "a wakeup between {} takes {more_ns} ns more than on one CPU ({apart}), less {ipi_ns} for the IPI",
-            distance.name()
-        );
-        machine.constant("costs", "idle_exit_ns", more_ns.saturating_sub(ipi_ns), source);
     }
 }
 

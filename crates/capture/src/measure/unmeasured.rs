@@ -22,7 +22,7 @@ const PATHS: [(&str, u64); 8] = [
 ];
 
 /// Interrupts.
-const INTERRUPTS: [&str; 4] = ["irq_ns", "timer_ns", "ipi_ns", "ipi_send_ns"];
+const INTERRUPTS: [&str; 3] = ["irq_ns", "timer_ns", "ipi_send_ns"];
 
 /// Puts the paths into the machine.
 pub(super) fn put_paths(machine: &mut Machine, insn_ps: u64) {
@@ -45,6 +45,7 @@ pub(super) fn put_interrupts(machine: &mut Machine, syscall_ns: u64) {
             "not measured: as syscall_ns, a way into the kernel and out".to_owned(),
         );
     }
+    machine.constant("costs", "ipi_ns", 0, "an emulated interrupt arrives when it is sent".to_owned());
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ impl<E: Engine> Sim<E> {
     /// [`Frame::Switch`]: `put_prev_task_scx()` up to `ops.stopping`.
     pub(crate) fn switch(&mut self, c: CpuId, next: TaskId) {
         let prev = self.k.this_cpu().curr;
+        self.k.charge_rest_of_schedule(c, prev, next);
         let mut class = SchedClass::Idle;
         if !next.is_idle() {
             let t = &self.k.tasks[next];

@@ -23,8 +23,7 @@ impl<E: Engine> Sim<E> {
         if !self.k.lock_rq(c, c) {
             return self.k.this_cpu().stack.push(Frame::Schedule);
         }
-        let schedule_ns = self.k.machine.costs.schedule_ns;
-        self.k.charge_ns(c, schedule_ns);
+        self.k.charge_schedule(c);
         let cpu = self.k.this_cpu();
         cpu.lock.defers = true;
         cpu.need_resched = false;

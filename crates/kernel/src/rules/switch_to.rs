@@ -8,6 +8,29 @@ use keel_trace::event::Why;
 use keel_trace::{Class, What};
 
 impl Kernel {
+    /// `__schedule()` up to the choice of the next task. Where the CPU may go idle, only as much as is sure.
+    #[inline(always)]
+    pub(crate) fn charge_schedule(&mut self, c: CpuId) {
+        let costs = &self.machine.costs;
+        let schedule_ns = match self.cpus.this_cpu.is_idle() {
+            true => costs.schedule_from_idle(),
+            false => costs.schedule_ns.min(costs.schedule_to_idle()),
+        };
+        self.charge_ns(c, schedule_ns);
+    }
+
+    /// What that costs more, now that the next task is known.
+    #[inline(always)]
+    pub(crate) fn charge_rest_of_schedule(&mut self, c: CpuId, prev: TaskId, next: TaskId) {
+        let costs = &self.machine.costs;
+        let to_idle_ns = costs.schedule_to_idle();
+        if to_idle_ns == costs.schedule_ns || prev.is_idle() {
+            return;
+        }
+        let all_ns = if next.is_idle() { to_idle_ns } else { costs.schedule_ns };
+        self.charge_ns(c, all_ns - costs.schedule_ns.min(to_idle_ns));
+    }
+
     /// `set_next_task()` and `context_switch()`.
     #[inline(always)]
     pub(crate) fn switch_to(&mut self, c: CpuId, prev: TaskId, next: TaskId) {

@@ -80,7 +80,11 @@ fn text(
         super::FOLDER
     );
     let mut line = |words: std::fmt::Arguments<'_>| writeln!(text, "{words}").expect("a string takes all");
-    line(format_args!("[ -e $out/machine.toml ] || $keel machine capture --measure -o $out/machine.toml"));
+    // The real runs are recorded, too, which makes their switches and wakeups longer.
+    line(format_args!(
+        "[ -e $out/machine.toml ] || $keel record -o $out/capture.trc -- $keel machine capture --measure -o \
+         $out/machine.toml"
+    ));
     for load in
         LOADS.iter().filter(|load| wanted.iter().any(|(_, runs)| runs.iter().any(|run| run.0 == **load)))
     {

@@ -45,6 +45,10 @@ constants! {
     program_call_ns: NS,
     /// `__schedule()` up to the choice of the next task.
     schedule_ns: NS,
+    /// The same where the CPU leaves idle; 0 for `schedule_ns`.
+    schedule_from_idle_ns: NS,
+    /// The same where the CPU goes idle; 0 for `schedule_ns`.
+    schedule_to_idle_ns: NS,
     /// `context_switch()`: registers, address space, accounting.
     context_switch_ns: NS,
     /// `try_to_wake_up()` without the choice of a CPU.
@@ -140,6 +144,24 @@ constants! {
 }
 
 impl Costs {
+    /// `__schedule()` of a CPU that is idle.
+    #[inline]
+    pub const fn schedule_from_idle(&self) -> u64 {
+        match self.schedule_from_idle_ns {
+            0 => self.schedule_ns,
+            ns => ns,
+        }
+    }
+
+    /// `__schedule()` of a CPU that goes idle.
+    #[inline]
+    pub const fn schedule_to_idle(&self) -> u64 {
+        match self.schedule_to_idle_ns {
+            0 => self.schedule_ns,
+            ns => ns,
+        }
+    }
+
     /// Handing a lock on while `others` wait for it besides the one that gets it; the lock's line is counted
     /// separately. Test-and-set: every spinner has a copy of the line. The release must invalidate the copies, the
     /// winner's too, and the winner must own the line that it has fetched before it can set it (Anderson, IEEE TPDS
