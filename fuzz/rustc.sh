@@ -14,7 +14,7 @@ for ((at = 1; at < $#; at++)); do
 done
 case $name in
     keel_* | toml* | winnow | serde_spanned | jsonc_parser | object) exec "$compiler" "$@" ;;
-    experiment | machine | recipe | recording | run | trace | workload) exec "$compiler" "$@" ;;
+    experiment | machine | recipe | recording | replay | run | trace | workload) exec "$compiler" "$@" ;;
 esac
 plain=()
 for arg in "$@"; do

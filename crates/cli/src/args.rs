@@ -56,7 +56,7 @@ pub(crate) enum Command {
     Mcp(McpArgs),
     /// Re-run published experiments and compare the results with the published ones
     Lab(LabArgs),
-    /// List built-in schedulers, machines, workloads, experiments, kernels, checks and features
+    /// List built-in schedulers, machines, workloads, experiments, suites, kernels, checks and features
     List(ListArgs),
     /// Judge a recording made by keel, perf or trace-cmd
     Check(CheckArgs),
@@ -355,6 +355,8 @@ pub(crate) enum Listed {
     Machines,
     Workloads,
     Experiments,
+    /// Suites for `keel score`
+    Suites,
     /// Kernels for `keel vm`
     Kernels,
     Checks,

@@ -15,6 +15,7 @@ mod interrupt;
 mod kernel;
 mod log;
 mod moments;
+mod numbers;
 mod output;
 mod outputs;
 mod page;
@@ -48,7 +49,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     bug::install_hook();
-    let cli = Cli::parse();
+    let cli = Cli::try_parse().unwrap_or_else(|error| numbers::in_words(error).exit());
     log_as_asked();
     if cli.command.has_a_verdict() {
         interrupt::listen();

@@ -319,6 +319,7 @@ fn lists_are_there() {
         &["list", "checks", "--json"],
         &["list", "machines"],
         &["list", "experiments"],
+        &["list", "suites"],
         &["lab", "--list", "--json"],
     ] {
         assert_eq!(code(what), Code::Done);

@@ -49,11 +49,31 @@ fn wrong_usage_is_reported_on_stderr_alone() {
     check(&["watch", "--every", "1ms"], "--every 1.00 ms is too often");
     check(&["watch", "--confirm", "2s"], "--confirm 2.00 s is longer than --every 1.00 s");
     check(&["watch", "--pid", "1"], "'--pid'");
+    check(&["sim", "fifo", "--seed", "x"], "'--seed <N>': it must be a whole number, as in 42");
+    check(&["sim", "fifo", "--seed", "1.5"], "it must be a whole number, as in 42");
+    check(&["sim", "fifo", "--seed", "-1"], "'--seed <N>': it cannot be negative");
+    check(&["compare", "fifo", "--runs", "many"], "'--runs <N>': it must be a whole number");
+    check(&["vm", "--cpus", "99999999999", "--", "true"], "99999999999");
+    check(&["sim", "fifo", "--seed", "99999999999999999999"], "'--seed <N>': the number is too large");
     check(&["sim", "no-such-scheduler"], "keel list schedulers lists the built-in ones");
     check(&["sim", "./no-such-file.bpf.o"], "cannot be read: no such file or directory");
     check(&["sim", "/"], "cannot be read: is a directory");
     check(&["sim", "/dev/zero"], "cannot be read: it is a device");
     check(&["sim", "a\u{1b}[31mb"], "a\\u{1b}[31mb");
+}
+
+#[test]
+fn the_lists_that_a_refusal_names_exist() {
+    let check = |args: &[&str]| {
+        let refused = text(&keel(args).output().expect("keel runs").stderr);
+        let list = refused.split("keel list ").nth(1).and_then(|rest| rest.split_whitespace().next());
+        let listed = keel(&["list", list.unwrap_or("nothing is named")]).output().expect("keel runs");
+        assert!(listed.status.success() && !listed.stdout.is_empty(), "{refused}{}", text(&listed.stderr));
+    };
+    check(&["sim", "nope"]);
+    check(&["sim", "fifo", "--workload", "nope"]);
+    check(&["sim", "fifo", "--machine", "nope"]);
+    check(&["score", "fifo", "--suite", "nope"]);
 }
 
 #[test]

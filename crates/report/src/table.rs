@@ -5,7 +5,7 @@ use crate::gate;
 use crate::run::{NameReport, RunReport, TaskReport};
 use crate::style::{Paint, Style};
 use crate::verdict::{first, painted, printable};
-use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
+use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, Table, Width, presets};
 use keel_abi::Span;
 use keel_abi::numbers::{core_seconds, count, figures, percent};
 
@@ -50,9 +50,43 @@ pub(crate) fn plain_table(style: Style) -> Table {
     table
 }
 
-/// A table's lines without blanks at their ends.
+/// A longer word than this may be broken: it's a name, and no figure.
+const LONGEST_WORD: usize = 20;
+
+/// A table's lines without blanks at their ends. No figure is broken, as half a number is a wrong number: a table that
+/// cannot be as narrow as its terminal is wider.
 pub(crate) fn lines_of(table: &Table) -> String {
+    let mut table = table.clone();
+    table.discover_columns();
+    let columns = 0..table.column_iter().count();
+    let words: Vec<Vec<String>> = columns.map(|nth| words(&table, nth)).collect();
+    let text = trimmed(&table);
+    let mut figures = text.split_whitespace().filter(|word| is_figure(word));
+    if figures.all(|figure| words.iter().flatten().any(|word| word == figure)) {
+        return text;
+    }
+    for (column, words) in table.column_iter_mut().zip(&words) {
+        let longest = words.iter().map(|word| word.chars().count()).max().unwrap_or(0).min(LONGEST_WORD);
+        let width = (longest as u16).saturating_add(column.padding_width());
+        column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(width)));
+    }
+    trimmed(&table)
+}
+
+fn trimmed(table: &Table) -> String {
     table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
+}
+
+/// The words in a table's column.
+fn words(table: &Table, nth: usize) -> Vec<String> {
+    let texts = table.column_cells_with_header_iter(nth).flatten().map(Cell::content);
+    texts.flat_map(|text| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>()).collect()
+}
+
+/// A number, perhaps with what ends a clause.
+fn is_figure(word: &str) -> bool {
+    let may_follow = |c: char| c.is_ascii_digit() || ".,;%)".contains(c);
+    word.starts_with(|c: char| c.is_ascii_digit()) && word.chars().all(may_follow)
 }
 
 fn heading(run: &RunReport, style: Style) -> String {

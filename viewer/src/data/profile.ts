@@ -1,4 +1,4 @@
-// Where a scheduler's time went, as crates/profile/src/view.rs writes it. Times in picoseconds; names and texts are a stranger's.
+// Where a scheduler's time went, as crates/profile/src/view.rs writes it. Times in picoseconds; names and texts are untrusted.
 
 export interface Cost {
   ps: number;

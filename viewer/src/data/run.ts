@@ -101,7 +101,7 @@ export class Run {
     return chunk ?? null;
   }
 
-  /** A task as people know it. A stranger's text: never markup. */
+  /** A task as people know it. Untrusted text: never markup. */
   called(task: number): string {
     const named = this.names.get(task);
     return named ? `${shown(named[2])} (${named[1]})` : `task ${task}`;

@@ -23,3 +23,18 @@ pub(super) const TARGETS: &[Target] = &[
     Target { name: "object", longest: 256, timeout_s: 30, has_words: false },
     Target { name: "run", longest: 256, timeout_s: 30, has_words: false },
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_target_gets_the_fuzzers_instruments() {
+        let wrapper = std::fs::read_to_string(crate::tree::root().join("fuzz/rustc.sh")).unwrap();
+        let lines = wrapper.lines().filter(|line| line.ends_with("exec \"$compiler\" \"$@\" ;;"));
+        let named: Vec<&str> = lines.flat_map(|line| line.split([' ', '|', ')'])).collect();
+        for target in TARGETS {
+            assert!(named.contains(&target.name), "fuzz/rustc.sh leaves out {}: it won't link", target.name);
+        }
+    }
+}

@@ -6,14 +6,16 @@ use crate::lab::{Lab, Names};
 use crate::output;
 use keel_abi::feature::{Feature, Level};
 use keel_check::Kind;
+use keel_front::suite::Suite;
 use serde_json::{Map, Value, json};
 
 /// Every list of what is built in, in the order in which they are shown.
-const ALL: [(Listed, &str); 5] = [
+const ALL: [(Listed, &str); 6] = [
     (Listed::Schedulers, "schedulers"),
     (Listed::Machines, "machines"),
     (Listed::Workloads, "workloads"),
     (Listed::Experiments, "experiments"),
+    (Listed::Suites, "suites"),
     (Listed::Checks, "checks"),
 ];
 
@@ -22,8 +24,10 @@ pub(crate) fn run(args: &ListArgs, lab: &Lab) -> Result<Code, Failure> {
         None => ALL.into(),
         Some(what) => ALL.into_iter().filter(|(each, _)| *each == what).collect(),
     };
-    let mut lists: Vec<(&str, Names)> =
-        wanted.into_iter().map(|(what, title)| (title, names(what, lab))).collect();
+    let mut lists: Vec<(&str, Names)> = wanted
+        .into_iter()
+        .map(|(what, title)| Ok((title, names(what, lab)?)))
+        .collect::<Result<_, Failure>>()?;
     // Only on request: there are many, or they have to be read from far away.
     match args.what {
         Some(Listed::Kernels) => lists.push(("kernels", super::kernels::names()?)),
@@ -34,8 +38,8 @@ pub(crate) fn run(args: &ListArgs, lab: &Lab) -> Result<Code, Failure> {
     Ok(Code::Done)
 }
 
-fn names(what: Listed, lab: &Lab) -> Names {
-    match what {
+fn names(what: Listed, lab: &Lab) -> Result<Names, Failure> {
+    Ok(match what {
         Listed::Schedulers => (lab.schedulers)(),
         Listed::Machines => (lab.machines)(),
         Listed::Workloads => (lab.workloads)(),
@@ -45,8 +49,9 @@ fn names(what: Listed, lab: &Lab) -> Names {
         Listed::Experiments => {
             (lab.experiments)().into_iter().map(|experiment| (experiment.id, experiment.title)).collect()
         }
+        Listed::Suites => Suite::list()?,
         Listed::Kernels | Listed::Features => Vec::new(),
-    }
+    })
 }
 
 fn features(lab: &Lab) -> Names {

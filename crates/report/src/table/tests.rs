@@ -175,6 +175,23 @@ fn a_narrow_terminal_gets_narrow_lines() {
 }
 
 #[test]
+fn figures_stay_whole_on_the_narrowest_terminals() {
+    let figures = |width| {
+        let text = table::run(&good(), Style { width, colour: false });
+        let is_figure = |word: &&str| word.starts_with(|c: char| c.is_ascii_digit());
+        text.split_whitespace()
+            .filter(is_figure)
+            .map(str::to_owned)
+            .collect::<std::collections::BTreeSet<_>>()
+    };
+    for width in [20, 40, 60] {
+        let (whole, shown) = (figures(79), figures(width));
+        let broken: Vec<&String> = whole.difference(&shown).collect();
+        assert!(broken.is_empty(), "at {width} columns: {broken:?}");
+    }
+}
+
+#[test]
 fn colour_only_where_the_style_allows_it() {
     assert!(table::run(&bad(), Style::terminal(100, false)).contains("\x1b["));
     for style in [Style::PLAIN, Style::terminal(100, true)] {

@@ -1,0 +1,32 @@
+//! Why an argument is no number, in words: the parser's own reason is that of a programming language.
+
+use crate::args::Cli;
+use crate::text::shown;
+use clap::CommandFactory;
+use clap::error::{ContextKind, ErrorKind};
+use std::error::Error as _;
+use std::num::{IntErrorKind, ParseIntError};
+
+/// The error as it is, or with words for a number that is none.
+pub(crate) fn in_words(error: clap::Error) -> clap::Error {
+    match sentence(&error) {
+        Some(sentence) => Cli::command().error(ErrorKind::ValueValidation, sentence),
+        None => error,
+    }
+}
+
+fn sentence(error: &clap::Error) -> Option<String> {
+    let source = error.source()?.downcast_ref::<ParseIntError>()?;
+    let [arg, value] = [ContextKind::InvalidArg, ContextKind::InvalidValue].map(|kind| error.get(kind));
+    let value = shown(&value?.to_string());
+    let why = why(source.kind(), &value);
+    Some(format!("invalid value '{value}' for '{}': {why}", arg?))
+}
+
+fn why(kind: &IntErrorKind, value: &str) -> &'static str {
+    match kind {
+        IntErrorKind::PosOverflow | IntErrorKind::NegOverflow => "the number is too large",
+        _ if value.starts_with('-') => "it cannot be negative",
+        _ => "it must be a whole number, as in 42",
+    }
+}
