@@ -223,6 +223,8 @@ pub trait World {
     fn arena_free(&mut self, map: MapId, at: Ea, pages: u32) -> u64;
     /// `bpf_arena_reserve_pages`; EINVAL when the map is no arena.
     fn arena_reserve(&mut self, map: MapId, at: Ea, pages: u32) -> Result<(), Errno>;
+    /// Where loads and stores find the byte of the arena that has this address for user space.
+    fn arena_at(&self, user: Ea) -> Ea;
     /// The value of an owner in a task or cgroup storage map; made when `create` says so, from
     /// the bytes at `init` unless that is null.
     fn storage_get(&mut self, map: MapId, owner: Owner, create: bool, init: Ea) -> Option<Ea>;

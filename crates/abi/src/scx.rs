@@ -254,6 +254,24 @@ impl Op {
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|op| op.name() == name)
     }
+
+    /// The callback with this member name of `struct sched_ext_ops_cid`, which calls CPUs by their cids.
+    pub fn from_cid_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|op| op.cid_name() == Some(name))
+    }
+
+    /// The member's name in `struct sched_ext_ops_cid`, which lacks two.
+    pub const fn cid_name(self) -> Option<&'static str> {
+        match self {
+            Self::SelectCpu => Some("select_cid"),
+            Self::SetCpumask => Some("set_cmask"),
+            Self::CpuOnline => Some("cid_online"),
+            Self::CpuOffline => Some("cid_offline"),
+            Self::DumpCpu => Some("dump_cid"),
+            Self::CpuAcquire | Self::CpuRelease => None,
+            other => Some(other.name()),
+        }
+    }
 }
 
 /// The weight of a nice value among the kernel's own fair tasks, 15 to 88761 (`sched_prio_to_weight[]`).

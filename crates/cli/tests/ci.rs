@@ -95,6 +95,7 @@ fn each_planted_bug_fails() {
         "accounts",
         "bad_affinity",
         "bad_dsq",
+        "cids",
         "errors",
         "exits",
         "far_node",

@@ -28,6 +28,9 @@ typedef void (*btf_trace_cgroup_attach_task)(void *, struct cgroup *, const char
 /* Compilers describe only what is used. */
 union {
 	struct sched_ext_ops ops;
+	struct sched_ext_ops_cid ops_cid;
+	struct scx_cmask cmask;
+	struct scx_cid_topo cid_topo;
 	struct task_struct task;
 	struct rq rq;
 	struct cpufreq_policy cpufreq_policy;
@@ -97,6 +100,10 @@ struct bpf_struct_ops_sched_ext_ops {
 	struct bpf_struct_ops_common common;
 	struct sched_ext_ops data __attribute__((aligned(64)));
 } keel_struct_ops_value;
+struct bpf_struct_ops_sched_ext_ops_cid {
+	struct bpf_struct_ops_common common;
+	struct sched_ext_ops_cid data __attribute__((aligned(64)));
+} keel_struct_ops_cid_value;
 
 /* Functions that can be traced. */
 int bpf_scx_reg(void *kdata, void *link) { return 0; }

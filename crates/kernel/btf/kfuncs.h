@@ -24,6 +24,7 @@ KFUNC(void, scx_bpf_dsq_insert_vtime, struct task_struct *p, u64 dsq_id, u64 sli
 KFUNC(bool, __scx_bpf_dsq_insert_vtime, struct task_struct *p, struct scx_bpf_dsq_insert_vtime_args *args)
 KFUNC(u32, scx_bpf_dispatch_nr_slots, void)
 KFUNC(void, scx_bpf_dispatch_cancel, void)
+KFUNC(bool, scx_bpf_sub_dispatch, u64 cgroup_id)
 KFUNC(bool, scx_bpf_dsq_move_to_local, u64 dsq_id)
 KFUNC_VERSION(bool, scx_bpf_dsq_move_to_local, ___v2, u64 dsq_id, u64 enq_flags)
 KFUNC(void, scx_bpf_dsq_move_set_slice, struct bpf_iter_scx_dsq *it__iter, u64 slice)
@@ -33,6 +34,7 @@ KFUNC(bool, scx_bpf_dsq_move_vtime, struct bpf_iter_scx_dsq *it__iter, struct ta
 KFUNC(int, bpf_iter_scx_dsq_new, struct bpf_iter_scx_dsq *it, u64 dsq_id, u64 flags)
 KFUNC(struct task_struct *, bpf_iter_scx_dsq_next, struct bpf_iter_scx_dsq *it)
 KFUNC(void, bpf_iter_scx_dsq_destroy, struct bpf_iter_scx_dsq *it)
+KFUNC(void, scx_bpf_dsq_reenq, u64 dsq_id, u64 reenq_flags)
 
 /* Tasks. */
 KFUNC(bool, scx_bpf_task_set_slice, struct task_struct *p, u64 slice)
@@ -41,6 +43,7 @@ KFUNC(bool, scx_bpf_task_running, const struct task_struct *p)
 KFUNC(s32, scx_bpf_task_cpu, const struct task_struct *p)
 KFUNC(struct task_struct *, bpf_task_acquire, struct task_struct *p)
 KFUNC(struct task_struct *, bpf_task_from_pid, s32 pid)
+KFUNC(struct task_struct *, scx_bpf_tid_to_task, u64 tid)
 KFUNC(void, bpf_task_release, struct task_struct *p)
 
 /* CPUs, and which of them are idle. */
@@ -71,6 +74,21 @@ KFUNC(void, scx_bpf_kick_cpu, s32 cpu, u64 flags)
 KFUNC(u32, scx_bpf_cpuperf_cap, s32 cpu)
 KFUNC(u32, scx_bpf_cpuperf_cur, s32 cpu)
 KFUNC(void, scx_bpf_cpuperf_set, s32 cpu, u32 perf)
+
+/* CPUs by their cids, which follow the topology. */
+KFUNC(void, scx_bpf_cid_override, const s32 *cpu_to_cid, u32 cpu_to_cid__sz)
+KFUNC(s32, scx_bpf_cid_to_cpu, s32 cid)
+KFUNC(s32, scx_bpf_cpu_to_cid, s32 cpu)
+KFUNC(void, scx_bpf_cid_topo, s32 cid, struct scx_cid_topo *out, size_t out__sz)
+KFUNC(u32, scx_bpf_nr_cids, void)
+KFUNC(u32, scx_bpf_nr_online_cids, void)
+KFUNC(s32, scx_bpf_this_cid, void)
+KFUNC(s32, scx_bpf_task_cid, const struct task_struct *p)
+KFUNC(struct task_struct *, scx_bpf_cid_curr, s32 cid)
+KFUNC(void, scx_bpf_kick_cid, s32 cid, u64 flags)
+KFUNC(u32, scx_bpf_cidperf_cap, s32 cid)
+KFUNC(u32, scx_bpf_cidperf_cur, s32 cid)
+KFUNC(void, scx_bpf_cidperf_set, s32 cid, u32 perf)
 
 /* Time, and the end. */
 KFUNC(u64, scx_bpf_now, void)

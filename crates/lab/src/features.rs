@@ -25,7 +25,7 @@ pub(crate) const FLAGS: &[(u64, &str, Level)] = &[
     ),
     (bit::BUILTIN_IDLE_PER_NODE, "SCX_OPS_BUILTIN_IDLE_PER_NODE", EXACT),
     (bit::ALWAYS_ENQ_IMMED, "SCX_OPS_ALWAYS_ENQ_IMMED", EXACT),
-    (bit::TID_TO_TASK, "SCX_OPS_TID_TO_TASK", Level::Absent("")),
+    (bit::TID_TO_TASK, "SCX_OPS_TID_TO_TASK", EXACT),
 ];
 
 /// All that is known, served or absent, by kind.

@@ -22,7 +22,11 @@ const KERNEL_VERSION: i64 = 7 << 16 | 2 << 8 | 13;
 const SPARE_MAPS: u32 = 256;
 
 /// Callbacks of `struct sched_ext_ops` that may be there because nothing here ever calls them.
-const NEVER_CALLED: &[&str] = &["core_sched_before", "dump", "dump_cpu", "dump_task"];
+const NEVER_CALLED: &[&str] =
+    &["core_sched_before", "dump", "dump_cpu", "dump_cid", "dump_task", "sub_attach", "sub_detach"];
+
+/// Those of schedulers that have others below them.
+const SUBS: [&str; 2] = ["sub_attach", "sub_detach"];
 
 /// The object, relocated against the simulated kernel's types, its variables set: first as its recipe says.
 pub(crate) fn object(spec: &RunSpec, actions: &[Action]) -> Result<Object, LabError> {
@@ -109,11 +113,17 @@ pub(crate) fn defined(name: &str, object: &Object) -> Result<Scheduler, LabError
     let ops = sched_ext_ops(name, object)?;
     let mut callbacks = Vec::new();
     for (member, program) in &ops.callbacks {
-        if let Some(op) = Op::from_name(member) {
+        let op = if ops.speaks_cids() { Op::from_cid_name(member) } else { Op::from_name(member) };
+        if let Some(op) = op {
             callbacks.push((op, Entry(*program)));
         } else if !NEVER_CALLED.contains(&member.as_str()) {
             return Err(LabError::Unsupported(format!("{name}: ops.{member}() is not modelled")));
         }
+    }
+    if ops.integer("sub_cgroup_id") != 0 {
+        return Err(LabError::Unsupported(format!(
+            "{name}: .sub_cgroup_id makes it a sub-scheduler, which is not modelled"
+        )));
     }
     let flags = ops.integer("flags");
     if let Some(flag) = features::absent_flag(flags) {
@@ -129,6 +139,8 @@ pub(crate) fn defined(name: &str, object: &Object) -> Result<Scheduler, LabError
         hints: hints(object),
         decisions: decisions(object),
         queues: object.queues.iter().map(|(id, name)| (DsqId(*id), name.clone())).collect(),
+        arenas: ops.speaks_cids().then(|| arenas(object, ops)),
+        wants_subs: ops.callbacks.iter().any(|(member, _)| SUBS.contains(&member.as_str())),
         local_types: object.local_types.clone(),
     })
 }
@@ -142,6 +154,16 @@ fn hints(object: &Object) -> Option<MapId> {
     object.maps.iter().position(fits).map(|at| MapId(at as u32))
 }
 
+/// The arenas that the callbacks use.
+fn arenas(object: &Object, ops: &StructOps) -> Vec<MapId> {
+    /// `BPF_MAP_TYPE_ARENA`.
+    const ARENA: u32 = 33;
+    let programs = ops.callbacks.iter().filter_map(|(_, program)| object.programs.get(*program as usize));
+    let used = object.maps_used_by(programs.map(|program| program.function));
+    let is_arena = |map: &u32| object.maps.get(*map as usize).is_some_and(|map| map.kind == ARENA);
+    used.into_iter().filter(is_arena).map(MapId).collect()
+}
+
 /// The ring buffer in which it reports its decisions.
 fn decisions(object: &Object) -> Option<MapId> {
     /// `BPF_MAP_TYPE_RINGBUF`.
@@ -151,7 +173,7 @@ fn decisions(object: &Object) -> Option<MapId> {
 }
 
 fn sched_ext_ops<'o>(name: &str, object: &'o Object) -> Result<&'o StructOps, LabError> {
-    let mut found = object.struct_ops.iter().filter(|ops| ops.type_name == "sched_ext_ops");
+    let mut found = object.struct_ops.iter().filter(|ops| ops.is_scheduler());
     match (found.next(), found.next()) {
         (Some(ops), None) => Ok(ops),
         (None, _) => Err(LabError::BadInput(format!(

@@ -148,7 +148,7 @@ fn counted(name: &str, object: &Object, variable: &str) -> Result<(), LabError> 
 
 /// Leaves but one scheduler in the object.
 fn choose(name: &str, object: &mut Object, scheduler: &str) -> Result<(), LabError> {
-    let is_it = |ops: &keel_object::StructOps| ops.variable == scheduler && ops.type_name == "sched_ext_ops";
+    let is_it = |ops: &keel_object::StructOps| ops.variable == scheduler && ops.is_scheduler();
     if !object.struct_ops.iter().any(is_it) {
         return Err(LabError::BadInput(format!(
             "{name}: the recipe attaches {scheduler}, which is not a struct sched_ext_ops of the object"
@@ -159,13 +159,13 @@ fn choose(name: &str, object: &mut Object, scheduler: &str) -> Result<(), LabErr
 }
 
 fn add_flags(name: &str, object: &mut Object, bits: u64) -> Result<(), LabError> {
-    let ops = object.struct_ops.iter().find(|ops| ops.type_name == "sched_ext_ops");
+    let ops = object.struct_ops.iter().find(|ops| ops.is_scheduler());
     let flags = ops.map_or(0, |ops| ops.integer("flags"));
     member_of(name, object, "flags", flags | bits)
 }
 
 fn member_of(name: &str, object: &mut Object, member: &str, value: u64) -> Result<(), LabError> {
-    let ops = object.struct_ops.iter_mut().find(|ops| ops.type_name == "sched_ext_ops");
+    let ops = object.struct_ops.iter_mut().find(|ops| ops.is_scheduler());
     let ops = ops.ok_or_else(|| LabError::BadInput(format!("{name}: no scheduler in it")))?;
     ops.fields.retain(|(other, _)| other != member);
     ops.fields.push((member.to_owned(), value.to_le_bytes().to_vec()));

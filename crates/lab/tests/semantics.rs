@@ -17,6 +17,8 @@ mod callbacks_order;
 mod cgroup_moves;
 #[path = "semantics/cgroups.rs"]
 mod cgroups;
+#[path = "semantics/cids.rs"]
+mod cids;
 #[path = "semantics/cpu_preempt.rs"]
 mod cpu_preempt;
 #[path = "semantics/default_cpu.rs"]

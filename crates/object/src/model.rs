@@ -149,12 +149,15 @@ pub struct Ksym {
     pub is_function: bool,
 }
 
+/// The types of schedulers: the second calls CPUs by their cids.
+pub const SCHEDULERS: [&str; 2] = ["sched_ext_ops", "sched_ext_ops_cid"];
+
 /// A `struct sched_ext_ops` that the object defines.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StructOps {
     /// The variable's name in the object.
     pub variable: String,
-    /// The kernel type's name, any `___suffix` removed: `sched_ext_ops`.
+    /// The kernel type's name, any `___suffix` removed: as a rule one of [`SCHEDULERS`].
     pub type_name: String,
     /// Callbacks: the member's name and an index into `programs`.
     pub callbacks: Vec<(String, u32)>,
@@ -165,6 +168,16 @@ pub struct StructOps {
 }
 
 impl StructOps {
+    /// Does it define a scheduler, and nothing else that a struct_ops may be?
+    pub fn is_scheduler(&self) -> bool {
+        SCHEDULERS.contains(&self.type_name.as_str())
+    }
+
+    /// Is it a scheduler that calls CPUs by their cids?
+    pub fn speaks_cids(&self) -> bool {
+        self.type_name == SCHEDULERS[1]
+    }
+
     /// An integer member's value; 0 where it was not set.
     pub fn integer(&self, member: &str) -> u64 {
         let bytes = self.fields.iter().find(|(name, _)| name == member).map(|(_, b)| b.as_slice());

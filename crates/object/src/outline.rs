@@ -5,7 +5,7 @@ use crate::btf::{Btf, Kind, TypeId};
 use crate::code::Places;
 use crate::elf::{Elf, bpf_object};
 use crate::load::programs;
-use crate::model::{Object, Program};
+use crate::model::{Object, Program, SCHEDULERS};
 use crate::{ObjectError, data, maps, variables};
 
 /// An object that is not loaded.
@@ -48,7 +48,7 @@ impl Outline {
         let found = self
             .btf
             .variables()
-            .filter(|(section, _, ty)| in_section(section) && named(*ty) == "sched_ext_ops");
+            .filter(|(section, _, ty)| in_section(section) && SCHEDULERS.contains(&named(*ty)));
         found.map(|(_, name, ty)| (name, ty)).collect()
     }
 

@@ -5,7 +5,8 @@
 //! never sees them.
 
 use crate::code::{CALL, LD_IMM64};
-use crate::model::{Function, Insn, Object, PSEUDO_CALL, PSEUDO_FUNC};
+use crate::model::{Function, Insn, Object, PSEUDO_CALL, PSEUDO_FUNC, PSEUDO_MAP, PSEUDO_MAP_VALUE};
+use std::collections::BTreeSet;
 
 /// `r0 = 0; exit`, which replaces a function that is not loaded, so that the others keep their numbers.
 const NOTHING: [Insn; 2] = [
@@ -31,16 +32,33 @@ impl Object {
     }
 }
 
-/// Empties the functions that no program of the object reaches.
-pub(crate) fn leave_out_the_rest(object: &mut Object) {
+impl Object {
+    /// The maps that these functions use, and what they call: ascending.
+    pub fn maps_used_by(&self, functions: impl IntoIterator<Item = u32>) -> BTreeSet<u32> {
+        let is_map =
+            |insn: &&Insn| insn.code == LD_IMM64 && matches!(insn.src, PSEUDO_MAP | PSEUDO_MAP_VALUE);
+        let reached = reached_by(self, functions);
+        let insns = self.functions.iter().zip(reached).filter(|(_, reached)| *reached);
+        insns.flat_map(|(function, _)| &function.insns).filter(is_map).map(|insn| insn.imm as u32).collect()
+    }
+}
+
+/// Which functions these are, and those that they reach.
+fn reached_by(object: &Object, functions: impl IntoIterator<Item = u32>) -> Vec<bool> {
     let mut reached = vec![false; object.functions.len()];
-    let mut next: Vec<u32> = object.programs.iter().map(|program| program.function).collect();
+    let mut next: Vec<u32> = functions.into_iter().collect();
     while let Some(function) = next.pop() {
         if let Some(seen @ false) = reached.get_mut(function as usize) {
             *seen = true;
             next.extend(named_by(&object.functions[function as usize]));
         }
     }
+    reached
+}
+
+/// Empties the functions that no program of the object reaches.
+pub(crate) fn leave_out_the_rest(object: &mut Object) {
+    let reached = reached_by(object, object.programs.iter().map(|program| program.function));
     for (function, reached) in object.functions.iter_mut().zip(reached) {
         if !reached {
             let name = std::mem::take(&mut function.name);

@@ -4,12 +4,15 @@
 
 use crate::ProgramError;
 use crate::bpf::Bpf;
+use crate::bpf::arenas::touched_pages;
 use crate::bpf::maps::{Map, RDONLY_PROG, kind};
 use crate::bpf::progs::{Prog, SLEEPABLE, SYSCALL, TRACING};
 use crate::fds::Kind as Fd;
 use crate::program::Program;
 use keel_object::btf::{Kind, TypeId};
-use keel_object::model::{PSEUDO_CALL, PSEUDO_FUNC, PSEUDO_KFUNC, PSEUDO_KSYM, PSEUDO_MAP, PSEUDO_MAP_VALUE};
+use keel_object::model::{
+    PSEUDO_CALL, PSEUDO_FUNC, PSEUDO_KFUNC, PSEUDO_KSYM, PSEUDO_MAP, PSEUDO_MAP_VALUE, SCHEDULERS,
+};
 use keel_object::{Btf, Function, Insn, Kfunc, Ksym, LineInfo, MapDef, Object, Poison, StructOps};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -20,9 +23,8 @@ const CALL: u8 = 0x85;
 /// libbpf's numbers of helpers in instructions that it could not relocate; those of maps and kfuncs, and above.
 const POISON: i32 = 0x0bad_2310;
 const FIRST_POISON: i32 = 2_001_000_000;
-/// The type of a struct_ops map's value.
-const OPS: &str = "sched_ext_ops";
-const OPS_VALUE: &str = "bpf_struct_ops_sched_ext_ops";
+/// What the type of a struct_ops map's value begins with, before the name of the struct in it.
+const OPS_VALUE: &str = "bpf_struct_ops_";
 
 /// A value that the program has put into a map.
 #[derive(Clone, Debug)]
@@ -65,6 +67,8 @@ pub struct Loaded {
     pub fills: Vec<Fill>,
     /// Maps whose pages the program has mapped, and the files that hold these.
     pub shared: Vec<(u32, File)>,
+    /// Of arenas among these the pages that hold something: map, first page, and how many.
+    pub touched: Vec<(u32, u64, u64)>,
 }
 
 impl Program {
@@ -103,7 +107,7 @@ impl Program {
         let mut kept = self.bpf.maps_in_places();
         kept.extend(&new);
         let mut maker = Maker { bpf: &self.bpf, object: Object::default(), places: BTreeMap::new() };
-        let mut shared = Vec::new();
+        let (mut shared, mut touched) = (Vec::new(), Vec::new());
         for &number in &kept {
             let map = &self.bpf.maps[number as usize];
             let place = maker.map(number, map)?;
@@ -112,6 +116,9 @@ impl Program {
                 (&map.file, map.kind, is_constant(map), is_new)
             {
                 shared.push((place, file.try_clone().map_err(|e| host(&e))?));
+                if map.is_arena() {
+                    touched.extend(touched_pages(file).map(|(first, count)| (place, first, count)));
+                }
             }
         }
         for &number in &kept {
@@ -127,7 +134,7 @@ impl Program {
         for &number in &new {
             self.bpf.maps[number as usize].place = places.get(&number).copied();
         }
-        Ok(Loaded { goes_on, object, fills, shared })
+        Ok(Loaded { goes_on, object, fills, shared, touched })
     }
 
     /// These maps, and those that are in maps of maps or that these are made by: the program need not keep them open.
@@ -144,13 +151,17 @@ impl Program {
         let kernel = &self.bpf.kernel;
         let none = || ProgramError::Unsupported(format!("map {} holds no struct sched_ext_ops", map.name));
         let (value, _) = map.values.get(&0_u32.to_le_bytes()[..]).ok_or_else(none)?;
-        let data = kernel.field(OPS_VALUE, "data").ok_or_else(none)?;
+        let known = (map.ops_value as usize) < kernel.len();
+        let type_name = kernel.name(TypeId(if known { map.ops_value } else { 0 }));
+        let ops =
+            type_name.strip_prefix(OPS_VALUE).filter(|ops| SCHEDULERS.contains(ops)).ok_or_else(none)?;
+        let data = kernel.field(type_name, "data").ok_or_else(none)?;
         let value = value.get(data.offset as usize..).ok_or_else(none)?;
-        let id = kernel.find_composite(OPS).ok_or_else(none)?;
+        let id = kernel.find_composite(ops).ok_or_else(none)?;
         let members = kernel.members(id).ok_or_else(none)?;
         let mut made = StructOps {
             variable: map.name.clone(),
-            type_name: OPS.into(),
+            type_name: ops.into(),
             link: true,
             ..StructOps::default()
         };
@@ -310,7 +321,8 @@ impl Maker<'_> {
 
     fn section(&self, prog: &Prog) -> String {
         let kernel = &self.bpf.kernel;
-        let members = kernel.find_composite(OPS).and_then(|id| kernel.members(id));
+        let id = Some(prog.ops).filter(|&id| id != 0 && (id as usize) < kernel.len());
+        let members = id.and_then(|id| kernel.members(TypeId(id)));
         let member = members.and_then(|members| members.members.get(prog.member as usize));
         let sleeps = if prog.flags & SLEEPABLE != 0 { ".s" } else { "" };
         format!("struct_ops{sleeps}/{}", member.map_or("", |member| kernel.member_name(member)))

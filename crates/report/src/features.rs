@@ -32,7 +32,7 @@ fn add(mut text: String, name: &str) -> String {
     text + &format!("`{name}`")
 }
 
-/// Three paragraphs: what is exact, what differs and how, what is absent.
+/// What is exact, what differs and how, and what is absent, which has a row where there is more to say.
 fn section(features: &[&Feature]) -> String {
     let exact = features.iter().filter(|feature| feature.level == Level::Exact);
     let mut text = exact.fold("Exact:".to_owned(), |text, feature| add(text, feature.name));
@@ -45,14 +45,18 @@ fn section(features: &[&Feature]) -> String {
     if !differs.is_empty() {
         text += &format!("\n| approximate | how |\n| --- | --- |\n{differs}");
     }
-    let absent = features.iter().filter_map(|feature| match feature.level {
-        Level::Absent("") => Some(format!("`{}`", feature.name)),
-        Level::Absent(why) => Some(format!("`{}` ({why})", feature.name)),
+    let absent = features.iter().filter(|feature| feature.level == Level::Absent(""));
+    let names = absent.fold("\nAbsent:".to_owned(), |text, feature| add(text, feature.name));
+    if names.ends_with('`') {
+        text += &(names + "\n");
+    }
+    let reasons = features.iter().filter_map(|feature| match feature.level {
+        Level::Absent(why) if !why.is_empty() => Some(format!("| `{}` | {why} |\n", feature.name)),
         _ => None,
     });
-    let absent: Vec<String> = absent.collect();
-    if !absent.is_empty() {
-        text += &format!("\nAbsent: {}.\n", absent.join(", "));
+    let reasons: String = reasons.collect();
+    if !reasons.is_empty() {
+        text += &format!("\n| absent | note |\n| --- | --- |\n{reasons}");
     }
     text
 }
@@ -77,7 +81,7 @@ mod tests {
             Feature { kind, name: "D", level: Level::Absent("too new") },
         ];
         let made = page(&format!("before\n{}after\n", marks(|_| "old\n".to_owned())), &features).unwrap();
-        let expected = "Exact: `A`\n\n| approximate | how |\n| --- | --- |\n| `B` | slower |\n\nAbsent: `C`, `D` (too new).\n";
+        let expected = "Exact: `A`\n\n| approximate | how |\n| --- | --- |\n| `B` | slower |\n\nAbsent: `C`\n\n| absent | note |\n| --- | --- |\n| `D` | too new |\n";
         let of = |name: &str| if name == "map" { expected.to_owned() } else { "Exact:\n".to_owned() };
         assert_eq!(made, format!("before\n{}after\n", marks(of)));
         assert_eq!(page(&made, &features), Ok(made.clone()), "twice is once");

@@ -55,6 +55,9 @@ const volatile bool release_reenqueues = false;
 const volatile bool release_reenqueues_as_before = false;
 /* Asks for the local queue's tasks back; those that come back go to OWN_DSQ. */
 const volatile bool reenqueues = false;
+/* From ops.tick: wants this queue's tasks back. */
+const volatile u64 tick_reenqueues = NONE;
+const volatile u64 tick_reenqueue_flags = 0;
 
 /* ops.dispatch: takes from OWN_DSQ, else from the scheduler's hands to this queue, so many times. */
 const volatile bool dispatch_moves = true;
@@ -332,6 +335,8 @@ CALLBACK(void, tracer_dispatch, s32 cpu, struct task_struct *prev)
 CALLBACK(void, tracer_tick, struct task_struct *p)
 {
 	LOG("tick", p, p->scx.slice);
+	if (tick_reenqueues)
+		scx_bpf_dsq_reenq(tick_reenqueues, tick_reenqueue_flags);
 	if (tick_zeroes_after && ++nr_ticks >= tick_zeroes_after)
 		set_slice(p, 0);
 }

@@ -74,6 +74,8 @@ fn check(args: &Args) -> Result<(), Stop> {
     let tool = kernels::tool(&store)?;
     let mut outcomes = Vec::new();
     for version in args.kernels() {
+        let objects: Vec<BpfObject> =
+            objects.iter().filter(|object| object.is_for(version)).cloned().collect();
         let kernel = kernels::kernel(&store, version)?;
         println!("Linux {}", kernel.release);
         std::fs::remove_file(qemu::kept(version)).ok();

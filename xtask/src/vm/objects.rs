@@ -5,6 +5,7 @@ use crate::tree::root;
 use keel_bpfc::{Case, Compiler};
 
 /// An object, compiled.
+#[derive(Clone)]
 pub(super) struct BpfObject {
     /// Its name, which is its scheduler's; with a setting, `name+setting=value`.
     pub(super) name: String,
@@ -16,6 +17,9 @@ pub(super) struct BpfObject {
 
 /// Where objects of cases are in the guest, and what their names begin with.
 pub(super) const CASES: &str = "bpf/";
+
+/// Objects that older kernels have no type for: the first kernel that has.
+const SINCE: &[(&str, [u32; 2])] = &[("cids", [7, 2])];
 
 /// Settings that make an object run other code. A verifier never looks at what the settings of the
 /// object at hand leave out.
@@ -71,8 +75,33 @@ fn cases(compiler: &Compiler) -> Result<Vec<BpfObject>, Failure> {
 }
 
 impl BpfObject {
+    /// Has this kernel, such as `7.2`, what the object needs?
+    pub(super) fn is_for(&self, kernel: &str) -> bool {
+        let since = SINCE.iter().find(|(object, _)| *object == self.scheduler());
+        let kernel: Vec<u32> = kernel.split('.').filter_map(|number| number.parse().ok()).collect();
+        since.is_none_or(|(_, since)| kernel.as_slice() >= since.as_slice())
+    }
+
     /// The name that it attaches under.
     pub(super) fn scheduler(&self) -> &str {
         self.name.split('+').next().unwrap_or(&self.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_older_kernel_is_spared_what_it_has_no_type_for() {
+        let check = |name: &str, kernel, expected| {
+            let object = BpfObject { name: name.to_owned(), bytes: Vec::new(), cases: Vec::new() };
+            assert_eq!(object.is_for(kernel), expected, "{name} on {kernel}");
+        };
+        check("cids", "7.0", false);
+        check("cids", "6.18", false);
+        check("cids", "7.2", true);
+        check("cids", "7.2.13", true);
+        check("stall", "6.18", true);
     }
 }

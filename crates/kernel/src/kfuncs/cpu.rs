@@ -60,7 +60,7 @@ impl Kernel {
 
     /// A CPU that the machine has; else an error (`ops_cpu_valid()`).
     #[inline]
-    fn cpu_arg(&mut self, c: CpuId, cpu: u64) -> Option<CpuId> {
+    pub(super) fn cpu_arg(&mut self, c: CpuId, cpu: u64) -> Option<CpuId> {
         let cpu = cpu as i32;
         let found = u32::try_from(cpu).ok().filter(|&n| (n as usize) < self.cpus.len()).map(CpuId);
         if found.is_none() {
@@ -69,7 +69,7 @@ impl Kernel {
         found
     }
 
-    fn kick_cpu(&mut self, c: CpuId, cpu: u64, flags: u64) -> u64 {
+    pub(super) fn kick_cpu(&mut self, c: CpuId, cpu: u64, flags: u64) -> u64 {
         let Some(target) = self.cpu_arg(c, cpu) else { return 0 };
         if flags & kick::IDLE != 0 && flags & (kick::PREEMPT | kick::WAIT) != 0 {
             self.error(c, "PREEMPT/WAIT cannot be used with SCX_KICK_IDLE".into());
@@ -80,7 +80,7 @@ impl Kernel {
     }
 
     /// With a runqueue locked only that CPU's target may be set.
-    fn cpuperf_set(&mut self, c: CpuId, cpu: u64, perf: u64) -> u64 {
+    pub(super) fn cpuperf_set(&mut self, c: CpuId, cpu: u64, perf: u64) -> u64 {
         let perf = u64::from(perf as u32);
         if perf > PERF_ONE {
             self.error(c, format!("Invalid cpuperf target {perf} for CPU {}", cpu as i32));

@@ -6,6 +6,7 @@
 
 pub(crate) mod arena;
 pub(crate) mod cgroup;
+pub(crate) mod cid;
 pub(crate) mod cpu;
 pub(crate) mod cpumask;
 pub(crate) mod dynptr;
@@ -32,6 +33,7 @@ use crate::state::cpu::{Caller, Place};
 use crate::state::event::Source;
 use crate::state::kernel::Kernel;
 use crate::state::scx::Phase;
+use crate::state::scx::cids::NOWHERE;
 use keel_abi::bpf::{CallSite, Ea, FaultKind, FuncId, Host, Meter, Reply, Usage, World};
 use keel_abi::clocks::Clocks;
 use keel_abi::order::{NO_CALL, Order, Point, Step};
@@ -101,13 +103,20 @@ impl<W: World> Host<W> for Kernel {
         }
         let place = callback.place;
         if !terms.allows(op, place) {
-            return Reply::Stop(FaultKind::BadCall(misplaced(terms.f, op, place)));
+            let why = match terms.is_for_cpus() && self.scx.arenas.is_some() {
+                true => format!("{}() may not be called by a sched_ext_ops_cid", terms.f.name()),
+                false => misplaced(terms.f, op, place),
+            };
+            return Reply::Stop(FaultKind::BadCall(why));
         }
         cpu.spent_ps += terms.cost_ps;
         if place == Place::Syscall
             && self.scx.phase == Phase::Loaded
             && let Some(nothing) = unattached::answer(terms.f)
         {
+            if terms.f == F::CidTopo {
+                cid::show_topo(site.world, args, NOWHERE);
+            }
             return self.reply(nothing.into());
         }
         self.cpus.this_cpu.callback.call = site.number;
@@ -315,11 +324,13 @@ impl Kernel {
             F::Now => self.shown_clock().as_ns().into(),
             F::TaskCpu
             | F::TaskRunning
+            | F::TaskCid
             | F::TaskFromPid
             | F::TaskAcquire
             | F::TaskRelease
             | F::TaskSetSlice
             | F::TaskSetVtime => self.serve_task(w, f, a),
+            F::TidToTask => self.task_from_tid(c, a[0]).0.into(),
             F::KickCpu
             | F::ReenqueueLocal
             | F::ReenqueueLocalV1
@@ -347,6 +358,20 @@ impl Kernel {
             | F::CpuperfCap
             | F::CpuperfCur
             | F::CpuperfSet => self.serve_cpu(w, c, f, a),
+            F::CidOverride
+            | F::CidToCpu
+            | F::CpuToCid
+            | F::CidTopo
+            | F::NrCids
+            | F::NrOnlineCids
+            | F::ThisCid
+            | F::CidCurr
+            | F::KickCid
+            | F::CidperfCap
+            | F::CidperfCur
+            | F::CidperfSet => self.serve_cid(w, c, f, a),
+            // No scheduler has another below it.
+            F::SubDispatch => 0.into(),
             F::DsqInsertV1 | F::DsqInsert => {
                 u64::from(self.dsq_insert(w, c, a[0], DsqId(a[1]), a[2], None, a[3])).into()
             }

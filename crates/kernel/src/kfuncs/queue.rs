@@ -2,6 +2,7 @@
 
 use crate::kfuncs::Served;
 use crate::kfuncs::iter::iter_dsq;
+use crate::rules::scx::reenqueue::ANY;
 use crate::state::bpf::functions::F;
 use crate::state::cpu::{Buffered, DirectSubject};
 use crate::state::dsq::{CreateError, DestroyError};
@@ -36,6 +37,7 @@ impl Kernel {
                 0.into()
             }
             F::DsqNrQueued => self.nr_queued(c, DsqId(a[0])).into(),
+            F::DsqReenq => self.dsq_reenq(c, DsqId(a[0]), a[1]).into(),
             F::DsqPeek => self.peek(c, DsqId(a[0])).into(),
             _ => Served::forbidden(format!("{}() is not served", f.name())),
         }
@@ -234,6 +236,10 @@ impl Kernel {
             Some(self.queues.local(c))
         } else if let Some(cpu) = self.queues.local_on(id) {
             Some(self.queues.local(cpu))
+        } else if id.0 & dsq::LOCAL_ON == dsq::LOCAL_ON {
+            let why = self.invalid_local(id, "");
+            self.error(c, why);
+            None
         } else {
             self.queues.table.find(id)
         };
@@ -245,6 +251,28 @@ impl Kernel {
             }
             None => Errno::ENOENT.as_r0(),
         }
+    }
+
+    /// `scx_bpf_dsq_reenq()`; the one flag that there is means all tasks, as no flag does.
+    fn dsq_reenq(&mut self, c: CpuId, id: DsqId, flags: u64) -> u64 {
+        let is_local = id.0 & dsq::LOCAL_ON == dsq::LOCAL_ON;
+        if flags & !ANY != 0 {
+            self.error(c, format!("invalid SCX_REENQ flags 0x{flags:x}"));
+        } else if id == dsq::LOCAL {
+            self.note_reenqueue(c);
+        } else if let Some(cpu) = self.queues.local_on(id) {
+            self.schedule_reenqueue(c, cpu, ANY);
+        } else if is_local {
+            let why = self.invalid_local(id, " in SCX_DSQ_LOCAL_ON dispatch verdict");
+            self.error(c, why);
+        } else if id == dsq::GLOBAL {
+            self.error(c, format!("DSQ 0x{:x} not allowed for reenq", id.0));
+        } else if self.queues.table.find(id).is_none() {
+            self.error(c, format!("non-existent DSQ 0x{:x}", id.0));
+        } else {
+            self.note_reenqueue_of(id);
+        }
+        0
     }
 
     fn peek(&mut self, c: CpuId, id: DsqId) -> u64 {

@@ -4,8 +4,10 @@ use crate::kfuncs::Served;
 use crate::state::bpf::functions::F;
 use crate::state::kernel::Kernel;
 use crate::state::layout::TASK_STRIDE;
-use crate::state::task::State;
+use crate::state::mirror::FIRST_TID;
+use crate::state::task::{Member, State};
 use keel_abi::bpf::{Ea, World};
+use keel_abi::scx::ops_flags;
 use keel_abi::{CpuId, TaskId};
 
 impl Kernel {
@@ -25,6 +27,7 @@ impl Kernel {
         let Some(task) = self.task_at(Ea(a[0])) else { return self.serve_idle_task(f, a[0]) };
         match f {
             F::TaskCpu => u64::from(self.tasks[task].cpu.0).into(),
+            F::TaskCid => self.cid_or_errno(self.tasks[task].cpu).into(),
             F::TaskRunning => u64::from(self.tasks[task].on_cpu).into(),
             F::TaskAcquire => a[0].into(),
             F::TaskSetSlice => {
@@ -49,6 +52,7 @@ impl Kernel {
         let cpu = &self.cpus[CpuId(number as u32)];
         match f {
             F::TaskCpu => number.into(),
+            F::TaskCid => self.cid_or_errno(CpuId(number as u32)).into(),
             F::TaskRunning => u64::from(cpu.is_idle()).into(),
             F::TaskAcquire => at.into(),
             _ => 0.into(),
@@ -61,6 +65,20 @@ impl Kernel {
         let task = u32::try_from(number).ok().map(TaskId).filter(|t| t.index() < self.tasks.len());
         match task {
             Some(task) if self.tasks[task].state != State::Dead => self.tasks[task].ea,
+            _ => Ea::NULL,
+        }
+    }
+
+    /// Only tasks that the scheduler has are found, and only where it wants that (`SCX_OPS_TID_TO_TASK`).
+    pub(super) fn task_from_tid(&mut self, c: CpuId, tid: u64) -> Ea {
+        if self.scx.flags & ops_flags::TID_TO_TASK == 0 {
+            self.error(c, "scx_bpf_tid_to_task() called without SCX_OPS_TID_TO_TASK".into());
+            return Ea::NULL;
+        }
+        let number = tid.checked_sub(FIRST_TID).and_then(|number| u32::try_from(number).ok());
+        let task = number.map(TaskId).filter(|t| t.index() < self.tasks.len());
+        match task.map(|task| &self.tasks[task]) {
+            Some(t) if t.state != State::Dead && t.member != Member::No => t.ea,
             _ => Ea::NULL,
         }
     }

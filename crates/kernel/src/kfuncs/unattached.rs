@@ -25,6 +25,7 @@ pub(super) fn answer(f: F) -> Option<u64> {
         | F::PickIdleCpuNode
         | F::PickAnyCpu
         | F::PickAnyCpuNode => NO_SCHEDULER.as_r0(),
+        F::CidToCpu | F::CpuToCid => Errno::EINVAL.as_r0(),
         F::DestroyDsq
         | F::DsqPeek
         | F::DsqIterNext
@@ -38,8 +39,14 @@ pub(super) fn answer(f: F) -> Option<u64> {
         | F::CpuRq
         | F::TaskSetSlice
         | F::TaskSetVtime
-        | F::CpuperfSet => 0,
-        F::CpuperfCap | F::CpuperfCur => FULL_SPEED,
+        | F::CpuperfSet
+        | F::CidTopo
+        | F::CidCurr
+        | F::KickCid
+        | F::CidperfSet
+        | F::DsqReenq
+        | F::TidToTask => 0,
+        F::CpuperfCap | F::CpuperfCur | F::CidperfCap | F::CidperfCur => FULL_SPEED,
         F::CpuNode => NO_NODE,
         _ => return None,
     })

@@ -95,7 +95,8 @@ impl<E: Engine> Sim<E> {
     pub(crate) fn tell_cpumask(&mut self, c: CpuId, task: TaskId) {
         let ea = self.k.tasks[task].ea;
         let mask = self.vm.world().u64_at(ea.offset(crate::state::layout::task::CPUS_PTR));
-        self.start_if_ext(c, Op::SetCpumask, task, &[ea.0, mask]);
+        let cpus = self.k.told_cpus(self.vm.world(), c, mask);
+        self.start_if_ext(c, Op::SetCpumask, task, &[ea.0, cpus]);
     }
 
     /// [`Frame::Widen`]: `set_cpus_allowed_force()`.

@@ -81,7 +81,8 @@ impl<E: Engine> Sim<E> {
         }
         let op = if online { Op::CpuOnline } else { Op::CpuOffline };
         if self.k.has(op) {
-            return self.start(c, op, TaskId::IDLE, &[u64::from(c.0)]);
+            let told = self.k.told_cpu(c);
+            return self.start(c, op, TaskId::IDLE, &[told]);
         }
         let going = if online { "online" } else { "offline" };
         let message = format!("cpu {} going {going}, exiting scheduler", c.0);

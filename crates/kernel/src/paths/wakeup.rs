@@ -55,7 +55,7 @@ impl<E: Engine> Sim<E> {
             };
             self.place(c, task, chosen, flags, waker, Chooser::Default);
         } else if self.k.has(Op::SelectCpu) && !self.k.cpus[t.cpu].bypassing {
-            let args = [ea.0, u64::from(prev.0), flags];
+            let args = [ea.0, self.k.told_cpu(prev), flags];
             let selected = Frame::WakeSelected { task, flags, waker };
             self.call(c, Op::SelectCpu, (task, &args), selected, |sim| {
                 sim.wake_selected(c, task, flags, waker)
@@ -90,6 +90,7 @@ impl<E: Engine> Sim<E> {
     #[inline(always)]
     pub(crate) fn wake_selected(&mut self, c: CpuId, task: TaskId, flags: u64, waker: TaskId) {
         let answer = self.k.this_cpu().returned as i32;
+        let answer = self.k.answered_cpu(c, answer);
         self.k.mirror_selected(self.vm.world(), task, answer);
         let prev = self.k.tasks[task].wake_cpu;
         let chosen = match u32::try_from(answer).ok().filter(|&n| n < self.k.cpus.len() as u32) {

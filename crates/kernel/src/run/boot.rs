@@ -96,6 +96,7 @@ impl Kernel {
                 0 => AfterSteps::Nothing,
                 _ => AfterSteps::Turns,
             },
+            cids: Default::default(),
             terms: terms(setup.machine.costs.insn_ps, topology.cpus()),
             cursors: Cursors::default(),
             queue_locks: Vec::new(),
@@ -122,6 +123,7 @@ impl Kernel {
             workload: setup.workload,
         };
         kernel.objects.processes.hints = scheduler.hints;
+        kernel.terms.iter_mut().for_each(|terms| terms.set_form(scheduler.arenas.is_some()));
         kernel.idle.set_per_node(scheduler.flags & ops_flags::BUILTIN_IDLE_PER_NODE != 0);
         kernel.lines.set_idle_per_node(kernel.idle.per_node());
         if !kernel.make_first_cgroups(world) {

@@ -9,7 +9,7 @@ use crate::paths::sim::Sim;
 use crate::run::step::Step;
 use crate::state::companion::{Beside, add_specs};
 use crate::state::cost::lock::{LockName, LockUse};
-use crate::state::cpu::Irq;
+use crate::state::cpu::{Irq, Reenqueued};
 use crate::state::cpus::BOOT_CPU;
 use crate::state::event::Source;
 use crate::state::exit::Exit;
@@ -316,10 +316,10 @@ impl<E: Engine> Sim<E> {
                 let (target, flags) = self.k.this_cpu().next_kick();
                 self.kick(c, target, flags);
             }
-            Duty::Reenqueue => {
-                let rq = self.k.this_cpu().reenqueues.remove(0);
-                self.reenqueue(c, rq);
-            }
+            Duty::Reenqueue => match self.k.this_cpu().reenqueues.remove(0) {
+                Reenqueued::Local(rq) => self.reenqueue(c, rq),
+                Reenqueued::User(id) => self.reenqueue_user(id),
+            },
             Duty::Disable => self.begin_disable(),
             Duty::Die => self.die(c),
         }

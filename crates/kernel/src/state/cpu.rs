@@ -19,6 +19,15 @@ use keel_abi::scx::Op;
 use keel_abi::{CpuId, CpuSet, DsqId, Instant, Span, TaskId};
 use std::collections::VecDeque;
 
+/// A queue whose tasks are given to the scheduler once more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reenqueued {
+    /// A runqueue's local one.
+    Local(CpuId),
+    /// One of the scheduler's own.
+    User(DsqId),
+}
+
 /// Something that interrupts a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Irq {
@@ -341,8 +350,8 @@ pub(crate) struct Cpu {
     pub(crate) pending_dequeues: VecDeque<(TaskId, u64)>,
     /// Kicks that its callbacks asked for.
     pub(crate) kicks: Vec<(CpuId, u64)>,
-    /// Runqueues whose local queues are to be enqueued once more when it has no lock any more.
-    pub(crate) reenqueues: Vec<CpuId>,
+    /// Queues whose tasks are to be enqueued once more when it has no lock any more.
+    pub(crate) reenqueues: Vec<Reenqueued>,
     /// This runqueue's local queue is to be enqueued once more, with these `SCX_REENQ_*`
     /// (`deferred_reenq_locals`).
     pub(crate) reenqueue: Option<u64>,

@@ -18,15 +18,21 @@ const CALLBACKS: &[(&str, &str)] = &[
 /// Callbacks that are not called.
 const ABSENT_CALLBACKS: &[(&str, &str)] = &[
     ("core_sched_before", "accepted, never called: there is no core scheduling"),
-    ("sub_attach", ""),
-    ("sub_detach", ""),
-    ("sched_ext_ops_cid", "the whole struct"),
+    ("sub_attach", "accepted in a sched_ext_ops_cid, never called: there are no sub-schedulers"),
+    ("sub_detach", "as sub_attach"),
 ];
 
 /// Functions that differ.
 const FUNCTIONS: &[(&str, &str)] = &[
     ("scx_bpf_now", "the CPU's time at the call; the kernel's may be as old as its runqueue's clock"),
     ("scx_bpf_dump_bstr", "accepted and dropped"),
+    (
+        "scx_bpf_tid_to_task",
+        "tids follow the order in which tasks are made, from 1; a task is found once ops.init_task has returned for it",
+    ),
+    ("scx_bpf_sub_dispatch", "always false: there are no sub-schedulers"),
+    ("scx_bpf_cidperf_set", "as scx_bpf_cpuperf_set"),
+    ("scx_bpf_dsq_reenq", "of a local queue as scx_bpf_reenqueue_local___v2"),
     (
         "scx_bpf_cpuperf_set",
         "under schedutil, as docs/reference/machines.md tells; it slows the tasks' own work alone, in proportion",
@@ -81,11 +87,7 @@ const FUNCTIONS: &[(&str, &str)] = &[
 
 /// Kfuncs that some scheduler asks for and does not find.
 const ABSENT_KFUNCS: &[(&str, &str)] = &[
-    ("scx_bpf_dsq_reenq", ""),
     ("scx_bpf_events", ""),
-    ("scx_bpf_tid_to_task", ""),
-    ("scx_bpf_sub_dispatch", "sub-schedulers"),
-    ("scx_bpf_cpu_to_cid", "cids, with all others"),
     ("bpf_iter_css_new", "with _next and _destroy"),
     ("bpf_task_get_cgroup1", ""),
     ("bpf_task_under_cgroup", ""),

@@ -27,6 +27,7 @@ use crate::state::rng::Rng;
 use crate::state::rt::overload::Overload;
 use crate::state::rt::throttle::RtPeriod;
 use crate::state::scx::Scx;
+use crate::state::scx::cids::Cids;
 use crate::state::scx::queues::Queues;
 use crate::state::scx::restart::Restart;
 use crate::state::sessions::Sessions;
@@ -104,6 +105,8 @@ pub(crate) struct Kernel {
     pub(crate) lines: KernelLines,
     pub(crate) bus: Bus,
     pub(crate) scx: Scx,
+    /// The CPUs' topological ids.
+    pub(crate) cids: Cids,
     pub(crate) workload: Workload,
     pub(crate) objects: Objects,
     /// Tasks that wait for a mutex without giving up their CPU.

@@ -10,6 +10,9 @@ use keel_abi::TaskId;
 use keel_abi::bpf::World;
 use keel_abi::scx::ent;
 
+/// The first task's `p->scx.tid`; 0 is nobody's.
+pub(crate) const FIRST_TID: u64 = 1;
+
 /// `PF_IDLE`.
 const PF_IDLE: u32 = 2;
 
@@ -45,6 +48,7 @@ impl Kernel {
         put(world, field::COMM, &comm);
         put(world, field::REAL_PARENT, &parent_ea.0.to_le_bytes());
         put(world, field::CPUS_PTR, &at.offset(field::CPUS_MASK).0.to_le_bytes());
+        put(world, field::SCX_TID, &(FIRST_TID + u64::from(task.0)).to_le_bytes());
         put(world, field::SCX_SLICE, &keel_abi::scx::SLICE_DFL_NS.to_le_bytes());
         if self.is_kthread(task) {
             let spec = t.spec.map(|spec| &self.workload.tasks[spec as usize]);

@@ -37,6 +37,11 @@ pub struct Scheduler {
     pub decisions: Option<MapId>,
     /// What its own queues are called.
     pub queues: Vec<(DsqId, String)>,
+    /// The arenas that its callbacks use, where it is a `struct sched_ext_ops_cid`, which calls CPUs by their cids; the
+    /// kernel wants it to have exactly one.
+    pub arenas: Option<Vec<MapId>>,
+    /// Does it want schedulers below it (`.sub_attach`, `.sub_detach`)?
+    pub wants_subs: bool,
     /// The object's types that it makes by their BTF number (`bpf_obj_new`): number, and bytes.
     pub local_types: Vec<(u32, u32)>,
 }
@@ -113,6 +118,13 @@ pub(crate) fn refuse(scheduler: &Scheduler) -> Result<(), SetupError> {
         return Err(SetupError::Refused(
             "SCX_OPS_BUILTIN_IDLE_PER_NODE requires CPU idle selection enabled".into(),
         ));
+    }
+    let refused = |why: &str| Err(SetupError::Refused(why.into()));
+    match scheduler.arenas.as_deref() {
+        None if scheduler.wants_subs => return refused("sub_attach/sub_detach requires cid-form struct_ops"),
+        None | Some([_]) => {}
+        Some([]) => return refused("cid-form scheduler must use a BPF arena map"),
+        Some(_) => return refused("cid-form scheduler uses multiple arena maps"),
     }
     if scheduler.timeout_ms > scx::WATCHDOG_MAX_TIMEOUT_MS {
         return Err(SetupError::Refused(format!(

@@ -60,10 +60,10 @@ pub(super) fn answer(
 
 /// Another object in place of the one that was loaded.
 fn replace(name: &str, half: &mut Half, sim: &mut Sim<Vm>, loaded: Loaded) -> Result<Object, LabError> {
-    let Loaded { object, fills, shared, .. } = loaded;
+    let Loaded { object, fills, shared, touched, .. } = loaded;
     let code = load::code(name, &object)?;
     half.addresses = addresses(&code, &object);
     load::replace(name, code, &object, sim.engine())?;
-    set_up_maps(name, &object, sim.engine(), &fills, &shared)?;
+    set_up_maps(name, &object, sim.engine(), &fills, &shared, &touched)?;
     Ok(object)
 }

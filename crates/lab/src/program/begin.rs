@@ -147,11 +147,11 @@ impl Begin<'_> {
     /// A machine on which nothing runs yet, with what the program has loaded.
     fn boot(&self, loaded: Loaded) -> Result<(Sim<Vm>, Object), LabError> {
         let (spec, name) = (self.spec, &self.spec.scheduler.name);
-        let Loaded { object, fills, shared, .. } = loaded;
+        let Loaded { object, fills, shared, touched, .. } = loaded;
         let code = load::code(name, &object)?;
         self.half.borrow_mut().addresses = addresses(&code, &object);
         let mut vm = load::engine_for(code, spec, &object, None, load::Looks::default())?;
-        set_up_maps(name, &object, &mut vm, &fills, &shared)?;
+        set_up_maps(name, &object, &mut vm, &fills, &shared, &touched)?;
         let setup = Setup {
             machine: spec.machine.clone(),
             workload: spec.workload.clone(),
@@ -226,7 +226,7 @@ pub(super) fn extend(
     before: &Object,
     loaded: Loaded,
 ) -> Result<Object, LabError> {
-    let Loaded { mut object, fills, shared, .. } = loaded;
+    let Loaded { mut object, fills, shared, touched, .. } = loaded;
     // Whatever the program has made of its maps since, these are as they were made.
     let known = before.maps.len();
     object.maps[..known].clone_from_slice(&before.maps);
@@ -234,7 +234,7 @@ pub(super) fn extend(
     let code = load::code(name, &object)?;
     half.addresses = addresses(&code, &object);
     load::extend(name, code, &object, sim.engine())?;
-    set_up_maps(name, &object, sim.engine(), &fills, &shared)?;
+    set_up_maps(name, &object, sim.engine(), &fills, &shared, &touched)?;
     Ok(object)
 }
 
@@ -245,12 +245,16 @@ pub(super) fn set_up_maps(
     vm: &mut Vm,
     fills: &[Fill],
     shared: &[(u32, File)],
+    touched: &[(u32, u64, u64)],
 ) -> Result<(), LabError> {
     for (map, file) in shared {
         vm.world().share_pages(MapId(*map), file.as_fd()).map_err(|e| {
             let map = &object.maps[*map as usize].name;
             LabError::BadInput(format!("{name}: the pages of map {map} cannot be shared: {e}"))
         })?;
+    }
+    for &(map, first, count) in touched {
+        vm.world().arena_touched(MapId(map), first, count);
     }
     for fill in fills {
         put(vm, fill).map_err(|errno| {

@@ -1,4 +1,4 @@
-//! `scx_bpf_reenqueue_local()`: a local queue's tasks go to `ops.enqueue` once more.
+//! `scx_bpf_reenqueue_local()` and `scx_bpf_dsq_reenq()`: a queue's tasks go to `ops.enqueue` once more.
 
 use crate::harness::*;
 use keel_abi::task::{ObjectId, Step};
@@ -52,4 +52,45 @@ fn reenqueue_local_uses_the_locked_runqueue() {
     assert!(woken.len() > 5, "{}", run.log());
     let back = run.of("a").filter(|c| c.op == "enqueue" && c.value == REENQ).count();
     assert!(back >= woken.len() / 2, "{}", run.log());
+}
+
+/// Two tasks wait in the scheduler's own queue while another runs, each of whose ticks asks for a queue's tasks.
+fn asks_for(queue: u64, flags: u64) -> Scenario {
+    let base = with("tracer").set("tick_reenqueues", queue).set("tick_reenqueue_flags", flags);
+    let base = base.set("slice_ns", 50_000_000).millis(20).task(hog("x"));
+    base.task(task("a", [run(500)]).after_ms(2)).task(task("b", [run(500)]).after_ms(3))
+}
+
+#[test]
+fn all_tasks_of_an_own_queue_come_back_once_each_time_and_in_order() {
+    // `SCX_REENQ_ANY` is what no flag means, too.
+    for flags in [0, 1] {
+        let run = asks_for(OWN_DSQ, flags).survives();
+        let ticks: Vec<_> = run.of("x").filter(|c| c.op == "tick").map(|c| c.at).collect();
+        let back = run.calls.iter().filter(|c| c.op == "enqueue" && c.value & REENQ != 0);
+        let back: Vec<_> = back.map(|c| (c.at, c.pid)).collect();
+        let (a, b) = (run.pid("a"), run.pid("b"));
+        let late: Vec<_> = ticks.iter().filter(|at| at.as_ns() > 4_000_000).collect();
+        assert!(late.len() > 3, "{}", run.log());
+        for &&tick in &late {
+            let soon = |at: keel_abi::Instant| at >= tick && at.since(tick).as_ns() < 100_000;
+            let pids: Vec<u32> = back.iter().filter(|(at, _)| soon(*at)).map(|(_, pid)| *pid).collect();
+            assert_eq!(pids, [a, b], "{}", run.log());
+        }
+        // The reason is the scheduler's own wish; the tasks have been in its custody all the time.
+        assert!(run.values("a", "why_again").iter().all(|why| *why == 1 << 12));
+        assert_eq!(run.count("a", "dequeue"), 0, "{}", run.log());
+    }
+}
+
+#[test]
+fn only_local_and_own_queues_can_be_asked_for() {
+    const GLOBAL: u64 = 0x8000_0000_0000_0001;
+    const LOCAL_ON: u64 = 0xc000_0000_0000_0000;
+    let check = |queue, flags, words| drop(asks_for(queue, flags).fails(words));
+    check(GLOBAL, 0, "DSQ 0x8000000000000001 not allowed for reenq");
+    check(0x63, 0, "non-existent DSQ 0x63");
+    check(LOCAL_ON | 9, 0, "invalid CPU 9 in SCX_DSQ_LOCAL_ON dispatch verdict");
+    check(OWN_DSQ, 2, "invalid SCX_REENQ flags 0x2");
+    asks_for(0x8000_0000_0000_0002, 0).survives();
 }

@@ -66,6 +66,6 @@ macro_rules! objects {
 }
 
 objects! {
-    accounts babbles bad_affinity bad_dsq errors exits far_node forgets mixed_dsq no_events node_mask race reenqueues spins
+    accounts babbles bad_affinity bad_dsq cids errors exits far_node forgets mixed_dsq no_events node_mask race reenqueues spins
     stall bad_access tardy reports unfair unknown_kfunc wasteful whole_mask wrong_type
 }

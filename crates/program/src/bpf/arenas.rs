@@ -29,8 +29,8 @@ impl Bpf {
                 continue;
             }
             map.blocks = blocks;
-            for (from, to) in data_of(file) {
-                desk.arena_touched(place, from / PAGE_BYTES, to.div_ceil(PAGE_BYTES) - from / PAGE_BYTES);
+            for (first, count) in touched_pages(file) {
+                desk.arena_touched(place, first, count);
             }
         }
     }
@@ -43,6 +43,12 @@ impl Map {
     }
 }
 
+/// The pages of an arena's file that hold something: the first of some in a row, and how many.
+pub(crate) fn touched_pages(file: &File) -> impl Iterator<Item = (u64, u64)> {
+    let pages = |(from, to): (u64, u64)| (from / PAGE_BYTES, to.div_ceil(PAGE_BYTES) - from / PAGE_BYTES);
+    data_of(file).into_iter().map(pages)
+}
+
 /// Where a sparse file holds something: from and to, in bytes.
 fn data_of(file: &File) -> Vec<(u64, u64)> {
     let mut found = Vec::new();
@@ -53,4 +59,27 @@ fn data_of(file: &File) -> Vec<(u64, u64)> {
         at = to;
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::fs::{MemfdFlags, memfd_create};
+    use std::os::unix::fs::FileExt;
+
+    #[test]
+    fn pages_that_hold_something_are_found() {
+        let check = |writes: &[u64], expected: &[(u64, u64)]| {
+            let file = File::from(memfd_create("arena", MemfdFlags::CLOEXEC).expect("there is memory"));
+            file.set_len(64 * PAGE_BYTES).expect("it is sparse");
+            for &at in writes {
+                file.write_all_at(&[0], at).expect("it is written");
+            }
+            assert_eq!(touched_pages(&file).collect::<Vec<_>>(), expected, "{writes:?}");
+        };
+        check(&[], &[]);
+        // Zeroes count, too: global variables begin so.
+        check(&[63 * PAGE_BYTES + 7], &[(63, 1)]);
+        check(&[0, PAGE_BYTES, 5 * PAGE_BYTES], &[(0, 2), (5, 1)]);
+    }
 }

@@ -57,6 +57,8 @@ pub(crate) struct Map {
     pub(crate) extra: u64,
     /// Of a map of maps: the one that its maps are like.
     pub(crate) inner: Option<u32>,
+    /// Of a struct_ops map: the number of its value's type among the kernel's.
+    pub(crate) ops_value: u32,
     /// Where its value has pointers to the kernel's objects.
     pub(crate) kptrs: Vec<u32>,
     /// The pages that the program may map.
@@ -141,6 +143,7 @@ impl Program {
             name: attr.name(28),
             extra: attr.u64(64),
             inner: None,
+            ops_value: attr.u32(60),
             kptrs: self.kptrs(attr),
             file: None,
             values: BTreeMap::new(),

@@ -4,7 +4,7 @@
 //! as they come. [`object`](crate::object) makes an object of both then, and of what is loaded later a larger one. From then on maps are the
 //! owner's ([`Desk`]), but for those that the program maps into its memory: these are files that both share.
 
-mod arenas;
+pub(crate) mod arenas;
 mod attr;
 mod elements;
 mod info;

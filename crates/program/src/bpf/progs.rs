@@ -35,7 +35,9 @@ pub(crate) struct Prog {
     pub(crate) name: String,
     pub(crate) kind: u32,
     pub(crate) flags: u32,
-    /// Of a callback of `struct sched_ext_ops` the number of its member.
+    /// Of a callback of a scheduler the number of the struct's type among the kernel's.
+    pub(crate) ops: u32,
+    /// The number of its member there.
     pub(crate) member: u32,
     /// Of a tracing program the place that it is for, as libbpf's sections name it.
     pub(crate) target: String,
@@ -103,6 +105,7 @@ impl Program {
             name: attr.name(48),
             kind: attr.u32(0),
             flags: attr.u32(44),
+            ops: attr.u32(108),
             member: attr.u32(68),
             target: self.target(attr.u32(0), attr.u32(68), attr.u32(108)),
             license: self.text(attr.u64(16)).unwrap_or_default(),

@@ -298,6 +298,10 @@ impl World for VmWorld {
         self.maps.arena_alloc(&mut self.region, map, at, pages)
     }
 
+    fn arena_at(&self, user: Ea) -> Ea {
+        Ea(crate::maps::kernel_address(user.0))
+    }
+
     fn arena_free(&mut self, map: MapId, at: Ea, pages: u32) -> u64 {
         self.maps.arena_free(&mut self.region, map, at, pages)
     }

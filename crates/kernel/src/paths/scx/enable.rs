@@ -45,6 +45,7 @@ impl<E: Engine> Sim<E> {
     /// The boot CPU begins to enable the scheduler.
     pub(crate) fn begin_enable(&mut self) {
         self.k.scx.phase = Phase::Enabling;
+        self.k.give_cids();
         let cpu = self.k.cpu(BOOT_CPU);
         cpu.in_user = false;
         cpu.stack.push(Frame::Inited);
@@ -58,6 +59,10 @@ impl<E: Engine> Sim<E> {
         let answer = self.k.sane_errno(c, "init", answer);
         if answer != 0 {
             self.k.error(c, format!("ops.init() failed ({answer})"));
+            return;
+        }
+        if let Err(errno) = self.k.make_cmasks(self.vm.world()) {
+            self.k.error(c, format!("scx_root_enable() failed (-{})", errno.0));
             return;
         }
         if self.k.is_stale(c) {
@@ -144,7 +149,8 @@ impl<E: Engine> Sim<E> {
     pub(crate) fn enable_cpus(&mut self, c: CpuId, task: TaskId) {
         let ea = self.k.tasks[task].ea;
         let mask = self.vm.world().u64_at(ea.offset(layout::task::CPUS_PTR));
-        self.start(c, Op::SetCpumask, task, &[ea.0, mask]);
+        let cpus = self.k.told_cpus(self.vm.world(), c, mask);
+        self.start(c, Op::SetCpumask, task, &[ea.0, cpus]);
     }
 
     /// [`Frame::EnableDone`]: the watchdog begins, and tasks that wait to be made are.

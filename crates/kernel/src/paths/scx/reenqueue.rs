@@ -1,15 +1,17 @@
-//! Gives a local queue's tasks back to the scheduler: because it asked for that (`scx_bpf_reenqueue_local()`), or
-//! because they were to run at once or not at all (`SCX_ENQ_IMMED`) and cannot.
+//! Gives a queue's tasks back to the scheduler: because it asked for that (`scx_bpf_dsq_reenq()`,
+//! `scx_bpf_reenqueue_local()`), or because they were to run at once or not at all (`SCX_ENQ_IMMED`) and cannot.
 //!
-//! The CPU that next holds the runqueue's lock for a wakeup or a pick does it, just before the release; otherwise the
-//! CPU that noticed does it as soon as it holds no lock, as the kernel's irq_work would.
+//! Of a local queue the CPU that next holds the runqueue's lock for a wakeup or a pick does it,
+//! just before the release; otherwise the CPU that noticed does it as soon as it holds no lock, as
+//! the kernel's irq_work would.
 
 use crate::paths::sim::Sim;
 use crate::rules::scx::reenqueue::ANY;
+use crate::state::dsq::Stay;
 use crate::state::frame::Frame;
 use keel_abi::bpf::Engine;
 use keel_abi::scx::{REENQ_LOCAL_MAX_REPEAT, enq, ent};
-use keel_abi::{CpuId, TaskId};
+use keel_abi::{CpuId, DsqId, TaskId};
 
 impl<E: Engine> Sim<E> {
     /// [`Frame::Reenqueue`].
@@ -35,6 +37,32 @@ impl<E: Engine> Sim<E> {
         }
         let tasks = self.take_local(rq, flags);
         self.k.this_cpu().stack.extend(tasks.into_iter().rev());
+    }
+
+    /// `process_deferred_reenq_users()`: who comes into the queue from now on stays there.
+    pub(crate) fn reenqueue_user(&mut self, id: DsqId) {
+        let table = &self.k.queues.table;
+        let Some(queue) = table.find(id).filter(|_| !self.k.cpus.this_cpu.bypassing) else { return };
+        let tasks = table.queue(queue).tasks(&table.links);
+        let stay = |task| table.links.stay(task).map(|stay| Frame::ReenqueueTask { task, stay });
+        let frames: Vec<Frame> = tasks.into_iter().rev().filter_map(stay).collect();
+        self.k.this_cpu().stack.extend(frames);
+    }
+
+    /// [`Frame::ReenqueueTask`]: `reenq_user()`, with the lock of the task's runqueue.
+    pub(crate) fn reenqueue_task(&mut self, c: CpuId, task: TaskId, stay: Stay) {
+        let is_there = |sim: &Self| sim.k.queues.table.links.stay(task) == Some(stay);
+        if !is_there(self) || self.k.cpus.this_cpu.bypassing {
+            return;
+        }
+        let Some(rq) = self.lock_task(c, task, Frame::ReenqueueTask { task, stay }) else { return };
+        if !is_there(self) {
+            return self.k.unlock_rq(c, rq);
+        }
+        self.k.leave_locked_queue(c, stay.queue(), task);
+        self.k.cpu(rq).lock.defers = true;
+        let again = Frame::EnqueueAgain { task, reason: ent::REENQ_KFUNC };
+        self.k.this_cpu().stack.extend([Frame::Reenqueued { rq }, again]);
     }
 
     /// Takes tasks out of the local queue that cannot run at once but should, or all (`local_task_should_reenq()`).

@@ -63,6 +63,15 @@ impl Kernel {
         }
     }
 
+    /// What is wrong with a `LOCAL_ON` id that names no CPU.
+    pub(crate) fn invalid_local(&self, id: DsqId, place: &str) -> String {
+        let number = (id.0 & dsq::LOCAL_CPU_MASK) as i32;
+        match number >= 0 && self.scx.arenas.is_some() {
+            true => format!("invalid cid {number}"),
+            false => format!("invalid CPU {number}{place}"),
+        }
+    }
+
     /// The CPU whose local queue `id` means, seen from `rq`.
     #[inline]
     pub(crate) fn local_target(&self, id: DsqId, rq: CpuId) -> Option<CpuId> {
@@ -90,8 +99,7 @@ impl Kernel {
             Some(queue) => queue,
             None => {
                 let message = if id.0 & dsq::LOCAL_ON == dsq::LOCAL_ON {
-                    let cpu = (id.0 & dsq::LOCAL_CPU_MASK) as i32;
-                    format!("invalid CPU {cpu} in SCX_DSQ_LOCAL_ON dispatch verdict")
+                    self.invalid_local(id, " in SCX_DSQ_LOCAL_ON dispatch verdict")
                 } else {
                     format!("non-existent DSQ 0x{:x}", id.0)
                 };

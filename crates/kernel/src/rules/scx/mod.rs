@@ -3,6 +3,7 @@
 //! [`crate::state::scx`] is what they are about. The paths that call the scheduler back are in `paths::scx`.
 
 pub(crate) mod bypass;
+pub(crate) mod cids;
 pub(crate) mod cpu_release;
 pub(crate) mod deferred;
 pub(crate) mod direct_dispatch;

@@ -1,10 +1,11 @@
 //! Which tasks of local queues are to be given to the scheduler once more.
 
 use crate::state::class::SchedClass;
+use crate::state::cpu::Reenqueued;
 use crate::state::kernel::Kernel;
 use keel_abi::bpf::World;
 use keel_abi::scx::{enq, ent};
-use keel_abi::{CpuId, TaskId};
+use keel_abi::{CpuId, DsqId, TaskId};
 
 /// `SCX_REENQ_ANY`: all tasks, not only those that were to run at once.
 pub(crate) const ANY: u64 = 1;
@@ -30,8 +31,16 @@ impl Kernel {
         let by_holder = cpu.lock.defers;
         debug_assert!(self.cpus.is_running(c), "the running CPU notices");
         let noted = &mut self.this_cpu().reenqueues;
-        if !by_holder && !noted.contains(&rq) {
-            noted.push(rq);
+        if !by_holder && !noted.contains(&Reenqueued::Local(rq)) {
+            noted.push(Reenqueued::Local(rq));
+        }
+    }
+
+    /// The same for a queue of the scheduler's own.
+    pub(crate) fn note_reenqueue_of(&mut self, id: DsqId) {
+        let cpu = self.this_cpu();
+        if !cpu.bypassing && !cpu.reenqueues.contains(&Reenqueued::User(id)) {
+            cpu.reenqueues.push(Reenqueued::User(id));
         }
     }
 

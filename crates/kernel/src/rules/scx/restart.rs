@@ -49,6 +49,7 @@ impl Kernel {
         self.res_spins = ResLocks::default();
         self.cursors = Cursors::default();
         self.queues.destroy_users();
+        self.cids.forget_topology();
         for cpu in self.machine.topology.iter() {
             let own = self.cpu(cpu);
             (own.bypassing, own.released, own.sync_pending, own.reenqueue) = (false, false, false, None);
@@ -85,6 +86,7 @@ impl Kernel {
         self.local_types = scheduler.local_types.clone();
         self.objects.processes.hints = scheduler.hints;
         self.decisions = scheduler.decisions;
+        self.terms.iter_mut().for_each(|terms| terms.set_form(scheduler.arenas.is_some()));
         self.idle.set_per_node(scheduler.flags & ops_flags::BUILTIN_IDLE_PER_NODE != 0);
         self.lines.set_idle_per_node(self.idle.per_node());
     }

@@ -71,6 +71,7 @@ impl<E: Engine> Sim<E> {
             Frame::SyncWait => self.sync_wait(),
             Frame::Reenqueue { rq } => self.reenqueue(c, rq),
             Frame::ReenqueueLocal { rq, times } => self.reenqueue_local(c, rq, times),
+            Frame::ReenqueueTask { task, stay } => self.reenqueue_task(c, task, stay),
             Frame::EnqueueAgain { task, reason } => self.enqueue_again(c, task, reason),
             Frame::EnqueuedAgain { task } => self.enqueued_again(task),
             Frame::Reenqueued { rq } => self.reenqueued(c, rq),

@@ -22,6 +22,8 @@ pub(super) enum From {
     DispatchOrUnlocked,
     /// `ops.select_cpu`, `ops.enqueue`, and wherever no runqueue is locked.
     SelectCpu,
+    /// `ops.init`, by a program that may sleep.
+    Init,
     /// Wherever no runqueue is locked and a program may sleep; not `ops.exit_task`, which is in no list
     /// of `scx_kf_allow_flags`.
     Sleepable,
@@ -43,6 +45,7 @@ impl From {
             Self::CpuRelease => is_op && op == Op::CpuRelease,
             Self::DispatchOrUnlocked => unlocked || op == Op::Dispatch,
             Self::SelectCpu => unlocked || matches!(op, Op::SelectCpu | Op::Enqueue),
+            Self::Init => is_op && op == Op::Init,
             Self::Sleepable => place == Place::Syscall || is_op && is_unlocked(op) && may_sleep(op),
         }
     }
@@ -183,6 +186,7 @@ functions! {
     DsqIterNext "bpf_iter_scx_dsq_next" Any,
     DsqIterDestroy "bpf_iter_scx_dsq_destroy" Any,
     KickCpu "scx_bpf_kick_cpu" Any,
+    DsqReenq "scx_bpf_dsq_reenq" Any,
     ReenqueueLocal "scx_bpf_reenqueue_local___v2" Any,
     ReenqueueLocalV1 "scx_bpf_reenqueue_local" CpuRelease,
     ErrorBstr "scx_bpf_error_bstr" Any,
@@ -234,6 +238,21 @@ functions! {
     TaskFromPid "bpf_task_from_pid" Any,
     TaskAcquire "bpf_task_acquire" Any,
     TaskRelease "bpf_task_release" Any,
+    TidToTask "scx_bpf_tid_to_task" Any,
+    CidOverride "scx_bpf_cid_override" Init,
+    CidToCpu "scx_bpf_cid_to_cpu" Any,
+    CpuToCid "scx_bpf_cpu_to_cid" Any,
+    CidTopo "scx_bpf_cid_topo" Any,
+    NrCids "scx_bpf_nr_cids" Any,
+    NrOnlineCids "scx_bpf_nr_online_cids" Any,
+    ThisCid "scx_bpf_this_cid" Any,
+    TaskCid "scx_bpf_task_cid" Any,
+    CidCurr "scx_bpf_cid_curr" Any,
+    KickCid "scx_bpf_kick_cid" Any,
+    CidperfCap "scx_bpf_cidperf_cap" Any,
+    CidperfCur "scx_bpf_cidperf_cur" Any,
+    CidperfSet "scx_bpf_cidperf_set" Any,
+    SubDispatch "scx_bpf_sub_dispatch" Dispatch,
     TaskCgroup "scx_bpf_task_cgroup" Any,
     CgroupAcquire "bpf_cgroup_acquire" Any,
     CgroupRelease "bpf_cgroup_release" Any,
@@ -319,6 +338,20 @@ impl Terms {
         }
     }
 
+    /// Says whether the scheduler is a `struct sched_ext_ops_cid`, whose callbacks and timers the kernel denies the
+    /// functions that name CPUs (`scx_kfunc_ids_cpu_only`).
+    pub(crate) fn set_form(&mut self, speaks_cids: bool) {
+        *self = Self::new(self.f, self.cost_ps);
+        if speaks_cids && self.is_for_cpus() {
+            self.allowed &= SYSCALL_BIT | TRACE_BIT;
+        }
+    }
+
+    /// Does it name CPUs, where another function names cids?
+    pub(crate) fn is_for_cpus(&self) -> bool {
+        self.f.is_for_cpus()
+    }
+
     /// What it costs by itself, in picoseconds.
     pub(crate) fn cost_ps(&self) -> u64 {
         self.cost_ps
@@ -354,6 +387,36 @@ impl F {
     #[inline]
     pub(crate) fn is_res_spin_lock(self) -> bool {
         matches!(self, Self::ResSpinLock | Self::ResSpinLockIrq)
+    }
+
+    fn is_for_cpus(self) -> bool {
+        matches!(
+            self,
+            Self::KickCpu
+                | Self::TaskCpu
+                | Self::CpuRq
+                | Self::CpuCurr
+                | Self::CpuNode
+                | Self::CpuperfCap
+                | Self::CpuperfCur
+                | Self::CpuperfSet
+                | Self::GetPossibleCpumask
+                | Self::GetOnlineCpumask
+                | Self::PutCpumask
+                | Self::SelectCpuDfl
+                | Self::SelectCpuAnd
+                | Self::SelectCpuAndV1
+                | Self::GetIdleCpumask
+                | Self::GetIdleCpumaskNode
+                | Self::GetIdleSmtmask
+                | Self::GetIdleSmtmaskNode
+                | Self::PutIdleCpumask
+                | Self::TestAndClearIdle
+                | Self::PickIdleCpu
+                | Self::PickIdleCpuNode
+                | Self::PickAnyCpu
+                | Self::PickAnyCpuNode
+        )
     }
 
     /// Can other CPUs observe when it is served? A call that concerns only the caller's own CPU, its own task or
@@ -398,6 +461,15 @@ impl F {
                 | Self::IterNumDestroy
                 | Self::NrCpuIds
                 | Self::NrNodeIds
+                | Self::NrCids
+                | Self::ThisCid
+                | Self::CidToCpu
+                | Self::CpuToCid
+                | Self::CidTopo
+                | Self::CidperfCap
+                | Self::CidperfCur
+                | Self::CidperfSet
+                | Self::SubDispatch
                 | Self::CpuNode
                 | Self::CpuperfCap
                 | Self::CpuperfCur

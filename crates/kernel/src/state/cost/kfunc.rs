@@ -84,6 +84,10 @@ const GROUPS: &[Group] = &[
             "scx_bpf_get_possible_cpumask",
             "scx_bpf_nr_cpu_ids",
             "scx_bpf_nr_node_ids",
+            "scx_bpf_nr_cids",
+            "scx_bpf_nr_online_cids",
+            "scx_bpf_this_cid",
+            "scx_bpf_task_cid",
             "scx_bpf_task_running",
             "scx_bpf_task_cpu",
             "scx_bpf_dispatch_nr_slots",
@@ -99,6 +103,12 @@ const GROUPS: &[Group] = &[
             "scx_bpf_task_set_dsq_vtime",
             "scx_bpf_cpu_node",
             "scx_bpf_cpu_curr",
+            "scx_bpf_cid_to_cpu",
+            "scx_bpf_cpu_to_cid",
+            "scx_bpf_cid_curr",
+            "scx_bpf_cidperf_cap",
+            "scx_bpf_cidperf_cur",
+            "scx_bpf_sub_dispatch",
             "scx_bpf_cpu_rq",
             "scx_bpf_get_idle_cpumask",
             "scx_bpf_get_idle_smtmask",
@@ -252,9 +262,9 @@ const GROUPS: &[Group] = &[
     // The whole default choice: several such searches if the first ones fail.
     group(100, 12, &["scx_bpf_select_cpu_dfl", "scx_bpf_select_cpu_and", "__scx_bpf_select_cpu_and"]),
     // Marks a CPU in this CPU's kick masks and queues the irq_work that sends it.
-    group(60, 0, &["scx_bpf_kick_cpu"]),
+    group(60, 0, &["scx_bpf_kick_cpu", "scx_bpf_kick_cid"]),
     // Updates the frequency request of a runqueue under its lock.
-    group(80, 0, &["scx_bpf_cpuperf_set"]),
+    group(80, 0, &["scx_bpf_cpuperf_set", "scx_bpf_cidperf_set"]),
     // Cancels or starts a high-resolution timer: a tree of timers, and the clock device.
     group(200, 0, &["bpf_timer_start", "bpf_timer_cancel", "bpf_timer_cancel_async"]),
     // Allocates the timer, or swaps its callback under its lock.

@@ -24,6 +24,20 @@ pub(super) struct Link {
 
 const FREE: Link = Link { queue: NOWHERE, seq: 0, prev_or_place: NOWHERE, next: NOWHERE, rank: 0 };
 
+/// A task's stay in a queue, from its insert to its leaving.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stay {
+    queue: u32,
+    seq: u32,
+}
+
+impl Stay {
+    /// The queue.
+    pub const fn queue(&self) -> DsqHandle {
+        DsqHandle(self.queue)
+    }
+}
+
 /// Every task's record.
 #[derive(Clone, Debug, Default)]
 pub struct Links {
@@ -48,6 +62,12 @@ impl Links {
     pub fn queue_of(&self, task: TaskId) -> Option<DsqHandle> {
         let queue = self.at(task).queue;
         (queue != NOWHERE).then_some(DsqHandle(queue))
+    }
+
+    /// Which stay in which queue it is, if it is in one.
+    pub fn stay(&self, task: TaskId) -> Option<Stay> {
+        let Link { queue, seq, .. } = *self.at(task);
+        (queue != NOWHERE).then_some(Stay { queue, seq })
     }
 
     #[inline]

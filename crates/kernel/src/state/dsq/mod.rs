@@ -11,7 +11,7 @@ mod links;
 mod table;
 
 pub use iter::Cursor;
-pub use links::Links;
+pub use links::{Links, Stay};
 pub use table::CreateError;
 pub use table::DestroyError;
 pub use table::DsqTable;

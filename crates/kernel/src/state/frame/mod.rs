@@ -10,6 +10,7 @@ pub(crate) mod fair;
 pub(crate) mod rt;
 pub(crate) mod stack;
 
+use crate::state::dsq::Stay;
 use crate::state::frame::cgroup::CgroupFrame;
 use crate::state::frame::fair::FairFrame;
 use crate::state::frame::rt::RtFrame;
@@ -57,6 +58,8 @@ pub(crate) enum Frame {
     Reenqueue { rq: CpuId },
     /// `reenq_local()`: gives a local queue's tasks to the scheduler once more, so many times already.
     ReenqueueLocal { rq: CpuId, times: u32 },
+    /// `reenq_user()`: a task of a queue of the scheduler's own, if that is still the stay that had this number.
+    ReenqueueTask { task: TaskId, stay: Stay },
     /// A task is enqueued again; `p->scx.flags` says why.
     EnqueueAgain { task: TaskId, reason: u32 },
     /// It has been.

@@ -1,12 +1,13 @@
 //! sched_ext on top of the scheduler core: queues, direct dispatch, custody, kicks, enabling and
 //! disabling, the watchdog. The rules are those of Linux 7.2 (`kernel/sched/ext/ext.c`).
 
+pub(crate) mod cids;
 pub(crate) mod queues;
 pub(crate) mod restart;
 
 use crate::state::class::Takes;
 use crate::state::setup::Scheduler;
-use keel_abi::bpf::{Ea, Entry};
+use keel_abi::bpf::{Ea, Entry, MapId};
 use keel_abi::scx::{Op, ops_flags};
 use keel_abi::{Instant, NodeId, Span, scx};
 
@@ -29,6 +30,10 @@ pub(crate) struct Scx {
     /// The program of each callback.
     pub(crate) entries: [Option<Entry>; Op::ALL.len()],
     pub(crate) flags: u64,
+    /// The arenas of a scheduler that speaks in cids: one. Nothing of all others.
+    pub(crate) arenas: Option<Vec<MapId>>,
+    /// There, for each CPU, the user's address of the `struct scx_cmask` that callbacks on it are given.
+    pub(crate) cmasks: Vec<Ea>,
     pub(crate) hotplug_seq: u64,
     pub(crate) timeout: Span,
     /// When the watchdog next checks; anything earlier belongs to another scheduler.
@@ -79,6 +84,8 @@ impl Scx {
                 || scheduler.flags & ops_flags::KEEP_BUILTIN_IDLE != 0,
             entries,
             flags: scheduler.flags,
+            arenas: scheduler.arenas.clone(),
+            cmasks: Vec::new(),
             hotplug_seq: scheduler.hotplug_seq,
             timeout: Span::from_ms(u64::from(timeout_ms)),
             watchdog_at: Instant::ZERO,

@@ -1,6 +1,7 @@
 //! The dispatch queues of a run: a local one a CPU, a global one a node, and the scheduler's own.
 
 use crate::state::dsq::{DsqHandle, DsqTable};
+use crate::state::scx::cids::Cids;
 use keel_abi::scx::dsq;
 use keel_abi::{CpuId, DsqId, NodeId, TaskId, Topology};
 
@@ -13,6 +14,8 @@ pub(crate) struct Queues {
     pub(crate) table: DsqTable,
     cpus: u32,
     nodes: u32,
+    /// The CPUs by the numbers that `LOCAL_ON` ids have; empty where these are the CPUs' own.
+    by_cid: Vec<CpuId>,
 }
 
 /// What kind of queue one is.
@@ -27,7 +30,12 @@ impl Queues {
     pub(crate) fn new(topology: &Topology) -> Self {
         let locals = topology.iter().map(|c| DsqId(dsq::LOCAL_ON | u64::from(c.0)));
         let globals = (0..topology.nodes()).map(|_| dsq::GLOBAL);
-        Self { table: DsqTable::new(locals.chain(globals)), cpus: topology.cpus(), nodes: topology.nodes() }
+        Self {
+            table: DsqTable::new(locals.chain(globals)),
+            cpus: topology.cpus(),
+            nodes: topology.nodes(),
+            by_cid: Vec::new(),
+        }
     }
 
     /// The scheduler's own queues go with it; its tasks have left them.
@@ -68,6 +76,13 @@ impl Queues {
     #[inline]
     pub(crate) fn local_on(&self, id: DsqId) -> Option<CpuId> {
         let cpu = (id.0 & dsq::LOCAL_CPU_MASK) as u32;
-        (id.0 & dsq::LOCAL_ON == dsq::LOCAL_ON && cpu < self.cpus).then_some(CpuId(cpu))
+        let named = id.0 & dsq::LOCAL_ON == dsq::LOCAL_ON && cpu < self.cpus;
+        named.then(|| self.by_cid.get(cpu as usize).copied().unwrap_or(CpuId(cpu)))
+    }
+
+    /// From now on `LOCAL_ON` ids have cids in them; or CPUs again.
+    pub(crate) fn show_cids(&mut self, cids: Option<&Cids>) {
+        self.by_cid =
+            cids.map_or_else(Vec::new, |cids| (0..self.cpus).filter_map(|n| cids.cpu(n as i32)).collect());
     }
 }
