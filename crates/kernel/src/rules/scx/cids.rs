@@ -1,5 +1,5 @@
-//! What a scheduler that speaks in cids (`struct sched_ext_ops_cid`) is told of CPUs, and what it
-//! means by its answers.
+//! How CPUs are passed to a scheduler that calls them by cids (`struct sched_ext_ops_cid`), and what
+//! its answers mean.
 
 use crate::state::kernel::Kernel;
 use crate::state::layout::{self, cmask};
@@ -22,7 +22,7 @@ impl Kernel {
         self.queues.show_cids(self.scx.arenas.is_some().then_some(&self.cids));
     }
 
-    /// The number by which a callback is told of a CPU (`scx_cpu_arg()`).
+    /// The number of a CPU as an argument of a callback (`scx_cpu_arg()`).
     #[inline]
     pub(crate) fn told_cpu(&self, cpu: CpuId) -> u64 {
         match self.scx.arenas {
@@ -70,7 +70,7 @@ impl Kernel {
         Ok(())
     }
 
-    /// What a callback on `c` is told of a task's CPUs, whose mask is at `mask`: that address, or
+    /// A task's CPUs, whose mask is at `mask`, as an argument of a callback on `c`: that address, or
     /// the user's address of a cmask (`scx_call_op_set_cpumask()`). Of the latter the kernel gives
     /// the low half, which is all that loads and stores look at; but where that is 0, it is a null
     /// pointer here.
