@@ -95,7 +95,7 @@ impl<E: Engine> Sim<E> {
     pub(crate) fn tell_cpumask(&mut self, c: CpuId, task: TaskId) {
         let ea = self.k.tasks[task].ea;
         let mask = self.vm.world().u64_at(ea.offset(crate::state::layout::task::CPUS_PTR));
-        let cpus = self.k.told_cpus(self.vm.world(), c, mask);
+        let cpus = self.k.cpus_argument(self.vm.world(), c, mask);
         self.start_if_ext(c, Op::SetCpumask, task, &[ea.0, cpus]);
     }
 

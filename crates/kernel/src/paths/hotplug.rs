@@ -81,8 +81,8 @@ impl<E: Engine> Sim<E> {
         }
         let op = if online { Op::CpuOnline } else { Op::CpuOffline };
         if self.k.has(op) {
-            let told = self.k.told_cpu(c);
-            return self.start(c, op, TaskId::IDLE, &[told]);
+            let cpu = self.k.cpu_argument(c);
+            return self.start(c, op, TaskId::IDLE, &[cpu]);
         }
         let going = if online { "online" } else { "offline" };
         let message = format!("cpu {} going {going}, exiting scheduler", c.0);

@@ -44,7 +44,7 @@ impl<E: Engine> Sim<E> {
     pub(crate) fn pinned(&mut self, c: CpuId, task: TaskId, is_pinned: bool) {
         let mask = self.k.set_pinned(self.vm.world(), task, is_pinned);
         let ea = self.k.tasks[task].ea;
-        let cpus = self.k.told_cpus(self.vm.world(), c, mask);
+        let cpus = self.k.cpus_argument(self.vm.world(), c, mask);
         self.start_if_ext(c, keel_abi::scx::Op::SetCpumask, task, &[ea.0, cpus]);
     }
 }

@@ -62,7 +62,7 @@ impl<E: Engine> Sim<E> {
         if !real || self.k.this_cpu().bypassing {
             return self.go(frame, step);
         }
-        let args = [self.k.told_cpu(c), u64::from(idle)];
+        let args = [self.k.cpu_argument(c), u64::from(idle)];
         self.call(c, Op::UpdateIdle, (TaskId::IDLE, &args), frame, step);
     }
 

@@ -55,7 +55,7 @@ impl<E: Engine> Sim<E> {
             };
             self.place(c, task, chosen, flags, waker, Chooser::Default);
         } else if self.k.has(Op::SelectCpu) && !self.k.cpus[t.cpu].bypassing {
-            let args = [ea.0, self.k.told_cpu(prev), flags];
+            let args = [ea.0, self.k.cpu_argument(prev), flags];
             let selected = Frame::WakeSelected { task, flags, waker };
             self.call(c, Op::SelectCpu, (task, &args), selected, |sim| {
                 sim.wake_selected(c, task, flags, waker)

@@ -143,7 +143,7 @@ impl<E: Engine> Sim<E> {
             prev if self.k.tasks[prev].class == SchedClass::Ext => self.k.tasks[prev].ea.0,
             _ => 0,
         };
-        let args = [self.k.told_cpu(c), prev_ea];
+        let args = [self.k.cpu_argument(c), prev_ea];
         self.call(c, Op::Dispatch, (prev, &args), Frame::Dispatched { left }, |sim| sim.dispatched(c, left));
     }
 

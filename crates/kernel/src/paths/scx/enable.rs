@@ -149,7 +149,7 @@ impl<E: Engine> Sim<E> {
     pub(crate) fn enable_cpus(&mut self, c: CpuId, task: TaskId) {
         let ea = self.k.tasks[task].ea;
         let mask = self.vm.world().u64_at(ea.offset(layout::task::CPUS_PTR));
-        let cpus = self.k.told_cpus(self.vm.world(), c, mask);
+        let cpus = self.k.cpus_argument(self.vm.world(), c, mask);
         self.start(c, Op::SetCpumask, task, &[ea.0, cpus]);
     }
 

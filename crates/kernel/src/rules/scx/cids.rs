@@ -24,7 +24,7 @@ impl Kernel {
 
     /// The number of a CPU as an argument of a callback (`scx_cpu_arg()`).
     #[inline]
-    pub(crate) fn told_cpu(&self, cpu: CpuId) -> u64 {
+    pub(crate) fn cpu_argument(&self, cpu: CpuId) -> u64 {
         match self.scx.arenas {
             None => u64::from(cpu.0),
             Some(_) => u64::from(self.cids.of(cpu).unwrap_or(cpu.0)),
@@ -74,7 +74,7 @@ impl Kernel {
     /// the user's address of a cmask (`scx_call_op_set_cpumask()`). Of the latter the kernel gives
     /// the low half, which is all that loads and stores look at; but where that is 0, it is a null
     /// pointer here.
-    pub(crate) fn told_cpus<W: World>(&mut self, world: &mut W, c: CpuId, mask: u64) -> u64 {
+    pub(crate) fn cpus_argument<W: World>(&mut self, world: &mut W, c: CpuId, mask: u64) -> u64 {
         let Some(&at) = self.scx.cmasks.get(c.index()) else { return mask };
         let cpus = self.cpus.len();
         let mut bits = vec![0_u64; cpus.div_ceil(64)];
