@@ -13,7 +13,9 @@ pub fn source(argv: &[OsString]) -> Result<Option<(SchedulerSource, String)>, Fa
     let Some(given) = argv.first() else { return Ok(None) };
     let path = find(given).ok_or_else(|| {
         let given = shown(&given.to_string_lossy());
-        Failure::input(format!("no program {given}: there is no such file, and none in PATH"))
+        Failure::input(format!(
+            "no program {given}: no such file can be executed, and PATH has none of this name"
+        ))
     })?;
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let mut argv = argv.to_vec();

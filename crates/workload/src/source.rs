@@ -20,8 +20,10 @@ const OPTIONS: ParseOptions = ParseOptions {
 };
 
 /// Completes each line that holds nothing but `"suspend"`, as rt-app's workgen does; the value
-/// `null` then stands for the task's own name. Line numbers stay what they were.
+/// `null` then stands for the task's own name. Line numbers stay what they were. A byte order mark, with which some editors
+/// begin a file, is left out.
 pub(crate) fn complete(text: &str) -> Cow<'_, str> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if !text.lines().any(|line| bare_suspend(line).is_some()) {
         return Cow::Borrowed(text);
     }
@@ -104,6 +106,7 @@ mod tests {
     #[test]
     fn a_bare_suspend_is_completed_and_nothing_else() {
         let check = |text: &str, expected: &str| assert_eq!(complete(text), expected);
+        check("\u{feff}{}", "{}");
         check("{\n \"suspend\",\n \"run\": 1 }", "{\n \"suspend\": null,\n \"run\": 1 }");
         check("\t\"suspend2\"\r\n}", "\t\"suspend2\": null\r\n}");
         check("\"suspend\" : \"me\",\n", "\"suspend\" : \"me\",\n");

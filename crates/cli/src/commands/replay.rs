@@ -19,7 +19,8 @@ pub(crate) fn run(args: &ReplayArgs, lab: &Lab) -> Result<Code, Failure> {
     let asked = Asked::read(lab, &args.scheduler)?;
     let source = inputs::source(lab, &asked, args.host.as_deref())?;
     let gate = Gate::new(&args.strict, &args.baseline)?;
-    let (recorded, machine) = recorded(&args.part, &args.recording, lab)?;
+    let (recorded, machine) =
+        recorded(&args.part, &args.recording, lab).map_err(|failure| exchanged(args, lab, failure))?;
     let mut spec = spec(args, &asked, source, &recorded, machine);
     profile::ask(&args.outputs, std::slice::from_mut(&mut spec))?;
     gate.fits(std::slice::from_ref(&spec), 1)?;
@@ -45,6 +46,17 @@ pub(crate) fn recorded(part: &PartArgs, trace: &Path, lab: &Lab) -> Result<(Repl
     let PartArgs { machine, cpus, keep, scale } = part;
     let part = Part { machine: machine.clone(), cpus: *cpus, keep: keep.clone(), scale: *scale };
     replay::recorded(&part, trace, lab, &Process)
+}
+
+/// Says so where the scheduler stands in place of the recording.
+fn exchanged(args: &ReplayArgs, lab: &Lab, failure: Failure) -> Failure {
+    let given = args.recording.to_str().unwrap_or_default();
+    let is_scheduler = !args.recording.exists() && (lab.scheduler)(given).is_some();
+    if is_scheduler {
+        failure.help("the recording comes first: keel replay RECORDING SCHED")
+    } else {
+        failure
+    }
 }
 
 fn spec(
