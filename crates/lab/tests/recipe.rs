@@ -116,8 +116,6 @@ fn what_cannot_be_followed_is_refused_by_name() {
     let check = |recipe: &str, expected: LabError| assert_eq!(outcome(recipe, &[]).unwrap_err(), expected);
     let absent = "halved: the recipe runs the tracing program probe beside the scheduler, which keel does not simulate";
     check("attach = ['probe']", LabError::Unsupported(absent.into()));
-    let absent_flag = "[ops]\nflags = ['SCX_OPS_TID_TO_TASK']";
-    check(absent_flag, LabError::Unsupported("halved: SCX_OPS_TID_TO_TASK is not modelled".into()));
     let bad = |text: &str| LabError::BadInput(text.into());
     check(
         "[set]\nnr_cpu = 1",
