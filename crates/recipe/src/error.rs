@@ -83,8 +83,17 @@ impl Text<'_> {
         1 + self.text.as_bytes().iter().take(at.start).filter(|&&b| b == b'\n').count()
     }
 
-    /// An error at a place.
+    /// An error at a place. The field may hold a name of the file's, which is untrusted text.
     pub(crate) fn error(self, at: &Range<usize>, field: impl Into<String>, problem: Problem) -> RecipeError {
-        RecipeError { file: self.file.to_owned(), line: self.line(at), field: field.into(), problem }
+        RecipeError { file: self.file.to_owned(), line: self.line(at), field: shown(&field.into()), problem }
     }
+}
+
+/// Most characters of a field in a message.
+const MOST_SHOWN: usize = 200;
+
+/// On one line, without control characters, and not too long.
+fn shown(field: &str) -> String {
+    let escaped = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
+    field.chars().take(MOST_SHOWN).map(escaped).collect()
 }

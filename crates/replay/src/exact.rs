@@ -113,7 +113,7 @@ impl Builder {
     }
 
     /// A wait whose end the recording lost: the task went on.
-    fn put_pending(&mut self, number: u32) {
+    pub(crate) fn put_pending(&mut self, number: u32) {
         let task = self.task(number);
         if let Doing::Waits(_) = task.doing {
             task.put_wait(Op::Sleep(Span::ZERO));

@@ -65,6 +65,9 @@ impl Builder {
     }
 
     fn ends(&mut self, number: u32) {
+        if !self.task(number).ended {
+            self.put_pending(number);
+        }
         self.put_work(number);
         let task = self.task(number);
         if !task.ended {

@@ -211,6 +211,23 @@ fn a_wait_may_end_with_the_task() {
     assert_eq!(stuck(&made(&events).unwrap().workload), None);
 }
 
+/// The same where the task does not say what it does.
+#[test]
+fn an_inferred_wait_may_end_with_the_task() {
+    let events = [
+        (0, switch(9, Why::WasIdle, 0)),
+        (10, switch(0, Why::Blocked, 1)),
+        (40, switch(1, Why::Blocked, 9)),
+        (41, wakeup(0, TaskId(1))),
+        (45, switch(9, Why::WasIdle, 0)),
+        (60, What::Exit { task: TaskId(1) }),
+        (80, switch(0, Why::Exited, 9)),
+    ];
+    check(&events, 0, "run10 await0 count1 run35 exit");
+    check(&events, 1, "run30 sleep0 meanwhile0 count1 exit");
+    assert_eq!(stuck(&made(&events).unwrap().workload), None);
+}
+
 /// The policies that task 0 changes to, a word each, where its priorities are these in turn.
 fn check_policies(prios: &[i16], expected: &str) {
     let mut events = vec![(0, switch(9, Why::WasIdle, 0))];

@@ -168,6 +168,7 @@ fn errors_are_reported_with_their_place() {
         "[[companion]]\nround = ''\nset = { a = [1] }",
         "line 3, companion companion.set.a: it takes one number",
     );
+    check("[[companion]]\nname = \"a\\nb\"\nround = 'x = y'", "line 3, companion a\\nb.round: ");
     let records = |record: &str| format!("[[companion]]\nround = ''\nrecords = {{ m = {record} }}");
     check(&records("3"), "line 3, companion companion.records.m: it takes a list of fields, or a table");
     check(&records("[1]"), "line 3, companion companion.records.m: it takes a list of fields, or a table");
