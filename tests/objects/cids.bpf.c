@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * It calls CPUs by their cids, compares what callbacks are told with what the kernel's functions say, and ends itself
- * after a while: with the cids of four CPUs where all agree, or with the first place where something does not.
+ * Calls CPUs by their cids. It compares the arguments of its callbacks with what the kernel's functions return, and
+ * ends itself after a while: with the cids of four CPUs if all agree, or else with the first disagreement.
  */
 #include "keel.h"
 

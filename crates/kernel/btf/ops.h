@@ -78,50 +78,54 @@ struct scx_sub_detach_args {
 	char *cgroup_path;
 };
 
+/* What both kinds of schedulers have: `id` is `cpu` or `cid`, and sets of these are `mask`s. */
+#define SCX_OPS_MEMBERS(id, mask, mask_type)								\
+	s32 (*select_##id)(struct task_struct *p, s32 prev_##id, u64 wake_flags);			\
+	void (*enqueue)(struct task_struct *p, u64 enq_flags);						\
+	void (*dequeue)(struct task_struct *p, u64 deq_flags);						\
+	void (*dispatch)(s32 id, struct task_struct *prev);						\
+	void (*tick)(struct task_struct *p);								\
+	void (*runnable)(struct task_struct *p, u64 enq_flags);						\
+	void (*running)(struct task_struct *p);								\
+	void (*stopping)(struct task_struct *p, bool runnable);						\
+	void (*quiescent)(struct task_struct *p, u64 deq_flags);					\
+	bool (*yield)(struct task_struct *from, struct task_struct *to);				\
+	bool (*core_sched_before)(struct task_struct *a, struct task_struct *b);			\
+	void (*set_weight)(struct task_struct *p, u32 weight);						\
+	void (*set_##mask)(struct task_struct *p, const struct mask_type *mask);			\
+	void (*update_idle)(s32 id, bool idle);								\
+	s32 (*init_task)(struct task_struct *p, struct scx_init_task_args *args);			\
+	void (*exit_task)(struct task_struct *p, struct scx_exit_task_args *args);			\
+	void (*enable)(struct task_struct *p);								\
+	void (*disable)(struct task_struct *p);								\
+	void (*dump)(struct scx_dump_ctx *ctx);								\
+	void (*dump_##id)(struct scx_dump_ctx *ctx, s32 id, bool idle);					\
+	void (*dump_task)(struct scx_dump_ctx *ctx, struct task_struct *p);				\
+	s32 (*cgroup_init)(struct cgroup *cgrp, struct scx_cgroup_init_args *args);			\
+	void (*cgroup_exit)(struct cgroup *cgrp);							\
+	s32 (*cgroup_prep_move)(struct task_struct *p, struct cgroup *from, struct cgroup *to);		\
+	void (*cgroup_move)(struct task_struct *p, struct cgroup *from, struct cgroup *to);		\
+	void (*cgroup_cancel_move)(struct task_struct *p, struct cgroup *from, struct cgroup *to);	\
+	void (*cgroup_set_weight)(struct cgroup *cgrp, u32 weight);					\
+	void (*cgroup_set_bandwidth)(struct cgroup *cgrp, u64 period_us, u64 quota_us, u64 burst_us);	\
+	void (*cgroup_set_idle)(struct cgroup *cgrp, bool idle);					\
+	s32 (*sub_attach)(struct scx_sub_attach_args *args);						\
+	void (*sub_detach)(struct scx_sub_detach_args *args);						\
+	void (*id##_online)(s32 id);									\
+	void (*id##_offline)(s32 id);									\
+	s32 (*init)(void);										\
+	void (*exit)(struct scx_exit_info *info);							\
+	u32 dispatch_max_batch;										\
+	u64 flags;											\
+	u32 timeout_ms;											\
+	u32 exit_dump_len;										\
+	u64 hotplug_seq;										\
+	u64 sub_cgroup_id;										\
+	char name[SCX_OPS_NAME_LEN];									\
+	void *priv
+
 struct sched_ext_ops {
-	s32 (*select_cpu)(struct task_struct *p, s32 prev_cpu, u64 wake_flags);
-	void (*enqueue)(struct task_struct *p, u64 enq_flags);
-	void (*dequeue)(struct task_struct *p, u64 deq_flags);
-	void (*dispatch)(s32 cpu, struct task_struct *prev);
-	void (*tick)(struct task_struct *p);
-	void (*runnable)(struct task_struct *p, u64 enq_flags);
-	void (*running)(struct task_struct *p);
-	void (*stopping)(struct task_struct *p, bool runnable);
-	void (*quiescent)(struct task_struct *p, u64 deq_flags);
-	bool (*yield)(struct task_struct *from, struct task_struct *to);
-	bool (*core_sched_before)(struct task_struct *a, struct task_struct *b);
-	void (*set_weight)(struct task_struct *p, u32 weight);
-	void (*set_cpumask)(struct task_struct *p, const struct cpumask *cpumask);
-	void (*update_idle)(s32 cpu, bool idle);
-	s32 (*init_task)(struct task_struct *p, struct scx_init_task_args *args);
-	void (*exit_task)(struct task_struct *p, struct scx_exit_task_args *args);
-	void (*enable)(struct task_struct *p);
-	void (*disable)(struct task_struct *p);
-	void (*dump)(struct scx_dump_ctx *ctx);
-	void (*dump_cpu)(struct scx_dump_ctx *ctx, s32 cpu, bool idle);
-	void (*dump_task)(struct scx_dump_ctx *ctx, struct task_struct *p);
-	s32 (*cgroup_init)(struct cgroup *cgrp, struct scx_cgroup_init_args *args);
-	void (*cgroup_exit)(struct cgroup *cgrp);
-	s32 (*cgroup_prep_move)(struct task_struct *p, struct cgroup *from, struct cgroup *to);
-	void (*cgroup_move)(struct task_struct *p, struct cgroup *from, struct cgroup *to);
-	void (*cgroup_cancel_move)(struct task_struct *p, struct cgroup *from, struct cgroup *to);
-	void (*cgroup_set_weight)(struct cgroup *cgrp, u32 weight);
-	void (*cgroup_set_bandwidth)(struct cgroup *cgrp, u64 period_us, u64 quota_us, u64 burst_us);
-	void (*cgroup_set_idle)(struct cgroup *cgrp, bool idle);
-	s32 (*sub_attach)(struct scx_sub_attach_args *args);
-	void (*sub_detach)(struct scx_sub_detach_args *args);
-	void (*cpu_online)(s32 cpu);
-	void (*cpu_offline)(s32 cpu);
-	s32 (*init)(void);
-	void (*exit)(struct scx_exit_info *info);
-	u32 dispatch_max_batch;
-	u64 flags;
-	u32 timeout_ms;
-	u32 exit_dump_len;
-	u64 hotplug_seq;
-	u64 sub_cgroup_id;
-	char name[SCX_OPS_NAME_LEN];
-	void *priv;
+	SCX_OPS_MEMBERS(cpu, cpumask, cpumask);
 	void (*cpu_acquire)(s32 cpu, struct scx_cpu_acquire_args *args);
 	void (*cpu_release)(s32 cpu, struct scx_cpu_release_args *args);
 };
@@ -146,49 +150,7 @@ struct scx_cid_topo {
 
 /* The same callbacks, with cids for CPUs. */
 struct sched_ext_ops_cid {
-	s32 (*select_cid)(struct task_struct *p, s32 prev_cid, u64 wake_flags);
-	void (*enqueue)(struct task_struct *p, u64 enq_flags);
-	void (*dequeue)(struct task_struct *p, u64 deq_flags);
-	void (*dispatch)(s32 cid, struct task_struct *prev);
-	void (*tick)(struct task_struct *p);
-	void (*runnable)(struct task_struct *p, u64 enq_flags);
-	void (*running)(struct task_struct *p);
-	void (*stopping)(struct task_struct *p, bool runnable);
-	void (*quiescent)(struct task_struct *p, u64 deq_flags);
-	bool (*yield)(struct task_struct *from, struct task_struct *to);
-	bool (*core_sched_before)(struct task_struct *a, struct task_struct *b);
-	void (*set_weight)(struct task_struct *p, u32 weight);
-	void (*set_cmask)(struct task_struct *p, const struct scx_cmask *cmask);
-	void (*update_idle)(s32 cid, bool idle);
-	s32 (*init_task)(struct task_struct *p, struct scx_init_task_args *args);
-	void (*exit_task)(struct task_struct *p, struct scx_exit_task_args *args);
-	void (*enable)(struct task_struct *p);
-	void (*disable)(struct task_struct *p);
-	void (*dump)(struct scx_dump_ctx *ctx);
-	void (*dump_cid)(struct scx_dump_ctx *ctx, s32 cid, bool idle);
-	void (*dump_task)(struct scx_dump_ctx *ctx, struct task_struct *p);
-	s32 (*cgroup_init)(struct cgroup *cgrp, struct scx_cgroup_init_args *args);
-	void (*cgroup_exit)(struct cgroup *cgrp);
-	s32 (*cgroup_prep_move)(struct task_struct *p, struct cgroup *from, struct cgroup *to);
-	void (*cgroup_move)(struct task_struct *p, struct cgroup *from, struct cgroup *to);
-	void (*cgroup_cancel_move)(struct task_struct *p, struct cgroup *from, struct cgroup *to);
-	void (*cgroup_set_weight)(struct cgroup *cgrp, u32 weight);
-	void (*cgroup_set_bandwidth)(struct cgroup *cgrp, u64 period_us, u64 quota_us, u64 burst_us);
-	void (*cgroup_set_idle)(struct cgroup *cgrp, bool idle);
-	s32 (*sub_attach)(struct scx_sub_attach_args *args);
-	void (*sub_detach)(struct scx_sub_detach_args *args);
-	void (*cid_online)(s32 cid);
-	void (*cid_offline)(s32 cid);
-	s32 (*init)(void);
-	void (*exit)(struct scx_exit_info *info);
-	u32 dispatch_max_batch;
-	u64 flags;
-	u32 timeout_ms;
-	u32 exit_dump_len;
-	u64 hotplug_seq;
-	u64 sub_cgroup_id;
-	char name[SCX_OPS_NAME_LEN];
-	void *priv;
+	SCX_OPS_MEMBERS(cid, cmask, scx_cmask);
 	char __end[0];
 };
 

@@ -1,7 +1,6 @@
 //! From a scheduler's bytes to a kernel with it attached.
 
 use crate::error::LabError;
-use crate::features;
 use crate::recipe;
 use crate::spec::{Engine, RunSpec, SchedulerSource};
 use keel_abi::DsqId;
@@ -125,14 +124,10 @@ pub(crate) fn defined(name: &str, object: &Object) -> Result<Scheduler, LabError
             "{name}: .sub_cgroup_id makes it a sub-scheduler, which is not modelled"
         )));
     }
-    let flags = ops.integer("flags");
-    if let Some(flag) = features::absent_flag(flags) {
-        return Err(LabError::Unsupported(format!("{name}: {flag} is not modelled")));
-    }
     Ok(Scheduler {
         name: ops.name(),
         callbacks,
-        flags,
+        flags: ops.integer("flags"),
         timeout_ms: ops.integer("timeout_ms") as u32,
         dispatch_max_batch: ops.integer("dispatch_max_batch") as u32,
         hotplug_seq: ops.integer("hotplug_seq"),

@@ -151,8 +151,7 @@ impl Program {
         let kernel = &self.bpf.kernel;
         let none = || ProgramError::Unsupported(format!("map {} holds no struct sched_ext_ops", map.name));
         let (value, _) = map.values.get(&0_u32.to_le_bytes()[..]).ok_or_else(none)?;
-        let known = (map.ops_value as usize) < kernel.len();
-        let type_name = kernel.name(TypeId(if known { map.ops_value } else { 0 }));
+        let type_name = kernel.name(self.bpf.kernel_type(map.ops_value).ok_or_else(none)?);
         let ops =
             type_name.strip_prefix(OPS_VALUE).filter(|ops| SCHEDULERS.contains(ops)).ok_or_else(none)?;
         let data = kernel.field(type_name, "data").ok_or_else(none)?;
@@ -321,8 +320,7 @@ impl Maker<'_> {
 
     fn section(&self, prog: &Prog) -> String {
         let kernel = &self.bpf.kernel;
-        let id = Some(prog.ops).filter(|&id| id != 0 && (id as usize) < kernel.len());
-        let members = id.and_then(|id| kernel.members(TypeId(id)));
+        let members = self.bpf.kernel_type(prog.ops).and_then(|id| kernel.members(id));
         let member = members.and_then(|members| members.members.get(prog.member as usize));
         let sleeps = if prog.flags & SLEEPABLE != 0 { ".s" } else { "" };
         format!("struct_ops{sleeps}/{}", member.map_or("", |member| kernel.member_name(member)))
@@ -370,10 +368,7 @@ impl Maker<'_> {
     /// The name of a kernel's type, and whether it is a function.
     fn kernel_name(&self, prog: &Prog, id: i32) -> Result<(String, bool), ProgramError> {
         let kernel = &self.bpf.kernel;
-        if id <= 0 || id as usize >= kernel.len() {
-            return Err(bad(prog));
-        }
-        let id = TypeId(id as u32);
+        let id = u32::try_from(id).ok().and_then(|id| self.bpf.kernel_type(id)).ok_or_else(|| bad(prog))?;
         Ok((kernel.name(id).to_owned(), matches!(kernel.kind(id), Kind::Func { .. })))
     }
 

@@ -91,20 +91,27 @@ fn what_nobody_wakes_sleeps_as_long_as_it_did() {
     check(&events, 0, "run10 sleep100 count1 run30 exit");
 }
 
-/// A wakeup that the wakee's CPU takes over may be recorded when its waker has left.
-#[test]
-fn a_waker_that_has_left_is_still_known() {
-    let events = [
+/// Task 1 wakes task 0 when it has left its CPU, and `then` follows.
+fn woken_by_who_has_left(then: &[(u64, What)]) -> Vec<(u64, What)> {
+    let before = [
         (0, switch(9, Why::WasIdle, 0)),
         (10, switch(0, Why::Blocked, 1)),
         (40, switch(1, Why::Blocked, 9)),
         (41, wakeup(0, TaskId(1))),
         (45, switch(9, Why::WasIdle, 0)),
+    ];
+    [&before, then].concat()
+}
+
+/// A wakeup that the wakee's CPU takes over may be recorded when its waker has left.
+#[test]
+fn a_waker_that_has_left_is_still_known() {
+    let events = woken_by_who_has_left(&[
         (60, wakeup(1, TaskId(0))),
         (70, switch(0, Why::Preempted, 1)),
         (71, wakeup(2, TaskId(0))),
         (80, switch(1, Why::Exited, 0)),
-    ];
+    ]);
     check(&events, 0, "run10 await0 count1 run15 post1 run10 post2 run35 await3 count1");
     check(&events, 1, "run30 await1 meanwhile0 count1 run10 exit");
     assert_eq!(made(&events).unwrap().confidence.causes.by_task, 3);
@@ -214,15 +221,8 @@ fn a_wait_may_end_with_the_task() {
 /// The same where the task does not say what it does.
 #[test]
 fn an_inferred_wait_may_end_with_the_task() {
-    let events = [
-        (0, switch(9, Why::WasIdle, 0)),
-        (10, switch(0, Why::Blocked, 1)),
-        (40, switch(1, Why::Blocked, 9)),
-        (41, wakeup(0, TaskId(1))),
-        (45, switch(9, Why::WasIdle, 0)),
-        (60, What::Exit { task: TaskId(1) }),
-        (80, switch(0, Why::Exited, 9)),
-    ];
+    let ends = [(60, What::Exit { task: TaskId(1) }), (80, switch(0, Why::Exited, 9))];
+    let events = woken_by_who_has_left(&ends);
     check(&events, 0, "run10 await0 count1 run35 exit");
     check(&events, 1, "run30 sleep0 meanwhile0 count1 exit");
     assert_eq!(stuck(&made(&events).unwrap().workload), None);

@@ -2,6 +2,7 @@
 
 use super::{BACKGROUND, KERNEL, OUT, SCENARIOS, scenario_file};
 use crate::tree::root;
+use crate::vm::version_of;
 use crate::{Failure, cargo, programs};
 use std::path::PathBuf;
 use std::process::Command;
@@ -21,13 +22,12 @@ pub(super) fn trace(kernel: &str, scenario: &str, scheduler: &str) -> Result<Pat
 
 /// What an older kernel's own scheduler does differently from 7.2's, as settings of `eevdf`.
 fn rules(kernel: &str) -> Vec<&'static str> {
-    let mut numbers = kernel.split('.').map_while(|part| part.parse::<u32>().ok());
-    let (Some(major), Some(minor)) = (numbers.next(), numbers.next()) else { return Vec::new() };
+    let Some(version) = version_of(kernel) else { return Vec::new() };
     let mut rules = Vec::new();
-    if (major, minor) < (7, 1) {
+    if version < (7, 1) {
         rules.push("hrtick=0");
     }
-    if (major, minor) < (6, 15) {
+    if version < (6, 15) {
         // 0.75 ms instead of 0.7, three times that on four CPUs.
         rules.push("base_slice_ns=2250000");
     }

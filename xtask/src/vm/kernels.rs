@@ -12,6 +12,12 @@ pub(crate) const KERNELS: &[&str] = &["6.18", "7.0", "7.2"];
 /// Those that a quick check makes do with: the oldest and the newest.
 pub(super) const QUICK: &[&str] = &["6.18", "7.2"];
 
+/// The first two numbers of a kernel's version, such as `7.2.13`.
+pub(crate) fn version_of(kernel: &str) -> Option<(u32, u32)> {
+    let mut numbers = kernel.split('.').map_while(|number| number.parse().ok());
+    Some((numbers.next()?, numbers.next()?))
+}
+
 /// Opens the store, which git ignores.
 pub(super) fn store() -> Result<Store, Stop> {
     Ok(Store::open(&root().join(".cache/vm"))?)

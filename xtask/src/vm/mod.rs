@@ -17,7 +17,7 @@ use crate::{Failure, cargo};
 use args::Args;
 pub(crate) use expected::matches;
 use keel_guest::Qemu;
-pub(crate) use kernels::KERNELS;
+pub(crate) use kernels::{KERNELS, version_of};
 use objects::BpfObject;
 use outcome::Outcome;
 use std::time::Instant;

@@ -1,5 +1,6 @@
 //! The objects to check, compiled as users get them, and the cases of `tests/bpf`.
 
+use super::kernels::version_of;
 use crate::Failure;
 use crate::tree::root;
 use keel_bpfc::{Case, Compiler};
@@ -19,7 +20,7 @@ pub(super) struct BpfObject {
 pub(super) const CASES: &str = "bpf/";
 
 /// Objects that older kernels have no type for: the first kernel that has.
-const SINCE: &[(&str, [u32; 2])] = &[("cids", [7, 2])];
+const SINCE: &[(&str, (u32, u32))] = &[("cids", (7, 2))];
 
 /// Settings that make an object run other code. A verifier never looks at what the settings of the
 /// object at hand leave out.
@@ -78,8 +79,7 @@ impl BpfObject {
     /// Has this kernel, such as `7.2`, what the object needs?
     pub(super) fn is_for(&self, kernel: &str) -> bool {
         let since = SINCE.iter().find(|(object, _)| *object == self.scheduler());
-        let kernel: Vec<u32> = kernel.split('.').filter_map(|number| number.parse().ok()).collect();
-        since.is_none_or(|(_, since)| kernel.as_slice() >= since.as_slice())
+        since.is_none_or(|(_, since)| version_of(kernel).is_some_and(|version| version >= *since))
     }
 
     /// The name that it attaches under.

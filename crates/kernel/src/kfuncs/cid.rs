@@ -77,7 +77,7 @@ impl Kernel {
         let cids: Vec<i32> =
             words.chunks_exact(4).filter_map(|b| b.try_into().ok()).map(i32::from_le_bytes).collect();
         let done = self.cids.set(cids);
-        self.queues.show_cids(self.scx.arenas.is_some().then_some(&self.cids));
+        self.queues.show_cids(self.scx.speaks_cids().then_some(&self.cids));
         match done {
             Ok(()) => {}
             Err(BadCid::Invalid(cid)) => self.error(c, format!("invalid cid {cid}")),

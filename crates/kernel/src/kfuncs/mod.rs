@@ -103,7 +103,7 @@ impl<W: World> Host<W> for Kernel {
         }
         let place = callback.place;
         if !terms.allows(op, place) {
-            let why = match terms.is_for_cpus() && self.scx.arenas.is_some() {
+            let why = match terms.is_for_cpus() && self.scx.speaks_cids() {
                 true => format!("{}() may not be called by a sched_ext_ops_cid", terms.f.name()),
                 false => misplaced(terms.f, op, place),
             };

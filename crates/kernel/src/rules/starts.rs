@@ -42,24 +42,15 @@ impl Kernel {
     /// Those of a recording come when and where they did. Who sleeps at first is there already.
     fn arm_recorded_starts(&mut self) {
         let Some(recorded) = self.workload.recorded.clone() else { return };
-        let asleep = self.starts_asleep();
         for (start, begin) in (0..).zip(&recorded.begins) {
-            if asleep.binary_search(&start).is_err() {
+            let tape = recorded.tapes.get(self.spec_of_start(start) as usize);
+            let sleeps = begin.at == Instant::ZERO && tape.is_some_and(begins_asleep);
+            if sleeps && self.starts.asleep.len() < MOST_ASLEEP {
+                self.starts.asleep.push(start);
+            } else {
                 self.queue.push(begin.at, timer_number::FIRST_START + start);
             }
         }
-    }
-
-    /// The starts of recorded tasks that sleep when the run begins, ascending; of more than [`MOST_ASLEEP`], the first.
-    pub(crate) fn starts_asleep(&self) -> Vec<u32> {
-        let Some(recorded) = &self.workload.recorded else { return Vec::new() };
-        let tape_of = |start| recorded.tapes.get(self.spec_of_start(start) as usize);
-        (0..)
-            .zip(&recorded.begins)
-            .filter(|&(start, begin)| begin.at == Instant::ZERO && tape_of(start).is_some_and(begins_asleep))
-            .map(|(start, _)| start)
-            .take(MOST_ASLEEP)
-            .collect()
     }
 
     /// The CPU that makes the task with this number.

@@ -8,6 +8,8 @@ pub(crate) struct Starts {
     /// The number of each spec's first instance.
     first: Vec<u32>,
     due: Vec<Instant>,
+    /// Those of recorded tasks that sleep when the run begins.
+    pub(crate) asleep: Vec<u32>,
 }
 
 impl Starts {

@@ -22,7 +22,7 @@ impl<E: Engine> Sim<E> {
             let cpu = self.k.workload.tasks[spec as usize].cpus.iter().next().unwrap_or(BOOT_CPU);
             self.make_task_asleep(spec, cpu);
         }
-        for start in self.k.starts_asleep() {
+        for start in std::mem::take(&mut self.k.starts.asleep) {
             let (spec, cpu) = (self.k.spec_of_start(start), self.k.cpu_of_start(start));
             self.make_task_asleep(spec, cpu);
         }
@@ -40,7 +40,7 @@ impl<E: Engine> Sim<E> {
             let cpu = self.k.tasks[task].cpu;
             self.k.tell_present(cpu, task, Instant::ZERO);
             match self.next_op(task) {
-                Some(op) => self.begin_recorded_sleep(task, cpu, now, op),
+                Some(op) => self.begin_recorded_wait(task, cpu, now, op),
                 None => self.begin_sleep(task, cpu, now),
             }
             self.tell_sleep(cpu, task);
@@ -51,29 +51,24 @@ impl<E: Engine> Sim<E> {
         let t = self.k.task(task);
         t.next_step = 1;
         let spec = t.spec.expect("kernel threads have a spec");
-        match self.k.workload.tasks[spec as usize].steps[0] {
-            Step::Sleep(amount) => {
-                let until = now + self.k.draw(task, amount);
-                self.sleep_at_least(task, until, Timer::Relative);
-            }
-            Step::SleepDeferrable(amount) => {
-                let until = now + self.k.draw(task, amount);
-                self.sleep_deferrable(cpu, task, until);
-            }
-            _ => unreachable!("kernel threads begin asleep"),
+        let step = &self.k.workload.tasks[spec as usize].steps[0];
+        let (&Step::Sleep(amount) | &Step::SleepDeferrable(amount)) = step else {
+            unreachable!("kernel threads begin asleep")
+        };
+        let is_deferrable = matches!(step, Step::SleepDeferrable(_));
+        let until = now + self.k.draw(task, amount);
+        match is_deferrable {
+            true => self.sleep_deferrable(cpu, task, until),
+            false => self.sleep_at_least(task, until, Timer::Relative),
         }
     }
 
-    fn begin_recorded_sleep(&mut self, task: TaskId, cpu: CpuId, now: Instant, op: Op) {
-        match op {
-            Op::Sleep(span) => self.arm_sleep(task, now + span, Timer::Relative),
-            Op::SleepUntil(at) => self.arm_sleep(task, at.max(now), Timer::Absolute),
-            Op::SleepDeferrable(span) => self.sleep_deferrable(cpu, task, now + span),
-            Op::Await(semaphore) => {
-                let was_posted = self.k.objects.semaphores.take(semaphore, task);
-                debug_assert!(!was_posted, "nobody has run yet");
-            }
-            _ => unreachable!("it sleeps at first"),
+    fn begin_recorded_wait(&mut self, task: TaskId, cpu: CpuId, now: Instant, op: Op) {
+        if let Op::Await(semaphore) = op {
+            let was_posted = self.k.objects.semaphores.take(semaphore, task);
+            debug_assert!(!was_posted, "nobody has run yet");
+        } else {
+            self.arm_recorded_sleep(cpu, task, now, op);
         }
     }
 }

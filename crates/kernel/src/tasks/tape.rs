@@ -8,7 +8,7 @@ use crate::state::task::Doing;
 use crate::tasks::Then;
 use keel_abi::bpf::Engine;
 use keel_abi::tape::Op;
-use keel_abi::{CpuId, TaskId};
+use keel_abi::{CpuId, Instant, TaskId};
 use keel_trace::Timer;
 
 impl<E: Engine> Sim<E> {
@@ -38,19 +38,10 @@ impl<E: Engine> Sim<E> {
                 self.post(task, semaphore, sync)
             }
             Op::Await(semaphore) => self.play_await(c, task, semaphore),
-            Op::Sleep(span) => {
-                let at = self.k.this_cpu().clock + span;
-                self.arm_sleep(task, at, Timer::Relative);
-                self.leave_meanwhile(c, task)
-            }
             Op::SleepUntil(at) if at <= self.k.this_cpu().clock => Then::GoOn,
-            Op::SleepUntil(at) => {
-                self.arm_sleep(task, at, Timer::Absolute);
-                self.leave_meanwhile(c, task)
-            }
-            Op::SleepDeferrable(span) => {
-                let until = self.k.this_cpu().clock + span;
-                self.sleep_deferrable(c, task, until);
+            Op::Sleep(_) | Op::SleepUntil(_) | Op::SleepDeferrable(_) => {
+                let now = self.k.this_cpu().clock;
+                self.arm_recorded_sleep(c, task, now, op);
                 self.leave_meanwhile(c, task)
             }
             Op::Fork { spec, process } => {
@@ -69,6 +60,16 @@ impl<E: Engine> Sim<E> {
                 Then::GoOn
             }
             Op::Exit => self.play_exit(c, task),
+        }
+    }
+
+    /// The timer of a sleep that begins at `now` on `c`.
+    pub(super) fn arm_recorded_sleep(&mut self, c: CpuId, task: TaskId, now: Instant, op: Op) {
+        match op {
+            Op::Sleep(span) => self.arm_sleep(task, now + span, Timer::Relative),
+            Op::SleepUntil(at) => self.arm_sleep(task, at.max(now), Timer::Absolute),
+            Op::SleepDeferrable(span) => self.sleep_deferrable(c, task, now + span),
+            _ => unreachable!("it is no sleep"),
         }
     }
 

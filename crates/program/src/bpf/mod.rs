@@ -22,6 +22,7 @@ use crate::program::{Event, Program};
 use crate::thread::Thread;
 use attr::Attr;
 use keel_object::Btf;
+use keel_object::btf::TypeId;
 use maps::Map;
 use progs::Prog;
 
@@ -84,6 +85,11 @@ impl Bpf {
             was_attached: false,
             by_link: true,
         })
+    }
+
+    /// The kernel's type with this number, if there is one. Number 0 is none.
+    pub(crate) fn kernel_type(&self, id: u32) -> Option<TypeId> {
+        (id != 0 && (id as usize) < self.kernel.len()).then_some(TypeId(id))
     }
 
     /// The scheduler is gone, and the program loads another object: what was loaded is not any more.

@@ -8,7 +8,6 @@ use crate::object::TestRun;
 use crate::program::{Event, Program};
 use crate::thread::Thread;
 use keel_object::Insn;
-use keel_object::btf::TypeId;
 
 /// `enum bpf_prog_type`, as far as something depends on it here.
 pub(crate) const STRUCT_OPS: u32 = 27;
@@ -118,11 +117,9 @@ impl Program {
 
     /// The place that a tracing program is for; nothing where it is none of these.
     fn target(&self, kind: u32, attach: u32, id: u32) -> String {
-        let kernel = &self.bpf.kernel;
-        if kind != TRACING || id == 0 || id as usize >= kernel.len() {
-            return String::new();
-        }
-        let name = kernel.name(TypeId(id));
+        let traced = self.bpf.kernel_type(id).filter(|_| kind == TRACING);
+        let Some(traced) = traced else { return String::new() };
+        let name = self.bpf.kernel.name(traced);
         match (attach, name.strip_prefix("btf_trace_")) {
             (RAW_TP, Some(point)) => format!("tp_btf/{point}"),
             (FENTRY, _) => format!("fentry/{name}"),

@@ -59,7 +59,7 @@ impl<E: Engine> Sim<E> {
         if !is_there(self) {
             return self.k.unlock_rq(c, rq);
         }
-        self.k.leave_locked_queue(c, stay.queue(), task);
+        self.k.take_from_queue(c, task);
         self.k.cpu(rq).lock.defers = true;
         let again = Frame::EnqueueAgain { task, reason: ent::REENQ_KFUNC };
         self.k.this_cpu().stack.extend([Frame::Reenqueued { rq }, again]);

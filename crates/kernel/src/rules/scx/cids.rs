@@ -19,15 +19,15 @@ impl Kernel {
     pub(crate) fn give_cids(&mut self) {
         let cpus = &self.cpus;
         self.cids.probe(&self.machine.topology, |cpu| cpus[cpu].online);
-        self.queues.show_cids(self.scx.arenas.is_some().then_some(&self.cids));
+        self.queues.show_cids(self.scx.speaks_cids().then_some(&self.cids));
     }
 
     /// The number of a CPU as an argument of a callback (`scx_cpu_arg()`).
     #[inline]
     pub(crate) fn cpu_argument(&self, cpu: CpuId) -> u64 {
-        match self.scx.arenas {
-            None => u64::from(cpu.0),
-            Some(_) => u64::from(self.cids.of(cpu).unwrap_or(cpu.0)),
+        match self.scx.speaks_cids() {
+            true => u64::from(self.cids.of(cpu).unwrap_or(cpu.0)),
+            false => u64::from(cpu.0),
         }
     }
 
@@ -35,7 +35,7 @@ impl Kernel {
     /// is negative stays so.
     #[inline]
     pub(crate) fn answered_cpu(&mut self, c: CpuId, answer: i32) -> i32 {
-        if answer < 0 || self.scx.arenas.is_none() {
+        if answer < 0 || !self.scx.speaks_cids() {
             return answer;
         }
         match self.cids.cpu(answer) {
@@ -50,7 +50,7 @@ impl Kernel {
     /// After `ops.init`: a `struct scx_cmask` for each CPU, in the scheduler's arena
     /// (`scx_set_cmask_scratch_alloc()`).
     pub(crate) fn make_cmasks<W: World>(&mut self, world: &mut W) -> Result<(), Errno> {
-        let Some(&[arena]) = self.scx.arenas.as_deref() else { return Ok(()) };
+        let Some(arena) = self.scx.arena else { return Ok(()) };
         let cpus = self.cpus.len() as u64;
         let words = cpus.div_ceil(64) + 1;
         let bytes = cmask::SIZE + 8 * words;

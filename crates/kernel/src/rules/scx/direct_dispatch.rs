@@ -66,7 +66,7 @@ impl Kernel {
     /// What is wrong with a `LOCAL_ON` id that names no CPU.
     pub(crate) fn invalid_local(&self, id: DsqId, place: &str) -> String {
         let number = (id.0 & dsq::LOCAL_CPU_MASK) as i32;
-        match number >= 0 && self.scx.arenas.is_some() {
+        match number >= 0 && self.scx.speaks_cids() {
             true => format!("invalid cid {number}"),
             false => format!("invalid CPU {number}{place}"),
         }

@@ -113,14 +113,6 @@ impl Kernel {
         }
     }
 
-    /// As [`Kernel::leave_queue`], under the lock of the queue that it is in.
-    pub(crate) fn leave_locked_queue(&mut self, c: CpuId, queue: QueueId, task: TaskId) {
-        self.lock_queue(c, queue);
-        self.charge_unlink(c, queue, task);
-        self.leave_queue(task);
-        self.unlock_queue(queue);
-    }
-
     /// Takes `task` out of the queue it is in, if any (`dispatch_dequeue()`).
     #[inline]
     pub(crate) fn leave_queue(&mut self, task: TaskId) -> Option<QueueId> {

@@ -341,8 +341,11 @@ impl Terms {
     /// Says whether the scheduler is a `struct sched_ext_ops_cid`, whose callbacks and timers the kernel denies the
     /// functions that name CPUs (`scx_kfunc_ids_cpu_only`).
     pub(crate) fn set_form(&mut self, speaks_cids: bool) {
+        if !self.is_for_cpus() {
+            return;
+        }
         *self = Self::new(self.f, self.cost_ps);
-        if speaks_cids && self.is_for_cpus() {
+        if speaks_cids {
             self.allowed &= SYSCALL_BIT | TRACE_BIT;
         }
     }

@@ -31,13 +31,6 @@ pub struct Stay {
     seq: u32,
 }
 
-impl Stay {
-    /// The queue.
-    pub const fn queue(&self) -> DsqHandle {
-        DsqHandle(self.queue)
-    }
-}
-
 /// Every task's record.
 #[derive(Clone, Debug, Default)]
 pub struct Links {

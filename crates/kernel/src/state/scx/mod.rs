@@ -30,8 +30,8 @@ pub(crate) struct Scx {
     /// The program of each callback.
     pub(crate) entries: [Option<Entry>; Op::ALL.len()],
     pub(crate) flags: u64,
-    /// The arenas of a scheduler that speaks in cids: one. Nothing of all others.
-    pub(crate) arenas: Option<Vec<MapId>>,
+    /// The arena of a scheduler that calls CPUs by their cids. Others have none here.
+    pub(crate) arena: Option<MapId>,
     /// There, for each CPU, the user's address of the `struct scx_cmask` that callbacks on it are given.
     pub(crate) cmasks: Vec<Ea>,
     pub(crate) hotplug_seq: u64,
@@ -84,7 +84,7 @@ impl Scx {
                 || scheduler.flags & ops_flags::KEEP_BUILTIN_IDLE != 0,
             entries,
             flags: scheduler.flags,
-            arenas: scheduler.arenas.clone(),
+            arena: scheduler.arenas.as_deref().and_then(<[MapId]>::first).copied(),
             cmasks: Vec::new(),
             hotplug_seq: scheduler.hotplug_seq,
             timeout: Span::from_ms(u64::from(timeout_ms)),
@@ -107,6 +107,12 @@ impl Scx {
             knows_immed: false,
             needs_slow_path: false,
         }
+    }
+
+    /// Does it call CPUs by their cids (`struct sched_ext_ops_cid`)?
+    #[inline]
+    pub(crate) const fn speaks_cids(&self) -> bool {
+        self.arena.is_some()
     }
 
     /// From now on it takes the tasks it wants.
