@@ -297,8 +297,8 @@ pub(crate) struct LabArgs {
     /// Built-in names or experiment files [default: all built-in ones]
     #[arg(value_name = "EXPERIMENT")]
     pub(crate) experiments: Vec<String>,
-    /// Runs of each arm, with consecutive seeds from the experiment's own on [default: 20; 3 with --matrix, 1 with
-    /// --sensitivity]
+    /// Runs of each arm, with consecutive seeds from the experiment's own on [default: 5, and 20 where the verdict is
+    /// close; 3 with --matrix, 1 with --sensitivity]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), allow_negative_numbers = true)]
     pub(crate) runs: Option<u32>,
     /// Runs at a time [default: the host's number of CPUs]

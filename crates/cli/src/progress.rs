@@ -65,6 +65,12 @@ impl Caller for Bar {
         Self::advance(self, by);
     }
 
+    fn expect(&self, more: Span) {
+        if let Some(bar) = &self.bar {
+            bar.inc_length(more.as_ns());
+        }
+    }
+
     fn begins(&self) {
         Process.begins();
     }

@@ -13,6 +13,7 @@
 
 mod order;
 mod sentences;
+pub(crate) mod settled;
 pub mod trend;
 
 use crate::model::{Band, Claim, Experiment, Off, Published, Side, mean};

@@ -26,7 +26,10 @@ pub struct Experiment {
     pub warm_up: Span,
     /// The first run's seed; the others count up from it.
     pub seed: u64,
-    /// The default number of runs of each arm; `None` for [`RUNS`](crate::plan::RUNS).
+    /// The default number of runs of each arm; `None` for as many as its verdict takes, [`FEW_RUNS`] to [`MOST_RUNS`].
+    ///
+    /// [`FEW_RUNS`]: crate::plan::FEW_RUNS
+    /// [`MOST_RUNS`]: crate::plan::MOST_RUNS
     pub runs: Option<u32>,
     /// What goes on beside the workload.
     pub noise: Noise,

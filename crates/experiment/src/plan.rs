@@ -1,17 +1,21 @@
 //! Which runs an experiment needs: every arm with every seed.
 //!
-//! Both arms of a claim run with the same seeds. The many seeds of one arm serve for the A/A spread: the same
-//! scheduler against itself. An arm that only shows what disappears when a mechanism is off needs fewer. Identical
-//! runs of several experiments are made once.
+//! Both arms of a claim run with the same seeds. The seeds of one arm serve for the A/A spread: the same scheduler
+//! against itself. A few of them settle most verdicts: [`plan`] has those, and [`more`] the rest, for the arms whose
+//! verdict is close. An arm that only shows what disappears when a mechanism is off needs no more than the few.
+//! Identical runs of several experiments are made once.
 
+use crate::judge::settled::open_claims;
 use crate::model::{Arm, Experiment, Until};
 use crate::outcome::{ArmFigures, RunFigures};
 use keel_abi::{Noise, Span};
 use keel_check::Measure;
 use std::collections::BTreeMap;
 
-/// Default number of runs of each arm.
-pub const RUNS: u32 = 20;
+/// Default number of runs of each arm, unless its verdict is close.
+pub const FEW_RUNS: u32 = 5;
+/// Default number of runs of an arm whose verdict is close.
+pub const MOST_RUNS: u32 = 20;
 /// The most runs of an arm that appears in no ratio of its own.
 const OFF_RUNS: u32 = 5;
 
@@ -26,16 +30,34 @@ pub struct Planned {
     pub seed: u64,
 }
 
-/// The runs that these experiments need, in the order of the experiments, arms and seeds. A compared arm is run
-/// `runs` times; if that is `None`, as often as its experiment says, or [`RUNS`] times.
+/// The runs to begin with, in the order of the experiments, arms and seeds. A compared arm is run `runs` times; if
+/// that is `None`, as often as its experiment says, or [`FEW_RUNS`] times.
 pub fn plan(experiments: &[Experiment], runs: Option<u32>) -> Vec<Planned> {
     let mut all = Vec::new();
     for (at, experiment) in experiments.iter().enumerate() {
-        let runs = runs.or(experiment.runs).unwrap_or(RUNS);
+        let runs = runs.or(experiment.runs).unwrap_or(FEW_RUNS);
         for arm in 0..experiment.arms.len() {
             let compared = experiment.claims.iter().any(|claim| claim.of == arm || claim.to == Some(arm));
             let runs = if compared { runs } else { runs.min(OFF_RUNS) };
             let seeds = (0..runs).map(|run| experiment.seed.wrapping_add(u64::from(run)));
+            all.extend(seeds.map(|seed| Planned { experiment: at, arm, seed }));
+        }
+    }
+    all
+}
+
+/// The runs that are still to be made where nobody said how many, after those of [`plan`] gave `figures`: of arms
+/// whose verdict is close, up to [`MOST_RUNS`] of each.
+pub fn more(experiments: &[Experiment], figures: &[Vec<ArmFigures>]) -> Vec<Planned> {
+    let mut all = Vec::new();
+    let by_need = experiments.iter().zip(figures).enumerate().filter(|(_, (one, _))| one.runs.is_none());
+    for (at, (experiment, figures)) in by_need {
+        let open = open_claims(experiment, figures);
+        for arm in 0..experiment.arms.len() {
+            if !open.iter().any(|claim| [Some(claim.of), claim.to, claim.less].contains(&Some(arm))) {
+                continue;
+            }
+            let seeds = (FEW_RUNS..MOST_RUNS).map(|run| experiment.seed.wrapping_add(u64::from(run)));
             all.extend(seeds.map(|seed| Planned { experiment: at, arm, seed }));
         }
     }
@@ -128,17 +150,57 @@ mod tests {
     fn every_arm_runs_with_every_seed_and_what_is_off_with_fewer() {
         let experiments = [experiment(CLAIM), experiment(CLAIM)];
         let planned = plan(&experiments, None);
-        assert_eq!(planned.len(), 2 * (20 + 20 + 5));
+        assert_eq!(planned.len(), 2 * (5 + 5 + 5));
         assert_eq!(planned[0], Planned { experiment: 0, arm: 0, seed: 5 });
-        assert_eq!(planned[44], Planned { experiment: 0, arm: 2, seed: 9 });
+        assert_eq!(planned[14], Planned { experiment: 0, arm: 2, seed: 9 });
         assert_eq!(plan(&experiments[..1], Some(3)).len(), 9);
+        assert_eq!(plan(&experiments[..1], Some(20)).len(), 20 + 20 + 5);
     }
 
     #[test]
     fn an_experiment_says_how_often_it_is_run_unless_you_do() {
         let few = Experiment { runs: Some(2), ..experiment(CLAIM) };
-        assert_eq!(plan(&[few.clone(), experiment(CLAIM)], None).len(), 3 * 2 + 45);
+        assert_eq!(plan(&[few.clone(), experiment(CLAIM)], None).len(), 3 * 2 + 15);
         assert_eq!(plan(&[few], Some(4)).len(), 3 * 4);
+    }
+
+    /// Five runs of each arm that took about so many seconds.
+    fn figures(seconds: [f64; 3], spread: f64) -> Vec<ArmFigures> {
+        let run = |s: f64, seed: u32| {
+            let s = s * (1.0 + spread * (f64::from(seed) - 2.0));
+            let elapsed = Some(Span::from_ns((s * 1e9) as u64));
+            let measured = keel_check::Measured { elapsed, ..Default::default() };
+            RunFigures { seed: u64::from(seed), costs: Default::default(), result: Ok(measured) }
+        };
+        let arm = |s: f64| ArmFigures { runs: (0..FEW_RUNS).map(|seed| run(s, seed)).collect() };
+        seconds.map(arm).into()
+    }
+
+    #[test]
+    fn close_verdicts_get_more_runs_of_what_they_compare() {
+        // Old, new, and new without its mechanism; 2 was published, so the band is 1.5 to 3.
+        let check = |seconds, spread, runs, expected: &[(usize, u64)]| {
+            let experiment = Experiment { runs, ..experiment(CLAIM) };
+            let planned = more(&[experiment], &[figures(seconds, spread)]);
+            let arms: Vec<_> = planned.iter().map(|run| (run.arm, run.seed)).collect();
+            assert_eq!(arms, expected, "{seconds:?} {spread}");
+        };
+        let all: Vec<_> = [0, 1].iter().flat_map(|&arm| (10..25).map(move |seed| (arm, seed))).collect();
+        check([1.0, 2.0, 1.0], 0.001, None, &[]);
+        // A/A of 1.08, squared, leads out of the band, but not from its middle.
+        check([1.0, 2.9, 1.0], 0.02, None, &all);
+        check([1.0, 2.2, 1.0], 0.02, None, &[]);
+        check([1.0, 1.52, 1.0], 0.01, None, &all);
+        check([1.0, 1.48, 1.0], 0.01, None, &all);
+        // Far outside of the band nothing else counts.
+        check([1.0, 1.0, 1.0], 0.02, None, &[]);
+        check([1.0, 9.0, 1.0], 0.02, None, &[]);
+        // A quarter of the effect may be left: 1.19 of 2.
+        check([1.0, 2.0, 1.20], 0.01, None, &all);
+        check([1.0, 2.0, 1.18], 0.01, None, &all);
+        check([1.0, 2.0, 1.5], 0.01, None, &[]);
+        // A file that says how often is taken at its word.
+        check([1.0, 1.52, 1.0], 0.01, Some(5), &[]);
     }
 
     #[test]

@@ -17,6 +17,9 @@ pub trait Caller: Sync {
     /// This much more virtual time has been simulated.
     fn advance(&self, _by: Span) {}
 
+    /// This much more virtual time is to be simulated than was known before.
+    fn expect(&self, _more: Span) {}
+
     /// Work begins that stops on request.
     fn begins(&self) {}
 

@@ -7,7 +7,7 @@ use crate::text::shown;
 use crate::{host, inputs, program};
 use keel_abi::{Instant, Span};
 use keel_check::{Costs, Measure, Measured, WastedCores, Window};
-use keel_experiment::plan::{gather, once};
+use keel_experiment::plan::{gather, more, once, plan};
 use keel_experiment::{Experiment, Planned, RunFigures, Taken, Until, judge};
 use keel_lab::{Engine, Outcome, Progress, RunSpec};
 use keel_report::ExperimentReport;
@@ -140,6 +140,36 @@ pub fn make_all(
         make(lab, &experiments[run.experiment], &arms[run.experiment][run.arm], run.seed, caller)
     });
     uses.into_iter().map(|at| made[at].clone()).collect()
+}
+
+/// Runs that were to be made, and what came of each: nothing where a stop kept one from its end.
+#[derive(Default)]
+pub struct Batch {
+    /// What was to be made.
+    pub asked: Vec<Planned>,
+    /// What came of it, in the same order.
+    pub made: Vec<Option<Made>>,
+}
+
+/// Makes `runs` runs of each arm; if that is `None`, as many as the verdicts take.
+pub fn make_enough(
+    lab: &Lab,
+    experiments: &[Experiment],
+    runs: Option<u32>,
+    how: &How,
+    caller: &dyn Caller,
+) -> Batch {
+    let asked = plan(experiments, runs);
+    let mut batch = Batch { made: make_all(lab, experiments, &asked, how, caller), asked };
+    if runs.is_some() || batch.made.iter().any(Option::is_none) {
+        return batch;
+    }
+    let (planned, figures) = complete(&batch.asked, batch.made.clone());
+    let rest = more(experiments, &gather(experiments, &planned, figures));
+    caller.expect(longest(experiments, &rest));
+    batch.made.extend(make_all(lab, experiments, &rest, how, caller));
+    batch.asked.extend(rest);
+    batch
 }
 
 /// The reports of the experiments for which every requested run is complete.

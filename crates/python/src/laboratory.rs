@@ -4,7 +4,7 @@ use crate::error::OrRaise;
 use crate::work::{Call, wait};
 use keel_experiment::plan::plan;
 use keel_front::Caller;
-use keel_front::experiments::{How, chosen, complete, longest, make_all, reports};
+use keel_front::experiments::{Batch, How, chosen, complete, longest, make_enough, reports};
 use keel_front::failure::Failure;
 use keel_front::lab::REAL;
 use keel_lab::Engine;
@@ -13,7 +13,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 /// Runs experiments and judges them; all that are built in where none is named. Gives their reports as JSON. `total` is called
-/// first, with the virtual nanoseconds that all runs take together.
+/// first, with the virtual nanoseconds that all runs take together, but for those that close verdicts ask for.
 #[pyfunction]
 #[pyo3(signature = (names, *, runs, native, jobs, programs, total=None, progress=None))]
 #[expect(clippy::too_many_arguments, reason = "Python names each of them")]
@@ -29,13 +29,12 @@ pub(crate) fn lab(
 ) -> PyResult<Vec<u8>> {
     let call = Call::default();
     let experiments = chosen(&REAL, &names, Some(&programs), &call).or_raise(py)?;
-    let asked = plan(&experiments, runs);
     if let Some(total) = total {
-        total.call1(py, (longest(&experiments, &asked).as_ns(),))?;
+        total.call1(py, (longest(&experiments, &plan(&experiments, runs)).as_ns(),))?;
     }
     let how = How { jobs, engine: Engine::Native, native, programs };
     wait(py, &call, progress.as_ref(), || {
-        let made = make_all(&REAL, &experiments, &asked, &how, &call);
+        let Batch { asked, made } = make_enough(&REAL, &experiments, runs, &how, &call);
         if call.stop().is_asked() {
             return Err(Failure::input("the runs were stopped"));
         }

@@ -175,7 +175,7 @@ def lab(
 
     Args:
         experiments: built-in names (see ``built_in("experiments")``) or files; all built-in ones by default.
-        runs: of each arm, with consecutive seeds; as the experiment says by default, or 20.
+        runs: of each arm, with consecutive seeds; by default as the experiment says, or 5, and 20 where a verdict is close.
         costs: what a scheduler's instruction costs: ``bpf``, or ``native`` for what compiled C would execute.
         jobs: runs at a time; as many as the host has CPUs by default.
         programs: where programs are that experiments name with a version: ``PROGRAMS/NAME-VERSION/bin/NAME``.

@@ -22,7 +22,9 @@ def over(total_ns: int, wanted: bool) -> Iterator[Progress]:
     with tqdm(total=round(total_ns / 1e9, 3), unit="s", bar_format="{l_bar}{bar}| {n:.2f}/{total} virtual s") as bar:
 
         def reached(ns: int) -> None:
-            bar.n = min(ns / 1e9, bar.total)
+            bar.n = ns / 1e9
+            # Some work turns out to need more than was known when it began.
+            bar.total = max(bar.total, bar.n)
             bar.refresh()
 
         yield reached

@@ -6,7 +6,7 @@ mod page;
 mod sensitivity;
 
 use crate::args::{CostsArg, LabArgs, ListArgs, Listed};
-use crate::experiments::{self, How, Made, complete};
+use crate::experiments::{self, Batch, How, Made, complete, make_enough};
 use crate::failure::{Code, Failure};
 use crate::host;
 use crate::interrupt::{self, Process};
@@ -38,9 +38,10 @@ pub(crate) fn run(args: &LabArgs, lab: &Lab) -> Result<Code, Failure> {
         return sensitivity::run(args, lab, &experiments);
     }
     let mut output = page::reserve(args)?;
-    let asked = plan(&experiments, args.runs);
     let work = interrupt::work();
-    let made = make(args, lab, &experiments, &asked);
+    let bar = Bar::new(experiments::longest(&experiments, &plan(&experiments, args.runs)));
+    let Batch { asked, made } = make_enough(lab, &experiments, args.runs, &how(args), &bar);
+    drop(bar);
     let cut = partial(&made);
     let code = worst(&made);
     let (planned, figures) = complete(&asked, made);
@@ -77,14 +78,17 @@ fn tell_of_jobs(args: &LabArgs) {
 
 /// All planned runs, in their order; nothing for those that a signal kept from their end.
 fn make(args: &LabArgs, lab: &Lab, experiments: &[Experiment], planned: &[Planned]) -> Vec<Option<Made>> {
-    let how = How {
+    let bar = Bar::new(experiments::longest(experiments, planned));
+    experiments::make_all(lab, experiments, planned, &how(args), &bar)
+}
+
+fn how(args: &LabArgs) -> How {
+    How {
         jobs: args.jobs,
         engine: args.engine.into(),
         native: args.costs == CostsArg::Native,
         programs: args.programs.clone(),
-    };
-    let bar = Bar::new(experiments::longest(experiments, planned));
-    experiments::make_all(lab, experiments, planned, &how, &bar)
+    }
 }
 
 /// How much of it a signal has cut off, if it has.

@@ -17,7 +17,7 @@ const WIDE: u16 = 160;
 pub fn table(experiments: &[ExperimentReport], style: Style) -> String {
     let wide = style.width >= WIDE;
     let mut table = plain_table(style);
-    let heads = ["published", "ours", "A/A", "mechanism off"].map(|head| right(head.to_owned()));
+    let heads = ["published", "ours", "A/A", "runs", "mechanism off"].map(|head| right(head.to_owned()));
     let last = ["", "why"].into_iter().take(if wide { 2 } else { 1 }).map(Cell::new);
     table.set_header([Cell::new("experiment")].into_iter().chain(heads).chain(last));
     for experiment in experiments {
@@ -26,7 +26,7 @@ pub fn table(experiments: &[ExperimentReport], style: Style) -> String {
                 0 => printable(&experiment.id),
                 _ => format!("+ {}", printable(&claim.says)),
             };
-            table.add_row(row(name, claim, wide));
+            table.add_row(row(name, claim, runs(experiment, claim), wide));
         }
     }
     let mut text = lines_of(&table) + "\n\n";
@@ -97,7 +97,12 @@ fn reasons(experiments: &[ExperimentReport]) -> String {
     text
 }
 
-fn row(name: String, claim: &ClaimReport, wide: bool) -> Vec<Cell> {
+/// How often the arm ran that is divided.
+fn runs(experiment: &ExperimentReport, claim: &ClaimReport) -> usize {
+    experiment.arms.iter().find(|arm| arm.label == claim.of).map_or(0, |arm| arm.runs)
+}
+
+fn row(name: String, claim: &ClaimReport, runs: usize, wide: bool) -> Vec<Cell> {
     let shown = |value: Option<f64>| right(value.map_or("-".to_owned(), figures));
     let spread = match claim.spread {
         Some([low, high]) => format!("{} .. {}", figures(low), figures(high)),
@@ -108,6 +113,7 @@ fn row(name: String, claim: &ClaimReport, wide: bool) -> Vec<Cell> {
         shown(Some(claim.published)),
         shown(claim.ours),
         right(spread),
+        right(runs.to_string()),
         shown(claim.off),
         Cell::new(claim.verdict.replace('_', " ")),
     ];
