@@ -27,7 +27,7 @@ fn is_settled(claim: &Claim, verdict: &ClaimVerdict) -> bool {
     if matches!(claim.band, Band::Same | Band::Order) {
         return false;
     }
-    // A run that failed is not mended by others. Of samples that overlap nothing follows, whatever ours are.
+    // More runs do not make up for one that failed, and published samples that overlap decide nothing.
     let Some(ours) = verdict.ours else { return true };
     if claim.published.overlaps() {
         return true;
