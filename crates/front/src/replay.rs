@@ -134,6 +134,8 @@ fn overheads_of(machine: &Machine) -> Overheads {
     let costs = &machine.costs;
     Overheads {
         stint: Span::from_ns(costs.schedule_ns + costs.context_switch_ns),
+        fork: Span::from_ns(costs.fork_process_ns),
+        exit: Span::from_ns(costs.exit_ns),
         stint_to_idle: Span::from_ns(costs.schedule_to_idle() + costs.context_switch_ns),
         wakeup: Span::from_ns(costs.wakeup_ns),
         timer: Span::from_ns(costs.irq_ns + costs.wakeup_ns),

@@ -53,6 +53,8 @@ pub(crate) fn builder() -> Builder {
         stint: span(950),
         stint_to_idle: span(850),
         wakeup: span(400),
+        fork: span(4_000),
+        exit: span(600),
         timer: span(700),
         tick: span(800),
         tick_period: Span::from_ms(1),

@@ -67,6 +67,8 @@ impl Builder {
     fn ends(&mut self, number: u32) {
         if !self.task(number).ended {
             self.put_pending(number);
+            let exit = self.overheads.exit;
+            self.task(number).charged += exit;
         }
         self.put_work(number);
         let task = self.task(number);
@@ -131,9 +133,11 @@ impl Builder {
         let now = self.now;
         match by {
             Some(by) if by != number && !self.task(number).comes() && self.task(by).is_alive() => {
+                let Overheads { fork, wakeup, .. } = self.overheads;
                 self.settle_time(by);
+                // The child is woken when all else is done.
+                self.task(by).charged += fork;
                 self.put_work(by);
-                let wakeup = self.overheads.wakeup;
                 let parent = self.task(by);
                 parent.charged += wakeup;
                 parent.tape.push(Op::Fork { spec: number, process: true });

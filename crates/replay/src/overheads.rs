@@ -12,6 +12,10 @@ pub struct Overheads {
     pub stint_to_idle: Span,
     /// Waking another task.
     pub wakeup: Span,
+    /// Making a process, until it is woken.
+    pub fork: Span,
+    /// Exiting, until a parent is notified.
+    pub exit: Span,
     /// From a timer's expiry to the wakeup that follows.
     pub timer: Span,
     /// A tick.
@@ -30,6 +34,8 @@ impl Default for Overheads {
             stint: Span::ZERO,
             stint_to_idle: Span::ZERO,
             wakeup: Span::ZERO,
+            fork: Span::ZERO,
+            exit: Span::ZERO,
             timer: Span::ZERO,
             tick: Span::ZERO,
             tick_period: Span::from_ms(4),

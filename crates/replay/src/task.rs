@@ -102,9 +102,13 @@ impl Task {
         self.begin.is_some() || self.is_forked
     }
 
-    /// Puts the work since its last op on the tape, less what scheduling took of it. Gives how much that is.
+    /// Puts the work since its last op on the tape, less what scheduling took of it. Gives how much that is. If scheduling
+    /// takes longer on the simulated machine than all of that, later work pays for the rest: a task's time as a whole is
+    /// the recorded one.
     pub(crate) fn put_work(&mut self) -> Span {
-        let work = std::mem::take(&mut self.used).saturating_sub(std::mem::take(&mut self.charged));
+        let used = std::mem::take(&mut self.used);
+        let work = used.saturating_sub(self.charged);
+        self.charged = self.charged.saturating_sub(used);
         if work > Span::ZERO {
             self.tape.push(Op::Run(work));
         }

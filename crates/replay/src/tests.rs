@@ -30,7 +30,11 @@ fn start(builder: &mut Builder) {
 
 /// Events on CPU 0, by their time in microseconds.
 fn made(events: &[(u64, What)]) -> Result<Replay, ReplayError> {
-    let mut builder = Builder::new(Overheads::default(), None);
+    made_with(Overheads::default(), events)
+}
+
+fn made_with(overheads: Overheads, events: &[(u64, What)]) -> Result<Replay, ReplayError> {
+    let mut builder = Builder::new(overheads, None);
     start(&mut builder);
     for &(us, what) in events {
         builder.events(&[Event { at: Instant::ZERO + Span::from_us(us), cpu: CpuId(0), what }]);
@@ -49,7 +53,11 @@ fn wakeup(task: u32, waker: TaskId) -> What {
 
 /// The tape of a task, an op a word.
 fn check(events: &[(u64, What)], task: usize, expected: &str) {
-    let made = made(events).expect("it can be replayed");
+    check_with(Overheads::default(), events, task, expected);
+}
+
+fn check_with(overheads: Overheads, events: &[(u64, What)], task: usize, expected: &str) {
+    let made = made_with(overheads, events).expect("it can be replayed");
     let recorded = made.workload.recorded.expect("it is a recording");
     let word = |op| match op {
         Op::Run(span) => format!("run{}", span.as_ns() / 1000),
@@ -385,6 +393,36 @@ fn cpus_that_take_turns_work_less_the_more_are_busy() {
 fn ticks_are_no_work() {
     let ticks = Overheads { tick: Span::from_us(2), tick_period: Span::from_us(10), ..Overheads::default() };
     assert_eq!(beside_another(ticks, None), 80);
+}
+
+#[test]
+fn making_and_ending_a_process_is_no_work() {
+    let overheads = Overheads { fork: Span::from_us(10), exit: Span::from_us(4), ..Overheads::default() };
+    let fork = What::Fork { child: TaskId(1), target: CpuId(0), parent: TaskId(0) };
+    let events = [
+        (0, switch(9, Why::WasIdle, 0)),
+        (30, fork),
+        (35, switch(0, Why::Blocked, 1)),
+        (42, switch(1, Why::Exited, 9)),
+    ];
+    check_with(overheads, &events, 0, "run20 fork { spec: 1, process: true } run5 await0 count1");
+    check_with(overheads, &events, 1, "run3 exit");
+}
+
+#[test]
+fn later_work_pays_for_scheduling_that_takes_longer_than_it_did() {
+    let overheads = Overheads { wakeup: Span::from_us(8), ..Overheads::default() };
+    let by_0 = |at| (at, wakeup(1, TaskId(0)));
+    let events = [
+        (0, switch(9, Why::WasIdle, 0)),
+        (1, switch(0, Why::Preempted, 1)),
+        (2, switch(1, Why::Blocked, 0)),
+        // The work until the second wakeup is 3 us, 5 less than the first one takes.
+        by_0(10),
+        by_0(13),
+        (33, switch(0, Why::Exited, 9)),
+    ];
+    check_with(overheads, &events, 0, "run9 post0 post0 run7 exit");
 }
 
 #[test]
