@@ -1,7 +1,7 @@
 //! `./x replay --real`: loads on a real kernel, recorded, and replayed on the machine that was captured there.
 //!
-//! Each load is recorded twice under each scheduler. Its first recording under the kernel's own scheduler is replayed under
-//! all of them: under the same one for how exact a replay is, under the others for how good a prediction it is.
+//! Each load is recorded twice under each scheduler. Both recordings under the kernel's own scheduler are replayed under
+//! all of them: under the same one for how exact a replay is, under the others for how good a prediction they are.
 
 mod figures;
 mod guest;
@@ -16,7 +16,6 @@ use loads::{LOADS, Load};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use store::Runs;
-use table::Replays;
 
 /// Where recordings and traces are left, from the root.
 const OUT: &str = "out/replay";
@@ -50,7 +49,7 @@ pub(super) fn run(keep: bool) -> Result<(), Failure> {
     let mut real = store::read(KERNEL)?;
     take_in(&mut real)?;
     store::write(KERNEL, &real)?;
-    let replays = replays(&keel, &others)?;
+    let replays = replays(&keel, &others);
     let same = table::same(&real, &replays, SCHEDULERS[0]);
     let predictions = table::predictions(&real, &replays, SCHEDULERS[0], &SCHEDULERS);
     print!("{same}\n{predictions}");
@@ -79,36 +78,39 @@ fn take_in(real: &mut Runs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Replays the first recording of each load under each scheduler.
-fn replays(keel: &Path, others: &[(String, PathBuf)]) -> Result<Replays, Failure> {
-    let mut replays = Replays::new();
-    for load in &LOADS {
-        let trace = recording(KERNEL, load.name, SCHEDULERS[0], 1);
-        if !trace.exists() {
-            println!("{} has not been recorded on this machine: it is left out", load.name);
+/// Replays each recording of each load under each scheduler.
+fn replays(keel: &Path, others: &[(String, PathBuf)]) -> Runs {
+    let mut replays = Runs::new();
+    let all = LOADS.iter().flat_map(|load| (1..=RUNS).map(move |run| (load, run)));
+    for (load, run) in all {
+        if !recording(KERNEL, load.name, SCHEDULERS[0], run).exists() {
+            println!("run {run} of {} has not been recorded on this machine: it is left out", load.name);
             continue;
         }
         for scheduler in SCHEDULERS {
             let program = others.iter().find(|(name, _)| name == scheduler).map(|(_, path)| path.as_path());
-            match replay(keel, load, &trace, scheduler, program) {
-                Ok(figures) => drop(replays.insert((load.name.to_owned(), scheduler.to_owned()), figures)),
-                Err(why) => println!("{} under {scheduler}: {why}", load.name),
+            match replay(keel, load, run, scheduler, program) {
+                Ok(figures) => {
+                    replays.insert((load.name.to_owned(), scheduler.to_owned(), run), figures);
+                }
+                Err(why) => println!("run {run} of {} under {scheduler}: {why}", load.name),
             }
         }
     }
-    Ok(replays)
+    replays
 }
 
 fn replay(
     keel: &Path,
     load: &Load,
-    trace: &Path,
+    run: u32,
     scheduler: &str,
     program: Option<&Path>,
 ) -> Result<Figures, Failure> {
+    let trace = recording(KERNEL, load.name, SCHEDULERS[0], run);
     let machine = root().join(OUT).join(KERNEL).join("machine.toml");
-    let made = root().join(format!("{OUT}/{KERNEL}/{}.{scheduler}.replay.trc", load.name));
-    let recorded_ms = Figures::of(trace, load)?.took_ms;
+    let made = root().join(format!("{OUT}/{KERNEL}/{}.{scheduler}.replay{run}.trc", load.name));
+    let recorded_ms = Figures::of(&trace, load)?.took_ms;
     let mut command = Command::new(keel);
     if let Some(folder) = program.and_then(Path::parent) {
         // A name that is found there is a scheduler's own program.
@@ -118,7 +120,7 @@ fn replay(
     }
     let output = command
         .arg("replay")
-        .arg(trace)
+        .arg(&trace)
         .arg(scheduler)
         .arg("--machine")
         .arg(&machine)

@@ -3,26 +3,22 @@
 use super::LOADS;
 use super::figures::{Figures, NAMES};
 use super::store::Runs;
-use std::collections::BTreeMap;
 use std::fmt::Write;
-
-/// Replays by load and scheduler.
-pub(super) type Replays = BTreeMap<(String, String), Figures>;
 
 /// The figures that a prediction is judged by, by their places: throughput and p99.
 const JUDGED: [(&str, usize); 2] = [("throughput", 0), ("p99", 7)];
 /// A predicted change is right in size when it is within this part of the real one.
 const SIZE: f64 = 0.25;
 
-/// A load's figures, recorded twice and replayed under the scheduler that it was recorded under.
-pub(super) fn same(real: &Runs, replays: &Replays, scheduler: &str) -> String {
+/// A load's figures, recorded twice, and the first recording replayed under the scheduler that it was recorded under.
+pub(super) fn same(real: &Runs, replays: &Runs, scheduler: &str) -> String {
     let mut text = String::from(
         "| load | figure | recorded | again | replayed | off |\n| --- | --- | --: | --: | --: | --: |\n",
     );
     for load in LOADS {
-        let run = |run: u32| real.get(&(load.name.to_owned(), scheduler.to_owned(), run));
+        let key = |run: u32| (load.name.to_owned(), scheduler.to_owned(), run);
         let (Some(first), Some(again), Some(is)) =
-            (run(1), run(2), replays.get(&(load.name.to_owned(), scheduler.to_owned())))
+            (real.get(&key(1)), real.get(&key(2)), replays.get(&key(1)))
         else {
             continue;
         };
@@ -50,18 +46,26 @@ struct Prediction {
     real: f64,
     noise: f64,
     predicted: f64,
+    /// The change from either real run to the real one under the other scheduler that has the same number.
+    single: [f64; 2],
 }
 
 impl Prediction {
-    /// Of figures that were recorded twice under each scheduler, and of the two replays of the first recording.
-    fn of(before: [f64; 2], after: [f64; 2], replays: [f64; 2]) -> Self {
+    /// Of figures that were recorded twice under each scheduler, and of the replays of both recordings under each.
+    fn of(before: [f64; 2], after: [f64; 2], replays: [[f64; 2]; 2]) -> Self {
         let mean = |of: [f64; 2]| f64::midpoint(of[0], of[1]);
         let spread = |of: [f64; 2]| (of[0] - of[1]).abs() / mean(before);
         Self {
             real: change(mean(before), mean(after)),
             noise: spread(before).max(spread(after)),
-            predicted: change(replays[0], replays[1]),
+            predicted: change(mean(replays[0]), mean(replays[1])),
+            single: [0, 1].map(|run| change(before[run], after[run])),
         }
+    }
+
+    /// Would one real run have predicted the other one's size?
+    fn is_repeatable(self) -> bool {
+        is_near(self.single[0], self.single[1])
     }
 
     /// Does the real change tell anything?
@@ -74,7 +78,7 @@ impl Prediction {
     }
 
     fn has_size(self) -> bool {
-        (self.predicted - self.real).abs() <= SIZE * self.real.abs()
+        is_near(self.predicted, self.real)
     }
 
     fn verdict(self) -> &'static str {
@@ -88,32 +92,28 @@ impl Prediction {
 }
 
 /// Predicted and real changes from `from` to the other schedulers, and a sentence that counts them.
-pub(super) fn predictions(real: &Runs, replays: &Replays, from: &str, schedulers: &[&str]) -> String {
+pub(super) fn predictions(real: &Runs, replays: &Runs, from: &str, schedulers: &[&str]) -> String {
     let mut text = String::from(
         "| load | scheduler | figure | real | equal runs | predicted | |\n| --- | --- | --- | --: | --: | --: | --- |\n",
     );
-    let (mut all, mut signs, mut sizes) = (0, 0, 0);
+    let (mut all, mut signs, mut sizes, mut repeatable) = (0, 0, 0, 0);
     for load in LOADS {
         for scheduler in schedulers.iter().filter(|scheduler| **scheduler != from) {
             for (figure, at) in JUDGED {
-                let run = |scheduler: &str, run: u32| {
-                    real.get(&(load.name.to_owned(), scheduler.to_owned(), run)).map(|f| judged(f, at))
+                let pair = |runs: &Runs, scheduler: &str| {
+                    let run = |run| runs.get(&(load.name.to_owned(), scheduler.to_owned(), run));
+                    Some([judged(run(1)?, at), judged(run(2)?, at)])
                 };
-                let replay = |scheduler: &str| {
-                    replays.get(&(load.name.to_owned(), scheduler.to_owned())).map(|f| judged(f, at))
-                };
-                let pair = |of: [Option<f64>; 2]| Some([of[0]?, of[1]?]);
-                let (Some(before), Some(after), Some(replays)) = (
-                    pair([run(from, 1), run(from, 2)]),
-                    pair([run(scheduler, 1), run(scheduler, 2)]),
-                    pair([replay(from), replay(scheduler)]),
-                ) else {
+                let (Some(before), Some(after), Some(same), Some(other)) =
+                    (pair(real, from), pair(real, scheduler), pair(replays, from), pair(replays, scheduler))
+                else {
                     continue;
                 };
-                let it = Prediction::of(before, after, replays);
+                let it = Prediction::of(before, after, [same, other]);
                 all += u32::from(it.counts());
                 signs += u32::from(it.counts() && it.has_sign());
                 sizes += u32::from(it.counts() && it.has_sign() && it.has_size());
+                repeatable += u32::from(it.counts() && it.is_repeatable());
                 writeln!(
                     text,
                     "| `{}` | `{scheduler}` | {figure} | {} | {} | {} | {} |",
@@ -127,9 +127,18 @@ pub(super) fn predictions(real: &Runs, replays: &Replays, from: &str, schedulers
             }
         }
     }
-    writeln!(text, "\nOf {all} changes that exceed what equal runs differ by, the sign of {signs} is right, and the size of {sizes}.")
-        .expect("a string takes all");
+    writeln!(
+        text,
+        "\nOf {all} changes that exceed what equal runs differ by, the sign of {signs} is right, and the size of \
+         {sizes}.\nOne real run gives the size of the other one in {repeatable} of them."
+    )
+    .expect("a string takes all");
     text
+}
+
+/// Is a predicted change about as large as the real one?
+fn is_near(predicted: f64, real: f64) -> bool {
+    (predicted - real).abs() <= SIZE * real.abs()
 }
 
 /// The figure at this place; throughput is what it took, turned over.
@@ -165,10 +174,21 @@ mod tests {
         let check = |before, after, replays, expected: &str| {
             assert_eq!(Prediction::of(before, after, replays).verdict(), expected);
         };
-        check([100.0, 102.0], [150.0, 151.0], [90.0, 135.0], "right");
-        check([100.0, 102.0], [150.0, 151.0], [90.0, 100.0], "sign");
-        check([100.0, 102.0], [150.0, 151.0], [90.0, 80.0], "wrong");
-        check([100.0, 140.0], [150.0, 151.0], [90.0, 80.0], "noise");
+        check([100.0, 102.0], [150.0, 151.0], [[90.0; 2], [135.0; 2]], "right");
+        // The mean of both replays counts.
+        check([100.0, 102.0], [150.0, 151.0], [[80.0, 100.0], [115.0, 155.0]], "right");
+        check([100.0, 102.0], [150.0, 151.0], [[90.0; 2], [100.0; 2]], "sign");
+        check([100.0, 102.0], [150.0, 151.0], [[90.0; 2], [80.0; 2]], "wrong");
+        check([100.0, 140.0], [150.0, 151.0], [[90.0; 2], [80.0; 2]], "noise");
+    }
+
+    #[test]
+    fn real_runs_are_judged_as_predictions_too() {
+        let check = |after, expected| {
+            assert_eq!(Prediction::of([100.0; 2], after, [[100.0; 2]; 2]).is_repeatable(), expected);
+        };
+        check([150.0, 160.0], true);
+        check([150.0, 170.0], false);
     }
 
     #[test]
@@ -179,14 +199,16 @@ mod tests {
             .into_iter()
             .map(|(scheduler, run, took)| (key(scheduler, run), figures(took)))
             .collect();
-        let replays: Replays = [("eevdf", 80.0), ("o1", 160.0)]
+        let replays: Runs = [("eevdf", 1, 80.0), ("eevdf", 2, 80.0), ("o1", 1, 160.0), ("o1", 2, 160.0)]
             .into_iter()
-            .map(|(scheduler, took)| (("redis".to_owned(), scheduler.to_owned()), figures(took)))
+            .map(|(scheduler, run, took)| (key(scheduler, run), figures(took)))
             .collect();
         let text = same(&real, &replays, "eevdf");
         assert!(text.contains("| `redis` | took_ms | 100 | 100 | 80.0 | -20 % |\n"), "{text}");
         let text = predictions(&real, &replays, "eevdf", &["eevdf", "o1", "ule"]);
         assert!(text.contains("| `redis` | `o1` | throughput | -50 % | 0 % | -50 % | right |\n"), "{text}");
-        assert!(text.ends_with("Of 1 changes that exceed what equal runs differ by, the sign of 1 is right, and the size of 1.\n"), "{text}");
+        let counts = "Of 1 changes that exceed what equal runs differ by, the sign of 1 is right, and the size of 1.\n\
+                      One real run gives the size of the other one in 1 of them.\n";
+        assert!(text.ends_with(counts), "{text}");
     }
 }
