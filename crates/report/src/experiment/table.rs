@@ -12,12 +12,16 @@ use keel_experiment::rank_correlation;
 
 /// Narrower terminals get the reasons below the table.
 const WIDE: u16 = 160;
+/// Narrower terminals are not told how often an arm ran: nothing else would fit into a line.
+const WITH_RUNS: u16 = 100;
 
 /// The whole table, and the sentence.
 pub fn table(experiments: &[ExperimentReport], style: Style) -> String {
-    let wide = style.width >= WIDE;
+    let (wide, with_runs) = (style.width >= WIDE, style.width >= WITH_RUNS);
     let mut table = plain_table(style);
-    let heads = ["published", "ours", "A/A", "runs", "mechanism off"].map(|head| right(head.to_owned()));
+    let heads = ["published", "ours", "A/A", "runs", "mechanism off"];
+    let heads = heads.into_iter().filter(|head| with_runs || *head != "runs");
+    let heads = heads.map(|head| right(head.to_owned()));
     let last = ["", "why"].into_iter().take(if wide { 2 } else { 1 }).map(Cell::new);
     table.set_header([Cell::new("experiment")].into_iter().chain(heads).chain(last));
     for experiment in experiments {
@@ -26,7 +30,7 @@ pub fn table(experiments: &[ExperimentReport], style: Style) -> String {
                 0 => printable(&experiment.id),
                 _ => format!("+ {}", printable(&claim.says)),
             };
-            table.add_row(row(name, claim, runs(experiment, claim), wide));
+            table.add_row(row(name, claim, with_runs.then(|| runs(experiment, claim)), wide));
         }
     }
     let mut text = lines_of(&table) + "\n\n";
@@ -102,21 +106,15 @@ fn runs(experiment: &ExperimentReport, claim: &ClaimReport) -> usize {
     experiment.arms.iter().find(|arm| arm.label == claim.of).map_or(0, |arm| arm.runs)
 }
 
-fn row(name: String, claim: &ClaimReport, runs: usize, wide: bool) -> Vec<Cell> {
+fn row(name: String, claim: &ClaimReport, runs: Option<usize>, wide: bool) -> Vec<Cell> {
     let shown = |value: Option<f64>| right(value.map_or("-".to_owned(), figures));
     let spread = match claim.spread {
         Some([low, high]) => format!("{} .. {}", figures(low), figures(high)),
         None => "-".to_owned(),
     };
-    let mut row = vec![
-        Cell::new(name),
-        shown(Some(claim.published)),
-        shown(claim.ours),
-        right(spread),
-        right(runs.to_string()),
-        shown(claim.off),
-        Cell::new(claim.verdict.replace('_', " ")),
-    ];
+    let mut row = vec![Cell::new(name), shown(Some(claim.published)), shown(claim.ours), right(spread)];
+    row.extend(runs.map(|runs| right(runs.to_string())));
+    row.extend([shown(claim.off), Cell::new(claim.verdict.replace('_', " "))]);
     if wide {
         row.push(Cell::new(printable(&claim.why)));
     }
