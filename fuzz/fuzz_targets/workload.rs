@@ -1,2 +1,2 @@
 #![no_main]
-libfuzzer_sys::fuzz_target!(|input: &[u8]| keel_hostile::call("workload", input));
+libfuzzer_sys::fuzz_target!(|input: &[u8]| keel_hostile::workload(input));

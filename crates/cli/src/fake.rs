@@ -65,7 +65,7 @@ fn run(
         _ => {}
     }
     emit(spec, sink, name == "wasteful");
-    progress(Progress { now: Instant::ZERO + spec.duration, duration: spec.duration });
+    progress(Progress { now: Instant::ZERO + spec.duration, duration: spec.duration, programs_went_on: 0 });
     match name {
         "fails" => Ok(outcome(spec, ExitKind::ErrorStall, "worker[1] failed to run for 30.000s")),
         _ => Ok(outcome(spec, ExitKind::None, "")),

@@ -129,6 +129,14 @@ fn any_number_of_threads_makes_the_same_search() {
     assert_eq!(found(1), found(3));
 }
 
+/// A lone real-time task that yields makes no event at all: its run would be as long as it is drawn.
+#[test]
+fn a_run_without_events_ends_early() {
+    let folder = Folder::new(&[], &[("tests/sim/fuzz/yields.fuzz.json", "yields.fuzz.json")]);
+    let line = "keel fuzz fifo --runs 0 --corpus yields.fuzz.json --property 'duration_ns < 4s'";
+    folder.check(line, 0, "No failure was found.");
+}
+
 #[test]
 fn a_scheduler_is_held_against_another() {
     let folder = Folder::new(&[("tests/objects/unfair", "unfair.bpf.o")], &[]);

@@ -8,7 +8,8 @@ use keel_report::{ExperimentReport, Style};
 /// Runs of an arm.
 const RUNS: u32 = 3;
 
-pub(crate) fn run(input: &[u8]) {
+/// Takes one experiment.
+pub fn run(input: &[u8]) {
     let Some(text) = text(input) else { return };
     let experiments = match keel_experiment::read("e.toml", text) {
         Ok(experiment) => [experiment],

@@ -45,7 +45,16 @@ mod text;
 mod trace;
 mod workload;
 
-pub use replay::Came;
+// By themselves, so that a program of one of them has the code of the others neither to look at nor in memory.
+pub use experiment::run as experiment;
+pub use machine::run as machine;
+pub use object::run as object;
+pub use recipe::run as recipe;
+pub use recording::run as recording;
+pub use replay::{Came, run as replay};
+pub use run::run;
+pub use trace::run as trace;
+pub use workload::run as workload;
 
 /// One kind of input.
 #[derive(Clone, Copy, Debug)]

@@ -8,7 +8,8 @@ use keel_lab::{RunSpec, machines};
 /// Machines with more CPUs are read and not run: that takes long, and shows little more.
 const MOST_CPUS: u32 = 64;
 
-pub(crate) fn run(input: &[u8]) {
+/// Takes one machine file.
+pub fn run(input: &[u8]) {
     let Some(text) = text(input) else { return };
     let machine = match machines::read("m.toml", text) {
         Ok(machine) => machine,

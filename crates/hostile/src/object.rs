@@ -11,7 +11,8 @@ use keel_trace::NullSink;
 /// An input that begins so is an object itself.
 const ELF: &[u8] = b"\x7fELF";
 
-pub(crate) fn run(input: &[u8]) {
+/// Takes one object, or changes to one of ours.
+pub fn run(input: &[u8]) {
     if input.starts_with(ELF) {
         load(input, Recipe::default());
     } else if let Some(altered) = Altered::anywhere(input) {

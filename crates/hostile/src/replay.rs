@@ -29,7 +29,8 @@ pub enum Came {
     Replayed,
 }
 
-pub(crate) fn run(input: &[u8]) {
+/// Takes one recording.
+pub fn run(input: &[u8]) {
     of_file(input);
 }
 

@@ -16,7 +16,8 @@ const BUSY: &str = "{ 'tasks': { \
 /// Two ticks and a little more.
 const DURATION: Span = Span::from_us(2200);
 
-pub(crate) fn run(input: &[u8]) {
+/// Takes changes to one of our objects.
+pub fn run(input: &[u8]) {
     ended(input);
 }
 

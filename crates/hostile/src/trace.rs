@@ -10,7 +10,8 @@ const HEAD: usize = 8;
 /// The first byte of an end that comes with the record before it.
 const END: u8 = 26 | 0x20 | 0x40;
 
-pub(crate) fn run(input: &[u8]) {
+/// Takes one trace.
+pub fn run(input: &[u8]) {
     if check(input).is_err()
         && let Some(whole) = mended(input)
     {

@@ -9,7 +9,8 @@ use keel_lab::{LabError, RunSpec, workloads};
 const MOST_TASKS: u64 = 200;
 const MOST_STEPS: usize = 4000;
 
-pub(crate) fn run(input: &[u8]) {
+/// Takes one workload.
+pub fn run(input: &[u8]) {
     let Some(text) = text(input) else { return };
     scene::with(|scene| match read(scene, text) {
         Ok(workload) => follow(scene, workload),

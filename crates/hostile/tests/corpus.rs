@@ -122,7 +122,7 @@ fn every_target_has_a_program_and_a_test() {
                 .1,
         )
         .into_owned();
-        assert!(program.contains(&format!("call(\"{}\"", target.name)), "{program}");
+        assert!(program.contains(&format!(" keel_hostile::{}(input)", target.name)), "{program}");
         assert!(manifest.contains(&format!("name = \"{}\"", target.name)), "{}", target.name);
         assert!(here.contains(&format!("replay(\"{}\")", target.name)), "{}", target.name);
     }

@@ -5,7 +5,7 @@ use crate::error::LabError;
 use crate::load::Looks;
 use crate::outcome::Outcome;
 use crate::races::{self, Race};
-use crate::run::{self, Attached};
+use crate::run::{self, Attached, Progress};
 use crate::spec::{Engine, RunSpec};
 use crate::{load, recipe, variables};
 use keel_abi::Stop;
@@ -14,7 +14,6 @@ use keel_abi::order::Order;
 use keel_kernel::{Scheduler, Sim};
 use keel_object::{Btf, Object};
 use keel_recipe::Action;
-
 use keel_trace::Sink;
 use keel_vm::{Code, Vm};
 use std::cell::Cell;
@@ -81,25 +80,27 @@ impl Prepared {
         sink: &mut dyn Sink,
     ) -> Result<(Outcome, Vec<u8>), LabError> {
         let how = How { max_insns, ..How::default() };
-        self.make(spec, how, sink, |object, sim| variables::bytes(object, sim.engine().world_ref()))
+        self.make(spec, how, sink, &mut |_| {}, |object, sim| {
+            variables::bytes(object, sim.engine().world_ref())
+        })
     }
 
     /// As [`run`](Self::run), interpreted, until `stop` is set; returns two bytes for each operation of the object's
     /// code: the first is not 0 once a conditional jump there was not taken, the second once it was. `None` if the
-    /// kernel refused to attach it.
+    /// kernel refused to attach it. `progress` is told how far it is.
     ///
     /// # Errors
     /// As [`run`](crate::run()).
     pub fn run_covered(
         &self,
         spec: &RunSpec,
-        max_insns: Option<u64>,
         sink: &mut dyn Sink,
         stop: Stop,
+        progress: &mut dyn FnMut(Progress),
     ) -> Result<(Outcome, Vec<u8>), LabError> {
         let spec = RunSpec { engine: Engine::Interpreter, ..spec.clone() };
-        let how = How { max_insns, looks: Looks { covered: true, races: false }, stop, ..How::default() };
-        self.make(&spec, how, sink, |_, sim| sim.engine().branches().to_vec())
+        let how = How { looks: Looks { covered: true, races: false }, stop, ..How::default() };
+        self.make(&spec, how, sink, progress, |_, sim| sim.engine().branches().to_vec())
     }
 
     /// As [`run`](Self::run), in this order, until `stop` is set; also returns the places in the object of the calls
@@ -119,7 +120,7 @@ impl Prepared {
         let places = |_: &Object, sim: &mut Sim<Vm>| {
             calls().into_iter().map(|call| sim.engine().place(call)).collect()
         };
-        self.make(spec, how, sink, places)
+        self.make(spec, how, sink, &mut |_| {}, places)
     }
 
     /// As [`run_ordered`](Self::run_ordered), interpreted, looking for data races.
@@ -136,7 +137,7 @@ impl Prepared {
         let spec = RunSpec { engine: Engine::Interpreter, ..spec.clone() };
         let looks = Looks { covered: false, races: true };
         let how = How { order: Some(order), looks, stop, ..How::default() };
-        self.make(&spec, how, sink, races::read)
+        self.make(&spec, how, sink, &mut |_| {}, races::read)
     }
 
     /// A run, and what is read of it when it is over; nothing where the kernel refused to attach the scheduler.
@@ -145,6 +146,7 @@ impl Prepared {
         spec: &RunSpec,
         how: How,
         sink: &mut dyn Sink,
+        progress: &mut dyn FnMut(Progress),
         read: impl FnOnce(&Object, &mut Sim<Vm>) -> T,
     ) -> Result<(Outcome, T), LabError> {
         let vm = load::engine_for(self.code.clone(), spec, &self.object, how.max_insns, how.looks)?;
@@ -162,8 +164,7 @@ impl Prepared {
             sim.take_order(order);
         }
         let again = &mut |sim: &mut Sim<Vm>| run::attach_again(spec, &self.actions, &self.object, sim);
-        let ended =
-            run::go_on(&mut sim, spec.duration, sink, &Cell::new(false), &how.stop, again, &mut |_| {})?;
+        let ended = run::go_on(&mut sim, spec.duration, sink, &Cell::new(false), &how.stop, again, progress)?;
         sim.finish(sink);
         if let Some(failure) = sim.failed_program() {
             return Err(run::program_failed(spec, failure));

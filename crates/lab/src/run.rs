@@ -27,6 +27,8 @@ pub struct Progress {
     pub now: Instant,
     /// How long the run is.
     pub duration: Span,
+    /// How often tasks went on with their programs.
+    pub programs_went_on: u64,
 }
 
 /// How often progress is reported.
@@ -221,7 +223,7 @@ pub(crate) fn go_on(
         if state == State::Ended && (sim.exit().is_some() || sim.failed_program().is_some()) {
             break;
         }
-        progress(Progress { now: sim.now(), duration });
+        progress(Progress { now: sim.now(), duration, programs_went_on: sim.counters().programs_went_on });
         if gone.get() {
             break;
         }

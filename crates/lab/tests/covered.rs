@@ -26,7 +26,7 @@ fn spec(fifo: u32, ms: u64) -> RunSpec {
 /// The ways of branches, as places of bytes that are set.
 fn ways(spec: &RunSpec) -> Vec<usize> {
     let prepared = Prepared::new(&KernelTypes::read().unwrap(), spec).unwrap();
-    let (_, branches) = prepared.run_covered(spec, None, &mut NullSink, Stop::default()).unwrap();
+    let (_, branches) = prepared.run_covered(spec, &mut NullSink, Stop::default(), &mut |_| {}).unwrap();
     branches.iter().enumerate().filter(|(_, way)| **way != 0).map(|(at, _)| at).collect()
 }
 
@@ -44,7 +44,7 @@ fn a_run_is_the_same_whether_it_is_covered_or_not() {
     let prepared = Prepared::new(&KernelTypes::read().unwrap(), &spec).unwrap();
     let (mut plain, mut covered) = (Writer::new(Vec::new()), Writer::new(Vec::new()));
     let a = prepared.run(&spec, None, &mut plain).unwrap();
-    let (b, _) = prepared.run_covered(&spec, None, &mut covered, Stop::default()).unwrap();
+    let (b, _) = prepared.run_covered(&spec, &mut covered, Stop::default(), &mut |_| {}).unwrap();
     assert_eq!(a, b);
     assert!(plain.finish().unwrap() == covered.finish().unwrap());
 }

@@ -11,7 +11,7 @@ use crate::lab::Lab;
 use keel_abi::{Noise, Span, Stop};
 use keel_check::Judge;
 use keel_lab::prepared::KernelTypes;
-use keel_lab::{Engine, LabError, Outcome, Prepared, RunSpec, SchedulerSource};
+use keel_lab::{Engine, LabError, Outcome, Prepared, Progress, RunSpec, SchedulerSource};
 use keel_report::{QueueNames, RunReport};
 use keel_search::genome::Genome;
 use keel_search::seen::Feature;
@@ -24,6 +24,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Events of a run at most; sixty-four instructions count as one. A run that has more ends where it is.
 const MOST_EVENTS: u64 = 100_000;
+/// And so often do its tasks go on with their programs: a lone real-time task may yield for ever without an event.
+const MOST_TURNS: u64 = 500_000;
 /// Loaded schedulers that are kept; one with large global data takes tens of MiB.
 const MOST_PREPARED: usize = 8;
 
@@ -150,11 +152,17 @@ impl<'a> Runs<'a> {
         sink: &mut dyn Sink,
         stop: Stop,
     ) -> Result<(Outcome, Vec<u8>), LabError> {
+        let mut progress = |progress: Progress| {
+            // A rival goes as far as the other one came.
+            if guides && progress.programs_went_on > MOST_TURNS {
+                stop.ask();
+            }
+        };
         if spec.scheduler.bytes.get().is_none() || !guides {
-            let outcome = (self.lab.run)(spec, sink, &mut |_| {}, &stop)?;
+            let outcome = (self.lab.run)(spec, sink, &mut progress, &stop)?;
             return Ok((outcome, Vec::new()));
         }
-        self.prepared(spec)?.run_covered(spec, None, sink, stop)
+        self.prepared(spec)?.run_covered(spec, sink, stop.clone(), &mut progress)
     }
 
     fn prepared(&self, spec: &RunSpec) -> Result<Arc<Prepared>, LabError> {

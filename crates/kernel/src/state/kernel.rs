@@ -63,6 +63,8 @@ pub struct Counters {
     pub lock_wait: Span,
     /// Callbacks that were held up by an earlier event on another CPU.
     pub suspensions: u64,
+    /// Times a task went on with its program: a run may be long without a single event.
+    pub programs_went_on: u64,
     /// Tasks made.
     pub forks: u64,
     /// CPU time of tasks in their own work, apart from the kernel's.

@@ -50,6 +50,7 @@ impl<E: Engine> Sim<E> {
         let now = self.k.this_cpu().clock;
         let began = &mut self.k.task(task).began;
         *began = now.min(*began);
+        self.k.counters.programs_went_on += 1;
         let tells = self.k.out.wants(Class::ACTS);
         for _ in 0..FREE_STEPS {
             let then = match tells {
