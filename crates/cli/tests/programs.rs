@@ -15,7 +15,7 @@ fn build(folder: &Path) -> (PathBuf, PathBuf) {
     let mut cc = Command::new("cc");
     cc.args(["-O1", "-o"]).arg(&program);
     cc.args(
-        ["shared.c", "arena.c", "maps.c", "sockets.c", "host.c"]
+        ["shared.c", "arena.c", "maps.c", "sockets.c", "host.c", "names.c"]
             .map(|source| Path::new(ROOT).join("tests/programs").join(source)),
     );
     let built = cc.args(["-lbpf", "-lelf", "-lz", "-lpthread"]).output().expect("there is a C compiler");

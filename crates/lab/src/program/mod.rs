@@ -28,7 +28,7 @@ use crate::spec::{RunSpec, SchedulerSource};
 use begin::Began;
 use half::Half;
 use keel_abi::Stop;
-use keel_kernel::{KERNEL_BTF, Sim, companion_pid};
+use keel_kernel::{KERNEL_BTF, SCHED_CLASSES, Sim, companion_pid};
 use keel_program::{Machine, Program, ProgramError};
 use keel_trace::{Class, Sink};
 use keel_vm::Vm;
@@ -131,6 +131,7 @@ fn machine_of(spec: &RunSpec) -> Machine {
         topology: spec.machine.topology.clone(),
         capacity: spec.machine.capacity.clone(),
         btf: KERNEL_BTF,
+        symbols: &SCHED_CLASSES,
         config: load::kernel_config(spec),
         seed: spec.seed,
         call_ns: spec.machine.costs.program_call_ns,
