@@ -114,6 +114,34 @@ CASE(of_the_current_task, 1)
 	return id;
 }
 
+/* Whoever runs this is somewhere below the root. */
+CASE(below_the_root, 1)
+{
+	struct cgroup *root = bpf_cgroup_from_id(1);
+	long below;
+
+	if (!root)
+		return 0;
+	below = bpf_task_under_cgroup(bpf_get_current_task_btf(), root);
+	bpf_cgroup_release(root);
+	return below;
+}
+
+/* No hierarchy of version 1 has this number. */
+CASE(of_no_other_hierarchy, 1)
+{
+	struct cgroup *cgrp;
+	bool found;
+
+	bpf_rcu_read_lock();
+	cgrp = bpf_task_get_cgroup1(bpf_get_current_task_btf(), HIDE(-1));
+	found = cgrp;
+	if (cgrp)
+		bpf_cgroup_release(cgrp);
+	bpf_rcu_read_unlock();
+	return !found;
+}
+
 STEPS(storage_made_when_asked_for, 1, 0, 0, 5, 1)
 {
 	struct cgroup *root = bpf_cgroup_from_id(1);

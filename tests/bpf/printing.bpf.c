@@ -92,3 +92,17 @@ STEPS(prints, 5, 9, 12)
 	got[1] = bpf_printk("value=%d!", HIDE(42));
 	got[2] = bpf_printk("%d %d %d %d %s", HIDE(1), HIDE(2), HIDE(3), HIDE(4), "last");
 }
+
+/* The number of a stream, and the bytes of its values. */
+SINCE(to_a_stream, 7, 2)
+STEPS(to_a_stream, 0, 0, -ENOENT, -ENOENT, -EINVAL, -EINVAL)
+{
+	u64 args[] = { HIDE(5), HIDE(7) };
+
+	got[0] = bpf_stream_vprintk(1, "%d and %d\n", args, sizeof(args));
+	got[1] = bpf_stream_vprintk(2, "no value\n", args, 0);
+	got[2] = bpf_stream_vprintk(3, "nowhere\n", args, sizeof(args));
+	got[3] = bpf_stream_vprintk(0, "nowhere\n", args, sizeof(args));
+	got[4] = bpf_stream_vprintk(1, "%d\n", args, 7);
+	got[5] = bpf_stream_vprintk(1, "%d\n", args, 9);
+}

@@ -31,3 +31,17 @@ STEPS(who_shares_it, 1, 1)
 	got[0] = BPF_CORE_READ(p, signal) == BPF_CORE_READ(p, group_leader, signal);
 	got[1] = BPF_CORE_READ(p, signal, autogroup) == BPF_CORE_READ(p, real_parent, signal, autogroup);
 }
+
+/* Its user, its number in the first namespace, and that namespace's own. */
+STEPS(who_it_is, 0, 0, 1, 0xeffffffc, 1, 1)
+{
+	struct task_struct *p = bpf_get_current_task_btf();
+	struct pid *pid = BPF_CORE_READ(p, thread_pid);
+
+	got[0] = BPF_CORE_READ(p, real_cred, euid.val);
+	got[1] = BPF_CORE_READ(p, cred, egid.val);
+	got[2] = BPF_CORE_READ(pid, numbers[0].nr) == p->pid;
+	got[3] = BPF_CORE_READ(pid, numbers[0].ns, ns.inum);
+	got[4] = BPF_CORE_READ(p, signal, pids[PIDTYPE_TGID]) == BPF_CORE_READ(p, group_leader, thread_pid);
+	got[5] = BPF_CORE_READ(p, sched_class) != NULL;
+}

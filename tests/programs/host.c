@@ -102,7 +102,8 @@ int use_host(void)
 	close(file);
 	if (open("/etc/keel-was-here", O_WRONLY | O_CREAT, 0644) >= 0)
 		return 4;
-	if (!has_word("/proc/kallsyms", "scx_tick") || access("/proc/sys/kernel/ftrace_enabled", F_OK))
+	if (!has_word("/proc/kallsyms", "scx_tick") || !has_word("/proc/kallsyms", "ext_sched_class") ||
+	     access("/proc/sys/kernel/ftrace_enabled", F_OK))
 		return 5;
 	if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0))
 		return 6;

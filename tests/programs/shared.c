@@ -25,6 +25,8 @@ int load_maps(void);
 int use_maps(void);
 int use_sockets(void);
 int use_host(void);
+int use_names(void);
+int has_name(const char *wanted);
 int has_worked(void);
 
 /* As shared.bpf.c has them. */
@@ -173,6 +175,8 @@ static void begin(struct running *r, struct bpf_object *object, int all)
 	r->link = bpf_map__attach_struct_ops(bpf_object__find_map_by_name(r->object, "shared_ops"));
 	if (!r->link)
 		fail("attach");
+	if (all && !has_name("shared"))
+		fail("name");
 	r->told = 0;
 	r->ring = ring_buffer__new(bpf_object__find_map_fd_by_name(r->object, "told"), on_record, &r->told, NULL);
 	r->asked = user_ring_buffer__new(bpf_object__find_map_fd_by_name(r->object, "asked"), NULL);
@@ -227,6 +231,8 @@ static int go_on(struct running *r, const char *how)
 			exit(7);
 		if (!strcmp(how, "crash"))
 			abort();
+		if (!strcmp(how, "kill"))
+			kill(getpid(), SIGKILL);
 	}
 	return r->seen->exit_kind != 0;
 }
@@ -260,6 +266,8 @@ int main(int argc, char **argv)
 	signal(SIGINT, on_signal);
 	if (all && use_sockets())
 		fail("sockets");
+	if (all && use_names())
+		fail("names");
 	if (all && use_host())
 		fail("host");
 	if (pthread_create(&counter, NULL, count, NULL))

@@ -45,6 +45,9 @@ pub trait Companion<W> {
     /// Before it goes on: of each CPU whether it is online, and how long it has been idle so far.
     fn see_cpus(&mut self, _cpus: &mut dyn Iterator<Item = (bool, Span)>) {}
 
+    /// What has happened to the scheduler so far, as `scx_bpf_events()` counts it: names and counts.
+    fn see_events(&mut self, _events: &mut dyn Iterator<Item = (&'static str, u64)>) {}
+
     /// Does it want something of the run's owner, before it goes on next?
     fn asks(&self) -> bool {
         false

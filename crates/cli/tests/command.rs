@@ -58,7 +58,7 @@ fn wrong_usage_is_reported_on_stderr_alone() {
     check(&["sim", "no-such-scheduler"], "keel list schedulers lists the built-in ones");
     check(&["sim", "./no-such-file.bpf.o"], "cannot be read: no such file or directory");
     check(&["sim", "/"], "cannot be read: is a directory");
-    check(&["sim", "--", "/"], "no program /: no such file can be executed");
+    check(&["sim", "--", "/"], "no program '/': it is a folder");
     check(&["replay", "fifo", "fifo"], "the recording comes first: keel replay RECORDING SCHED");
     check(&["sim", "/dev/zero"], "cannot be read: it is a device");
     check(&["sim", "a\u{1b}[31mb"], "a\\u{1b}[31mb");

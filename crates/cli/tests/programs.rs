@@ -15,7 +15,7 @@ fn build(folder: &Path) -> (PathBuf, PathBuf) {
     let mut cc = Command::new("cc");
     cc.args(["-O1", "-o"]).arg(&program);
     cc.args(
-        ["shared.c", "arena.c", "maps.c", "sockets.c", "host.c"]
+        ["shared.c", "arena.c", "maps.c", "sockets.c", "host.c", "names.c"]
             .map(|source| Path::new(ROOT).join("tests/programs").join(source)),
     );
     let built = cc.args(["-lbpf", "-lelf", "-lz", "-lpthread"]).output().expect("there is a C compiler");
@@ -134,6 +134,7 @@ fn what_goes_wrong_is_said() {
     check(&["no.bpf.o"], "attached no scheduler: it ended with exit code 1", "no.bpf.o");
     check(&[object, "exit"], "ended before the run did, with exit code 7", "answer 42");
     check(&[object, "crash"], "ended before the run did, with exit code 134", "answer 42");
+    check(&[object, "kill"], "ended before the run did, with exit code 137", "answer 42");
     assert!(
         !folder.path().join("run.trc").exists(),
         "a run that failed leaves nothing but what the program said"
@@ -170,7 +171,7 @@ fn a_command_in_quotes_stands_for_a_scheduler() {
     assert!(stderr.contains("a quote in it does not end"), "{stderr}");
     let (code, _, stderr) = compare("fifo,./nobody here", &[]);
     assert_eq!(code, Some(2));
-    assert!(stderr.contains("no program ./nobody"), "{stderr}");
+    assert!(stderr.contains("no program './nobody'"), "{stderr}");
 }
 
 /// An input of `keel fuzz` in which a CPU leaves.
@@ -216,7 +217,7 @@ fn a_recording_is_replayed_under_a_command_in_quotes() {
     assert!(stdout.contains(&format!("{command}: replay of mix-4-on-2-at-80 on 2 (2 CPUs)")), "{stdout}");
     let (code, _, stderr) = keel(&["replay", "t.keel", "./nobody here"]);
     assert_eq!(code, Some(2));
-    assert!(stderr.contains("no program ./nobody"), "{stderr}");
+    assert!(stderr.contains("no program './nobody'"), "{stderr}");
 }
 
 #[test]

@@ -12,10 +12,13 @@ use std::path::{Path, PathBuf};
 pub fn source(argv: &[OsString]) -> Result<Option<(SchedulerSource, String)>, Failure> {
     let Some(given) = argv.first() else { return Ok(None) };
     let path = find(given).ok_or_else(|| {
-        let given = shown(&given.to_string_lossy());
-        Failure::input(format!(
-            "no program {given}: no such file can be executed, and PATH has none of this name"
-        ))
+        let shown = shown(&given.to_string_lossy());
+        Failure::input(match Path::new(given).is_dir() {
+            true => format!("no program '{shown}': it is a folder"),
+            false => {
+                format!("no program '{shown}': no such file can be executed, and PATH has none of this name")
+            }
+        })
     })?;
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let mut argv = argv.to_vec();
@@ -101,8 +104,7 @@ pub fn statistics(end: &ProgramEnd) -> impl Iterator<Item = String> {
 
 /// Says how the program ended, unless all went well.
 pub fn tell(name: &str, end: &ProgramEnd, caller: &dyn Caller) {
-    let words = keel_lab::last_words(&end.output);
-    let words = words.lines().map(|line| shown(line.trim())).collect::<Vec<_>>().join(" | ");
+    let words = shown(&keel_lab::last_words(&end.output));
     let how = match end.exit_code {
         Some(0) => None,
         Some(code) => Some(format!("ended with exit code {code}")),

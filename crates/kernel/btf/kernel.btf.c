@@ -38,6 +38,8 @@ union {
 	struct signal_struct signal;
 	struct autogroup autogroup;
 	struct pid pid;
+	struct pid_namespace pid_namespace;
+	struct cred cred;
 	struct mempolicy mempolicy;
 	enum pid_type pid_type;
 	struct bpf_cpumask cpumask;
@@ -58,6 +60,7 @@ union {
 	struct scx_cpu_acquire_args cpu_acquire_args;
 	struct scx_cpu_release_args cpu_release_args;
 	struct scx_dump_ctx dump_ctx;
+	struct scx_event_stats event_stats;
 	struct scx_sub_attach_args sub_attach_args;
 	struct scx_sub_detach_args sub_detach_args;
 	struct scx_bpf_dsq_insert_vtime_args dsq_insert_vtime_args;
@@ -108,6 +111,10 @@ struct bpf_struct_ops_sched_ext_ops_cid {
 /* Functions that can be traced. */
 int bpf_scx_reg(void *kdata, void *link) { return 0; }
 void scx_tick(struct rq *rq) {}
+
+/* Schedulers look for it by name, to find out whether the kernel has ops.cgroup_set_bandwidth. */
+struct task_group;
+void scx_group_set_bandwidth(struct task_group *tg, u64 period_us, u64 quota_us, u64 burst_us) {}
 
 /* What each CPU has its own of. */
 #define PER_CPU __attribute__((section(".data..percpu")))

@@ -52,6 +52,23 @@ struct scx_dump_ctx {
 	u64 at_jiffies;
 };
 
+/* What a scheduler did that it may not know of, each since it was attached (scx_bpf_events()). */
+struct scx_event_stats {
+	s64 SCX_EV_SELECT_CPU_FALLBACK;
+	s64 SCX_EV_DISPATCH_LOCAL_DSQ_OFFLINE;
+	s64 SCX_EV_DISPATCH_KEEP_LAST;
+	s64 SCX_EV_ENQ_SKIP_EXITING;
+	s64 SCX_EV_ENQ_SKIP_MIGRATION_DISABLED;
+	s64 SCX_EV_REENQ_IMMED;
+	s64 SCX_EV_REENQ_LOCAL_REPEAT;
+	s64 SCX_EV_REFILL_SLICE_DFL;
+	s64 SCX_EV_BYPASS_DURATION;
+	s64 SCX_EV_BYPASS_DISPATCH;
+	s64 SCX_EV_BYPASS_ACTIVATE;
+	s64 SCX_EV_INSERT_NOT_OWNED;
+	s64 SCX_EV_SUB_BYPASS_DISPATCH;
+};
+
 /* Kfuncs of more than five arguments take them in these. */
 struct scx_bpf_dsq_insert_vtime_args {
 	u64 dsq_id;

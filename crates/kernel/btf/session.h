@@ -11,8 +11,19 @@ enum pid_type {
 	PIDTYPE_MAX,
 };
 
+struct ns_common {
+	unsigned int inum;
+};
+
+/* There is one, the first. */
+struct pid_namespace {
+	unsigned int level;
+	struct ns_common ns;
+};
+
 struct upid {
 	int nr;
+	struct pid_namespace *ns;
 };
 
 struct pid {

@@ -129,6 +129,30 @@ struct sched_info {
 	unsigned long long run_delay;
 };
 
+typedef unsigned int uid_t;
+typedef unsigned int gid_t;
+typedef struct {
+	uid_t val;
+} kuid_t;
+typedef struct {
+	gid_t val;
+} kgid_t;
+
+/* Always root's: workloads have no users. */
+struct cred {
+	kuid_t uid;
+	kgid_t gid;
+	kuid_t suid;
+	kgid_t sgid;
+	kuid_t euid;
+	kgid_t egid;
+	kuid_t fsuid;
+	kgid_t fsgid;
+};
+
+/* Its address tells a task's class, as /proc/kallsyms shows them. */
+struct sched_class;
+
 struct task_struct {
 	/* First line: what sched_ext keeps. */
 	struct sched_ext_entity scx;
@@ -178,6 +202,12 @@ struct task_struct {
 
 	/* Two lines that cpus_ptr points to. */
 	cpumask_t cpus_mask;
+
+	/* Last line: what is seldom read. */
+	const struct sched_class *sched_class;
+	const struct cred *real_cred;
+	const struct cred *cred;
+	struct pid *thread_pid;
 };
 
 #include "domains.h"

@@ -29,6 +29,7 @@ mod tasks;
 pub use kfuncs::{helper, kfunc, served};
 pub use paths::sim::Sim;
 pub use run::main_loop::State;
+pub use state::class::SCHED_CLASSES;
 pub use state::companion::{Beside, companion_pid};
 pub use state::exit::Exit;
 pub use state::fair::{NAME as EEVDF, settings::FairSettings};

@@ -37,6 +37,8 @@ mod dsq_order;
 mod enable_disable;
 #[path = "semantics/enq_last.rs"]
 mod enq_last;
+#[path = "semantics/events.rs"]
+mod events;
 #[path = "semantics/exits.rs"]
 mod exits;
 #[path = "semantics/fair.rs"]

@@ -85,6 +85,11 @@ impl Fds {
         self.0.insert(new, open).and_then(last)
     }
 
+    /// A descriptor of an object that others share.
+    pub(crate) fn share(&mut self, fd: i32, open: Open) {
+        self.0.insert(fd, open);
+    }
+
     /// What is gone with it, if it was the last of its copies.
     pub(crate) fn close(&mut self, fd: i32) -> Option<Kind> {
         self.0.values().for_each(|open| {
@@ -107,6 +112,17 @@ impl Fds {
         self.0.iter().find(|(_, open)| is_it(open)).map(|(&fd, _)| fd)
     }
 
+    /// The socket of this name loses it. It stays open, but nobody finds it any more.
+    pub(crate) fn forget_name(&self, gone: &[u8]) {
+        for open in self.0.values() {
+            if let Kind::Listener { name, .. } = &mut *open.kind.borrow_mut()
+                && name == gone
+            {
+                name.clear();
+            }
+        }
+    }
+
     /// When the next timer expires.
     pub(crate) fn next_timer(&self) -> Option<u64> {
         let timers = self.0.values().filter_map(|open| match *open.kind.borrow() {
@@ -123,6 +139,7 @@ impl Fds {
     }
 }
 
-fn last(open: Open) -> Option<Kind> {
+/// The object, if nobody else shares it.
+pub(crate) fn last(open: Open) -> Option<Kind> {
     Rc::into_inner(open.kind).map(RefCell::into_inner)
 }

@@ -7,6 +7,7 @@ use crate::calls::{Answer, error};
 use crate::fds::{Kind, Link};
 use crate::program::{Event, Program, Wait};
 use crate::thread::Thread;
+use crate::tree::EVENTS;
 
 /// Bytes of a path.
 const PATH_BYTES: usize = 4096;
@@ -26,7 +27,8 @@ impl Program {
         Ok(Some(match number {
             libc::SYS_open => self.open(t, libc::AT_FDCWD, a[0], a[1])?,
             libc::SYS_openat => self.open(t, a[0] as i32, a[1], a[2])?,
-            libc::SYS_stat | libc::SYS_lstat | libc::SYS_access | libc::SYS_readlink | libc::SYS_statfs => {
+            libc::SYS_statfs => self.statfs(t, a)?,
+            libc::SYS_stat | libc::SYS_lstat | libc::SYS_access | libc::SYS_readlink => {
                 self.with_path(t, libc::AT_FDCWD, a[0], |path| [path, a[1], a[2], a[3], a[4], a[5]])?
             }
             libc::SYS_newfstatat
@@ -61,9 +63,11 @@ impl Program {
             }
             libc::SYS_ftruncate if self.is_map(a[0] as i32) => error(libc::EINVAL),
             libc::SYS_ftruncate | libc::SYS_fadvise64 => self.native(t, a)?,
-            libc::SYS_mkdir | libc::SYS_mkdirat | libc::SYS_unlink | libc::SYS_unlinkat | libc::SYS_rmdir => {
-                Answer::Value(0)
-            }
+            libc::SYS_mkdir => self.make_folder(libc::AT_FDCWD, a[0])?,
+            libc::SYS_mkdirat => self.make_folder(a[0] as i32, a[1])?,
+            libc::SYS_unlink => self.take_name(t, libc::AT_FDCWD, a[0])?,
+            libc::SYS_unlinkat => self.take_name(t, a[0] as i32, a[1])?,
+            libc::SYS_rmdir => Answer::Value(0),
             libc::SYS_chmod | libc::SYS_fchmod | libc::SYS_fchmodat | libc::SYS_chown => Answer::Value(0),
             libc::SYS_umask => Answer::Value(0o22),
             _ => return Ok(None),
@@ -119,7 +123,7 @@ impl Program {
     }
 
     /// The absolute path that a call names.
-    fn path(&self, folder: i32, at: u64) -> Result<String, i32> {
+    pub(crate) fn path(&self, folder: i32, at: u64) -> Result<String, i32> {
         let text = self.text(at)?;
         if text.starts_with('/') {
             return Ok(clean(&text));
@@ -151,6 +155,44 @@ impl Program {
         }
     }
 
+    /// `mkdir`: in the scratch tree alone, and elsewhere nothing happens.
+    fn make_folder(&mut self, folder: i32, at: u64) -> Result<Answer, ProgramError> {
+        Ok(match self.path(folder, at) {
+            Ok(path) if self.tree.is_folder(&path) => error(libc::EEXIST),
+            Ok(path) if self.tree.holds(&path) => {
+                self.tree.make_folder(&path)?;
+                Answer::Value(0)
+            }
+            Ok(_) => Answer::Value(0),
+            Err(errno) => error(errno),
+        })
+    }
+
+    /// `unlink`: of a socket's name, or an object's in bpffs. Elsewhere nothing happens.
+    fn take_name(&mut self, t: &mut Thread, folder: i32, at: u64) -> Result<Answer, ProgramError> {
+        match self.path(folder, at) {
+            Ok(path) => {
+                self.fds.forget_name(path.as_bytes());
+                self.unpin(t, &path).unwrap_or(Ok(Answer::Value(0)))
+            }
+            Err(errno) => Ok(error(errno)),
+        }
+    }
+
+    /// `statfs`: of the scratch tree says what a kernel has mounted there.
+    fn statfs(&mut self, t: &mut Thread, a: [u64; 6]) -> Result<Answer, ProgramError> {
+        let path = self.path(libc::AT_FDCWD, a[0]);
+        let answer = self.with_path(t, libc::AT_FDCWD, a[0], |path| [path, a[1], a[2], a[3], a[4], a[5]])?;
+        let mounted = path.ok().and_then(|path| self.tree.magic(&path));
+        if let (Answer::Value(0), Some(magic)) = (&answer, mounted) {
+            return Ok(match self.host.write(a[1], &magic.to_le_bytes()) {
+                true => answer,
+                false => error(libc::EFAULT),
+            });
+        }
+        Ok(answer)
+    }
+
     /// Puts the path's real name into the program's memory.
     fn show_path(&self, path: &str) -> Option<u64> {
         let real = self.tree.real(path);
@@ -167,8 +209,10 @@ impl Program {
         if writes && path != "/dev/null" && !self.tree.has_file(&path) {
             return Ok(error(if self.tree.holds(&path) { libc::EACCES } else { libc::EROFS }));
         }
-        if path == "/proc/stat" {
-            self.show_times()?;
+        match path.as_str() {
+            "/proc/stat" => self.show_times()?,
+            EVENTS if self.bpf.is_attached => self.tree.write_events(&self.events)?,
+            _ => {}
         }
         let Some(place) = self.show_path(&path) else { return Ok(error(libc::ENAMETOOLONG)) };
         let args = [libc::AT_FDCWD as u64, place, flags, 0, 0, 0];
@@ -193,11 +237,11 @@ impl Program {
     }
 
     /// The last descriptor of something attached is gone.
-    fn unlink(&mut self, link: Link) -> Result<Event, ProgramError> {
+    pub(crate) fn unlink(&mut self, link: Link) -> Result<Event, ProgramError> {
         match link {
             Link::Scheduler => {
                 self.bpf.is_attached = false;
-                self.tree.set_enabled(false)?;
+                self.tree.show_scheduler(None)?;
                 Ok(Event::Detach)
             }
             Link::Trace(traced) => Ok(Event::Untrace(traced)),

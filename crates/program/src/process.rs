@@ -155,6 +155,10 @@ impl Program {
         // The caller is not in the table while its call is answered.
         let target = if own == caller.own { Some(caller) } else { self.threads.get(&own) };
         let Some(target) = target else { return error(libc::ESRCH) };
+        if signal == libc::SIGKILL {
+            self.note_exit(128 + signal);
+            return Answer::Outside(Event::Exited(128 + signal));
+        }
         self.host.signal(target.tid, signal);
         Answer::Value(0)
     }

@@ -40,6 +40,8 @@ pub struct Machine {
     pub capacity: Vec<u16>,
     /// The kernel's types, as in `/sys/kernel/btf/vmlinux`.
     pub btf: &'static [u8],
+    /// What `/proc/kallsyms` shows beside the kernel's functions: names and addresses.
+    pub symbols: &'static [(&'static str, u64)],
     /// The kernel's configuration, as in `/boot/config-*`.
     pub config: String,
     /// Where all that is random comes from.
@@ -112,6 +114,8 @@ pub struct Program {
     /// When the machine's clock began.
     pub(crate) since_ns: u64,
     pub(crate) idle_ns: Vec<u64>,
+    /// What happened to its scheduler.
+    pub(crate) events: Vec<(&'static str, u64)>,
     seen_online: Vec<bool>,
     /// What the files show; empty for all.
     shown_online: Vec<bool>,
@@ -162,6 +166,7 @@ impl Program {
             now_ns: 0,
             since_ns: 0,
             idle_ns: Vec::new(),
+            events: Vec::new(),
             seen_online: Vec::new(),
             shown_online: Vec::new(),
             shown_tick: None,
@@ -220,6 +225,12 @@ impl Program {
             self.seen_online.push(online);
             self.idle_ns.push(idle_ns);
         }
+    }
+
+    /// What happened to its scheduler, for `/sys/kernel/sched_ext/root/events`: names and counts.
+    pub fn see_events(&mut self, events: impl Iterator<Item = (&'static str, u64)>) {
+        self.events.clear();
+        self.events.extend(events);
     }
 
     /// Lets one thread go on to its next system call, and answers that.
@@ -340,7 +351,8 @@ impl Program {
                 -i64::from(errno)
             }
             None => {
-                self.tree.set_enabled(true)?;
+                self.tree.show_scheduler(Some(&self.bpf.ops_name))?;
+                self.tree.write_events(&self.events)?;
                 if !self.bpf.was_attached {
                     self.since_ns = self.now_ns;
                 }

@@ -23,6 +23,17 @@ const FULL_CAPACITY: u16 = 1024;
 const NEAR: u32 = 10;
 const HOP: u32 = 10;
 
+/// What is mounted where, as `statfs(2)` says.
+const MOUNTED: &[(&str, u64)] = &[
+    ("/sys/fs/bpf", 0xcafe_4a11),
+    ("/sys/fs/cgroup", 0x6367_7270),
+    ("/sys/kernel/tracing", 0x7472_6163),
+    ("/sys", 0x6265_6572),
+    ("/proc", 0x9fa0),
+];
+/// Where the kernel counts what happened to the scheduler.
+pub(crate) const EVENTS: &str = "/sys/kernel/sched_ext/root/events";
+
 /// The tree.
 pub(crate) struct Tree {
     folder: TempDir,
@@ -41,9 +52,12 @@ impl Tree {
 
     /// Is it a path of the machine's?
     pub(crate) fn holds(&self, path: &str) -> bool {
-        let below =
-            |root: &str| path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-        SHOWN.iter().any(|root| below(root)) && !OWN.contains(&path)
+        SHOWN.iter().any(|root| is_below(path, root)) && !OWN.contains(&path)
+    }
+
+    /// Of what kind the file system is that the path is in (`f_type`); nothing of one that is the host's.
+    pub(crate) fn magic(&self, path: &str) -> Option<u64> {
+        MOUNTED.iter().find(|(root, _)| is_below(path, root)).map(|&(_, magic)| magic)
     }
 
     /// Where a path leads on the host.
@@ -61,12 +75,34 @@ impl Tree {
         self.holds(path) && Path::new(&self.real(path)).is_file()
     }
 
-    /// Shows that a scheduler is loaded, or none.
-    pub(crate) fn set_enabled(&self, enabled: bool) -> Result<(), ProgramError> {
-        self.write("/sys/kernel/sched_ext/state", if enabled { "enabled\n" } else { "disabled\n" })
+    /// Shows which scheduler is loaded, or that none is.
+    pub(crate) fn show_scheduler(&self, name: Option<&str>) -> Result<(), ProgramError> {
+        let root = "/sys/kernel/sched_ext/root";
+        match name {
+            Some(name) => self.write(&format!("{root}/ops"), format!("{name}\n"))?,
+            // It is not there where no scheduler was.
+            None => drop(fs::remove_dir_all(self.real(root))),
+        }
+        let state = if name.is_some() { "enabled\n" } else { "disabled\n" };
+        self.write("/sys/kernel/sched_ext/state", state)
     }
 
-    fn write(&self, path: &str, text: impl AsRef<[u8]>) -> Result<(), ProgramError> {
+    /// Shows what happened to the scheduler.
+    pub(crate) fn write_events(&self, events: &[(&str, u64)]) -> Result<(), ProgramError> {
+        let lines: String = events.iter().map(|(name, count)| format!("{name} {count}\n")).collect();
+        self.write(EVENTS, lines)
+    }
+
+    pub(crate) fn make_folder(&self, path: &str) -> Result<(), ProgramError> {
+        fs::create_dir_all(self.real(path)).map_err(|e| failed(&e))
+    }
+
+    /// Takes a file away, if it is there.
+    pub(crate) fn remove(&self, path: &str) {
+        drop(fs::remove_file(self.real(path)));
+    }
+
+    pub(crate) fn write(&self, path: &str, text: impl AsRef<[u8]>) -> Result<(), ProgramError> {
         let place = self.real(path);
         let folder = Path::new(&place).parent().expect("a file has a folder");
         fs::create_dir_all(folder).and_then(|()| fs::write(&place, text)).map_err(|e| failed(&e))
@@ -166,6 +202,11 @@ impl Tree {
         }
         Ok(())
     }
+}
+
+/// Is the path this folder, or below it?
+fn is_below(path: &str, root: &str) -> bool {
+    path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 fn failed(error: &std::io::Error) -> ProgramError {

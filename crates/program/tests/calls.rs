@@ -18,6 +18,7 @@ fn run(program: &Path, seed: u64) -> (Result<i32, ProgramError>, String, u64) {
         topology: Topology::flat(4),
         capacity: Vec::new(),
         btf: NO_TYPES,
+        symbols: &[],
         config: String::new(),
         seed: 1,
         call_ns: CALL_NS,

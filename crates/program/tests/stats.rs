@@ -33,6 +33,7 @@ fn run_with(arguments: &[&str], prepare: impl FnOnce(&mut Program)) -> (i32, Pro
         topology: Topology::flat(2),
         capacity: Vec::new(),
         btf: NO_TYPES,
+        symbols: &[],
         config: String::new(),
         seed: 1,
         call_ns: CALL_NS,

@@ -18,6 +18,9 @@ impl Kernel {
                 let found = self.cgroups.with_kernfs_id(a[0]);
                 self.acquired(found)
             }
+            F::TaskUnderCgroup => self.task_under_cgroup(Ea(a[0]), Ea(a[1])),
+            // There are no hierarchies of version 1.
+            F::TaskGetCgroup1 => 0.into(),
             F::CgrpStorageGet | F::CgrpStorageDelete => self.cgroup_storage(w, f, a),
             _ => match self.cgroups.at(Ea(a[0])) {
                 Some(number) => self.serve_one(w, f, number, a[1]),
@@ -55,6 +58,15 @@ impl Kernel {
         // A dead task may name a removed cgroup, whose memory stays.
         self.cgroups.try_get(number);
         self.cgroups[number].ea.0.into()
+    }
+
+    /// `bpf_task_under_cgroup()`: is the task's cgroup this one, or below it?
+    fn task_under_cgroup(&mut self, task: Ea, ancestor: Ea) -> Served {
+        let (Some(task), Some(ancestor)) = (self.task_at(task), self.cgroups.at(ancestor)) else {
+            return 0.into();
+        };
+        let found = self.cgroups.ancestor(self.cgroups.of(task), self.cgroups[ancestor].level);
+        u64::from(found == Some(ancestor)).into()
     }
 
     fn cgroup_storage<W: World>(&mut self, w: &mut W, f: F, a: [u64; 5]) -> Served {

@@ -10,6 +10,7 @@ pub(crate) mod cid;
 pub(crate) mod cpu;
 pub(crate) mod cpumask;
 pub(crate) mod dynptr;
+mod events;
 pub(crate) mod idle_masks;
 pub(crate) mod iter;
 pub(crate) mod maps;
@@ -272,6 +273,8 @@ impl Kernel {
             | F::CgroupRelease
             | F::CgroupAncestor
             | F::CgroupFromId
+            | F::TaskUnderCgroup
+            | F::TaskGetCgroup1
             | F::CgrpStorageGet
             | F::CgrpStorageDelete => self.serve_cgroup(w, f, a),
             F::ObjNew | F::ObjDrop | F::RbtreeAdd | F::RbtreeRemove | F::RbtreeFirst => {
@@ -319,7 +322,7 @@ impl Kernel {
 
             F::DsqIterNew | F::DsqIterNext | F::DsqIterDestroy => self.serve_dsq_iter(w, c, f, a),
             F::IterNumNew | F::IterNumNext | F::IterNumDestroy => self.serve_num_iter(w, f, a),
-            F::ErrorBstr | F::ExitBstr | F::DumpBstr => self.serve_print(w, c, f, a),
+            F::ErrorBstr | F::ExitBstr | F::DumpBstr | F::StreamVprintk => self.serve_print(w, c, f, a),
             F::RcuLock | F::RcuUnlock | F::PreemptDisable | F::PreemptEnable => 0.into(),
             F::Now => self.shown_clock().as_ns().into(),
             F::TaskCpu
@@ -330,6 +333,7 @@ impl Kernel {
             | F::TaskRelease
             | F::TaskSetSlice
             | F::TaskSetVtime => self.serve_task(w, f, a),
+            F::Events => self.events(w, c, Ea(a[0]), a[1]),
             F::TidToTask => self.task_from_tid(c, a[0]).0.into(),
             F::KickCpu
             | F::ReenqueueLocal

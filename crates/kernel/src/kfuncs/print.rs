@@ -5,9 +5,15 @@ use crate::kfuncs::Served;
 use crate::state::bpf::functions::F;
 use crate::state::kernel::Kernel;
 use crate::state::log::LogLine;
-use keel_abi::bpf::{Ea, World};
+use keel_abi::bpf::{Ea, Errno, World};
 use keel_abi::scx::ExitKind;
 use keel_abi::{CpuId, Pid, TaskId};
+
+/// `BPF_STDOUT`, `BPF_STDERR`: the streams that each program has.
+const STDOUT: i32 = 1;
+const STDERR: i32 = 2;
+/// Bytes of a text's values (`MAX_BPRINTF_VARARGS` words).
+const MOST_ARGS_BYTES: u64 = 12 * 8;
 
 /// The longest text that one call makes (`SCX_EXIT_MSG_LEN`).
 const MOST_BYTES: usize = 1024;
@@ -23,6 +29,7 @@ impl Kernel {
                 let text = format(&bytes(w, Ea(a[0]), a[1]), &words(w, Ea(a[2]), a[3]), w);
                 self.print(c, text)
             }
+            F::StreamVprintk => self.stream_print(w, c, a),
             F::Snprintf => snprintf(w, a),
             F::ErrorBstr => {
                 let text = bstr(w, a[0], a[1], a[2]);
@@ -36,6 +43,20 @@ impl Kernel {
             }
             _ => 0.into(),
         }
+    }
+
+    /// `bpf_stream_vprintk()`: what a program writes to its standard output or error.
+    fn stream_print<W: World>(&mut self, w: &mut W, c: CpuId, a: [u64; 5]) -> Served {
+        let (stream, len) = (a[0] as i32, a[3] & 0xffff_ffff);
+        if !(STDOUT..=STDERR).contains(&stream) {
+            return Errno::ENOENT.as_r0().into();
+        }
+        if len % 8 != 0 || len > MOST_ARGS_BYTES || len > 0 && a[2] == 0 {
+            return Errno::EINVAL.as_r0().into();
+        }
+        let text = bstr(w, a[1], a[2], len);
+        self.print(c, text);
+        0.into()
     }
 
     /// Keeps a line for the log.

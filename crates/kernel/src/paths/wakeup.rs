@@ -6,6 +6,7 @@ use crate::state::bpf::functions::F;
 use crate::state::class::SchedClass;
 use crate::state::frame::Frame;
 use crate::state::kernel::SPIN_NS;
+use crate::state::scx::events::ScxEvent;
 use crate::state::task::State;
 use keel_abi::bpf::Engine;
 use keel_abi::scx::{Op, enq, wake};
@@ -61,6 +62,9 @@ impl<E: Engine> Sim<E> {
                 sim.wake_selected(c, task, flags, waker)
             });
         } else {
+            if self.k.cpus[t.cpu].bypassing {
+                self.k.scx.events.count(ScxEvent::BypassDispatch);
+            }
             let chosen = self.default_cpu(c, task, flags, prev);
             self.k.mirror_selected(self.vm.world(), task, chosen.0 as i32);
             self.place(c, task, chosen, flags, waker, Chooser::Default);
@@ -181,6 +185,10 @@ impl<E: Engine> Sim<E> {
             cpu.nr_running += 1;
             self.k.enqueue_above(task, false, is_fork);
             return self.k.this_cpu().stack.push(Frame::Woken { task, target });
+        }
+        if enq_flags & enq::CPU_SELECTED != 0 && self.k.selected_cpu(self.vm.world(), task) != target.0 as i32
+        {
+            self.k.scx.events.count(ScxEvent::SelectCpuFallback);
         }
         self.k.this_cpu().stack.push(Frame::Woken { task, target });
         self.begin_enqueue(c, task, enq_flags);

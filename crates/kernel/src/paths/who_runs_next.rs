@@ -8,6 +8,7 @@ use crate::state::class::SchedClass;
 use crate::state::frame::Frame;
 use crate::state::frame::fair::FairFrame;
 use crate::state::scx::Phase;
+use crate::state::scx::events::ScxEvent;
 use crate::state::task::State;
 use keel_abi::bpf::Engine;
 use keel_abi::scx::{DSP_MAX_LOOPS, Op};
@@ -186,6 +187,9 @@ impl<E: Engine> Sim<E> {
             cpu.server.stop();
             cpu.in_balance = false;
             return cpu.stack.push(Frame::Pick);
+        }
+        if keep {
+            self.k.scx.events.count(ScxEvent::DispatchKeepLast);
         }
         let prev = self.k.this_cpu().curr;
         self.found(c, if keep { prev } else { TaskId::IDLE });

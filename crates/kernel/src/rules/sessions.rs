@@ -9,7 +9,7 @@
 use crate::state::kernel::Kernel;
 use crate::state::layout::{autogroup, task as field};
 use crate::state::objects::process::Birth;
-use crate::state::sessions::{Number, Session, show, write_signal};
+use crate::state::sessions::{Number, Session, write_signal};
 use keel_abi::TaskId;
 use keel_abi::bpf::World;
 
@@ -38,7 +38,7 @@ impl Kernel {
         let at = self.sessions.signal_of(leader);
         if is_new {
             let session = self.sessions.all[number.0 as usize];
-            write_signal(world, at, session, session.leader == Some(task));
+            write_signal(world, at, session, self.sessions.pid_of(task), session.leader == Some(task));
         }
         world.put(self.tasks[task].ea.offset(field::SIGNAL), &at.0.to_le_bytes());
     }
@@ -56,7 +56,7 @@ impl Kernel {
     /// A session that this process leads; nothing when out of memory.
     fn begin_session<W: World>(&mut self, world: &mut W, leader: TaskId) -> Option<Number> {
         let number = Number(self.sessions.all.len() as u32);
-        let mut shown = show(world, self.tasks[leader].pid.0, number.0.into())?;
+        let mut shown = self.sessions.show(world, self.tasks[leader].pid.0, number.0.into())?;
         if !self.machine.autogroup {
             shown.autogroup = self.sessions.all[0].autogroup;
         }
@@ -75,7 +75,8 @@ impl Kernel {
         let Some(number) = self.begin_session(world, leader) else { return };
         self.sessions.of_task[leader.index()] = number;
         let session = self.sessions.all[number.0 as usize];
-        write_signal(world, self.sessions.signal_of(leader), session, true);
+        let own = self.sessions.pid_of(leader);
+        write_signal(world, self.sessions.signal_of(leader), session, own, true);
         self.regroup_process(leader);
         self.tell_priority(task);
     }

@@ -50,6 +50,11 @@ impl Kernel {
         put(world, field::CPUS_PTR, &at.offset(field::CPUS_MASK).0.to_le_bytes());
         put(world, field::SCX_TID, &(FIRST_TID + u64::from(task.0)).to_le_bytes());
         put(world, field::SCX_SLICE, &keel_abi::scx::SLICE_DFL_NS.to_le_bytes());
+        self.sessions.write_pid(world, task, t.pid.0);
+        put(world, field::THREAD_PID, &self.sessions.pid_of(task).0.to_le_bytes());
+        for cred in [field::REAL_CRED, field::CRED] {
+            put(world, cred, &self.sessions.cred.0.to_le_bytes());
+        }
         if self.is_kthread(task) {
             let spec = t.spec.map(|spec| &self.workload.tasks[spec as usize]);
             let is_bound = spec.is_some_and(|spec| !spec.cpus.is_empty());
@@ -86,6 +91,11 @@ impl Kernel {
             let css = self.cgroups[crate::state::cgroup::Number::ROOT].css_set;
             world.put(at.offset(field::CGROUPS), &css.0.to_le_bytes());
             world.put(at.offset(field::SIGNAL), &self.sessions.idle_signal().0.to_le_bytes());
+            world.put(at.offset(field::SCHED_CLASS), &SchedClass::Idle.address().to_le_bytes());
+            world.put(at.offset(field::THREAD_PID), &self.sessions.all[0].pid.0.to_le_bytes());
+            for cred in [field::REAL_CRED, field::CRED] {
+                world.put(at.offset(cred), &self.sessions.cred.0.to_le_bytes());
+            }
         }
     }
 
@@ -100,6 +110,7 @@ impl Kernel {
         if t.class == SchedClass::Ext {
             world.put(t.ea.offset(field::SCX_WEIGHT), &t.weight.to_le_bytes());
         }
+        world.put(t.ea.offset(field::SCHED_CLASS), &t.class.address().to_le_bytes());
         world.put(t.ea.offset(field::STATIC_PRIO), &static_prio.to_le_bytes());
         world.put(t.ea.offset(field::PRIO), &prio.to_le_bytes());
         world.put(t.ea.offset(field::NORMAL_PRIO), &normal_prio.to_le_bytes());
@@ -160,6 +171,11 @@ impl Kernel {
     #[inline]
     pub(crate) fn mirror_selected<W: World>(&self, world: &mut W, task: TaskId, answer: i32) {
         world.put(self.tasks[task].ea.offset(field::SCX_SELECTED_CPU), &answer.to_le_bytes());
+    }
+
+    /// The CPU that was last chosen for the task.
+    pub(crate) fn selected_cpu<W: World>(&self, world: &W, task: TaskId) -> i32 {
+        world.bytes::<4>(self.tasks[task].ea.offset(field::SCX_SELECTED_CPU)).map_or(0, i32::from_le_bytes)
     }
 
     /// `p->sched_info`: a task of the scheduler's comes to its CPU (`sched_info_arrive()`). The kernel does it right after

@@ -8,6 +8,7 @@ use crate::state::companion::{companion_pid, task_of};
 use crate::state::frame::Frame;
 use crate::state::kernel::Kernel;
 use crate::state::objects::process::Birth;
+use crate::state::scx::events::ScxEvent;
 use crate::state::setup::ProgramFailure;
 use crate::state::task::{Doing, State};
 use crate::tasks::Then;
@@ -40,6 +41,7 @@ impl<E: Engine> Sim<E> {
         let idle = &mut k.machine.topology.iter().map(|cpu| (k.cpus[cpu].online, k.idle_time(cpu, now)));
         let companion = &mut self.companions[number as usize].companion;
         companion.see_cpus(idle);
+        companion.see_events(&mut ScxEvent::NAMES.into_iter().zip(self.k.scx_events()));
         let act = companion.go_on(self.vm.world(), c, now);
         if companion.asks() {
             self.k.again.ask();

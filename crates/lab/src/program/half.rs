@@ -49,6 +49,12 @@ impl Companion<VmWorld> for Task {
         }
     }
 
+    fn see_events(&mut self, events: &mut dyn Iterator<Item = (&'static str, u64)>) {
+        if let Ok(mut half) = self.half.try_borrow_mut() {
+            half.program.see_events(events);
+        }
+    }
+
     fn asks(&self) -> bool {
         self.half.try_borrow().is_ok_and(|half| half.asked.is_some())
     }

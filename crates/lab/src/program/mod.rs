@@ -28,7 +28,7 @@ use crate::spec::{RunSpec, SchedulerSource};
 use begin::Began;
 use half::Half;
 use keel_abi::Stop;
-use keel_kernel::{KERNEL_BTF, Sim, companion_pid};
+use keel_kernel::{KERNEL_BTF, SCHED_CLASSES, Sim, companion_pid};
 use keel_program::{Machine, Program, ProgramError};
 use keel_trace::{Class, Sink};
 use keel_vm::Vm;
@@ -41,6 +41,8 @@ use std::rc::Rc;
 const MOST_CALLS: u64 = 2_000_000;
 /// Last words that are quoted.
 const MOST_WORDS: usize = 400;
+/// Lines of them.
+const MOST_LINES: usize = 4;
 
 /// The recipe that does what a program does before it attaches its scheduler, for the object of these bytes. `spec` has
 /// the program, and the machine that it is shown.
@@ -129,6 +131,7 @@ fn machine_of(spec: &RunSpec) -> Machine {
         topology: spec.machine.topology.clone(),
         capacity: spec.machine.capacity.clone(),
         btf: KERNEL_BTF,
+        symbols: &SCHED_CLASSES,
         config: load::kernel_config(spec),
         seed: spec.seed,
         call_ns: spec.machine.costs.program_call_ns,
@@ -144,7 +147,33 @@ fn failed(name: &str, error: &ProgramError) -> LabError {
     }
 }
 
-/// The end of a program's output: untrusted text, without blank lines around it.
+/// The last lines of a program's output as one: untrusted text, without blank lines and colours.
 pub fn last_words(output: &[u8]) -> String {
-    String::from_utf8_lossy(&output[output.len().saturating_sub(MOST_WORDS)..]).trim().to_owned()
+    let end = String::from_utf8_lossy(&output[output.len().saturating_sub(MOST_WORDS)..]);
+    let plain = without_colours(&end);
+    let lines: Vec<&str> = plain.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    lines[lines.len().saturating_sub(MOST_LINES)..].join(" | ")
+}
+
+/// Text without terminals' control sequences (`ESC [ ... letter`).
+fn without_colours(text: &str) -> String {
+    let mut parts = text.split("\u{1b}[");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |plain, part| {
+        plain + part.trim_start_matches(|c: char| !c.is_ascii_alphabetic()).get(1..).unwrap_or_default()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::last_words;
+
+    #[test]
+    fn last_words_are_one_line() {
+        let check = |output: &str, expected: &str| assert_eq!(last_words(output.as_bytes()), expected);
+        check("", "");
+        check("\n\nError: no\n\nCaused by:\n    a fault\n", "Error: no | Caused by: | a fault");
+        check("1\n2\n3\n4\n5\n6\n", "3 | 4 | 5 | 6");
+        check("\u{1b}[2m12:00\u{1b}[0m \u{1b}[1;32mINFO\u{1b}[0m done\u{1b}[", "12:00 INFO done");
+    }
 }

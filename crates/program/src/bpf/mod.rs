@@ -10,6 +10,7 @@ mod elements;
 mod info;
 pub(crate) mod maps;
 mod nested;
+mod pins;
 pub(crate) mod progs;
 pub(crate) mod rings;
 
@@ -25,6 +26,7 @@ use keel_object::Btf;
 use keel_object::btf::TypeId;
 use maps::Map;
 use progs::Prog;
+use std::collections::BTreeMap;
 
 /// Commands of bpf(2).
 mod cmd {
@@ -34,6 +36,8 @@ mod cmd {
     pub(super) const MAP_DELETE_ELEM: u64 = 3;
     pub(super) const MAP_GET_NEXT_KEY: u64 = 4;
     pub(super) const PROG_LOAD: u64 = 5;
+    pub(super) const OBJ_PIN: u64 = 6;
+    pub(super) const OBJ_GET: u64 = 7;
     pub(super) const PROG_TEST_RUN: u64 = 10;
     pub(super) const MAP_LOOKUP_AND_DELETE_ELEM: u64 = 21;
     pub(super) const OBJ_GET_INFO_BY_FD: u64 = 15;
@@ -67,6 +71,10 @@ pub(crate) struct Bpf {
     pub(crate) was_attached: bool,
     /// Does the scheduler end with a link's descriptor, or with the map's value?
     pub(crate) by_link: bool,
+    /// What has a name in bpffs.
+    pub(crate) pins: BTreeMap<String, pins::Pin>,
+    /// The name of the scheduler that was attached last.
+    pub(crate) ops_name: String,
 }
 
 impl Bpf {
@@ -84,6 +92,8 @@ impl Bpf {
             is_attached: false,
             was_attached: false,
             by_link: true,
+            pins: BTreeMap::new(),
+            ops_name: String::new(),
         })
     }
 
@@ -155,6 +165,7 @@ impl Program {
             }),
             cmd::PROG_LOAD => self.prog_load(t, &attr),
             cmd::PROG_TEST_RUN => self.test_run(&attr),
+            cmd::OBJ_PIN | cmd::OBJ_GET => self.pin_call(t, command, &attr),
             cmd::OBJ_GET_INFO_BY_FD => Ok(self.info(&attr)),
             cmd::BTF_LOAD => self.btf_load(t, &attr),
             cmd::BTF_GET_NEXT_ID => Ok(error(libc::ENOENT)),
@@ -258,7 +269,11 @@ impl Program {
         }
         self.bpf.is_attached = true;
         self.bpf.by_link = by_link;
-        self.when_loaded(|program| Ok(Some(Event::Attach(Box::new(program.struct_ops(map)?)))))
+        self.when_loaded(|program| {
+            let ops = program.struct_ops(map)?;
+            program.bpf.ops_name = ops.name();
+            Ok(Some(Event::Attach(Box::new(ops))))
+        })
     }
 
     /// A descriptor of something attached.

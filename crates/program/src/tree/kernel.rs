@@ -22,17 +22,18 @@ impl Tree {
     /// Writes what the kernel shows of itself, and of the machine by way of /proc.
     pub(super) fn write_kernel(&self, machine: &Machine, kernel: &Btf) -> Result<(), ProgramError> {
         self.write("/sys/kernel/btf/vmlinux", machine.btf)?;
-        self.set_enabled(false)?;
+        self.show_scheduler(None)?;
         for name in ["hotplug_seq", "enable_seq", "nr_rejected", "switch_all"] {
             self.write(&format!("/sys/kernel/sched_ext/{name}"), "0\n")?;
         }
         self.write(
             "/proc/mounts",
             "proc /proc proc rw 0 0\nsysfs /sys sysfs rw 0 0\ncgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n\
+             bpf /sys/fs/bpf bpf rw 0 0\n\
              tracefs /sys/kernel/tracing tracefs rw 0 0\n",
         )?;
         self.write(&format!("/boot/config-{RELEASE}"), &machine.config)?;
-        self.write("/proc/kallsyms", symbols(kernel))?;
+        self.write("/proc/kallsyms", symbols(kernel, machine.symbols))?;
         self.write("/proc/sys/kernel/ftrace_enabled", "1\n")?;
         self.write("/proc/sys/kernel/pid_max", PID_MAX)?;
         self.write("/proc/sys/kernel/threads-max", PID_MAX)?;
@@ -47,7 +48,7 @@ impl Tree {
         self.write("/proc/cpuinfo", cpuinfo(machine.topology.cpus()))?;
         self.write("/sys/fs/cgroup/cgroup.controllers", "cpuset cpu\n")?;
         self.write("/sys/fs/cgroup/cgroup.procs", "")?;
-        for folder in ["/sys/fs/bpf", "/var/run", "/run", "/dev/shm"] {
+        for folder in ["/sys/fs/bpf", "/sys/class/net/lo", "/var/run", "/run", "/dev/shm"] {
             fs::create_dir_all(self.real(folder)).map_err(|e| failed(&e))?;
         }
         Ok(())
@@ -76,12 +77,15 @@ impl Program {
     }
 }
 
-/// `/proc/kallsyms`: the functions that the kernel's types name.
-fn symbols(kernel: &Btf) -> String {
+/// `/proc/kallsyms`: the functions that the kernel's types name, and data.
+fn symbols(kernel: &Btf, data: &[(&str, u64)]) -> String {
     let mut text = String::new();
     for (function, at) in kernel.functions().zip((TEXT_AT..).step_by(16)) {
         // Writing to a string does not fail.
         let _ = writeln!(text, "{at:016x} T {}", function.name);
+    }
+    for (name, at) in data {
+        let _ = writeln!(text, "{at:016x} R {name}");
     }
     text
 }

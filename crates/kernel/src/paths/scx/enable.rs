@@ -11,6 +11,7 @@ use crate::state::frame::Frame;
 use crate::state::frame::cgroup::CgroupFrame;
 use crate::state::objects::process::Birth;
 use crate::state::scx::Phase;
+use crate::state::scx::events::ScxEvent;
 use crate::state::task::State;
 use crate::state::{layout, timer_number};
 use keel_abi::bpf::{Ea, Engine, World};
@@ -45,6 +46,8 @@ impl<E: Engine> Sim<E> {
     /// The boot CPU begins to enable the scheduler.
     pub(crate) fn begin_enable(&mut self) {
         self.k.scx.phase = Phase::Enabling;
+        // There is nobody yet whom the kernel would schedule meanwhile.
+        self.k.scx.events.count(ScxEvent::BypassActivate);
         self.k.give_cids();
         let cpu = self.k.cpu(BOOT_CPU);
         cpu.in_user = false;
@@ -126,7 +129,7 @@ impl<E: Engine> Sim<E> {
             return self.k.this_cpu().stack.push(next);
         }
         let policy = t.policy;
-        self.k.refill_slice(self.vm.world(), task);
+        self.k.set_slice(self.vm.world(), task, self.k.scx.slice_dfl_ns);
         if self.k.scx.at_boot {
             self.k.this_cpu().stack.push(next);
             return self.join_asleep(c, task, policy);

@@ -18,7 +18,8 @@ impl<E: Engine> Sim<E> {
             self.k.mirror_scx_bits(world, task, ent::IMMED, 0);
         }
         match self.k.way_of(task) {
-            Way::Local => {
+            Way::Local(why) => {
+                why.into_iter().for_each(|event| self.k.scx.events.count(event));
                 self.k.counters.kernel_inserts += 1;
                 self.k.refill_slice(world, task);
                 self.k.task(task).direct = None;

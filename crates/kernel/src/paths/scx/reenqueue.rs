@@ -9,6 +9,7 @@ use crate::paths::sim::Sim;
 use crate::rules::scx::reenqueue::ANY;
 use crate::state::dsq::Stay;
 use crate::state::frame::Frame;
+use crate::state::scx::events::ScxEvent;
 use keel_abi::bpf::Engine;
 use keel_abi::scx::{REENQ_LOCAL_MAX_REPEAT, enq, ent};
 use keel_abi::{CpuId, DsqId, TaskId};
@@ -28,6 +29,9 @@ impl<E: Engine> Sim<E> {
     /// not for ever.
     pub(crate) fn reenqueue_local(&mut self, c: CpuId, rq: CpuId, times: u32) {
         let Some(flags) = self.k.cpu(rq).reenqueue.take() else { return };
+        if times > 0 {
+            self.k.scx.events.count(ScxEvent::ReenqLocalRepeat);
+        }
         if times > REENQ_LOCAL_MAX_REPEAT {
             return self.k.error(c, format!("SCX_ENQ_REENQ on SCX_DSQ_LOCAL repeated {times} times"));
         }
@@ -79,6 +83,9 @@ impl<E: Engine> Sim<E> {
                 false if flags & ANY != 0 => ent::REENQ_KFUNC,
                 false => continue,
             };
+            if reason == ent::REENQ_IMMED {
+                self.k.scx.events.count(ScxEvent::ReenqImmed);
+            }
             self.k.leave_queue(task);
             taken.push(Frame::EnqueueAgain { task, reason });
         }

@@ -8,6 +8,7 @@ use crate::state::cpu::Irq;
 use crate::state::cpus::BOOT_CPU;
 use crate::state::frame::Frame;
 use crate::state::scx::Phase;
+use crate::state::scx::events::ScxEvent;
 use crate::state::setup::{Scheduler, SetupError, UserProgram, refuse};
 use keel_abi::bpf::Engine;
 use keel_abi::scx::{Op, SLICE_BYPASS_NS};
@@ -89,6 +90,7 @@ impl<E: Engine> Sim<E> {
         self.k.scx.phase = Phase::Enabling;
         self.k.scx.slice_dfl_ns = SLICE_BYPASS_NS;
         self.k.scx.bypassed_since = Some(self.k.now);
+        self.k.scx.events.count(ScxEvent::BypassActivate);
         self.k.tell(Class::CORE, c, What::Bypass { on: true });
         self.k.give_cids();
         self.k.this_cpu().stack.push(Frame::Inited);

@@ -1,6 +1,7 @@
 //! Scheduling by the kernel itself, without the scheduler (`SCX_RQ_BYPASSING`): since when, and whose turn it is.
 
 use crate::state::kernel::Kernel;
+use crate::state::scx::events::ScxEvent;
 use keel_abi::scx::{SLICE_BYPASS_NS, SLICE_DFL_NS};
 use keel_abi::{CpuId, TaskId};
 use keel_trace::{Class, What};
@@ -11,6 +12,7 @@ impl Kernel {
         self.scx.slice_dfl_ns = if on { SLICE_BYPASS_NS } else { SLICE_DFL_NS };
         if on {
             self.scx.bypassed_since = Some(self.now);
+            self.scx.events.count(ScxEvent::BypassActivate);
             self.tell(Class::CORE, c, What::Bypass { on });
         }
     }
@@ -18,7 +20,9 @@ impl Kernel {
     /// The last CPU has left bypass mode.
     pub(crate) fn end_bypass(&mut self, c: CpuId) {
         if let Some(since) = self.scx.bypassed_since.take() {
-            self.counters.bypass_time += self.now.since(since);
+            let spent = self.now.since(since);
+            self.counters.bypass_time += spent;
+            self.scx.events.add(ScxEvent::BypassDuration, spent.as_ns());
             self.tell(Class::CORE, c, What::Bypass { on: false });
         }
     }

@@ -3,6 +3,7 @@
 //! (`dispatch_to_local_dsq()`).
 
 use crate::state::kernel::Kernel;
+use crate::state::scx::events::ScxEvent;
 use keel_abi::bpf::World;
 use keel_abi::scx::enq;
 use keel_abi::{CpuId, TaskId};
@@ -43,8 +44,9 @@ impl Kernel {
         let from = self.tasks[task].cpu;
         if from != target {
             if let Err(why) = self.check_move(task, target) {
-                if let Some(message) = why {
-                    self.error(c, message);
+                match why {
+                    Some(message) => self.error(c, message),
+                    None => self.scx.events.count(ScxEvent::DispatchLocalDsqOffline),
                 }
                 let queue = self.queues.global(self.machine.topology.place(from).node);
                 return self.insert(world, c, queue, task, enq_flags | enq::CLEAR_OPSS);

@@ -2,6 +2,7 @@
 
 use crate::state::cpu::Caller;
 use crate::state::kernel::Kernel;
+use crate::state::scx::events::ScxEvent;
 use crate::state::task::{Direct, OpsState, State};
 use keel_abi::bpf::World;
 use keel_abi::scx::{Op, dsq, enq, ops_flags};
@@ -9,7 +10,8 @@ use keel_abi::{CpuId, DsqId, TaskId};
 
 /// Where `do_enqueue_task()` sends a task.
 pub(crate) enum Way {
-    Local,
+    /// Without the scheduler, and what is counted then.
+    Local(Option<ScxEvent>),
     Global,
     Direct,
     Ask,
@@ -19,14 +21,16 @@ impl Kernel {
     #[inline]
     pub(crate) fn way_of(&self, task: TaskId) -> Way {
         let t = &self.tasks[task];
-        if !self.cpus[t.cpu].online || self.cpus[t.cpu].bypassing {
-            Way::Local
+        if !self.cpus[t.cpu].online {
+            Way::Local(None)
+        } else if self.cpus[t.cpu].bypassing {
+            Way::Local(Some(ScxEvent::BypassDispatch))
         } else if t.direct.is_some() {
             Way::Direct
-        } else if (t.state == State::Exiting && self.scx.flags & ops_flags::ENQ_EXITING == 0)
-            || (t.migration_disabled > 0 && self.scx.flags & ops_flags::ENQ_MIGRATION_DISABLED == 0)
-        {
-            Way::Local
+        } else if t.state == State::Exiting && self.scx.flags & ops_flags::ENQ_EXITING == 0 {
+            Way::Local(Some(ScxEvent::EnqSkipExiting))
+        } else if t.migration_disabled > 0 && self.scx.flags & ops_flags::ENQ_MIGRATION_DISABLED == 0 {
+            Way::Local(Some(ScxEvent::EnqSkipMigrationDisabled))
         } else if !self.has(Op::Enqueue) {
             Way::Global
         } else {

@@ -4,6 +4,7 @@
 use crate::state::class::SchedClass;
 use crate::state::kernel::Kernel;
 use crate::state::layout::task as field;
+use crate::state::scx::events::ScxEvent;
 use keel_abi::bpf::World;
 use keel_abi::scx::SLICE_INF;
 use keel_abi::{CpuId, Instant, TaskId};
@@ -22,8 +23,9 @@ impl Kernel {
 
     /// Gives the task a default slice (`refill_task_slice_dfl()`).
     #[inline]
-    pub(crate) fn refill_slice<W: World>(&self, world: &mut W, task: TaskId) {
+    pub(crate) fn refill_slice<W: World>(&mut self, world: &mut W, task: TaskId) {
         self.set_slice(world, task, self.scx.slice_dfl_ns);
+        self.scx.events.count(ScxEvent::RefillSliceDfl);
     }
 
     #[inline]

@@ -222,6 +222,8 @@ const GROUPS: &[Group] = &[
             "scx_bpf_tid_to_task",
             "bpf_cgroup_from_id",
             "bpf_cgroup_ancestor",
+            "bpf_task_under_cgroup",
+            "bpf_task_get_cgroup1",
             "scx_bpf_task_cgroup",
         ],
     ),
@@ -242,6 +244,8 @@ const GROUPS: &[Group] = &[
     group(150, 0, &["scx_bpf_dsq_move_to_local", "scx_bpf_consume"]),
     // Finds both queues, checks the cursor, unlinks and links.
     group(180, 0, &["scx_bpf_dsq_move", "scx_bpf_dsq_move_vtime", "__scx_bpf_dsq_move_vtime"]),
+    // Walks the CPUs; what it adds up is charged beside it.
+    group(30, 0, &["scx_bpf_events"]),
     // A cursor is linked into the queue or taken out, under the queue's lock.
     group(50, 0, &["bpf_iter_scx_dsq_new", "bpf_iter_scx_dsq_destroy"]),
     // The cursor moves one entry on.
@@ -300,6 +304,7 @@ const GROUPS: &[Group] = &[
             "scx_bpf_error_bstr",
             "scx_bpf_exit_bstr",
             "scx_bpf_dump_bstr",
+            "bpf_stream_vprintk",
         ],
     ),
     // Ring buffers: reserve under a lock, or commit and perhaps wake the reader.

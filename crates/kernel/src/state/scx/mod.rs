@@ -2,6 +2,7 @@
 //! disabling, the watchdog. The rules are those of Linux 7.2 (`kernel/sched/ext/ext.c`).
 
 pub(crate) mod cids;
+pub(crate) mod events;
 pub(crate) mod queues;
 pub(crate) mod restart;
 
@@ -69,6 +70,8 @@ pub(crate) struct Scx {
     pub(crate) has_cpu_preempt: bool,
     /// Memory for the arguments of `ops.cpu_release`, a place a CPU, once it was needed.
     pub(crate) release_args: Ea,
+    /// What happened to it that it may not know of.
+    pub(crate) events: events::Events,
 }
 
 impl Scx {
@@ -106,6 +109,7 @@ impl Scx {
             release_args: Ea::NULL,
             knows_immed: false,
             needs_slow_path: false,
+            events: events::Events::default(),
         }
     }
 
