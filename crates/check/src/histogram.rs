@@ -77,7 +77,11 @@ impl Histogram {
 
     /// As [`Histogram::quantile`], of values.
     fn quantile_value(&self, q: f64) -> u64 {
-        let rank = ((q * self.total as f64).ceil() as u64).clamp(1, self.total.max(1));
+        // Those of names that nobody woke are many, and all of their buckets are empty.
+        if self.total == 0 {
+            return 0;
+        }
+        let rank = ((q * self.total as f64).ceil() as u64).clamp(1, self.total);
         let mut seen = 0;
         for (bucket, &count) in self.counts.iter().enumerate() {
             seen += count;
