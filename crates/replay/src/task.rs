@@ -1,5 +1,6 @@
 //! One task while its tape is written.
 
+use crate::pipes::Nth;
 use crate::policies::Scheduled;
 use crate::timers::Sleeps;
 use keel_abi::tape::{Begin, Op, Tape};
@@ -58,6 +59,12 @@ pub(crate) struct Task {
     pub(crate) sleeps: Sleeps,
     /// How it waited whose wakeup comes next, and what wakes it.
     pub(crate) waited: Option<(Call, Source)>,
+    /// It uses pipes, and the recording tells it.
+    pub(crate) uses_pipes: bool,
+    /// The pipe that it writes to, and how many bytes.
+    pub(crate) writes: Option<(u32, u32)>,
+    /// Waits since it began to read from a pipe.
+    pub(crate) reads: Vec<Nth>,
     /// Waits that ended with nobody known to have ended them.
     pub(crate) outside: u64,
     /// Its work so far, and how many waits have ended.
@@ -86,6 +93,9 @@ impl Task {
             charged: Span::ZERO,
             sleeps: Sleeps::default(),
             waited: None,
+            uses_pipes: false,
+            writes: None,
+            reads: Vec::new(),
             outside: 0,
             worked: Span::ZERO,
             waits: 0,
@@ -104,7 +114,12 @@ impl Task {
 
     /// Puts the work since its last op on the tape, less what scheduling took of it. Gives how much that is.
     pub(crate) fn put_work(&mut self) -> Span {
-        let work = std::mem::take(&mut self.used).saturating_sub(std::mem::take(&mut self.charged));
+        let (used, charged) = (std::mem::take(&mut self.used), std::mem::take(&mut self.charged));
+        let work = used.saturating_sub(charged);
+        if self.uses_pipes {
+            // Reads and writes cut work into pieces that may be shorter than what scheduling took.
+            self.charged = charged.saturating_sub(used);
+        }
         if work > Span::ZERO {
             self.tape.push(Op::Run(work));
         }
