@@ -30,6 +30,22 @@ pub enum Op {
         /// `SCX_WAKE_SYNC`.
         sync: bool,
     },
+    /// Puts bytes into a pipe, and waits while it is full.
+    Put {
+        /// Its place in [`Recorded::pipes`].
+        pipe: u32,
+        /// How many.
+        bytes: u32,
+        /// They take up a page of their own (`O_DIRECT`).
+        packet: bool,
+    },
+    /// Takes bytes out of a pipe, and waits until all have come.
+    Take {
+        /// Its place in [`Recorded::pipes`].
+        pipe: u32,
+        /// How many.
+        bytes: u32,
+    },
     /// Sleeps until so long after now.
     Sleep(Span),
     /// Sleeps until this moment of the run; goes on at once where that is past.
@@ -67,6 +83,9 @@ mod tag {
     pub(super) const YIELD: u8 = 12;
     pub(super) const COUNT: u8 = 13;
     pub(super) const EXIT: u8 = 14;
+    pub(super) const PUT: u8 = 15;
+    pub(super) const TAKE: u8 = 16;
+    pub(super) const PUT_PACKET: u8 = 17;
 }
 
 /// Ops in a row, each a byte and a number. A short run of work takes three bytes.
@@ -137,6 +156,12 @@ impl Tape {
     }
 }
 
+impl Extend<Op> for Tape {
+    fn extend<I: IntoIterator<Item = Op>>(&mut self, ops: I) {
+        ops.into_iter().for_each(|op| self.push(op));
+    }
+}
+
 impl FromIterator<Op> for Tape {
     fn from_iter<I: IntoIterator<Item = Op>>(ops: I) -> Self {
         let mut tape = Self::default();
@@ -155,6 +180,8 @@ fn coded(op: Op) -> (u8, Option<u64>) {
         Op::PostMeanwhile { semaphore, sync } => {
             (or_sync(sync, tag::MEANWHILE, tag::MEANWHILE_SYNC), u64::from(semaphore))
         }
+        Op::Put { pipe, bytes, packet } => (or_sync(packet, tag::PUT, tag::PUT_PACKET), of_pipe(pipe, bytes)),
+        Op::Take { pipe, bytes } => (tag::TAKE, of_pipe(pipe, bytes)),
         Op::Sleep(span) => (tag::SLEEP, span.as_ns()),
         Op::SleepUntil(at) => (tag::SLEEP_UNTIL, at.as_ns()),
         Op::SleepDeferrable(span) => (tag::SLEEP_DEFERRABLE, span.as_ns()),
@@ -168,6 +195,11 @@ fn coded(op: Op) -> (u8, Option<u64>) {
     (tag, Some(number))
 }
 
+/// A pipe and a number of bytes as one number.
+fn of_pipe(pipe: u32, bytes: u32) -> u64 {
+    u64::from(pipe) << 32 | u64::from(bytes)
+}
+
 #[inline]
 fn decoded(tag: u8, n: u64) -> Op {
     let id = n as u32;
@@ -179,6 +211,10 @@ fn decoded(tag: u8, n: u64) -> Op {
         tag::MEANWHILE | tag::MEANWHILE_SYNC => {
             Op::PostMeanwhile { semaphore: id, sync: tag == tag::MEANWHILE_SYNC }
         }
+        tag::PUT | tag::PUT_PACKET => {
+            Op::Put { pipe: (n >> 32) as u32, bytes: id, packet: tag == tag::PUT_PACKET }
+        }
+        tag::TAKE => Op::Take { pipe: (n >> 32) as u32, bytes: id },
         tag::SLEEP => Op::Sleep(Span::from_ns(n)),
         tag::SLEEP_UNTIL => Op::SleepUntil(Instant::from_ns(n)),
         tag::SLEEP_DEFERRABLE => Op::SleepDeferrable(Span::from_ns(n)),
@@ -196,6 +232,41 @@ pub struct Begin {
     pub cpu: CpuId,
 }
 
+/// How much a pipe or a local socket holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Room {
+    /// A pipe's pages. Each holds what one write puts there, and what further small ones add.
+    Pages(u32),
+    /// Bytes of memory for a socket's messages and what belongs to them.
+    Memory(u32),
+}
+
+impl Default for Room {
+    fn default() -> Self {
+        Self::Pages(16)
+    }
+}
+
+/// Bytes of a page.
+pub const PAGE_BYTES: u32 = 4096;
+
+/// Memory that a local socket's message takes: a buffer of a power of two, with what the kernel keeps at its end, and its
+/// descriptor (`skb->truesize`).
+pub const fn message_memory(bytes: u32) -> u64 {
+    let (at_end, descriptor) = (320, 256);
+    let buffer = (bytes as u64 + at_end).next_power_of_two();
+    descriptor + if buffer < 512 { 512 } else { buffer }
+}
+
+/// A recorded pipe or local socket.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RecordedPipe {
+    /// How much it holds.
+    pub room: Room,
+    /// How many bytes are in it when the recording begins.
+    pub held_bytes: u32,
+}
+
 /// What a workload that was made of a recording has instead of steps.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recorded {
@@ -205,6 +276,8 @@ pub struct Recorded {
     pub begins: Vec<Begin>,
     /// How many semaphores there are.
     pub semaphores: u32,
+    /// The pipes.
+    pub pipes: Vec<RecordedPipe>,
 }
 
 /// Shared by the runs of a comparison.
@@ -225,6 +298,9 @@ mod tests {
             Op::Post { semaphore: u32::MAX, sync: true },
             Op::PostMeanwhile { semaphore: 2, sync: false },
             Op::PostMeanwhile { semaphore: 3, sync: true },
+            Op::Put { pipe: 0, bytes: u32::MAX, packet: false },
+            Op::Put { pipe: 1, bytes: 1, packet: true },
+            Op::Take { pipe: u32::MAX, bytes: 0 },
             Op::Sleep(Span::from_us(50)),
             Op::SleepUntil(Instant::from_ns(1 << 40)),
             Op::SleepDeferrable(Span::from_ms(1)),

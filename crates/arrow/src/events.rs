@@ -19,7 +19,7 @@ use arrow_array::builder::{StringDictionaryBuilder, UInt32Builder, UInt64Builder
 use arrow_array::types::{Int8Type, Int32Type};
 use arrow_schema::SchemaRef;
 use keel_abi::{Instant, TaskId};
-use keel_trace::{Act, Chooser, Class, Event, Lock, Meta, Sink, What, Why};
+use keel_trace::{Act, Chooser, Class, Event, Lock, Meta, Piping, Sink, What, Why};
 
 /// Events in a batch.
 const ROWS: usize = 65_536;
@@ -195,6 +195,10 @@ fn row(what: &What) -> Row {
         What::Worked { task, user, .. } => Row { value: Some(user.as_ns()), ..about("worked", task) },
         What::Waited { task, call, source } => {
             Row { detail: Some(call.name()), value: Some(*source as u64), ..about("waited", task) }
+        }
+        What::Piped { task, bytes, how, .. } => {
+            let event = if *how == Piping::Read { "read_pipe" } else { "writes_pipe" };
+            Row { value: Some(u64::from(*bytes)), ..about(event, task) }
         }
         What::Acts { task, act } => act_row(task, act),
         What::Lost { events } => Row { value: Some(u64::from(*events)), ..of("lost") },

@@ -151,6 +151,9 @@ pub(crate) struct RecordArgs {
     /// Also record what Linux's own scheduler considers: which CPUs and groups it looks at, what it chooses and moves
     #[arg(long)]
     pub(crate) decisions: bool,
+    /// Also record how much goes through which pipe or local socket, so that a replay lets tasks wait by that
+    #[arg(long)]
+    pub(crate) pipes: bool,
     /// Record while this command runs, and exit with its exit code
     #[arg(value_name = "CMD", trailing_var_arg = true, allow_hyphen_values = true)]
     pub(crate) command: Vec<OsString>,

@@ -1,11 +1,13 @@
 //! What a simulated run did under a scheduler, its replay under the same does again.
 
-use keel_abi::task::Workload;
-use keel_abi::{Noise, Span};
+use keel_abi::tape::{Begin, Op, Recorded, RecordedPipe, Room, Tape};
+use keel_abi::task::{Step, TaskSpec, Workload};
+use keel_abi::{CpuId, Instant, Noise, Span};
 use keel_check::{Figures, Summary};
 use keel_lab::{Engine, Machine, RunSpec, machines, run, schedulers, workloads};
 use keel_replay::{Builder, Overheads, Replay};
 use keel_trace::Fanout;
+use std::sync::Arc;
 
 /// How far a figure may be off, in thousandths.
 const MOST_OFF: f64 = 20.0;
@@ -163,4 +165,45 @@ fn a_replay_can_be_replayed() {
     };
     assert!(forks(&first) > 100);
     assert_eq!(forks(&first), forks(&second));
+}
+
+/// A writer that works `work_us` before each of 50 writes, and a reader that works 100 us after each read, each on a CPU of
+/// its own: how often the two are woken.
+fn check_wakeups(work_us: u64, pages: u32, expected: std::ops::RangeInclusive<u64>) {
+    let bytes = 4096;
+    let work = |us| Op::Run(Span::from_us(us));
+    let times = |ops: [Op; 2]| std::iter::repeat_n(ops, 50).flatten().collect::<Tape>();
+    let writer = times([work(work_us), Op::Put { pipe: 0, bytes, packet: false }]);
+    let reader = times([Op::Take { pipe: 0, bytes }, work(100)]);
+    let begin = |cpu| Begin { at: Instant::ZERO, cpu: CpuId(cpu) };
+    let recorded = Recorded {
+        tapes: vec![writer, reader],
+        begins: vec![begin(0), begin(1)],
+        semaphores: 0,
+        pipes: vec![RecordedPipe { room: Room::Pages(pages), held_bytes: 0 }],
+    };
+    let task = |name: &str, process| TaskSpec {
+        name: name.to_owned(),
+        instances: 1,
+        process,
+        steps: vec![Step::Play],
+        ..TaskSpec::default()
+    };
+    let workload = Workload {
+        tasks: vec![task("writer", 0), task("reader", 1)],
+        recorded: Some(Arc::new(recorded)),
+        ..Workload::default()
+    };
+    let spec = spec("eevdf", workload, &machines::of_cpus(4), Noise::None);
+    let woken = replay(&spec).wakeups;
+    assert!(expected.contains(&woken), "{work_us} {pages}: {woken}");
+}
+
+/// Whoever is quicker waits for the other, whichever it was in the recording.
+#[test]
+fn tasks_wait_by_what_is_in_a_pipe() {
+    // The reader is quicker: it waits each time. The writer is: it waits once the pipe is full. Both never.
+    check_wakeups(1000, 16, 48..=52);
+    check_wakeups(10, 4, 40..=50);
+    check_wakeups(10, 64, 0..=2);
 }

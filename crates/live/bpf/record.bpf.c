@@ -24,6 +24,7 @@
 #include "calls.h"
 #include "decisions.h"
 #include "throttled.h"
+#include "pipes.h"
 
 /* Why a task left its CPU; in the order of keel_trace::Why. */
 enum {
@@ -58,7 +59,9 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 		else if (!state)
 			why = known && known->yields ? YIELDED : PREEMPTED;
 		if (known) {
-			known->call = why == BLOCKED ? call_of(prev) : IN_UNKNOWN;
+			known->call = IN_UNKNOWN;
+			if (why == BLOCKED)
+				known->call = known->pipe ? known->pipe : call_of(prev);
 			known->has_sent = 0;
 		}
 	}

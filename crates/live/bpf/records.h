@@ -157,6 +157,7 @@ enum {
 	THROTTLED = 12,
 	DECISION = 13,
 	GROUP = 14,
+	PIPED = 15,
 };
 
 /* In a snapshot: what a task is doing. */

@@ -89,6 +89,8 @@ struct known {
 	u8 call;
 	u8 source;
 	u8 has_sent;
+	/* The call in which it reads from a pipe or writes to one. */
+	u8 pipe;
 };
 
 struct {

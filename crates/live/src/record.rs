@@ -63,6 +63,15 @@ pub struct Recorder {
     start: u64,
 }
 
+/// What is recorded beside who runs and who waits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Beside {
+    /// What Linux's own fair class considers.
+    pub decisions: bool,
+    /// What goes through pipes.
+    pub pipes: bool,
+}
+
 /// What a recording is of.
 pub(crate) struct Scene<'a> {
     pub(crate) topology: &'a Topology,
@@ -73,7 +82,7 @@ pub(crate) struct Scene<'a> {
 
 impl Recorder {
     /// Begins to record, with rings of at least `ring_bytes` a CPU, and passes `sink` the machine and its tasks.
-    /// `workload` is what the stream says that it is of. `decisions`: what Linux's own fair class considers, too.
+    /// `workload` is what the stream says that it is of.
     ///
     /// # Errors
     /// Where the kernel or this process' rights do not allow it.
@@ -81,13 +90,14 @@ impl Recorder {
         host: &Host,
         workload: &str,
         ring_bytes: Option<u32>,
-        decisions: bool,
+        beside: Beside,
         sink: &mut dyn Sink,
     ) -> Result<Self, RecordError> {
         permitted(host)?;
         let facts = machine::facts(host);
         let cpus = facts.topology.cpus();
-        let extent = Extent { events: Events::All, decisions };
+        let Beside { decisions, pipes } = beside;
+        let extent = Extent { events: Events::All, decisions, pipes };
         let kernel = Kernel::load(host, cpus, ring_size(ring_bytes, cpus), extent)?;
         let scene = Scene {
             topology: &facts.topology,
@@ -125,7 +135,7 @@ impl Recorder {
         Ok(recorder)
     }
 
-    /// Functions of this kernel that cannot be watched for decisions, and what is not recorded therefore.
+    /// Functions of this kernel that cannot be watched for what was asked for, and what is not recorded therefore.
     pub fn missing(&self) -> Vec<String> {
         self.kernel.missing()
     }
@@ -307,7 +317,8 @@ mod tests {
     #[test]
     fn missing_requirements_are_reported() {
         let check = |files: &[(&str, &str)], expected| {
-            let begun = Recorder::begin(&fake(files).1, "", None, false, &mut keel_trace::NullSink);
+            let begun =
+                Recorder::begin(&fake(files).1, "", None, Beside::default(), &mut keel_trace::NullSink);
             assert_eq!(begun.err(), Some(expected), "{files:?}");
         };
         check(&[], RecordError::NoBtf);

@@ -26,7 +26,7 @@ const RINGS_BYTES: u32 = 32 << 20;
 const RING_BYTES: std::ops::RangeInclusive<u32> = 32 << 10..=1 << 20;
 
 /// What a short recording holds. Decisions explain what it confirms.
-const EXTENT: Extent = Extent { events: Events::Core, decisions: true };
+const EXTENT: Extent = Extent { events: Events::Core, decisions: true, pipes: false };
 
 /// What watching took so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

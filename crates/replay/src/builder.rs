@@ -6,6 +6,7 @@ use crate::groups::Groups;
 use crate::limits::Limits;
 use crate::overheads::Overheads;
 use crate::pairs::Pairs;
+use crate::pipes::{Nth, Pipes};
 use crate::task::{Doing, Meanwhile, Task};
 use keel_abi::cgroup::Cgroup;
 use keel_abi::tape::{Begin, Op, Recorded, Tape};
@@ -66,6 +67,7 @@ pub struct Builder {
     /// The numbers of tasks here, by their ids in the stream.
     numbers: FxHashMap<TaskId, u32>,
     pub(crate) pairs: Pairs,
+    pub(crate) pipes: Pipes,
     pub(crate) causes: Causes,
     pub(crate) changes: Changes,
     limits: Limits,
@@ -110,6 +112,7 @@ impl Builder {
             tasks: Vec::new(),
             numbers: FxHashMap::default(),
             pairs: Pairs::default(),
+            pipes: Pipes::default(),
             causes: Causes::default(),
             changes: Changes::default(),
             limits: Limits::default(),
@@ -160,12 +163,13 @@ impl Builder {
         }
     }
 
-    /// `waker` wakes `wakee`, which waits or was about to.
-    pub(crate) fn wakes(&mut self, cpu: CpuId, waker: u32, wakee: u32, sync: bool) {
+    /// `waker` wakes `wakee`, which waits or was about to. Gives which wait that is, where it is on the tape.
+    pub(crate) fn wakes(&mut self, cpu: CpuId, waker: u32, wakee: u32, sync: bool) -> Option<Nth> {
         let is_ending = self.task(waker).leaves && self.task(waker).doing == Doing::Gone;
         if waker == wakee || self.task(waker).ended && !is_ending {
             // Only a damaged recording says so.
-            return self.woken_from_outside(wakee, false, cpu);
+            self.woken_from_outside(wakee, false, cpu);
+            return None;
         }
         let semaphore = self.pairs.of(waker, wakee);
         let inferred = !self.exact;
@@ -184,6 +188,7 @@ impl Builder {
         task.put_wait(Op::Await(semaphore));
         task.doing = Doing::Runnable;
         task.leaves = false;
+        Some((semaphore, self.pairs.nth(semaphore)))
     }
 
     /// Nobody that is known wakes the task.
@@ -199,7 +204,13 @@ impl Builder {
         };
         let slept = due.since(seen.unwrap_or(Instant::ZERO).min(due));
         let waited = task.waited.take();
-        if matches!(waited, Some((Call::SleepUntil, Source::Timer))) && seen.is_some() {
+        let in_pipe = waited.is_some_and(|(call, _)| call.is_of_pipe()) && seen.is_some() && !exact;
+        if !in_pipe {
+            task.reads.clear();
+        }
+        if in_pipe {
+            self.waits_in_pipe_for_nobody(number, slept, waited);
+        } else if matches!(waited, Some((Call::SleepUntil, Source::Timer))) && seen.is_some() {
             task.put_wait(Op::SleepUntil(due));
         } else {
             if !exact {
@@ -211,8 +222,10 @@ impl Builder {
                 task.sleeps.add(slept, due);
             }
         }
+        let task = &mut self.tasks[number as usize];
         (task.doing, task.leaves) = (Doing::Runnable, false);
         *match (seen, waker_is_left_out, waited) {
+            _ if in_pipe && !waker_is_left_out => &mut self.causes.by_task,
             (None, ..) => &mut self.causes.unbegun,
             (Some(_), true, _) => &mut self.causes.left_out,
             (Some(_), false, Some((_, Source::Timer))) => &mut self.causes.timers,
@@ -264,6 +277,9 @@ impl Builder {
                     self.task(number).waited = Some((call, source));
                 }
             }
+            What::Piped { task, pipe, bytes, room, how } => {
+                self.piped(cpu, task, (pipe, room), bytes, how);
+            }
             What::Lost { events } => self.causes.lost += u64::from(events),
             _ => {}
         }
@@ -309,6 +325,7 @@ impl Builder {
             return Err(ReplayError::TooMany);
         }
         self.put_open_work();
+        self.note_open_writes();
         let (counts, knows_affinity) = (self.counts, self.knows_affinity);
         let all = CpuSet::first(start.topology.cpus());
         let (mut specs, mut tapes, mut begins) = (Vec::new(), Vec::new(), Vec::new());
@@ -316,7 +333,7 @@ impl Builder {
             let Task { sleeps, .. } = task;
             let follows_a_clock = sleeps.follow_a_clock();
             let written = Written { follows_a_clock, exact: self.exact, counts };
-            tapes.push(written.tape(std::mem::take(&mut task.tape)));
+            tapes.push(written.tape(self.pipes.settled(std::mem::take(&mut task.tape))));
             let ended = std::mem::take(&mut task.outside);
             *if follows_a_clock { &mut self.causes.clocked } else { &mut self.causes.outside } += ended;
             begins.extend(task.begin);
@@ -326,7 +343,8 @@ impl Builder {
             return Err(if self.keep.is_some() { ReplayError::NoneKept } else { ReplayError::Nothing });
         }
         let cgroups = self.cgroups(&mut specs);
-        let recorded = Recorded { tapes, begins, semaphores: self.pairs.len() };
+        let pipes = self.pipes.recorded();
+        let recorded = Recorded { tapes, begins, semaphores: self.pairs.len(), pipes };
         let (timeline, left_out) = self.changes.timeline();
         self.causes.changes_left_out = left_out;
         let duration = self.now.since(Instant::ZERO);
@@ -414,7 +432,9 @@ impl Written {
             let is_wait = match (op, last.replace(op)) {
                 (Op::SleepUntil(_), _) if is_pair && !self.follows_a_clock && !self.exact => continue,
                 (Op::Sleep(_), Some(Op::SleepUntil(_))) if self.follows_a_clock => continue,
-                (Op::SleepUntil(_) | Op::Sleep(_) | Op::SleepDeferrable(_) | Op::Await(_), _) => true,
+                (Op::SleepUntil(_) | Op::Sleep(_) | Op::SleepDeferrable(_), _) => true,
+                // A read counts whether or not it waited.
+                (Op::Await(_) | Op::Take { .. }, _) => true,
                 _ => false,
             };
             kept.push(op);

@@ -6,7 +6,7 @@
 use crate::builder::Replay;
 use crate::loops::{Part, Step, Token, parts};
 use keel_abi::cgroup::{Bandwidth, Cgroup, CgroupId, QUOTA_NONE, WEIGHT_DFL};
-use keel_abi::tape::{Begin, Op, Recorded, Tape};
+use keel_abi::tape::{Begin, Op, PAGE_BYTES, Recorded, RecordedPipe, Room, Tape, message_memory};
 use keel_abi::task::{Policy, TaskSpec};
 use keel_abi::timeline::{Change, Happening};
 use keel_abi::{Instant, Span};
@@ -29,6 +29,9 @@ pub enum ExportError {
     TooLong(String),
 }
 
+/// The most bytes that a channel of a file holds.
+const MOST_BYTES: u64 = 1 << 30;
+
 mod kind {
     pub(super) const RUN: u8 = 0;
     pub(super) const AWAIT: u8 = 1;
@@ -40,6 +43,8 @@ mod kind {
     pub(super) const SPAWN: u8 = 7;
     pub(super) const YIELD: u8 = 8;
     pub(super) const COUNT: u8 = 9;
+    pub(super) const SEND: u8 = 10;
+    pub(super) const RECEIVE: u8 = 11;
 }
 
 /// The text of the file. `late` is how much later than asked a sleep ends, which recorded sleeps hold already.
@@ -50,18 +55,18 @@ pub fn export(replay: &Replay, late: Span) -> Result<String, ExportError> {
     let workload = &replay.workload;
     let nothing = Recorded::default();
     let recorded = workload.recorded.as_deref().unwrap_or(&nothing);
-    let names = names(&workload.tasks);
+    let known = Known { names: names(&workload.tasks), transfers: Transfers::of(recorded) };
     let (mut tasks, mut begins, mut left) = (Map::new(), recorded.begins.iter(), MOST_STEPS);
-    for ((task, tape), name) in workload.tasks.iter().zip(&recorded.tapes).zip(&names) {
+    for ((task, tape), name) in workload.tasks.iter().zip(&recorded.tapes).zip(&known.names) {
         let begin = if task.instances > 0 { begins.next().copied() } else { None };
         let begun = begin.map_or(Instant::ZERO, |begin| begin.at);
-        let parts = parts(&tokens(tape, begun, late));
+        let parts = parts(&tokens(tape, begun, late, &known.transfers));
         let steps: usize = parts.iter().map(|part| part.steps.len() + 1).sum();
         left = left
             .checked_sub(steps)
             .filter(|_| steps <= MOST_OF_A_TASK)
             .ok_or_else(|| ExportError::TooLong(name.clone()))?;
-        let mut value = of_task(task, begin, &parts, &names);
+        let mut value = of_task(task, begin, &parts, &known);
         if let Some(cgroup) = task.cgroup.and_then(CgroupId::place).and_then(|at| workload.cgroups.get(at)) {
             value["evenkeel"]["cgroup"] = json!(cgroup.path);
         }
@@ -71,17 +76,93 @@ pub fn export(replay: &Replay, late: Span) -> Result<String, ExportError> {
     if !workload.cgroups.is_empty() {
         extension["cgroups"] = workload.cgroups.iter().map(settings).collect::<Map<_, _>>().into();
     }
+    let channels = (0..).zip(&recorded.pipes);
+    let channels = channels.map(|(number, pipe)| channel(number, *pipe, known.transfers.least(number)));
+    if !recorded.pipes.is_empty() {
+        extension["channels"] = channels.collect::<Map<_, _>>().into();
+    }
+    tasks.extend(fillers(recorded, &known.names));
     if !workload.timeline.is_empty() {
         // A file has no changes to real-time policies.
         let possible = |it: &&Happening| {
             !matches!(it.change, Change::Policy { policy: Policy::Fifo(_) | Policy::RoundRobin(_), .. })
         };
         extension["timeline"] =
-            workload.timeline.iter().filter(possible).map(|it| happening(it, &names)).collect();
+            workload.timeline.iter().filter(possible).map(|it| happening(it, &known.names)).collect();
     }
     let seconds = replay.duration.as_ns().div_ceil(1_000_000_000).max(1);
     let file = json!({ "global": { "duration": seconds }, "evenkeel": extension, "tasks": tasks });
     Ok(serde_json::to_string_pretty(&file).unwrap_or_default() + "\n")
+}
+
+/// What the steps of tasks refer to.
+struct Known {
+    names: Vec<String>,
+    transfers: Transfers,
+}
+
+/// Each pipe with each number of bytes that goes through it at a time: steps that are alike have the same number.
+#[derive(Default)]
+struct Transfers {
+    list: Vec<(u32, u32)>,
+    numbers: BTreeMap<(u32, u32), u32>,
+}
+
+impl Transfers {
+    fn of(recorded: &Recorded) -> Self {
+        let mut all = Self::default();
+        for op in recorded.tapes.iter().flat_map(Tape::iter) {
+            if let Op::Put { pipe, bytes, .. } | Op::Take { pipe, bytes } = op {
+                let next = all.list.len() as u32;
+                if *all.numbers.entry((pipe, bytes)).or_insert(next) == next {
+                    all.list.push((pipe, bytes));
+                }
+            }
+        }
+        all
+    }
+
+    fn number(&self, pipe: u32, bytes: u32) -> u32 {
+        self.numbers.get(&(pipe, bytes)).copied().unwrap_or_default()
+    }
+
+    /// The fewest bytes that go through a pipe at a time.
+    fn least(&self, pipe: u32) -> u32 {
+        self.numbers.range((pipe, 1)..=(pipe, u32::MAX)).next().map_or(1, |((_, bytes), _)| *bytes)
+    }
+
+    fn step(&self, number: u32) -> Value {
+        let (pipe, bytes) = self.list.get(number as usize).copied().unwrap_or_default();
+        json!({ "channel": format!("pipe{pipe}"), "bytes": bytes })
+    }
+}
+
+/// A channel that holds as much, where `least` bytes go through it at a time.
+fn channel(number: u32, pipe: RecordedPipe, least: u32) -> (String, Value) {
+    let (kind, bytes) = match pipe.room {
+        Room::Pages(pages) => ("pipe", u64::from(pages) * u64::from(PAGE_BYTES)),
+        Room::Memory(memory) => ("unix", u64::from(memory) / message_memory(least) * u64::from(least)),
+    };
+    (format!("pipe{number}"), json!({ "kind": kind, "bytes": bytes.clamp(1, MOST_BYTES) }))
+}
+
+/// A file's channels are empty at first: tasks that fill those which are not.
+fn fillers(recorded: &Recorded, names: &[String]) -> Vec<(String, Value)> {
+    let held = (0_u32..).zip(&recorded.pipes).filter(|(_, pipe)| pipe.held_bytes > 0);
+    let free = |number: u32| {
+        let mut name = format!("fills pipe{number}");
+        while names.contains(&name) {
+            name.push('+');
+        }
+        name
+    };
+    let filler = |(number, pipe): (u32, &RecordedPipe)| {
+        let step = json!({ "send": { "channel": format!("pipe{number}"), "bytes": pipe.held_bytes } });
+        let phases = json!({ "p0": { "loop": 1, "evenkeel": { "steps": [step] } } });
+        let task = json!({ "instance": 1, "loop": 1, "evenkeel": { "count": false }, "phases": phases });
+        (free(number), task)
+    };
+    held.map(filler).collect()
 }
 
 /// A cgroup with what is not as ever.
@@ -132,7 +213,7 @@ fn names(tasks: &[TaskSpec]) -> Vec<String> {
 }
 
 /// A tape as steps: what is posted on the way to a wait comes before it.
-fn tokens(tape: &Tape, begun: Instant, late: Span) -> Vec<Token> {
+fn tokens(tape: &Tape, begun: Instant, late: Span, transfers: &Transfers) -> Vec<Token> {
     let mut tokens: Vec<Token> = Vec::new();
     let (mut kernel_ps, mut last, mut counted) = (0, begun, 0_u32);
     let mut ops = tape.iter().peekable();
@@ -149,6 +230,8 @@ fn tokens(tape: &Tape, begun: Instant, late: Span) -> Vec<Token> {
             }
             Op::Await(semaphore) => token(kind::AWAIT, semaphore, 0),
             Op::Post { semaphore, sync } | Op::PostMeanwhile { semaphore, sync } => post(semaphore, sync),
+            Op::Put { pipe, bytes, .. } => token(kind::SEND, transfers.number(pipe, bytes), 0),
+            Op::Take { pipe, bytes } => token(kind::RECEIVE, transfers.number(pipe, bytes), 0),
             Op::Sleep(span) | Op::SleepDeferrable(span) => {
                 token(kind::SLEEP, 0, span.saturating_sub(late).as_ns())
             }
@@ -179,7 +262,7 @@ fn tokens(tape: &Tape, begun: Instant, late: Span) -> Vec<Token> {
             ops.next();
             tokens.push(post(semaphore, sync));
         }
-        if matches!(next.kind.0, kind::AWAIT | kind::SLEEP | kind::TIMER) {
+        if matches!(next.kind.0, kind::AWAIT | kind::RECEIVE | kind::SLEEP | kind::TIMER) {
             tokens
                 .extend(std::iter::repeat_n(token(kind::COUNT, 0, 0), std::mem::take(&mut counted) as usize));
         }
@@ -188,7 +271,7 @@ fn tokens(tape: &Tape, begun: Instant, late: Span) -> Vec<Token> {
     tokens
 }
 
-fn of_task(task: &TaskSpec, begin: Option<Begin>, parts: &[Part], names: &[String]) -> Value {
+fn of_task(task: &TaskSpec, begin: Option<Begin>, parts: &[Part], known: &Known) -> Value {
     let mut value = json!({ "instance": task.instances, "loop": 1 });
     let mut set = |is: bool, key: &str, to: Value| {
         if is {
@@ -218,7 +301,7 @@ fn of_task(task: &TaskSpec, begin: Option<Begin>, parts: &[Part], names: &[Strin
     extension["count"] = json!(false);
     set(true, "evenkeel", extension);
     let phases: Map<String, Value> =
-        parts.iter().enumerate().map(|(nth, part)| (format!("p{nth:06}"), of_part(part, names))).collect();
+        parts.iter().enumerate().map(|(nth, part)| (format!("p{nth:06}"), of_part(part, known))).collect();
     match phases.is_empty() {
         // It does nothing that is known.
         true => set(true, "phases", json!({ "p0": { "loop": 1, "evenkeel": { "steps": ["syscall"] } } })),
@@ -227,19 +310,19 @@ fn of_task(task: &TaskSpec, begin: Option<Begin>, parts: &[Part], names: &[Strin
     value
 }
 
-fn of_part(part: &Part, names: &[String]) -> Value {
-    let steps: Vec<Value> = part.steps.iter().map(|step| of_step(step, names)).collect();
+fn of_part(part: &Part, known: &Known) -> Value {
+    let steps: Vec<Value> = part.steps.iter().map(|step| of_step(step, known)).collect();
     json!({ "loop": part.times, "evenkeel": { "steps": steps } })
 }
 
-fn of_step(step: &Step, names: &[String]) -> Value {
+fn of_step(step: &Step, known: &Known) -> Value {
     let (kind, id) = step.kind;
     let us = step.ns as f64 / 1000.0;
     let length = || match step.spread_per_mille / 10 {
         0 => json!(us),
         percent => json!({ "us": us, "jitter_percent": percent }),
     };
-    let name = || names.get(id as usize).cloned().unwrap_or_default();
+    let name = || known.names.get(id as usize).cloned().unwrap_or_default();
     match kind {
         kind::RUN => json!({ "run": length() }),
         kind::SLEEP => json!({ "sleep": length() }),
@@ -249,6 +332,8 @@ fn of_step(step: &Step, names: &[String]) -> Value {
         kind::POST_SYNC => json!({ "post": { "ref": format!("s{id}"), "sync": true } }),
         kind::FORK => json!({ "fork": name() }),
         kind::SPAWN => json!({ "spawn": name() }),
+        kind::SEND => json!({ "send": known.transfers.step(id) }),
+        kind::RECEIVE => json!({ "receive": known.transfers.step(id) }),
         kind::YIELD => json!("yield"),
         _ => json!("count"),
     }

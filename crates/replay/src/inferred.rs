@@ -113,7 +113,10 @@ impl Builder {
                 self.put_work(by);
                 let wakeup = self.overheads.wakeup;
                 self.task(by).charged += wakeup;
-                self.wakes(target, by, wakee, waited.is_some_and(|(call, _)| is_woken_in_sync(call)));
+                let sync = waited.is_some_and(|(call, _)| is_woken_in_sync(call));
+                if let Some(wait) = self.wakes(target, by, wakee, sync) {
+                    self.waits_in_pipe(wakee, wait, waited, None);
+                }
             }
             None => {
                 let left_out = self.is_left_out(waker);
@@ -161,7 +164,7 @@ impl Builder {
         }
     }
 
-    fn put_work(&mut self, number: u32) {
+    pub(crate) fn put_work(&mut self, number: u32) {
         let worked = self.task(number).put_work();
         self.causes.work += worked;
     }
@@ -213,5 +216,5 @@ impl Builder {
 /// and workqueues don't. A child that exits does, too (`__wake_up_parent()`), but a replay's child is not yet on its way
 /// out then, and schedulers treat one that is as if it did not.
 const fn is_woken_in_sync(call: Call) -> bool {
-    matches!(call, Call::Poll | Call::Transfer)
+    matches!(call, Call::Poll | Call::Transfer | Call::PipeRead | Call::PipeWrite)
 }

@@ -11,6 +11,8 @@
 //! - `exact`: what a task says that it does
 //! - `inferred`: what switches and wakeups say that a task does
 //! - `task`: one task while its tape is written
+//! - `piped`: which steps those are
+//! - `pipes`: what goes through pipes, and waits that follow from it
 //! - `pairs`: a semaphore for each pair of waker and wakee
 //! - `timers`: is a task's timer counted from when it begins to sleep, or from a clock?
 //! - `overheads`: what a simulated kernel charges again, which recorded time holds already
@@ -39,6 +41,8 @@ mod loops;
 mod names;
 mod overheads;
 mod pairs;
+mod piped;
+mod pipes;
 mod policies;
 mod scale;
 mod stuck;

@@ -5,16 +5,31 @@ use rustc_hash::FxHashMap;
 
 /// The semaphores so far.
 #[derive(Debug, Default)]
-pub(crate) struct Pairs(FxHashMap<(u32, u32), u32>);
+pub(crate) struct Pairs {
+    semaphores: FxHashMap<(u32, u32), u32>,
+    /// How often each was posted.
+    posted: Vec<u32>,
+}
 
 impl Pairs {
     /// The semaphore of the waker and the wakee with these numbers.
     pub(crate) fn of(&mut self, waker: u32, wakee: u32) -> u32 {
-        let next = self.0.len() as u32;
-        *self.0.entry((waker, wakee)).or_insert(next)
+        let next = self.len();
+        let semaphore = *self.semaphores.entry((waker, wakee)).or_insert(next);
+        if semaphore == next {
+            self.posted.push(0);
+        }
+        semaphore
+    }
+
+    /// One more post and wait of a semaphore: which one is it?
+    pub(crate) fn nth(&mut self, semaphore: u32) -> u32 {
+        let posted = &mut self.posted[semaphore as usize];
+        *posted = posted.wrapping_add(1);
+        posted.wrapping_sub(1)
     }
 
     pub(crate) fn len(&self) -> u32 {
-        self.0.len() as u32
+        self.semaphores.len() as u32
     }
 }

@@ -10,12 +10,15 @@ pub fn scaled(mut workload: Workload, copies: u32) -> Workload {
     let Some(recorded) = workload.recorded.clone().filter(|_| copies > 1) else { return workload };
     let (specs, semaphores) = (workload.tasks.len() as u32, recorded.semaphores);
     let (mut tapes, mut begins) = (recorded.tapes.clone(), recorded.begins.clone());
+    let (mut pipes, of_one) = (recorded.pipes.clone(), recorded.pipes.len() as u32);
     let (tasks, cgroups) = (workload.tasks.clone(), workload.cgroups.clone());
     let sessions = tasks.iter().map(|task| task.session).max().unwrap_or(0);
     for copy in 1..copies {
         // The root is everybody's.
         let shift = |CgroupId(id)| CgroupId(if id == 0 { 0 } else { id + copy * cgroups.len() as u32 });
-        tapes.extend(recorded.tapes.iter().map(|tape| shifted(tape, copy * specs, copy * semaphores)));
+        let by = Shift { specs: copy * specs, semaphores: copy * semaphores, pipes: copy * of_one };
+        tapes.extend(recorded.tapes.iter().map(|tape| by.shifted(tape)));
+        pipes.extend_from_slice(&recorded.pipes);
         begins.extend(recorded.begins.iter().map(|begin| elsewhere(*begin, copy)));
         workload.tasks.extend(tasks.iter().cloned().map(|mut task| {
             task.process += copy * specs;
@@ -35,7 +38,7 @@ pub fn scaled(mut workload: Workload, copies: u32) -> Workload {
             |group: &Cgroup| Cgroup { path: path(group), parent: shift(group.parent), ..group.clone() };
         workload.cgroups.extend(cgroups.iter().map(copied));
     }
-    workload.recorded = Some(Arc::new(Recorded { tapes, begins, semaphores: semaphores * copies }));
+    workload.recorded = Some(Arc::new(Recorded { tapes, begins, semaphores: semaphores * copies, pipes }));
     workload.name = format!("{} x {copies}", workload.name);
     workload
 }
@@ -45,15 +48,25 @@ fn elsewhere(begin: Begin, copy: u32) -> Begin {
     Begin { cpu: keel_abi::CpuId(begin.cpu.0 + copy), ..begin }
 }
 
-fn shifted(tape: &Tape, specs: u32, semaphores: u32) -> Tape {
-    let shift = |op| match op {
-        Op::Await(semaphore) => Op::Await(semaphore + semaphores),
-        Op::Post { semaphore, sync } => Op::Post { semaphore: semaphore + semaphores, sync },
-        Op::PostMeanwhile { semaphore, sync } => {
-            Op::PostMeanwhile { semaphore: semaphore + semaphores, sync }
-        }
-        Op::Fork { spec, process } => Op::Fork { spec: spec + specs, process },
-        other => other,
-    };
-    tape.iter().map(shift).collect()
+/// How far the numbers of a copy are from those of the recording.
+struct Shift {
+    specs: u32,
+    semaphores: u32,
+    pipes: u32,
+}
+
+impl Shift {
+    fn shifted(&self, tape: &Tape) -> Tape {
+        let of = |semaphore| semaphore + self.semaphores;
+        let shift = |op| match op {
+            Op::Await(semaphore) => Op::Await(of(semaphore)),
+            Op::Post { semaphore, sync } => Op::Post { semaphore: of(semaphore), sync },
+            Op::PostMeanwhile { semaphore, sync } => Op::PostMeanwhile { semaphore: of(semaphore), sync },
+            Op::Put { pipe, bytes, packet } => Op::Put { pipe: pipe + self.pipes, bytes, packet },
+            Op::Take { pipe, bytes } => Op::Take { pipe: pipe + self.pipes, bytes },
+            Op::Fork { spec, process } => Op::Fork { spec: spec + self.specs, process },
+            other => other,
+        };
+        tape.iter().map(shift).collect()
+    }
 }

@@ -1,5 +1,6 @@
 //! One task while its tape is written.
 
+use crate::pipes::Nth;
 use crate::policies::Scheduled;
 use crate::timers::Sleeps;
 use keel_abi::tape::{Begin, Op, Tape};
@@ -58,6 +59,10 @@ pub(crate) struct Task {
     pub(crate) sleeps: Sleeps,
     /// How it waited whose wakeup comes next, and what wakes it.
     pub(crate) waited: Option<(Call, Source)>,
+    /// The pipe that it writes to, and how many bytes.
+    pub(crate) writes: Option<(u32, u32)>,
+    /// Waits since it began to read from a pipe.
+    pub(crate) reads: Vec<Nth>,
     /// Waits that ended with nobody known to have ended them.
     pub(crate) outside: u64,
     /// Its work so far, and how many waits have ended.
@@ -86,6 +91,8 @@ impl Task {
             charged: Span::ZERO,
             sleeps: Sleeps::default(),
             waited: None,
+            writes: None,
+            reads: Vec::new(),
             outside: 0,
             worked: Span::ZERO,
             waits: 0,

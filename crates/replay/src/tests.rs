@@ -1,12 +1,14 @@
 //! Streams by hand, and streams of anything.
 
+mod pipes;
+
 use crate::{Builder, Overheads, Replay, ReplayError, export, scaled, stuck};
 use keel_abi::cgroup::Bandwidth;
-use keel_abi::tape::Op;
+use keel_abi::tape::{Op, Room};
 use keel_abi::task::Policy;
 use keel_abi::timeline::{Change, Happening};
 use keel_abi::{CpuId, CpuSet, Instant, Pid, Span, TaskId, Topology};
-use keel_trace::{Act, Call, Event, GroupInfo, Meta, Sink, Source, TaskInfo, Timer, What, Why};
+use keel_trace::{Act, Call, Event, GroupInfo, Meta, Piping, Sink, Source, TaskInfo, Timer, What, Why};
 use proptest::prelude::*;
 
 const CPUS: u32 = 2;
@@ -66,6 +68,8 @@ fn check_with(overheads: Overheads, events: &[(u64, What)], task: usize, expecte
         Op::PostMeanwhile { semaphore, .. } => format!("meanwhile{semaphore}"),
         Op::Sleep(span) => format!("sleep{}", span.as_ns() / 1000),
         Op::Count(units) => format!("count{units}"),
+        Op::Put { bytes, .. } => format!("put{bytes}"),
+        Op::Take { bytes, .. } => format!("take{bytes}"),
         other => format!("{other:?}").to_lowercase(),
     };
     let words: Vec<String> = recorded.tapes[task].iter().map(word).collect();
@@ -321,6 +325,7 @@ fn any_what() -> impl Strategy<Value = What> {
         Just(Act::Yields),
         Just(Act::Exits),
     ];
+    let room = prop_oneof![any::<u32>().prop_map(Room::Memory), any::<u32>().prop_map(Room::Pages)];
     prop_oneof![
         (task(), why, task()).prop_map(|(prev, why, next)| What::Switch { prev, why, next }),
         (task(), cpu(), task()).prop_map(|(task, target, waker)| What::Wakeup { task, target, waker }),
@@ -335,6 +340,16 @@ fn any_what() -> impl Strategy<Value = What> {
         }),
         (task(), act).prop_map(|(task, act)| What::Acts { task, act }),
         (cpu(), any::<bool>()).prop_map(|(target, up)| What::Online { target, up }),
+        (
+            task(),
+            0_u32..3,
+            prop_oneof![0_u32..200, any::<u32>()],
+            room,
+            prop::sample::select(&Piping::ALL[..])
+        )
+            .prop_map(|(task, pipe, bytes, room, how)| What::Piped { task, pipe, bytes, room, how }),
+        (task(), prop::sample::select(&Call::ALL[..]), prop::sample::select(&Source::ALL[..]))
+            .prop_map(|(task, call, source)| What::Waited { task, call, source }),
     ]
 }
 

@@ -8,8 +8,9 @@ mod waited;
 use crate::policy::Policy;
 use keel_abi::cgroup::Bandwidth;
 use keel_abi::scx::{ExitKind, Op};
+use keel_abi::tape::Room;
 use keel_abi::{CpuId, CpuSet, DsqId, Instant, Noise, Pid, Span, TaskId, Topology};
-pub use waited::{Call, Source};
+pub use waited::{Call, Piping, Source};
 
 /// An event on one CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -244,6 +245,19 @@ pub enum What {
         /// What wakes it.
         source: Source,
     },
+    /// A task begins to write to a pipe or a local socket, or has read from one, where a recording tells.
+    Piped {
+        /// Who.
+        task: TaskId,
+        /// Which, by a number of the stream's own, from 0.
+        pipe: u32,
+        /// How many bytes.
+        bytes: u32,
+        /// How much it holds.
+        room: Room,
+        /// What the task does.
+        how: Piping,
+    },
     /// A recording missed what its CPU did just before: its buffer was full.
     Lost {
         /// How many events.
@@ -273,7 +287,7 @@ impl What {
             Self::LockWait { .. } | Self::Awaits { .. } => Class::LOCKS,
             Self::Count { .. } => Class::COUNTS,
             Self::Worked { .. } | Self::Acts { .. } => Class::ACTS,
-            Self::Waited { .. } => Class::CALLS,
+            Self::Waited { .. } | Self::Piped { .. } => Class::CALLS,
         }
     }
 }

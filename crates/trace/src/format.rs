@@ -5,8 +5,8 @@ use keel_abi::scx::ExitKind;
 use keel_abi::{CpuId, TaskId};
 
 pub(crate) const MAGIC: &[u8; 7] = b"KEELTRC";
-/// What is written. Older ones are read as well: 6 does not say in which groups tasks are and what they waited in, 4 does not say what tasks did for themselves, 3 has no throttling, 2 no priorities and mutexes, 1 no decisions either.
-pub(crate) const VERSION: u8 = 7;
+/// What is written. Older ones are read as well: 7 does not say what went through pipes, 6 does not say in which groups tasks are and what they waited in, 4 does not say what tasks did for themselves, 3 has no throttling, 2 no priorities and mutexes, 1 no decisions either.
+pub(crate) const VERSION: u8 = 8;
 /// The oldest version that is read.
 pub(crate) const OLDEST: u8 = 1;
 
@@ -85,6 +85,7 @@ pub(crate) mod more {
     pub(crate) const GROUP: u8 = 24;
     pub(crate) const SCHEDULED: u8 = 25;
     pub(crate) const WAITED: u8 = 26;
+    pub(crate) const PIPED: u8 = 27; // ..= 29, in the order of `Piping::ALL`
 }
 
 /// In a record of [`more::GROUP`]: `cpu.idle` is set.

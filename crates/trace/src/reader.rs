@@ -12,10 +12,13 @@ use crate::format::{
     OLDEST, SAME_CPU, SAME_PREV, SAME_TIME, TIMERS, VERSION, WHYS, kind, more, unzigzag,
 };
 use crate::input::Input;
-use crate::{Act, Call, Event, GroupInfo, Lock, Meta, Sink, Source, TaskInfo, TraceError, Unknown, What};
+use crate::{
+    Act, Call, Event, GroupInfo, Lock, Meta, Piping, Sink, Source, TaskInfo, TraceError, Unknown, What,
+};
 use keel_abi::cgroup::{Bandwidth, QUOTA_NONE};
 use keel_abi::cpuset::MAX_CPUS;
 use keel_abi::scx::Op;
+use keel_abi::tape::Room;
 use keel_abi::topology::Place;
 use keel_abi::{CoreId, CpuId, CpuSet, DsqId, Instant, LlcId, NodeId, Noise, Pid, Span, TaskId, Topology};
 use std::io::Read;
@@ -266,6 +269,13 @@ impl<R: Read> Reader<R> {
                 let source = self.one_of(&Source::ALL, byte >> 4, "what woke a task is not known")?;
                 What::Waited { task, call, source }
             }
+            more::PIPED.. if usize::from(which - more::PIPED) < Piping::ALL.len() => What::Piped {
+                task: self.task()?,
+                pipe: self.number32()?,
+                bytes: self.number32()?,
+                room: self.room()?,
+                how: Piping::ALL[usize::from(which - more::PIPED)],
+            },
             more::UNKNOWN => return Ok(Item::Meta(at, Meta::Unknown(self.unknown()?))),
             more::CLOCK => return Ok(Item::Meta(at, Meta::Clock { ns: self.input.number()? })),
             more::CHANCE => {
@@ -290,6 +300,13 @@ impl<R: Read> Reader<R> {
             _ => return Err(self.input.damaged("a record is of no known kind")),
         };
         Ok(Item::Event(Event { at, cpu: self.memory.cpu, what }))
+    }
+
+    /// How much a pipe or a local socket holds.
+    fn room(&mut self) -> Result<Room, TraceError> {
+        let number = self.input.number()?;
+        let size = u32::try_from(number >> 1).map_err(|_| self.input.damaged("a pipe is too large"))?;
+        Ok(if number & 1 == 0 { Room::Pages(size) } else { Room::Memory(size) })
     }
 
     /// What a task does, by a record's second byte.

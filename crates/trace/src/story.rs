@@ -20,7 +20,8 @@ pub use raw::{Doing, GroupRecord, Key, Raw, RawWhat, TaskRecord};
 
 use groups::Groups;
 
-use crate::{Call, Event, Meta, Policy, Sink, Source, TaskInfo, What, Why};
+use crate::{Call, Event, Meta, Piping, Policy, Sink, Source, TaskInfo, What, Why};
+use keel_abi::tape::Room;
 use keel_abi::{CpuId, CpuSet, Instant, Pid, TaskId};
 use rustc_hash::FxHashMap;
 
@@ -96,6 +97,8 @@ pub struct Story {
     all: CpuSet,
     tasks: FxHashMap<Key, Task>,
     groups: Groups,
+    /// Numbers of pipes.
+    pipes: FxHashMap<Key, u32>,
     batch: Vec<Event>,
     counts: Counts,
 }
@@ -111,6 +114,7 @@ impl Story {
             all: CpuSet::first(cpus),
             tasks: FxHashMap::default(),
             groups: Groups::default(),
+            pipes: FxHashMap::default(),
             batch: Vec::new(),
             counts: Counts::default(),
         }
@@ -143,6 +147,9 @@ impl Story {
             RawWhat::Priority { task, prio } => self.priority(*task, *prio),
             RawWhat::Throttled { cpu, task, on, group } => self.throttled(*cpu, *task, *on, *group, sink),
             RawWhat::Reserved { cpu, target, on } => self.reserved(*cpu, *target, *on),
+            RawWhat::Piped { cpu, task, pipe, bytes, room, how } => {
+                self.piped(*cpu, (*task, *pipe), (*bytes, *room), *how, sink);
+            }
             RawWhat::Task(task_record) => self.announce(task_record, sink),
             RawWhat::Group(record) => self.group(record, sink),
             RawWhat::Decision(policy) => self.decided(policy, sink),
@@ -380,6 +387,23 @@ impl Story {
             self.emit(cpu, What::Wakeup { task: id, target, waker: by });
             self.set(task, Doing::Waiting(target));
         }
+    }
+
+    /// A task does something with a pipe: the stream has a number for it, and nothing else of it.
+    fn piped(
+        &mut self,
+        cpu: CpuId,
+        (task, pipe): (Key, Key),
+        (bytes, room): (u32, Room),
+        how: Piping,
+        sink: &mut dyn Sink,
+    ) {
+        if task.is_idle() {
+            return;
+        }
+        let (task, next) = (self.id(task, sink), self.pipes.len() as u32);
+        let pipe = *self.pipes.entry(pipe).or_insert(next);
+        self.emit(cpu, What::Piped { task, pipe, bytes, room, how });
     }
 
     fn fork(&mut self, cpu: CpuId, child: Key, target: CpuId, parent: Key, sink: &mut dyn Sink) {

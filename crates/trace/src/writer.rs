@@ -9,8 +9,11 @@ use crate::format::{
     CHOOSERS, EXITS, GROUP_IDLE, GROUP_SESSION, MAGIC, MAX_TEXT, Memory, NO_AFFINITY, NO_THROTTLING,
     SAME_CPU, SAME_PREV, SAME_TIME, TIMERS, VERSION, WHYS, index_in, kind, more, zigzag,
 };
-use crate::{Act, Call, Class, Event, GroupInfo, Lock, Meta, Sink, Source, TaskInfo, What, WriteError};
+use crate::{
+    Act, Call, Class, Event, GroupInfo, Lock, Meta, Piping, Sink, Source, TaskInfo, What, WriteError,
+};
 use keel_abi::cgroup::{Bandwidth, QUOTA_NONE};
+use keel_abi::tape::Room;
 use keel_abi::{CpuId, CpuSet, DsqId, Instant, Noise, TaskId, Topology};
 use std::io::{self, Write};
 
@@ -248,6 +251,16 @@ impl<W: Write> Writer<W> {
                 self.more(at, cpu, more::WAITED);
                 self.task(task);
                 self.byte(index_in(&Call::ALL, &call) | index_in(&Source::ALL, &source) << 4);
+            }
+            What::Piped { task, pipe, bytes, room, how } => {
+                self.more(at, cpu, more::PIPED + index_in(&Piping::ALL, &how));
+                self.task(task);
+                self.number(u64::from(pipe));
+                self.number(u64::from(bytes));
+                self.number(match room {
+                    Room::Pages(pages) => u64::from(pages) << 1,
+                    Room::Memory(bytes) => u64::from(bytes) << 1 | 1,
+                });
             }
             What::Acts { task, act } => self.act(at, cpu, task, act),
             What::Lost { events } => {

@@ -10,7 +10,7 @@ use crate::recording_args::RecordArgs;
 use crate::text::{shown, shown_lines};
 use crate::trailing::begins_with_a_name;
 use keel_live::Host;
-use keel_live::record::{RecordError, Recorded, Recorder};
+use keel_live::record::{Beside, RecordError, Recorded, Recorder};
 use keel_trace::{Sink, Writer};
 use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
@@ -87,9 +87,9 @@ impl Place for Moments {
 fn take(args: &RecordArgs, bell: &Bell, place: &mut dyn Place) -> Result<Taken, Failure> {
     let ring_bytes = args.buffer.map(|kib| kib.saturating_mul(1024));
     let host = Host::this();
-    let mut recorder =
-        Recorder::begin(&host, &workload(args), ring_bytes, args.decisions, place).map_err(failure)?;
-    let missing = if args.decisions { recorder.missing() } else { Vec::new() };
+    let beside = Beside { decisions: args.decisions, pipes: args.pipes };
+    let mut recorder = Recorder::begin(&host, &workload(args), ring_bytes, beside, place).map_err(failure)?;
+    let missing = recorder.missing();
     let mut command = start(args)?;
     let status = stay(args, &mut recorder, &mut command, bell, place);
     let recorded = recorder.finish(place).map_err(failure)?;
@@ -179,7 +179,7 @@ fn summary(recorded: &Recorded) -> String {
     text
 }
 
-/// What is not recorded of decisions, since this kernel does not let us watch some functions.
+/// What is not recorded of what was asked for, since this kernel does not let us watch some functions.
 fn lacking(missing: &[String]) -> String {
     let line = |what: &String| format!("keel: this kernel does not let keel watch {what}\n");
     missing.iter().map(line).collect()

@@ -3,6 +3,7 @@
 
 use crate::paths::sim::Sim;
 use crate::state::frame::Frame;
+use crate::state::objects::pipe::{FLAGS, Passed, Way};
 use crate::state::objects::process::Birth;
 use crate::state::task::Doing;
 use crate::tasks::Then;
@@ -15,6 +16,7 @@ impl<E: Engine> Sim<E> {
     /// [`Step::Play`](keel_abi::task::Step::Play): the next op, until one takes time. At the tape's end the task's next step
     /// follows.
     pub(super) fn play(&mut self, c: CpuId, task: TaskId) -> Then {
+        let at = self.k.tasks[task].tape_at;
         let Some(op) = self.next_op(task) else { return Then::GoOn };
         // This step comes again.
         self.k.task(task).next_step -= 1;
@@ -38,6 +40,14 @@ impl<E: Engine> Sim<E> {
                 self.post(task, semaphore, sync)
             }
             Op::Await(semaphore) => self.play_await(c, task, semaphore),
+            Op::Put { pipe, bytes, packet } => {
+                let passed = self.k.objects.pipes.pass(task, pipe, bytes, Way::Put { packet });
+                self.play_passed(c, task, passed, at)
+            }
+            Op::Take { pipe, bytes } => {
+                let passed = self.k.objects.pipes.pass(task, pipe, bytes, Way::Take);
+                self.play_passed(c, task, passed, at)
+            }
             Op::SleepUntil(at) if at <= self.k.this_cpu().clock => Then::GoOn,
             Op::Sleep(_) | Op::SleepUntil(_) | Op::SleepDeferrable(_) => {
                 let now = self.k.this_cpu().clock;
@@ -97,6 +107,23 @@ impl<E: Engine> Sim<E> {
             true => Then::GoOn,
             false => self.leave_meanwhile(c, task),
         }
+    }
+
+    /// Where the pipe was empty or full, the op, which is at byte `at`, comes again when the task was woken.
+    fn play_passed(&mut self, c: CpuId, task: TaskId, passed: Passed, at: usize) -> Then {
+        match (passed.done, passed.wakes.is_empty()) {
+            (true, true) => return Then::GoOn,
+            (true, false) => self.k.this_cpu().stack.push(Frame::Act),
+            (false, _) => {
+                self.k.task(task).tape_at = at;
+                self.give_up_cpu(c, task);
+            }
+        }
+        // The first is woken first.
+        let wakes = passed.wakes.into_iter().rev();
+        let wakes = wakes.map(|wakee| Frame::Wake { task: wakee, flags: FLAGS, waker: task });
+        self.k.this_cpu().stack.extend(wakes);
+        Then::Leave
     }
 
     /// The task gives its CPU up, and wakes on its way the tasks that it woke there.

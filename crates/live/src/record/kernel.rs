@@ -1,7 +1,7 @@
 //! The kernel's half: loads the programs, makes a ring buffer a CPU, reads them.
 
 use super::RecordError;
-use super::optional::{self, DECISIONS, OPTIONAL, Optional, QUOTA_PROGRAM, TIMER_PROGRAM};
+use super::optional::{self, DECISIONS, OPTIONAL, Optional, PIPES, QUOTA_PROGRAM, TIMER_PROGRAM};
 use super::raw;
 use crate::host::Host;
 use crate::{libbpf_log, maps, programs, ready};
@@ -44,6 +44,7 @@ pub(crate) struct Kernel {
     cpus: u32,
     words: u32,
     unknown: Unknown,
+    extent: Extent,
 }
 
 /// Every task, and which of them are throttled.
@@ -70,7 +71,7 @@ impl Kernel {
             .collect::<Result<Vec<_>, _>>()?;
         let filled =
             watch(&rings).map_err(|e| RecordError::Failed(format!("buffers cannot be watched: {e}")))?;
-        Ok(Self { object, links: Vec::new(), rings, filled, inbox, cpus, words, unknown })
+        Ok(Self { object, links: Vec::new(), rings, filled, inbox, cpus, words, unknown, extent })
     }
 
     /// From now on everything is recorded.
@@ -91,11 +92,11 @@ impl Kernel {
         self.object.progs_mut().filter(|program| program.name() != SNAPSHOT && program.autoload())
     }
 
-    /// Functions of this kernel that cannot be watched for decisions, and what is not recorded therefore.
+    /// Functions of this kernel that cannot be watched for what was asked for, and what is not recorded therefore.
     pub(super) fn missing(&self) -> Vec<String> {
         let loaded =
             |name: &str| self.object.progs_mut().any(|program| program.name() == name && program.autoload());
-        optional::missing(loaded).collect()
+        optional::missing(self.extent.extras(), loaded).collect()
     }
 
     /// What its records lack.
@@ -189,6 +190,16 @@ pub(crate) struct Extent {
     pub(crate) events: Events,
     /// What Linux's own fair class decides, too.
     pub(crate) decisions: bool,
+    /// What goes through pipes, too.
+    pub(crate) pipes: bool,
+}
+
+impl Extent {
+    /// Programs beyond those that its events need.
+    fn extras(self) -> impl Iterator<Item = &'static Optional> {
+        let decisions = DECISIONS.iter().filter(move |_| self.decisions);
+        decisions.chain(PIPES.iter().filter(move |_| self.pipes))
+    }
 }
 
 /// Which events.
@@ -208,9 +219,7 @@ fn load(host: &Host, cpus: u32, sizes: Sizes, extent: Extent) -> Result<(Object,
         Events::All => OPTIONAL.iter().filter(is_there).collect(),
         Events::Core => Vec::new(),
     };
-    if extent.decisions {
-        optional.extend(DECISIONS.iter().filter(is_there));
-    }
+    optional.extend(extent.extras().filter(is_there));
     let attempt = |optional: &[&Optional]| {
         let (object, said) = libbpf_log::listen(|| {
             let open = open(cpus, sizes, extent.events, optional).map_err(|e| e.to_string())?;
@@ -225,7 +234,7 @@ fn load(host: &Host, cpus: u32, sizes: Sizes, extent: Extent) -> Result<(Object,
         };
         tracing::info!(programs = optional.len(), why, "the programs are refused");
         // That a function has a type does not mean that it can be watched. The least needed go first.
-        let rank = |optional: &Optional| (is_for_decisions(optional.program), optional.watches);
+        let rank = |optional: &Optional| (is_extra(optional.program), optional.watches);
         let Some(last) = optional.iter().map(|optional| rank(optional)).max() else {
             return Err(RecordError::Refused(why));
         };
@@ -272,14 +281,16 @@ fn open(cpus: u32, sizes: Sizes, events: Events, optional: &[&Optional]) -> libb
 /// Is it a program that every kernel takes, for these events?
 fn is_always_there(program: &str, events: Events) -> bool {
     match events {
-        Events::All => OPTIONAL.iter().chain(&DECISIONS).all(|optional| optional.program != program),
+        Events::All => {
+            OPTIONAL.iter().chain(&DECISIONS).chain(&PIPES).all(|optional| optional.program != program)
+        }
         Events::Core => CORE_PROGRAMS.contains(&program),
     }
 }
 
-/// Does only a recording of decisions use the program?
-fn is_for_decisions(program: &str) -> bool {
-    DECISIONS.iter().any(|optional| optional.program == program)
+/// Does only a recording of decisions or pipes use the program?
+fn is_extra(program: &str) -> bool {
+    DECISIONS.iter().chain(&PIPES).any(|optional| optional.program == program)
 }
 
 /// Sets when the programs wake the reader of any ring: once for each time.
@@ -360,7 +371,7 @@ mod tests {
             for program in object.progs() {
                 let name = program.name().to_string_lossy().into_owned();
                 let section = program.section().to_string_lossy().into_owned();
-                let optional = OPTIONAL.iter().chain(&DECISIONS);
+                let optional = OPTIONAL.iter().chain(&DECISIONS).chain(&PIPES);
                 let watched = optional.clone().find(|optional| optional.program == name && optional.watches);
                 let point = match watched {
                     Some(optional) => format!("{} {}", section.trim_start_matches('?'), optional.needs),

@@ -47,14 +47,32 @@ pub(super) const DECISIONS: [Optional; 10] = [
     watching("on_balanced", "sched_balance_rq"),
 ];
 
+/// What recordings of pipes and local sockets use, too: all that a kernel has, or none.
+pub(super) const PIPES: [Optional; 8] = [
+    watching("on_pipe_read", "anon_pipe_read"),
+    watching("after_pipe_read", "anon_pipe_read"),
+    watching("on_pipe_write", "anon_pipe_write"),
+    watching("after_pipe_write", "anon_pipe_write"),
+    watching("on_receive", "unix_stream_recvmsg"),
+    watching("after_receive", "unix_stream_recvmsg"),
+    watching("on_send", "unix_stream_sendmsg"),
+    watching("after_send", "unix_stream_sendmsg"),
+];
+
 const fn watching(program: &'static str, needs: &'static str) -> Optional {
     Optional { program, needs, watches: true }
 }
 
-/// Functions that a kernel does not have or has inlined, and what a recording of decisions lacks without each.
-pub(super) fn missing<'a>(loaded: impl Fn(&str) -> bool + 'a) -> impl Iterator<Item = String> + 'a {
-    DECISIONS.iter().filter(move |optional| !loaded(optional.program)).filter_map(|optional| {
+/// Functions that a kernel does not have or has inlined, and what a recording that asks for these programs lacks without
+/// each.
+pub(super) fn missing<'a>(
+    asked: impl Iterator<Item = &'static Optional> + 'a,
+    loaded: impl Fn(&str) -> bool + 'a,
+) -> impl Iterator<Item = String> + 'a {
+    asked.filter(move |optional| !loaded(optional.program)).filter_map(|optional| {
         let lacks = match optional.program {
+            "on_pipe_read" => "what goes through pipes",
+            "on_receive" => "what goes through local sockets",
             "on_placed" => "where tasks go",
             "on_ask" => "the CPUs that a wakeup's search looked at, but for the first and the last",
             "on_ask_core" => "the cores that a wakeup's search looked at",
@@ -79,7 +97,7 @@ mod tests {
                 let needs = DECISIONS.iter().find(|o| o.program == program).map_or("", |o| o.needs);
                 !inlined.contains(&needs)
             };
-            assert_eq!(missing(loaded).collect::<Vec<_>>(), expected);
+            assert_eq!(missing(DECISIONS.iter(), loaded).collect::<Vec<_>>(), expected);
         };
         check(&[], &[]);
         check(

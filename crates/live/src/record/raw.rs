@@ -2,9 +2,10 @@
 
 use keel_abi::cgroup::{Bandwidth, QUOTA_NONE, WEIGHT_DFL, WEIGHT_MAX, WEIGHT_MIN};
 use keel_abi::scx::weight_of_nice;
+use keel_abi::tape::Room;
 use keel_abi::{CpuId, CpuSet, Pid};
 use keel_trace::story::{Doing, GroupRecord, Key, Raw, RawWhat, TaskRecord};
-use keel_trace::{Call, GroupInfo, Source, Why, policy};
+use keel_trace::{Call, GroupInfo, Piping, Source, Why, policy};
 
 const SWITCH: u8 = 1;
 const WAKEUP: u8 = 2;
@@ -19,10 +20,13 @@ const PRIORITY: u8 = 11;
 const THROTTLED: u8 = 12;
 const DECISION: u8 = 13;
 const GROUP: u8 = 14;
+const PIPED: u8 = 15;
 
 /// In a snapshot: a task that waits, though not for a CPU, since it is throttled.
 const KEPT_OFF: u8 = 3;
 
+/// In a record of a pipe: it is a local socket.
+const IS_SOCKET: u8 = 0x80;
 /// Bytes of `struct head`.
 const HEAD: usize = 24;
 /// Bytes of `struct task_record` before its CPUs.
@@ -72,6 +76,12 @@ pub(crate) fn read(writer: CpuId, cpus: u32, bytes: &[u8]) -> Option<Raw> {
         PRIORITY => RawWhat::Priority { task, prio: prio(fields.u32(36)?)? },
         THROTTLED => RawWhat::Throttled { cpu, task, on: detail != 0, group: other()? },
         DECISION => RawWhat::Decision(Box::new(policy::read_with_classes(bytes.get(HEAD..)?, cpus)?.policy)),
+        PIPED => {
+            let (bytes, size) = (fields.u32(32)?, fields.u32(36)?);
+            let room = if detail & IS_SOCKET == 0 { Room::Pages(size) } else { Room::Memory(size) };
+            let how = *Piping::ALL.get(usize::from(detail & !IS_SOCKET))?;
+            RawWhat::Piped { cpu, task, pipe: other()?, bytes, room, how }
+        }
         GROUP => RawWhat::Group(Box::new(fields.group(task, detail)?)),
         TASK_RECORD => RawWhat::Task(Box::new(fields.task_record(task, detail != 0, None)?)),
         SNAPSHOT => {
@@ -240,6 +250,11 @@ mod tests {
         check(&record(0, 0, 2, DECISION, 0, &decision(5)[1..]), None);
         check(&event(THROTTLED, 1), Some(RawWhat::Throttled { cpu, task, on: true, group: other }));
         check(&event(THROTTLED, 0), Some(RawWhat::Throttled { cpu, task, on: false, group: other }));
+        let piped = |room, how| Some(RawWhat::Piped { cpu, task, pipe: other, bytes: 4, room, how });
+        check(&event(PIPED, 0), piped(Room::Pages(5), Piping::Read));
+        check(&event(PIPED, 2), piped(Room::Pages(5), Piping::Packet));
+        check(&event(PIPED, IS_SOCKET | 1), piped(Room::Memory(5), Piping::Write));
+        check(&event(PIPED, 3), None);
         check(&event(PRIORITY, 0), Some(RawWhat::Priority { task, prio: 5 }));
         check(&event(SWITCH, 0)[..31], None);
         check(&[], None);

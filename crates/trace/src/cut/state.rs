@@ -125,6 +125,7 @@ impl State {
             | What::Worked { .. }
             | What::Acts { .. }
             | What::Waited { .. }
+            | What::Piped { .. }
             | What::Lost { .. } => {}
         }
     }

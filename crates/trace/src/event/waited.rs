@@ -24,11 +24,15 @@ pub enum Call {
     Other,
     /// None: it is a kernel thread.
     Kernel,
+    /// Reading from a pipe or a local socket, where a recording tells what goes through them.
+    PipeRead,
+    /// Writing to one, likewise.
+    PipeWrite,
 }
 
 impl Call {
     /// All of them, by their numbers in recordings.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::Unknown,
         Self::Sleep,
         Self::SleepUntil,
@@ -39,7 +43,14 @@ impl Call {
         Self::Child,
         Self::Other,
         Self::Kernel,
+        Self::PipeRead,
+        Self::PipeWrite,
     ];
+
+    /// Is it reading from a pipe or a local socket, or writing to one?
+    pub const fn is_of_pipe(self) -> bool {
+        matches!(self, Self::PipeRead | Self::PipeWrite)
+    }
 
     /// A word for it.
     pub const fn name(self) -> &'static str {
@@ -54,6 +65,8 @@ impl Call {
             Self::Child => "child",
             Self::Other => "other",
             Self::Kernel => "kernel",
+            Self::PipeRead => "pipe_read",
+            Self::PipeWrite => "pipe_write",
         }
     }
 }
@@ -77,4 +90,20 @@ pub enum Source {
 impl Source {
     /// All of them, by their numbers in recordings.
     pub const ALL: [Self; 5] = [Self::Task, Self::Timer, Self::Interrupt, Self::Softirq, Self::Sender];
+}
+
+/// What a task does with a pipe or a local socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Piping {
+    /// It has read.
+    Read,
+    /// It begins to write.
+    Write,
+    /// It begins to write a packet, which takes up a page of its own (`O_DIRECT`).
+    Packet,
+}
+
+impl Piping {
+    /// All of them, by their numbers in recordings.
+    pub const ALL: [Self; 3] = [Self::Read, Self::Write, Self::Packet];
 }

@@ -52,6 +52,7 @@ impl<'a> Dense<'a> {
             | What::Priority { task, .. }
             | What::Throttled { task, .. }
             | What::Waited { task, .. }
+            | What::Piped { task, .. }
             | What::Worked { task, .. } => *task = self.number(*task),
             What::Kick { .. }
             | What::LockWait { .. }

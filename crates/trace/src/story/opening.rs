@@ -49,6 +49,7 @@ impl Before {
                 | RawWhat::Stopped { .. }
                 | RawWhat::Priority { .. }
                 | RawWhat::Group(_)
+                | RawWhat::Piped { .. }
                 | RawWhat::Decision(_) => {}
             }
         }

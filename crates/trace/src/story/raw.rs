@@ -1,6 +1,7 @@
 //! What a recording says, a record at a time, before it is made to agree with itself.
 
-use crate::{Call, GroupInfo, Policy, Source, Why};
+use crate::{Call, GroupInfo, Piping, Policy, Source, Why};
+use keel_abi::tape::Room;
 use keel_abi::{CpuId, CpuSet, Pid};
 
 /// What distinguishes a task from others while it exists: its address in the kernel, which is its own until after its
@@ -132,6 +133,21 @@ pub enum RawWhat {
         target: CpuId,
         /// It begins.
         on: bool,
+    },
+    /// A task begins to write to a pipe or a local socket, or has read from one.
+    Piped {
+        /// The CPU.
+        cpu: CpuId,
+        /// Who.
+        task: Key,
+        /// What distinguishes it from others while it exists.
+        pipe: Key,
+        /// How many bytes.
+        bytes: u32,
+        /// How much it holds.
+        room: Room,
+        /// What the task does.
+        how: Piping,
     },
     /// What a task is.
     Task(Box<TaskRecord>),

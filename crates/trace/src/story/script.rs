@@ -2,7 +2,8 @@
 
 use super::raw::{Doing, GroupRecord, Key, Raw, RawWhat, TaskRecord};
 use crate::policy::Kind;
-use crate::{Call, Class, Event, GroupInfo, Meta, Policy, Sink, Source, TaskInfo, What, Why};
+use crate::{Call, Class, Event, GroupInfo, Meta, Piping, Policy, Sink, Source, TaskInfo, What, Why};
+use keel_abi::tape::Room;
 use keel_abi::{CpuId, CpuSet, Instant, Pid, TaskId};
 use std::fmt::Write;
 
@@ -60,6 +61,14 @@ fn record(line: &str) -> Raw {
             RawWhat::Migrate { cpu: here, task: key(task), from: cpu(from), to: cpu(to) }
         }
         ["stopped", target] => RawWhat::Stopped { target: cpu(target) },
+        [how @ ("writes" | "read"), task, pipe, bytes] => RawWhat::Piped {
+            cpu: here,
+            task: key(task),
+            pipe: Key(number(pipe)),
+            bytes: number(bytes),
+            room: Room::Pages(16),
+            how: if how == "writes" { Piping::Write } else { Piping::Read },
+        },
         ["decision", chosen] => RawWhat::Decision(Box::new(decision(here, cpu(chosen)))),
         ["kick", target] => RawWhat::Kick { cpu: here, target: cpu(target) },
         ["online", target, up] => RawWhat::Online { cpu: here, target: cpu(target), up: up == "up" },
@@ -174,6 +183,9 @@ impl Lines {
             What::Lost { events } => format!("lost {events}"),
             What::Waited { task, call, source } => {
                 format!("{} waited in {call:?} for {source:?}", name(task))
+            }
+            What::Piped { task, pipe, bytes, how, .. } => {
+                format!("{} {how:?} {bytes} bytes of pipe {pipe}", name(task))
             }
             What::Priority { task, prio, weight } => format!("{} ranks {prio} {weight}", name(task)),
             What::Throttled { task, on, group } => {

@@ -119,6 +119,21 @@ fn how_a_task_waited_comes_before_its_wakeup() {
 }
 
 #[test]
+fn pipes_have_numbers_and_nothing_else() {
+    check(
+        "110 0 switch - idle A
+         111 0 writes A 70001 100
+         112 0 read - 70001 100
+         113 0 writes A 60001 8
+         114 1 read B 70001 100",
+        "10 0 switch - idle A
+         11 0 A Write 100 bytes of pipe 0
+         13 0 A Write 8 bytes of pipe 1
+         14 1 B Read 100 bytes of pipe 0",
+    );
+}
+
+#[test]
 fn throttling_ends_by_its_record_or_when_the_task_runs() {
     check(
         "105 0 switch - idle A

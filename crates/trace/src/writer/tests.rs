@@ -69,6 +69,12 @@ fn what() -> impl Strategy<Value = What> {
         }),
         (task(), prop::sample::select(&Call::ALL[..]), prop::sample::select(&Source::ALL[..]))
             .prop_map(|(task, call, source)| What::Waited { task, call, source }),
+        (task(), any::<[u32; 3]>(), any::<bool>(), prop::sample::select(&Piping::ALL[..])).prop_map(
+            |(task, [pipe, bytes, size], is_pipe, how)| {
+                let room = if is_pipe { Room::Pages(size) } else { Room::Memory(size) };
+                What::Piped { task, pipe, bytes, room, how }
+            }
+        ),
         (task(), acts()).prop_map(|(task, act)| What::Acts { task, act }),
         (task(), any::<u32>()).prop_map(|(task, units)| What::Count { task, units }),
         any::<bool>().prop_map(|on| What::Bypass { on }),
@@ -280,7 +286,7 @@ fn other_files_are_refused() {
     check(b"PERFILE2....", "this is not a keel trace: it does not begin with 'KEELTRC'");
     check(b"", "this is not a keel trace: it does not begin with 'KEELTRC'");
     check(b"KEELTRC", "the trace is cut off at byte 7: its end record is missing");
-    check(b"KEELTRC\x09", "this keel trace has format version 9; this program reads versions up to 7");
+    check(b"KEELTRC\x09", "this keel trace has format version 9; this program reads versions up to 8");
     check(
         b"KEELTRC\x01\x7f",
         "the trace is damaged at byte 8: the start is not the first record, or not the only one",

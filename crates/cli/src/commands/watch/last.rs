@@ -7,7 +7,7 @@ use crate::moments::{Moments, SETTLE};
 use crate::watch_args::WatchArgs;
 use keel_abi::Span;
 use keel_live::Host;
-use keel_live::record::{RecordError, Recorder};
+use keel_live::record::{Beside, RecordError, Recorder};
 use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -28,7 +28,7 @@ impl Last {
         let (Some(keep), Some(output)) = (args.ring, &args.output) else { return Ok(None) };
         let mut moments = Moments::new(keep, output)?;
         bell.listen_to_usr1()?;
-        let recorder = Recorder::begin(&Host::this(), "all that ran", None, false, &mut moments);
+        let recorder = Recorder::begin(&Host::this(), "all that ran", None, Beside::default(), &mut moments);
         let recorder = recorder.map_err(refused)?;
         let keep = Duration::from_nanos(Span::as_ns(keep));
         Ok(Some(Self { recorder, moments, keep, written: None, files: 0 }))

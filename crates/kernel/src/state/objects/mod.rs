@@ -8,6 +8,7 @@ pub(crate) mod flag;
 pub(crate) mod futex;
 pub(crate) mod mutex;
 pub(crate) mod pages;
+pub(crate) mod pipe;
 pub(crate) mod process;
 pub(crate) mod semaphore;
 pub(crate) mod stock;
@@ -20,6 +21,7 @@ use crate::state::objects::flag::Flag;
 use crate::state::objects::futex::Buckets;
 use crate::state::objects::mutex::Mutexes;
 use crate::state::objects::pages::Memory;
+use crate::state::objects::pipe::Pipes;
 use crate::state::objects::process::Processes;
 use crate::state::objects::semaphore::Semaphores;
 use keel_abi::task::{ObjectId, Workload};
@@ -38,6 +40,7 @@ pub(crate) struct Objects {
     pub(crate) shared_timers: Vec<(ObjectId, Instant)>,
     pub(crate) channels: Channels,
     pub(crate) semaphores: Semaphores,
+    pub(crate) pipes: Pipes,
     pub(crate) memory: Memory,
     pub(crate) processes: Processes,
     pub(crate) caches: Caches,
@@ -60,6 +63,7 @@ impl Objects {
             shared_timers: Vec::new(),
             channels: Channels::new(&workload.channels),
             semaphores: Semaphores::new(workload),
+            pipes: Pipes::new(workload.recorded.as_ref().map_or(&[], |recorded| &recorded.pipes)),
             memory: Memory::default(),
             processes: Processes::default(),
             caches: Caches::new(&machine.topology, &machine.costs),

@@ -1,0 +1,153 @@
+//! Pipes and local sockets, where a recording tells what goes through them. Both are called pipes here.
+//!
+//! Who wakes whom shows only the waits that there were: where a reader came a little later than the data, it did not wait, and
+//! nothing would let it wait in a replay in which it comes earlier. So reads and writes become steps on the tapes, whether or
+//! not they waited, and waits follow from what is in the pipe.
+//!
+//! A recorded wait in a pipe's read or write is not a step by itself. It is put on the tape like any other at first, since
+//! only the read's end says how much was read, or that there was nothing to read any more. The end takes it back.
+
+use keel_abi::tape::{Op, PAGE_BYTES, RecordedPipe, Room, Tape};
+use rustc_hash::FxHashMap;
+
+/// A wait: its semaphore, and how many waits and posts that had before.
+pub(crate) type Nth = (u32, u32);
+
+/// What a wait on the tape really is.
+#[derive(Clone, Copy, Debug, Default)]
+struct Instead {
+    /// A part of reading or writing this pipe.
+    pipe: Option<u32>,
+    /// What stands for it then: the read itself, where it is the first of its waits.
+    op: Option<Op>,
+    /// What stands for it where it is no part of that, unless it is what it looks like.
+    otherwise: Option<Op>,
+}
+
+/// What was seen of a pipe.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    room: Room,
+    put: u64,
+    taken: u64,
+    /// How many bytes must have been in it at first.
+    held: u64,
+    /// Bytes of writes that have not ended.
+    open: u64,
+    /// A task that is left out uses it.
+    is_shared: bool,
+}
+
+impl Seen {
+    /// Is all of it known that goes in and comes out?
+    fn is_whole(&self) -> bool {
+        let most = match self.room {
+            Room::Pages(pages) => u64::from(pages) * u64::from(PAGE_BYTES),
+            Room::Memory(bytes) => bytes.into(),
+        };
+        let rest = (self.held + self.put).saturating_sub(self.taken);
+        !self.is_shared && self.held <= most && rest <= most + self.open
+    }
+}
+
+/// All pipes of a recording.
+#[derive(Debug, Default)]
+pub(crate) struct Pipes {
+    numbers: FxHashMap<u32, u32>,
+    list: Vec<Seen>,
+    instead: FxHashMap<Nth, Instead>,
+}
+
+impl Pipes {
+    /// The number here of a pipe of the stream.
+    pub(crate) fn number(&mut self, pipe: u32, room: Room, tells: bool) -> u32 {
+        let next = self.list.len() as u32;
+        let number = *self.numbers.entry(pipe).or_insert(next);
+        if number == next {
+            self.list.push(Seen { room, ..Seen::default() });
+        }
+        if tells {
+            // What a socket holds is its sender's.
+            self.list[number as usize].room = room;
+        }
+        number
+    }
+
+    /// A task that is left out uses a pipe.
+    pub(crate) fn is_shared(&mut self, number: u32) {
+        self.list[number as usize].is_shared = true;
+    }
+
+    /// A task begins to write.
+    pub(crate) fn put(&mut self, number: u32, bytes: u32, packet: bool) -> Op {
+        self.list[number as usize].put += u64::from(bytes);
+        Op::Put { pipe: number, bytes, packet }
+    }
+
+    /// A task has read, after these waits. Gives what is to come on its tape now.
+    pub(crate) fn take(&mut self, number: u32, bytes: u32, waits: &[Nth]) -> Option<Op> {
+        let seen = &mut self.list[number as usize];
+        seen.taken += u64::from(bytes);
+        seen.held = seen.held.max(seen.taken.saturating_sub(seen.put));
+        if bytes == 0 {
+            return None;
+        }
+        let mut op = Some(Op::Take { pipe: number, bytes });
+        for wait in waits {
+            let instead = self.instead.entry(*wait).or_default();
+            (instead.pipe, instead.op) = (Some(number), op.take());
+        }
+        op
+    }
+
+    /// A wait belongs to a write to a pipe, or to a read, where it is not known yet of which.
+    pub(crate) fn waits(&mut self, wait: Nth, pipe: Option<u32>, otherwise: Option<Op>) {
+        self.instead.insert(wait, Instead { pipe, op: None, otherwise });
+    }
+
+    /// A write has not ended.
+    pub(crate) fn is_open(&mut self, number: u32, bytes: u32) {
+        self.list[number as usize].open += u64::from(bytes);
+    }
+
+    /// A tape as it is played.
+    pub(crate) fn settled(&self, tape: Tape) -> Tape {
+        if self.list.is_empty() && self.instead.is_empty() {
+            return tape;
+        }
+        let (mut posts, mut waits) = (FxHashMap::default(), FxHashMap::default());
+        let nth = |counts: &mut FxHashMap<u32, u32>, semaphore: u32| {
+            let count = counts.entry(semaphore).or_insert(0);
+            *count += 1;
+            (semaphore, *count - 1)
+        };
+        let is_whole = |pipe: u32| self.list.get(pipe as usize).is_some_and(Seen::is_whole);
+        let is_part =
+            |wait: &Nth| self.instead.get(wait).map(|instead| (instead, instead.pipe.is_some_and(is_whole)));
+        let settled = |op: Op| match op {
+            Op::Put { pipe, .. } | Op::Take { pipe, .. } => is_whole(pipe).then_some(op),
+            Op::Await(semaphore) => match is_part(&nth(&mut waits, semaphore)) {
+                Some((instead, true)) => instead.op,
+                Some((instead, false)) => instead.otherwise.or(Some(op)),
+                None => Some(op),
+            },
+            Op::Post { semaphore, .. } | Op::PostMeanwhile { semaphore, .. } => {
+                match is_part(&nth(&mut posts, semaphore)) {
+                    Some((_, true)) => None,
+                    _ => Some(op),
+                }
+            }
+            other => Some(other),
+        };
+        tape.iter().filter_map(settled).collect()
+    }
+
+    /// The pipes as they are when the recording begins.
+    pub(crate) fn recorded(&self) -> Vec<RecordedPipe> {
+        let pipe = |seen: &Seen| RecordedPipe {
+            room: seen.room,
+            held_bytes: if seen.is_whole() { seen.held as u32 } else { 0 },
+        };
+        self.list.iter().map(pipe).collect()
+    }
+}
