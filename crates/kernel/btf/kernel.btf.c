@@ -23,6 +23,8 @@ typedef void (*btf_trace_softirq_entry)(void *, unsigned int);
 typedef void (*btf_trace_softirq_exit)(void *, unsigned int);
 typedef void (*btf_trace_cpu_idle)(void *, unsigned int, unsigned int);
 typedef void (*btf_trace_task_rename)(void *, struct task_struct *, const char *);
+typedef void (*btf_trace_cgroup_mkdir)(void *, struct cgroup *, const char *);
+typedef void (*btf_trace_cgroup_rmdir)(void *, struct cgroup *, const char *);
 typedef void (*btf_trace_cgroup_attach_task)(void *, struct cgroup *, const char *, struct task_struct *, bool);
 
 /* Compilers describe only what is used. */
@@ -91,6 +93,8 @@ union {
 	btf_trace_cpu_idle trace_cpu_idle;
 	btf_trace_task_rename trace_task_rename;
 	btf_trace_cgroup_attach_task trace_cgroup_attach_task;
+	btf_trace_cgroup_mkdir trace_cgroup_mkdir;
+	btf_trace_cgroup_rmdir trace_cgroup_rmdir;
 } keel_types;
 
 /* What user space sets a struct_ops map to: libbpf looks for these by name. */
@@ -111,8 +115,13 @@ struct bpf_struct_ops_sched_ext_ops_cid {
 /* Functions that can be traced. */
 int bpf_scx_reg(void *kdata, void *link) { return 0; }
 void scx_tick(struct rq *rq) {}
+struct kernfs_open_file;
+long cpuset_write_resmask(struct kernfs_open_file *of, char *buf, size_t nbytes, long long off) { return 0; }
 
-/* Schedulers look for it by name, to find out whether the kernel has ops.cgroup_set_bandwidth. */
+/* Schedulers look for these by name, to find out whether the kernel has spin locks for BPF, and
+   ops.cgroup_set_bandwidth. */
+u64 bpf_spin_lock(u64 lock, u64 b, u64 c, u64 d, u64 e) { return 0; }
+u64 bpf_spin_unlock(u64 lock, u64 b, u64 c, u64 d, u64 e) { return 0; }
 struct task_group;
 void scx_group_set_bandwidth(struct task_group *tg, u64 period_us, u64 quota_us, u64 burst_us) {}
 

@@ -20,10 +20,13 @@ pub(crate) enum Point {
     /// `trace_irq_handler_entry()` and its kin, and `trace_cpu_idle()`: here, interrupts and idle states only take
     /// time.
     Interrupts,
+    /// `trace_cgroup_mkdir()`, `trace_cgroup_rmdir()` and `cpuset_write_resmask()`: `ops.cgroup_init` and its kin tell of
+    /// cgroups, and cpusets stay as they are.
+    Cgroupfs,
 }
 
 /// Their names, as libbpf's sections have them.
-pub(crate) const NAMES: [(&str, Point); 10] = [
+pub(crate) const NAMES: [(&str, Point); 13] = [
     ("tp_btf/sched_switch", Point::SchedSwitch),
     ("fentry/scx_tick", Point::ScxTick),
     ("fentry/bpf_scx_reg", Point::ScxReg),
@@ -34,6 +37,9 @@ pub(crate) const NAMES: [(&str, Point); 10] = [
     ("tp_btf/softirq_entry", Point::Interrupts),
     ("tp_btf/softirq_exit", Point::Interrupts),
     ("tp_btf/cpu_idle", Point::Interrupts),
+    ("tp_btf/cgroup_mkdir", Point::Cgroupfs),
+    ("tp_btf/cgroup_rmdir", Point::Cgroupfs),
+    ("fentry/cpuset_write_resmask", Point::Cgroupfs),
 ];
 
 /// Who traces what, in the order of attaching.
@@ -51,5 +57,28 @@ impl Hooks {
 
     pub(crate) fn nth(&self, point: Point, nth: u32) -> Option<Entry> {
         self.by_point[point as usize].get(nth as usize).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::NAMES;
+    use crate::state::layout::KERNEL_BTF;
+    use keel_object::Btf;
+
+    #[test]
+    fn a_place_is_among_the_kernels_types() {
+        let kernel = Btf::parse(KERNEL_BTF).unwrap();
+        for (place, _) in NAMES {
+            let is_there = match place.split_once('/') {
+                Some(("tp_btf", event)) => {
+                    let wanted = format!("btf_trace_{event}");
+                    kernel.types().any(|(id, _)| kernel.name(id) == wanted)
+                }
+                Some((_, function)) => kernel.functions().any(|known| known.name == function),
+                None => false,
+            };
+            assert!(is_there, "{place}");
+        }
     }
 }

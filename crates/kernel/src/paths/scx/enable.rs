@@ -46,7 +46,7 @@ impl<E: Engine> Sim<E> {
     /// The boot CPU begins to enable the scheduler.
     pub(crate) fn begin_enable(&mut self) {
         self.k.scx.phase = Phase::Enabling;
-        // There is nobody yet whom the kernel would schedule meanwhile.
+        // No task is there yet that the kernel would schedule meanwhile.
         self.k.scx.events.count(ScxEvent::BypassActivate);
         self.k.give_cids();
         let cpu = self.k.cpu(BOOT_CPU);
