@@ -87,7 +87,7 @@ impl Prepared {
 
     /// As [`run`](Self::run), interpreted, until `stop` is set; returns two bytes for each operation of the object's
     /// code: the first is not 0 once a conditional jump there was not taken, the second once it was. `None` if the
-    /// kernel refused to attach it. `progress` is told how far it is.
+    /// kernel refused to attach it. `progress` gets how far it is.
     ///
     /// # Errors
     /// As [`run`](crate::run()).
