@@ -2,20 +2,20 @@
 //!
 //! - [`ids`]: CPUs, cores, LLCs, nodes, tasks, pids and DSQs as types.
 //! - [`time`]: instants and spans of virtual time; [`span_text`] reads spans as people write them (`10s`).
-//! - [`noise`]: how much goes on in a machine beside its workload.
-//! - [`numbers`]: numbers as people read them.
+//! - [`noise`]: how busy a machine is beside its workload.
+//! - [`numbers`]: numbers formatted for people.
 //! - [`cpuset`]: sets of CPUs.
 //! - [`topology`]: which CPUs share a core, an LLC and a node, and the hops between nodes.
 //! - [`scx`]: sched_ext's constants, flags and exit kinds.
 //! - [`task`]: the steps of a task's program, and what a task is.
-//! - [`tape`]: what a recorded task did, in place of steps.
+//! - [`tape`]: what a recorded task did, replayed instead of steps.
 //! - [`timeline`]: changes to a machine or a task at set times.
 //! - [`cgroup`]: the cgroups of a workload and their settings.
-//! - [`crowd`]: how task structures of old kernels evict each other from a cache.
-//! - [`feature`]: what is exact, approximate or absent in the simulated kernel.
+//! - [`crowd`]: how the task structures of old kernels evict each other from a cache.
+//! - [`feature`]: which kernel features are exact, approximate or absent in the simulation.
 //! - [`bpf`]: the contract between the code that executes BPF and the simulated kernel.
 //! - [`lines`]: the contract for the cost of cache lines that move between CPUs.
-//! - [`holders`]: which CPUs hold a cache line, in one word, on a machine of any size.
+//! - [`holders`]: which CPUs hold a cache line, in one word, whatever the size of the machine.
 //! - [`companion`]: the contract between a recipe's companion script and its kernel.
 //! - [`iter`] and [`rbtree`]: BPF's number iterators and ordered trees, in the memory of a program.
 //! - [`stop`]: a request to end a run.

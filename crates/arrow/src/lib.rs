@@ -1,10 +1,10 @@
-//! Events and reports as Arrow tables, for tools that read these without copying: pandas, polars, DuckDB.
+//! Events and reports as Arrow tables, for tools that read them without copying: pandas, polars, DuckDB.
 //!
 //! - [`events`]: a stream of events as record batches
 //! - [`report`]: the lists of a run's report as one record batch each
 //! - [`profile`]: the source lines of a profile
 //!
-//! Columns are named as the JSON fields of the same meaning; units come last in the name.
+//! Columns have the names of the corresponding JSON fields, with the unit last.
 #![forbid(unsafe_code)]
 
 mod columns;

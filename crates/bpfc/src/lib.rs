@@ -1,10 +1,10 @@
-//! Compiles BPF C with clang, for build scripts and tests: the same source gives the same bytes
-//! wherever it lies and whatever machine builds it.
+//! Compiles BPF C with clang, for build scripts and tests: the same source gives the same bytes in any directory and on
+//! any build machine.
 //!
-//! This crate is never part of what users run: `keel` carries the compiled objects.
+//! Users never run this crate: `keel` contains the compiled objects.
 //!
-//! - `cases`: the cases of `tests/bpf`: what each program must leave in its variable
-//! - `native`: how many instructions compiled C would have
+//! - `cases`: the cases of `tests/bpf`, and the value that each program must leave in its variable
+//! - `native`: how many instructions the C code would compile to natively
 //! - `embed`: a folder of sources as a Rust table of objects
 //! - `tests`: this crate's tests
 #![forbid(unsafe_code)]

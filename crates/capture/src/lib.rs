@@ -1,13 +1,12 @@
-//! The machine that a process runs on, as a machine file: what its kernel says in /sys and /proc, and what short benchmarks
-//! measure.
+//! Describes the machine that a process runs on as a machine file, from /sys, /proc and short benchmarks.
 //!
-//! Nothing here needs a privilege. What could not be seen is left to the default machine, and said in a sentence.
+//! Nothing here needs privileges. Values that can't be read keep the default machine's, and a note says so.
 //!
 //! - `tree`: reading files of /sys and /proc, which may be missing
 //! - `shape`: CPUs, cores, caches, nodes and their distances
 //! - `caches`: the caches of a CPU
 //! - `speed`: capacities and frequencies
-//! - `settings`: how the kernel was built and set
+//! - `settings`: how the kernel was built and configured
 //! - `file`: the machine as text
 //! - [`measure`]: what switches, wakeups and cache lines cost here
 #![forbid(unsafe_code)]

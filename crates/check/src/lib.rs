@@ -1,12 +1,12 @@
 //! The checks: what a run's events say about its scheduler. Events in, figures and findings out.
 //!
-//! Simulated, recorded and live runs are judged by the same code, from the stream alone. Each kind
-//! of finding has a file. Everything streams: memory depends on the machine and on the tasks alive,
-//! not on the length of the run, and every list has a bound and says how much it left out.
+//! Simulated, recorded and live runs are judged by the same code, from the stream alone. Each kind of finding has its
+//! own file. Everything streams: memory use depends on the machine and the number of live tasks, not on the length of
+//! the run. Every list is bounded, and says how much it left out.
 //!
-//! Every sink here relies on this: times never decrease; CPUs are those of [`Meta::Start`]; task
-//! ids are dense; every CPU idles from the start until a switch says otherwise (a reader of a
-//! recording that begins midway supplies switches from idle).
+//! Every sink here relies on the following: times never decrease; CPUs are those of [`Meta::Start`]; task ids are
+//! dense; every CPU idles from the start until a switch says otherwise (for a recording that begins midway, the reader
+//! supplies switches from idle).
 //!
 //! This crate never uses a wall clock, threads, files or unordered maps, and does not know who made
 //! the stream.
@@ -26,20 +26,20 @@
 //! Figures:
 //!
 //! - [`figures`]: the run in numbers: switches, wakeups, CPU time, delays
-//! - [`window`]: figures of a part of a run
+//! - [`window`]: figures for a part of a run
 //! - [`measure`]: the measures that experiments compare
-//! - [`decisions`]: what a decision of the scheduler costs
-//! - [`counted`]: which calls of a callback did what a counter of the scheduler counts
+//! - [`decisions`]: what a scheduling decision costs
+//! - [`counted`]: which calls of a callback did what one of the scheduler's counters counts
 //! - `histogram`: histograms with precise quantiles, in fixed memory
 //!
 //! What the checks share:
 //!
-//! - [`origin`]: which decision brought a task to its queue
+//! - [`origin`]: which decision put a task in its queue
 //! - `place`: where a task waits and who put it there
 //! - `matching`: how many idle CPUs could run a waiting task
 //! - `cpus`, `table`: rows by CPU and by task
-//! - `longest`: the longest findings of one kind, and their number
-//! - `gone`: when the last task of each name was gone
+//! - `longest`: the longest findings of one kind, and how many there were
+//! - `gone`: when the last task of each name exited
 //! - `script`: event streams written by hand, for tests
 //!
 //! [`Meta::Start`]: keel_trace::Meta::Start

@@ -1,7 +1,7 @@
-//! The gate: does a judged run pass? [`Budgets`] bound what its findings may add up to, and a [`Baseline`] bounds how
+//! The gate: does a judged run pass? [`Budgets`] limit what its findings may add up to, and a [`Baseline`] limits how
 //! much worse its figures may be than those of an earlier run.
 //!
-//! This is the only place that decides it. Text in, verdicts out.
+//! Nothing else decides this. Text goes in, verdicts come out.
 //!
 //! - [`budget`]: one budget, as people write it: `none`, `any`, `0.5%`, `3`, `20ms`, `20ms-each`.
 //! - [`budgets`]: all budgets of a run, by default or as the user set them.
@@ -9,13 +9,13 @@
 //! - [`settings`]: a repository's TOML file of budgets.
 //! - [`ruling`]: compares findings with their budgets.
 //! - [`baseline`]: an earlier `--json` of the same run.
-//! - [`figure`]: the figures that are compared: which way is worse, and what is too small to matter.
+//! - [`figure`]: the figures that are compared: which direction is worse, and which changes are too small to matter.
 //! - [`limits`]: how much worse than the baseline figures may be.
 //! - [`regress`]: compares every figure with the baseline's.
 //! - [`property`]: an expression over a run's figures.
 //! - [`spread`]: how much a figure varies from seed to seed: Student's t for two samples.
 //!
-//! Never here: files, printing, exit codes, a rule for what a finding is (that is [`keel_check`]'s).
+//! This crate never touches files, prints or sets exit codes. What counts as a finding is up to [`keel_check`].
 #![forbid(unsafe_code)]
 
 pub mod baseline;

@@ -1,38 +1,38 @@
-//! Throwaway real kernels: fetched from the distribution's packages, booted under QEMU with the
-//! requested CPUs and nodes, given one command whose output and exit code come back.
+//! Throwaway real kernels: fetched from the distribution's packages, booted under QEMU with the requested CPUs and
+//! nodes, and given one command, whose output and exit code come back.
 //!
-//! Start at [`Store`], which has kernels; [`Machine`] says what they run on, and [`Guest`] boots
-//! one with the host's files inside and runs a [`Job`]. The parts ([`Archive`], [`Qemu`],
-//! [`Running`]) serve callers that make a guest of their own.
+//! Start at [`Store`], which has kernels; [`Machine`] says what they run on, and [`Guest`] boots one with the host's
+//! files inside and runs a [`Job`]. The parts ([`Archive`], [`Qemu`], [`Running`]) are for callers that build their own
+//! guests.
 //!
 //! Kernels:
 //!
-//! - `store`: kernels in a cache, fetched where they are missing
+//! - `store`: a cache of kernels, which fetches missing ones
 //! - `apt`: packages of other Debian releases
-//! - `release`: names of kernels, and which is the better one
+//! - `release`: kernel names, and which of two is the better one
 //! - `vmlinux`: the kernel inside its compressed image
 //!
 //! The guest's first files:
 //!
 //! - `initramfs`: busybox, modules, scripts and the command
-//! - `cpio`: the archive format that kernels take
+//! - `cpio`: the archive format that kernels accept
 //! - `modules`: the modules that the guest loads first
-//! - `tools`: the host's programs that go into a guest
+//! - `tools`: host programs that go into a guest
 //!
 //! The machine:
 //!
 //! - `machine`: what a guest runs on, as QEMU's arguments
-//! - `links`: which NUMA nodes are neighbours, and the distances of the others
+//! - `links`: which NUMA nodes are neighbours, and the distances between the others
 //! - `qemu`: which QEMU is installed, and what it can do
-//! - `kvm`: whether the host's virtualization works
+//! - `kvm`: whether virtualization works on the host
 //!
 //! A run:
 //!
 //! - `run`: one command in one guest
-//! - `process`: QEMU's process and its output
-//! - `folder`: the folder of a running guest
-//! - `console`: the last messages of a kernel, cut to the most useful
-//! - `error`: why there is no guest, or none any more
+//! - `process`: the QEMU process and its output
+//! - `folder`: the directory of a running guest
+//! - `console`: a kernel's last messages, cut to the most useful ones
+//! - `error`: why a guest didn't start, or ended
 #![forbid(unsafe_code)]
 
 mod apt;

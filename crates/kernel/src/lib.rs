@@ -1,22 +1,24 @@
-//! The simulated kernel: a deterministic discrete-event model of Linux 7.2's scheduler core and
-//! sched_ext, around whichever machine and with whichever engine executing the BPF.
+//! The simulated kernel: a deterministic discrete-event model of Linux 7.2's scheduler core and sched_ext, for any
+//! machine and any engine that executes the BPF.
 //!
 //! Nothing here looks at a wall clock, starts a thread, reads a file or depends on which engine executes the BPF.
 //!
-//! The folders are layers. Each may only name those before it (`LAYERS`; `./x check` holds it):
+//! The folders are layers. Each may name only those before it (`LAYERS`; `./x check` enforces this):
 //!
-//! - `state`: what the kernel is made of. `kernel`, `cpu`, `task`: the large ones; `machine`, `cost`: machine files and what
-//!   each action costs; `event`: what happens when; `dsq`, `idle`, `fair`, `rt`, `scx`, `cgroup`, `objects`: what is queued,
-//!   masked and shared; `frame`: where a CPU is on its way through the kernel; `mirror`, `layout`, `percpu`: what BPF reads
-//! - `rules`: what to do. Methods of `Kernel`, which can't be suspended: who runs next, which CPU a task goes to, whether a
-//!   wakeup preempts
-//! - `paths`: how it happens. Methods of [`Sim`], which can be: wakeup, pick and switch, tick, fork, hotplug, attaching
+//! - `state`: what the kernel consists of. `kernel`, `cpu`, `task`: the big structures; `machine`, `cost`: machine
+//!   files and what each action costs; `event`: what happens when; `dsq`, `idle`, `fair`, `rt`, `scx`, `cgroup`,
+//!   `objects`: queues, masks and shared objects; `frame`: how far a CPU has got on its way through the kernel;
+//!   `mirror`, `layout`, `percpu`: what BPF reads
+//! - `rules`: what to do. Methods of `Kernel`, which can't be suspended: who runs next, which CPU a task goes to,
+//!   whether a wakeup preempts
+//! - `paths`: how it happens. Methods of [`Sim`], which can be suspended: wakeup, pick and switch, tick, fork, hotplug,
+//!   attaching
 //! - `kfuncs`: what BPF programs can call
 //! - `tasks`: what tasks do
-//! - `run`: the loop, and from a frame to its step; booting
+//! - `run`: the main loop, dispatching each frame to its step, and booting
 //!
-//! Start at `run::main_loop`; then `paths::suspend`, which says how a path is cut into steps and what it may hold between
-//! them; then `rules`, whose first lines say where to find which rule.
+//! Start at `run::main_loop`. Then read `paths::suspend`, which says how a path is cut into steps and what it may hold
+//! between them; then `rules`, whose header says where to find each rule.
 #![forbid(unsafe_code)]
 
 mod kfuncs;

@@ -1,23 +1,23 @@
-//! Joins `object`, `vm`, `kernel` and `workload`: a scheduler object, a workload and a machine in; events and an
-//! [`Outcome`] out.
+//! Joins `object`, `vm`, `kernel` and `workload`: a scheduler object, a workload and a machine go in; events and an
+//! [`Outcome`] come out.
 //!
-//! This crate never judges, prints, reads files or looks at a clock: callers bring bytes and a sink, and measure the
-//! host's time themselves.
+//! This crate never judges, prints, reads files or looks at a clock: callers provide bytes and a sink, and measure host
+//! time themselves.
 //!
-//! - [`spec`]: all that one run is a function of.
+//! - [`spec`]: everything that determines a run.
 //! - [`run`]: one run.
 //! - [`watch`]: runs that end as soon as the listener has seen enough.
-//! - [`compare`]: many runs, side by side on the host's threads.
+//! - [`compare`]: many runs, in parallel on the host's threads.
 //! - [`prepared`]: a scheduler that is loaded once and run often.
-//! - `load`: from a scheduler's bytes to a kernel with it attached.
+//! - `load`: from a scheduler's bytes to a kernel that it is attached to.
 //! - `recipe` and `companion`: a recipe, and its companions, on the simulated kernel.
 //! - `program`: a scheduler's own user-space program, beside the simulated kernel.
-//! - `profile`: what an engine and a kernel have counted, by the names that the scheduler's source has.
+//! - `profile`: an engine's and a kernel's counts, by the names in the scheduler's source.
 //! - `living`: detects when the last task of a workload has exited.
 //! - [`outcome`]: how a run ended, without its events.
 //! - [`variables`]: the scheduler's global variables after a run.
 //! - [`schedulers`], [`machines`] and [`workloads`]: the built-in ones, by name.
-//! - [`features`]: what a scheduler can use here, and how exact it is.
+//! - [`features`]: what a scheduler can use here, and how exact each feature is.
 //! - [`error`]: why a run could not be made.
 #![forbid(unsafe_code)]
 

@@ -1,7 +1,7 @@
 //! keel as tools of the Model Context Protocol, on stdin and stdout.
 //!
-//! Each call is a `keel` of its own, a child process with a limit on its time and memory: what an agent asks for can
-//! harm neither the server nor the host, and the answer is what the command line prints.
+//! Each call runs `keel` in a child process, with limits on time and memory: no request of an agent can harm the server
+//! or the host, and the answer is what the command line prints.
 //!
 //! - [`arguments`]: what each tool takes, as arguments of `keel`
 //! - [`child`]: one call, within its limits

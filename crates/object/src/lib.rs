@@ -1,18 +1,18 @@
 //! From the bytes of a compiled BPF object to a typed [`Object`]: ELF, BTF, CO-RE relocation,
 //! `struct_ops`, ksyms, kconfig, global variables.
 //!
-//! This crate reads bytes and never runs them; all it knows about a simulated kernel is the BTF
-//! that it is given. The bytes are untrusted input: whatever they contain, [`load()`] ends in
-//! bounded time and memory with an [`Object`] or one sentence.
+//! This crate reads bytes and never runs them; all it knows about a simulated kernel is the BTF that it is given. The
+//! bytes are untrusted input: whatever they contain, [`load()`] returns an [`Object`] or a one-sentence error, in
+//! bounded time and memory.
 //!
 //! Loading:
 //!
 //! - `load`: the order in which an object is put together
 //! - [`model`]: a loaded object: functions, maps, `struct_ops`, variables
-//! - `options`: what the kernel that an object is loaded for says of itself
-//! - `outline`: what an object says without any kernel's types
+//! - `options`: what the kernel that an object is loaded for reports about itself
+//! - `outline`: what can be read from an object without any kernel's types
 //! - `error`: what can be wrong with an object
-//! - `budget`: a bound on the work of comparing types
+//! - `budget`: a limit on the work of comparing types
 //!
 //! File formats:
 //!
@@ -29,17 +29,17 @@
 //! - `struct_ops`: `struct_ops` variables, their callbacks and other members
 //! - `externs`: kfuncs, kernel variables and configuration, by libbpf's rules
 //! - `kconfig`: variables filled from the kernel's configuration
-//! - `queues`: the object's own names of its dispatch queues
+//! - `queues`: the names that the object gives its dispatch queues
 //!
 //! Relocation:
 //!
-//! - `refer`: references between parts, by symbol and by distance
+//! - `refer`: references between parts, by symbol and by offset
 //! - `relo`: CO-RE: the object's accesses to types, adapted to the kernel's types
 //!
 //! Settings:
 //!
-//! - `variables`: global variables by name, and constants that a loader fills
-//! - `set`: `--set NAME=VALUE`: a global variable's first value
+//! - `variables`: global variables by name, and constants filled in by a loader
+//! - `set`: `--set NAME=VALUE`: a global variable's initial value
 //! - `enum_names`: settings that are enums, by the names of their values
 #![forbid(unsafe_code)]
 

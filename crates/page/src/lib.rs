@@ -1,10 +1,10 @@
-//! Runs as one HTML page that people explore without a network. docs/reference/report.md describes
-//! what the page shows and the layout of its data.
+//! Runs as one HTML page that can be explored offline. docs/reference/report.md describes what the page shows and the
+//! layout of its data.
 //!
-//! Start at [`Page`], which listens to a run, in memory that depends on the machine and on
-//! [`Budget`] alone, and makes levels of detail as it goes. [`html()`] joins one or more runs with
-//! the viewer, which is TypeScript (`viewer/`). Names of tasks are names from outside: they are in
-//! compressed data, or in JSON without `<`, and the viewer never makes markup of them.
+//! Start at [`Page`], which listens to a run and builds the levels of detail as it goes, in memory that depends only on
+//! the machine and on [`Budget`]. [`html()`] joins one or more runs with the viewer, which is TypeScript (`viewer/`).
+//! Task names are untrusted: they are kept in compressed data, or in JSON without `<`, and the viewer never turns them
+//! into markup.
 //!
 //! This crate never uses files or a clock, and never judges. Findings and figures come from
 //! [`keel_check`] by way of [`keel_report`], profiles from [`keel_profile`].
@@ -15,13 +15,13 @@
 //! - `data`: a run's data in the page: a head in JSON and compressed chunks
 //! - `html`: the document: viewer, style and data in one file
 //!
-//! What the page keeps of a run:
+//! What the page keeps from a run:
 //!
 //! - `grid`: what each CPU did, summed over buckets of time
 //! - `tiles`: the grid as levels of detail, cut into tiles
 //! - `lives`: where each task ran and waited, summed over buckets of time
 //! - `detail`: the events themselves, in chunks of time
-//! - `episodes`: the longest times in which CPUs were wasted
+//! - `episodes`: the longest stretches of wasted CPU time
 //! - `moments`: the run's most informative decisions
 //! - `delays`: histograms of how long tasks waited and ran
 //! - `names`: pids, names and nice values of tasks

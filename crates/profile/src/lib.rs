@@ -1,17 +1,17 @@
 //! Where a scheduler's time goes, by callback, function and source line.
 //!
-//! A [`Profile`] is what one run has counted, and nothing else: this crate makes no run and reads no file. Its sums are
-//! the run's own counts ([`Totals`]), to the instruction and to the nanosecond.
+//! A [`Profile`] holds one run's counts, and nothing else: this crate runs nothing and reads no file. Its sums equal
+//! the run's own counts ([`Totals`]), to the instruction and the nanosecond.
 //!
 //! - [`model`]: what is counted
 //! - [`lines`]: the same by source line
 //! - [`text`]: tables, and the annotated source
 //! - [`diff`], [`growth`]: several profiles, line by line
-//! - [`view`]: for a page, bounded
+//! - [`view`]: a bounded profile, for a page
 //! - [`folded`], [`pprof`], [`lcov`]: for other programs
 //! - `origins`, `pairs`, `sources`: by callback, by pair of lines, by file
-//! - `stacks`: chains of calls, as both folded stacks and pprof have them
-//! - `shown`: untrusted text and times, as people read them
+//! - `stacks`: call chains, for both folded stacks and pprof
+//! - `shown`: untrusted text and times, formatted for people
 #![forbid(unsafe_code)]
 
 pub mod diff;

@@ -1,10 +1,10 @@
-//! `evenkeel._native`: what the Python package `evenkeel` takes from the crates of keel.
+//! `evenkeel._native`: the part of the Python package `evenkeel` that calls keel's crates.
 //!
-//! It starts no process. Python sees plain values: text, numbers, JSON and Arrow. The classes that people use are written
-//! in Python, in the folder `python`.
+//! It starts no process. Python sees plain values: text, numbers, JSON and Arrow. The public classes are written in
+//! Python, in the folder `python`.
 //!
-//! - [`given`]: what Python gives, as schedulers, machines and workloads
-//! - [`spec`]: all that one run is a function of
+//! - [`given`]: turns what Python passes into schedulers, machines and workloads
+//! - [`spec`]: everything that determines a run
 //! - [`work`]: work without the interpreter's lock, which Ctrl-C ends
 //! - [`report`]: a run's report
 //! - [`table`]: Arrow tables, by the Arrow C data interface

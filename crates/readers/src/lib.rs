@@ -1,15 +1,12 @@
-//! Recordings that other tools made, as the one stream of events that the checks read: files of
-//! `perf record` and `trace-cmd record`, Perfetto traces, and the text of ftrace, `trace-cmd report` and `perf
-//! script`.
+//! Recordings by other tools, as the stream of events that the checks read: files of `perf record` and `trace-cmd
+//! record`, Perfetto traces, and the text of ftrace, `trace-cmd report` and `perf script`.
 //!
-//! A file is known by its content ([`Kind`]). Each format's reader gives records (`sched_record`)
-//! nearly in order, from a stream, in bounded memory, and trusts nothing: what makes no sense is
-//! left out and counted, and reading goes on. `line` puts records in order and the parts of a
-//! wakeup together, `survey` reads the recording once to learn how it begins, and `emit` goes
-//! through it again and hands everything to [`keel_trace::story`].
+//! A file is recognized by its content ([`Kind`]). Each format's reader yields records (`sched_record`) nearly in
+//! order, from a stream, in bounded memory, and trusts nothing: it skips and counts whatever makes no sense, and reads
+//! on. `line` sorts the records and joins the parts of a wakeup, `survey` reads the recording once to learn how it
+//! begins, and `emit` reads it again and hands everything to [`keel_trace::story`].
 //!
-//! What a recording cannot show is said in [`Recording::notes`], one sentence each, and never
-//! guessed.
+//! What a recording cannot show is never guessed, but stated in [`Recording::notes`], one sentence each.
 //!
 //! Formats:
 //!
@@ -23,24 +20,24 @@
 //!
 //! From records to the stream:
 //!
-//! - `source`: what every format's reader gives
+//! - `source`: what every format's reader yields
 //! - `sched_record`: one record, whatever its format
 //! - `line`: puts records in order and completes wakeups
-//! - `survey`: the first pass: how the machine was at the start, and what the recording holds
+//! - `survey`: the first pass: the machine's state at the start, and what the recording holds
 //! - `emit`: the second pass: records to the stream
-//! - `woken_asleep`: tasks that are woken on their way to sleep
-//! - `own_cpu`: the kernel's own threads of one CPU, by their names
+//! - `woken_asleep`: tasks that are woken while they are going to sleep
+//! - `own_cpu`: the kernel's per-CPU threads, by their names
 //! - `topology`: a machine's shape, from sets of CPUs that share something
 //!
 //! Speed:
 //!
-//! - `ahead`: a file that is read ahead
-//! - `reader_thread`: records read on a thread of their own
+//! - `ahead`: reads a file ahead
+//! - `reader_thread`: reads records on a separate thread
 //! - `record_cache`: records kept from the first pass, so that most recordings are read once
 //!
 //! Problems and tests:
 //!
-//! - `error`: why nothing of a file could be judged
+//! - `error`: why a file could not be judged at all
 //! - `notes`: what was wrong with a recording and what it cannot show
 //! - `make`: writers of every format, for tests
 //! - `tests`: tests of every format, whole and damaged

@@ -1,8 +1,8 @@
-//! A host recipe: what the user-space half of a scheduler does before and while it is attached, as
-//! data. Real and simulated kernels follow the same recipe.
+//! A host recipe: what the user-space half of a scheduler does before and while the scheduler is attached, as data.
+//! Real and simulated kernels follow the same recipe.
 //!
-//! [`Recipe::read`] reads the file. [`Recipe::plan`] resolves it against a machine; the result is a plain list of
-//! [`Action`]s, in the order in which they are carried out.
+//! [`Recipe::read`] reads the file. [`Recipe::plan`] resolves it against a machine, into a plain list of [`Action`]s in
+//! the order in which they are carried out.
 //!
 //! - `read`: the TOML file, as a [`Recipe`].
 //! - `action`: what is done before and while the scheduler is attached.

@@ -1,11 +1,11 @@
 //! Figures and findings, for people and for programs: tables, a one-sentence verdict, JSON,
 //! pictures.
 //!
-//! This crate judges nothing itself: all that it shows comes from [`keel_check`]. Names of tasks,
-//! schedulers and workloads are names from outside and are escaped wherever they are shown.
+//! This crate judges nothing itself: everything it shows comes from [`keel_check`]. Names of tasks, schedulers and
+//! workloads are untrusted, and are escaped wherever they are shown.
 //!
-//! This crate never knows where a stream came from, and never uses files or the terminal (callers
-//! say how wide it is and whether it takes colour: [`Style`]).
+//! This crate never knows where a stream came from, and never touches files or the terminal (callers say how wide it is
+//! and whether it supports colour: [`Style`]).
 //!
 //! One run:
 //!
@@ -34,7 +34,7 @@
 //!
 //! - [`picture`]: a run as a static SVG
 //! - [`buckets`]: what each CPU did, summed over buckets of time
-//! - [`follow`]: which task runs or waits where as the stream goes
+//! - [`follow`]: which task runs or waits where, as the stream goes by
 //! - [`notable`]: a run's most informative decisions, spread over its time
 //!
 //! Shared parts:

@@ -1,19 +1,19 @@
 //! Executes BPF objects: memory and maps, a checked interpreter, native code, fibers.
 //!
-//! The rule of this crate: no object, however broken, may crash or read the process, and both
-//! engines give the same results, the same instruction counts and the same stalls.
+//! The rule of this crate: no object, however broken, may crash the process or read its memory, and both engines give
+//! the same results, the same instruction counts and the same stalls.
 //!
 //! Engines:
 //!
 //! - [`vm`]: [`Vm`], the [`Engine`](keel_abi::bpf::Engine)
 //! - `config`: [`VmConfig`], how an object is executed
-//! - `link`: [`Linker`], what the kernel has of what an object names
+//! - `link`: [`Linker`], which finds the kernel's counterparts of the names in an object
 //! - [`code`]: from an object's instructions to checked operations, shared by many [`Vm`]s
-//! - `interp`: the interpreter, which the native code is compared with
+//! - `interp`: the interpreter, which the native code is tested against
 //! - `interp_alu`: arithmetic and conditions, as the instruction set defines them
-//! - [`profile`]: what each instruction cost, where the interpreter keeps count
+//! - [`profile`]: what each instruction cost, as counted by the interpreter
 //! - `emit`: native code for x86-64
-//! - `native`: native code by Cranelift, for other hosts, and to compare with
+//! - `native`: native code by Cranelift, for other hosts and for comparison
 //! - `error`: why an object cannot be loaded
 //!
 //! Running code:
@@ -21,9 +21,9 @@
 //! - `context`: what a running callback shares with the engine
 //! - `calls`: calls to the host, to the engine's helpers, and faults
 //! - `fiber`: stacks that callbacks run on, so that they can be suspended
-//! - `stacks`: where BPF stacks and `struct_ops` contexts lie
+//! - `stacks`: where BPF stacks and `struct_ops` contexts are placed
 //! - `drain`: `bpf_user_ringbuf_drain`
-//! - `known`: functions that emitted code serves by itself
+//! - `known`: functions that emitted code handles inline
 //! - `numbers`: `bpf_iter_num_next`
 //! - `trees`: `bpf_rbtree_add`
 //!

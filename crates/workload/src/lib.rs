@@ -1,12 +1,12 @@
 //! Workloads: what the simulated tasks do.
 //!
-//! Start at [`parse`], which reads rt-app's JSON; [`generated`] makes what a name such as
-//! `mix:1000:80` or `chat:10:20:100` asks for, and [`built_in()`] holds the files of `workloads/`.
-//! Each gives a [`Workload`]: data, which the simulated kernel executes; [`join()`] makes several
-//! one. `docs/reference/workloads.md` describes the supported language.
+//! Start at [`parse`], which reads rt-app's JSON; [`generated`] builds the workload for a name such as `mix:1000:80` or
+//! `chat:10:20:100`, and [`built_in()`] holds the files of `workloads/`. Each returns a [`Workload`]: data, which the
+//! simulated kernel executes; [`join()`] combines several into one. `docs/reference/workloads.md` describes the
+//! supported language.
 //!
-//! This crate has pure functions only: it touches no file, clock or environment, and reading any
-//! untrusted file ends in time and memory proportional to its length.
+//! All functions in this crate are pure: it touches no file, clock or environment. Reading any untrusted file takes
+//! time and memory proportional to its length.
 //!
 //! Files:
 //!
@@ -26,15 +26,15 @@
 //! - `sched`: policies and priorities
 //! - `affinity`: where a task may run
 //! - `cgroups`: cgroups, from rt-app's `taskgroup` and the extension
-//! - `timers`: whose timers are, and whether they are relative or absolute
+//! - `timers`: which task owns a timer, and whether the timer is relative or absolute
 //! - `names`: ids for mutexes, conditions, barriers and the rest
-//! - `endless`: refuses tasks that loop for ever without time passing
-//! - `waits`: refuses circles of tasks that wait for each other
+//! - `endless`: refuses tasks that loop forever without time passing
+//! - `waits`: refuses cycles of tasks that wait for each other
 //!
 //! The extension:
 //!
 //! - `extension`: the contents of `"evenkeel"`: jitter, units, counting, nodes
-//! - `steps`: steps that rt-app does not have, and channels
+//! - `steps`: steps that rt-app lacks, and channels
 //! - `spins`: waits that keep a CPU busy
 //! - `timeline`: what happens from outside during a run
 //!
@@ -43,10 +43,10 @@
 //! - `built_in`: the files of `workloads/`
 //! - `generators`: workloads made from names with numbers
 //! - `mix`: run-and-sleep tasks of a given load
-//! - `programs`: programs that published benchmarks ran
-//! - `limits`: the ranges of the numbers in a generator's name, in words
-//! - `settings`: settings behind a workload's name
-//! - `join`: several workloads as one
+//! - `programs`: the programs that published benchmarks ran
+//! - `limits`: the valid ranges of the numbers in a generator's name, in words
+//! - `settings`: settings in a workload's name
+//! - `join`: combines several workloads
 #![forbid(unsafe_code)]
 
 mod affinity;

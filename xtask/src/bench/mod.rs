@@ -1,9 +1,9 @@
-//! `./x bench`: how fast `fifo` is simulated on three machines with run-and-sleep mixes, in how
-//! much memory, and where the instructions go; then what a machine of 1,024 CPUs and 100,000 tasks
-//! cost. docs/how-to/bench.md describes how to read it. With `--recordings` instead how fast recordings are read, with
-//! `--page` what a report page of ten million events takes.
+//! `./x bench`: how fast `fifo` is simulated on three machines with run-and-sleep mixes, how much memory that takes,
+//! and where the instructions go; then what a machine with 1,024 CPUs and 100,000 tasks costs. docs/how-to/bench.md
+//! describes how to read it. `--recordings` measures how fast recordings are read instead, and `--page` what a report
+//! page of ten million events takes.
 //!
-//! Figures for people; never a test that fails by time.
+//! The figures are for people; no test fails because of them.
 
 mod args;
 mod callgrind;

@@ -1,4 +1,4 @@
-//! The quick checks: what the code's shape, licences and texts must never become.
+//! The quick checks: rules for the code's structure, licences and texts.
 
 mod banned;
 mod comments;

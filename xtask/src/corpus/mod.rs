@@ -1,9 +1,9 @@
-//! The kernel's own schedulers and selftests on simulated machines of several sizes: what cannot be
-//! run, by name; how the others do; and whether a selftest ends as its other half wants.
+//! The kernel's own schedulers and selftests on simulated machines of several sizes: which ones cannot be run, how the
+//! others do, and whether a selftest ends as its user-space half wants.
 //!
-//! With `--real` the same objects are held against a real kernel.
+//! `--real` compares the same objects with a real kernel.
 //!
-//! Their sources are Debian's, fetched and built below `.cache/corpus`; nothing of them is ours.
+//! The sources are Debian's, fetched and built in `.cache/corpus`; none of them are ours.
 
 mod args;
 mod build;

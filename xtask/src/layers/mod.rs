@@ -1,7 +1,7 @@
-//! The layers of `crates/kernel`: a lower one never names a higher one, in a path or in a call of a method.
+//! The layers of `crates/kernel`: a lower one never names a higher one, in a path or a method call.
 //!
-//! `crates/kernel/LAYERS` lists them. `./x check` refuses what runs upwards; `./x layers` shows the layers, and which
-//! files need each other in a circle.
+//! `crates/kernel/LAYERS` lists them. `./x check` rejects upward references; `./x layers` shows the layers, and which
+//! files depend on each other in a cycle.
 
 mod circles;
 mod names;

@@ -1,9 +1,10 @@
-//! `./x live`: every scheduler of ours attached to real kernels, under load for a minute; and what `keel run` says
-//! and does where something goes wrong. And real-time threads on a real kernel's own class, beside the simulated one; and
-//! bugs of a scheduler, recorded on a real kernel and found; and `keel watch`, which finds waste as it happens; and
-//! both while a kernel is bothered with all that it has; and scenes whose truth is known, recorded by keel and other tools.
+//! `./x live` attaches each of our schedulers to real kernels, under load for a minute, and tests what `keel run` says
+//! and does when something goes wrong. It also tests: real-time threads on a real kernel's own class, beside simulated
+//! ones; scheduler bugs, recorded on a real kernel and found; `keel watch`, which finds waste as it happens; recording
+//! and watching on kernels under every kind of disturbance; and scenes whose truth is known, recorded by keel and other
+//! tools.
 //!
-//! Scripts in `tests/live` run inside guests and write down what they see; here it is judged.
+//! Scripts in `tests/live` run inside guests and write down what they see; the code here judges it.
 
 mod args;
 mod bugs;

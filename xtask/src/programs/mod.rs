@@ -1,7 +1,7 @@
-//! Schedulers of the ecosystem, as their users install them, beside simulated machines of several shapes: does each
-//! run to its end, and the same twice?
+//! Schedulers of the ecosystem, as their users install them, beside simulated machines of several shapes: does each run
+//! to its end, and do two runs give the same result?
 //!
-//! They come from crates.io and are built below `.cache/programs`; nothing of them is ours.
+//! They come from crates.io and are built in `.cache/programs`; none of them are ours.
 
 mod install;
 mod row;

@@ -1,9 +1,9 @@
-//! `./x twin`: the same workloads on the simulated kernel and on a real one, the same figures of
-//! both side by side.
+//! `./x twin`: runs the same workloads on the simulated kernel and on a real one, and shows the figures of both side by
+//! side.
 //!
-//! A real run is a recording of rt-app in a guest, a simulated one a trace of `keel sim`; `keel check`
-//! judges both. Each scheduler's simulated run is held against the first of two real ones, the two real ones
-//! against each other, and against the other schedulers' real runs.
+//! A real run is a recording of rt-app in a guest, a simulated one a trace of `keel sim`; `keel check` judges both.
+//! Each scheduler's simulated run is compared with the first of two real ones, and the two real ones with each other
+//! and with the other schedulers' real runs.
 
 mod args;
 mod distance;

@@ -1,6 +1,6 @@
-//! Every object of ours on real kernels under QEMU: the verifier takes it, it attaches, schedules
-//! under load, detaches; the ones that are wrong on purpose are refused or ended in the words
-//! that `tests/objects/expected-7.2.tsv` holds. And the cases of `tests/bpf`, each with its result.
+//! Runs every object of ours on real kernels under QEMU: the verifier accepts it, it attaches, schedules under load and
+//! detaches; the deliberately broken ones are refused or ended with the messages in `tests/objects/expected-7.2.tsv`.
+//! Also runs the cases of `tests/bpf`, and checks each result.
 
 mod args;
 mod cases;

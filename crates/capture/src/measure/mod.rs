@@ -1,7 +1,9 @@
-//! What switches, wakeups and cache lines cost here, by short benchmarks: medians, with their spread as their source.
+//! Short benchmarks of what switches, wakeups and cache lines cost here: medians, with the spread given as their
+//! source.
 //!
-//! A wakeup is a byte through a pipe. What the pipe itself costs is measured without a switch, and taken off. Each
-//! benchmark is repeated, so that what else the machine does shows as spread. All take less than ten seconds together.
+//! A wakeup is a byte through a pipe, minus the cost of the pipe itself, which is measured without a switch. Each
+//! benchmark is repeated, so that other activity on the machine shows up as spread. Together they take less than ten
+//! seconds.
 
 mod insn;
 mod line;

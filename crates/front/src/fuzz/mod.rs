@@ -1,11 +1,11 @@
-//! `keel fuzz`: a search for runs that break a scheduler, with reproducers of what it finds.
+//! `keel fuzz`: searches for runs that break a scheduler, and writes reproducers of what it finds.
 //!
-//! `keel_search` says what to try; this module makes the runs, judges them, and writes files.
+//! `keel_search` chooses what to try; this module makes the runs, judges them, and writes files.
 //!
 //! - `subject`: runs of one scheduler
 //! - `judge`: what counts as a failure
 //! - `corpus`: a folder of inputs
-//! - `reproducer`: what is left of a failure once it is shrunk: files and one command
+//! - `reproducer`: a shrunk failure, as files and one command
 
 mod corpus;
 mod judge;

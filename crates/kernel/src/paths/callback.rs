@@ -1,4 +1,4 @@
-//! A callback of the scheduler, or another program of its, from its start to its end.
+//! A callback or another program of the scheduler, from start to end.
 
 use crate::paths::sim::Sim;
 use crate::state::cpu::Place;
@@ -8,7 +8,7 @@ use keel_abi::bpf::{Engine, Entry, Fault, Progress, Usage};
 use keel_abi::scx::Op;
 use keel_abi::{CpuId, TaskId};
 
-/// How far a callback came that was begun or resumed.
+/// How far a callback got after it was begun or resumed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Begun {
     /// It has returned, failed, or the scheduler doesn't have it.
@@ -74,7 +74,7 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// Goes on with what has begun on the boot CPU until it is over, while nothing else happens.
+    /// Continues what has begun on the boot CPU until it is over, while nothing else happens.
     pub(crate) fn finish_alone(&mut self, mut begun: Begun) {
         while begun == Begun::Suspended {
             let progress = self.vm.resume(&mut self.k, BOOT_CPU);

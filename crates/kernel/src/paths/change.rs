@@ -84,7 +84,7 @@ impl<E: Engine> Sim<E> {
         self.start_if_ext(c, Op::Running, task, &[ea.0]);
     }
 
-    /// [`Frame::PushAway`]: the task may not stay on this CPU, and the stopper takes its place.
+    /// [`Frame::PushAway`]: the task may not stay on this CPU, and the stopper replaces it.
     pub(crate) fn push_away(&mut self, c: CpuId, task: TaskId) {
         let ea = self.k.tasks[task].ea;
         self.k.update_curr(self.vm.world(), c);
@@ -110,7 +110,7 @@ impl<E: Engine> Sim<E> {
         self.push_waiting(c, task);
     }
 
-    /// [`Frame::PushWaiting`]: `__migrate_task()` of a task that does not run.
+    /// [`Frame::PushWaiting`]: `__migrate_task()` of a task that is not running.
     pub(crate) fn push_waiting(&mut self, c: CpuId, task: TaskId) {
         let t = &self.k.tasks[task];
         if t.cpu != c || t.on_cpu {

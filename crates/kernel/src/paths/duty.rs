@@ -15,7 +15,7 @@ pub(crate) enum Duty {
     Kick,
     /// An interrupt came.
     Interrupt,
-    /// The current task is to be switched away from, perhaps.
+    /// The current task may have to be switched away from.
     Schedule,
     /// The tick is due.
     Tick,

@@ -90,7 +90,7 @@ impl<E: Engine> Sim<E> {
         self.k.this_cpu().stack.push(Frame::Wake { task: child, flags: wake::FORK, waker: parent });
     }
 
-    /// [`Frame::Reap`]: a dead task leaves the scheduler: `ops.disable` if it was its, then `ops.exit_task`.
+    /// [`Frame::Reap`]: a dead task leaves the scheduler: `ops.disable` if the scheduler had it, then `ops.exit_task`.
     pub(crate) fn reap(&mut self, c: CpuId, task: TaskId) {
         let ea = self.k.tasks[task].ea;
         self.k.this_cpu().stack.push(Frame::ReapExit { task });

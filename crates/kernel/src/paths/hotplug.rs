@@ -18,7 +18,7 @@ use keel_abi::timeline::Change;
 use keel_abi::{CpuId, Span, TaskId};
 
 impl<E: Engine> Sim<E> {
-    /// Somebody wants `cpu` on or off, as an entry says.
+    /// An entry takes `cpu` on- or offline.
     pub(super) fn begin_hotplug(&mut self, c: CpuId, cpu: CpuId, entry: u32, nth: u32) {
         let hotplug = &mut self.k.outside.hotplug;
         if hotplug.busy.is_some() {
@@ -44,8 +44,8 @@ impl<E: Engine> Sim<E> {
         self.k.charge_ns(c, send_ns);
     }
 
-    /// [`Frame::Offline`]: nobody may use `c` from now on; who waits on its runqueue is put into its local queue, last
-    /// come first (`rq_offline_scx()`).
+    /// [`Frame::Offline`]: nothing may use `c` from now on; tasks waiting on its runqueue are put into its local queue,
+    /// last come first (`rq_offline_scx()`).
     pub(crate) fn go_offline(&mut self, c: CpuId) {
         if !self.k.lock_rq(c, c) {
             return self.k.this_cpu().stack.push(Frame::Offline);
@@ -89,7 +89,7 @@ impl<E: Engine> Sim<E> {
         self.k.end_scheduler(c, ExitKind::UnregKern, RESTART, message);
     }
 
-    /// [`Frame::Hotplugged`]: a CPU that comes looks for tasks; one that goes pushes away who is on it.
+    /// [`Frame::Hotplugged`]: a CPU that comes online looks for tasks; one that goes offline pushes its tasks away.
     pub(crate) fn hotplugged(&mut self, c: CpuId, online: bool) {
         if online {
             let cpu = self.k.this_cpu();
@@ -116,8 +116,8 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// [`Frame::Die`]: is everybody gone (`balance_hotplug_wait()`)? Who is in line for the runqueue's lock is
-    /// still to come.
+    /// [`Frame::Die`]: are all tasks gone (`balance_hotplug_wait()`)? CPUs in line for the runqueue's lock may still
+    /// add some.
     pub(crate) fn die(&mut self, c: CpuId) {
         if !self.k.lock_rq(c, c) {
             return self.k.this_cpu().stack.push(Frame::Die);

@@ -1,8 +1,8 @@
-//! How things happen: wakeups, picks and switches, ticks, forks, hotplug, attaching. What is here can be suspended.
+//! How things happen: wakeups, picks and switches, ticks, forks, hotplug, attaching. Everything here can be suspended.
 //!
-//! A path asks the rules what to do, and does it step by step. Between two steps, wherever it calls the scheduler back or
-//! waits for a lock, other CPUs may go first. [`suspend`] says how a path is cut there and what it may hold meanwhile; read it
-//! before you change one.
+//! A path asks the rules what to do, and does it step by step. Between two steps, when it calls the scheduler or waits
+//! for a lock, other CPUs may go first. [`suspend`] says how a path is cut there and what it may hold in the meantime;
+//! read it before you change a path.
 
 pub(crate) mod block;
 pub(crate) mod bpf_timer;

@@ -29,7 +29,7 @@ impl<E: Engine> Sim<E> {
         false
     }
 
-    /// [`Frame::SpellOver`]: a task that may not be where it is any more is pushed away.
+    /// [`Frame::SpellOver`]: a task that may no longer stay where it is gets pushed away.
     pub(crate) fn spell_over(&mut self, c: CpuId, task: TaskId) {
         if !self.k.tasks[task].allows(c) {
             if !self.k.lock_rq(c, c) {

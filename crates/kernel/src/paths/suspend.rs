@@ -60,8 +60,8 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// Looks again at what others are to change, every `ns`, by the step of `frame`. While nobody else comes first there is
-    /// nothing new to see, so that the looks only take time.
+    /// Checks every `ns`, by the step of `frame`, for a change that others are to make. While no other CPU comes first
+    /// there is nothing new to see, so the checks only take time.
     pub(crate) fn look_again(&mut self, c: CpuId, ns: u64, frame: Frame) {
         self.k.charge_ns(c, ns);
         while self.k.stays_first() && self.k.this_cpu().pending_dequeues.is_empty() {

@@ -1,4 +1,4 @@
-//! Changes of a task from outside or by itself: what changes, and where the task may be afterwards.
+//! Changes to a task, from outside or by itself: what changes, and where the task may be afterwards.
 
 use crate::rules::policy::weight_of;
 use crate::state::class::SchedClass;

@@ -12,7 +12,7 @@ impl Kernel {
         self.cpu(c).deferrable.add((at, task, sleep));
     }
 
-    /// A tick of the running CPU: what is due becomes an interrupt that comes after the tick's own work.
+    /// A tick of the running CPU: expired timers become an interrupt that follows the tick's own work.
     #[inline]
     pub(crate) fn expire_deferrable(&mut self) {
         let cpu = self.this_cpu();

@@ -1,9 +1,9 @@
 //! What to do: which task runs next, which CPU a task goes to, whether a wakeup preempts.
 //!
-//! A rule looks at the state and changes it at one moment. It is a method of `Kernel`, which has no engine: so it can't call
-//! the scheduler back, and is never suspended. What can be is in `paths`.
+//! A rule looks at the state and changes it at a single moment. It is a method of `Kernel`, which has no engine, so it
+//! can't call the scheduler and is never suspended. Code that can be suspended is in `paths`.
 //!
-//! | you look for | here |
+//! | looking for | see |
 //! | --- | --- |
 //! | who runs next | [`fair::who_runs_next`], [`rt::who_runs_next`], [`scx::who_runs_next`]; `paths::who_runs_next` asks them |
 //! | `select_cpu_dfl` | [`scx::select_cpu_dfl`] |

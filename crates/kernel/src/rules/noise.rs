@@ -1,7 +1,7 @@
-//! What goes on beside the workload, all of it from the run's seed: interrupts, kernel threads, latencies, and work that
+//! Activity beside the workload, all drawn from the run's seed: interrupts, kernel threads, latencies, and work that
 //! takes a little more or less time than usual.
 //!
-//! Nothing here happens in a run without noise, which draws no number for it.
+//! A run without noise does none of this, and draws no numbers for it.
 
 use crate::state::kernel::Kernel;
 use keel_abi::{CpuId, Instant, Span, TaskId};

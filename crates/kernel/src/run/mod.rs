@@ -1,4 +1,4 @@
-//! The loop at the top: which event is next, which CPU takes which step, and how a run begins and ends.
+//! The main loop: which event is next, which CPU takes which step, and how a run begins and ends.
 
 pub(crate) mod boot;
 pub(crate) mod interrupts;

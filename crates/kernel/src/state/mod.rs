@@ -1,6 +1,7 @@
-//! What the simulated kernel is made of: tasks, CPUs, queues, machines, costs, and where each CPU is on its way.
+//! What the simulated kernel consists of: tasks, CPUs, queues, machines, costs, and how far each CPU has got on its
+//! path.
 //!
-//! The ground of the crate: nothing here knows a rule of scheduling, calls a callback or takes a step.
+//! This is the crate's lowest layer: nothing here knows a scheduling rule, calls a callback or takes a step.
 
 pub(crate) mod bpf;
 pub(crate) mod cgroup;

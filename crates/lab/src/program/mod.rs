@@ -1,8 +1,8 @@
 //! A scheduler's own user-space program beside the simulated kernel.
 //!
-//! It runs alone until it attaches its scheduler: what it has loaded until then is what the run begins with. From then
-//! on it is a task of the machine, a companion, which makes its next system call whenever that task runs. When the run
-//! is over it gets SIGINT, and runs alone until it exits.
+//! It runs alone until it attaches its scheduler; the run begins with whatever it has loaded by then. From then on it
+//! is a task on the machine, a companion, which makes its next system call whenever that task runs. When the run is
+//! over it gets SIGINT, and runs alone until it exits.
 //!
 //! - `again`: what it asks of a running machine
 //! - `begin`: until it attaches its scheduler

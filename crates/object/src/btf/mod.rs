@@ -1,7 +1,7 @@
-//! BTF, the type information of a kernel or of an object: parsed once, whole, then only read.
+//! BTF, the type information of a kernel or an object: parsed in full once, then only read.
 //!
-//! Every reference between types is checked while parsing, so that readers may follow ids freely;
-//! cycles and depth are bounded where types are followed (see [`layout`](self)).
+//! Every reference between types is checked while parsing, so that readers may follow ids freely. Code that follows
+//! types bounds cycles and depth (see [`layout`](self)).
 
 mod error;
 mod kptrs;

@@ -1,7 +1,7 @@
-//! ELF: sections with their bytes, symbols, relocations; and the object within a binary.
+//! ELF: sections with their bytes, symbols, relocations; and finding the object inside a binary.
 //!
-//! Section headers of a hostile file may all point at the same bytes, and symbols at the same
-//! name: what is read stays in proportion to the file.
+//! In a hostile file, all section headers may point at the same bytes, and all symbols at the same name, so the amount
+//! read is kept in proportion to the file.
 
 mod carrier;
 mod read;

@@ -1,9 +1,8 @@
 //! CO-RE: what an object says about its own types, mapped to the kernel's.
 //!
-//! A relocation names a type of the object and a way into it (`0:3:1`: of the 0th, the member 3, of
-//! that the member 1) and asks for an offset, a size, whether it is there... The same names are
-//! walked in every kernel type of the same name, and all that match must agree. Rules and their
-//! corner cases are libbpf's (`relo_core.c`).
+//! A relocation names a type of the object and a path into it (`0:3:1`: element 0, its member 3, and that member's
+//! member 1) and asks for an offset, a size, whether it exists... The same names are looked up in every kernel type of
+//! the same name, and all that match must agree. The rules and their corner cases are libbpf's (`relo_core.c`).
 
 mod apply;
 mod compat;

@@ -1,8 +1,8 @@
-//! Events as the kernel writes them, read by the descriptions that recordings carry along.
+//! Events as the kernel writes them, decoded by the descriptions inside the recordings.
 //!
-//! Fields differ between kernels in place, size and kind, so nothing here is at a fixed offset: [`describe`] reads a
-//! description (`events/sched/sched_switch/format`), [`field`] gets a field out of a record's bytes, [`decode`] makes
-//! of them what a record says, [`quick`] does where all is as usual, and [`headers`] reads the part that perf.data and
+//! Fields differ between kernels in offset, size and type, so nothing here is at a fixed offset: [`describe`] reads a
+//! description (`events/sched/sched_switch/format`), [`field`] reads a field from a record's bytes, [`decode`] turns
+//! fields into a record, [`quick`] does so for the usual layouts, and [`headers`] reads the part that perf.data and
 //! trace.dat share.
 
 mod decode;

@@ -1,12 +1,12 @@
 //! perf.data: what `perf record` writes to a file, or through a pipe (`-o -`).
 //!
-//! The kernel has a buffer a CPU; perf writes what it finds in one after the other, and after each round says so. A
-//! record can be overtaken by those of the same round and of the next one alone, so [`sort`] needs to hold no more.
-//! [`layout`] reads the file's head, or the records that stand for it in a pipe, [`facts`] what the file says about the
-//! machine, [`stream`] gives the records, compressed ones too, and [`sample`] what a sample holds.
+//! The kernel has one buffer per CPU; perf writes out their contents one after the other, and marks the end of each
+//! round. A record can be overtaken only by records of the same round and the next, so [`sort`] needs to hold no more.
+//! [`layout`] reads the file's header, or the records that replace it in a pipe, [`facts`] what the file says about the
+//! machine, [`stream`] yields the records, including compressed ones, and [`sample`] reads the contents of a sample.
 //!
-//! `perf record --threads` makes a folder: a head, `data`, and for each of its threads a file of records alone, `data.N`.
-//! [`folder`] merges them.
+//! `perf record --threads` makes a folder: a header, `data`, and for each of its threads a file with only records,
+//! `data.N`. [`folder`] merges them.
 
 mod facts;
 mod folder;

@@ -1,8 +1,8 @@
-//! Perfetto's traces: what `traced` and `tracebox` write, and what `keel sim --perfetto` does.
+//! Perfetto traces: what `traced`, `tracebox` and `keel sim --perfetto` write.
 //!
-//! A trace is a list of packets of any kind, in which bundles of ftrace events lie about. [`packets`] finds the bundles of
-//! each CPU, [`bundle`] makes records of them, and [`messages`] says how they are encoded. Here the CPUs are merged by time: of
-//! each no more than a bundle is in memory.
+//! A trace is a list of packets of any kind, with bundles of ftrace events scattered among them. [`packets`] finds the
+//! bundles of each CPU, [`bundle`] turns them into records, and [`messages`] describes the encoding. This module merges
+//! the CPUs by time, with at most one bundle per CPU in memory.
 
 mod bundle;
 mod messages;

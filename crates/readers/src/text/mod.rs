@@ -1,7 +1,7 @@
-//! The text that ftrace (`/sys/kernel/tracing/trace`), `trace-cmd report` and `perf script` print: a line an event.
+//! The text that ftrace (`/sys/kernel/tracing/trace`), `trace-cmd report` and `perf script` print: one line per event.
 //!
-//! Their lines differ in what stands before the event's name ([`head`]) and, for some events, in the event's own words
-//! ([`body`]). A line that is none of theirs is a comment, or is counted where it looks like an event.
+//! Lines differ in what precedes the event's name ([`head`]) and, for some events, in how the event is worded
+//! ([`body`]). Any other line is a comment, or is counted if it looks like an event.
 
 mod body;
 mod head;

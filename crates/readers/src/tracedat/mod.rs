@@ -1,8 +1,8 @@
-//! trace.dat: what `trace-cmd record` writes, in its versions 6 and 7.
+//! trace.dat: what `trace-cmd record` writes, versions 6 and 7.
 //!
-//! It holds each CPU's ring buffer as the kernel gives it, page by page. [`layout`] finds the pages and how events look,
-//! [`compress`] unpacks what is compressed, [`cpu`] reads one CPU's pages and [`page`] the events of one page. Here the
-//! CPUs are merged by time; of each no more than a page, or a compressed chunk of pages, is in memory.
+//! It holds each CPU's ring buffer as the kernel provides it, page by page. [`layout`] finds the pages and the event
+//! formats, [`compress`] decompresses, [`cpu`] reads one CPU's pages and [`page`] the events of one page. This module
+//! merges the CPUs by time, with at most one page, or one compressed chunk of pages, per CPU in memory.
 
 mod compress;
 mod cpu;

@@ -1,8 +1,8 @@
 //! A companion: the user-space half of a scheduler that stays beside it, as a script.
 //!
-//! Once a round it talks to the object through its maps and global variables, and then gives the CPU up. [`tokens`] takes a script
-//! apart, [`compile`] makes a [`Program`] of it, [`Machine`] executes that, piece by piece, through a [`Door`]: a task of
-//! a simulated kernel and a thread beside a real one have the same.
+//! Once per round it talks to the object through its maps and global variables, and then gives up the CPU. [`tokens`]
+//! splits a script into tokens, [`compile`] turns them into a [`Program`], and [`Machine`] executes it piece by piece
+//! through a [`Door`], which is the same for a task of a simulated kernel and a thread beside a real one.
 
 mod code;
 mod compile;

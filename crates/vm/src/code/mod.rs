@@ -1,7 +1,7 @@
 //! An object's code, checked once and shared by every `Vm` that runs it.
 //!
-//! Nothing here depends on one simulation: addresses that may differ between them come from a
-//! table of the `Vm`, imports are numbered here and resolved there.
+//! Nothing here depends on one simulation: addresses that may differ between simulations come from a table in the `Vm`;
+//! imports are numbered here and resolved there.
 
 mod decode;
 pub(crate) mod op;

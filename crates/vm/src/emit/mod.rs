@@ -1,21 +1,21 @@
-//! Native code for x86-64 by an emitter of our own: one BPF register is one of the processor's, as in the kernel's JIT,
-//! so that nothing is spilled and most instructions become one.
+//! Native code for x86-64 from our own emitter. Each BPF register is one processor register, as in the kernel's JIT, so
+//! nothing is spilled and most instructions become one.
 //!
-//! It does what the interpreter does, operation for operation. Hosts without this processor, or without BMI1 and BMI2, use
-//! Cranelift ([`crate::native`]), which is also what it is compared with.
+//! It does what the interpreter does, operation for operation. Hosts with another processor, or without BMI1 and BMI2,
+//! use Cranelift ([`crate::native`]), which this code is also tested against.
 //!
 //! - [`asm`]: instructions, labels, and where they end up
-//! - [`registers`]: who is in which register
+//! - [`registers`]: which value is in which register
 //! - [`live`]: which registers are read later
-//! - [`values`] and [`held`]: which checks are not needed
+//! - [`values`] and [`held`]: which checks can be omitted
 //! - [`function`]: a function, operation by operation; [`alu`], [`divide`], [`branch`], [`access`], [`atomic`],
 //!   [`calls`] and [`known`] are the operations
 //! - [`moves`]: moving a cache line
-//! - [`entry`]: the way in from Rust
-//! - [`stubs`]: the way out to Rust that keeps all registers
+//! - [`entry`]: the entry from Rust
+//! - [`stubs`]: calls to Rust that preserve all registers
 //! - [`buffer`]: executable memory
 //!
-//! Faults never return, as in [`crate::native`]. Instructions are counted in the context, once a block.
+//! As in [`crate::native`], faults never return. The context counts instructions, once per block.
 #![allow(unsafe_code)]
 
 mod access;

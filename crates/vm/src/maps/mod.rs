@@ -1,8 +1,7 @@
-//! BPF maps as the kernel has them, their values in simulated memory.
+//! BPF maps that behave as the kernel's do, with their values in simulated memory.
 //!
-//! The rules of each type are those of the kernel function that its method names. Whatever is
-//! looked up, updated or walked is found in the same order in every run, and at a cost that no
-//! choice of keys can raise beyond the logarithm of the entries.
+//! Each method follows the rules of the kernel function that it names. Lookups, updates and walks find entries in the
+//! same order in every run, and no choice of keys can raise their cost beyond the logarithm of the number of entries.
 
 mod arena;
 mod array;

@@ -2,10 +2,9 @@
 //! in every run.
 //!
 //! Rules of this module:
-//! - Addresses follow from the sequence of calls alone; the checked mode moves none.
-//! - What keeps order (free lists, sizes, who is live) stands outside the region, where a broken
-//!   program cannot reach it.
-//! - Memory of the host is used where something was touched, not where address space was reserved.
+//! - Addresses follow from the sequence of calls alone; the checked mode does not change them.
+//! - Bookkeeping (free lists, sizes, what is live) is kept outside the region, where a broken program cannot reach it.
+//! - Host memory is used only for what was touched, not for all reserved address space.
 //!
 //! | module | what it holds |
 //! |---|---|

@@ -1,10 +1,9 @@
-//! Native code by Cranelift: each function of an object becomes one of the process.
+//! Native code by Cranelift: each function of an object becomes a function of the process.
 //!
-//! It does what the interpreter does, operation for operation. Nothing of one simulation is in
-//! it: the region, the addresses and the host are reached through the [`Context`].
+//! It does what the interpreter does, operation for operation. It contains nothing specific to one simulation: the
+//! region, the addresses and the host are reached through the [`Context`].
 //!
-//! Faults never return: the functions that raise them leave the fiber for good. So calls need no
-//! check of their outcome.
+//! Faults never return: the functions that raise them leave the fiber for good. So calls need not check for them.
 #![allow(unsafe_code)]
 
 mod alu;

@@ -1,8 +1,8 @@
 //! What a run costs, instruction by instruction.
 //!
-//! The interpreter alone keeps a profile, in a copy of itself that nothing else pays for. Each count belongs to an
-//! instruction within a chain of calls ([`Node`]), so that one profile serves as a list of lines and as a tree. Costs are
-//! those that the kernel charges: what a call was charged with belongs to the call's instruction.
+//! Only the interpreter keeps a profile, in a separate copy of itself, so that nothing else pays for it. Each count
+//! belongs to an instruction within a call chain ([`Node`]), so one profile serves both as a list of lines and as a
+//! tree. Costs are those that the kernel charges; the charge for a call belongs to the call instruction.
 
 mod taken;
 mod tally;

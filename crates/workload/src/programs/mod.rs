@@ -1,8 +1,8 @@
-//! Programs that published benchmarks ran, made to measure: `chat:10:20:100`, `lat-fork`.
+//! Models of the programs that published benchmarks ran: `chat:10:20:100`, `lat-fork`.
 //!
-//! A name is the program's, its numbers after it, each behind a colon. Each program has a file of
-//! its own, which says where its numbers are from. No two passes of a real program take equally long: each
-//! piece of work is drawn again, up to a tenth shorter or longer, so that runs from other seeds differ.
+//! A name is the program's name followed by its numbers, separated by colons. Each program has its own file, which says
+//! where its numbers come from. No two passes of a real program take equally long, so the length of each piece of work
+//! is drawn anew, up to a tenth shorter or longer, and runs with other seeds differ.
 
 mod buildworld;
 mod chat;

@@ -1,8 +1,8 @@
-//! `./x live --rt-migrate`: real-time threads that share locks, on a real kernel without any scheduler of ours, beside what
-//! `keel lab` finds by today's rule.
+//! `./x live --rt-migrate`: real-time threads that share locks, on a real kernel with none of our schedulers, beside
+//! what `keel lab` finds with today's rule.
 //!
-//! The guest's time is counted in instructions, so that a busy host changes nothing. Its threads run as long as in
-//! `experiments/rt-migrate.toml`.
+//! The guest's time is counted in instructions, so that a busy host makes no difference. Its threads run as long as
+//! those in `experiments/rt-migrate.toml`.
 
 mod counts;
 mod experiment;

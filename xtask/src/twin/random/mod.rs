@@ -1,12 +1,12 @@
-//! `./x twin --random`: workloads that nobody chose, on both kernels, and how far the figures lie apart.
+//! `./x twin --random`: randomly drawn workloads on both kernels, and how far apart the figures are.
 //!
 //! - `draw`: a workload and its machine from a seed, as `workload` and `shape` have them, and `rng` draws them
 //! - `files`: a workload as rt-app's and keel's files
 //! - `plan`: which workloads, which schedulers, and what is missing
 //! - `record`: real runs, in guests; `store` keeps their figures in the tree
 //! - `simulate`: simulated runs
-//! - `judge`: how far they lie apart; `ranking`: whether the same scheduler wins; `part`: where two
-//!   runs part ways; `outside`: every pair that has figures outside their bounds; `table` prints it
+//! - `judge`: how far apart they are; `ranking`: whether the same scheduler wins; `part`: where two runs diverge;
+//!   `outside`: every pair with figures outside their bounds; `table` prints it
 
 mod draw;
 mod figures;

@@ -1,4 +1,4 @@
-//! What tasks do to cgroups: make, change and remove them. Each act has `cgroup_mutex` to itself.
+//! What tasks do to cgroups: create, change and remove them. Each act holds `cgroup_mutex`.
 
 use crate::paths::sim::Sim;
 use crate::state::cgroup::Number;

@@ -1,7 +1,7 @@
-//! Cgroups at a scheduler's beginning and end: `scx_cgroup_init()` and `scx_cgroup_exit()`.
+//! Cgroups when a scheduler comes or goes: `scx_cgroup_init()` and `scx_cgroup_exit()`.
 //!
-//! Parents are taken in before their children, all before any task; at the end children go before their parents, and again all
-//! before any task.
+//! Parents are initialized before their children, and all cgroups before any task; at the end children exit before
+//! their parents, again all before any task.
 
 use crate::paths::sim::Sim;
 use crate::state::cgroup::Number;
@@ -25,7 +25,7 @@ impl<E: Engine> Sim<E> {
         self.start(c, Op::CgroupExit, TaskId::IDLE, &[ea.0]);
     }
 
-    /// [`CgroupFrame::Enable`]: the next cgroup; after the last the tasks follow.
+    /// [`CgroupFrame::Enable`]: the next cgroup; the tasks follow after the last one.
     pub(crate) fn enable_cgroup(&mut self, c: CpuId, place: u32) {
         if place == 0 {
             self.k.cgroups.walk = self.k.cgroups.pre_order();

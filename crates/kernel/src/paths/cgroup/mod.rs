@@ -1,4 +1,4 @@
-//! The paths over cgroups, which call the scheduler back under the mutex.
+//! The cgroup paths, which call back into the scheduler with the mutex held.
 
 pub(crate) mod act;
 pub(crate) mod enable;

@@ -28,7 +28,7 @@ impl<E: Engine> Sim<E> {
         self.push(CgroupFrame::Prepare { task, to, whole, from: 0 });
     }
 
-    /// [`CgroupFrame::Prepare`]: `ops.cgroup_prep_move` for the next who is not there yet.
+    /// [`CgroupFrame::Prepare`]: `ops.cgroup_prep_move` for the next task that is not there yet.
     pub(crate) fn prepare_move(&mut self, c: CpuId, task: TaskId, to: Number, whole: bool, from: u32) {
         let Some(mover) = self.k.next_mover(task, whole, from) else {
             return self.commit_move();
@@ -49,7 +49,7 @@ impl<E: Engine> Sim<E> {
         self.start(c, op, task, &[ea.0, from.0, to.0]);
     }
 
-    /// [`CgroupFrame::Prepared`]: one refusal and nobody moves.
+    /// [`CgroupFrame::Prepared`]: if one is refused, none moves.
     pub(crate) fn prepared_move(&mut self, c: CpuId, task: TaskId, to: Number, whole: bool, mover: TaskId) {
         let answer = self.k.this_cpu().returned as i32;
         if answer != 0 {

@@ -1,4 +1,5 @@
-//! The paths of the fair class that take another runqueue's lock or call back: balancing, periods of groups' limits.
+//! The fair class's paths that take another runqueue's lock or call back: balancing, and the periods of group bandwidth
+//! limits.
 
 pub(crate) mod balance;
 pub(crate) mod hrtick;

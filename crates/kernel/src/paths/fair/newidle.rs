@@ -1,5 +1,6 @@
-//! A CPU that runs out of tasks looks for one elsewhere before it goes idle (`sched_balance_newidle()`), level by level, as far
-//! as that is likely to be quicker than its next wakeup, and as often as it found one of late (`NI_RANDOM`).
+//! A CPU that runs out of tasks looks for one elsewhere before it goes idle (`sched_balance_newidle()`), level by
+//! level, as long as that is likely to be quicker than its next wakeup, and as often as it has found one recently
+//! (`NI_RANDOM`).
 
 use crate::paths::sim::Sim;
 use crate::rules::fair::cost::Visit;

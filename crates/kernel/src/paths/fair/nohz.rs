@@ -1,5 +1,5 @@
-//! Balancing for CPUs that sleep without a tick (`nohz_balancer_kick()`, `_nohz_idle_balance()`): a busy CPU wakes one of them,
-//! which balances for all, and counts their averages up to now.
+//! Balancing for CPUs that sleep without a tick (`nohz_balancer_kick()`, `_nohz_idle_balance()`): a busy CPU wakes one
+//! of them, which balances for all and updates their averages.
 
 use crate::paths::sim::Sim;
 use crate::state::fair::balancing::Kick;

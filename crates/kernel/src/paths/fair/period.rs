@@ -1,5 +1,5 @@
-//! The periods of `cpu.max`: a timer of each group that has a limit gives new time to the CPUs that have waited longest, and
-//! another one hands on what CPUs gave back.
+//! The periods of `cpu.max`: each group with a limit has a timer that gives new time to the CPUs that have waited
+//! longest, and another that redistributes what CPUs gave back.
 
 use crate::paths::sim::Sim;
 use crate::state::cpu::Irq;

@@ -1,4 +1,4 @@
-//! Balancing now and then (`sched_balance_domains()`): at a tick a busy CPU balances those of its levels whose interval is
+//! Periodic balancing (`sched_balance_domains()`): at a tick, a busy CPU balances those of its levels whose interval is
 //! over.
 
 use crate::paths::sim::Sim;

@@ -52,7 +52,7 @@ impl<E: Engine> Sim<E> {
         self.k.resched(c, c);
     }
 
-    /// A task of `c` starts a program: is there a better place for it (`sched_exec()`)?
+    /// A task of `c` starts a program: is there a better CPU for it (`sched_exec()`)?
     pub(crate) fn exec_elsewhere(&mut self, c: CpuId, task: TaskId) {
         let t = &self.k.tasks[task];
         if t.class != SchedClass::Fair || t.nr_allowed == 1 || t.migration_disabled > 0 {

@@ -15,7 +15,7 @@ use keel_abi::scx::wake;
 use keel_abi::{CpuId, TaskId};
 
 impl<E: Engine> Sim<E> {
-    /// [`RtFrame::Adjust`]: does the task inherit another priority than it has?
+    /// [`RtFrame::Adjust`]: does the inherited priority change?
     pub(crate) fn adjust(&mut self, task: TaskId, depth: u16) {
         let inherited = self.k.objects.mutexes.inherited(task);
         if inherited == self.k.tasks[task].boost || depth >= MAX_DEPTH || self.k.is_dead(task) {

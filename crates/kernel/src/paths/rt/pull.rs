@@ -1,5 +1,5 @@
-//! A CPU that comes down to something less urgent gets what waits elsewhere: it takes it (`pull_rt_task()`), or asks the
-//! overloaded CPUs, one after the other, to push (`RT_PUSH_IPI`). Which of the two is the machine's [`Pull`].
+//! A CPU that drops to something less urgent either takes waiting tasks from elsewhere (`pull_rt_task()`), or asks the
+//! overloaded CPUs, one after the other, to push (`RT_PUSH_IPI`). The machine's [`Pull`] says which.
 
 use crate::paths::sim::Sim;
 use crate::state::frame::Frame;

@@ -1,9 +1,10 @@
-//! The budget of the real-time class, as kernels before 6.12 have it without group scheduling: in each period its tasks may
-//! have so much of a CPU (`sched_rt_runtime_us` of `sched_rt_period_us`), and then the CPU is others' until the next.
+//! The budget of the real-time class, as in kernels before 6.12 without group scheduling: in each period its tasks get
+//! a limited amount of a CPU (`sched_rt_runtime_us` of `sched_rt_period_us`); the rest of the period is for other
+//! tasks.
 //!
-//! Each CPU counts for itself (`RT_RUNTIME_SHARE` is off since 5.10). Time is counted as tasks are charged, so a tick sees
-//! that it is used up; what a tick was late with is missing in the next period. One timer replenishes all CPUs: it
-//! runs as long as there are real-time tasks, and its first period begins with the first of them.
+//! Each CPU counts for itself (`RT_RUNTIME_SHARE` is off since 5.10). Time is counted as tasks are charged, so a tick
+//! notices that it is used up; whatever the tick was late by is missing in the next period. One timer replenishes all
+//! CPUs: it runs as long as there are real-time tasks, and its first period begins with the first of them.
 
 use crate::paths::sim::Sim;
 use crate::state::frame::Frame;
@@ -24,7 +25,7 @@ impl<E: Engine> Sim<E> {
         self.replenish(c, 0);
     }
 
-    /// [`RtFrame::Replenish`]: CPU by CPU, each under its lock. Where none needs it any more the timer stops.
+    /// [`RtFrame::Replenish`]: CPU by CPU, each under its lock. The timer stops when no CPU needs it any more.
     pub(crate) fn replenish(&mut self, c: CpuId, from: u32) {
         let Some(rule) = self.k.machine.realtime.throttle else { return };
         let RtPeriod { ends, over, is_needed, .. } = self.k.rt_period;

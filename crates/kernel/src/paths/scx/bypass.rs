@@ -1,8 +1,8 @@
-//! Bypass: the kernel schedules the tasks of a scheduler by itself, while one comes or goes (`scx_bypass()`).
+//! Bypass: the kernel schedules a scheduler's tasks by itself while one comes or goes (`scx_bypass()`).
 //!
-//! CPU by CPU, each task that waits is taken out of wherever it is and enqueued once more, so that it belongs to the
-//! scheduler or class that schedules from now on. Meanwhile tasks are taken in the order of their coming, for slices of
-//! 5 ms that every tick ends; of the callbacks those that decide are not called, those that notify are.
+//! CPU by CPU, each waiting task is taken out of its queue and enqueued again, so that it belongs to the scheduler or
+//! class that schedules from now on. During bypass, tasks run first come, first served, for slices of 5 ms that every
+//! tick ends; callbacks that make decisions are not called, those that notify are.
 //!
 //! A bypassed task waits in its CPU's local queue, where the kernel has a queue beside it.
 

@@ -1,7 +1,7 @@
 //! A scheduler's end: `scx_root_disable()`.
 //!
-//! The kernel schedules by itself from now on; every cgroup and every task leaves the scheduler, for the fair class where it was
-//! runnable; `ops.exit` runs. Then the run is over, unless the scheduler's user-space half loads it again.
+//! From now on the kernel schedules by itself. Every cgroup and every task leaves the scheduler, runnable tasks for the
+//! fair class; `ops.exit` runs. Then the run is over, unless the scheduler's user-space half loads it again.
 
 use crate::paths::sim::Sim;
 use crate::state::class::{SchedClass, Takes};

@@ -1,7 +1,7 @@
-//! A scheduler's beginning: `scx_root_enable_workfn()`.
+//! Enabling a scheduler: `scx_root_enable_workfn()`.
 //!
-//! The machine boots with one task, the parent of all others, with the scheduler's companions and with tasks that sleep. They
-//! are there when the scheduler is first enabled; the workload's tasks come later, as forks.
+//! The machine boots with one task, the parent of all others, with the scheduler's companions and with sleeping tasks.
+//! They exist when the scheduler is first enabled; the workload's tasks come later, as forks.
 
 use crate::paths::sim::Sim;
 use crate::state::class::SchedClass;

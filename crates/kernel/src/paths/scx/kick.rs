@@ -25,7 +25,7 @@ impl<E: Engine> Sim<E> {
         if !there || flags & kick::IDLE != 0 && !curr.is_idle() {
             return;
         }
-        // A higher class's CPU is nothing that the scheduler has a say over.
+        // The scheduler has no say over a CPU that runs a higher class.
         if self.k.class_of(curr) > SchedClass::Ext {
             return;
         }

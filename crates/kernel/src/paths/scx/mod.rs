@@ -1,4 +1,4 @@
-//! The paths of sched_ext: enqueueing, kicks, and a scheduler's life from attaching to its end.
+//! The sched_ext paths: enqueueing, kicks, and a scheduler's life from attaching to its end.
 
 pub(crate) mod bypass;
 pub(crate) mod cpu_release;

@@ -43,7 +43,7 @@ impl<E: Engine> Sim<E> {
         self.k.this_cpu().stack.extend(tasks.into_iter().rev());
     }
 
-    /// `process_deferred_reenq_users()`: who comes into the queue from now on stays there.
+    /// `process_deferred_reenq_users()`: tasks that join the queue from now on stay there.
     pub(crate) fn reenqueue_user(&mut self, id: DsqId) {
         let table = &self.k.queues.table;
         let Some(queue) = table.find(id).filter(|_| !self.k.cpus.this_cpu.bypassing) else { return };

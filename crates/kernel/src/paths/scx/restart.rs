@@ -33,7 +33,7 @@ impl<E: Engine> Sim<E> {
         self.k.again.is_due = false;
     }
 
-    /// How many times it was.
+    /// How many times that happened.
     pub fn restarts(&self) -> u32 {
         self.k.again.times.len() as u32
     }
@@ -49,7 +49,7 @@ impl<E: Engine> Sim<E> {
         attached
     }
 
-    /// Is there no scheduler now, but will be one?
+    /// Is there no scheduler now, but one to come?
     pub fn is_between(&self) -> bool {
         self.k.scx.is_gone() && self.k.again.is_awaited()
     }

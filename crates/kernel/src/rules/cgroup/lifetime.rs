@@ -1,4 +1,4 @@
-//! Cgroups come and go.
+//! Creating and removing cgroups.
 
 use crate::state::cgroup::Number;
 use crate::state::kernel::Kernel;

@@ -1,4 +1,4 @@
-//! What happens to cgroups: they come, go, and tasks move between them; the mutex that it happens under.
+//! Cgroups: creating and removing them, moving tasks between them, and the mutex that protects all this.
 
 pub(crate) mod lifetime;
 pub(crate) mod mirror;

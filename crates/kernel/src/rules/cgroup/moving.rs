@@ -1,4 +1,4 @@
-//! Which tasks a move between cgroups concerns.
+//! Which tasks move when one is moved between cgroups.
 
 use crate::state::cgroup::Number;
 use crate::state::kernel::Kernel;

@@ -1,4 +1,4 @@
-//! The mutex that everything happens under that changes cgroups (`cgroup_mutex`).
+//! The mutex that protects all changes to cgroups (`cgroup_mutex`).
 
 use crate::state::kernel::Kernel;
 use keel_abi::scx::Op;

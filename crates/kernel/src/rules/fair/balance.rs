@@ -54,7 +54,7 @@ impl Kernel {
         single.unwrap_or(group.first_balancer()) == round.to
     }
 
-    /// Balancing failed because tasks may not go where there is a place: the level above learns of it (`sgc->imbalance`).
+    /// Balancing failed because no task may go to the CPU with room: the level above is informed (`sgc->imbalance`).
     pub(crate) fn note_pinned(&mut self, round: &Round) {
         if round.some_pinned && round.imbalance > 0 {
             self.set_imbalanced(round, true);

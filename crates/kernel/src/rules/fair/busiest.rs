@@ -12,7 +12,7 @@ use crate::state::kernel::Kernel;
 use keel_abi::CpuId;
 use keel_trace::policy::GroupClass;
 
-/// What a level's groups have to do (`struct sd_lb_stats`).
+/// How busy a level's groups are (`struct sd_lb_stats`).
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Groups {
     local: Stats,
@@ -246,7 +246,7 @@ fn has_less_spare(stats: &Stats, best: &Stats) -> bool {
 }
 
 impl Groups {
-    /// How much should move, and of what; `None` where all is well (the end of `sched_balance_find_src_group()`).
+    /// How much should move, and of what; `None` if nothing should (the end of `sched_balance_find_src_group()`).
     fn imbalance(mut self, idleness: Idleness, level: &Level) -> Option<(Moves, u64)> {
         let (local, busiest) = (self.local, self.busiest);
         if matches!(busiest.kind, GroupClass::Misfit | GroupClass::Imbalanced) {

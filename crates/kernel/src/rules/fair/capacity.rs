@@ -9,7 +9,7 @@ use crate::state::fair::round::{Idleness, Round};
 use crate::state::kernel::Kernel;
 use keel_abi::CpuId;
 
-/// What is left of a CPU of this capacity; never nothing.
+/// What is left of a CPU of this capacity; never zero.
 fn left(capacity: u64, rt: u64) -> u64 {
     capacity.saturating_sub(rt).max(1)
 }

@@ -43,7 +43,7 @@ impl Kernel {
         self.heeds_energy() && !fits(self.cpu_util(cpu), self.capacity_left(cpu))
     }
 
-    /// The CPU that `task`, woken on `c`, takes least on; `None` where energy doesn't decide.
+    /// The CPU on which `task`, woken on `c`, takes the least energy; `None` if energy doesn't decide.
     pub(super) fn least_energy(&mut self, c: CpuId, task: TaskId, prev: CpuId) -> Option<CpuId> {
         if !self.heeds_energy() || self.fair.is_overused {
             return None;
@@ -107,7 +107,7 @@ impl Kernel {
         found
     }
 
-    /// What the domain's CPUs are used without the task (`eenv_pd_busy_time()`).
+    /// How much the domain's CPUs are used without the task (`eenv_pd_busy_time()`).
     fn busy_time(&mut self, c: CpuId, task: TaskId, cpus: &CpuSet) -> u64 {
         cpus.iter()
             .map(|cpu| {

@@ -1,4 +1,5 @@
-//! Fair tasks that come, go, run and yield (`enqueue_task_fair()`, `dequeue_task_fair()`, `update_curr()`).
+//! Enqueueing, dequeueing, running and yielding fair tasks (`enqueue_task_fair()`, `dequeue_task_fair()`,
+//! `update_curr()`).
 
 use crate::rules::fair::hierarchy::Leaves;
 use crate::state::class::SchedClass;

@@ -5,7 +5,7 @@ use crate::state::fair::weight::run_time;
 use crate::state::kernel::Kernel;
 use keel_abi::{CpuId, Instant, Span};
 
-/// No slice is shorter (`hrtick_start()`).
+/// The shortest slice (`hrtick_start()`).
 const SHORTEST_NS: u64 = 10_000;
 
 impl Kernel {

@@ -1,4 +1,4 @@
-//! What tasks and runqueues weigh of late, kept as tasks come, go, run and move (`update_load_avg()`).
+//! The recent load of tasks and runqueues, updated as tasks come, go, run and move (`update_load_avg()`).
 //!
 //! A sleeping task still counts on the CPU where it ran last, less and less. If it moves, its load is removed when the
 //! queue that it left is next updated, because that queue's lock is not held now (`remove_entity_load_avg()`).
@@ -59,7 +59,7 @@ impl Kernel {
         }
     }
 
-    /// Counts the load of all queues of a CPU up to now (`sched_balance_update_blocked_averages()`).
+    /// Updates the load of all queues of a CPU (`sched_balance_update_blocked_averages()`).
     pub(crate) fn update_queue_load(&mut self, rq: CpuId) {
         if !self.fair.groups.is_flat() {
             self.update_groups_on(rq);
@@ -86,7 +86,7 @@ impl Kernel {
         }
     }
 
-    /// Counts a queue's load up to now (`update_cfs_rq_load_avg()`).
+    /// Updates a queue's load (`update_cfs_rq_load_avg()`).
     fn count_queue(&mut self, at: QueueId, now: u64) {
         let queue = self.queue_at(at);
         let doing = Doing {
@@ -107,14 +107,14 @@ impl Kernel {
         }
     }
 
-    /// What the CPU's tasks use is another (`cfs_rq_util_change()`).
+    /// The CPU's utilization has changed (`cfs_rq_util_change()`).
     fn util_changed(&mut self, at: QueueId) {
         if at.group().is_none() {
             self.govern(at.cpu);
         }
     }
 
-    /// Counts a queue's load and that of one of its entities up to now (`update_load_avg()`).
+    /// Updates a queue's load and that of one of its entities (`update_load_avg()`).
     pub(crate) fn update_load(&mut self, at: QueueId, id: EntityId) {
         let now = self.queue_now(at);
         let is_running = self.queue_at(at).curr() == Some(id);
@@ -222,7 +222,7 @@ impl Kernel {
         }
     }
 
-    /// An entity's weight becomes another (`reweight_entity()`).
+    /// Changes an entity's weight (`reweight_entity()`).
     pub(super) fn reweight_load(&mut self, id: EntityId, old_weight: i64, weight: i64) {
         let entity = &mut self.fair.entities[id];
         entity.weight = weight;

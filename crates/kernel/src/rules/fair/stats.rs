@@ -1,4 +1,5 @@
-//! What a group of CPUs has to do (`struct sg_lb_stats`), and what kind of group that makes it (`group_classify()`). Pure.
+//! How busy a group of CPUs is (`struct sg_lb_stats`), and which kind of group that makes it (`group_classify()`).
+//! Pure.
 
 use crate::state::fair::pelt::ONE;
 use keel_trace::policy::GroupClass;

@@ -1,4 +1,4 @@
-//! Who of the fair class runs next (`pick_task_fair()`, `pick_eevdf()`).
+//! Which fair task runs next (`pick_task_fair()`, `pick_eevdf()`).
 
 use crate::state::fair::entity::Entities;
 use crate::state::fair::ids::{EntityId, QueueId};

@@ -1,6 +1,6 @@
 //! The rules of the real-time class: which task runs next, where a waking task goes, which tasks are pushed and pulled.
 //!
-//! [`crate::state::rt`] is what they are about. The paths that take other runqueues' locks for them are in `paths::rt`.
+//! [`crate::state::rt`] holds the data. The paths that take other runqueues' locks are in `paths::rt`.
 
 pub(crate) mod enqueue;
 pub(crate) mod overload;

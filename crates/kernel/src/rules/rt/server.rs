@@ -1,4 +1,4 @@
-//! What keeps a class from being starved by those above it: the deadline servers (`ext_server`, `fair_server`).
+//! The deadline servers, which keep a class from being starved by those above it (`ext_server`, `fair_server`).
 //!
 //! If the scheduler's tasks have waited on a CPU for 950 ms and got less than 50 ms of it, they run before those of
 //! higher classes until they have had their 50 ms; and so on. The same applies to fair tasks and real-time ones.
@@ -10,7 +10,7 @@ use crate::state::rt::server::ClassServer;
 use crate::state::timer_number;
 use keel_abi::{CpuId, Instant, Span};
 
-/// What is theirs of each second (`fair_server`'s and `ext_server`'s default runtime and period).
+/// Their runtime in each second (`fair_server`'s and `ext_server`'s default runtime and period).
 const RUNTIME: Span = Span::from_ms(50);
 
 const LAXITY: Span = Span::from_ms(950);

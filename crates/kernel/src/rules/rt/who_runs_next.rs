@@ -1,4 +1,4 @@
-//! Who of the real-time class runs next (`pick_next_rt_entity()`).
+//! Which real-time task runs next (`pick_next_rt_entity()`).
 
 use crate::state::kernel::Kernel;
 use crate::state::rt::queue::RtQueue;

@@ -1,6 +1,6 @@
-//! The rules of sched_ext: which queue a task is put into, which one is moved to a CPU, slices, idle CPUs, kicks.
+//! The rules of sched_ext: which queue a task goes into, which task is moved to a CPU, slices, idle CPUs, kicks.
 //!
-//! [`crate::state::scx`] is what they are about. The paths that call the scheduler back are in `paths::scx`.
+//! [`crate::state::scx`] holds the data. The paths that call the scheduler are in `paths::scx`.
 
 pub(crate) mod bypass;
 pub(crate) mod cids;

@@ -35,7 +35,7 @@ impl Kernel {
         true
     }
 
-    /// Its timer is due.
+    /// The reload timer has expired.
     pub(crate) fn restart_due(&mut self) {
         self.again.is_due = self.again.awaited;
     }

@@ -1,4 +1,4 @@
-//! Maps each frame to its step: the one place that knows all paths.
+//! Maps each frame to its step. Nothing else knows all paths.
 
 pub(crate) mod cgroup;
 pub(crate) mod fair;

@@ -1,4 +1,4 @@
-//! What the kernel keeps for BPF programs: functions that they may call, their locks, timers and iterators.
+//! What the kernel keeps for BPF programs: the functions that they may call, their locks, timers and iterators.
 
 pub(crate) mod functions;
 pub(crate) mod iter;

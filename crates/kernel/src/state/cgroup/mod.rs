@@ -1,8 +1,8 @@
-//! The cgroup tree of the cpu controller (`struct cgroup`, `struct task_group`), which tasks are in which cgroup,
-//! and what a scheduler is notified of.
+//! The cgroup tree of the cpu controller (`struct cgroup`, `struct task_group`), which tasks are in which cgroup, and
+//! what schedulers are notified of.
 //!
-//! A cgroup that is made gets a number of its own, which is never used again: a path that is removed and made once
-//! more leads to another cgroup. The root has number 0.
+//! Every new cgroup gets a unique number, which is never reused: a path that is removed and created again leads to a
+//! different cgroup. The root has number 0.
 
 pub(crate) mod kernfs;
 

@@ -1,9 +1,9 @@
-//! The scheduling domains that schedulers read: `rq->sd`, and `sd_llc_id` and `sd_llc_size`.
+//! The scheduling domains: `rq->sd`, `sd_llc_id` and `sd_llc_size`.
 //!
-//! The fair class places and balances by them (`groups`), and schedulers read them. They follow the CPUs that may be
-//! scheduled on (`cpu_active_mask`): a CPU that comes online joins them before `ops.cpu_online`, and one that goes
-//! offline leaves them after `ops.cpu_offline` has returned (`sched_cpu_activate()`, `sched_cpu_deactivate()`). They
-//! are built on first use.
+//! The fair class uses them for placement and balancing (`groups`), and schedulers read them. They follow the CPUs that
+//! may be scheduled on (`cpu_active_mask`): a CPU that comes online joins them before `ops.cpu_online`, and one that
+//! goes offline leaves them after `ops.cpu_offline` has returned (`sched_cpu_activate()`, `sched_cpu_deactivate()`).
+//! They are built on first use.
 
 mod build;
 pub(crate) mod groups;

@@ -1,8 +1,8 @@
 //! Dispatch queues, FIFO or ordered by vtime, as `struct scx_dispatch_q` behaves.
 //!
-//! A task is in at most one queue, so every task has one [`Links`] record, whichever queue it is
-//! in. A queue that holds tasks keeps its mode; an emptied one may switch. Each insert draws the
-//! queue's next number, so that an iteration does not see what was queued after it began.
+//! A task is in at most one queue, so every task has one [`Links`] record, whichever queue it is in. A non-empty queue
+//! keeps its mode; an empty one may switch. Each insert draws the queue's next number, so that an iteration does not
+//! see tasks queued after it began.
 
 mod fifo;
 mod heap;

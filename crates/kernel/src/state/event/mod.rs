@@ -1,8 +1,8 @@
-//! What happens next: one total order over everything that is due.
+//! What happens next: one total order over all pending events.
 //!
-//! The order is (instant, timers before CPUs, number), never the order of insertion, so it is
-//! the same however the queue was filled. A CPU has at most one event, re-armed in place; a
-//! timer number may be due several times, and its owner ignores the times that it gave up.
+//! Events are ordered by (instant, timers before CPUs, number), never by insertion, so the order is the same however
+//! the queue was filled. A CPU has at most one event, re-armed in place. A timer number may be due several times; its
+//! owner ignores the expiries that it no longer wants.
 
 mod tournament;
 mod wheel;

@@ -1,9 +1,10 @@
-//! Linux's own fair class (EEVDF), for the tasks that no sched_ext scheduler has: all ordinary ones where none is loaded.
+//! Linux's own fair class (EEVDF), for the tasks that no sched_ext scheduler has: all ordinary tasks if none is loaded.
 //!
-//! Each CPU picks, of its tasks and groups that have not got more than their share, the one whose slice ends first in
-//! virtual time; of a group it picks one in turn. A waking task looks for an idle CPU near where it was; one that runs out of tasks takes a waiting one from another.
-//! The rules are those of Linux 7.2 (`kernel/sched/fair.c`) with its default features on x86: RUN_TO_PARITY,
-//! PREEMPT_SHORT, DELAY_DEQUEUE, DELAY_ZERO, HRTICK, lazy preemption, no NEXT_BUDDY.
+//! Among its tasks and groups that have not had more than their share, each CPU picks the one whose slice ends first in
+//! virtual time, and within a group does the same again. A waking task looks for an idle CPU near its last one; a CPU
+//! that runs out of tasks takes a waiting one from another. The rules are those of Linux 7.2 (`kernel/sched/fair.c`)
+//! with its default features on x86: RUN_TO_PARITY, PREEMPT_SHORT, DELAY_DEQUEUE, DELAY_ZERO, HRTICK, lazy preemption,
+//! no NEXT_BUDDY.
 
 pub(crate) mod balancing;
 pub(crate) mod bandwidth;

@@ -1,9 +1,9 @@
 //! What a CPU has left to do in the kernel, as a stack of small frames.
 //!
-//! A path of the kernel (a wakeup, a pick, a tick) is cut into frames at its callbacks and lock waits, because there it
-//! may be held up while other CPUs continue. A frame is a name and some ids, as a return address on a real kernel's
-//! stack is a number: it knows nothing about the code behind it. `run::step` has the step of each; `paths::suspend`
-//! says what may be held across it. The frame for what follows is pushed first.
+//! A kernel path (a wakeup, a pick, a tick) is cut into frames at its callbacks and lock waits, because it may be held
+//! up there while other CPUs continue. A frame is a name and some ids, much as a return address on a real kernel's
+//! stack is a number: it knows nothing about the code behind it. `run::step` has the step for each frame;
+//! `paths::suspend` says what may be held across it. The frame for whatever comes afterwards is pushed first.
 
 pub(crate) mod cgroup;
 pub(crate) mod fair;

@@ -1,9 +1,9 @@
-//! Which CPUs are idle, and which of them to take: the kernel's built-in idle tracking
-//! (`kernel/sched/ext/idle.c` of Linux 7.2).
+//! Which CPUs are idle, and which of them to pick: the kernel's built-in idle tracking (`kernel/sched/ext/idle.c` of
+//! Linux 7.2).
 //!
-//! Masks are 64-bit words, one bit a CPU. Taking a CPU clears its bit, and its whole core's bits in
-//! the mask of wholly idle cores, so that no other CPU takes it before it has run. Masks of single
-//! nodes are the machine's masks cut down to the node.
+//! Masks are 64-bit words with one bit per CPU. Claiming a CPU clears its bit, and the bits of its whole core in the
+//! mask of fully idle cores, so that no other CPU claims it before it has run. The masks of a single node are the
+//! machine's masks restricted to the node.
 
 mod mask;
 mod pick;

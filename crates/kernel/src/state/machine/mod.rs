@@ -1,7 +1,7 @@
 //! Machines as data: the shape and the constants of a machine, read from a machine file.
 //!
-//! A file is TOML. It gives the shape, either regular or CPU by CPU, and the constants that differ
-//! from the default machine's, each with its source. `machines/` of the repository holds examples.
+//! A file is TOML. It gives the shape, either regular or CPU by CPU, and the constants that differ from the default
+//! machine's, each with its source. The repository has examples in `machines/`.
 
 mod constant;
 mod constants;

@@ -1,4 +1,4 @@
-//! What goes on beside the workload, and the random numbers it is drawn from.
+//! Activity beside the workload, and the random numbers that determine it.
 
 mod profile;
 mod threads;

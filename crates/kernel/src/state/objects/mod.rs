@@ -1,5 +1,5 @@
-//! What tasks share and wait for each other with: conditions, whose waiters are woken first come, first served, and
-//! [mutexes](mutex), [barriers](barrier), [flags](flag), [channels](channel) and [processes](process).
+//! What tasks share and wait on: conditions, whose waiters are woken first come, first served, and [mutexes](mutex),
+//! [barriers](barrier), [flags](flag), [channels](channel) and [processes](process).
 
 pub(crate) mod barrier;
 pub(crate) mod cache;

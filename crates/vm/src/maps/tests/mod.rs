@@ -1,4 +1,4 @@
-//! Every map type against the kernel's rules, and against plain models.
+//! Tests every map type against the kernel's rules, and against plain models.
 
 mod arena;
 mod limits;

@@ -1,4 +1,4 @@
-//! Every `bpf_res_spin_lock` that was ever taken, and which CPU waits for which.
+//! Every `bpf_res_spin_lock` taken so far, and which CPU waits for which lock.
 
 pub(crate) mod held;
 
