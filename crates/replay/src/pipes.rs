@@ -1,7 +1,7 @@
 //! Pipes and local sockets, where a recording tells what goes through them. Both are called pipes here.
 //!
-//! Who wakes whom shows only the waits that there were: where a reader came a little later than the data, it did not wait, and
-//! nothing would let it wait in a replay in which it comes earlier. So reads and writes become steps on the tapes, whether or
+//! Wakeups show only the waits that there were: a reader that came a little later than its data did not wait, and nothing
+//! would let it wait in a replay in which it comes earlier. So reads and writes become steps on the tapes, whether or
 //! not they waited, and waits follow from what is in the pipe.
 //!
 //! A recorded wait in a pipe's read or write is not a step by itself. It is put on the tape like any other at first, since

@@ -2,7 +2,7 @@
 //!
 //! A name is the program's name followed by its numbers, separated by colons. Each program has its own file, which says
 //! where its numbers come from. No two passes of a real program take equally long, so the length of each piece of work
-//! is drawn anew, up to a tenth shorter or longer, and runs with other seeds differ.
+//! is drawn again, up to a tenth shorter or longer, and runs with other seeds differ.
 
 mod buildworld;
 mod chat;

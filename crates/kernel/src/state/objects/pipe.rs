@@ -56,7 +56,7 @@ struct Piece {
 pub(crate) struct Passed {
     /// There is no more to do: otherwise the task waits.
     pub(crate) done: bool,
-    /// Whom it wakes, in this order.
+    /// The tasks that it wakes, in this order.
     pub(crate) wakes: Vec<TaskId>,
 }
 
@@ -192,8 +192,8 @@ impl Pipe {
 mod tests {
     use super::*;
 
-    /// Does what `text` says, a word each: task, `+` (`*` for a packet) or `-`, bytes. Gives who is done or waits (`!`), and whom
-    /// it wakes.
+    /// Does what `text` says, a word each: task, `+` (`*` for a packet) or `-`, bytes. Gives who is done or waits (`!`), and
+    /// which tasks it wakes.
     fn check_room(room: Room, held_bytes: u32, text: &str, expected: &str) {
         let mut pipes = Pipes::new(&[RecordedPipe { room, held_bytes }]);
         let said: Vec<String> = text
