@@ -1,12 +1,14 @@
 //! A recipe's file, which is TOML, to a [`Recipe`]; and a recipe and a machine to actions.
 
 mod companion;
+mod name;
 
 use crate::action::{Action, Value};
 use crate::error::{Problem, RecipeError, Text};
 use crate::facts::Facts;
 use crate::ops;
 use keel_abi::Span;
+use name::Name;
 use serde::Deserialize;
 use std::ops::Range;
 use toml::Spanned;
@@ -20,13 +22,13 @@ const LONGEST_MS: u64 = 3_600_000;
 #[serde(deny_unknown_fields)]
 struct File {
     #[serde(default)]
-    set: std::collections::BTreeMap<Spanned<String>, Spanned<toml::Value>>,
+    set: std::collections::BTreeMap<Spanned<Name>, Spanned<toml::Value>>,
     #[serde(default)]
     part: Vec<Part>,
     #[serde(default)]
-    leave_out: Vec<String>,
+    leave_out: Vec<Name>,
     #[serde(default)]
-    queues: std::collections::BTreeMap<Spanned<String>, Spanned<toml::Value>>,
+    queues: std::collections::BTreeMap<Spanned<Name>, Spanned<toml::Value>>,
     #[serde(default)]
     ops: Ops,
     #[serde(default)]
@@ -34,11 +36,11 @@ struct File {
     #[serde(default)]
     run: Vec<Run>,
     #[serde(default)]
-    attach: Vec<String>,
+    attach: Vec<Name>,
     #[serde(default)]
     companion: Vec<Spanned<companion::Table>>,
     #[serde(default)]
-    counters: Vec<String>,
+    counters: Vec<Name>,
     restart_ms: Option<Spanned<toml::Value>>,
 }
 
@@ -46,7 +48,7 @@ struct File {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Part {
-    variable: String,
+    variable: Name,
     at: Spanned<toml::Value>,
     size: Option<Spanned<toml::Value>>,
     values: Spanned<toml::Value>,
@@ -55,7 +57,7 @@ struct Part {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Ops {
-    variable: Option<String>,
+    variable: Option<Name>,
     #[serde(default)]
     flags: Vec<Spanned<String>>,
     timeout_ms: Option<Spanned<toml::Value>>,
@@ -67,7 +69,7 @@ struct Ops {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Map {
-    name: String,
+    name: Name,
     max_entries: Option<Spanned<toml::Value>>,
     values: Option<Spanned<toml::Value>>,
     inner_maps: Option<Spanned<toml::Value>>,
@@ -86,7 +88,7 @@ struct Entry {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Run {
-    program: String,
+    program: Name,
     every_ms: Option<Spanned<toml::Value>>,
     #[serde(default)]
     args: Vec<Spanned<toml::Value>>,
@@ -125,10 +127,10 @@ impl Recipe {
     /// [`RecipeError`], with line and field.
     pub fn plan(&self, facts: &Facts) -> Result<Vec<Action>, RecipeError> {
         let mut plan = Plan { text: Text { file: &self.name, text: &self.text }, facts, actions: Vec::new() };
-        let chosen = self.file.ops.variable.iter().cloned();
-        plan.actions.extend(chosen.map(|scheduler| Action::Choose { scheduler }));
-        let left_out = self.file.leave_out.iter().cloned();
-        plan.actions.extend(left_out.map(|program| Action::LeaveOut { program }));
+        let chosen = self.file.ops.variable.iter();
+        plan.actions.extend(chosen.map(|name| Action::Choose { scheduler: name.to_string() }));
+        let left_out = self.file.leave_out.iter();
+        plan.actions.extend(left_out.map(|name| Action::LeaveOut { program: name.to_string() }));
         plan.variables(&self.file)?;
         plan.parts(&self.file.part)?;
         plan.queues(&self.file)?;
@@ -146,8 +148,8 @@ impl Recipe {
             let ms = plan.number(after, "restart_ms", 0, LONGEST_MS)?;
             plan.actions.push(Action::Restart { after: Span::from_ms(ms as u64) });
         }
-        let counters = self.file.counters.iter().cloned();
-        plan.actions.extend(counters.map(|variable| Action::Count { variable }));
+        let counters = self.file.counters.iter();
+        plan.actions.extend(counters.map(|name| Action::Count { variable: name.to_string() }));
         Ok(plan.actions)
     }
 }
@@ -161,7 +163,7 @@ struct Plan<'a> {
 impl Plan<'_> {
     fn variables(&mut self, file: &File) -> Result<(), RecipeError> {
         for (name, value) in &file.set {
-            let variable = name.get_ref().clone();
+            let variable = name.get_ref().to_string();
             let value = self.value(value, &format!("set.{variable}"))?;
             self.actions.push(Action::Set { variable, value });
         }
@@ -186,7 +188,7 @@ impl Plan<'_> {
             };
             let bytes = Value::List(values.clone()).bytes(size * values.len());
             let bytes = bytes.ok_or_else(|| self.text.error(&at, &field, Problem::Part(size)))?;
-            self.actions.push(Action::SetPart { variable: name.clone(), at: from, bytes });
+            self.actions.push(Action::SetPart { variable: name.to_string(), at: from, bytes });
         }
         Ok(())
     }
@@ -194,7 +196,7 @@ impl Plan<'_> {
     /// Names of the scheduler's own queues, whose numbers leave the highest bit to the kernel's.
     fn queues(&mut self, file: &File) -> Result<(), RecipeError> {
         for (name, id) in &file.queues {
-            let name = name.get_ref().clone();
+            let name = name.get_ref().to_string();
             let id = self.number(id, &format!("queues.{name}"), 0, i64::MAX as u64)? as u64;
             self.actions.push(Action::NameQueue { id, name });
         }
@@ -238,7 +240,7 @@ impl Plan<'_> {
             let Some(entries) = &map.max_entries else { continue };
             let field = format!("map {}.max_entries", map.name);
             let entries = self.number(entries, &field, 1, u32::MAX.into())? as u32;
-            self.actions.push(Action::Resize { map: map.name.clone(), entries });
+            self.actions.push(Action::Resize { map: map.name.to_string(), entries });
         }
         Ok(())
     }
@@ -258,7 +260,7 @@ impl Plan<'_> {
         if let Some(maps) = &map.inner_maps {
             let field = format!("map {name}.inner_maps");
             let maps = self.number(maps, &field, 1, MOST as u64)? as u32;
-            self.actions.push(Action::Nest { map: name.clone(), maps });
+            self.actions.push(Action::Nest { map: name.to_string(), maps });
         }
         for entry in &map.entries {
             let key = self.value(&entry.key, &format!("map {name}.entries.key"))?;
@@ -292,7 +294,7 @@ impl Plan<'_> {
     fn programs(&mut self, file: &File) -> Result<(), RecipeError> {
         let mut again = Vec::new();
         for run in &file.run {
-            let program = run.program.clone();
+            let program = run.program.to_string();
             let field = format!("run {program}");
             let args = run.args.iter().map(|arg| {
                 let number = self.number(arg, &format!("{field}.args"), i64::MIN, u64::MAX);
@@ -307,7 +309,7 @@ impl Plan<'_> {
                 }
             }
         }
-        let attach = file.attach.iter().map(|program| Action::Attach { program: program.clone() });
+        let attach = file.attach.iter().map(|program| Action::Attach { program: program.to_string() });
         self.actions.extend(attach);
         self.actions.append(&mut again);
         Ok(())

@@ -1,5 +1,6 @@
 //! Companions of a recipe.
 
+use super::name::Name;
 use super::{LONGEST_MS, Plan};
 use crate::action::Action;
 use crate::companion::{Companion, Layout, Rest, compile};
@@ -17,13 +18,13 @@ const MOST: usize = 64;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Table {
-    name: Option<String>,
-    pid: Option<String>,
+    name: Option<Name>,
+    pid: Option<Name>,
     sleep_us: Option<Spanned<toml::Value>>,
     #[serde(default)]
-    set: BTreeMap<String, Spanned<toml::Value>>,
+    set: BTreeMap<Name, Spanned<toml::Value>>,
     #[serde(default)]
-    records: BTreeMap<String, Spanned<toml::Value>>,
+    records: BTreeMap<Name, Spanned<toml::Value>>,
     round: Spanned<String>,
 }
 
@@ -40,7 +41,7 @@ impl Plan<'_> {
     }
 
     fn companion(&self, table: &Table) -> Result<Companion, RecipeError> {
-        let name = table.name.clone().unwrap_or_else(|| "companion".to_owned());
+        let name = table.name.as_deref().unwrap_or("companion").to_owned();
         let field = |part: &str| format!("companion {name}.{part}");
         let rest = match &table.sleep_us {
             None => Rest::Yield,
@@ -52,7 +53,7 @@ impl Plan<'_> {
         let mut set = Vec::new();
         for (own, value) in &table.set {
             let number = self.number(value, &field(&format!("set.{own}")), i64::MIN, i64::MAX as u64)?;
-            set.push((own.clone(), number as i64));
+            set.push((own.to_string(), number as i64));
         }
         let mut maps = Vec::new();
         for (map, record) in &table.records {
@@ -66,7 +67,7 @@ impl Plan<'_> {
             error.line += wrong.line - 1 + usize::from(self.begins_below(&table.round.span()));
             error
         })?;
-        Ok(Companion { name, pid: table.pid.clone(), rest, program })
+        Ok(Companion { name, pid: table.pid.as_deref().map(str::to_owned), rest, program })
     }
 
     /// TOML leaves out the newline right after the quotes that begin a text of several lines.

@@ -168,7 +168,21 @@ fn errors_are_reported_with_their_place() {
         "[[companion]]\nround = ''\nset = { a = [1] }",
         "line 3, companion companion.set.a: it takes one number",
     );
-    check("[[companion]]\nname = \"a\\nb\"\nround = 'x = y'", "line 3, companion a\\nb.round: ");
+    let name = "a name has no control characters, and at most 256 bytes";
+    for place in [
+        "[[run]]\nprogram = \"a\\nb\"",
+        "[[companion]]\nname = \"a\\nb\"\nround = 'x = y'",
+        "[set]\n\"a\\nb\" = 1",
+        "[queues]\n\"a\\u001bb\" = 1",
+        "[[map]]\nname = \"a\\nb\"\nmax_entries = 1",
+        "[ops]\nvariable = \"a\\nb\"",
+        "\nleave_out = [\"a\\nb\"]",
+        "\nattach = [\"a\\nb\"]",
+        "\ncounters = [\"a\\nb\"]",
+        "\npart = [{ variable = \"a\\nb\", at = 0, values = [1] }]",
+    ] {
+        check(place, &format!("line 2: {name}"));
+    }
     let records = |record: &str| format!("[[companion]]\nround = ''\nrecords = {{ m = {record} }}");
     check(&records("3"), "line 3, companion companion.records.m: it takes a list of fields, or a table");
     check(&records("[1]"), "line 3, companion companion.records.m: it takes a list of fields, or a table");
