@@ -56,7 +56,7 @@ detach() {
 one() {
     echo "$1 $scheduler $2"
     at=$out/$1.$scheduler.$2
-    $keel record -o $at.part -- sh $loads $1 > $at.log 2>&1 || { echo "it failed: $(tail -n 1 $at.log)"; return; }
+    $keel record --pipes -o $at.part -- sh $loads $1 > $at.log 2>&1 || { echo "it failed: $(tail -n 1 $at.log)"; return; }
     [ "$scheduler" = eevdf ] || until_state enabled && mv $at.part $at.trc
 }
 # The first start of a program reads it from the host, which can take seconds.
