@@ -6,11 +6,12 @@
 //! Identical runs of several experiments are made once.
 
 use crate::judge::settled::open_claims;
-use crate::model::{Arm, Experiment, Until};
+use crate::model::{Arm, Claim, Experiment, Until};
 use crate::outcome::{ArmFigures, RunFigures};
 use keel_abi::{Noise, Span};
 use keel_check::Measure;
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// Default number of runs of each arm, unless its verdict is close.
 pub const FEW_RUNS: u32 = 5;
@@ -37,10 +38,9 @@ pub fn plan(experiments: &[Experiment], runs: Option<u32>) -> Vec<Planned> {
     for (at, experiment) in experiments.iter().enumerate() {
         let runs = runs.or(experiment.runs).unwrap_or(FEW_RUNS);
         for arm in 0..experiment.arms.len() {
-            let compared = experiment.claims.iter().any(|claim| claim.of == arm || claim.to == Some(arm));
+            let compared = experiment.claims.iter().any(|claim| compares(claim, arm));
             let runs = if compared { runs } else { runs.min(OFF_RUNS) };
-            let seeds = (0..runs).map(|run| experiment.seed.wrapping_add(u64::from(run)));
-            all.extend(seeds.map(|seed| Planned { experiment: at, arm, seed }));
+            all.extend(runs_of(experiment, at, arm, 0..runs));
         }
     }
     all
@@ -53,15 +53,26 @@ pub fn more(experiments: &[Experiment], figures: &[Vec<ArmFigures>]) -> Vec<Plan
     let by_need = experiments.iter().zip(figures).enumerate().filter(|(_, (one, _))| one.runs.is_none());
     for (at, (experiment, figures)) in by_need {
         let open = open_claims(experiment, figures);
-        for arm in 0..experiment.arms.len() {
-            if !open.iter().any(|claim| [Some(claim.of), claim.to, claim.less].contains(&Some(arm))) {
-                continue;
-            }
-            let seeds = (FEW_RUNS..MOST_RUNS).map(|run| experiment.seed.wrapping_add(u64::from(run)));
-            all.extend(seeds.map(|seed| Planned { experiment: at, arm, seed }));
-        }
+        let arms = (0..experiment.arms.len()).filter(|&arm| open.iter().any(|claim| compares(claim, arm)));
+        all.extend(arms.flat_map(|arm| runs_of(experiment, at, arm, FEW_RUNS..MOST_RUNS)));
     }
     all
+}
+
+/// Is the arm one of the two that the claim compares?
+fn compares(claim: &Claim, arm: usize) -> bool {
+    claim.of == arm || claim.to == Some(arm)
+}
+
+/// These runs of an arm, by their numbers. `at` is the experiment's place in the list.
+fn runs_of(
+    experiment: &Experiment,
+    at: usize,
+    arm: usize,
+    runs: Range<u32>,
+) -> impl Iterator<Item = Planned> {
+    let first = experiment.seed;
+    runs.map(move |run| Planned { experiment: at, arm, seed: first.wrapping_add(u64::from(run)) })
 }
 
 /// All that a run's figures depend on.

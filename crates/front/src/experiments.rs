@@ -143,7 +143,6 @@ pub fn make_all(
 }
 
 /// Runs that were to be made, and what came of each: nothing where a stop kept one from its end.
-#[derive(Default)]
 pub struct Batch {
     /// What was to be made.
     pub asked: Vec<Planned>,

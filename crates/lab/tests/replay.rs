@@ -199,7 +199,7 @@ fn check_wakeups(work_us: u64, pages: u32, expected: std::ops::RangeInclusive<u6
     assert!(expected.contains(&woken), "{work_us} {pages}: {woken}");
 }
 
-/// Whoever is quicker waits for the other, whichever it was in the recording.
+/// The quicker of the two tasks waits for the other, even if the other was quicker in the recording.
 #[test]
 fn tasks_wait_by_what_is_in_a_pipe() {
     // The reader is quicker: it waits each time. The writer is: it waits once the pipe is full. Both never.

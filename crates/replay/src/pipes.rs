@@ -1,4 +1,4 @@
-//! Pipes and local sockets, where a recording tells what goes through them. Both are called pipes here.
+//! Pipes and local sockets of recordings that have reads and writes. Both are called pipes here.
 //!
 //! Wakeups show only the waits that there were: a reader that came a little later than its data did not wait, and nothing
 //! would let it wait in a replay in which it comes earlier. So reads and writes become steps on the tapes, whether or

@@ -20,8 +20,8 @@ pub(crate) enum Point {
     /// `trace_irq_handler_entry()` and its kin, and `trace_cpu_idle()`: here, interrupts and idle states only take
     /// time.
     Interrupts,
-    /// `trace_cgroup_mkdir()`, `trace_cgroup_rmdir()` and `cpuset_write_resmask()`: `ops.cgroup_init` and its kin tell of
-    /// cgroups, and cpusets stay as they are.
+    /// `trace_cgroup_mkdir()`, `trace_cgroup_rmdir()` and `cpuset_write_resmask()`: schedulers learn of
+    /// cgroups by `ops.cgroup_init` and the like, and cpusets stay as they are.
     Cgroupfs,
 }
 

@@ -1,4 +1,4 @@
-//! Names in a recipe: what is shown of them is one line, whoever shows it.
+//! Names in a recipe. Errors and tables show them, so each fits on one line.
 
 use serde::Deserialize;
 use std::fmt;

@@ -24,7 +24,7 @@ pub enum Call {
     Other,
     /// None: it is a kernel thread.
     Kernel,
-    /// Reading from a pipe or a local socket, where a recording tells what goes through them.
+    /// Reading from a pipe or a local socket, in recordings that have reads and writes.
     PipeRead,
     /// Writing to one, likewise.
     PipeWrite,

@@ -5,7 +5,7 @@
 //! if it found the pipe empty, and a reader a writer only if it found it full; who has waited wakes the next of its kind where
 //! there is more to do.
 //!
-//! A socket's messages take memory. Each message wakes whoever waits for one; writers that found no memory are all woken when
+//! A socket's messages take memory. Each message wakes all waiting readers. Writers that found no memory are all woken when
 //! three quarters of it are free (`unix_writable()`).
 
 use keel_abi::TaskId;
