@@ -4,6 +4,7 @@
 //! the queue was filled. A CPU has at most one event, re-armed in place. A timer number may be due several times; its
 //! owner ignores the expiries that it no longer wants.
 
+mod held;
 mod tournament;
 mod wheel;
 
@@ -52,6 +53,14 @@ impl EventQueue {
     #[inline]
     pub fn set_cpu(&mut self, cpu: CpuId, at: Instant) {
         self.cpus.set(cpu, at);
+        self.note();
+    }
+
+    /// Sets the event of `cpu`, which has none and is in the middle of a kernel path: it is due soon.
+    #[inline]
+    pub fn hold_cpu(&mut self, cpu: CpuId, at: Instant) {
+        debug_assert_eq!(self.cpu_at(cpu), Instant::NEVER);
+        self.cpus.hold(cpu, at);
         self.note();
     }
 
