@@ -79,19 +79,18 @@ impl Conduct {
 
     /// The longest findings of each kind and how many there were, in the order of [`Kind::ALL`]. What is under way
     /// counts up to the last event.
-    pub fn findings(&self) -> Vec<OfKind> {
-        let mut all = self.clone();
-        all.end();
-        let (inverted, misplaced) = all.realtime.found();
+    pub fn into_findings(mut self) -> Vec<OfKind> {
+        self.end();
+        let (inverted, misplaced) = self.realtime.found();
         let found = [
-            (Kind::Starvation, all.starvation.found),
-            (Kind::LongDelay, all.delays.found),
-            (Kind::Bouncing, all.bouncing.found),
-            (Kind::Stall, all.stalls.found),
+            (Kind::Starvation, self.starvation.found),
+            (Kind::LongDelay, self.delays.found),
+            (Kind::Bouncing, self.bouncing.found),
+            (Kind::Stall, self.stalls.found),
             (Kind::PriorityInversion, inverted),
             (Kind::MisplacedRealtime, misplaced),
-            (Kind::UnfairShare, all.unfair.found),
-            (Kind::LockWait, all.locks.found),
+            (Kind::UnfairShare, self.unfair.found),
+            (Kind::LockWait, self.locks.found),
         ];
         found.into_iter().map(|(kind, found)| found.all(kind)).collect()
     }

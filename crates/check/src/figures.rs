@@ -6,6 +6,7 @@
 //! go on (`nr_involuntary_switches`). A migration is a task that starts on another CPU than the
 //! one it last ran on.
 
+mod by_cpu;
 mod names;
 mod task;
 
@@ -132,23 +133,28 @@ impl Figures {
 
     /// The figures so far; what is under way counts up to the last event.
     pub fn summary(&self) -> Summary {
-        let mut sums = self.sums.clone();
-        sums.duration = self.now.since(self.start);
-        sums.cpus = self.cpus.len();
-        sums.machine_time = self.online.at(self.now);
-        sums.wakeup_delay = self.delays.spans();
-        sums.names = self.names.figures();
-        sums.others = self.others.clone();
-        sums.tasks = self.ended.clone();
-        sums.tasks.extend(self.tasks.iter().map(|row| row.until(self.now)));
-        let mut busy = self.busy;
-        for (id, cpu) in self.cpus.iter().enumerate().filter(|(_, cpu)| !cpu.task.is_idle()) {
-            let ran = self.now.since(cpu.since);
-            busy += ran;
-            let of_task = sums.tasks.iter_mut().find(|t| t.task == cpu.task);
-            of_task.into_iter().for_each(|t| t.ran(CpuId(id as u32), ran));
-        }
+        self.clone().into_summary()
+    }
+
+    /// As [`Figures::summary`], without a copy of each task.
+    pub(crate) fn into_summary(self) -> Summary {
+        let Self { start, now, cpus, online, tasks, ended, others, mut busy, delays, names, mut sums, .. } = self;
+        sums.duration = now.since(start);
+        sums.cpus = cpus.len();
+        sums.machine_time = online.at(now);
+        sums.wakeup_delay = delays.spans();
+        sums.names = names.figures();
+        sums.others = others;
+        sums.tasks = ended;
+        sums.tasks.extend(tasks.into_rows().map(|row| row.until(now)));
         sums.tasks.sort_unstable_by_key(|t| t.task);
+        for (id, cpu) in cpus.iter().enumerate().filter(|(_, cpu)| !cpu.task.is_idle()) {
+            let ran = now.since(cpu.since);
+            busy += ran;
+            if let Ok(at) = sums.tasks.binary_search_by_key(&cpu.task, |t| t.task) {
+                sums.tasks[at].ran(CpuId(id as u32), ran);
+            }
+        }
         if sums.machine_time > Span::ZERO {
             sums.busy_share = (busy.as_s_f64() / sums.machine_time.as_s_f64()).min(1.0);
         }
@@ -170,7 +176,7 @@ impl Figures {
         self.sums.switches += 1;
         if let Some(row) = self.tasks.get(prev) {
             self.busy += ran;
-            row.ran(cpu, ran);
+            row.ran(cpu, ran, self.cpus.len());
             row.sums.switches += 1;
             if why == Why::Preempted {
                 row.sums.preemptions += 1;

@@ -71,23 +71,30 @@ impl Judge {
         }
     }
 
-    /// The judgement. Call it once, at the end.
+    /// The judgement, which takes what was heard: the judge is as new afterwards. Call it at the end.
     pub fn judgement(&mut self) -> Judgement {
+        std::mem::replace(self, Self::with(Figures::new(), self.limits)).into_judgement()
+    }
+
+    fn into_judgement(mut self) -> Judgement {
+        let unsure = self.unsure();
         let waste = self.waste.verdict(self.conduct.origins());
+        // Free what is no longer needed before the next part grows.
+        drop(self.waste);
         let mut findings = waste.findings.clone();
         let mut found = vec![(Kind::WastedCore, waste.episodes)];
         let longest = waste.findings.first().map_or(Span::ZERO, |worst| worst.duration);
         let wasted = Sums { count: waste.episodes, total: waste.wasted, longest };
         let mut sums = vec![(Kind::WastedCore, wasted)];
         let mut of_programs = 0;
-        for of_kind in self.conduct.findings() {
+        for of_kind in self.conduct.into_findings() {
             findings.extend(of_kind.findings);
             found.push((of_kind.kind, of_kind.count));
             of_programs += of_kind.of_programs;
             sums.push((of_kind.kind, of_kind.sums));
         }
-        let (unknown, unsure) = (self.unknown, self.unsure());
-        let summary = self.figures.summary();
+        let summary = self.figures.into_summary();
+        let unknown = self.unknown;
         let looked_at = findings.iter().map(|found| self.decisions.around(found)).collect();
         Judgement { summary, waste, findings, looked_at, found, of_programs, sums, unknown, unsure }
     }
@@ -115,6 +122,7 @@ impl Judge {
             What::Held { .. } => self.pass(at, cpu, what),
             What::Migrate { .. } => self.pass(at, cpu, what),
             What::Count { .. } => self.pass(at, cpu, what),
+            What::LockWait { .. } => self.pass(at, cpu, what),
             _ => self.pass_rarely(at, cpu, what),
         }
     }

@@ -72,8 +72,8 @@ impl<T: From<TaskId>> Tasks<T> {
     }
 
     /// The rows of the tasks alive, by slot.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
-        self.rows.iter().flatten()
+    pub(crate) fn into_rows(self) -> impl Iterator<Item = T> {
+        self.rows.into_iter().flatten()
     }
 
     #[cold]

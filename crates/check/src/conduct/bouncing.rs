@@ -23,8 +23,8 @@ pub const LEAST_MOVES: u32 = 64;
 /// One task's migrations.
 #[derive(Clone, Debug)]
 pub(crate) struct Bounce {
-    /// Blocks that count, in a row.
-    open: Option<Open>,
+    /// Blocks that count, in a row. Most tasks have none.
+    open: Option<Box<Open>>,
     /// The block under way: how many migrations, how many of them back, since when and since how much running.
     moves: u32,
     back: u32,
@@ -55,7 +55,7 @@ struct Open {
 
 impl Bounce {
     /// It runs on `cpu` now, where it did not before: blocks in a row that are over.
-    fn moved(&mut self, at: Instant, cpu: CpuId, ran: Span) -> Option<Open> {
+    fn moved(&mut self, at: Instant, cpu: CpuId, ran: Span) -> Option<Box<Open>> {
         let known = self.recent.iter().position(|&recent| recent == cpu);
         self.back += u32::from(known.is_some());
         let last = known.unwrap_or(3);
@@ -77,7 +77,7 @@ impl Bounce {
             }
             (None, true) => {
                 let (start, cpus) = (self.since, self.recent);
-                self.open = Some(Open { start, end: at, ran: ran_now, moves: BLOCK, cpus });
+                self.open = Some(Box::new(Open { start, end: at, ran: ran_now, moves: BLOCK, cpus }));
                 None
             }
             (_, false) => self.open.take(),

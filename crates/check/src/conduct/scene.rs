@@ -80,7 +80,8 @@ pub(crate) struct Task {
     pub(crate) weighs: (CpuId, u32),
     pub(crate) bounce: Bounce,
     pub(crate) share: Share,
-    pub(crate) awaited: Option<Awaited>,
+    /// The mutex that it waits for. Few tasks do.
+    pub(crate) awaited: Option<Box<Awaited>>,
 }
 
 impl From<TaskId> for Task {

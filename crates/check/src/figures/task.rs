@@ -1,7 +1,7 @@
 //! One task's figures.
 
+use super::by_cpu::ByCpu;
 use super::names::NameId;
-use keel_abi::cpuset::MAX_CPUS;
 use keel_abi::{CpuId, Instant, Pid, Span, TaskId};
 use keel_trace::Why;
 
@@ -100,9 +100,7 @@ impl State {
 /// A living task.
 #[derive(Clone, Debug)]
 pub(super) struct Row {
-    /// Nanoseconds by CPU, as far as it got: one look-up a switch, where a sorted list would cost a
-    /// cache miss a step.
-    by_cpu: Vec<u64>,
+    by_cpu: ByCpu,
     pub(super) state: State,
     /// The kernel keeps it off every CPU.
     pub(super) throttled: bool,
@@ -114,7 +112,7 @@ pub(super) struct Row {
 impl From<TaskId> for Row {
     fn from(task: TaskId) -> Self {
         let sums = TaskFigures { task, ..TaskFigures::default() };
-        Self { by_cpu: Vec::new(), state: State::Asleep, throttled: false, last_cpu: None, name: None, sums }
+        Self { by_cpu: ByCpu::default(), state: State::Asleep, throttled: false, last_cpu: None, name: None, sums }
     }
 }
 
@@ -125,29 +123,17 @@ impl Row {
         self.state = if self.throttled { state.throttled(at, true) } else { state };
     }
 
-    /// Adds time on a CPU.
+    /// Adds time on `cpu`, one of `cpus`.
     #[inline]
-    pub(super) fn ran(&mut self, cpu: CpuId, span: Span) {
+    pub(super) fn ran(&mut self, cpu: CpuId, span: Span, cpus: u32) {
         self.sums.cpu += span;
-        match self.by_cpu.get_mut(cpu.index()) {
-            Some(ns) => *ns += span.as_ns(),
-            None => self.ran_first(cpu, span),
-        }
-    }
-
-    #[cold]
-    fn ran_first(&mut self, cpu: CpuId, span: Span) {
-        if cpu.0 < MAX_CPUS {
-            self.by_cpu.resize(cpu.index() + 1, 0);
-            self.by_cpu[cpu.index()] = span.as_ns();
-        }
+        self.by_cpu.add(cpu, span, cpus);
     }
 
     /// Its figures, a wait under way counted until `now`.
-    pub(super) fn until(&self, now: Instant) -> TaskFigures {
-        let mut sums = self.sums.clone();
-        let ran = self.by_cpu.iter().enumerate().filter(|&(_, &ns)| ns > 0);
-        sums.cpus = ran.map(|(cpu, &ns)| (CpuId(cpu as u32), Span::from_ns(ns))).collect();
+    pub(super) fn until(self, now: Instant) -> TaskFigures {
+        let mut sums = self.sums;
+        sums.cpus = self.by_cpu.spans();
         match self.state {
             State::Waiting { since, .. } => sums.wait += now.since(since),
             State::Throttled { waited, .. } => sums.wait += waited,
