@@ -21,19 +21,20 @@ pub use stall::HOLD;
 pub use starvation::BOUND;
 pub use unfair::{LEAST_SHARE, WINDOW};
 
-use crate::finding::Kind;
+use crate::finding::{Kind, shared};
 use crate::longest::{Found, OfKind};
 use crate::origin::{Act, Origins};
 use crate::place::{Course, Queue};
 use bouncing::Bouncing;
 use keel_abi::{CpuId, DsqId, Instant, Span, TaskId};
-use keel_trace::{Chooser, Class, Event, Meta, Sink, What, Why};
+use keel_trace::{Chooser, Class, Event, Meta, Sink, TaskInfo, What, Why};
 use lock_wait::LockWaits;
 use long_delay::LongDelays;
 use realtime::Realtime;
 use scene::{Scene, State, Woken, running_on};
 use stall::Stalls;
 use starvation::Starvation;
+use std::sync::Arc;
 use unfair::Unfair;
 
 /// What may be asked for.
@@ -441,6 +442,12 @@ impl Conduct {
         }
     }
 
+    /// What a task is; `name` is as it is kept.
+    pub(crate) fn about(&mut self, at: Instant, info: &TaskInfo, name: &Arc<str>) {
+        self.scene.now = at;
+        self.scene.about(info, name);
+    }
+
     fn online(&mut self, at: Instant, target: CpuId, up: bool) {
         let cpu = self.scene.cpus.get(target);
         if cpu.offline == up {
@@ -466,7 +473,7 @@ impl Sink for Conduct {
         self.scene.now = at;
         match meta {
             Meta::Start { topology, .. } => self.scene.start(at, topology.cpus()),
-            Meta::Task(info) => self.scene.about(info),
+            Meta::Task(info) => self.about(at, info, &shared(&info.name)),
             Meta::Unknown(unknown) => self.realtime.unknown = *unknown,
             Meta::Clock { .. }
             | Meta::Chance { .. }

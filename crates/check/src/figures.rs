@@ -19,6 +19,7 @@ use crate::table::Tasks;
 use keel_abi::{CpuId, Instant, Span, TaskId};
 use keel_trace::{Class, Event, Meta, Sink, TaskInfo, What, Why};
 use names::Names;
+use std::sync::Arc;
 use task::{Row, State};
 
 /// How many tasks that have ended keep a row of their own; the rest are summed in
@@ -138,7 +139,9 @@ impl Figures {
 
     /// As [`Figures::summary`], without a copy of each task.
     pub(crate) fn into_summary(self) -> Summary {
-        let Self { start, now, cpus, online, tasks, ended, others, mut busy, delays, names, mut sums, .. } = self;
+        let Self {
+            start, now, cpus, online, tasks, ended, others, mut busy, delays, names, mut sums, ..
+        } = self;
         sums.duration = now.since(start);
         sums.cpus = cpus.len();
         sums.machine_time = online.at(now);
@@ -177,9 +180,9 @@ impl Figures {
         if let Some(row) = self.tasks.get(prev) {
             self.busy += ran;
             row.ran(cpu, ran, self.cpus.len());
-            row.sums.switches += 1;
+            row.switches += 1;
             if why == Why::Preempted {
-                row.sums.preemptions += 1;
+                row.preemptions += 1;
                 self.sums.preemptions += 1;
             }
             row.turns(at, State::after(why, at));
@@ -194,16 +197,16 @@ impl Figures {
                 State::Asleep | State::Running => None,
             };
             if let Some((waited, woken)) = ends {
-                row.sums.wait += waited;
+                row.wait += waited;
                 if woken {
                     self.delays.record(waited);
-                    row.name.into_iter().for_each(|name| self.names.waited(name, waited));
+                    row.name_id.into_iter().for_each(|name| self.names.waited(name, waited));
                 }
             }
             (row.state, row.throttled) = (State::Running, false);
-            row.sums.first_run.get_or_insert(at);
+            row.first_run = row.first_run.min(at);
             let moved = row.last_cpu.is_some_and(|last| last != cpu);
-            row.sums.migrations += u64::from(moved);
+            row.migrations += u64::from(moved);
             self.sums.migrations += u64::from(moved);
             row.last_cpu = Some(cpu);
         }
@@ -281,7 +284,7 @@ impl Figures {
             What::Count { task, units } => {
                 self.sums.units += u64::from(units);
                 if let Some(row) = self.tasks.get(task) {
-                    row.sums.units += u64::from(units);
+                    row.units += u64::from(units);
                 }
             }
             What::Callback { took, insns, .. } => {
@@ -302,15 +305,16 @@ impl Figures {
         self.online.add(at, i64::from(cpus));
     }
 
-    fn about(&mut self, info: &TaskInfo) {
+    /// What a task is; `name` is as it is kept.
+    pub(crate) fn about(&mut self, at: Instant, info: &TaskInfo, name: &Arc<str>) {
+        self.now = at;
         if let Some(row) = self.tasks.get(info.task) {
-            row.sums.task = info.task;
-            row.sums.pid = info.pid;
-            let name = crate::finding::kept(&info.name);
-            if row.name.is_none() || row.sums.name != name {
-                row.name = self.names.seen(&name);
+            row.task = info.task;
+            row.pid = info.pid;
+            if row.name_id.is_none() || row.name != *name {
+                row.name_id = self.names.seen(name);
             }
-            row.sums.name = name;
+            row.name = name.clone();
         }
     }
 }
@@ -333,7 +337,7 @@ impl Sink for Figures {
         self.now = at;
         match meta {
             Meta::Start { topology, unit, .. } => self.started(at, topology.cpus(), unit),
-            Meta::Task(info) => self.about(info),
+            Meta::Task(info) => self.about(at, info, &crate::finding::shared(&info.name)),
             Meta::Clock { .. }
             | Meta::Chance { .. }
             | Meta::Queue { .. }

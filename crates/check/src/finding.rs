@@ -7,6 +7,7 @@ use crate::origin::Decision;
 use keel_abi::{CpuId, Instant, Pid, Span, TaskId};
 use keel_trace::Unknown;
 use std::fmt::Write;
+use std::sync::Arc;
 
 /// The kind of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -154,6 +155,11 @@ fn misleads(c: char) -> bool {
 /// [`escape`] still says that it was cut.
 pub(crate) fn kept(name: &str) -> String {
     name.chars().take(NAME_MAX + 1).collect()
+}
+
+/// The same, to be kept by several checks.
+pub(crate) fn shared(name: &str) -> Arc<str> {
+    kept(name).into()
 }
 
 /// A task as a sentence names it: `worker-3 (pid 1007)`.

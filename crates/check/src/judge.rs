@@ -2,12 +2,12 @@
 
 use crate::conduct::{Conduct, Limits};
 use crate::figures::{Figures, Summary};
-use crate::finding::{Finding, Kind};
+use crate::finding::{Finding, Kind, shared};
 use crate::longest::Sums;
 use crate::looked_at::{DecisionLog, LookedAt};
 use crate::waste::{Verdict, Waste};
 use keel_abi::{CpuId, Instant, Span};
-use keel_trace::{Class, Event, Meta, Sink, Unknown, What};
+use keel_trace::{Class, Event, Meta, Sink, TaskInfo, Unknown, What};
 
 /// How many findings of each kind are kept.
 pub const KEPT: usize = 20;
@@ -135,6 +135,14 @@ impl Judge {
         self.conduct.event(at, cpu, what);
     }
 
+    /// What a task is: all checks share its name.
+    fn about(&mut self, at: Instant, info: &TaskInfo) {
+        let name = shared(&info.name);
+        self.figures.about(at, info, &name);
+        self.waste.about(self.conduct.origins(), at, info, &name);
+        self.conduct.about(at, info, &name);
+    }
+
     #[inline(never)]
     fn pass_rarely(&mut self, at: Instant, cpu: CpuId, what: What) {
         self.pass(at, cpu, what);
@@ -156,10 +164,13 @@ impl Sink for Judge {
     }
 
     fn meta(&mut self, at: Instant, meta: &Meta) {
+        self.decisions.meta(at, meta);
+        if let Meta::Task(info) = meta {
+            return self.about(at, info);
+        }
         self.figures.meta(at, meta);
         self.waste.meta(self.conduct.origins(), at, meta);
         self.conduct.meta(at, meta);
-        self.decisions.meta(at, meta);
         if let Meta::Unknown(unknown) = meta {
             self.unknown = *unknown;
         }

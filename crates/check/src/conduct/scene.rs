@@ -10,6 +10,7 @@ use crate::place::{Course, Here};
 use crate::table::Tasks;
 use keel_abi::scx::weight_of_nice;
 use keel_abi::{CpuId, CpuSet, Instant, Pid, Span, TaskId};
+use std::sync::Arc;
 
 /// What a task is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,11 +45,12 @@ pub(crate) struct Spot {
 pub(crate) struct Task {
     pub(crate) id: TaskId,
     pub(crate) pid: Pid,
-    pub(crate) name: String,
+    /// Shared with other checks.
+    pub(crate) name: Arc<str>,
     /// Which of [`Sets`] it may use.
     pub(crate) set: u32,
     /// How many CPUs these are; 0 for all.
-    pub(crate) may_use: u64,
+    pub(crate) may_use: u32,
     /// As the kernel's `p->prio`: below 100 real-time, lower is more urgent. None where unknown.
     pub(crate) prio: Option<i16>,
     /// Its share among its equals; 0 where unknown.
@@ -63,7 +65,7 @@ pub(crate) struct Task {
     /// It waits because it was woken or made; none where it lost its CPU.
     pub(crate) woken: Option<Woken>,
     /// How many waited on the machine when its wait began, itself among them.
-    pub(crate) crowd: u64,
+    pub(crate) crowd: u32,
     /// What weighed on its CPUs when its wait began ([`Scene::load`]).
     pub(crate) load: u64,
     /// Who ran on its CPU when it came to the place where it waits.
@@ -89,7 +91,7 @@ impl From<TaskId> for Task {
         Self {
             id,
             pid: Pid(0),
-            name: String::new(),
+            name: Arc::default(),
             set: 0,
             may_use: 0,
             prio: None,
@@ -264,7 +266,7 @@ pub(crate) struct Scene {
     pub(crate) cpus: Cpus<Cpu>,
     pub(crate) online: Integral,
     /// How many tasks wait.
-    pub(crate) waiting: u64,
+    pub(crate) waiting: u32,
     /// The sum of the known weights of the tasks that wait or run.
     pub(crate) weight: u64,
     pub(crate) tasks: Tasks<Task>,
@@ -286,9 +288,9 @@ impl Scene {
     }
 
     /// What a task is: its name, and the CPUs that it may use (none stands for all).
-    pub(crate) fn about(&mut self, info: &keel_trace::TaskInfo) {
+    pub(crate) fn about(&mut self, info: &keel_trace::TaskInfo, name: &Arc<str>) {
         let may_use = info.cpus.and(&self.machine);
-        let (count, set) = match may_use.len() as u64 {
+        let (count, set) = match may_use.len() as u32 {
             0 => (0, 0),
             count => (count, self.sets.of(may_use)),
         };
@@ -297,14 +299,14 @@ impl Scene {
             task.share.breaks();
         }
         (task.pid, task.set, task.may_use) = (info.pid, set, count);
-        if task.name != info.name {
-            task.name = crate::finding::kept(&info.name);
+        if task.name != *name {
+            task.name = name.clone();
         }
     }
 
     /// How many CPUs a task with `may_use` can be on.
-    pub(crate) fn share_of(&self, may_use: u64) -> u64 {
-        let cpus = if may_use == 0 { self.online.level() } else { may_use };
+    pub(crate) fn share_of(&self, may_use: u32) -> u64 {
+        let cpus = if may_use == 0 { self.online.level() } else { may_use.into() };
         cpus.max(1)
     }
 
@@ -313,8 +315,8 @@ impl Scene {
         let Some((may_use, set)) = self.tasks.at(slot).map(|task| (task.may_use, task.set)) else { return 0 };
         match self.sets.get(set).filter(|_| may_use > 0) {
             None => self.weight / self.share_of(0),
-            Some(_) if set == ALL => self.weight / may_use,
-            Some(cpus) => cpus.iter().map(|cpu| self.cpus.get(cpu).weight).sum::<u64>() / may_use,
+            Some(_) if set == ALL => self.weight / u64::from(may_use),
+            Some(cpus) => cpus.iter().map(|cpu| self.cpus.get(cpu).weight).sum::<u64>() / u64::from(may_use),
         }
     }
 

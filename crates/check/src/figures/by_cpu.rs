@@ -4,13 +4,16 @@
 use keel_abi::cpuset::MAX_CPUS;
 use keel_abi::{CpuId, Span};
 
+/// Room for so many CPUs is made at once: lists that grow in steps leave holes behind.
+const AT_ONCE: u32 = 64;
+
 /// Time on each CPU.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ByCpu {
     /// Nanoseconds by CPU: one look-up per switch, where a sorted list would cost a cache miss per step.
-    ns: Vec<u32>,
+    ns: Box<[u32]>,
     /// What no longer fitted there, in order of CPUs.
-    carried: Vec<(CpuId, Span)>,
+    carried: Option<Box<Vec<(CpuId, Span)>>>,
 }
 
 impl ByCpu {
@@ -28,21 +31,20 @@ impl ByCpu {
 
     #[cold]
     fn carry(&mut self, cpu: CpuId, span: Span) {
-        match self.carried.binary_search_by_key(&cpu, |&(cpu, _)| cpu) {
-            Ok(at) => self.carried[at].1 += span,
-            Err(at) => self.carried.insert(at, (cpu, span)),
-        }
+        add_to(self.carried.get_or_insert_default(), cpu, span);
     }
 
-    /// Makes room up to a power of two, so that a task that stays on the first CPUs has a short list.
+    /// Makes room for [`AT_ONCE`] CPUs, then up to a power of two: a task that stays on the first CPUs of a large
+    /// machine has a short list.
     #[cold]
     fn add_first(&mut self, cpu: CpuId, span: Span, cpus: u32) {
         if cpu.0 >= MAX_CPUS {
             return;
         }
-        let len = (cpu.0 + 1).next_power_of_two().min(cpus.max(cpu.0 + 1)) as usize;
-        self.ns.reserve_exact(len - self.ns.len());
-        self.ns.resize(len, 0);
+        let len = (cpu.0 + 1).next_power_of_two().max(AT_ONCE).min(cpus.max(cpu.0 + 1)) as usize;
+        let mut ns = vec![0; len].into_boxed_slice();
+        ns[..self.ns.len()].copy_from_slice(&self.ns);
+        self.ns = ns;
         self.add(cpu, span, cpus);
     }
 
@@ -51,13 +53,17 @@ impl ByCpu {
         let mut spans = Vec::with_capacity(self.ns.iter().filter(|&&ns| ns > 0).count());
         let some = self.ns.iter().enumerate().filter(|&(_, &ns)| ns > 0);
         spans.extend(some.map(|(cpu, &ns)| (CpuId(cpu as u32), Span::from_ns(ns.into()))));
-        for &(cpu, span) in &self.carried {
-            match spans.binary_search_by_key(&cpu, |&(cpu, _)| cpu) {
-                Ok(at) => spans[at].1 += span,
-                Err(at) => spans.insert(at, (cpu, span)),
-            }
-        }
+        let carried = self.carried.iter().flat_map(|carried| carried.iter());
+        carried.for_each(|&(cpu, span)| add_to(&mut spans, cpu, span));
         spans
+    }
+}
+
+/// Adds time to a list in order of CPUs.
+pub(super) fn add_to(spans: &mut Vec<(CpuId, Span)>, cpu: CpuId, span: Span) {
+    match spans.binary_search_by_key(&cpu, |&(cpu, _)| cpu) {
+        Ok(at) => spans[at].1 += span,
+        Err(at) => spans.insert(at, (cpu, span)),
     }
 }
 
@@ -79,7 +85,10 @@ mod tests {
         check(&[(5, 10), (0, 1), (5, 20)], &[(0, 1), (5, 30)]);
         check(&[(63, 1), (70, 2)], &[(63, 1), (70, 2)]);
         let second = 1_000_000_000;
-        check(&[(2, 4 * second), (2, second), (2, 7), (9, 50 * second)], &[(2, 5 * second + 7), (9, 50 * second)]);
+        check(
+            &[(2, 4 * second), (2, second), (2, 7), (9, 50 * second)],
+            &[(2, 5 * second + 7), (9, 50 * second)],
+        );
         check(&[(1, u64::from(u32::MAX)), (1, 1)], &[(1, 1 << 32)]);
         check(&[(MAX_CPUS, 5)], &[]);
     }

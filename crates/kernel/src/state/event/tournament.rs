@@ -68,7 +68,13 @@ impl Tournament {
             total += round;
             round *= LANES;
         }
-        Self { groups: vec![Group([NEVER; LANES]); total], cpus: total, winner: NEVER, of_final: NEVER, held: Held::new(cpus) }
+        Self {
+            groups: vec![Group([NEVER; LANES]); total],
+            cpus: total,
+            winner: NEVER,
+            of_final: NEVER,
+            held: Held::new(cpus),
+        }
     }
 
     #[inline]

@@ -39,7 +39,7 @@ pub(crate) struct Member {
     /// Somebody waits for its end: it is no thread.
     pub(crate) is_child: bool,
     /// Address spaces it has made, so that their addresses differ.
-    pub(crate) spaces: u64,
+    pub(crate) spaces: u32,
     pub(crate) children: u32,
     pub(crate) zombies: u32,
     pub(crate) waits: bool,
