@@ -4,27 +4,30 @@
 //! [`Writer::finish`] returns it. Only a file with its end record is complete.
 
 mod policy;
+mod record;
 
 use crate::format::{
-    CHOOSERS, EXITS, GROUP_IDLE, GROUP_SESSION, MAGIC, MAX_TEXT, Memory, NO_AFFINITY, NO_THROTTLING,
-    SAME_CPU, SAME_PREV, SAME_TIME, TIMERS, VERSION, WHYS, index_in, kind, more, zigzag,
+    EXITS, GROUP_IDLE, GROUP_SESSION, MAGIC, MAX_TEXT, Memory, NO_AFFINITY, NO_THROTTLING, SAME_CPU,
+    SAME_TIME, VERSION, index_in, kind, more, zigzag,
 };
-use crate::{
-    Act, Call, Class, Event, GroupInfo, Lock, Meta, Piping, Sink, Source, TaskInfo, What, WriteError,
-};
+use crate::{Class, Event, GroupInfo, Meta, Sink, TaskInfo, WriteError};
 use keel_abi::cgroup::{Bandwidth, QUOTA_NONE};
-use keel_abi::tape::Room;
-use keel_abi::{CpuId, CpuSet, DsqId, Instant, Noise, TaskId, Topology};
+use keel_abi::{CpuId, CpuSet, Instant, Noise, TaskId, Topology};
+use record::MOST;
 use std::io::{self, Write};
 
 /// Bytes that are gathered before they are written.
 const BUFFER: usize = 64 * 1024;
+/// Events that are encoded before a look at the buffer.
+const AT_ONCE: usize = 128;
 
 /// Writes the events it receives.
 pub struct Writer<W> {
     out: W,
     wants: Class,
     buffer: Vec<u8>,
+    /// Room for the records of [`AT_ONCE`] events.
+    batch: Box<[u8]>,
     memory: Memory,
     checksum: crc32fast::Hasher,
     records: u64,
@@ -63,6 +66,7 @@ impl<W: Write> Writer<W> {
             out,
             wants,
             buffer,
+            batch: vec![0; AT_ONCE * MOST].into(),
             memory: Memory::default(),
             checksum: crc32fast::Hasher::new(),
             records: 0,
@@ -122,12 +126,6 @@ impl<W: Write> Writer<W> {
         self.number(zigzag(i64::from(cpu.0) - i64::from(self.memory.cpu.0)));
     }
 
-    /// A queue, its two topmost bits lowest.
-    #[inline]
-    fn dsq(&mut self, dsq: DsqId) {
-        self.number(dsq.0.rotate_left(2));
-    }
-
     fn text(&mut self, text: &str) {
         let mut end = text.len().min(MAX_TEXT);
         while !text.is_char_boundary(end) {
@@ -137,8 +135,7 @@ impl<W: Write> Writer<W> {
         self.buffer.extend(&text.as_bytes()[..end]);
     }
 
-    /// A record's beginning: kind and flags, time passed, CPU.
-    #[inline]
+    /// The beginning of a record that is no event's: kind and flags, time passed, CPU.
     fn begin(&mut self, at: Instant, cpu: CpuId, kind: u8) {
         let passed = at.since(Instant::from_ns(self.memory.at)).as_ns();
         let same_time = if passed == 0 { SAME_TIME } else { 0 };
@@ -155,180 +152,24 @@ impl<W: Write> Writer<W> {
         self.records += 1;
     }
 
-    #[inline]
-    fn event(&mut self, event: &Event) {
-        let Event { at, cpu, what } = *event;
-        match what {
-            What::Switch { prev, why, next } => {
-                let running = std::mem::replace(self.memory.running(cpu), next);
-                let same = if running == prev { SAME_PREV } else { 0 };
-                self.begin(at, cpu, (kind::SWITCH + index_in(&WHYS, &why)) | same);
-                if same == 0 {
-                    self.task(prev);
-                }
-                self.task(next);
-            }
-            What::Wakeup { task, target, waker } => self.three(at, cpu, kind::WAKEUP, task, target, waker),
-            What::Fork { child, target, parent } => self.three(at, cpu, kind::FORK, child, target, parent),
-            What::Exit { task } => {
-                self.begin(at, cpu, kind::EXIT);
-                self.task(task);
-            }
-            What::Migrate { task, from, to } => {
-                self.begin(at, cpu, kind::MIGRATE);
-                self.task(task);
-                self.target(from);
-                self.target(to);
-            }
-            What::Placed { task, prev, chosen, by, idle } => {
-                self.begin(at, cpu, kind::PLACED);
-                self.task(task);
-                self.target(prev);
-                self.target(chosen);
-                self.byte(index_in(&CHOOSERS, &by) << 1 | u8::from(idle));
-            }
-            What::Queued { task, dsq, len } => self.queue(at, cpu, kind::QUEUED, task, dsq, len),
-            What::Unqueued { task, dsq, len } => self.queue(at, cpu, kind::UNQUEUED, task, dsq, len),
-            What::Held { task } => {
-                self.begin(at, cpu, kind::HELD);
-                self.task(task);
-            }
-            What::Kick { target, flags } => {
-                self.begin(at, cpu, kind::KICK);
-                self.target(target);
-                self.number(flags);
-            }
-            What::Callback { op, task, took, insns } => {
-                self.begin(at, cpu, kind::CALLBACK);
-                self.byte(op as u8);
-                self.task(task);
-                self.number(took.as_ns());
-                self.number(u64::from(insns));
-            }
-            What::LockWait { lock, waited } => self.lock_wait(at, cpu, lock, waited.as_ns()),
-            What::Online { target, up } => {
-                self.begin(at, cpu, if up { kind::ONLINE } else { kind::OFFLINE });
-                self.target(target);
-            }
-            What::Count { task, units } => {
-                self.begin(at, cpu, kind::COUNT);
-                self.task(task);
-                self.number(u64::from(units));
-            }
-            What::Bypass { on } => self.begin(at, cpu, if on { kind::BYPASS_ON } else { kind::BYPASS_OFF }),
-            What::Priority { task, prio, weight } => {
-                self.begin(at, cpu, kind::PRIORITY);
-                self.task(task);
-                self.number(zigzag(i64::from(prio)));
-                self.number(u64::from(weight));
-            }
-            What::Awaits { task, mutex, owner } => {
-                self.begin(at, cpu, kind::AWAITS);
-                self.task(task);
-                self.number(u64::from(mutex));
-                self.task(owner);
-            }
-            What::Throttled { task, on, group: 0 } => {
-                self.more(at, cpu, if on { more::THROTTLED } else { more::UNTHROTTLED });
-                self.task(task);
-            }
-            What::Throttled { task, on, group } => {
-                self.more(at, cpu, if on { more::GROUP_THROTTLED } else { more::GROUP_UNTHROTTLED });
-                self.task(task);
-                self.number(u64::from(group));
-            }
-            What::Reserved { target, on } => {
-                self.more(at, cpu, if on { more::RESERVED } else { more::UNRESERVED });
-                self.target(target);
-            }
-            What::Worked { task, user, kernel_ps } => {
-                self.more(at, cpu, more::WORKED);
-                self.task(task);
-                self.number(user.as_ns());
-                self.number(kernel_ps);
-            }
-            What::Waited { task, call, source } => {
-                self.more(at, cpu, more::WAITED);
-                self.task(task);
-                self.byte(index_in(&Call::ALL, &call) | index_in(&Source::ALL, &source) << 4);
-            }
-            What::Piped { task, pipe, bytes, room, how } => {
-                self.more(at, cpu, more::PIPED + index_in(&Piping::ALL, &how));
-                self.task(task);
-                self.number(u64::from(pipe));
-                self.number(u64::from(bytes));
-                self.number(match room {
-                    Room::Pages(pages) => u64::from(pages) << 1,
-                    Room::Memory(bytes) => u64::from(bytes) << 1 | 1,
-                });
-            }
-            What::Acts { task, act } => self.act(at, cpu, task, act),
-            What::Lost { events } => {
-                self.begin(at, cpu, kind::LOST);
-                self.number(u64::from(events));
-            }
+    /// Encodes at most [`AT_ONCE`] events.
+    fn few_events(&mut self, events: &[Event]) {
+        let wants_all = self.wants == Class::ALL;
+        let mut used = 0;
+        for event in events.iter().filter(|event| wants_all || self.wants.has(event.what.class())) {
+            let Some(bytes) = self.batch[used..].first_chunk_mut() else { break };
+            used += record::encode(bytes, &mut self.memory, event);
+            self.records += 1;
         }
-    }
-
-    fn act(&mut self, at: Instant, cpu: CpuId, task: TaskId, act: Act) {
-        let (which, number) = match act {
-            Act::Wakes { wakee, sync } => {
-                (if sync { more::WAKES_SYNC } else { more::WAKES }, Some(u64::from(wakee.0.wrapping_add(1))))
-            }
-            Act::Waits => (more::WAITS, None),
-            Act::Sleeps { until, timer } => {
-                (more::SLEEPS + index_in(&TIMERS, &timer), Some(until.as_ns().saturating_sub(at.as_ns())))
-            }
-            Act::Begins { at: due } => (more::BEGINS, Some(at.as_ns().saturating_sub(due.as_ns()))),
-            Act::Forks { child, process } => (
-                if process { more::FORKS_PROCESS } else { more::FORKS_THREAD },
-                Some(u64::from(child.0.wrapping_add(1))),
-            ),
-            Act::Yields => (more::YIELDS, None),
-            Act::Exits => (more::EXITS, None),
-        };
-        self.more(at, cpu, which);
-        self.task(task);
-        number.into_iter().for_each(|number| self.number(number));
+        self.buffer.extend_from_slice(&self.batch[..used]);
+        if self.buffer.len() >= BUFFER {
+            self.flush();
+        }
     }
 
     fn more(&mut self, at: Instant, cpu: CpuId, which: u8) {
         self.begin(at, cpu, kind::MORE);
         self.byte(which);
-    }
-
-    #[inline]
-    fn three(&mut self, at: Instant, cpu: CpuId, kind: u8, task: TaskId, target: CpuId, by: TaskId) {
-        self.begin(at, cpu, kind);
-        self.task(task);
-        self.target(target);
-        self.task(by);
-    }
-
-    #[inline]
-    fn queue(&mut self, at: Instant, cpu: CpuId, kind: u8, task: TaskId, dsq: DsqId, len: u32) {
-        self.begin(at, cpu, kind);
-        self.task(task);
-        self.dsq(dsq);
-        self.number(u64::from(len));
-    }
-
-    fn lock_wait(&mut self, at: Instant, cpu: CpuId, lock: Lock, waited: u64) {
-        match lock {
-            Lock::Runqueue(target) => {
-                self.begin(at, cpu, kind::WAIT_RUNQUEUE);
-                self.target(target);
-            }
-            Lock::Dsq(dsq) => {
-                self.begin(at, cpu, kind::WAIT_DSQ);
-                self.dsq(dsq);
-            }
-            Lock::Bpf(address) => {
-                self.begin(at, cpu, kind::WAIT_BPF);
-                self.number(address);
-            }
-        }
-        self.number(waited);
     }
 
     fn topology(&mut self, topology: &Topology) {
@@ -444,13 +285,8 @@ impl<W: Write> Sink for Writer<W> {
     }
 
     fn events(&mut self, events: &[Event]) {
-        for event in events {
-            if self.wants.has(event.what.class()) && !self.ended {
-                self.event(event);
-                if self.buffer.len() >= BUFFER {
-                    self.flush();
-                }
-            }
+        if !self.ended {
+            events.chunks(AT_ONCE).for_each(|events| self.few_events(events));
         }
     }
 

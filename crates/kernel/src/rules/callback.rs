@@ -50,19 +50,18 @@ impl Kernel {
             self.callback_ends(c);
         }
         let insn_ps = self.insn_ps;
-        let is_told = self.out.wants(Class::COSTS);
         let cpu = self.this_cpu();
         debug_assert!(cpu.callback.in_progress, "the callback that ends has begun");
-        if is_told
-            || !cpu.callback.lets_others_past()
-            || cpu.callback.place == Place::Syscall
-            || !cpu.outer.is_empty()
-        {
+        if !cpu.callback.lets_others_past() || cpu.callback.place == Place::Syscall || !cpu.outer.is_empty() {
             return self.end_rarely(c, usage);
         }
         cpu.callback.in_progress = false;
+        let (op, subject) = (cpu.callback.op, cpu.callback.subject);
         let took = cpu.end_callback(usage, insn_ps);
         self.count_callback(usage, took);
+        if self.out.wants(Class::COSTS) {
+            self.tell_callback(c, op, subject, took, usage);
+        }
     }
 
     /// The end of a callback that others must be notified of, or that is nested in one.
@@ -92,9 +91,14 @@ impl Kernel {
             self.error(c, format!("{res_spins} bpf_res_spin_lock still held when ops.{op} returns"));
         }
         if self.out.wants(Class::COSTS) {
-            let insns = u32::try_from(usage.insns).unwrap_or(u32::MAX);
-            self.tell(Class::COSTS, c, What::Callback { op, task: subject, took, insns });
+            self.tell_callback(c, op, subject, took, usage);
         }
+    }
+
+    #[inline]
+    fn tell_callback(&mut self, c: CpuId, op: Op, task: TaskId, took: Span, usage: Usage) {
+        let insns = u32::try_from(usage.insns).unwrap_or(u32::MAX);
+        self.tell(Class::COSTS, c, What::Callback { op, task, took, insns });
     }
 
     #[inline(always)]

@@ -53,13 +53,11 @@ impl<E: Engine> Sim<E> {
         self.k.counters.programs_went_on += 1;
         let tells = self.k.out.wants(Class::ACTS);
         for _ in 0..FREE_STEPS {
-            let then = match tells {
-                true => self.own_step(c, task, |sim| sim.take_any_step(c, task)),
-                // In line, but for steps that few programs repeat.
-                false => match self.take_common_step(c, task) {
-                    Some(then) => then,
-                    None => self.take_step(c, task),
-                },
+            // Inline, but for steps that few programs repeat.
+            let then = match self.take_common_step(c, task, tells) {
+                Some(then) => then,
+                None if tells => self.own_step(c, task, |sim| sim.take_any_step(c, task)),
+                None => self.take_step(c, task),
             };
             if let Then::Leave = then {
                 return;
@@ -71,15 +69,16 @@ impl<E: Engine> Sim<E> {
 
     #[inline(never)]
     fn take_any_step(&mut self, c: CpuId, task: TaskId) -> Then {
-        match self.take_common_step(c, task) {
+        match self.take_common_step(c, task, false) {
             Some(then) => then,
             None => self.take_step(c, task),
         }
     }
 
-    /// Takes the next step if it is one of those that programs repeat most.
+    /// Takes the next step if it is one of those that programs repeat most. If `tells`, only one that charges nothing
+    /// and wakes nobody, and what the task used before it works is emitted.
     #[inline(always)]
-    fn take_common_step(&mut self, c: CpuId, task: TaskId) -> Option<Then> {
+    fn take_common_step(&mut self, c: CpuId, task: TaskId, tells: bool) -> Option<Then> {
         let t = &mut self.k.tasks[task];
         let steps = &self.k.workload.tasks[t.spec? as usize].steps;
         match *steps.get(t.next_step as usize)? {
@@ -88,13 +87,16 @@ impl<E: Engine> Sim<E> {
                 let work = self.k.draw(task, amount);
                 let work = self.k.varied(task, work);
                 self.k.task(task).doing = Doing::Work(work);
+                if tells {
+                    self.k.tell_worked(c, task);
+                }
                 Some(Then::Leave)
             }
-            Step::Send { channel, bytes } => {
+            Step::Send { channel, bytes } if !tells => {
                 t.next_step += 1;
                 Some(self.send(c, task, channel, bytes))
             }
-            Step::Receive { channel, bytes } => {
+            Step::Receive { channel, bytes } if !tells => {
                 t.next_step += 1;
                 Some(self.receive(c, task, channel, bytes))
             }

@@ -1,9 +1,13 @@
 //! Round trips through the reader, and what damaged files do to it.
 
 use super::*;
+use crate::format::{CHOOSERS, WHYS};
 use crate::policy::{self, Group, GroupClass, Outcome, Policy};
+use crate::{Act, Call, Lock, Piping, Source, What};
 use crate::{Chooser, GroupInfo, Item, NullSink, Reader, TraceError, Unknown, Why};
+use keel_abi::DsqId;
 use keel_abi::scx::Op;
+use keel_abi::tape::Room;
 use keel_abi::{Pid, Span};
 use proptest::prelude::*;
 
