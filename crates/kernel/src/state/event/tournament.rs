@@ -1,8 +1,8 @@
 //! The earliest of the CPUs' own events, by a tournament among groups of eight.
 //!
-//! A key is the instant above the CPU's number. Groups fill a cache line each; a changed key
-//! plays again only in the groups above it, and only as far as a winner changes. A whole group is
-//! looked at only when its winner gets later: one that becomes first is known to win.
+//! A key is the instant in the high bits and the CPU's number in the low ones. Each group fills a cache line; a changed
+//! key plays again only in the groups above it, and only as far as a winner changes. A whole group is only scanned when
+//! its winner gets later: a key that becomes first is known to win.
 
 use keel_abi::{CpuId, Instant};
 
@@ -12,7 +12,7 @@ pub(super) const CPU_BITS: u32 = 12;
 /// No event.
 const NEVER: u64 = u64::MAX;
 
-/// Who plays in a group.
+/// The players of a group.
 const LANES: usize = 8;
 
 /// The keys of eight CPUs, or the winners of eight groups.
@@ -29,7 +29,7 @@ impl Group {
         a.min(b).min(c.min(d))
     }
 
-    /// Sets a lane's key; `before` is the group's winner so far. Gives the winner if it is another.
+    /// Sets a lane's key; `before` is the group's winner so far. Returns the winner if it changes.
     #[inline]
     fn replace(&mut self, lane: usize, key: u64, before: u64) -> Option<u64> {
         let old = std::mem::replace(&mut self.0[lane % LANES], key);
@@ -46,10 +46,10 @@ impl Group {
 
 #[derive(Clone, Debug)]
 pub(super) struct Tournament {
-    /// The final first, then round by round: the players of group `n` are the winners of groups `8n + 1` to
-    /// `8n + 8`, or the CPUs themselves.
+    /// The final first, then round by round: the players of group `n` are the winners of groups `8n + 1` to `8n + 8`,
+    /// or the CPUs themselves.
     groups: Vec<Group>,
-    /// The CPUs' place, counted as if they were groups.
+    /// The index of the CPUs, counted as if they were groups.
     cpus: usize,
     winner: u64,
 }
@@ -69,7 +69,7 @@ impl Tournament {
         self.play(cpu, key(cpu, at));
     }
 
-    /// Would `cpu` be first, were it due at `at`, where it is not due before?
+    /// Would `cpu` be first if it were due at `at`? It must not be due earlier.
     #[inline]
     pub(super) fn would_win(&self, cpu: CpuId, at: Instant) -> bool {
         key(cpu, at) <= self.winner
@@ -91,7 +91,7 @@ impl Tournament {
         instant(self.winner)
     }
 
-    /// Takes the event of the CPU that is due first; only meaningful if one is. Every group above it gets another
+    /// Takes the event of the CPU that is due first; only meaningful if one is due. Every group above it gets another
     /// winner, whatever the others' keys.
     #[inline]
     pub(super) fn take_first(&mut self) -> CpuId {
@@ -121,7 +121,7 @@ impl Tournament {
         self.winner = key;
     }
 
-    /// The CPU that is due first; only meaningful when one is.
+    /// The CPU that is due first; only meaningful if one is due.
     #[inline]
     pub(super) fn next_cpu(&self) -> CpuId {
         CpuId((self.winner & ((1 << CPU_BITS) - 1)) as u32)
