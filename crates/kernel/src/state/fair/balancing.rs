@@ -73,7 +73,7 @@ impl Nohz {
 pub(crate) struct Walk {
     /// When the first of them is due again.
     pub(crate) next: Option<u64>,
-    /// The sum of the search costs, if some of them have decayed.
+    /// The sum of the levels' search costs.
     pub(crate) search_ns: u64,
     pub(crate) forgets: bool,
     pub(crate) is_idle: bool,
