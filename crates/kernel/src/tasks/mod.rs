@@ -1,4 +1,4 @@
-//! What tasks do: the steps of their programs, executed in the kernel on the task's CPU.
+//! The steps of tasks' programs, executed in the kernel on the task's CPU.
 
 pub(crate) mod acts;
 pub(crate) mod at_boot;
@@ -28,15 +28,15 @@ use keel_abi::task::{Amount, ObjectId, Policy, Step, TimerMode};
 use keel_abi::{CpuId, Instant, Span, TaskId};
 use keel_trace::{Class, Timer};
 
-/// Steps without a cost of their own that a task takes before it is charged for continuing: so that a
-/// program of nothing but loops advances time, too.
+/// How many free steps a task takes before it is charged for continuing, so that a program of nothing but loops also
+/// advances time.
 const FREE_STEPS: u32 = 64;
 
 /// What follows after a step.
 enum Then {
     /// The next step.
     GoOn,
-    /// Frames were pushed, or the task works: the path goes on by itself.
+    /// Frames were pushed, or the task works: the path continues on its own.
     Leave,
 }
 
@@ -55,7 +55,7 @@ impl<E: Engine> Sim<E> {
         for _ in 0..FREE_STEPS {
             let then = match tells {
                 true => self.own_step(c, task, |sim| sim.take_any_step(c, task)),
-                // In line, but for steps that few programs repeat.
+                // Inlined, except for steps that few programs repeat.
                 false => match self.take_common_step(c, task) {
                     Some(then) => then,
                     None => self.take_step(c, task),
@@ -77,7 +77,7 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// Takes the next step if it is one of those that programs repeat most.
+    /// Takes the next step if it is one of the steps that programs repeat most.
     #[inline(always)]
     fn take_common_step(&mut self, c: CpuId, task: TaskId) -> Option<Then> {
         let t = &mut self.k.tasks[task];
@@ -111,7 +111,7 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// Takes the next step, one of the others.
+    /// Takes the next step, which is one of the others.
     #[inline(never)]
     fn take_step(&mut self, c: CpuId, task: TaskId) -> Then {
         let number = self.k.tasks[task].next_step;
@@ -252,7 +252,7 @@ impl<E: Engine> Sim<E> {
         self.k.charge_ns(c, syscall_ns);
     }
 
-    /// The task goes over its working set: time of its own, in which it waits for memory.
+    /// The task reads its working set: its own time, in which it waits for memory.
     fn touch(&mut self, c: CpuId, task: TaskId, bytes: u64) -> Then {
         let ns = self.k.objects.caches.touch_ns(&self.k.machine.costs, &self.k.bus, c, task, bytes);
         if ns == 0 {
@@ -321,12 +321,12 @@ impl<E: Engine> Sim<E> {
 
     fn exit_task(&mut self, c: CpuId, task: TaskId) -> Then {
         if self.k.tasks[task].state == State::Exiting {
-            // It has done all that and kept its CPU: it only has to leave.
+            // It has done all that and kept its CPU: it only has to leave it.
             self.k.resched(c, c);
             return Then::Leave;
         }
         if let Some(mutex) = self.k.objects.mutexes.held(task) {
-            // `exit_pi_state_list()`; this step comes again.
+            // `exit_pi_state_list()`; this step is repeated.
             self.k.task(task).next_step -= 1;
             return self.unlock_mutex(c, task, mutex);
         }
@@ -335,7 +335,7 @@ impl<E: Engine> Sim<E> {
             self.k.this_cpu().stack.push(Frame::Act);
             return Then::Leave;
         }
-        // Nearly all of it comes before the parent is notified (`exit_notify()`).
+        // Nearly all of the exit comes before the parent is notified (`exit_notify()`).
         let exit_ns = self.k.machine.costs.exit_ns;
         self.k.charge_ns(c, exit_ns);
         self.leave_process(c, task);
@@ -368,8 +368,8 @@ fn loop_back(task: &mut Task, to: u32, times: Option<u32>, slot: u8) -> Then {
 }
 
 impl Kernel {
-    /// When a timer expired last; initially, when the task that first uses it began. Timers beyond the
-    /// workload's number are shared by all tasks.
+    /// When a timer last expired; initially, when the task that first uses it began. Timers beyond the workload's
+    /// number are shared by all tasks.
     fn last_expiry(&mut self, task: TaskId, timer: ObjectId) -> &mut Instant {
         let t = &mut self.tasks[task];
         let began = t.began;
