@@ -1,4 +1,4 @@
-//! Who runs, who waits, where and since when, and how each task came there: what the checks of conduct look at.
+//! The state that the checks of conduct use: which tasks run and wait, where and since when, and how each came there.
 
 use super::bouncing::Bounce;
 use super::lock_wait::Awaited;
@@ -21,21 +21,21 @@ pub(crate) enum State {
     Running,
 }
 
-/// What a wait began with, where that was a wakeup or fork.
+/// How a wait began, if with a wakeup or fork.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Woken {
-    /// The decision; none where the task waited already when the stream began.
+    /// The decision; `None` if the task was already waiting when the stream began.
     pub(crate) by: Option<(Act, TaskId)>,
     pub(crate) to: CpuId,
 }
 
-/// Where a task waits, and which task it waits for.
+/// Where a task waits, and behind which task.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Spot {
     pub(crate) here: Here,
     /// The CPU on whose runqueue it is.
     pub(crate) rq: CpuId,
-    /// Who ran there when it came.
+    /// The task that was running there when it came.
     pub(crate) beside: TaskId,
 }
 
@@ -45,28 +45,28 @@ pub(crate) struct Task {
     pub(crate) id: TaskId,
     pub(crate) pid: Pid,
     pub(crate) name: String,
-    /// Which of [`Sets`] it may use.
+    /// The number of the CPUs that it may use in [`Sets`].
     pub(crate) set: u32,
-    /// How many CPUs these are; 0 for all.
+    /// The number of these CPUs; 0 for all.
     pub(crate) may_use: u64,
-    /// As the kernel's `p->prio`: below 100 real-time, lower is more urgent. None where unknown.
+    /// The kernel's `p->prio`: real-time below 100, lower is more urgent. `None` if unknown.
     pub(crate) prio: Option<i16>,
-    /// Its share among its equals; 0 where unknown.
+    /// Its weight; 0 if unknown.
     pub(crate) weight: u32,
     pub(crate) state: State,
     /// The kernel keeps it off every CPU, runnable or not.
     pub(crate) throttled: bool,
-    /// Since when it does that.
+    /// Since when it has been doing that.
     pub(crate) since: Instant,
     /// The CPU in whose queue it is.
     pub(crate) rq: CpuId,
-    /// It waits because it was woken or made; none where it lost its CPU.
+    /// Set if it waits because it was woken or created; `None` if it lost its CPU.
     pub(crate) woken: Option<Woken>,
-    /// How many waited on the machine when its wait began, itself among them.
+    /// How many tasks waited on the machine when its wait began, including itself.
     pub(crate) crowd: u64,
     /// What weighed on its CPUs when its wait began ([`Scene::load`]).
     pub(crate) load: u64,
-    /// Who ran on its CPU when it came to the place where it waits.
+    /// The task that was running on its CPU when it came to its place.
     pub(crate) beside: TaskId,
     /// Where it waited before.
     pub(crate) course: Course<Spot>,
@@ -74,7 +74,7 @@ pub(crate) struct Task {
     pub(crate) ran: Span,
     /// Its time in queues until it left the last one.
     pub(crate) waited: Span,
-    /// How it came where it is.
+    /// How it came to its place.
     pub(crate) origin: Origin,
     /// The CPU on which its weight is counted, and how much of it.
     pub(crate) weighs: (CpuId, u32),
@@ -117,7 +117,7 @@ impl From<TaskId> for Task {
 pub(crate) type Reweighed = ((CpuId, u32), (CpuId, u32));
 
 impl Task {
-    /// As a sentence names it.
+    /// Its name in a sentence.
     pub(crate) fn called(&self) -> String {
         called(&self.name, self.pid, self.id)
     }
@@ -149,19 +149,19 @@ impl Task {
         Spot { here: self.origin.here, rq: self.rq, beside: self.beside }
     }
 
-    /// Where it has waited for longest until `now`, and for how long.
+    /// Where it has waited for longest up to `now`, and for how long.
     pub(crate) fn longest_spot(&self, now: Instant) -> (Span, Spot) {
         self.course.longest_until(now, self.spot())
     }
 
-    /// It goes on waiting elsewhere, or by another decision, which is to be noted next.
+    /// It continues to wait elsewhere, or by another decision, which the caller records next.
     #[inline]
     pub(crate) fn turns(&mut self, at: Instant) {
         let (here, rq, beside) = (&self.origin.here, self.rq, self.beside);
         self.course.change(at, || Spot { here: *here, rq, beside });
     }
 
-    /// Where its weight counts now, and where it did before; none where that is the same.
+    /// Where its weight counts now, and where it counted before; `None` if nothing changed.
     #[inline]
     pub(crate) fn reweigh(&mut self) -> Option<Reweighed> {
         let cpu = match self.state {
@@ -176,7 +176,7 @@ impl Task {
         (before != (cpu, weight)).then_some((before, (cpu, weight)))
     }
 
-    /// Its weight, or, where that is unknown, the one that its nice value stands for; 0 where neither is.
+    /// Its weight or, if that is unknown, the weight of its nice value; 0 if both are unknown.
     pub(crate) fn heft(&self) -> u32 {
         match (self.weight, self.prio) {
             (0, Some(prio @ 100..140)) => weight_of_nice((prio - 120) as i8),
@@ -193,20 +193,20 @@ impl Task {
 /// A CPU.
 #[derive(Clone, Debug)]
 pub(crate) struct Cpu {
-    /// Who runs there: the task and its slot; none where it idles.
+    /// The running task and its slot; `None` if the CPU idles.
     pub(crate) running: Option<(TaskId, u32)>,
     /// Since when.
     pub(crate) since: Instant,
     pub(crate) offline: bool,
-    /// It idles on purpose while it idles.
+    /// While it idles, it does so on purpose.
     pub(crate) reserved: bool,
-    /// How many wait in its queue.
+    /// The number of tasks that wait in its queue.
     pub(crate) queued: u32,
     /// The sum of the known weights of the tasks that wait or run there.
     pub(crate) weight: u64,
-    /// Since when there was always somebody.
+    /// Since when the queue has not been empty.
     pub(crate) queued_since: Instant,
-    /// Who came into the queue when it was empty.
+    /// The first task that came into the empty queue.
     pub(crate) first: u32,
     /// The last stall that was found there.
     pub(crate) stalled: Option<(Instant, Instant)>,
@@ -232,10 +232,10 @@ impl Default for Cpu {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sets(Vec<CpuSet>);
 
-/// How many sets are distinguished; tasks with further ones are taken to be of [`UNKNOWN_SET`].
+/// How many sets are distinguished; tasks with further sets count as [`UNKNOWN_SET`].
 const MOST_SETS: usize = 1024;
 
-/// A set that is not known: such tasks are compared with nobody.
+/// An unknown set: its tasks are compared with no others.
 pub(crate) const UNKNOWN_SET: u32 = u32::MAX;
 
 impl Sets {
@@ -250,7 +250,7 @@ impl Sets {
         }
     }
 
-    /// The set with this number, where it is known.
+    /// The set with this number, if it is known.
     pub(crate) fn get(&self, number: u32) -> Option<&CpuSet> {
         self.0.get(number as usize)
     }
@@ -262,7 +262,7 @@ pub(crate) struct Scene {
     pub(crate) now: Instant,
     pub(crate) cpus: Cpus<Cpu>,
     pub(crate) online: Integral,
-    /// How many tasks wait.
+    /// The number of waiting tasks.
     pub(crate) waiting: u64,
     /// The sum of the known weights of the tasks that wait or run.
     pub(crate) weight: u64,
@@ -284,7 +284,7 @@ impl Scene {
         self.online.add(at, i64::from(cpus));
     }
 
-    /// What a task is: its name, and the CPUs that it may use (none stands for all).
+    /// Records a task's name, and the CPUs that it may use (an empty set stands for all).
     pub(crate) fn about(&mut self, info: &keel_trace::TaskInfo) {
         let may_use = info.cpus.and(&self.machine);
         let (count, set) = match may_use.len() as u64 {
@@ -301,13 +301,13 @@ impl Scene {
         }
     }
 
-    /// How many CPUs a task with `may_use` can be on.
+    /// The number of CPUs that a task with `may_use` can be on.
     pub(crate) fn share_of(&self, may_use: u64) -> u64 {
         let cpus = if may_use == 0 { self.online.level() } else { may_use };
         cpus.max(1)
     }
 
-    /// What weighs on a CPU that the task in `slot` may use, on average.
+    /// The mean weight on a CPU that the task in `slot` may use.
     pub(crate) fn load(&mut self, slot: u32) -> u64 {
         let Some((may_use, set)) = self.tasks.at(slot).map(|task| (task.may_use, task.set)) else { return 0 };
         match self.sets.get(set).filter(|_| may_use > 0) {
@@ -343,13 +343,13 @@ impl Scene {
         self.weight = self.weight.saturating_sub(before.1.into()).saturating_add(now.1.into());
     }
 
-    /// Who runs on `cpu`; [`TaskId::IDLE`] where nobody does.
+    /// The task that runs on `cpu`; [`TaskId::IDLE`] if none does.
     #[inline]
     pub(crate) fn runs_on(&mut self, cpu: CpuId) -> TaskId {
         running_on(&mut self.cpus, cpu)
     }
 
-    /// A task as a sentence names it, by id: it may be gone or nobody.
+    /// A task's name in a sentence, by id. The task may have exited or be idle.
     pub(crate) fn called(&mut self, task: TaskId) -> String {
         match self.tasks.peek(task) {
             Some(task) => task.called(),
@@ -359,7 +359,7 @@ impl Scene {
     }
 }
 
-/// For a check that looks at an event before the scene does.
+/// For a check that sees an event before the scene does.
 impl Origins for Scene {
     #[inline(always)]
     fn change(&mut self, _: TaskId, _: impl FnOnce(&mut Origin)) {}
@@ -372,7 +372,7 @@ impl Origins for Scene {
     fn end(&mut self, _: TaskId) {}
 }
 
-/// As [`Scene::runs_on`], while something else of the scene is in use.
+/// Like [`Scene::runs_on`], for use while another part of the scene is borrowed.
 #[inline]
 pub(crate) fn running_on(cpus: &mut Cpus<Cpu>, cpu: CpuId) -> TaskId {
     cpus.get(cpu).running.map_or(TaskId::IDLE, |(task, _)| task)
