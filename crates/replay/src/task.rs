@@ -71,7 +71,7 @@ pub(crate) struct Task {
 }
 
 impl Task {
-    /// A task of which only the number is known.
+    /// A task with only its number known.
     pub(crate) fn new(number: u32) -> Self {
         Self {
             name: format!("task-{number}"),

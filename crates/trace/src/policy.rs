@@ -39,7 +39,7 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// A decision of which only the kind and the deciding CPU are known.
+    /// A decision with only its kind and its deciding CPU known.
     pub fn of(kind: Kind, cpu: CpuId) -> Self {
         Self {
             kind,

@@ -49,7 +49,7 @@ struct Task {
 }
 
 impl Task {
-    /// A task of which only the pid is known.
+    /// A task with only its pid known.
     fn new(pid: Pid) -> Self {
         Self {
             id: None,

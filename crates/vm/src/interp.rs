@@ -40,7 +40,7 @@ pub(crate) unsafe fn run(context: *mut Context, function: u32, r10: u64, args: [
 /// As for [`run`].
 unsafe fn profiled(mut frame: Frame<true, false>, is_outermost: bool) -> u64 {
     let context = frame.context;
-    // SAFETY: as above; what is kept here is plain data, since the fiber may be dropped meanwhile.
+    // SAFETY: as above; only plain data is kept here, since the fiber may be dropped while it is suspended.
     unsafe {
         let entered = (*context).profile_enter(frame.function, is_outermost);
         frame.node = entered.node;

@@ -195,7 +195,7 @@ pub struct TaskRecord {
 }
 
 impl TaskRecord {
-    /// A task of which nothing is known.
+    /// A task with nothing known about it.
     pub fn unknown(task: Key) -> Self {
         let name = "unknown".to_owned();
         let cpus = CpuSet::new();

@@ -407,7 +407,7 @@ mod tests {
         ]
     }
 
-    /// What the registers hold after these operations, each of which is checked; and what is known of them.
+    /// Executes and checks these operations, and returns the known and the actual values of the registers.
     fn run(ops: &[Op], start: [u64; 4]) -> Result<(Registers, [u64; 10]), TestCaseError> {
         let (mut known, mut actual) = ([Value::Any; 10], [0u64; 10]);
         actual[..4].copy_from_slice(&start);

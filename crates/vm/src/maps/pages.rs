@@ -1,7 +1,7 @@
 //! Which pages of an arena are free, and which are allocated next: `kernel/bpf/range_tree.c`.
 //!
 //! Free pages are kept as ranges that do not touch. Pages are taken from the start of the smallest range that is long
-//! enough; of several, from the one that changed last.
+//! enough; if there are several, from the most recently changed one.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};

@@ -92,7 +92,7 @@ impl Moves {
 
     /// The lines by number, and the cost of their moves.
     pub(super) fn sorted(&self) -> Vec<(u64, LineUse)> {
-        // SAFETY: the entries are there, and nobody has a reference to one of them or changes it meanwhile.
+        // SAFETY: the entries exist, and nobody has a reference to one of them or changes it during this call.
         let moved = match self.moved.len() {
             0 => &[],
             len => unsafe { std::slice::from_raw_parts(*self.first.as_ptr(), len) },
