@@ -22,19 +22,20 @@ pub use stall::HOLD;
 pub use starvation::BOUND;
 pub use unfair::{LEAST_SHARE, WINDOW};
 
-use crate::finding::Kind;
+use crate::finding::{Kind, shared};
 use crate::longest::{Found, OfKind};
 use crate::origin::{Act, Origins};
 use crate::place::{Course, Queue};
 use bouncing::Bouncing;
 use keel_abi::{CpuId, DsqId, Instant, Span, TaskId};
-use keel_trace::{Chooser, Class, Event, Meta, Sink, What, Why};
+use keel_trace::{Chooser, Class, Event, Meta, Sink, TaskInfo, What, Why};
 use lock_wait::LockWaits;
 use long_delay::LongDelays;
 use realtime::Realtime;
 use scene::{Scene, State, Woken, running_on};
 use stall::Stalls;
 use starvation::Starvation;
+use std::sync::Arc;
 use unfair::Unfair;
 
 /// Optional limits.
@@ -79,21 +80,20 @@ impl Conduct {
         }
     }
 
-    /// The longest findings of each kind and how many there were, in the order of [`Kind::ALL`]. Open waits count up to
-    /// the last event.
-    pub fn findings(&self) -> Vec<OfKind> {
-        let mut all = self.clone();
-        all.end();
-        let (inverted, misplaced) = all.realtime.found();
+    /// The longest findings of each kind and how many there were, in the order of [`Kind::ALL`]. What is under way
+    /// counts up to the last event.
+    pub fn into_findings(mut self) -> Vec<OfKind> {
+        self.end();
+        let (inverted, misplaced) = self.realtime.found();
         let found = [
-            (Kind::Starvation, all.starvation.found),
-            (Kind::LongDelay, all.delays.found),
-            (Kind::Bouncing, all.bouncing.found),
-            (Kind::Stall, all.stalls.found),
+            (Kind::Starvation, self.starvation.found),
+            (Kind::LongDelay, self.delays.found),
+            (Kind::Bouncing, self.bouncing.found),
+            (Kind::Stall, self.stalls.found),
             (Kind::PriorityInversion, inverted),
             (Kind::MisplacedRealtime, misplaced),
-            (Kind::UnfairShare, all.unfair.found),
-            (Kind::LockWait, all.locks.found),
+            (Kind::UnfairShare, self.unfair.found),
+            (Kind::LockWait, self.locks.found),
         ];
         found.into_iter().map(|(kind, found)| found.all(kind)).collect()
     }
@@ -444,6 +444,12 @@ impl Conduct {
         }
     }
 
+    /// What a task is; `name` is as it is kept.
+    pub(crate) fn about(&mut self, at: Instant, info: &TaskInfo, name: &Arc<str>) {
+        self.scene.now = at;
+        self.scene.about(info, name);
+    }
+
     fn online(&mut self, at: Instant, target: CpuId, up: bool) {
         let cpu = self.scene.cpus.get(target);
         if cpu.offline == up {
@@ -469,7 +475,7 @@ impl Sink for Conduct {
         self.scene.now = at;
         match meta {
             Meta::Start { topology, .. } => self.scene.start(at, topology.cpus()),
-            Meta::Task(info) => self.scene.about(info),
+            Meta::Task(info) => self.about(at, info, &shared(&info.name)),
             Meta::Unknown(unknown) => self.realtime.unknown = *unknown,
             Meta::Clock { .. }
             | Meta::Chance { .. }

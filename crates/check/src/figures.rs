@@ -5,6 +5,7 @@
 //! preemption is a switch away from a task that wanted to continue (`nr_involuntary_switches`). A migration is a task
 //! that starts on another CPU than the one it last ran on.
 
+mod by_cpu;
 mod names;
 mod task;
 
@@ -17,6 +18,7 @@ use crate::table::Tasks;
 use keel_abi::{CpuId, Instant, Span, TaskId};
 use keel_trace::{Class, Event, Meta, Sink, TaskInfo, What, Why};
 use names::Names;
+use std::sync::Arc;
 use task::{Row, State};
 
 /// How many ended tasks keep a row of their own; the rest are summed in [`Summary::others`].
@@ -130,23 +132,30 @@ impl Figures {
 
     /// The figures so far; open intervals count up to the last event.
     pub fn summary(&self) -> Summary {
-        let mut sums = self.sums.clone();
-        sums.duration = self.now.since(self.start);
-        sums.cpus = self.cpus.len();
-        sums.machine_time = self.online.at(self.now);
-        sums.wakeup_delay = self.delays.spans();
-        sums.names = self.names.figures();
-        sums.others = self.others.clone();
-        sums.tasks = self.ended.clone();
-        sums.tasks.extend(self.tasks.iter().map(|row| row.until(self.now)));
-        let mut busy = self.busy;
-        for (id, cpu) in self.cpus.iter().enumerate().filter(|(_, cpu)| !cpu.task.is_idle()) {
-            let ran = self.now.since(cpu.since);
-            busy += ran;
-            let of_task = sums.tasks.iter_mut().find(|t| t.task == cpu.task);
-            of_task.into_iter().for_each(|t| t.ran(CpuId(id as u32), ran));
-        }
+        self.clone().into_summary()
+    }
+
+    /// As [`Figures::summary`], without a copy of each task.
+    pub(crate) fn into_summary(self) -> Summary {
+        let Self {
+            start, now, cpus, online, tasks, ended, others, mut busy, delays, names, mut sums, ..
+        } = self;
+        sums.duration = now.since(start);
+        sums.cpus = cpus.len();
+        sums.machine_time = online.at(now);
+        sums.wakeup_delay = delays.spans();
+        sums.names = names.figures();
+        sums.others = others;
+        sums.tasks = ended;
+        sums.tasks.extend(tasks.into_rows().map(|row| row.until(now)));
         sums.tasks.sort_unstable_by_key(|t| t.task);
+        for (id, cpu) in cpus.iter().enumerate().filter(|(_, cpu)| !cpu.task.is_idle()) {
+            let ran = now.since(cpu.since);
+            busy += ran;
+            if let Ok(at) = sums.tasks.binary_search_by_key(&cpu.task, |t| t.task) {
+                sums.tasks[at].ran(CpuId(id as u32), ran);
+            }
+        }
         if sums.machine_time > Span::ZERO {
             sums.busy_share = (busy.as_s_f64() / sums.machine_time.as_s_f64()).min(1.0);
         }
@@ -168,10 +177,10 @@ impl Figures {
         self.sums.switches += 1;
         if let Some(row) = self.tasks.get(prev) {
             self.busy += ran;
-            row.ran(cpu, ran);
-            row.sums.switches += 1;
+            row.ran(cpu, ran, self.cpus.len());
+            row.switches += 1;
             if why == Why::Preempted {
-                row.sums.preemptions += 1;
+                row.preemptions += 1;
                 self.sums.preemptions += 1;
             }
             row.turns(at, State::after(why, at));
@@ -186,16 +195,16 @@ impl Figures {
                 State::Asleep | State::Running => None,
             };
             if let Some((waited, woken)) = ends {
-                row.sums.wait += waited;
+                row.wait += waited;
                 if woken {
                     self.delays.record(waited);
-                    row.name.into_iter().for_each(|name| self.names.waited(name, waited));
+                    row.name_id.into_iter().for_each(|name| self.names.waited(name, waited));
                 }
             }
             (row.state, row.throttled) = (State::Running, false);
-            row.sums.first_run.get_or_insert(at);
+            row.first_run = row.first_run.min(at);
             let moved = row.last_cpu.is_some_and(|last| last != cpu);
-            row.sums.migrations += u64::from(moved);
+            row.migrations += u64::from(moved);
             self.sums.migrations += u64::from(moved);
             row.last_cpu = Some(cpu);
         }
@@ -273,7 +282,7 @@ impl Figures {
             What::Count { task, units } => {
                 self.sums.units += u64::from(units);
                 if let Some(row) = self.tasks.get(task) {
-                    row.sums.units += u64::from(units);
+                    row.units += u64::from(units);
                 }
             }
             What::Callback { took, insns, .. } => {
@@ -294,15 +303,16 @@ impl Figures {
         self.online.add(at, i64::from(cpus));
     }
 
-    fn about(&mut self, info: &TaskInfo) {
+    /// What a task is; `name` is as it is kept.
+    pub(crate) fn about(&mut self, at: Instant, info: &TaskInfo, name: &Arc<str>) {
+        self.now = at;
         if let Some(row) = self.tasks.get(info.task) {
-            row.sums.task = info.task;
-            row.sums.pid = info.pid;
-            let name = crate::finding::kept(&info.name);
-            if row.name.is_none() || row.sums.name != name {
-                row.name = self.names.seen(&name);
+            row.task = info.task;
+            row.pid = info.pid;
+            if row.name_id.is_none() || row.name != *name {
+                row.name_id = self.names.seen(name);
             }
-            row.sums.name = name;
+            row.name = name.clone();
         }
     }
 }
@@ -325,7 +335,7 @@ impl Sink for Figures {
         self.now = at;
         match meta {
             Meta::Start { topology, unit, .. } => self.started(at, topology.cpus(), unit),
-            Meta::Task(info) => self.about(info),
+            Meta::Task(info) => self.about(at, info, &crate::finding::shared(&info.name)),
             Meta::Clock { .. }
             | Meta::Chance { .. }
             | Meta::Queue { .. }

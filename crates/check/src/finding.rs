@@ -7,6 +7,7 @@ use crate::origin::Decision;
 use keel_abi::{CpuId, Instant, Pid, Span, TaskId};
 use keel_trace::Unknown;
 use std::fmt::Write;
+use std::sync::Arc;
 
 /// The kind of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -154,7 +155,12 @@ pub(crate) fn kept(name: &str) -> String {
     name.chars().take(NAME_MAX + 1).collect()
 }
 
-/// A task's name in a sentence: `worker-3 (pid 1007)`.
+/// The same, to be kept by several checks.
+pub(crate) fn shared(name: &str) -> Arc<str> {
+    kept(name).into()
+}
+
+/// A task as a sentence names it: `worker-3 (pid 1007)`.
 pub(crate) fn called(name: &str, pid: Pid, task: TaskId) -> String {
     match name {
         "" if pid == Pid(0) => format!("number {task}"),

@@ -2,12 +2,12 @@
 
 use crate::conduct::{Conduct, Limits};
 use crate::figures::{Figures, Summary};
-use crate::finding::{Finding, Kind};
+use crate::finding::{Finding, Kind, shared};
 use crate::longest::Sums;
 use crate::looked_at::{DecisionLog, LookedAt};
 use crate::waste::{Verdict, Waste};
 use keel_abi::{CpuId, Instant, Span};
-use keel_trace::{Class, Event, Meta, Sink, Unknown, What};
+use keel_trace::{Class, Event, Meta, Sink, TaskInfo, Unknown, What};
 
 /// How many findings of each kind are kept.
 pub const KEPT: usize = 20;
@@ -71,23 +71,30 @@ impl Judge {
         }
     }
 
-    /// The judgement. Call it once, at the end.
+    /// The judgement, which takes what was heard: the judge is as new afterwards. Call it at the end.
     pub fn judgement(&mut self) -> Judgement {
+        std::mem::replace(self, Self::with(Figures::new(), self.limits)).into_judgement()
+    }
+
+    fn into_judgement(mut self) -> Judgement {
+        let unsure = self.unsure();
         let waste = self.waste.verdict(self.conduct.origins());
+        // Free what is no longer needed before the next part grows.
+        drop(self.waste);
         let mut findings = waste.findings.clone();
         let mut found = vec![(Kind::WastedCore, waste.episodes)];
         let longest = waste.findings.first().map_or(Span::ZERO, |worst| worst.duration);
         let wasted = Sums { count: waste.episodes, total: waste.wasted, longest };
         let mut sums = vec![(Kind::WastedCore, wasted)];
         let mut of_programs = 0;
-        for of_kind in self.conduct.findings() {
+        for of_kind in self.conduct.into_findings() {
             findings.extend(of_kind.findings);
             found.push((of_kind.kind, of_kind.count));
             of_programs += of_kind.of_programs;
             sums.push((of_kind.kind, of_kind.sums));
         }
-        let (unknown, unsure) = (self.unknown, self.unsure());
-        let summary = self.figures.summary();
+        let summary = self.figures.into_summary();
+        let unknown = self.unknown;
         let looked_at = findings.iter().map(|found| self.decisions.around(found)).collect();
         Judgement { summary, waste, findings, looked_at, found, of_programs, sums, unknown, unsure }
     }
@@ -115,6 +122,7 @@ impl Judge {
             What::Held { .. } => self.pass(at, cpu, what),
             What::Migrate { .. } => self.pass(at, cpu, what),
             What::Count { .. } => self.pass(at, cpu, what),
+            What::LockWait { .. } => self.pass(at, cpu, what),
             _ => self.pass_rarely(at, cpu, what),
         }
     }
@@ -125,6 +133,14 @@ impl Judge {
         // Before `conduct`, which tracks for both how tasks came to their places.
         self.waste.event(self.conduct.origins(), at, cpu, what);
         self.conduct.event(at, cpu, what);
+    }
+
+    /// What a task is: all checks share its name.
+    fn about(&mut self, at: Instant, info: &TaskInfo) {
+        let name = shared(&info.name);
+        self.figures.about(at, info, &name);
+        self.waste.about(self.conduct.origins(), at, info, &name);
+        self.conduct.about(at, info, &name);
     }
 
     #[inline(never)]
@@ -148,10 +164,13 @@ impl Sink for Judge {
     }
 
     fn meta(&mut self, at: Instant, meta: &Meta) {
+        self.decisions.meta(at, meta);
+        if let Meta::Task(info) = meta {
+            return self.about(at, info);
+        }
         self.figures.meta(at, meta);
         self.waste.meta(self.conduct.origins(), at, meta);
         self.conduct.meta(at, meta);
-        self.decisions.meta(at, meta);
         if let Meta::Unknown(unknown) = meta {
             self.unknown = *unknown;
         }

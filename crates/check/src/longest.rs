@@ -71,6 +71,10 @@ impl Found {
             Blame::Scheduler => self.sums.add(duration),
             Blame::Program => self.of_programs += 1,
         }
+        let is_longer = |last: &Finding| (duration, last.start) > (last.duration, start);
+        if self.kept.len() == self.most && !self.kept.last().is_some_and(is_longer) {
+            return;
+        }
         let place = self.kept.partition_point(|f| (f.duration, start) >= (duration, f.start));
         if place < self.most {
             self.kept.insert(place, Finding { blame: whose, ..make() });

@@ -70,9 +70,9 @@ impl<T: From<TaskId>> Tasks<T> {
         row
     }
 
-    /// The rows of the live tasks, by slot.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
-        self.rows.iter().flatten()
+    /// The rows of the tasks alive, by slot.
+    pub(crate) fn into_rows(self) -> impl Iterator<Item = T> {
+        self.rows.into_iter().flatten()
     }
 
     #[cold]

@@ -28,7 +28,7 @@ mod task;
 mod words;
 
 use crate::cpus::{Cpus, Integral};
-use crate::finding::Finding;
+use crate::finding::{Finding, shared};
 use crate::matching::Matching;
 use crate::origin::{Act, Origin, Origins};
 use crate::table::Tasks;
@@ -241,7 +241,7 @@ impl<O: Observer> Waste<O> {
                 self.tally.topology = Some(topology.clone());
                 self.started(at, topology.cpus());
             }
-            Meta::Task(info) => self.about(origins, at, info),
+            Meta::Task(info) => self.about(origins, at, info, &shared(&info.name)),
             Meta::Clock { .. }
             | Meta::Chance { .. }
             | Meta::Queue { .. }

@@ -24,10 +24,9 @@ pub const LEAST_MOVES: u32 = 64;
 /// One task's migrations.
 #[derive(Clone, Debug)]
 pub(crate) struct Bounce {
-    /// Consecutive blocks that count.
-    open: Option<Open>,
-    /// The current block: the number of migrations, how many of them went back, and when and at what running time it
-    /// began.
+    /// Blocks that count, in a row. Most tasks have none.
+    open: Option<Box<Open>>,
+    /// The block under way: how many migrations, how many of them back, since when and since how much running.
     moves: u32,
     back: u32,
     since: Instant,
@@ -56,8 +55,8 @@ struct Open {
 }
 
 impl Bounce {
-    /// The task runs on another CPU than before. Returns the consecutive blocks that this ends.
-    fn moved(&mut self, at: Instant, cpu: CpuId, ran: Span) -> Option<Open> {
+    /// It runs on `cpu` now, where it did not before: blocks in a row that are over.
+    fn moved(&mut self, at: Instant, cpu: CpuId, ran: Span) -> Option<Box<Open>> {
         let known = self.recent.iter().position(|&recent| recent == cpu);
         self.back += u32::from(known.is_some());
         let last = known.unwrap_or(3);
@@ -79,7 +78,7 @@ impl Bounce {
             }
             (None, true) => {
                 let (start, cpus) = (self.since, self.recent);
-                self.open = Some(Open { start, end: at, ran: ran_now, moves: BLOCK, cpus });
+                self.open = Some(Box::new(Open { start, end: at, ran: ran_now, moves: BLOCK, cpus }));
                 None
             }
             (_, false) => self.open.take(),

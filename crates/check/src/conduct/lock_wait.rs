@@ -70,7 +70,7 @@ impl LockWaits {
         let owners = Owners::new(scene, at, owner, prio);
         if let Some(task) = scene.tasks.at(slot) {
             let waited = task.waited_until(at);
-            task.awaited = Some(Awaited { mutex, since: at, got: None, owners, waited });
+            task.awaited = Some(Box::new(Awaited { mutex, since: at, got: None, owners, waited }));
             self.waiters.push((mutex, slot));
         }
     }

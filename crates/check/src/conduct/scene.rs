@@ -10,6 +10,7 @@ use crate::place::{Course, Here};
 use crate::table::Tasks;
 use keel_abi::scx::weight_of_nice;
 use keel_abi::{CpuId, CpuSet, Instant, Pid, Span, TaskId};
+use std::sync::Arc;
 
 /// What a task is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,12 +45,13 @@ pub(crate) struct Spot {
 pub(crate) struct Task {
     pub(crate) id: TaskId,
     pub(crate) pid: Pid,
-    pub(crate) name: String,
-    /// The number of the CPUs that it may use in [`Sets`].
+    /// Shared with other checks.
+    pub(crate) name: Arc<str>,
+    /// Which of [`Sets`] it may use.
     pub(crate) set: u32,
-    /// The number of these CPUs; 0 for all.
-    pub(crate) may_use: u64,
-    /// The kernel's `p->prio`: real-time below 100, lower is more urgent. `None` if unknown.
+    /// How many CPUs these are; 0 for all.
+    pub(crate) may_use: u32,
+    /// As the kernel's `p->prio`: below 100 real-time, lower is more urgent. None where unknown.
     pub(crate) prio: Option<i16>,
     /// Its weight; 0 if unknown.
     pub(crate) weight: u32,
@@ -62,8 +64,8 @@ pub(crate) struct Task {
     pub(crate) rq: CpuId,
     /// Set if it waits because it was woken or created; `None` if it lost its CPU.
     pub(crate) woken: Option<Woken>,
-    /// How many tasks waited on the machine when its wait began, including itself.
-    pub(crate) crowd: u64,
+    /// How many waited on the machine when its wait began, itself among them.
+    pub(crate) crowd: u32,
     /// What weighed on its CPUs when its wait began ([`Scene::load`]).
     pub(crate) load: u64,
     /// The task that was running on its CPU when it came to its place.
@@ -80,7 +82,8 @@ pub(crate) struct Task {
     pub(crate) weighs: (CpuId, u32),
     pub(crate) bounce: Bounce,
     pub(crate) share: Share,
-    pub(crate) awaited: Option<Awaited>,
+    /// The mutex that it waits for. Few tasks do.
+    pub(crate) awaited: Option<Box<Awaited>>,
 }
 
 impl From<TaskId> for Task {
@@ -88,7 +91,7 @@ impl From<TaskId> for Task {
         Self {
             id,
             pid: Pid(0),
-            name: String::new(),
+            name: Arc::default(),
             set: 0,
             may_use: 0,
             prio: None,
@@ -262,8 +265,8 @@ pub(crate) struct Scene {
     pub(crate) now: Instant,
     pub(crate) cpus: Cpus<Cpu>,
     pub(crate) online: Integral,
-    /// The number of waiting tasks.
-    pub(crate) waiting: u64,
+    /// How many tasks wait.
+    pub(crate) waiting: u32,
     /// The sum of the known weights of the tasks that wait or run.
     pub(crate) weight: u64,
     pub(crate) tasks: Tasks<Task>,
@@ -284,10 +287,10 @@ impl Scene {
         self.online.add(at, i64::from(cpus));
     }
 
-    /// Records a task's name, and the CPUs that it may use (an empty set stands for all).
-    pub(crate) fn about(&mut self, info: &keel_trace::TaskInfo) {
+    /// What a task is: its name, and the CPUs that it may use (none stands for all).
+    pub(crate) fn about(&mut self, info: &keel_trace::TaskInfo, name: &Arc<str>) {
         let may_use = info.cpus.and(&self.machine);
-        let (count, set) = match may_use.len() as u64 {
+        let (count, set) = match may_use.len() as u32 {
             0 => (0, 0),
             count => (count, self.sets.of(may_use)),
         };
@@ -296,14 +299,14 @@ impl Scene {
             task.share.breaks();
         }
         (task.pid, task.set, task.may_use) = (info.pid, set, count);
-        if task.name != info.name {
-            task.name = crate::finding::kept(&info.name);
+        if task.name != *name {
+            task.name = name.clone();
         }
     }
 
-    /// The number of CPUs that a task with `may_use` can be on.
-    pub(crate) fn share_of(&self, may_use: u64) -> u64 {
-        let cpus = if may_use == 0 { self.online.level() } else { may_use };
+    /// How many CPUs a task with `may_use` can be on.
+    pub(crate) fn share_of(&self, may_use: u32) -> u64 {
+        let cpus = if may_use == 0 { self.online.level() } else { may_use.into() };
         cpus.max(1)
     }
 
@@ -312,8 +315,8 @@ impl Scene {
         let Some((may_use, set)) = self.tasks.at(slot).map(|task| (task.may_use, task.set)) else { return 0 };
         match self.sets.get(set).filter(|_| may_use > 0) {
             None => self.weight / self.share_of(0),
-            Some(_) if set == ALL => self.weight / may_use,
-            Some(cpus) => cpus.iter().map(|cpu| self.cpus.get(cpu).weight).sum::<u64>() / may_use,
+            Some(_) if set == ALL => self.weight / u64::from(may_use),
+            Some(cpus) => cpus.iter().map(|cpu| self.cpus.get(cpu).weight).sum::<u64>() / u64::from(may_use),
         }
     }
 

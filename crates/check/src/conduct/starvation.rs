@@ -28,7 +28,7 @@ pub const BOUND: Span = Span::from_s(1);
 pub(super) fn fair_round(scene: &mut Scene, slot: u32) -> Span {
     let Some(task) = scene.tasks.at(slot) else { return Span::ZERO };
     let (crowd, may_use, weight, load) = (task.crowd, task.may_use, task.heft(), task.load);
-    let by_number = crowd.max(scene.waiting) / scene.share_of(may_use);
+    let by_number = u64::from(crowd.max(scene.waiting)) / scene.share_of(may_use);
     // It waits for the others' slices, not for its own.
     let by_weight = match weight {
         0 => 0,

@@ -8,7 +8,7 @@ use crate::script::play;
 fn found(limits: Limits, cpus: u32, lines: &str, kind: Kind) -> Vec<Finding> {
     let mut conduct = Conduct::new(limits, 3);
     play(&mut conduct, cpus, lines);
-    let all = conduct.findings();
+    let all = conduct.into_findings();
     let found = all.into_iter().find(|found| found.kind == kind).expect("every kind is there");
     assert!(found.count >= found.findings.len() as u64);
     let programs = found.findings.iter().filter(|finding| finding.blame == Blame::Program).count() as u64;

@@ -29,7 +29,8 @@ pub(crate) struct Share {
     broken: bool,
     /// Its running time when the window began.
     ran: Span,
-    open: Option<Open>,
+    /// Windows in a row in which it had too little. Most tasks have none.
+    open: Option<Box<Open>>,
 }
 
 impl Default for Share {
@@ -46,7 +47,7 @@ impl Share {
     }
 }
 
-/// Consecutive windows in which it had too little.
+/// Windows in a row.
 #[derive(Clone, Copy, Debug)]
 struct Open {
     start: Instant,
@@ -139,14 +140,15 @@ impl Unfair {
         let (start, none) = (self.began, Span::ZERO);
         let (rq, decision) = (task.rq, task.decision());
         let new = Open { start, end: at, ran: none, due: none, rq, decision };
-        let open = task.share.open.get_or_insert(new);
-        *open = Open { end: at, ran: open.ran + rival.ran, due: open.due + due, rq, decision, ..*open };
+        let open = task.share.open.get_or_insert_with(|| Box::new(new));
+        **open = Open { end: at, ran: open.ran + rival.ran, due: open.due + due, rq, decision, ..**open };
     }
 
     /// The consecutive windows end.
     pub(super) fn end(&mut self, scene: &mut Scene, slot: u32) {
         let Some(task) = scene.tasks.at(slot) else { return };
-        let Some(Open { start, end, ran, due, rq, decision }) = task.share.open.take() else { return };
+        let Some(open) = task.share.open.take() else { return };
+        let Open { start, end, ran, due, rq, decision } = *open;
         let duration = end.since(start);
         self.found.add(start, duration, || Finding {
             kind: Kind::UnfairShare,

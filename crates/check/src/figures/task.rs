@@ -1,9 +1,10 @@
 //! One task's figures.
 
+use super::by_cpu::{ByCpu, add_to};
 use super::names::NameId;
-use keel_abi::cpuset::MAX_CPUS;
 use keel_abi::{CpuId, Instant, Pid, Span, TaskId};
 use keel_trace::Why;
+use std::sync::Arc;
 
 /// The figures of one task.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -36,10 +37,7 @@ impl TaskFigures {
     /// Adds time on a CPU.
     pub(super) fn ran(&mut self, cpu: CpuId, span: Span) {
         self.cpu += span;
-        match self.cpus.binary_search_by_key(&cpu, |&(cpu, _)| cpu) {
-            Ok(at) => self.cpus[at].1 += span,
-            Err(at) => self.cpus.insert(at, (cpu, span)),
-        }
+        add_to(&mut self.cpus, cpu, span);
     }
 
     /// Adds another task's figures to this sum.
@@ -100,21 +98,47 @@ impl State {
 /// A living task.
 #[derive(Clone, Debug)]
 pub(super) struct Row {
-    /// Nanoseconds by CPU, up to the highest CPU it ran on: one look-up per switch, while a sorted list would cost a
-    /// cache miss per step.
-    by_cpu: Vec<u64>,
+    by_cpu: ByCpu,
     pub(super) state: State,
     /// The kernel keeps it off every CPU.
     pub(super) throttled: bool,
     pub(super) last_cpu: Option<CpuId>,
-    pub(super) name: Option<NameId>,
-    pub(super) sums: TaskFigures,
+    /// Shared with other checks.
+    pub(super) name: Arc<str>,
+    /// Its number, where it has one.
+    pub(super) name_id: Option<NameId>,
+    /// The rest is as in [`TaskFigures`].
+    pub(super) task: TaskId,
+    pub(super) pid: Pid,
+    /// [`Instant::NEVER`] before that.
+    pub(super) first_run: Instant,
+    cpu: Span,
+    pub(super) wait: Span,
+    pub(super) switches: u64,
+    pub(super) migrations: u64,
+    pub(super) preemptions: u64,
+    pub(super) units: u64,
 }
 
 impl From<TaskId> for Row {
     fn from(task: TaskId) -> Self {
-        let sums = TaskFigures { task, ..TaskFigures::default() };
-        Self { by_cpu: Vec::new(), state: State::Asleep, throttled: false, last_cpu: None, name: None, sums }
+        Self {
+            by_cpu: ByCpu::default(),
+            state: State::Asleep,
+            throttled: false,
+            last_cpu: None,
+            name: Arc::default(),
+            name_id: None,
+            task,
+            pid: Pid(0),
+            first_run: Instant::NEVER,
+            cpu: Span::ZERO,
+            wait: Span::ZERO,
+            switches: 0,
+            migrations: 0,
+            preemptions: 0,
+            units: 0,
+        }
     }
 }
 
@@ -125,34 +149,32 @@ impl Row {
         self.state = if self.throttled { state.throttled(at, true) } else { state };
     }
 
-    /// Adds time on a CPU.
+    /// Adds time on `cpu`, one of `cpus`.
     #[inline]
-    pub(super) fn ran(&mut self, cpu: CpuId, span: Span) {
-        self.sums.cpu += span;
-        match self.by_cpu.get_mut(cpu.index()) {
-            Some(ns) => *ns += span.as_ns(),
-            None => self.ran_first(cpu, span),
-        }
+    pub(super) fn ran(&mut self, cpu: CpuId, span: Span, cpus: u32) {
+        self.cpu += span;
+        self.by_cpu.add(cpu, span, cpus);
     }
 
-    #[cold]
-    fn ran_first(&mut self, cpu: CpuId, span: Span) {
-        if cpu.0 < MAX_CPUS {
-            self.by_cpu.resize(cpu.index() + 1, 0);
-            self.by_cpu[cpu.index()] = span.as_ns();
+    /// Its figures, a wait under way counted until `now`.
+    pub(super) fn until(self, now: Instant) -> TaskFigures {
+        let waits = match self.state {
+            State::Waiting { since, .. } => now.since(since),
+            State::Throttled { waited, .. } => waited,
+            State::Asleep | State::Running => Span::ZERO,
+        };
+        TaskFigures {
+            task: self.task,
+            pid: self.pid,
+            name: self.name.as_ref().into(),
+            first_run: Some(self.first_run).filter(|&at| at != Instant::NEVER),
+            cpu: self.cpu,
+            wait: self.wait + waits,
+            switches: self.switches,
+            migrations: self.migrations,
+            preemptions: self.preemptions,
+            units: self.units,
+            cpus: self.by_cpu.spans(),
         }
-    }
-
-    /// Its figures, with an open wait counted up to `now`.
-    pub(super) fn until(&self, now: Instant) -> TaskFigures {
-        let mut sums = self.sums.clone();
-        let ran = self.by_cpu.iter().enumerate().filter(|&(_, &ns)| ns > 0);
-        sums.cpus = ran.map(|(cpu, &ns)| (CpuId(cpu as u32), Span::from_ns(ns))).collect();
-        match self.state {
-            State::Waiting { since, .. } => sums.wait += now.since(since),
-            State::Throttled { waited, .. } => sums.wait += waited,
-            State::Asleep | State::Running => {}
-        }
-        sums
     }
 }

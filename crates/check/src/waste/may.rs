@@ -2,10 +2,11 @@
 
 use super::task::State;
 use super::{Observer, PENDING, Waste};
-use crate::finding::kept;
 use crate::matching;
 use crate::origin::Origins;
 use keel_abi::{CpuId, Instant, TaskId};
+use keel_trace::TaskInfo;
+use std::sync::Arc;
 
 impl<O: Observer> Waste<O> {
     /// A throttled task waits in its queue, but not for a CPU; and its group may not use the CPU where that happened.
@@ -100,13 +101,21 @@ impl<O: Observer> Waste<O> {
         }
     }
 
-    pub(super) fn about(&mut self, origins: &mut impl Origins, at: Instant, info: &keel_trace::TaskInfo) {
+    /// What a task is; `name` is as it is kept.
+    pub(crate) fn about(
+        &mut self,
+        origins: &mut impl Origins,
+        at: Instant,
+        info: &TaskInfo,
+        name: &Arc<str>,
+    ) {
+        self.now = at;
         let Some(slot) = self.tasks.slot(info.task) else { return };
         let Some(row) = self.tasks.at(slot) else { return };
         let class = self.matching.class_of(&info.cpus, row.group);
         row.pid = info.pid;
-        if *row.name != *info.name {
-            row.name = kept(&info.name).into();
+        if row.name != *name {
+            row.name = name.clone();
             row.name_number = self.tally.name(&row.name);
         }
         if row.class == class {

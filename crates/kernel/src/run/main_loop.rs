@@ -330,7 +330,7 @@ impl<E: Engine> Sim<E> {
         let at = cpu.clock;
         match cpu.parked {
             true => self.k.queue.clear_cpu(c),
-            false => self.k.queue.set_cpu(c, at),
+            false => self.k.queue.hold_cpu(c, at),
         }
     }
 

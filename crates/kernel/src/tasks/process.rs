@@ -22,8 +22,8 @@ impl<E: Engine> Sim<E> {
         let ea = self.k.tasks[task].ea;
         let member = &mut self.k.objects.processes.members[task.index()];
         member.mm = Some(mm);
-        member.spaces += 1;
-        member.mm_ea = ea.offset(8 * member.spaces % TASK_STRIDE);
+        member.spaces = member.spaces.wrapping_add(1);
+        member.mm_ea = ea.offset(8 * u64::from(member.spaces) % TASK_STRIDE);
         self.k.mirror_process(self.vm.world(), task);
         self.k.this_cpu().stack.push(Frame::Act);
         self.exec_elsewhere(c, task);

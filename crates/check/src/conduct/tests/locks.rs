@@ -88,7 +88,7 @@ fn waits_that_the_program_causes_are_counted_separately() {
     let mut conduct = Conduct::new(Limits::default(), 3);
     play(&mut conduct, 2, &waits(30_010));
     let counts: Vec<(u64, u64)> =
-        conduct.findings().iter().map(|found| (found.count, found.of_programs)).collect();
+        conduct.into_findings().iter().map(|found| (found.count, found.of_programs)).collect();
     assert_eq!(
         (counts.iter().map(|(all, _)| all).sum::<u64>(), counts.iter().map(|(_, own)| own).sum()),
         (1, 1)

@@ -185,17 +185,15 @@ impl Heap {
     fn sink(&mut self, links: &mut Links, mut hole: usize, entry: Entry) {
         loop {
             let first = 4 * hole + 1;
-            let Some(children) = self.entries.get(first..self.entries.len().min(first + 4)) else { break };
-            let Some(mut least) = children.first().map(Entry::key) else { break };
-            let mut lane = 0;
-            for (i, child) in children.iter().enumerate().skip(1) {
-                let key = child.key();
-                (least, lane) = if key.before(least) { (key, i) } else { (least, lane) };
-            }
-            if !least.before(entry.key()) {
+            let Some(children) = self.entries.get(first..).filter(|rest| !rest.is_empty()) else { break };
+            let lane = match children.first_chunk() {
+                Some(four) => least_of_four(four),
+                None => least(children),
+            };
+            let child = children[lane];
+            if !child.key().before(entry.key()) {
                 break;
             }
-            let child = children[lane];
             self.put(links, hole, child);
             hole = first + lane;
         }
@@ -203,7 +201,23 @@ impl Heap {
     }
 }
 
-/// An entry whose children have not been visited yet; the earliest is the greatest.
+/// Which of four comes first.
+#[inline]
+fn least_of_four(entries: &[Entry; 4]) -> usize {
+    let key = |lane: usize| entries[lane % 4].key();
+    let low = usize::from(key(1).before(key(0)));
+    let high = 2 + usize::from(key(3).before(key(2)));
+    if key(high).before(key(low)) { high } else { low }
+}
+
+/// Which of the last few comes first.
+#[inline(never)]
+fn least(entries: &[Entry]) -> usize {
+    let earlier = |a: usize, b: usize| if entries[b].key().before(entries[a].key()) { b } else { a };
+    (1..entries.len()).fold(0, earlier)
+}
+
+/// An entry whose children are not looked at yet; the earliest is the greatest.
 struct Open(Entry, usize);
 
 impl PartialEq for Open {

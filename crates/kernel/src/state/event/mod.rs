@@ -4,6 +4,7 @@
 //! the queue was filled. A CPU has at most one event, re-armed in place. A timer number may be due several times; its
 //! owner ignores the expiries that it no longer wants.
 
+mod held;
 mod tournament;
 mod wheel;
 
@@ -55,8 +56,16 @@ impl EventQueue {
         self.note();
     }
 
-    /// Sets the event of `cpu`, which is not later than its previous one. If it would be the next event of all, takes
-    /// it instead, as [`EventQueue::pop`] would, and returns true.
+    /// Sets the event of `cpu`, which has none and is in the middle of a kernel path: it is due soon.
+    #[inline]
+    pub fn hold_cpu(&mut self, cpu: CpuId, at: Instant) {
+        debug_assert_eq!(self.cpu_at(cpu), Instant::NEVER);
+        self.cpus.hold(cpu, at);
+        self.note();
+    }
+
+    /// Sets the event of `cpu`, which is not later than its previous one. If it would be the next of all, it is taken
+    /// instead, as [`EventQueue::pop`] would; returns whether it is.
     #[inline]
     pub fn takes_cpu(&mut self, cpu: CpuId, at: Instant) -> bool {
         debug_assert!(at <= MAX_INSTANT.min(self.cpu_at(cpu)), "it comes, and no later than it would have");

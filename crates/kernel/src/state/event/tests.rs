@@ -27,6 +27,7 @@ impl Model {
 #[derive(Clone, Debug)]
 enum Act {
     SetCpu(u32, u64),
+    HoldCpu(u32, u64),
     ClearCpu(u32),
     TakeCpu(u32, u64),
     GoOn(u32, u64),
@@ -39,6 +40,7 @@ fn acts(cpus: u32) -> impl Strategy<Value = Vec<Act>> {
     let id = prop_oneof![8 => 0..10u32, 2 => any::<u32>(), 1 => (1u32 << 20) - 2..(1 << 20) + 2];
     let act = prop_oneof![
         (0..cpus, at.clone()).prop_map(|(cpu, at)| Act::SetCpu(cpu, at)),
+        (0..cpus, at.clone()).prop_map(|(cpu, at)| Act::HoldCpu(cpu, at)),
         (0..cpus).prop_map(Act::ClearCpu),
         (0..cpus, at.clone()).prop_map(|(cpu, at)| Act::TakeCpu(cpu, at)),
         (0..cpus, at.clone()).prop_map(|(cpu, at)| Act::GoOn(cpu, at)),
@@ -56,6 +58,13 @@ fn check_against_model(cpus: u32, acts: &[Act]) {
                 model.clear(CpuId(cpu));
                 model.add(Instant::from_ns(ns), Source::Cpu(CpuId(cpu)));
                 queue.set_cpu(CpuId(cpu), Instant::from_ns(ns));
+            }
+            // Only a CPU without an event is held.
+            Act::HoldCpu(cpu, ns) => {
+                model.clear(CpuId(cpu));
+                queue.clear_cpu(CpuId(cpu));
+                model.add(Instant::from_ns(ns), Source::Cpu(CpuId(cpu)));
+                queue.hold_cpu(CpuId(cpu), Instant::from_ns(ns));
             }
             Act::ClearCpu(cpu) => {
                 model.clear(CpuId(cpu));

@@ -1,16 +1,19 @@
 //! The earliest of the CPUs' own events, by a tournament among groups of eight.
 //!
-//! A key is the instant in the high bits and the CPU's number in the low ones. Each group fills a cache line; a changed
-//! key plays again only in the groups above it, and only as far as a winner changes. A whole group is only scanned when
-//! its winner gets later: a key that becomes first is known to win.
+//! A key is the instant above the CPU's number. Groups fill a cache line each; a changed key
+//! plays again only in the groups above it, and only as far as a winner changes. A whole group is
+//! looked at only when its winner gets later: one that becomes first is known to win.
+//!
+//! On a machine of several groups, CPUs in the middle of a kernel path are in a list of their own ([`Held`]).
 
+use crate::state::event::held::Held;
 use keel_abi::{CpuId, Instant};
 
 /// Bits of a key that hold the CPU's number.
 pub(super) const CPU_BITS: u32 = 12;
 
 /// No event.
-const NEVER: u64 = u64::MAX;
+pub(super) const NEVER: u64 = u64::MAX;
 
 /// The players of a group.
 const LANES: usize = 8;
@@ -51,7 +54,11 @@ pub(super) struct Tournament {
     groups: Vec<Group>,
     /// The index of the CPUs, counted as if they were groups.
     cpus: usize,
+    /// The earliest key of all CPUs.
     winner: u64,
+    /// The winner of the final, where there are several groups.
+    of_final: u64,
+    held: Held,
 }
 
 impl Tournament {
@@ -61,7 +68,13 @@ impl Tournament {
             total += round;
             round *= LANES;
         }
-        Self { groups: vec![Group([NEVER; LANES]); total], cpus: total, winner: NEVER }
+        Self {
+            groups: vec![Group([NEVER; LANES]); total],
+            cpus: total,
+            winner: NEVER,
+            of_final: NEVER,
+            held: Held::new(cpus),
+        }
     }
 
     #[inline]
@@ -69,7 +82,26 @@ impl Tournament {
         self.play(cpu, key(cpu, at));
     }
 
-    /// Would `cpu` be first if it were due at `at`? It must not be due earlier.
+    /// Sets the key of `cpu`, which has none and is in the middle of a kernel path: it is due soon.
+    #[inline]
+    pub(super) fn hold(&mut self, cpu: CpuId, at: Instant) {
+        match self.groups.len() {
+            1 => self.set(cpu, at),
+            _ => self.hold_in_list(cpu, key(cpu, at)),
+        }
+    }
+
+    #[inline(never)]
+    fn hold_in_list(&mut self, cpu: CpuId, key: u64) {
+        if self.held.adds(cpu, key) {
+            self.winner = self.winner.min(key);
+        } else {
+            self.play_rounds(cpu, key);
+            self.winner = self.winner.min(self.of_final);
+        }
+    }
+
+    /// Would `cpu` be first, were it due at `at`, where it is not due before?
     #[inline]
     pub(super) fn would_win(&self, cpu: CpuId, at: Instant) -> bool {
         key(cpu, at) <= self.winner
@@ -83,7 +115,7 @@ impl Tournament {
     #[inline]
     pub(super) fn at(&self, cpu: CpuId) -> Instant {
         let place = self.cpus + cpu.index() - 1;
-        instant(self.groups[place / LANES].0[place % LANES])
+        instant(self.groups[place / LANES].0[place % LANES].min(self.held.key(cpu)))
     }
 
     #[inline]
@@ -108,6 +140,15 @@ impl Tournament {
 
     #[inline(never)]
     fn take_from_rounds(&mut self, cpu: CpuId) {
+        if self.winner == self.held.first() {
+            self.held.take_first(cpu);
+        } else {
+            self.take_from_final(cpu);
+        }
+        self.winner = self.of_final.min(self.held.first());
+    }
+
+    fn take_from_final(&mut self, cpu: CpuId) {
         let (mut key, mut place) = (NEVER, self.cpus + cpu.index() - 1);
         loop {
             let group = &mut self.groups[place / LANES];
@@ -118,13 +159,13 @@ impl Tournament {
             }
             place = place / LANES - 1;
         }
-        self.winner = key;
+        self.of_final = key;
     }
 
     /// The CPU that is due first; only meaningful if one is due.
     #[inline]
     pub(super) fn next_cpu(&self) -> CpuId {
-        CpuId((self.winner & ((1 << CPU_BITS) - 1)) as u32)
+        cpu_of(self.winner)
     }
 
     #[inline]
@@ -135,10 +176,18 @@ impl Tournament {
                     self.winner = winner;
                 }
             }
-            _ => self.play_rounds(cpu, key),
+            _ => self.play_after_list(cpu, key),
         }
     }
 
+    #[inline(never)]
+    fn play_after_list(&mut self, cpu: CpuId, key: u64) {
+        self.held.remove(cpu);
+        self.play_rounds(cpu, key);
+        self.winner = self.of_final.min(self.held.first());
+    }
+
+    #[inline]
     fn play_rounds(&mut self, cpu: CpuId, key: u64) {
         let (mut key, mut place) = (key, self.cpus + cpu.index() - 1);
         while place >= LANES {
@@ -148,8 +197,8 @@ impl Tournament {
             let Some(winner) = self.groups[group].replace(place, key, before) else { return };
             (key, place) = (winner, group - 1);
         }
-        if let Some(winner) = self.groups[0].replace(place, key, self.winner) {
-            self.winner = winner;
+        if let Some(winner) = self.groups[0].replace(place, key, self.of_final) {
+            self.of_final = winner;
         }
     }
 }
@@ -157,6 +206,12 @@ impl Tournament {
 #[inline]
 fn key(cpu: CpuId, at: Instant) -> u64 {
     if at <= crate::state::event::MAX_INSTANT { at.as_ns() << CPU_BITS | u64::from(cpu.0) } else { NEVER }
+}
+
+/// Whose key it is; meaningless for [`NEVER`].
+#[inline]
+pub(super) fn cpu_of(key: u64) -> CpuId {
+    CpuId((key & ((1 << CPU_BITS) - 1)) as u32)
 }
 
 #[inline]

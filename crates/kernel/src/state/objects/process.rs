@@ -36,8 +36,8 @@ pub(crate) struct Member {
     pub(crate) parent: TaskId,
     /// It is a child process, not a thread: somebody waits for its end.
     pub(crate) is_child: bool,
-    /// The number of address spaces it has created, so that their addresses differ.
-    pub(crate) spaces: u64,
+    /// Address spaces it has made, so that their addresses differ.
+    pub(crate) spaces: u32,
     pub(crate) children: u32,
     pub(crate) zombies: u32,
     pub(crate) waits: bool,

@@ -92,23 +92,26 @@ impl Region {
         self.window.as_mut().expect("the region has a window").set(page, 1, true);
     }
 
-    /// Asks the host for huge pages for these bytes, and for their lines' state.
+    /// Asks the host for huge pages under these bytes, and under the state of their lines beyond its first 2 MiB: that
+    /// much is the state of 16 MiB.
     pub fn advise_huge(&self, at: Ea, len: u64) {
         let Some(off) = self.inside(at, len) else { return };
         self.bytes.advise_huge(off, len);
         let (first, lines) = (self.line_at(off), self.line_at(len));
-        self.sharers.advise_huge(first * size_of::<u64>() as u64, lines * size_of::<u64>() as u64);
-        self.writers.advise_huge(first * size_of::<u16>() as u64, lines * size_of::<u16>() as u64);
+        for (state, bytes) in [(&self.sharers, size_of::<u64>()), (&self.writers, size_of::<u16>())] {
+            let (from, len) = (first * bytes as u64 + HUGE_BYTES, lines * bytes as u64);
+            state.advise_huge(from, len.saturating_sub(HUGE_BYTES));
+        }
     }
 
-    /// Zeroed memory, aligned to a page and never freed; `None` if it does not fit. From 2 MiB on it is backed by huge
-    /// pages, so use it densely from its start.
+    /// Zeroed memory, aligned to a page and never freed; nothing when it does not fit. Huge pages back it beyond the
+    /// first 2 MiB, so use it from its start and densely.
     pub fn reserve(&mut self, len: u64) -> Option<Ea> {
-        if len < HUGE_BYTES {
+        if len < 2 * HUGE_BYTES {
             return self.place(len, PAGE_BYTES);
         }
         let at = self.place(len, HUGE_BYTES)?;
-        self.advise_huge(at, len);
+        self.advise_huge(Ea(at.0 + HUGE_BYTES), len - HUGE_BYTES);
         Some(at)
     }
 

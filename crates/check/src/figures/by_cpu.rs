@@ -1,0 +1,95 @@
+//! One task's time on each CPU, in little memory: of ten thousand tasks on a large machine these numbers are most of
+//! what the judge keeps.
+
+use keel_abi::cpuset::MAX_CPUS;
+use keel_abi::{CpuId, Span};
+
+/// Room for so many CPUs is made at once: lists that grow in steps leave holes behind.
+const AT_ONCE: u32 = 64;
+
+/// Time on each CPU.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ByCpu {
+    /// Nanoseconds by CPU: one look-up per switch, where a sorted list would cost a cache miss per step.
+    ns: Box<[u32]>,
+    /// What no longer fitted there, in order of CPUs.
+    carried: Option<Box<Vec<(CpuId, Span)>>>,
+}
+
+impl ByCpu {
+    /// Adds time on `cpu`, one of `cpus`.
+    #[inline]
+    pub(super) fn add(&mut self, cpu: CpuId, span: Span, cpus: u32) {
+        match self.ns.get_mut(cpu.index()) {
+            Some(ns) => match u64::from(*ns).checked_add(span.as_ns()).map(u32::try_from) {
+                Some(Ok(sum)) => *ns = sum,
+                _ => self.carry(cpu, span),
+            },
+            None => self.add_first(cpu, span, cpus),
+        }
+    }
+
+    #[cold]
+    fn carry(&mut self, cpu: CpuId, span: Span) {
+        add_to(self.carried.get_or_insert_default(), cpu, span);
+    }
+
+    /// Makes room for [`AT_ONCE`] CPUs, then up to a power of two: a task that stays on the first CPUs of a large
+    /// machine has a short list.
+    #[cold]
+    fn add_first(&mut self, cpu: CpuId, span: Span, cpus: u32) {
+        if cpu.0 >= MAX_CPUS {
+            return;
+        }
+        let len = (cpu.0 + 1).next_power_of_two().max(AT_ONCE).min(cpus.max(cpu.0 + 1)) as usize;
+        let mut ns = vec![0; len].into_boxed_slice();
+        ns[..self.ns.len()].copy_from_slice(&self.ns);
+        self.ns = ns;
+        self.add(cpu, span, cpus);
+    }
+
+    /// The time on each CPU that there was any on, ascending.
+    pub(super) fn spans(&self) -> Vec<(CpuId, Span)> {
+        let mut spans = Vec::with_capacity(self.ns.iter().filter(|&&ns| ns > 0).count());
+        let some = self.ns.iter().enumerate().filter(|&(_, &ns)| ns > 0);
+        spans.extend(some.map(|(cpu, &ns)| (CpuId(cpu as u32), Span::from_ns(ns.into()))));
+        let carried = self.carried.iter().flat_map(|carried| carried.iter());
+        carried.for_each(|&(cpu, span)| add_to(&mut spans, cpu, span));
+        spans
+    }
+}
+
+/// Adds time to a list in order of CPUs.
+pub(super) fn add_to(spans: &mut Vec<(CpuId, Span)>, cpu: CpuId, span: Span) {
+    match spans.binary_search_by_key(&cpu, |&(cpu, _)| cpu) {
+        Ok(at) => spans[at].1 += span,
+        Err(at) => spans.insert(at, (cpu, span)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(adds: &[(u32, u64)], expected: &[(u32, u64)]) {
+        let mut by_cpu = ByCpu::default();
+        adds.iter().for_each(|&(cpu, ns)| by_cpu.add(CpuId(cpu), Span::from_ns(ns), 64));
+        let spans = by_cpu.spans();
+        let expected: Vec<_> = expected.iter().map(|&(cpu, ns)| (CpuId(cpu), Span::from_ns(ns))).collect();
+        assert_eq!(spans, expected);
+    }
+
+    #[test]
+    fn times_add_up_beyond_four_seconds() {
+        check(&[], &[]);
+        check(&[(5, 10), (0, 1), (5, 20)], &[(0, 1), (5, 30)]);
+        check(&[(63, 1), (70, 2)], &[(63, 1), (70, 2)]);
+        let second = 1_000_000_000;
+        check(
+            &[(2, 4 * second), (2, second), (2, 7), (9, 50 * second)],
+            &[(2, 5 * second + 7), (9, 50 * second)],
+        );
+        check(&[(1, u64::from(u32::MAX)), (1, 1)], &[(1, 1 << 32)]);
+        check(&[(MAX_CPUS, 5)], &[]);
+    }
+}

@@ -1,0 +1,99 @@
+//! CPUs that were interrupted in the middle of a kernel path, and are due again before most others.
+//!
+//! On a machine with many CPUs a few at a time run kernel code side by side: each takes a step, finds another due
+//! first, and is due again some nanoseconds later. A short sorted list of those costs less than a tournament among all
+//! CPUs. One that is due later than [`NEAR`] of them, as it waits for a lock, is as well off in the tournament.
+
+use crate::state::event::tournament::{NEVER, cpu_of};
+use keel_abi::CpuId;
+
+/// How many CPUs the list holds at most.
+const MOST: usize = 16;
+/// A CPU that is due later than so many in the list is not added.
+const NEAR: usize = 8;
+
+#[derive(Clone, Debug)]
+pub(super) struct Held {
+    /// Their keys, the earliest last.
+    keys: [u64; MOST],
+    len: usize,
+    /// The earliest, or [`NEVER`].
+    first: u64,
+    /// By CPU: is it here?
+    is_here: Vec<bool>,
+}
+
+impl Held {
+    pub(super) fn new(cpus: u32) -> Self {
+        Self { keys: [NEVER; MOST], len: 0, first: NEVER, is_here: vec![false; cpus as usize] }
+    }
+
+    /// The earliest key, or [`NEVER`].
+    #[inline]
+    pub(super) fn first(&self) -> u64 {
+        self.first
+    }
+
+    #[inline]
+    fn shrink(&mut self) {
+        self.len -= 1;
+        self.first = self.keys[..self.len].last().copied().unwrap_or(NEVER);
+    }
+
+    /// The key of `cpu`, or [`NEVER`].
+    #[inline]
+    pub(super) fn key(&self, cpu: CpuId) -> u64 {
+        match self.len > 0 && self.is_here[cpu.index()] {
+            true => self.keys[self.place(cpu)],
+            false => NEVER,
+        }
+    }
+
+    #[cold]
+    fn place(&self, cpu: CpuId) -> usize {
+        let is_its = |&key: &u64| cpu_of(key) == cpu;
+        self.keys[..self.len].iter().position(is_its).expect("it is here")
+    }
+
+    /// Adds `cpu`, which is not here, if it is due soon; returns whether it is.
+    #[inline]
+    pub(super) fn adds(&mut self, cpu: CpuId, key: u64) -> bool {
+        let len = self.len;
+        if len == MOST || key == NEVER || len >= NEAR && key > self.keys[len - NEAR] {
+            return false;
+        }
+        let mut place = len;
+        while place > 0 && self.keys[place - 1] < key {
+            self.keys[place] = self.keys[place - 1];
+            place -= 1;
+        }
+        self.keys[place] = key;
+        self.len += 1;
+        self.first = self.first.min(key);
+        self.is_here[cpu.index()] = true;
+        true
+    }
+
+    /// Removes `cpu`, if it is here.
+    #[inline]
+    pub(super) fn remove(&mut self, cpu: CpuId) {
+        if self.len > 0 && self.is_here[cpu.index()] {
+            self.take(cpu);
+        }
+    }
+
+    #[cold]
+    fn take(&mut self, cpu: CpuId) {
+        let place = self.place(cpu);
+        self.keys.copy_within(place + 1..self.len, place);
+        self.shrink();
+        self.is_here[cpu.index()] = false;
+    }
+
+    /// Removes the first, which is that of `cpu`.
+    #[inline]
+    pub(super) fn take_first(&mut self, cpu: CpuId) {
+        self.shrink();
+        self.is_here[cpu.index()] = false;
+    }
+}
