@@ -21,7 +21,7 @@
 //! | runqueue locks | `lock_rq`: others wait | `unlock_rq`, [`Frame::Unlock`] or `finish_rq` of the same path |
 //! | `cgroup_mutex` | `lock_cgroups` | `unlock_cgroups`, at the end of the path |
 //! | BPF locks | the callback itself; under them only a call for one more resilient lock suspends | its unlock or end |
-//! | marks | `Task::busy`, `ops_state`, `deferred`; `Cpu::in_balance`, `leaving`; others check them | the path clears them |
+//! | marks | `Task::busy`, `ops_state`, `deferred`; `Cpu::in_balance`, `leaving`: others check | the path clears them |
 //!
 //! **It may not hold** locks of dispatch queues and futexes, or runqueue locks from `pass_rq` (they are taken and
 //! released within a step), a borrow, or anything it has read. A frame contains ids and numbers. Others have run since
