@@ -1,5 +1,6 @@
-//! The checks of how tasks fare: one walk along the stream keeps who runs and who waits ([`scene`]), and passes each
-//! check what concerns it. An event costs the same however many tasks there are; memory is a row a task and CPU.
+//! The checks of how tasks fare: one pass over the stream tracks which tasks run and wait ([`scene`]), and gives each
+//! check the events that concern it. An event costs the same however many tasks there are; memory is one row per task
+//! and CPU.
 
 mod bouncing;
 mod lock_wait;
@@ -37,12 +38,13 @@ use starvation::Starvation;
 use std::sync::Arc;
 use unfair::Unfair;
 
-/// What may be asked for.
+/// Optional limits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
-    /// Wakeup-to-run delays longer than this are found, whatever else runs; by default [`DELAY`] and what sharing adds.
+    /// Report wakeup-to-run delays longer than this, whatever else runs; by default [`DELAY`] plus what sharing adds.
     pub delay: Option<Span>,
-    /// Where the stream does not say which CPUs tasks may use or when they are throttled, assume neither limit.
+    /// If the stream does not record which CPUs tasks may use or when they are throttled, assume that neither limits
+    /// them.
     pub assume_unrestricted: bool,
 }
 
@@ -50,7 +52,7 @@ pub struct Limits {
 #[derive(Clone, Debug)]
 pub struct Conduct {
     scene: Scene,
-    /// No shorter wait needs to be looked at.
+    /// Shorter waits need no check.
     least: Span,
     starvation: Starvation,
     delays: LongDelays,
@@ -96,13 +98,13 @@ impl Conduct {
         found.into_iter().map(|(kind, found)| found.all(kind)).collect()
     }
 
-    /// How tasks came where they are, for another check that looks at each event before this one.
+    /// How tasks came to their places, for another check that sees each event before this one.
     #[inline]
     pub(crate) fn origins(&mut self) -> &mut impl Origins {
         &mut self.scene
     }
 
-    /// Judges what is under way.
+    /// Judges everything that is still open.
     fn end(&mut self) {
         let at = self.scene.now;
         for cpu in (0..self.scene.cpus.len()).map(CpuId) {
@@ -166,7 +168,7 @@ impl Conduct {
         self.realtime.switched(&mut self.scene, at, cpu);
     }
 
-    /// The task in `slot` comes to run.
+    /// The task in `slot` starts running.
     #[inline]
     fn comes(&mut self, at: Instant, cpu: CpuId, slot: u32) {
         let Some(task) = self.scene.tasks.at(slot) else { return };
@@ -183,7 +185,7 @@ impl Conduct {
                 }
                 self.leaves_queue(at, rq);
             }
-            // A recording lost how it came to be awake.
+            // The recording has lost its wakeup.
             State::Asleep => task.share.breaks(),
             State::Throttled | State::Running => {}
         }
@@ -273,7 +275,7 @@ impl Conduct {
         self.leaves_queue(at, rq);
     }
 
-    /// One of those in the queue of `rq` is in none.
+    /// A task in the queue of `rq` leaves it.
     #[inline]
     fn leaves_queue(&mut self, at: Instant, rq: CpuId) {
         self.scene.waiting = self.scene.waiting.saturating_sub(1);
@@ -297,7 +299,7 @@ impl Conduct {
         }
     }
 
-    /// A wait ends where the task is throttled, and another begins when it no longer is.
+    /// A wait ends when the task is throttled, and another begins when it no longer is.
     fn throttled(&mut self, at: Instant, task: TaskId, on: bool) {
         let Some(slot) = self.scene.tasks.slot(task) else { return };
         let Some(row) = self.scene.tasks.at(slot) else { return };
@@ -373,7 +375,7 @@ impl Conduct {
         self.enters(at, by, task, |rq| Queue::from_dsq(dsq, rq));
     }
 
-    /// It enters a queue; one that runs leaves its CPU just then, and waits there.
+    /// A task enters a queue; a running task leaves its CPU at the same time, and waits in the queue.
     #[inline]
     fn enters(&mut self, at: Instant, by: CpuId, task: TaskId, queue: impl Fn(CpuId) -> Queue) {
         let Some(row) = self.scene.tasks.get(task) else { return };
@@ -416,7 +418,7 @@ impl Conduct {
 
     fn exit(&mut self, at: Instant, task: TaskId) {
         let Some(slot) = self.scene.tasks.slot(task) else { return };
-        // One that still runs ends with the switch that follows.
+        // A task that is still running ends with the switch that follows.
         match self.scene.tasks.at(slot).map(|row| row.state) {
             Some(State::Running) | None => {}
             Some(State::Asleep | State::Throttled) => self.gone(at, slot),

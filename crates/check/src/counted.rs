@@ -1,26 +1,27 @@
-//! Which calls of a callback did what a counter of the scheduler counts: a dispatch that exchanged the arrays.
+//! Which calls of a callback did what one of the scheduler's counters counts, such as dispatches that swapped the
+//! arrays.
 //!
-//! The counter, one for each CPU, is read every so often. A call that ended since the last reading did it if the
-//! counter has risen by as many as there were calls, and did not if it has not risen. Where that leaves a doubt
-//! (one of two calls; a call that may have begun before the first reading), the calls are set aside.
+//! The per-CPU counter is read at intervals. The calls that ended since the last reading did it if the counter has
+//! risen by their number, and did not if it has not risen. If that is not conclusive (one of two calls; a call that may
+//! have begun before the first reading), the calls are left out.
 
 use crate::decisions::{Call, DecisionCost, Row};
 use keel_abi::scx::Op;
 use keel_abi::{CpuId, Instant};
 use keel_trace::{Class, Event, Meta, Sink, What};
 
-/// What is known of one CPU.
+/// The state of one CPU.
 #[derive(Clone, Debug, Default)]
 struct Cpu {
     /// Calls that ended since the counter was last read.
     ended: Vec<Call>,
-    /// The counter, less what no ended call accounts for.
+    /// The counter, up to the last rise that an ended call accounts for.
     accounted: u64,
-    /// The call that is under way may have done it in what is accounted for.
+    /// The call in progress may already have raised the counter before.
     doubtful: bool,
 }
 
-/// Listens to a run and keeps what those calls cost in which a counter rose.
+/// Listens to a run and keeps the costs of the calls in which a counter rose.
 #[derive(Clone, Debug)]
 pub struct CountedCalls {
     op: Op,
@@ -32,17 +33,17 @@ pub struct CountedCalls {
 }
 
 impl CountedCalls {
-    /// Looks at this kind of callback, from the first reading after this moment.
+    /// Tracks this kind of callback, from the first reading after this moment.
     pub fn of(op: Op, from: Instant) -> Self {
         Self { op, from, cpus: Vec::new(), began: false, rose: Row::default(), unclear: 0 }
     }
 
-    /// What the calls cost in which the counter rose, under this name; none where there was no such call.
+    /// The costs of the calls in which the counter rose, under this name; `None` if there were none.
     pub fn cost(&self, name: &'static str) -> Option<DecisionCost> {
         self.rose.cost(name)
     }
 
-    /// Calls where it is unknown whether the counter rose in them.
+    /// The number of calls for which it is unknown whether the counter rose.
     pub fn unclear(&self) -> u64 {
         self.unclear
     }
@@ -66,7 +67,7 @@ impl CountedCalls {
             }
             cpu.accounted = count;
             let clear = rose == ended && !cpu.doubtful;
-            // It rose more often than calls ended: the next one may have done it, too.
+            // It rose more often than calls ended: the next call may also have raised it.
             cpu.doubtful = rose > ended;
             match clear {
                 true => calls.into_iter().for_each(|call| self.rose.record(call)),
@@ -75,7 +76,7 @@ impl CountedCalls {
         }
     }
 
-    /// How many calls there were in which the counter rose.
+    /// The number of calls in which the counter rose.
     pub fn calls(&self) -> u64 {
         self.rose.calls()
     }
@@ -120,7 +121,7 @@ mod tests {
     fn check(steps: &[(&[u64], u64)], expected: (u64, u64)) {
         let mut calls = CountedCalls::of(Op::Dispatch, Instant::from_ns(100));
         calls.read(&[5, 0]);
-        // Whatever was under way is out of the way.
+        // The call in progress has ended.
         calls.events(&[dispatch(0, 1)]);
         calls.read(&[5, 0]);
         for (ended, count) in steps {

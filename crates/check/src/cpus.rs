@@ -1,10 +1,10 @@
-//! Rows by CPU, and how much CPU time the machine had.
+//! Rows by CPU, and the machine's CPU time.
 
 use keel_abi::cpuset::MAX_CPUS;
 use keel_abi::{CpuId, Instant, Span};
 
-/// Rows of the machine's CPUs; a CPU that the stream did not announce is added when it shows,
-/// up to [`MAX_CPUS`]; those beyond share a row.
+/// Rows of the machine's CPUs. A CPU that the stream did not announce is added when it appears, up to [`MAX_CPUS`];
+/// further CPUs share a row.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cpus<T> {
     rows: Vec<T>,

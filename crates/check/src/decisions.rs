@@ -1,8 +1,7 @@
-//! What a decision of the scheduler costs: instructions and time of its callbacks, one row a kind. A wakeup is a
-//! `select_cpu` and the `enqueue` of the same task that follows it, together.
+//! The costs of a scheduler's decisions: instructions and time of its callbacks, one row per kind. A wakeup is a
+//! `select_cpu` together with the following `enqueue` of the same task.
 //!
-//! A scheduler whose decisions cost the same however many tasks wait is O(1); [`exponent`] measures
-//! how its costs grow.
+//! A scheduler whose decisions cost the same however many tasks wait is O(1); [`exponent`] measures how its costs grow.
 
 use crate::histogram::{Histogram, Spread};
 use keel_abi::scx::Op;
@@ -10,18 +9,18 @@ use keel_abi::{Instant, Span, TaskId};
 use keel_trace::{Class, Event, Meta, Sink, What};
 use std::collections::BTreeMap;
 
-/// What one kind of decision cost.
+/// The cost of one kind of decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DecisionCost {
-    /// Which kind: a callback's name in `struct sched_ext_ops`, or `wakeup`.
+    /// The kind: a callback's name in `struct sched_ext_ops`, or `wakeup`.
     pub name: &'static str,
-    /// How many calls there were.
+    /// The number of calls.
     pub calls: u64,
-    /// BPF instructions a call.
+    /// BPF instructions per call.
     pub instructions: Spread<u64>,
-    /// Time a call: instructions, kfuncs and helpers, cache lines and waiting for locks.
+    /// Time per call: instructions, kfuncs and helpers, cache lines and waiting for locks.
     pub time: Spread<Span>,
-    /// Time of all calls, over their number: it has the rare long ones that a median leaves out.
+    /// The mean time per call: it includes the rare long calls that a median leaves out.
     pub mean: Span,
 }
 
@@ -33,7 +32,7 @@ pub(crate) struct Row {
     took: Span,
 }
 
-/// What one call took: time and instructions.
+/// The cost of one call: time and instructions.
 pub(crate) type Call = (Span, u64);
 
 impl Row {
@@ -47,7 +46,7 @@ impl Row {
         self.time.count()
     }
 
-    /// Its costs under this name; none where there was no call.
+    /// Its costs under this name; `None` if there was no call.
     pub(crate) fn cost(&self, name: &'static str) -> Option<DecisionCost> {
         let Self { instructions, time, took } = self;
         let calls = time.count();
@@ -57,7 +56,7 @@ impl Row {
     }
 }
 
-/// Listens to a run and keeps what its scheduler's callbacks cost.
+/// Listens to a run and keeps the costs of its scheduler's callbacks.
 #[derive(Clone, Debug)]
 pub struct Decisions {
     from: Instant,
@@ -65,12 +64,12 @@ pub struct Decisions {
     wakeups: Row,
     /// Instructions of all callbacks.
     instructions: u64,
-    /// What `select_cpu` took for tasks that have not been enqueued since.
+    /// The cost of `select_cpu` for tasks that have not been enqueued since.
     waking: BTreeMap<TaskId, Call>,
 }
 
 impl Decisions {
-    /// Leaves out what ended before `from`: a run's beginning.
+    /// Leaves out calls that ended before `from`: the beginning of a run.
     pub fn since(from: Instant) -> Self {
         let rows = vec![Row::default(); Op::ALL.len()];
         Self { from, rows, wakeups: Row::default(), instructions: 0, waking: BTreeMap::new() }
@@ -82,19 +81,19 @@ impl Decisions {
         called.chain(self.wakeups.cost("wakeup")).collect()
     }
 
-    /// Time of all callbacks, over the number of dispatches: what it takes to choose once who runs next, with all that
-    /// is done for it in between. None where there was no dispatch.
+    /// The time of all callbacks divided by the number of dispatches: the time to choose the next task once, with
+    /// everything that is done for it in between. `None` if there was no dispatch.
     pub fn together(&self) -> Option<Span> {
         let took: u64 = self.rows.iter().map(|row| row.took.as_ns()).sum();
         took.checked_div(self.calls(Op::Dispatch)).map(Span::from_ns)
     }
 
-    /// How often this callback was called.
+    /// The number of calls of this callback.
     pub fn calls(&self, op: Op) -> u64 {
         self.rows[op as usize].calls()
     }
 
-    /// How many wakeups there were.
+    /// The number of wakeups.
     pub fn wakeups(&self) -> u64 {
         self.wakeups.calls()
     }
@@ -138,9 +137,9 @@ impl Sink for Decisions {
     fn meta(&mut self, _: Instant, _: &Meta) {}
 }
 
-/// The exponent `e` with which a cost grows, `cost ~ size^e`: the slope of a straight line through
-/// the logarithms (least squares). 0 for what costs the same at any size, 1 for what grows in
-/// proportion; none for fewer than two sizes. Sizes and costs are above 0.
+/// The exponent `e` with which a cost grows, `cost ~ size^e`: the slope of a straight line through the logarithms
+/// (least squares). It is 0 if the cost is the same at any size, 1 if it grows in proportion, and `None` for fewer than
+/// two sizes. Sizes and costs must be above 0.
 pub fn exponent(points: &[(f64, f64)]) -> Option<f64> {
     let points: Vec<(f64, f64)> = points.iter().map(|(size, cost)| (size.ln(), cost.ln())).collect();
     let mean = |pick: fn(&(f64, f64)) -> f64| points.iter().map(pick).sum::<f64>() / points.len() as f64;
@@ -189,7 +188,7 @@ mod tests {
         assert_eq!(decisions.together(), None, "nobody chose who runs next");
         decisions.events(&[callback(3, Op::Dispatch, 40, 5), callback(4, Op::Dispatch, 60, 5)]);
         decisions.events(&[of_task(TaskId(1), 5, Op::Enqueue, 300, 7)]);
-        // The wakeup is reported beside its two callbacks, and is not counted again.
+        // The wakeup is reported in addition to its two callbacks, and is not counted again.
         assert_eq!((decisions.wakeups(), decisions.calls(Op::Dispatch)), (1, 2));
         assert_eq!((decisions.together(), decisions.instructions()), (Some(Span::from_ns(750)), 77));
     }

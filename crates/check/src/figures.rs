@@ -1,10 +1,9 @@
-//! The run in numbers: switches, wakeups, who had which CPU for how long, who waited.
+//! The run in numbers: switches, wakeups, CPU time by task and CPU, waiting.
 //!
-//! Counting follows Linux where Linux counts: a switch is a change of the task on a CPU, to and
-//! from idle included (`ctxt` in `/proc/stat`); a task's switches are the times it left a CPU
-//! (`nr_switches` in `/proc/PID/sched`); a preemption is a switch away from a task that wanted to
-//! go on (`nr_involuntary_switches`). A migration is a task that starts on another CPU than the
-//! one it last ran on.
+//! Counting follows Linux where Linux counts: a switch is a change of the task on a CPU, including to and from idle
+//! (`ctxt` in `/proc/stat`); a task's switches are the times it left a CPU (`nr_switches` in `/proc/PID/sched`); a
+//! preemption is a switch away from a task that wanted to continue (`nr_involuntary_switches`). A migration is a task
+//! that starts on another CPU than the one it last ran on.
 
 mod by_cpu;
 mod names;
@@ -22,8 +21,7 @@ use names::Names;
 use std::sync::Arc;
 use task::{Row, State};
 
-/// How many tasks that have ended keep a row of their own; the rest are summed in
-/// [`Summary::others`].
+/// How many ended tasks keep a row of their own; the rest are summed in [`Summary::others`].
 pub const ENDED_KEPT: usize = 20_000;
 
 /// A CPU's current task, and since when it is accounted.
@@ -40,10 +38,10 @@ impl Default for Cpu {
     }
 }
 
-/// What the scheduler itself took.
+/// The scheduler's own costs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Costs {
-    /// Time in callbacks, waiting for locks inside them included.
+    /// Time in callbacks, including waiting for locks in them.
     pub callback: Span,
     /// Time that CPUs waited for locks.
     pub lock_wait: Span,
@@ -51,7 +49,7 @@ pub struct Costs {
     pub instructions: u64,
 }
 
-/// Wakeup or fork to running; a task that still waits at the end is not in it.
+/// From wakeup or fork to running; does not include tasks that still wait at the end.
 pub type Delay = Spread<Span>;
 
 /// A run's figures.
@@ -65,7 +63,7 @@ pub struct Summary {
     pub machine_time: Span,
     /// Context switches.
     pub switches: u64,
-    /// Tasks that became runnable by a wakeup; forks are not in it.
+    /// Tasks that became runnable by a wakeup, without forks.
     pub wakeups: u64,
     /// New tasks.
     pub forks: u64,
@@ -73,26 +71,26 @@ pub struct Summary {
     pub migrations: u64,
     /// Tasks that lost their CPU while they wanted it.
     pub preemptions: u64,
-    /// Units that the workload has done.
+    /// Units of throughput that the workload has done.
     pub units: u64,
-    /// What a unit is.
+    /// The name of a unit.
     pub unit: String,
     /// Wakeup or fork to running.
     pub wakeup_delay: Delay,
-    /// The same of tasks of one name: the first [`NAMES_KEPT`] names.
+    /// The same for tasks of one name: the first [`NAMES_KEPT`] names.
     pub names: Vec<NameFigures>,
-    /// Time that tasks ran, of the time that CPUs were online; 0 to 1.
+    /// The share of the CPUs' online time in which tasks ran, 0 to 1.
     pub busy_share: f64,
-    /// What the scheduler took, as far as the stream shows.
+    /// The scheduler's costs, as far as the stream shows.
     pub costs: Costs,
     /// Every task, by id; those without a row of their own are in `others`.
     pub tasks: Vec<TaskFigures>,
-    /// The sum over ended tasks that have no row of their own, and how many they are.
+    /// The sum over ended tasks without a row of their own, and their number.
     pub others: (TaskFigures, u64),
 }
 
 impl Summary {
-    /// Units a second.
+    /// Units per second.
     pub fn throughput(&self) -> f64 {
         match self.duration {
             Span::ZERO => 0.0,
@@ -119,12 +117,12 @@ pub struct Figures {
 }
 
 impl Figures {
-    /// Listens to what every stream has; not to callbacks and lock waits, which are many.
+    /// Listens to the events that every stream has, but not to callbacks and lock waits, which are frequent.
     pub fn new() -> Self {
         Self { wants: Class::CORE.with(Class::COUNTS), ..Self::default() }
     }
 
-    /// Listens to callbacks and lock waits too, and sums them in [`Summary::costs`].
+    /// Also listens to callbacks and lock waits, and sums them in [`Summary::costs`].
     pub fn with_costs() -> Self {
         Self {
             wants: Class::CORE.with(Class::COUNTS).with(Class::COSTS).with(Class::LOCKS),
@@ -132,7 +130,7 @@ impl Figures {
         }
     }
 
-    /// The figures so far; what is under way counts up to the last event.
+    /// The figures so far; open intervals count up to the last event.
     pub fn summary(&self) -> Summary {
         self.clone().into_summary()
     }
@@ -212,7 +210,7 @@ impl Figures {
         }
     }
 
-    /// A recording lost how `task` came to the CPU that it now leaves.
+    /// The recording has lost how `task` came to the CPU that it now leaves.
     #[cold]
     fn lost(&mut self, at: Instant, task: TaskId, why: Why) {
         if let Some(row) = self.tasks.get(task) {
@@ -236,7 +234,7 @@ impl Figures {
         }
     }
 
-    /// A task that still runs ends with the switch that follows.
+    /// A task that is still running ends with the switch that follows.
     fn exit(&mut self, at: Instant, task: TaskId) {
         let Some(row) = self.tasks.get(task) else { return };
         if row.state != State::Running {

@@ -1,4 +1,4 @@
-//! What a check found, as data and as one plain sentence.
+//! A finding of a check, as data and as one plain sentence.
 //!
 //! Names of tasks are untrusted text: [`escape`] makes them safe to print before they enter a
 //! sentence.
@@ -14,21 +14,21 @@ use std::sync::Arc;
 pub enum Kind {
     /// A CPU idled while a task that may run there waited.
     WastedCore,
-    /// A task was runnable and did not run for too long.
+    /// A task was runnable but did not run for too long.
     Starvation,
-    /// A task woke, and ran late.
+    /// A task was woken, but ran late.
     LongDelay,
-    /// A task migrated more often than its running is worth.
+    /// A task migrated more often than its running time justifies.
     Bouncing,
-    /// A CPU stayed with one task for long while others waited there.
+    /// A CPU ran one task for a long time while others waited there.
     Stall,
-    /// Something less urgent kept a real-time task waiting.
+    /// A less urgent task kept a real-time task waiting.
     PriorityInversion,
-    /// A real-time task waited while another CPU that it may use had nothing as urgent to do.
+    /// A real-time task waited while another CPU that it may use ran nothing as urgent.
     MisplacedRealtime,
     /// A task got far less CPU time than its weight entitles it to.
     UnfairShare,
-    /// A task or a CPU waited long for a lock.
+    /// A task or a CPU waited a long time for a lock.
     LockWait,
 }
 
@@ -61,8 +61,8 @@ impl Kind {
         }
     }
 
-    /// Could a finding of this kind be none, if what a recording lacks were known? A task that looks as if it waited
-    /// may be throttled, and a CPU beside it one that it may not use.
+    /// Could a finding of this kind turn out to be none if the recording were complete? A task that seems to wait may
+    /// be throttled, and an idle CPU may be one that it may not use.
     pub const fn rests_on(self, unknown: Unknown) -> bool {
         match self {
             Self::WastedCore => unknown.affinity || unknown.throttling,
@@ -72,13 +72,13 @@ impl Kind {
     }
 }
 
-/// Whose doing a finding is.
+/// Who is to blame for a finding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Blame {
-    /// The scheduler's or the kernel's: it is what checks look for.
+    /// The scheduler or the kernel: the checks look for these findings.
     #[default]
     Scheduler,
-    /// The program's own: no scheduler could have done better. It is reported, and counts for nothing.
+    /// The program itself: no scheduler could have done better. The finding is reported, but does not count.
     Program,
 }
 
@@ -92,38 +92,36 @@ impl Blame {
     }
 }
 
-/// One thing that a check found.
+/// One finding of a check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// What kind of thing.
+    /// Its kind.
     pub kind: Kind,
-    /// Whose doing it is.
+    /// Who is to blame.
     pub blame: Blame,
     /// When it began.
     pub start: Instant,
     /// How long it lasted.
     pub duration: Span,
-    /// What it was measured against; docs/reference/findings.md says for each kind what must exceed it, or fall short
-    /// of it.
+    /// The threshold; docs/reference/findings.md says for each kind which value must exceed it or fall short of it.
     pub threshold: Span,
-    /// The CPUs that it is about.
+    /// The CPUs involved.
     pub cpus: Vec<CpuId>,
-    /// The tasks that it is about, the one that had to suffer first.
+    /// The tasks involved, the victim first.
     pub tasks: Vec<TaskId>,
-    /// When the events happened that show it, in order.
+    /// When the events that show it happened, in order.
     pub events: Vec<Instant>,
-    /// The decision that had put the first task where it was meanwhile, for most of the time; none where the stream has
-    /// none.
+    /// The decision that had put the first task where it was for most of the time; `None` if the stream has none.
     pub decision: Option<Decision>,
     /// One sentence for people, without a full stop. Safe to print.
     pub text: String,
 }
 
-/// The longest name that is kept or shown, in characters.
+/// The longest name that is stored or shown, in characters.
 pub const NAME_MAX: usize = 64;
 
-/// `name` made safe to print: control characters and those that reorder or hide text become
-/// `\u{..}`, what is longer than [`NAME_MAX`] is cut.
+/// Makes `name` safe to print: control characters and those that reorder or hide text become `\u{..}`, and the name is
+/// cut at [`NAME_MAX`].
 pub fn escape(name: &str) -> String {
     let mut shown = String::with_capacity(name.len().min(NAME_MAX));
     for (at, c) in name.chars().enumerate() {
@@ -151,8 +149,8 @@ fn misleads(c: char) -> bool {
             | 0xFEFF | 0xFFF0..=0xFFFB | 0xE0000..=0xE0FFF)
 }
 
-/// At most [`NAME_MAX`] characters of `name`, and one more where there were more, so that
-/// [`escape`] still says that it was cut.
+/// At most [`NAME_MAX`] characters of `name`, and one more if it is longer, so that [`escape`] still shows that it was
+/// cut.
 pub(crate) fn kept(name: &str) -> String {
     name.chars().take(NAME_MAX + 1).collect()
 }

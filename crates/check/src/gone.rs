@@ -1,11 +1,11 @@
-//! When the last task of each name was gone.
+//! When the last task of each name exited.
 
 use crate::table::Tasks;
 use crate::window::MOST_NAMES;
 use keel_abi::{Instant, TaskId};
 use keel_trace::{Event, Meta, What};
 
-/// A living task: which name it has, once that is known, and whether it has begun.
+/// A live task: its name, once that is known, and whether it has begun.
 #[derive(Clone, Debug, Default)]
 struct Row {
     name: Option<usize>,
@@ -18,7 +18,7 @@ impl From<TaskId> for Row {
     }
 }
 
-/// A name, how many that have it live, and when one of them last went.
+/// A name, the number of live tasks that have it, and when one of them last exited.
 #[derive(Clone, Debug)]
 struct Named {
     name: String,
@@ -34,7 +34,7 @@ pub(crate) struct Gone {
 }
 
 impl Gone {
-    /// When the last task of this name was gone; `None` where one lives, or where there was none.
+    /// When the last task of this name exited; `None` if one is still alive, or if there was none.
     pub(crate) fn at(&self, name: &str) -> Option<Instant> {
         let named = self.names.iter().find(|named| named.name == name)?;
         named.last.filter(|_| named.alive == 0)

@@ -1,7 +1,6 @@
-//! A histogram of spans or counts whose quantiles are off by less than 1 %, in fixed memory.
+//! A histogram of spans or counts in fixed memory, whose quantiles are off by less than 1 %.
 //!
-//! Below 256 (nanoseconds) each value has a bucket of its own; above, each power of two has 128
-//! buckets.
+//! Below 256 (nanoseconds) each value has its own bucket; above, each power of two has 128 buckets.
 
 use keel_abi::Span;
 
@@ -9,18 +8,18 @@ const SUB_BITS: u32 = 7;
 const SUB: usize = 1 << SUB_BITS;
 const BUCKETS: usize = (64 - SUB_BITS as usize) * SUB + SUB;
 
-/// Three numbers that summarise many.
+/// A summary of many numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spread<T> {
-    /// Half of all were at most this.
+    /// Half of them were at most this.
     pub p50: T,
-    /// 99 % of all were at most this.
+    /// 99 % of them were at most this.
     pub p99: T,
     /// The greatest.
     pub max: T,
 }
 
-/// How often which value was seen: of spans, which are values in nanoseconds, or of counts.
+/// How often each value occurred: spans in nanoseconds, or counts.
 #[derive(Clone, Debug)]
 pub struct Histogram {
     counts: Box<[u64]>,
@@ -49,18 +48,18 @@ impl Histogram {
         self.max = self.max.max(value);
     }
 
-    /// How many spans were counted.
+    /// The number of counted spans.
     pub fn count(&self) -> u64 {
         self.total
     }
 
-    /// The longest, exactly; zero where there is none.
+    /// The longest span, exactly; zero if there is none.
     pub fn max(&self) -> Span {
         Span::from_ns(self.max)
     }
 
-    /// The shortest span that at least the share `q` (0 to 1) of all do not exceed, off by less
-    /// than 1 %; zero where there is none.
+    /// The shortest span that at least the fraction `q` (0 to 1) of all spans don't exceed, off by less than 1 %; zero
+    /// if there is none.
     pub fn quantile(&self, q: f64) -> Span {
         Span::from_ns(self.quantile_value(q))
     }
@@ -75,9 +74,9 @@ impl Histogram {
         Spread { p50: self.quantile_value(0.5), p99: self.quantile_value(0.99), max: self.max }
     }
 
-    /// As [`Histogram::quantile`], of values.
+    /// Like [`Histogram::quantile`], for values.
     fn quantile_value(&self, q: f64) -> u64 {
-        // Those of names that nobody woke are many, and all of their buckets are empty.
+        // Many names have tasks that nobody woke: all of their buckets are empty.
         if self.total == 0 {
             return 0;
         }

@@ -1,4 +1,4 @@
-//! All checks at once: one sink to listen to a run, one judgement at its end.
+//! All checks at once: one sink that listens to a run, one judgement at its end.
 
 use crate::conduct::{Conduct, Limits};
 use crate::figures::{Figures, Summary};
@@ -23,7 +23,7 @@ pub struct Judge {
     unknown: Unknown,
 }
 
-/// All that the checks have to say about a run.
+/// The results of all checks for a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Judgement {
     /// The run in numbers.
@@ -32,17 +32,17 @@ pub struct Judgement {
     pub waste: Verdict,
     /// The longest findings of each kind, in the order of [`Kind::ALL`].
     pub findings: Vec<Finding>,
-    /// What the decisions around each of these looked at; nothing where the stream has no policy events.
+    /// What the decisions around each finding looked at; empty if the stream has no policy events.
     pub looked_at: Vec<Vec<LookedAt>>,
-    /// How many there were of each kind, kept or not.
+    /// The number of findings of each kind, kept or not.
     pub found: Vec<(Kind, u64)>,
-    /// How many of these are a program's own doing, which no scheduler is to blame for.
+    /// How many of these a program itself is to blame for, not the scheduler.
     pub of_programs: u64,
     /// The others of each kind, summed, in the order of [`Kind::ALL`].
     pub sums: Vec<(Kind, Sums)>,
     /// What the stream does not record.
     pub unknown: Unknown,
-    /// The kinds that rest on that, unless a limit asked for them all the same.
+    /// The kinds that depend on that, unless a limit asked for them anyway.
     pub unsure: Vec<Kind>,
 }
 
@@ -108,8 +108,8 @@ impl Judge {
 }
 
 impl Judge {
-    /// All checks in one walk. What it is, is asked once: each of the frequent kinds has a copy of all checks of its own, in
-    /// which nothing is left of what doesn't concern it.
+    /// Runs all checks in one pass. The kind of event is matched once: each frequent kind has its own copy of all
+    /// checks, from which the compiler has removed everything that doesn't concern it.
     #[inline]
     fn event(&mut self, event: &Event) {
         let Event { at, cpu, what } = *event;
@@ -130,7 +130,7 @@ impl Judge {
     #[inline(always)]
     fn pass(&mut self, at: Instant, cpu: CpuId, what: What) {
         self.figures.event(at, cpu, what);
-        // Before the conduct of tasks, which keeps for both how they came where they are.
+        // Before `conduct`, which tracks for both how tasks came to their places.
         self.waste.event(self.conduct.origins(), at, cpu, what);
         self.conduct.event(at, cpu, what);
     }

@@ -1,4 +1,4 @@
-//! The checks: what a run's events say about its scheduler. Events in, figures and findings out.
+//! The checks judge a scheduler by a run's events. Events in, figures and findings out.
 //!
 //! Simulated, recorded and live runs are judged by the same code, from the stream alone. Each kind of finding has its
 //! own file. Everything streams: memory use depends on the machine and the number of live tasks, not on the length of
@@ -8,8 +8,7 @@
 //! dense; every CPU idles from the start until a switch says otherwise (for a recording that begins midway, the reader
 //! supplies switches from idle).
 //!
-//! This crate never uses a wall clock, threads, files or unordered maps, and does not know who made
-//! the stream.
+//! This crate never uses a wall clock, threads, files or unordered maps, and does not know where the stream comes from.
 //!
 //! All checks together:
 //!
@@ -28,7 +27,7 @@
 //! - [`figures`]: the run in numbers: switches, wakeups, CPU time, delays
 //! - [`window`]: figures for a part of a run
 //! - [`measure`]: the measures that experiments compare
-//! - [`decisions`]: what a scheduling decision costs
+//! - [`decisions`]: the costs of scheduling decisions
 //! - [`counted`]: which calls of a callback did what one of the scheduler's counters counts
 //! - `histogram`: histograms with precise quantiles, in fixed memory
 //!

@@ -3,27 +3,27 @@
 use crate::finding::{Blame, Finding, Kind};
 use keel_abi::{Instant, Span};
 
-/// What was found of one kind.
+/// The findings of one kind.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OfKind {
     /// The kind.
     pub kind: Kind,
     /// The longest.
     pub findings: Vec<Finding>,
-    /// How many there were, kept or not.
+    /// The number of findings, kept or not.
     pub count: u64,
-    /// How many of these are a program's own doing ([`Blame::Program`]).
+    /// How many of these a program is to blame for ([`Blame::Program`]).
     pub of_programs: u64,
     /// The others, summed.
     pub sums: Sums,
 }
 
-/// All findings of one kind that are not a program's own doing, kept or not: what a budget is held against.
+/// Sums of all findings of one kind that a program is not to blame for, kept or not. Budgets are compared with these.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sums {
-    /// How many there were.
+    /// The number of findings.
     pub count: u64,
-    /// How long they lasted in all; of wasted cores the core time that was wasted.
+    /// Their total duration; for wasted cores, the wasted core time.
     pub total: Span,
     /// The longest one.
     pub longest: Span,
@@ -37,7 +37,7 @@ impl Sums {
     }
 }
 
-/// Longest first; of equals the earlier.
+/// Findings, longest first; equal ones in order of time.
 #[derive(Clone, Debug)]
 pub(crate) struct Found {
     most: usize,
@@ -53,12 +53,12 @@ impl Found {
         Self { most, kept: Vec::new(), count: 0, of_programs: 0, sums: Sums::default() }
     }
 
-    /// One more, built in full only where it is kept.
+    /// Adds a finding; `make` builds it only if it is kept.
     pub(crate) fn add(&mut self, start: Instant, duration: Span, make: impl FnOnce() -> Finding) {
         self.add_of(Blame::Scheduler, start, duration, make);
     }
 
-    /// The same of what is this one's doing.
+    /// The same, with blame.
     pub(crate) fn add_of(
         &mut self,
         whose: Blame,
@@ -82,7 +82,7 @@ impl Found {
         }
     }
 
-    /// Those kept, and how many there were in all.
+    /// The kept findings, and the total number.
     pub(crate) fn all(self, kind: Kind) -> OfKind {
         let Self { kept, count, of_programs, sums, .. } = self;
         OfKind { kind, findings: kept, count, of_programs, sums }

@@ -1,8 +1,8 @@
-//! What the decisions around a finding looked at, as the Wasted Cores paper profiles a confirmed violation of its invariant:
-//! for 20 ms from a finding's beginning, which CPUs and groups were considered on behalf of its idle CPUs, and where its
-//! tasks were placed.
+//! What the decisions around a finding looked at, like the Wasted Cores paper's profile of a confirmed violation of its
+//! invariant: for 20 ms from a finding's beginning, which CPUs and groups were considered on behalf of its idle CPUs,
+//! and where its tasks were placed.
 //!
-//! Known only of streams with policy events. These are the scheduler's own claims, so nothing is judged by them.
+//! This needs policy events in the stream. They are the scheduler's own claims, so no judgement depends on them.
 
 use crate::finding::Finding;
 use keel_abi::{CpuId, CpuSet, Instant, Pid, Span, TaskId};
@@ -10,14 +10,14 @@ use keel_trace::policy::{Kind, Outcome};
 use keel_trace::{Class, Event, Meta, Policy, Sink};
 use std::collections::{BTreeMap, VecDeque};
 
-/// How much of a finding is looked through, from its beginning.
+/// How much of a finding is profiled, from its beginning.
 pub const PROFILED: Span = Span::from_ms(20);
-/// Decisions that are kept, the latest ones.
+/// The number of decisions that are kept, the latest ones.
 const KEPT: usize = 1 << 16;
-/// Rows of one finding.
+/// The most rows for one finding.
 const ROWS: usize = 12;
 
-/// Decisions of one kind, at one level, by or for one CPU, with one outcome.
+/// Equal decisions: of one kind, at one level, by or for one CPU, with one outcome.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LookedAt {
     /// The last of them.
@@ -38,8 +38,8 @@ pub struct DecisionLog {
 }
 
 impl DecisionLog {
-    /// What was decided in the first 20 ms of a finding: balancings for its CPUs, and before or in these the last placement
-    /// of each of its tasks. In the order of time.
+    /// The decisions in the first 20 ms of a finding, in order of time: balancing attempts for its CPUs, and the last
+    /// placement of each of its tasks before or in that time.
     pub fn around(&self, finding: &Finding) -> Vec<LookedAt> {
         let pids: Vec<Pid> = finding.tasks.iter().filter_map(|task| self.pids.get(task).copied()).collect();
         let cpus: CpuSet = finding.cpus.iter().copied().collect();
@@ -86,7 +86,7 @@ impl DecisionLog {
     }
 }
 
-/// What makes decisions one row.
+/// Decisions with the same key form one row.
 type Key = (CpuId, Kind, u32, Option<Outcome>, Pid);
 
 fn key(policy: &Policy) -> Key {
@@ -120,7 +120,7 @@ mod tests {
         Instant::from_ns(ms * 1_000_000)
     }
 
-    /// A decision by or for a CPU, about a pid (0: a balancing), that looks at one CPU.
+    /// A decision by or for a CPU, about a pid (0 for balancing), that looks at one CPU.
     fn decision(cpu: u32, pid: u32, looks_at: u32) -> Policy {
         let kind = if pid == 0 { Kind::NewIdle } else { Kind::Wakeup };
         let considered = [CpuId(looks_at)].into_iter().collect();

@@ -1,16 +1,16 @@
 //! How many idle CPUs could run a waiting task, exactly, at every instant.
 //!
-//! A maximum matching between idle CPUs and waiting tasks, kept while both come and go. Tasks with
-//! the same allowed CPUs form a class, so that the search for an augmenting path walks classes, not
-//! tasks. When one CPU or task comes or goes, at most one augmenting path has to be found for the
-//! matching to be maximum again; mostly the first look finds it. A CPU that is paired stays paired
-//! while it idles and the matching needs it, so that an episode of waste is one piece.
+//! A maximum matching between idle CPUs and waiting tasks, updated as both come and go. Tasks with the same allowed
+//! CPUs form a class, so that the search for an augmenting path walks classes, not tasks. When one CPU or task comes or
+//! goes, at most one augmenting path is needed to make the matching maximum again; usually the first try finds it. A
+//! paired CPU stays paired as long as it idles and the matching needs it, so that an episode of waste stays in one
+//! piece.
 //!
-//! A task may belong to a group with a limit on CPU time. While a CPU is closed to the group, because its part of the limit
-//! is used up there, none of the group's tasks may use it.
+//! A task may belong to a group with a limit on CPU time. While a CPU is closed to the group, because its part of the
+//! limit is used up there, none of the group's tasks may use it.
 //!
-//! Beyond [`MAX_CLASSES`] different sets of allowed CPUs, further tasks are left out: the
-//! result is then a lower bound, and [`Matching::left_out`] is true.
+//! Tasks with sets of allowed CPUs beyond the first [`MAX_CLASSES`] are left out: the result is then a lower bound, and
+//! [`Matching::left_out`] is true.
 
 mod bits;
 mod queue;
@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 /// How many different sets of allowed CPUs are distinguished.
 pub(crate) const MAX_CLASSES: usize = 1024;
 
-/// Tasks of one group that may run on the same CPUs. Class 0 may run anywhere and is of no group.
+/// Tasks of one group that may run on the same CPUs. Class 0 may run anywhere and is in no group.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Class(u32);
 
@@ -32,17 +32,17 @@ const LEFT_OUT: Class = Class(u32::MAX);
 #[derive(Clone, Debug)]
 struct ClassRow {
     set: CpuSet,
-    /// Which group's limit holds for them; 0 for none.
+    /// The group whose limit applies to them; 0 for none.
     group: u32,
     /// The CPUs of `set` that are not closed to the group.
     allowed: Bits,
-    /// Waiting tasks without a CPU, those that came first in front.
+    /// Waiting tasks without a CPU, in order of arrival.
     unpaired: Queue,
     /// CPUs paired with a task of this class.
     paired: Bits,
 }
 
-/// A waiting task's place.
+/// A waiting task.
 #[derive(Clone, Copy, Debug, Default)]
 struct Waiting {
     class: Class,
@@ -67,13 +67,13 @@ pub(crate) struct Matching {
     tasks: Vec<Waiting>,
     links: Links,
     changes: Vec<Change>,
-    /// CPUs that are closed to groups, and by how many throttled tasks.
+    /// CPUs that are closed to groups, with the number of throttled tasks that close them.
     closed: BTreeMap<(u32, CpuId), u32>,
     left_out: bool,
 }
 
 impl Matching {
-    /// For a machine with `cpus` CPUs, all busy. CPUs beyond are passed over.
+    /// A matching for a machine with `cpus` CPUs, all busy. Further CPUs are ignored.
     pub(crate) fn new(cpus: u32) -> Self {
         let mut new = Self { cpus, ..Self::default() };
         new.free = Bits::new(cpus as usize);
@@ -88,7 +88,7 @@ impl Matching {
         self.left_out
     }
 
-    /// What changed since the last call, in order; [`Self::give_back`] the buffer for use again.
+    /// The changes since the last call, in order; return the buffer with [`Self::give_back`] for reuse.
     pub(crate) fn take_changes(&mut self) -> Vec<Change> {
         std::mem::take(&mut self.changes)
     }
@@ -109,13 +109,13 @@ impl Matching {
         self.partner.get(cpu.index()).is_some_and(Option::is_some)
     }
 
-    /// The idle CPU that is the waiting task's in `slot`, if any.
+    /// The idle CPU that is paired with the waiting task in `slot`, if any.
     #[inline]
     pub(crate) fn paired(&self, slot: u32) -> Option<CpuId> {
         self.tasks.get(slot as usize)?.cpu
     }
 
-    /// Does `cpu` idle while some task waits that it could run, its own or one that another idle CPU could run as well?
+    /// Does `cpu` idle while some task waits that it could run: its own, or one that another idle CPU could also run?
     pub(crate) fn could_run(&self, cpu: CpuId) -> bool {
         let at = cpu.index();
         let takes =
@@ -138,7 +138,7 @@ impl Matching {
         }
     }
 
-    /// The class of the same CPUs as `class` in `group`.
+    /// The class with the same CPUs as `class` in `group`.
     pub(crate) fn in_group(&mut self, class: Class, group: u32) -> Class {
         match self.classes.get(class.0 as usize) {
             Some(row) if row.group != group => {
@@ -149,7 +149,7 @@ impl Matching {
         }
     }
 
-    /// One more task of `group` is throttled on `cpu`: its tasks may not run there.
+    /// Another task of `group` is throttled on `cpu`: its tasks may not run there.
     pub(crate) fn close(&mut self, group: u32, cpu: CpuId) {
         let tasks = self.closed.entry((group, cpu)).or_insert(0);
         *tasks += 1;
@@ -184,7 +184,7 @@ impl Matching {
             }
             return;
         }
-        // Who has the CPU may make room for another, and use a free one instead.
+        // The task that has the CPU may make room for another, and use a free CPU instead.
         let hungry: Vec<usize> = self.hungry.iter().collect();
         hungry.into_iter().for_each(|class| self.place(Class(class as u32), None));
     }
@@ -210,7 +210,7 @@ impl Matching {
         }
     }
 
-    /// `cpu` is no longer idle, or goes.
+    /// `cpu` is no longer idle, or goes offline.
     #[inline]
     pub(crate) fn busy(&mut self, cpu: CpuId) {
         if cpu.0 >= self.cpus {
@@ -279,7 +279,7 @@ impl Matching {
         self.changes.push((cpu, Some(task)));
     }
 
-    /// Moves the task paired with `from` to `to`, which is free; `from` is free then.
+    /// Moves the task paired with `from` to `to`, which is free; then `from` is free.
     fn shift(&mut self, from: CpuId, to: CpuId) {
         let Some(task) = self.partner[from.index()].take() else { return };
         let class = self.tasks[task as usize].class.0 as usize;
@@ -292,7 +292,7 @@ impl Matching {
         self.changes.push((to, Some(task)));
     }
 
-    /// Finds a CPU for an unpaired task of `class`, moving others where that makes room.
+    /// Finds a CPU for an unpaired task of `class`, moving others if that makes room.
     #[inline]
     fn place(&mut self, class: Class, prefer: Option<CpuId>) {
         if !self.free.any() {
@@ -306,8 +306,8 @@ impl Matching {
         }
     }
 
-    /// The search behind [`Self::place`]: a class whose tasks sit on CPUs that `class` may use,
-    /// and which could use a free one instead, at any number of removes.
+    /// The search behind [`Self::place`]: finds a class whose tasks occupy CPUs that `class` may use, and which could
+    /// use a free CPU instead, over any number of moves.
     #[cold]
     fn make_room(&mut self, class: Class) {
         let mut came: Vec<Option<(u32, CpuId)>> = vec![None; self.classes.len()];
@@ -330,7 +330,7 @@ impl Matching {
         }
     }
 
-    /// Walks the path that [`Self::make_room`] found back to `class`, moving one task a step.
+    /// Follows the path that [`Self::make_room`] found back to `class`, moving one task per step.
     fn settle(&mut self, class: Class, last: u32, mut free: CpuId, came: &[Option<(u32, CpuId)>]) {
         let mut at = last;
         while let Some((from, cpu)) = came[at as usize] {
@@ -340,8 +340,7 @@ impl Matching {
         self.pair(class, free);
     }
 
-    /// Finds a waiting task for the free `cpu`, moving others where that helps; says whether there
-    /// was one.
+    /// Finds a waiting task for the free `cpu`, moving others if that helps; returns whether there was one.
     fn feed(&mut self, cpu: CpuId) -> bool {
         let direct = self.hungry.iter().find(|&c| self.classes[c].allowed.has(cpu.index()));
         match direct {
@@ -349,14 +348,14 @@ impl Matching {
                 self.pair(Class(class as u32), cpu);
                 true
             }
-            // Only class 0 is there: a hungry task would have been found.
+            // There is only class 0: a hungry task would have been found.
             None if self.classes.len() == 1 => false,
             None => self.draw(cpu),
         }
     }
 
-    /// The search behind [`Self::feed`]: a task that could move to `cpu` and leave its own CPU to
-    /// a hungry class, at any number of removes.
+    /// The search behind [`Self::feed`]: finds a task that could move to `cpu` and leave its own CPU to a hungry class,
+    /// over any number of moves.
     #[cold]
     fn draw(&mut self, cpu: CpuId) -> bool {
         // For each class reached, the CPU that its task would move to.
@@ -381,7 +380,7 @@ impl Matching {
         false
     }
 
-    /// Frees, one task a step, the CPU that the hungry class needs, and pairs it.
+    /// Frees, moving one task per step, the CPU that the hungry class needs, and pairs it.
     fn hand_on(&mut self, hungry: usize, to: &[Option<CpuId>], cpu: CpuId) {
         let mut moves = Vec::new();
         let mut freed = to[hungry];

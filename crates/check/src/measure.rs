@@ -1,4 +1,4 @@
-//! The measures that experiments compare: what benchmarks print, from a window's figures.
+//! The measures that experiments compare: the numbers that benchmarks print, from a window's figures.
 
 use crate::window::{Counts, Measured};
 use keel_abi::Span;
@@ -22,7 +22,7 @@ macro_rules! measures {
                 }
             }
 
-            /// What its values are, as shown behind them; empty for a share.
+            /// The unit shown after its values; empty for a share.
             pub const fn unit(self) -> &'static str {
                 match self {
                     $(Self::$variant => $unit,)+
@@ -33,43 +33,45 @@ macro_rules! measures {
 }
 
 measures! {
-    /// Units of the workload a second.
+    /// Units of the workload per second.
     UnitsPerSecond = "units_per_s", "a second";
-    /// Context switches a second, as `vmstat` prints them.
+    /// Context switches per second, as `vmstat` prints them.
     SwitchesPerSecond = "switches_per_s", "a second";
-    /// Migrations a second.
+    /// Migrations per second.
     MigrationsPerSecond = "migrations_per_s", "a second";
-    /// Microseconds for each unit of the workload.
+    /// Microseconds per unit of the workload.
     MicrosecondsPerUnit = "us_per_unit", "us";
-    /// Microseconds for each context switch, waiting CPUs included.
+    /// Microseconds per context switch, including waiting CPUs.
     MicrosecondsPerSwitch = "us_per_switch", "us";
-    /// Seconds from the run's start until its last task was gone, whatever the warm-up.
+    /// Seconds from the run's start until its last task exited, regardless of the warm-up.
     Elapsed = "elapsed_s", "s";
-    /// Seconds from the run's start until the last of these tasks was gone, no matter which others are left.
+    /// Seconds from the run's start until the last of these tasks exited, no matter which others are left.
     Gone = "gone_s", "s";
-    /// Core-seconds that CPUs idled while tasks waited that may run there, over the whole run.
+    /// Core-seconds for which CPUs idled while tasks that may run there waited, over the whole run.
     Wasted = "wasted_s", "core-s";
-    /// Microseconds from wakeup or fork to running that half of all were within, over the whole run.
+    /// Median time from wakeup or fork to running in microseconds, over the whole run.
     DelayHalf = "delay_p50_us", "us";
-    /// The same, that 99 % of all were within.
+    /// The 99th percentile of the same.
     DelayMost = "delay_p99_us", "us";
-    /// Time that tasks ran, of the time that CPUs were online.
+    /// The share of the CPUs' online time in which tasks ran.
     BusyShare = "busy_share", "";
-    /// Time of tasks in their own work, not in the kernel, of the whole run's time of all CPUs: `us` of `vmstat`.
+    /// The share of all CPUs' time in the whole run that tasks spent on their own work, not in the kernel: `us` of
+    /// `vmstat`.
     UserShare = "user_share", "";
-    /// Times that tasks gave a CPU up to wait.
+    /// How often tasks gave up a CPU to wait.
     Voluntary = "voluntary", "times";
-    /// Times that tasks lost a CPU.
+    /// How often tasks lost a CPU.
     Involuntary = "involuntary", "times";
-    /// Times that tasks started on another CPU than they last ran on.
+    /// How often tasks started on another CPU than they last ran on.
     Migrated = "migrated", "times";
-    /// Units that tasks did.
+    /// Units done by tasks.
     Iterations = "iterations", "units";
-    /// Seconds that tasks had a CPU.
+    /// Seconds for which tasks had a CPU.
     CpuSeconds = "cpu_s", "s";
-    /// Seconds of tasks in their own work, summed over the CPUs: `time`'s user. The whole run's, so that there must be no warm-up.
+    /// Seconds that tasks spent on their own work, summed over the CPUs: `user` of `time`. Counts the whole run, so
+    /// there must be no warm-up.
     UserSeconds = "user_s", "s";
-    /// Seconds that tasks ran otherwise, in the kernel: `time`'s sys. The whole run's, too.
+    /// Seconds that tasks ran in the kernel: `sys` of `time`. Counts the whole run, too.
     SystemSeconds = "sys_s", "s";
 }
 
@@ -79,8 +81,7 @@ impl Measure {
         Self::ALL.iter().copied().find(|measure| measure.name() == name)
     }
 
-    /// Its value in a window; `None` where there is none, as the time for a unit where no unit was
-    /// done.
+    /// Its value in a window; `None` if there is none, such as the time per unit when no unit was done.
     pub fn of(self, window: &Measured) -> Option<f64> {
         let seconds = window.duration.as_s_f64();
         let each = |of: Span, n: u64| (n > 0).then(|| of.as_s_f64() * 1e6 / n as f64);
@@ -106,8 +107,8 @@ impl Measure {
         value.is_finite().then_some(value)
     }
 
-    /// Its value for the tasks of these names together, of all tasks where there are none; `None` where one of them was not
-    /// seen, or where this is nothing that is counted of tasks.
+    /// Its total for the tasks with these names, or for all tasks if no names are given; `None` if one of them was not
+    /// seen, or if this is not counted per task.
     pub fn of_tasks(self, window: &Measured, names: &[String]) -> Option<f64> {
         if names.is_empty() {
             return self.of(window);
@@ -119,12 +120,12 @@ impl Measure {
         }
     }
 
-    /// Can it be measured of some tasks alone?
+    /// Can it be measured for some tasks alone?
     pub fn is_of_tasks(self) -> bool {
         self == Self::Gone || self.is_counted()
     }
 
-    /// Is it a count for each task, which can be summed?
+    /// Is it a count per task that can be summed?
     pub fn is_counted(self) -> bool {
         self.of_counts(&Counts::default()).is_some()
     }
@@ -157,7 +158,7 @@ impl Measure {
     }
 }
 
-/// The last of these ends, in seconds; `None` where one is missing or there is none.
+/// The last of these ends, in seconds; `None` if one is missing or there is none.
 fn last(mut ends: impl Iterator<Item = Option<Span>>) -> Option<f64> {
     let first = ends.next()??;
     ends.try_fold(first, |last, end| Some(last.max(end?))).map(Span::as_s_f64)

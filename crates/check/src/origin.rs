@@ -1,30 +1,30 @@
-//! How a task came to the queue where it waits: the placement or balancing decision that is in force.
+//! How a task came to the queue in which it waits: the placement or balancing decision in force.
 //!
-//! A decision is in force from when it is made until the next one about the same task. So the one that ends a wait (an idle CPU
-//! pulls the task, a scheduler dispatches it) is to blame for nothing that was before it. [`Origin`] keeps the one in force;
-//! [`crate::place::Course`] keeps for how long each was.
+//! A decision is in force until the next one about the same task. So a decision that ends a wait (an idle CPU pulls the
+//! task, a scheduler dispatches it) is not to blame for anything before it. [`Origin`] keeps the decision in force;
+//! [`crate::place::Course`] keeps how long each was in force.
 
 use crate::place::{Here, Queue};
 use crate::table::Tasks;
 use keel_abi::{CpuId, Instant, TaskId};
 use keel_trace::{Chooser, Why};
 
-/// What kind of decision it was.
+/// The kind of a decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Act {
     /// It was woken.
     Woken,
-    /// It was made.
+    /// It was created.
     Forked,
-    /// The CPU where it is now took it.
+    /// The CPU where it is now pulled it.
     Pulled,
-    /// The CPU where it was gave it away.
+    /// The CPU where it was pushed it away.
     Pushed,
     /// A third CPU moved it.
     Moved,
     /// The scheduler dispatched it there.
     Dispatched,
-    /// The scheduler took it into a queue of its own: after it had lost its CPU, or from another such queue.
+    /// The scheduler put it into one of its own queues: after it had lost its CPU, or from another of its queues.
     Queued,
 }
 
@@ -54,18 +54,18 @@ pub struct Decision {
     pub at: Instant,
     /// The CPU that decided: the waker's, the parent's, the balancer's.
     pub by: CpuId,
-    /// Where the task was or had run before; none where it had not.
+    /// Where the task was or had last run; `None` if it had not run.
     pub from: Option<CpuId>,
     /// Where it was put.
     pub to: CpuId,
-    /// Who chose the CPU of a wakeup or fork, where the stream says.
+    /// Who chose the CPU of a wakeup or fork, if the stream records it.
     pub chooser: Option<Chooser>,
-    /// Who woke or made it; [`TaskId::IDLE`] for an interrupt and in the other cases.
+    /// The task that woke or created it; [`TaskId::IDLE`] for an interrupt and for other decisions.
     pub waker: TaskId,
 }
 
 impl Decision {
-    /// It was moved; the event's CPU shows which CPU moved it.
+    /// A migration; the event's CPU is the CPU that moved the task.
     pub(crate) fn migrated(task: TaskId, at: Instant, by: CpuId, from: CpuId, to: CpuId) -> Self {
         let act = match by {
             by if by == to => Act::Pulled,
@@ -75,7 +75,7 @@ impl Decision {
         Self { task, act, at, by, from: Some(from), to, chooser: None, waker: TaskId::IDLE }
     }
 
-    /// As a clause about `it`: `pulled from CPU 3 by CPU 5 at 1.20 s`.
+    /// The decision as a clause about the task: `pulled from CPU 3 by CPU 5 at 1.20 s`.
     pub fn words(&self) -> String {
         let Self { at, by, to, .. } = self;
         let since = at.since(Instant::ZERO);
@@ -109,33 +109,34 @@ impl Decision {
     }
 }
 
-/// What a check keeps of a task to know at each moment where it waits, and by which decision.
+/// The state from which a check knows at each moment where a task waits, and by which decision.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Origin {
     task: TaskId,
     /// Where it ran last.
     pub(crate) last_cpu: Option<CpuId>,
-    /// Who chose the CPU of the wakeup that is to come, and where the task had been.
+    /// Who chose the CPU of the coming wakeup, and where the task had been.
     chosen: Option<(Chooser, CpuId)>,
     /// Where it waits; while it runs or sleeps, only the decision counts.
     pub(crate) here: Here,
-    /// The queue that a task entered which still runs: there it waits when it leaves its CPU.
+    /// The queue that a running task has entered: it waits there when it leaves its CPU.
     next: Option<Queue>,
     /// It has entered a queue since it woke.
     entered: bool,
-    /// It was moved out of a queue of the scheduler's own, and into no other yet.
+    /// It was taken from one of the scheduler's own queues, and has not entered another yet.
     taken: bool,
 }
 
-/// The origins of all tasks: a check's own, or those that another one keeps beside it.
+/// The origins of all tasks: a check's own, or those that another check keeps.
 pub(crate) trait Origins {
-    /// Something happened to the task. Another check that keeps its origin gets the same event, right after.
+    /// Something happened to the task. A check that keeps the origin itself ignores this: it gets the same event right
+    /// after.
     fn change(&mut self, task: TaskId, how: impl FnOnce(&mut Origin));
 
-    /// How it came where it is, until the event at hand.
+    /// How the task came to its place, before the current event.
     fn of(&mut self, task: TaskId) -> Option<&Origin>;
 
-    /// The task is gone.
+    /// The task has exited.
     fn end(&mut self, task: TaskId);
 }
 
@@ -179,13 +180,13 @@ impl Origin {
         self.here.decision
     }
 
-    /// A CPU is chosen for a task that sleeps.
+    /// A CPU is chosen for a sleeping task.
     pub(crate) fn chosen(&mut self, chooser: Chooser, prev: CpuId) {
         self.chosen = Some((chooser, prev));
     }
 
-    /// A task that slept is woken or made. One that is said to have made itself was there when the stream began, and how it had
-    /// come there is not known.
+    /// A sleeping task is woken, or a task is created. A task that seems to have created itself existed when the stream
+    /// began; how it came to its place is unknown.
     pub(crate) fn wakes(&mut self, act: Act, at: Instant, by: CpuId, to: CpuId, waker: TaskId) {
         let (task, chosen) = (self.task, self.chosen.take());
         let from = self.last_cpu.or(chosen.filter(|_| act == Act::Woken).map(|(_, prev)| prev));
@@ -196,7 +197,7 @@ impl Origin {
         (self.next, self.entered, self.taken) = (None, false, false);
     }
 
-    /// It comes to run. Where it did not go by the last decision, the stream does not say how it came.
+    /// It starts running. If that is not where the last decision put it, the stream does not show how it came there.
     pub(crate) fn runs(&mut self, cpu: CpuId) {
         self.last_cpu = Some(cpu);
         self.here.decision = self.here.decision.filter(|decision| decision.to == cpu);
@@ -231,12 +232,13 @@ impl Origin {
         self.entered = true;
     }
 
-    /// It enters a queue while it waits; it is on the runqueue of `rq`. The first queue after a wakeup is the wakeup's.
+    /// It enters a queue while it waits; it is on the runqueue of `rq`. The first queue after a wakeup belongs to the
+    /// wakeup.
     pub(crate) fn enters(&mut self, at: Instant, by: CpuId, rq: CpuId, queue: Queue) {
         let first = !std::mem::replace(&mut self.entered, true);
         let taken = std::mem::take(&mut self.taken);
         match queue {
-            // The scheduler had it, and it was moved for this queue.
+            // The scheduler had it, and moved it to this queue.
             Queue::Cpu(to) if taken && queue == self.here.queue => {
                 let from = self.decision().and_then(|decision| decision.from);
                 self.dispatched(at, by, from.unwrap_or(rq), to);
@@ -252,7 +254,7 @@ impl Origin {
         }
     }
 
-    /// It enters a queue while it runs, and leaves its CPU just then; or it has left that queue again.
+    /// It enters a queue while it runs and is about to leave its CPU, or it leaves that queue again (`None`).
     pub(crate) fn will_be_in(&mut self, queue: Option<Queue>) {
         self.next = queue;
     }

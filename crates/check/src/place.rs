@@ -1,4 +1,4 @@
-//! Where a task waits and who put it there, kept as data and put into words only when asked.
+//! Where a task waits and who put it there, kept as data and put into words only on request.
 
 use crate::origin::{Act, Decision};
 use keel_abi::scx::dsq;
@@ -12,19 +12,19 @@ pub(crate) enum Queue {
     Cpu(CpuId),
     /// The global queue.
     Global,
-    /// A queue of the scheduler's own.
+    /// One of the scheduler's own queues.
     User(DsqId),
-    /// No queue: the BPF program keeps it.
+    /// No queue: the BPF program holds it.
     Held,
 }
 
-/// Where a task waits, and why there.
+/// Where a task waits, and why.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Here {
     pub(crate) queue: Queue,
     /// It waits because it lost or gave up its CPU, and nobody has moved it since.
     pub(crate) left: Option<Why>,
-    /// The decision in force; none where the stream has none.
+    /// The decision in force; `None` if the stream has none.
     pub(crate) decision: Option<Decision>,
 }
 
@@ -57,7 +57,8 @@ impl Here {
     /// Nothing is known yet.
     pub(crate) const UNKNOWN: Self = Self { queue: Queue::Cpu(CpuId(0)), left: None, decision: None };
 
-    /// As a clause: `in the queue of CPU 2, where select_cpu put it`. `waker` is who woke or made it, as a sentence names it.
+    /// The place as a clause: `in the queue of CPU 2, where select_cpu put it`. `waker` is the name in a sentence of
+    /// the task that woke or created it.
     pub(crate) fn words(&self, waker: Option<&str>) -> String {
         format!("{}{}", self.queue.words(), self.why(waker))
     }
@@ -78,7 +79,7 @@ impl Here {
     }
 }
 
-/// Who had put it there as it was woken or made.
+/// Who put it there when it was woken or created.
 fn put(decision: &Decision, waker: Option<&str>) -> String {
     let did = if decision.act == Act::Forked { "forked" } else { "woke" };
     let when = waker.map_or(String::new(), |waker| format!(" when {waker} {did} it"));
@@ -96,8 +97,8 @@ fn put(decision: &Decision, waker: Option<&str>) -> String {
     }
 }
 
-/// The course of a wait: since when it has been as it is, and how it was for longest before. The caller knows how
-/// it is.
+/// The course of a wait: since when its current state has lasted, and the longest earlier state. The caller knows the
+/// current state.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Course<T> {
     since: Instant,
@@ -111,18 +112,18 @@ impl<T: Copy> Course<T> {
         Self { since: at, longest: None }
     }
 
-    /// From now on it goes on in another way; until now it was as `before` says.
+    /// The state changes; `before` gives the state until now.
     #[inline]
     pub(crate) fn change(&mut self, at: Instant, before: impl FnOnce() -> T) {
         let part = at.since(self.since);
-        // No longer than the longest, or nothing at all: nobody will ask for it.
+        // Shorter than the longest, or empty: nobody will ask for it.
         if part > Span::ZERO && self.longest.is_none_or(|(longest, _)| longest <= part) {
             self.longest = Some((part, before()));
         }
         self.since = at;
     }
 
-    /// How it was for longest until `at`, and for how long, where it is `now` so; of equals the last.
+    /// The longest state up to `at`, and its length, given that the current state is `now`; of equals the last.
     pub(crate) fn longest_until(&self, at: Instant, now: T) -> (Span, T) {
         let here = (at.since(self.since), now);
         self.longest.filter(|longest| longest.0 > here.0).unwrap_or(here)

@@ -1,4 +1,4 @@
-//! Event streams written by hand, for tests: one event a line, `MICROSECONDS CPU WORDS`.
+//! Event streams written by hand, for tests: one event per line, `MICROSECONDS CPU WORDS`.
 //!
 //! Tasks are `A`, `B`, ... (ids 0, 1, ..., pids from 1000, names `task-a`, ...); `-` is idle.
 

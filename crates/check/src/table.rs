@@ -1,14 +1,14 @@
 //! Rows by task id, kept only while a task lives.
 //!
-//! Ids are dense and never used again, so one small number for each task that ever was finds the
-//! row; the rows of tasks that are gone are used again.
+//! Ids are dense and never reused, so one small number per task that ever existed finds its row; the rows of tasks that
+//! have exited are reused.
 
 use keel_abi::TaskId;
 
 const UNSEEN: u32 = u32::MAX;
 const GONE: u32 = u32::MAX - 1;
 
-/// Rows of the tasks alive.
+/// Rows of the live tasks.
 #[derive(Clone, Debug)]
 pub(crate) struct Tasks<T> {
     slots: Vec<u32>,
@@ -23,8 +23,7 @@ impl<T> Default for Tasks<T> {
 }
 
 impl<T: From<TaskId>> Tasks<T> {
-    /// The slot of `task`'s row, made if it is new; `None` for an idle task and for one that is
-    /// gone.
+    /// The slot of `task`'s row, created if the task is new; `None` for an idle task and for one that has exited.
     #[inline]
     pub(crate) fn slot(&mut self, task: TaskId) -> Option<u32> {
         match self.slots.get(task.index()) {
@@ -35,7 +34,7 @@ impl<T: From<TaskId>> Tasks<T> {
         }
     }
 
-    /// `task`'s row, made if it is new; `None` for an idle task and for one that is gone.
+    /// `task`'s row, created if the task is new; `None` for an idle task and for one that has exited.
     #[inline]
     pub(crate) fn get(&mut self, task: TaskId) -> Option<&mut T> {
         let slot = self.slot(task)?;
@@ -59,7 +58,7 @@ impl<T: From<TaskId>> Tasks<T> {
         self.rows.len() as u32
     }
 
-    /// Ends `task`; its row, if it had one.
+    /// Ends `task`; returns its row, if it had one.
     pub(crate) fn end(&mut self, task: TaskId) -> Option<T> {
         let slot = self.slots.get_mut(task.index())?;
         if *slot >= GONE {

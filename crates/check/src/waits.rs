@@ -1,7 +1,7 @@
 //! Why did this task wait? Its longest waits, each described event by event.
 //!
-//! In two walks along the stream, so that nothing is kept of waits that will not be described: [`Waits`] finds the
-//! longest ones of the tasks that are meant, and [`WaitStories`] describes what happened during each of these.
+//! This takes two passes over the stream, so that nothing is kept about waits that will not be described: [`Waits`]
+//! finds the longest waits of the wanted tasks, and [`WaitStories`] describes what happened during each of these.
 
 mod stories;
 #[cfg(test)]
@@ -14,21 +14,21 @@ use crate::table::Tasks;
 use keel_abi::{Instant, Pid, Span, TaskId};
 use keel_trace::{Class, Event, Meta, Sink, TaskInfo, Unknown, What, Why};
 
-/// Which tasks are meant: those with this name, or the one with this pid.
+/// The wanted tasks: those with this name, or the one with this pid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wanted(pub String);
 
 impl Wanted {
-    /// Is this task meant?
+    /// Is this task wanted?
     pub fn is(&self, info: &TaskInfo) -> bool {
         info.name == self.0 || self.0.parse() == Ok(info.pid.0)
     }
 }
 
-/// One wait: whose, and from when.
+/// Identifies a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WaitKey {
-    /// Whose.
+    /// The task.
     pub task: TaskId,
     /// When it began.
     pub start: Instant,
@@ -36,18 +36,18 @@ pub struct WaitKey {
     pub length: Span,
 }
 
-/// What the waits of the tasks that are meant come to.
+/// Totals of the wanted tasks' waits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WaitSums {
-    /// How many tasks are meant.
+    /// The number of wanted tasks.
     pub tasks: u64,
-    /// The first of them: pid and name.
+    /// The first few: pid and name.
     pub named: Vec<(Pid, String)>,
     /// How often they waited.
     pub waits: u64,
-    /// For how long in all.
+    /// The total time that they waited.
     pub waited: Span,
-    /// How long they ran.
+    /// The total time that they ran.
     pub ran: Span,
     /// The longest waits, longest first.
     pub longest: Vec<WaitKey>,
@@ -55,7 +55,7 @@ pub struct WaitSums {
     pub unknown: Unknown,
 }
 
-/// How many of the tasks that are meant are named.
+/// How many of the wanted tasks are named.
 pub const MOST_NAMED: usize = 20;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,7 +81,7 @@ impl From<TaskId> for Row {
     }
 }
 
-/// Finds the longest waits of the tasks that are meant.
+/// Finds the longest waits of the wanted tasks.
 #[derive(Clone, Debug)]
 pub struct Waits {
     wanted: Wanted,
@@ -97,7 +97,7 @@ impl Waits {
         Self { wanted, most, now: Instant::ZERO, tasks: Tasks::default(), sums: WaitSums::default() }
     }
 
-    /// The sums; what is under way counts up to the last event.
+    /// The sums; open intervals count up to the last event.
     pub fn sums(&self) -> WaitSums {
         let mut all = self.clone();
         for slot in 0..all.tasks.slots() {
@@ -108,7 +108,7 @@ impl Waits {
         all.sums
     }
 
-    /// The task does something else from now on.
+    /// The task changes its state.
     #[inline]
     fn turn(&mut self, at: Instant, task: TaskId, to: State) {
         let Some(row) = self.tasks.get(task) else { return };
@@ -137,13 +137,13 @@ impl Waits {
         }
     }
 
-    /// It is runnable from now on.
+    /// The task becomes runnable.
     fn waits(&mut self, at: Instant, task: TaskId) {
         let throttled = self.tasks.get(task).is_some_and(|row| row.throttled);
         self.turn(at, task, if throttled { State::Throttled } else { State::Waiting(at) });
     }
 
-    /// A wait ends where the task is throttled, and another begins when it no longer is.
+    /// A wait ends when the task is throttled, and another begins when it no longer is.
     fn throttled(&mut self, at: Instant, task: TaskId, on: bool) {
         let Some(row) = self.tasks.get(task) else { return };
         row.throttled = on;

@@ -1,21 +1,23 @@
 //! Wasted cores: a CPU idles while a task that may run there waits.
 //!
-//! **The measure.** At each instant, the most idle CPUs that could each have run a waiting task
-//! of its own, affinity allowing (a maximum matching; with unrestricted tasks simply the smaller
-//! of the two numbers). Its integral over time is the waste, in core-seconds, exactly.
+//! **The measure.** At each instant, the largest number of idle CPUs that could each have run a different waiting task,
+//! subject to affinity (a maximum matching; with unrestricted tasks simply the smaller of the two numbers). Its
+//! integral over time is exactly the waste, in core-seconds.
 //!
-//! **Episodes.** The matching says which CPUs are wasted; an episode is as long as one CPU stays
-//! so, no matter which tasks wait. Each nanosecond of waste belongs to exactly one episode.
+//! **Episodes.** The matching says which CPUs are wasted; an episode lasts as long as one CPU stays wasted, no matter
+//! which tasks wait. Each nanosecond of waste belongs to exactly one episode.
 //!
-//! **Blame.** Each nanosecond belongs to the place where the task waited just then, and to the decision that had put it there.
-//! A decision that moves it in the middle of its wait divides the time; the one that ends the wait is to blame for none of it.
+//! **Blame.** Each nanosecond belongs to the place where the task waited at that moment, and to the decision that had
+//! put it there. A decision that moves the task in the middle of its wait divides the time; the decision that ends the
+//! wait is to blame for none of it.
 //!
-//! **Transients.** Some waste is how any scheduler works: a CPU that has been notified of its work needs a
-//! moment to begin. The part of an episode within [`PENDING`] of a kick to its CPU, or of an insert into its local
-//! queue, is transient; so is an episode of which less than [`SHORT`] remains. The rest is waste.
+//! **Transients.** Some waste is unavoidable for any scheduler: a CPU that has been notified of work needs a moment to
+//! begin. The part of an episode within [`PENDING`] of a kick to its CPU, or of an insert into its local queue, is
+//! transient; so is an episode of which less than [`SHORT`] remains. The rest is waste.
 //!
-//! **What is none.** A throttled task does not wait for a CPU, and a CPU that idles on purpose could not run one. Nor can
-//! a CPU run a task whose group has used up its limit there: while one of the group's tasks is throttled on it.
+//! **Exceptions.** A throttled task does not wait for a CPU, and a CPU that idles on purpose can't run a task. Nor can
+//! a CPU run a task whose group has used up its limit there, that is, while one of the group's tasks is throttled on
+//! it.
 
 mod episode;
 mod follow;
@@ -38,14 +40,14 @@ use keel_trace::{Class, Event, Meta, Sink, What};
 use task::Row;
 use words::finding;
 
-/// An episode of less than this, pending parts apart, is a transient.
+/// An episode shorter than this, without pending parts, is a transient.
 pub const SHORT: Span = Span::from_us(10);
 
-/// For how long a kick or an insert excuses its CPU: longer than an interrupt and the slowest
-/// exit from idle, shorter than a tick.
+/// How long a kick or an insert excuses its CPU: longer than an interrupt and the slowest exit from idle, shorter than
+/// a tick.
 pub const PENDING: Span = Span::from_us(200);
 
-/// Receives every episode when it ends; pictures are made of this.
+/// Receives every episode when it ends; used to draw pictures.
 pub trait Observer {
     /// `cpu` idled from `start` to `end` while a task waited; not called for transients.
     fn wasted(&mut self, cpu: CpuId, start: Instant, end: Instant);
@@ -55,23 +57,22 @@ impl Observer for () {
     fn wasted(&mut self, _: CpuId, _: Instant, _: Instant) {}
 }
 
-/// What the check has to say about a whole run.
+/// The check's result for a whole run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Verdict {
-    /// Core time wasted, transients apart.
+    /// Core time wasted, without transients.
     pub wasted: Span,
     /// Core time wasted in transients.
     pub transient: Span,
     /// `wasted` as a share of the time that CPUs were online, 0 to 1.
     pub share: f64,
-    /// How many episodes `wasted` is made of.
+    /// The number of episodes in `wasted`.
     pub episodes: u64,
-    /// The longest of them, longest first; at most as many as were asked for.
+    /// The longest of them, longest first; at most the requested number.
     pub findings: Vec<Finding>,
-    /// The machine's workload had so many different affinities that some tasks were left out: `wasted` is a
-    /// lower bound.
+    /// The workload had so many different affinities that some tasks were left out: `wasted` is a lower bound.
     pub lower_bound: bool,
-    /// Which cores idled, who waited where, and how they had come there.
+    /// Which cores idled, which tasks waited where, and how they had come there.
     pub groups: Groups,
 }
 
@@ -79,7 +80,7 @@ pub struct Verdict {
 struct Cpu {
     running: Option<TaskId>,
     offline: bool,
-    /// It idles on purpose while it idles.
+    /// While it idles, it does so on purpose.
     reserved: bool,
     pending: Pending,
     open: Option<Open>,
@@ -99,7 +100,7 @@ pub struct WastedCores<O = ()> {
     origins: Tasks<Origin>,
 }
 
-/// The check itself, which somebody else tells where tasks wait and by which decision.
+/// The check itself; its caller tracks where tasks wait and by which decision.
 #[derive(Clone, Debug)]
 pub(crate) struct Waste<O = ()> {
     observer: O,
@@ -113,7 +114,7 @@ pub(crate) struct Waste<O = ()> {
     transient: Span,
     episodes: u64,
     tally: Tally,
-    /// Empty lists of episodes that are over, at most one for each CPU.
+    /// Empty lists of past episodes, for reuse; at most one per CPU.
     spare: Vec<Vec<Note>>,
 }
 
@@ -135,12 +136,12 @@ impl<O: Observer> WastedCores<O> {
         &mut self.waste.observer
     }
 
-    /// Does `cpu` idle just now while a task that may run there waits, be it one for which other CPUs idle, too?
+    /// Does `cpu` currently idle while a task that may run there waits, even if other CPUs also idle for that task?
     pub fn is_passed_over(&self, cpu: CpuId) -> bool {
         self.waste.matching.could_run(cpu)
     }
 
-    /// Ends every episode under way and gives the verdict. Call it once, at the end.
+    /// Ends every open episode and returns the verdict. Call this once, at the end.
     pub fn verdict(&mut self) -> Verdict {
         self.waste.verdict(&mut self.origins)
     }
@@ -165,7 +166,7 @@ impl<O: Observer> Waste<O> {
         }
     }
 
-    /// As [`WastedCores::verdict`].
+    /// Like [`WastedCores::verdict`].
     pub(crate) fn verdict(&mut self, origins: &mut impl Origins) -> Verdict {
         let at = self.now;
         for cpu in (0..self.cpus.len()).map(CpuId) {
@@ -226,7 +227,7 @@ impl<O: Observer> Waste<O> {
 }
 
 impl Waste {
-    /// What it listens to.
+    /// The events that it listens to.
     pub(crate) fn wants() -> Class {
         Class::CORE.with(Class::DECISIONS).with(Class::QUEUES)
     }

@@ -1,10 +1,10 @@
-//! The sanity checker of the Wasted Cores paper: a core that idles while a task waits that it could run is suspected; it
-//! is a finding if nothing resolves it while it is watched.
+//! The sanity checker of the Wasted Cores paper: a core that idles while a task that it could run waits is a suspect.
+//! It becomes a finding if nothing resolves it while it is watched.
 //!
-//! [`suspects`] judges a look at a live machine. [`Confirm`] then receives every event, and keeps a suspicion
-//! as long as its CPU idles and, at every instant, some task that may run there waits: the same one or others
-//! by turns. That is the waste of [`WastedCores`](crate::WastedCores) but for one point: two CPUs that idle beside one
-//! waiting task are suspected both.
+//! [`suspects`] judges a snapshot of a live machine. [`Confirm`] then receives every event, and keeps a suspicion as
+//! long as its CPU idles and, at every instant, some task that may run there waits, the same one or different ones.
+//! This is the waste of [`WastedCores`](crate::WastedCores) with one difference: if two CPUs idle while one task waits,
+//! both are suspects.
 
 mod confirm;
 mod resolution;
@@ -16,7 +16,7 @@ use crate::finding::called;
 use keel_abi::{CpuId, CpuSet, Span, TaskId};
 use keel_trace::story::{Doing, TaskRecord};
 
-/// How many tasks a sentence names.
+/// The number of tasks that a sentence names.
 const NAMED: usize = 3;
 
 /// The idle CPUs that could run a waiting task.
@@ -35,8 +35,8 @@ fn may_run(task: &TaskRecord, cpu: CpuId) -> bool {
     task.cpus.is_empty() || task.cpus.contains(cpu)
 }
 
-/// A finding as people read it, without a full stop, safe to print: `cpus` idled for so long while tasks waited, these
-/// among them.
+/// A finding as a sentence, without a full stop, safe to print: `cpus` idled for `watched` while tasks, including
+/// these, waited.
 pub fn sentence(cpus: &CpuSet, watched: Span, waiting: &[&TaskRecord]) -> String {
     let idled = if cpus.len() == 1 { "CPU" } else { "CPUs" };
     let mut text = format!(

@@ -1,7 +1,6 @@
-//! Figures of a part of a run: from the end of its warm-up until its workload has ended, or else
-//! until the run's end.
+//! Figures of a part of a run: from the end of its warm-up until its workload has ended, or else until the run's end.
 //!
-//! What a published experiment printed is a [`Measure`](crate::Measure) of such a part.
+//! The numbers that a published experiment printed are [`Measure`](crate::Measure)s of this part.
 
 use crate::figures::{Delay, Figures, Summary};
 use crate::gone::Gone;
@@ -14,9 +13,9 @@ use std::collections::BTreeMap;
 pub struct Measured {
     /// How long the window is.
     pub duration: Span,
-    /// From the run's start until its last task was gone; `None` where some are left.
+    /// From the run's start until its last task exited; `None` if some are left.
     pub elapsed: Option<Span>,
-    /// Context switches, to and from idle included.
+    /// Context switches, including to and from idle.
     pub switches: u64,
     /// Tasks that became runnable by a wakeup.
     pub wakeups: u64,
@@ -28,19 +27,19 @@ pub struct Measured {
     pub machine_time: Span,
     /// Time that tasks ran, summed over the CPUs.
     pub busy: Span,
-    /// Time of tasks in their own work, of the whole run's time of all CPUs. Events do not show it: a task that
-    /// makes the run fills it in.
+    /// The share of all CPUs' time in the whole run that tasks spent on their own work. Events don't show it: the code
+    /// that makes the run fills it in.
     pub user_share: Option<f64>,
-    /// Time that CPUs idled while tasks waited that may run there, over the whole run. Who makes the run has
-    /// [`WastedCores`](crate::WastedCores) listen where it is wanted.
+    /// Time for which CPUs idled while tasks that may run there waited, over the whole run. The code that makes the run
+    /// attaches [`WastedCores`](crate::WastedCores) if this is wanted.
     pub wasted: Option<Span>,
-    /// Wakeup or fork to running, over the whole run; `None` where nothing was woken.
+    /// From wakeup or fork to running, over the whole run; `None` if nothing was woken.
     pub delay: Option<Delay>,
-    /// What tasks did, by their names in alphabetical order; nothing where there are more than [`MOST_NAMES`] of them.
+    /// What tasks did, by name in alphabetical order; empty if there are more than [`MOST_NAMES`] names.
     pub tasks: Vec<Counts>,
 }
 
-/// Names of tasks that are distinguished.
+/// How many task names are distinguished.
 pub const MOST_NAMES: usize = 64;
 
 /// What the tasks of one name did.
@@ -48,7 +47,7 @@ pub const MOST_NAMES: usize = 64;
 pub struct Counts {
     /// Their name: untrusted text.
     pub name: String,
-    /// Times that they gave a CPU up to wait (`nr_voluntary_switches`).
+    /// How often they gave up a CPU to wait (`nr_voluntary_switches`).
     pub voluntary: u64,
     /// Times that they lost a CPU (`nr_involuntary_switches`).
     pub involuntary: u64,

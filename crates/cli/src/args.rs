@@ -83,8 +83,8 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Does it print a result of which a part is worth something, too? Those about the running kernel have ways of their
-    /// own to be ended.
+    /// Does it print a result that is useful even if it is partial? Commands about the running kernel handle signals
+    /// themselves.
     pub(crate) const fn has_a_verdict(&self) -> bool {
         matches!(
             self,

@@ -1,6 +1,6 @@
-//! What a command that goes on until something happens waits for: Ctrl-C and its relatives, or the end of a child.
+//! Waits for Ctrl-C and similar signals, or for the end of a child process.
 //!
-//! Signals write into a socket, so that none is missed between looking and waiting.
+//! Signals write to a socket, so that none is missed between a check and the next wait.
 
 use crate::failure::Failure;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -22,7 +22,7 @@ pub(crate) struct Bell {
 }
 
 impl Bell {
-    /// From now on Ctrl-C ends no process, but rings.
+    /// From now on, Ctrl-C rings the bell and doesn't end the process.
     pub(crate) fn hang() -> Result<Self, Failure> {
         Self::try_hang().map_err(|e| Failure::input(format!("cannot handle Ctrl-C: {e}")))
     }
@@ -34,14 +34,14 @@ impl Bell {
         for signal in [SIGINT, SIGTERM, SIGHUP] {
             signal_hook::flag::register(signal, Arc::clone(&asked))?;
         }
-        // After the flags: once the pipe rings, the request is already there to see.
+        // After the flags: when the pipe rings, the request is already visible.
         for signal in [SIGINT, SIGTERM, SIGHUP, SIGCHLD] {
             signal_hook::low_level::pipe::register(signal, rings.try_clone()?)?;
         }
         Ok(Self { asked, wanted: Arc::default(), rung, rings })
     }
 
-    /// From now on SIGUSR1 ends no process, either, but rings, and is [`wanted`](Self::wanted).
+    /// From now on, SIGUSR1 rings the bell too, and [`wanted`](Self::wanted) reports it.
     pub(crate) fn listen_to_usr1(&self) -> Result<(), Failure> {
         let listen = || {
             signal_hook::flag::register(SIGUSR1, Arc::clone(&self.wanted))?;
@@ -50,7 +50,7 @@ impl Bell {
         listen().map(drop).map_err(|e: io::Error| Failure::input(format!("cannot handle SIGUSR1: {e}")))
     }
 
-    /// Has SIGUSR1 come since this was asked last?
+    /// Has SIGUSR1 come since the last call?
     pub(crate) fn wanted(&self) -> bool {
         self.wanted.swap(false, Ordering::Relaxed)
     }
@@ -60,13 +60,13 @@ impl Bell {
         self.asked.load(Ordering::Relaxed)
     }
 
-    /// Waits until it rings, `also` is ready to be read, or the time is over.
+    /// Waits until the bell rings, `also` is ready to be read, or the time is over.
     pub(crate) fn wait(&self, also: Option<BorrowedFd<'_>>, at_most: Duration) {
         let at_most =
             Timespec { tv_sec: at_most.as_secs().cast_signed(), tv_nsec: at_most.subsec_nanos().into() };
         let mut waits: Vec<PollFd<'_>> = vec![PollFd::new(&self.rung, PollFlags::IN)];
         waits.extend(also.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
-        // If this fails, a signal came or there is no memory: in both cases it is time to look.
+        // If this fails, a signal came or there is no memory: in both cases the caller must check.
         poll(&mut waits, Some(&at_most)).ok();
         let mut rings = [0; 64];
         while matches!((&self.rung).read(&mut rings), Ok(1..)) {}

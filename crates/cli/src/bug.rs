@@ -1,14 +1,14 @@
-//! An internal error: a panic becomes one sentence with the command that shows it again, and exit
+//! Internal errors: a panic becomes one sentence with the command that reproduces it, and exit
 //! code 70.
 
 use std::io::Write;
 use std::panic::PanicHookInfo;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Replaces the panic message. Unwinding goes on, so that half-written files are removed; `main`
-/// turns it into the exit code.
+/// Replaces the panic message. Unwinding continues, so that half-written files are removed; `main`
+/// turns the panic into the exit code.
 pub(crate) fn install_hook() {
-    // Runs side by side may panic together; one message is enough.
+    // Parallel runs may panic together; one message is enough.
     static REPORTED: AtomicBool = AtomicBool::new(false);
     std::panic::set_hook(Box::new(|panic| {
         if !REPORTED.swap(true, Ordering::Relaxed) {
@@ -23,7 +23,7 @@ fn message(panic: &PanicHookInfo<'_>) -> String {
     format!("keel: internal error: {what}{place}\nhelp: {}\n", reproduce())
 }
 
-/// The command that shows the bug again: as given, and with its seed where the default was used.
+/// The command that reproduces the bug: as given, plus the seed if the default was used.
 pub(crate) fn reproduce() -> String {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let command: String = args.iter().map(|arg| format!(" {}", quoted(arg))).collect();
@@ -39,7 +39,7 @@ pub(crate) fn reproduce() -> String {
     )
 }
 
-/// An argument as a shell takes it.
+/// Quotes an argument for a shell.
 fn quoted(arg: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:+@%".contains(c);
     match !arg.is_empty() && arg.chars().all(plain) {

@@ -1,4 +1,4 @@
-//! One command a file.
+//! The commands, one per file.
 
 pub(crate) mod bisect;
 pub(crate) mod check;

@@ -1,4 +1,4 @@
-//! Whether runs pass: budgets and baseline as requested, read before any run.
+//! Decides whether runs pass: the requested budgets and baseline, read before any run.
 
 use crate::failure::Failure;
 use crate::gate_args::{BaselineArgs, StrictArgs};
@@ -9,14 +9,14 @@ use keel_gate::{Baseline, Budgets, Facts, PastRun, Regression, Ruling, Settings}
 use keel_lab::RunSpec;
 use keel_report::RunReport;
 
-/// What has to hold.
+/// The criteria.
 pub(crate) struct Gate {
     settings: Settings,
     is_strict: bool,
     baseline: Option<Earlier>,
 }
 
-/// A baseline, and where it was read.
+/// A baseline, and the file it was read from.
 struct Earlier {
     file: String,
     baseline: Baseline,
@@ -28,7 +28,7 @@ impl Gate {
         Self::new(args, &BaselineArgs::default())
     }
 
-    /// Budgets and baseline. Later arguments win over earlier ones, and all of them over the file.
+    /// Budgets and baseline. Later arguments override earlier ones, and all arguments override the file.
     pub(crate) fn new(strict: &StrictArgs, compared: &BaselineArgs) -> Result<Self, Failure> {
         let mut settings = Settings::default();
         if let Some(file) = &strict.budgets {
@@ -46,12 +46,12 @@ impl Gate {
         Ok(Self { settings, is_strict: strict.is_asked(), baseline })
     }
 
-    /// What findings may add up to.
+    /// The limits for the sums of findings.
     pub(crate) fn budgets(&self) -> Budgets {
         self.settings.budgets.clone()
     }
 
-    /// Refuses a baseline of something else than these specs, each of which is run so often.
+    /// Rejects a baseline that was not made from these specs with this number of runs each.
     pub(crate) fn fits(&self, specs: &[RunSpec], runs: u32) -> Result<(), Failure> {
         let (Some(earlier), Some(first)) = (&self.baseline, specs.first()) else { return Ok(()) };
         let scene = Scene {
@@ -72,7 +72,7 @@ impl Gate {
         self.is_strict.then(|| Ruling::new(&self.settings.budgets, facts))
     }
 
-    /// Compares the figures of one of several schedulers with the baseline's; `None` if not requested, or if one of its
+    /// Compares the figures of one of `of` schedulers with the baseline's; `None` if not requested, or if one of its
     /// runs failed.
     pub(crate) fn compare(&self, runs: &[RunReport], of: usize) -> Result<Option<Regression>, Failure> {
         let (Some(earlier), Some(first)) = (&self.baseline, runs.first()) else { return Ok(None) };
@@ -99,7 +99,7 @@ impl Earlier {
     }
 }
 
-/// A run as its JSON describes it, so that old and new runs are read in the same way.
+/// Converts a run by way of its JSON, so that old and new runs are read in the same way.
 fn as_past(run: &RunReport) -> PastRun {
     let value = serde_json::to_value(run).expect("reports have string keys alone");
     serde_json::from_value(value).expect("what keel prints is a baseline")

@@ -1,7 +1,7 @@
 //! Ctrl-C, SIGTERM and SIGHUP for commands that have a verdict to print and files to finish.
 //!
-//! The first signal asks the work to stop, and the command goes on to its verdict, marked as partial. A second one, or
-//! the first where no work is under way, ends the process at once. Neither leaves a half-written file.
+//! The first signal asks the work to stop; the command then prints its verdict, marked as partial. A second signal, or
+//! the first if no work is in progress, ends the process at once. Neither leaves a half-written file.
 //! SIGHUP stays ignored if the parent process ignored it, as `nohup` does.
 
 use crate::failure::Code;
@@ -15,18 +15,18 @@ use std::io::Write;
 use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, OnceLock};
 
-/// There is one for the process, as signals are for a process.
+/// One per process, because signals go to a process.
 static STOP: LazyLock<Stop> = LazyLock::new(Stop::default);
 /// The signal that requested the stop; 0 before.
 static BY: AtomicI32 = AtomicI32::new(0);
 /// Pieces of work in progress that stop on request.
 static WORK: AtomicUsize = AtomicUsize::new(0);
 
-/// From now on signals are listened for.
+/// Starts to listen for signals.
 pub(crate) fn listen() {
     static LISTENS: OnceLock<()> = OnceLock::new();
     LISTENS.get_or_init(|| {
-        // A file that would outgrow ulimit -f is an error where it is written, and no death.
+        // A file that would exceed ulimit -f is a write error, and does not kill the process.
         let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
         let ignored = std::fs::read_to_string("/proc/self/status").map_or(0, |status| ignored_in(&status));
         let hangs_up = ignored >> (SIGHUP - 1) & 1 == 0;
@@ -78,7 +78,7 @@ pub(crate) fn by() -> Option<StoppedBy> {
     (signal != 0).then(|| stopped_by(signal))
 }
 
-/// The exit code of a result that is partial, or `whole` of one that is not.
+/// The exit code for a partial result, or `whole` for a complete one.
 pub(crate) fn code(is_partial: bool, whole: Code) -> Code {
     match by() {
         Some(by) if is_partial => Code::of(by),
@@ -86,7 +86,7 @@ pub(crate) fn code(is_partial: bool, whole: Code) -> Code {
     }
 }
 
-/// Work in progress that stops on request: while this lives, the first signal only requests a stop.
+/// Work in progress that stops on request. While this exists, the first signal only requests a stop.
 pub(crate) struct Work(());
 
 /// Begins a piece of work.
@@ -101,7 +101,7 @@ impl Drop for Work {
     }
 }
 
-/// The caller whose work signals stop.
+/// The caller whose work is stopped by signals.
 pub(crate) struct Process;
 
 impl Caller for Process {

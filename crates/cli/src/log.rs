@@ -1,10 +1,11 @@
-//! What a scheduler prints (`bpf_printk`), in the columns of the kernel's `trace_pipe`: task, pid, CPU, seconds, text.
+//! A scheduler's output (`bpf_printk`), in the columns of the kernel's `trace_pipe`: task, pid, CPU, seconds, text.
 
 use crate::text::shown;
 use keel_lab::Log;
 use std::fmt::Write;
 
-/// The log as text. A print of several lines has its columns before each; what could mislead a terminal is escaped.
+/// The log as text. Output of several lines gets the columns before each line; characters that could mislead a terminal
+/// are escaped.
 pub(crate) fn text(log: &Log) -> String {
     let mut text = String::new();
     for line in &log.lines {

@@ -96,7 +96,7 @@ fn run(cli: &Cli, lab: &lab::Lab) -> Result<Code, Failure> {
     }
 }
 
-/// Logs what `RUST_LOG` asks for, to stderr; nothing by default.
+/// Logs to stderr as set by `RUST_LOG`; nothing by default.
 fn log_as_asked() {
     let filter = tracing_subscriber::EnvFilter::builder()
         .with_default_directive(tracing::level_filters::LevelFilter::OFF.into())

@@ -1,6 +1,6 @@
-//! The last moments of a recording in progress: kept in memory, and written to a file on each trigger.
+//! The last moments of a recording in progress, kept in memory and written to a file on each trigger.
 //!
-//! A file is written on a thread of its own, so that nothing is lost meanwhile.
+//! A separate thread writes the file, so that no events are lost.
 
 use crate::failure::Failure;
 use crate::output::Output;
@@ -12,26 +12,26 @@ use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Memory for packed events; while a file is written, once more.
+/// Memory for packed events. It is twice as much while a file is being written.
 const MOST_BYTES: usize = 256 << 20;
-/// The least that can be kept.
+/// The shortest time that can be kept.
 const LEAST: Span = Span::from_ms(100);
 
-/// Events that happen now are in the ring after this time.
+/// Events that happen now are in the ring after at most this time.
 pub(crate) const SETTLE: Duration = Duration::from_millis(60);
 
-/// The ring, and the files that were written.
+/// The ring and the written files.
 pub(crate) struct Moments {
     ring: Ring,
     path: PathBuf,
-    /// Reserved at once, so that a place that cannot be written is refused before anything is recorded.
+    /// Reserved at the start, so that an unwritable path is rejected before anything is recorded.
     first: Option<Output>,
     files: u64,
     writing: Option<JoinHandle<Result<(), Failure>>>,
 }
 
 impl Moments {
-    /// Keeps the last `keep`; the first file is `path`, later ones have numbers.
+    /// Keeps the last `keep` of time. The first file is `path`; later files have numbers.
     pub(crate) fn new(keep: Span, path: &Path) -> Result<Self, Failure> {
         if keep < LEAST {
             return Err(Failure::input(format!("--ring {keep} is too short: 100ms is the least")));
@@ -41,7 +41,7 @@ impl Moments {
         Ok(Self { ring, path: path.to_owned(), first, files: 0, writing: None })
     }
 
-    /// Begins to write what is kept now, and gives the file's name. The file appears when it is complete.
+    /// Starts to write the current contents, and returns the file's name. The file appears when it is complete.
     pub(crate) fn write(&mut self) -> Result<PathBuf, Failure> {
         self.written()?;
         self.files += 1;
@@ -63,7 +63,7 @@ impl Moments {
         writing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
 
-    /// Has the last file failed? A file that is still being written has not.
+    /// Did writing the last file fail? A file that is still being written has not failed.
     pub(crate) fn has_failed(&mut self) -> Result<(), Failure> {
         if self.writing.as_ref().is_some_and(JoinHandle::is_finished) { self.written() } else { Ok(()) }
     }
@@ -97,7 +97,7 @@ fn numbered(path: &Path, number: u64) -> PathBuf {
 
 impl Drop for Moments {
     fn drop(&mut self) {
-        // It is dropped while a file is being written only after another failure, which is reported instead.
+        // Dropped while a file is being written only after a different failure, which is reported instead.
         let _ = self.written();
     }
 }

@@ -1,4 +1,4 @@
-//! Why an argument is no number, in words: the parser's own reason is that of a programming language.
+//! Explains in plain words why an argument is not a number: the parser's own message is for programmers.
 
 use crate::args::Cli;
 use crate::text::shown;
@@ -7,7 +7,7 @@ use clap::error::{ContextKind, ErrorKind};
 use std::error::Error as _;
 use std::num::{IntErrorKind, ParseIntError};
 
-/// The error as it is, or with words for a number that is none.
+/// The error unchanged, or in plain words for an invalid number.
 pub(crate) fn in_words(error: clap::Error) -> clap::Error {
     match sentence(&error) {
         Some(sentence) => Cli::command().error(ErrorKind::ValueValidation, sentence),

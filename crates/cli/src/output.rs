@@ -1,4 +1,4 @@
-//! Files written whole or not at all, and a stdout whose reader may go away.
+//! Atomically written files, and a stdout whose reader may go away.
 
 use crate::failure::Failure;
 use crate::inputs::reason;
@@ -13,41 +13,41 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tempfile::NamedTempFile;
 
-/// The files that are being written and have no name of their own yet.
+/// The files that are being written and don't have their final name yet.
 static PARTS: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
 fn parts() -> MutexGuard<'static, BTreeSet<PathBuf>> {
     PARTS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Removes all half-written files, for a process that ends without unwinding. No other is begun afterwards.
+/// Removes all half-written files, for a process that ends without unwinding. No file can be started afterwards.
 pub(crate) fn abandon() {
     let parts = parts();
     for part in &*parts {
-        // A part that no longer exists has got its name.
+        // A part that no longer exists already has its final name.
         let _ = std::fs::remove_file(part);
     }
     std::mem::forget(parts);
 }
 
-/// A file to be: it appears under its name when [`Output::keep`] is called, and not before.
+/// A future file: it appears under its name when [`Output::keep`] is called, and not before.
 pub(crate) struct Output {
     path: PathBuf,
     to: To,
 }
 
 enum To {
-    /// Written beside its place, then renamed.
+    /// Written to a temporary file in the same folder, then renamed.
     Beside(Part),
-    /// A pipe or a device, which must not be replaced by a file.
+    /// A pipe or device, which must not be replaced by a file.
     Straight(File),
 }
 
 impl Output {
-    /// Makes sure that the file can be written, before any work is done for it.
+    /// Ensures that the file can be written, before any work is done for it.
     pub(crate) fn reserve(path: &Path) -> Result<Self, Failure> {
         let cannot = |e: io::Error| cannot(path, &e);
-        // Through a link, so that the link stays and what it leads to is replaced.
+        // Follows a link, so that the link stays and its target is replaced.
         let place = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let to = match std::fs::metadata(&place) {
             Ok(there) if there.is_dir() => return Err(cannot(ErrorKind::IsADirectory.into())),
@@ -64,7 +64,7 @@ impl Output {
         &self.path
     }
 
-    /// What the bytes go to.
+    /// The writer for its bytes.
     pub(crate) fn writer(&mut self) -> &mut dyn Write {
         match &mut self.to {
             To::Beside(part) => part.file.as_file_mut(),
@@ -72,18 +72,18 @@ impl Output {
         }
     }
 
-    /// Writes all of it.
+    /// Writes all bytes.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         let written = self.writer().write_all(bytes);
         written.map_err(|e| self.failed(&e))
     }
 
-    /// Why it has not become a file.
+    /// The failure to write this file.
     pub(crate) fn failed(&self, error: &io::Error) -> Failure {
         cannot(&self.path, error)
     }
 
-    /// The file is complete: it gets its name.
+    /// Gives the complete file its name.
     pub(crate) fn keep(self) -> Result<(), Failure> {
         let To::Beside(Part { file, registered }) = self.to else { return Ok(()) };
         let kept = file.persist(&self.path).map(drop).map_err(|e| cannot(&self.path, &e.error));
@@ -96,7 +96,7 @@ fn cannot(path: &Path, error: &io::Error) -> Failure {
     Failure::input(format!("{} cannot be written: {}", shown_path(path), reason(error)))
 }
 
-/// A file that gets its name when it is complete. The fields are dropped in this order: the file goes first.
+/// A file that gets its name when it is complete. Fields are dropped in order, so the file is dropped first.
 struct Part {
     file: NamedTempFile,
     registered: Registered,
@@ -111,7 +111,7 @@ impl Drop for Registered {
     }
 }
 
-/// A file in the same folder, with the rights that any new file gets.
+/// A temporary file in the same folder, with the usual permissions of a new file.
 fn beside(path: &Path) -> io::Result<Part> {
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
@@ -122,10 +122,10 @@ fn beside(path: &Path) -> io::Result<Part> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
-        // The umask takes from these what the user wants taken.
+        // The umask removes the permissions that the user doesn't want.
         builder.permissions(std::fs::Permissions::from_mode(0o666));
     }
-    // Held over both, so that a signal finds no file that is not registered.
+    // Locked over both steps, so that a signal finds no unregistered file.
     let mut parts = parts();
     let file = builder.tempfile_in(std::path::absolute(folder)?)?;
     parts.insert(file.path().to_owned());
@@ -133,10 +133,10 @@ fn beside(path: &Path) -> io::Result<Part> {
     Ok(Part { file, registered })
 }
 
-/// Prints to stdout. A reader that went away (`keel list | head`) has had all that it wanted.
+/// Prints to stdout. A reader that goes away (`keel list | head`) is not an error: it has read all it wanted.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     if cfg!(test) {
-        // The test runner captures this and not the lock below.
+        // The test runner captures this, but not the locked stdout below.
         print!("{text}");
         return Ok(());
     }
@@ -149,19 +149,19 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     }
 }
 
-/// Writes the text to the file that was reserved for it, or prints it where there is none.
+/// Writes the text to its reserved file, or prints it if there is none.
 pub(crate) fn write_or_print(output: Option<Output>, text: &str) -> Result<(), Failure> {
     let Some(mut output) = output else { return print(text) };
     output.write(text.as_bytes())?;
     output.keep()
 }
 
-/// A remark on stderr, beside the result. If stderr is closed there is nobody left to report to.
+/// Prints a remark to stderr. If stderr is closed there is nobody left to report to.
 pub(crate) fn note(text: impl Display) {
     let _ = writeln!(io::stderr(), "keel: note: {text}");
 }
 
-/// Prints a program's statistics, and says how it ended, unless all went well.
+/// Prints a program's statistics, and reports how it ended, unless it succeeded.
 pub(crate) fn tell(name: &str, end: &ProgramEnd) {
     for line in keel_front::program::statistics(end) {
         // If stderr is closed there is nobody left to report to.

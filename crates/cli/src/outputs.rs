@@ -1,4 +1,4 @@
-//! The files that a run writes besides what it prints: all reserved before it, and each kept after it that is complete.
+//! The output files of a run: all are reserved before the run, and the complete ones are kept after it.
 
 use crate::failure::Failure;
 use crate::output::Output;
@@ -23,7 +23,7 @@ pub(crate) enum Log {
     Stderr,
 }
 
-/// Reserves the files; `inputs` must not be among them.
+/// Reserves the files. None of them may be one of the `inputs`.
 pub(crate) fn reserve(args: &OutputArgs, log: Option<&Path>, inputs: &[&str]) -> Result<Outputs, Failure> {
     let reserve = |path: &Option<_>| path.as_deref().map(Output::reserve).transpose();
     let log = match log {
@@ -63,7 +63,7 @@ pub(crate) fn reserve(args: &OutputArgs, log: Option<&Path>, inputs: &[&str]) ->
 }
 
 impl Outputs {
-    /// Reserves a file for what a scheduler's own program prints.
+    /// Reserves a file for the output of a scheduler's own program.
     pub(crate) fn with_program_log(self, path: Option<&Path>) -> Result<Self, Failure> {
         let program_log = match path {
             Some(path) if path == Path::new("-") => Some(Log::Stderr),
@@ -73,7 +73,7 @@ impl Outputs {
         Ok(Self { program_log, ..self })
     }
 
-    /// Of a run that failed, keeps what the scheduler's own program had printed, and nothing else.
+    /// After a failed run, keeps only the output of the scheduler's own program.
     pub(crate) fn only_program_log(mut self, failure: Failure) -> Failure {
         let written = self.write_program_log(failure.printed());
         let kept = match (written, self.program_log.take()) {
@@ -118,7 +118,7 @@ impl Outputs {
         }
     }
 
-    /// Gives their names to the files that are complete. Reports everything that went wrong at once.
+    /// Gives the complete files their names. Reports all errors together.
     pub(crate) fn keep(self) -> Result<(), Failure> {
         let file = |log| match log {
             Some(Log::File(output)) => Some(output),
@@ -131,7 +131,7 @@ impl Outputs {
     }
 }
 
-/// Of several files, each reported.
+/// Combines two results, and reports both failures.
 pub(crate) fn both(one: Result<(), Failure>, other: Result<(), Failure>) -> Result<(), Failure> {
     match (one, other) {
         (Err(one), Err(other)) => Err(one.and(other)),
@@ -139,7 +139,7 @@ pub(crate) fn both(one: Result<(), Failure>, other: Result<(), Failure>) -> Resu
     }
 }
 
-/// Has a file been written? If not, the part is removed.
+/// Checks the result of writing a file. If it failed, the temporary file is removed.
 pub(crate) fn checked(output: &mut Option<Output>, written: io::Result<()>) -> Result<(), Failure> {
     match (written, output.take()) {
         (Err(e), Some(failed)) => Err(failed.failed(&e)),

@@ -1,4 +1,4 @@
-//! What `--report` writes: a page to explore, or a picture where the name ends in `.svg`.
+//! The output of `--report`: an interactive page, or a picture if the name ends in `.svg`.
 
 use crate::failure::Failure;
 use crate::output::Output;
@@ -13,14 +13,14 @@ use std::ffi::OsStr;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-/// What listens to the run for `--report`.
+/// The listener for `--report`.
 pub(crate) enum Drawing {
     Page(Box<Page>),
     Picture(Box<Picture>),
 }
 
 impl Drawing {
-    /// Chosen by the name's end; `runs` share a page.
+    /// Chooses by the name's suffix; `runs` runs share a page.
     pub(crate) fn of(path: &Path, runs: usize) -> Self {
         match is_picture(path) {
             true => Self::Picture(Box::default()),
@@ -35,7 +35,7 @@ impl Drawing {
         }
     }
 
-    /// Writes it, once the run is over; a page with its profile, if there is one.
+    /// Writes it after the run. A page includes the profile, if there is one.
     pub(crate) fn write(
         self,
         run: &RunReport,
@@ -54,17 +54,17 @@ impl Drawing {
     }
 }
 
-/// Is a picture requested, rather than a page?
+/// Is a picture requested, not a page?
 pub(crate) fn is_picture(path: &Path) -> bool {
     ends_in(path, "svg")
 }
 
-/// Does the name promise a page? A device or pipe promises nothing, and gets one.
+/// Is the name suitable for a page? Any name of a device or pipe is.
 pub(crate) fn is_page(path: &Path) -> bool {
     ends_in(path, "html") || std::fs::metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir())
 }
 
-/// Refuses a name that promises something else than what the command writes.
+/// The failure for a name with the suffix of a format that the command does not write.
 pub(crate) fn refused(option: &str, path: &Path, writes: &str, ends: &str) -> Failure {
     Failure::input(format!("{option} {}: {writes}", shown_path(path)))
         .help(format!("name a file that ends in {ends}"))
@@ -74,7 +74,7 @@ fn ends_in(path: &Path, end: &str) -> bool {
     path.extension() == Some(OsStr::new(end))
 }
 
-/// What a run is called in its page.
+/// The name of a run in its page.
 pub(crate) fn named(run: &RunReport) -> String {
     format!("{}: {}", run.scheduler, run.workload)
 }

@@ -1,4 +1,4 @@
-//! Progress of long work: a bar on a terminal, nothing elsewhere.
+//! Progress of long work: a bar on a terminal, otherwise nothing.
 
 use crate::interrupt::Process;
 use crate::terminal::Terminal;
@@ -9,12 +9,12 @@ use keel_report::StoppedBy;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// Work that is done sooner shows no bar.
+/// Shorter work shows no bar.
 const QUIET: Duration = Duration::from_millis(500);
-/// Drawings a second.
+/// Redraws per second.
 const HZ: u8 = 10;
 
-/// A bar over the virtual time of all runs together. Any thread may move it.
+/// A bar for the total virtual time of all runs. Any thread may advance it.
 pub(crate) struct Bar {
     bar: Option<ProgressBar>,
     begun: Instant,

@@ -1,4 +1,4 @@
-//! The commands and options in docs/reference/cli.md, as clap has them. `./x reference` renews the page.
+//! Generates the commands and options in docs/reference/cli.md from clap. `./x reference` regenerates the page.
 
 use crate::args::Cli;
 use clap::{Arg, Command, CommandFactory};
@@ -7,13 +7,13 @@ const PAGE: &str = include_str!("../../../docs/reference/cli.md");
 const BEGIN: &str = "<!-- generated: ./x reference -->\n";
 const END: &str = "<!-- end -->";
 
-/// Set by `./x reference`: the test then writes the page instead of comparing it.
+/// Set by `./x reference`: the test then writes the page and doesn't compare it.
 const RENEW: &str = "KEEL_RENEW_REFERENCE";
 
-/// Most columns of a line.
+/// The maximum number of columns in a line.
 const COLUMNS: usize = 100;
 
-/// The page with its generated part as clap has it now.
+/// The page with its generated part regenerated from clap.
 fn renewed(page: &str, cli: &mut Command) -> String {
     cli.build();
     let (before, rest) = page.split_once(BEGIN).expect("the page has a place for the commands");
@@ -22,7 +22,7 @@ fn renewed(page: &str, cli: &mut Command) -> String {
     format!("{before}{BEGIN}{commands}{END}{after}")
 }
 
-/// All commands of a command, each with its own behind it.
+/// All subcommands of a command, each followed by its own subcommands.
 fn sections(above: &str, command: &Command) -> String {
     let commands = command.get_subcommands().filter(|command| !command.is_hide_set());
     let commands = commands.filter(|command| command.get_name() != "help");
@@ -30,7 +30,7 @@ fn sections(above: &str, command: &Command) -> String {
     named.map(|(name, command)| section(&name, command) + &sections(&format!("{name} "), command)).collect()
 }
 
-/// A command: what it does, how it is written, its arguments, its options.
+/// A command: its description, usage, arguments and options.
 fn section(name: &str, command: &Command) -> String {
     let about = command.get_about().map(ToString::to_string).unwrap_or_default();
     let shown = |arg: &&Arg| !arg.is_hide_set() && arg.get_id() != "help";
@@ -68,7 +68,7 @@ fn item(arg: &Arg) -> String {
     filled(&format!("- {text}"), "  ")
 }
 
-/// How one writes it: `--machine M`, `-o, --output OUT`, `SCHED`.
+/// Its usage: `--machine M`, `-o, --output OUT`, `SCHED`.
 fn written(arg: &Arg) -> String {
     let names: Vec<&str> =
         arg.get_value_names().unwrap_or_default().iter().map(|name| name.as_str()).collect();
@@ -83,7 +83,7 @@ fn written(arg: &Arg) -> String {
     }
 }
 
-/// The text in lines of at most [`COLUMNS`]; those after the first begin with `indent`.
+/// The text wrapped to [`COLUMNS`]; lines after the first begin with `indent`.
 fn filled(text: &str, indent: &str) -> String {
     let (mut lines, mut line) = (String::new(), String::new());
     for word in text.split_whitespace() {

@@ -1,4 +1,4 @@
-//! Results, passed to the `report` crate in the way that stdout can show them.
+//! Prints results with the `report` crate, in the style that stdout supports.
 
 use crate::failure::{Code, Failure};
 use crate::output::print;
@@ -10,7 +10,7 @@ use keel_report::{
 };
 use serde::Serialize;
 
-/// What many runs print as JSON, of which a signal may have cut off some.
+/// The JSON of many runs, which a signal may have cut short.
 #[derive(Serialize)]
 struct Cut<'a, T> {
     #[serde(flatten)]
@@ -19,7 +19,7 @@ struct Cut<'a, T> {
     of: T,
 }
 
-/// Prints what came of many runs.
+/// Prints the results of many runs.
 fn of_many(
     of: impl Serialize,
     text: impl FnOnce(Style) -> String,
@@ -34,23 +34,23 @@ fn of_many(
     print(&(head + &text(style)))
 }
 
-/// What `keel compare --json` prints.
+/// The output of `keel compare --json`.
 #[derive(Serialize)]
 struct Runs<'a> {
     runs: &'a [RunReport],
     /// Schedulers whose runs are identical, whatever the seed.
     seedless: Vec<&'a str>,
-    /// One for each scheduler, where a baseline was given.
+    /// One per scheduler, if a baseline was given.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     baseline: &'a [Regression],
 }
 
-/// JSON whose fields keep the order in which they are documented.
+/// JSON with its fields in the documented order.
 fn in_order(value: &impl Serialize) -> String {
     serde_json::to_string_pretty(value).expect("reports have string keys alone") + "\n"
 }
 
-/// What `keel replay --json` prints: the run, and how far it can be trusted.
+/// The output of `keel replay --json`: the run, and how far it can be trusted.
 #[derive(Serialize)]
 struct Replayed<'a> {
     confidence: &'a str,
@@ -92,8 +92,8 @@ pub(crate) fn waits(report: &WaitsReport, as_json: bool) -> Result<(), Failure> 
     }
 }
 
-/// Prints many runs; those of one scheduler follow one another. And how they fare beside a baseline. The table is of runs
-/// that are complete, if each scheduler has one.
+/// Prints many runs, and how they compare with a baseline. The runs of one scheduler must be consecutive. If every
+/// scheduler has a complete run, the table includes only complete runs.
 pub(crate) fn many(
     runs: &[RunReport],
     baseline: &[Regression],
@@ -123,7 +123,7 @@ fn compared(runs: &[RunReport], is_partial: bool, style: Style) -> String {
     format!("The others are shown as far as they got: compare with care.\n\n{table}")
 }
 
-/// How the budgets and the baseline hold.
+/// The results of the budgets and the baseline.
 fn gates(runs: &[RunReport], baseline: &[Regression], style: Style) -> String {
     let mut text = String::new();
     if runs.iter().any(|run| run.strict.is_some()) {
@@ -136,13 +136,13 @@ fn gates(runs: &[RunReport], baseline: &[Regression], style: Style) -> String {
     text + &baseline.iter().map(|found| gate::regression(found, style)).collect::<String>()
 }
 
-/// What `keel lab --json` prints.
+/// The output of `keel lab --json`.
 #[derive(Serialize)]
 struct Experiments<'a> {
     experiments: &'a [ExperimentReport],
 }
 
-/// What `keel lab --sensitivity --json` prints.
+/// The output of `keel lab --sensitivity --json`.
 #[derive(Serialize)]
 struct Sensitivity<'a> {
     sensitivity: &'a [SensitivityReport],
@@ -171,13 +171,13 @@ pub(crate) fn sensitivity(
     )
 }
 
-/// What `keel lab --matrix --json` prints.
+/// The output of `keel lab --matrix --json`.
 #[derive(Serialize)]
 struct Matrix<'a> {
     matrix: &'a MatrixReport,
 }
 
-/// Prints how every scheduler does.
+/// Prints the matrix of schedulers and experiments.
 pub(crate) fn matrix(
     matrix: &MatrixReport,
     partial: Option<&PartialRuns>,
@@ -186,13 +186,13 @@ pub(crate) fn matrix(
     of_many(Matrix { matrix }, |style| matrix::table(matrix, style), partial, as_json)
 }
 
-/// What `keel lab --decisions --json` prints.
+/// The output of `keel lab --decisions --json`.
 #[derive(Serialize)]
 struct Decisions<'a> {
     decisions: &'a [DecisionsReport],
 }
 
-/// Prints what decisions cost.
+/// Prints the costs of decisions.
 pub(crate) fn decisions(
     schedulers: &[DecisionsReport],
     partial: Option<&PartialRuns>,
@@ -206,18 +206,18 @@ pub(crate) fn decisions(
     )
 }
 
-/// The exit code of a run that was made.
+/// The exit code for a finished run.
 pub(crate) fn code(run: &RunReport) -> Code {
     let held = run.strict.as_ref().is_none_or(|ruling| ruling.passed);
     code_of(run.failed(), held && run.baseline.as_ref().is_none_or(|found| found.passed))
 }
 
-/// The exit code of figures beside a baseline's.
+/// The exit code for a comparison with a baseline.
 pub(crate) fn regressed(found: &Regression) -> Code {
     code_of(false, found.passed)
 }
 
-/// A scheduler that failed says more than any budget.
+/// The exit code; a failed scheduler takes precedence over any budget.
 pub(crate) fn code_of(failed: bool, passed: bool) -> Code {
     match (failed, passed) {
         (true, _) => Code::Scheduler,
@@ -226,7 +226,7 @@ pub(crate) fn code_of(failed: bool, passed: bool) -> Code {
     }
 }
 
-/// As wide and colourful as stdout takes it.
+/// The style for stdout: its width and whether it supports colour.
 fn style() -> Style {
     match Terminal::of(&std::io::stdout()) {
         Some(terminal) => Style::terminal(terminal.columns, !terminal.colour),

@@ -1,8 +1,8 @@
-//! `--stats-socket`: a Unix socket of the host at which clients of scx_stats, such as `scx_layered --monitor`, reach a
-//! program's server of statistics while the simulated run goes on.
+//! `--stats-socket`: a Unix socket on the host. Clients of scx_stats, for example `scx_layered --monitor`, connect to
+//! it to reach a program's statistics server during the simulated run.
 //!
-//! Such clients ask by the host's clock, so the run keeps to it: it waits where it would be ahead. What it does then is
-//! the same; only a client that asks something changes it.
+//! These clients poll by the host's clock, so the run keeps pace with that clock: it waits whenever it is ahead.
+//! Waiting doesn't change the run; only a client's requests do.
 
 use crate::failure::Failure;
 use keel_abi::Stop;
@@ -17,18 +17,18 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Where scx_stats' clients look for a server.
+/// The path at which clients of scx_stats look for a server.
 pub(crate) const PLACE: &str = "/var/run/scx/root/stats";
-/// How often a run that waits looks whether it is to stop.
+/// The interval at which a waiting run checks whether to stop.
 const LOOK: Duration = Duration::from_millis(50);
-/// How long a client that does not read may hold up the run.
+/// How long a client that does not read may delay the run.
 const WRITE: Duration = Duration::from_secs(1);
-/// Bytes that are read of a client at once.
+/// The number of bytes read from a client at once.
 const CHUNK: usize = 4096;
 
 type Streams = Arc<Mutex<BTreeMap<u64, UnixStream>>>;
 
-/// The socket, and who has connected to it. It is gone when this is dropped.
+/// The socket and its connections. Dropping this removes the socket.
 #[derive(Debug)]
 pub(crate) struct StatsSocket {
     path: PathBuf,
@@ -40,7 +40,7 @@ pub(crate) struct StatsSocket {
 }
 
 impl StatsSocket {
-    /// Listens at `path`; a run that waits for the clock ends its wait when `stop` is asked.
+    /// Listens at `path`. A run that waits for the clock ends its wait when `stop` is requested.
     pub(crate) fn listen(path: &Path, stop: Stop) -> Result<Arc<Self>, Failure> {
         let failed = |e: io::Error| Failure::input(format!("--stats-socket {}: {e}", path.display()));
         if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
@@ -58,12 +58,12 @@ impl StatsSocket {
 
 impl Drop for StatsSocket {
     fn drop(&mut self) {
-        // If it is gone already, it need not be removed.
+        // If it no longer exists, there is nothing to remove.
         let _ = std::fs::remove_file(&self.path);
     }
 }
 
-/// Binds the socket, in place of one that nobody listens at any more.
+/// Binds the socket, and replaces one on which nobody listens any more.
 fn bind(path: &Path) -> io::Result<UnixListener> {
     match UnixListener::bind(path) {
         Err(e) if e.kind() == io::ErrorKind::AddrInUse && is_abandoned(path) => {
@@ -74,14 +74,14 @@ fn bind(path: &Path) -> io::Result<UnixListener> {
     }
 }
 
-/// Is there a socket at which nobody listens? Another file stays.
+/// Is there a socket on which nobody listens? Files of other kinds must stay.
 fn is_abandoned(path: &Path) -> bool {
     matches!(UnixStream::connect(path), Err(e) if e.kind() == io::ErrorKind::ConnectionRefused)
         && std::fs::symlink_metadata(path)
             .is_ok_and(|meta| std::os::unix::fs::FileTypeExt::is_socket(&meta.file_type()))
 }
 
-/// Reports who connects, and what they send.
+/// Accepts clients, and reports connections and received data.
 fn accept(listener: &UnixListener, sender: &Sender<News>, streams: &Streams) {
     for (client, stream) in (0..).zip(listener.incoming().flatten()) {
         let with_limit = stream.set_write_timeout(Some(WRITE)).and_then(|()| stream.try_clone());
@@ -111,7 +111,7 @@ fn read(client: u64, mut from: UnixStream, sender: &Sender<News>) {
     }
 }
 
-/// A panic of another thread leaves nothing half done here.
+/// Locks a mutex even if it is poisoned: a panic in another thread leaves no inconsistent state here.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -146,7 +146,7 @@ impl Clients for StatsSocket {
 
     fn ends(&self, client: u64) {
         if let Some(stream) = locked(&self.streams).remove(&client) {
-            // Its reader ends by that, too.
+            // This also ends its reader.
             let _ = stream.shutdown(Shutdown::Both);
         }
     }
@@ -162,7 +162,7 @@ mod tests {
         (path, socket)
     }
 
-    /// What clients have done, until there were so many news.
+    /// Collects news of clients until there are `count` of them.
     fn wait_for(socket: &StatsSocket, count: usize) -> Vec<News> {
         let far_ns = Duration::from_secs(60).as_nanos() as u64;
         let mut news = Vec::new();
@@ -201,7 +201,7 @@ mod tests {
         assert!(second.unwrap_err().to_string().contains("in use"), "one listens there");
         drop(first);
         assert!(!path.exists());
-        // One that was killed leaves its socket.
+        // A killed process leaves its socket.
         drop(UnixListener::bind(&path).unwrap());
         assert!(path.exists());
         assert!(socket(folder.path()).1.is_ok());

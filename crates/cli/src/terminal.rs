@@ -1,23 +1,23 @@
-//! What the host says of a terminal.
+//! Facts that the host reports about a terminal.
 
 use std::io::IsTerminal;
 use std::os::fd::AsFd;
 
-/// A terminal that a stream goes to.
+/// The terminal of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Terminal {
-    /// Characters in a line.
+    /// The number of columns.
     pub(crate) columns: u16,
-    /// Lines.
+    /// The number of lines.
     pub(crate) rows: u16,
-    /// Colour is understood, and not unwanted (`NO_COLOR`, `TERM=dumb`).
+    /// Colour is supported, and not disabled (`NO_COLOR`, `TERM=dumb`).
     pub(crate) colour: bool,
     /// The cursor can be moved.
     pub(crate) cursor: bool,
 }
 
 impl Terminal {
-    /// The terminal behind a stream, if there is one.
+    /// The terminal of a stream, if it has one.
     pub(crate) fn of(stream: &(impl AsFd + IsTerminal)) -> Option<Self> {
         if !stream.is_terminal() {
             return None;

@@ -1,13 +1,13 @@
-//! A command behind keel's own options.
+//! A command after keel's own options.
 
 use crate::failure::Failure;
 use crate::text::shown;
 use std::ffi::OsString;
 
-/// Refuses an option that keel does not have, which was taken for the command.
+/// Rejects an unknown option that was parsed as the command.
 ///
 /// # Errors
-/// The first word begins with a hyphen, as no command's name does.
+/// The first word begins with a hyphen, which no command's name does.
 pub(crate) fn begins_with_a_name(of: &str, command: &[OsString]) -> Result<(), Failure> {
     let first = command.first().map(|word| word.to_string_lossy()).unwrap_or_default();
     if !first.starts_with('-') {

@@ -1,9 +1,9 @@
-//! A scheduler with settings of its own: `my.bpf.o:kick=1:slice_ns=5000`.
+//! A scheduler with its own settings: `my.bpf.o:kick=1:slice_ns=5000`.
 //!
-//! Text behind a colon with an equals sign is a setting, from the right, until the rest is a built-in name or a file:
-//! so a path may contain both characters.
+//! Settings are read from the right: text after a colon that contains an equals sign is a setting, until the rest is a
+//! built-in name or a file. So a path may contain both characters.
 //!
-//! Or a scheduler's own program with its arguments: `scx_lavd --performance`.
+//! A scheduler may also be its own program with arguments: `scx_lavd --performance`.
 
 use crate::failure::Failure;
 use crate::lab::Lab;
@@ -18,12 +18,12 @@ use std::path::Path;
 pub struct Asked<'a> {
     /// The built-in name, or the path.
     pub scheduler: &'a str,
-    /// Its own settings, in the order in which they are written.
+    /// Its own settings, in the order in which they are given.
     pub settings: Vec<(String, String)>,
 }
 
 impl<'a> Asked<'a> {
-    /// Takes the settings off.
+    /// Splits off the settings.
     pub fn read(lab: &Lab, given: &'a str) -> Result<Self, Failure> {
         if Self::is_command(lab, given) {
             return Ok(Self { scheduler: given, settings: Vec::new() });
@@ -31,13 +31,13 @@ impl<'a> Asked<'a> {
         Self::split(given, |name| (lab.scheduler)(name).is_some() || Path::new(name).exists())
     }
 
-    /// Is it a program with its arguments? It has a blank, or names a file in PATH, and is nothing else.
+    /// Is it a program with arguments? It contains a space or names a file in PATH, and is nothing else.
     fn is_command(lab: &Lab, given: &str) -> bool {
         let is_known = (lab.scheduler)(given).is_some() || Path::new(given).exists();
         !is_known && (given.contains(' ') || program::is_in_path(given))
     }
 
-    /// The program and its arguments, where it is a command: as a shell would separate them.
+    /// If it is a command, the program and its arguments, split as a shell would.
     pub fn command(&self, lab: &Lab) -> Result<Option<Vec<OsString>>, Failure> {
         if !Self::is_command(lab, self.scheduler) {
             return Ok(None);
@@ -61,7 +61,7 @@ impl<'a> Asked<'a> {
         Ok(Self { scheduler, settings })
     }
 
-    /// The part behind the name: `:kick=1:slice_ns=5000`.
+    /// The part after the name: `:kick=1:slice_ns=5000`.
     pub fn suffix(&self) -> String {
         self.settings.iter().map(|(name, value)| format!(":{name}={value}")).collect()
     }

@@ -1,17 +1,17 @@
-//! Who asks for work: a person at a terminal, or a program.
+//! The caller that requests work: a person at a terminal, or a program.
 
 use keel_abi::{Span, Stop};
 use keel_report::StoppedBy;
 
-/// Who asks for work. Is notified of how far it is, and can end it early.
+/// Requests work, is notified of its progress, and can end it early.
 pub trait Caller: Sync {
-    /// On request, ends the work at the virtual instant that it has reached.
+    /// The handle that ends the work at the virtual instant it has reached.
     fn stop(&self) -> Stop;
 
-    /// How the stop was requested, if it was.
+    /// How a stop was requested, if one was.
     fn stopped_by(&self) -> Option<StoppedBy>;
 
-    /// A remark beside the result: one line, safe to print.
+    /// Receives a remark that is not part of the result: one line, safe to print.
     fn note(&self, text: &str);
 
     /// This much more virtual time has been simulated.
@@ -20,14 +20,14 @@ pub trait Caller: Sync {
     /// This much more virtual time is to be simulated than was known before.
     fn expect(&self, _more: Span) {}
 
-    /// Work begins that stops on request.
+    /// Work that stops on request begins.
     fn begins(&self) {}
 
-    /// That work has ended.
+    /// That work ends.
     fn ends(&self) {}
 }
 
-/// Work in progress that stops on request.
+/// Work in progress that can be stopped on request.
 pub(crate) struct Work<'a>(&'a dyn Caller);
 
 /// Begins a piece of work.

@@ -1,4 +1,4 @@
-//! A recording, or a part of it, judged.
+//! Judges a recording or a part of it.
 
 use crate::caller::Caller;
 use crate::failure::Failure;
@@ -12,7 +12,7 @@ use keel_trace::{Class, Cut, Event, Fanout, Meta, Sink, What};
 use std::ops::Range;
 use std::path::PathBuf;
 
-/// What of which recording is judged.
+/// The part of a recording to judge.
 #[derive(Clone, Debug, Default)]
 pub struct Part {
     /// The file.
@@ -23,7 +23,8 @@ pub struct Part {
     pub until: Option<Moment>,
 }
 
-/// The requested part of the trace. For a question, the trace is read once for its length and its recorder's clock.
+/// The requested part of the trace. If a time was given, the trace is read once for its length and its recorder's
+/// clock.
 fn range(part: &Part, source: &Source, caller: &dyn Caller) -> Result<Range<Instant>, Failure> {
     let (start, end) = (Instant::ZERO, Instant::from_ns(u64::MAX));
     if part.from.is_none() && part.until.is_none() {
@@ -47,7 +48,7 @@ fn range(part: &Part, source: &Source, caller: &dyn Caller) -> Result<Range<Inst
     }
 }
 
-/// The longest waits of a part are not those of the whole.
+/// Fails if not all was read: the longest waits of a part are not those of the whole.
 fn whole(reading: Reading, caller: &dyn Caller) -> Result<(), Failure> {
     match caller.stopped_by() {
         Some(by) if reading.partial.is_some() => Err(Failure::stopped(
@@ -78,8 +79,8 @@ fn read(
     }
 }
 
-/// Why the tasks of this name or pid waited: one walk finds the `top` longest waits, another describes what happened
-/// during them.
+/// Explains why the tasks with this name or pid waited. One pass finds the `top` longest waits; another describes what
+/// happened during them.
 pub fn waits(part: &Part, task: &str, top: usize, caller: &dyn Caller) -> Result<WaitsReport, Failure> {
     let source = Source::open(&part.trace)?;
     let range = range(part, &source, caller)?;
@@ -99,7 +100,7 @@ pub fn waits(part: &Part, task: &str, top: usize, caller: &dyn Caller) -> Result
     Ok(WaitsReport::new(task, &sums, &stories.stories()).counted_from(tally.clock_ns))
 }
 
-/// Reads the whole recording, of the kind that its content shows.
+/// Reads the whole recording. Its content determines its format.
 pub fn judge(part: &Part, limits: Limits, caller: &dyn Caller) -> Result<CheckReport, Failure> {
     let source = Source::open(&part.trace)?;
     let (mut judge, mut tally) = (Judge::with(Figures::new(), limits), Tally::default());
@@ -113,15 +114,15 @@ pub fn judge(part: &Part, limits: Limits, caller: &dyn Caller) -> Result<CheckRe
     Ok(report.counted_from(tally.clock_ns))
 }
 
-/// What no check counts: the events themselves, and what the stream is of.
+/// Facts that no check counts: the number of events, and the origin of the stream.
 #[derive(Default)]
 pub struct Tally {
     events: u64,
     /// Events that the recorder lost.
     pub lost: u64,
-    /// What the stream says of itself.
+    /// The facts that the stream records about itself.
     pub facts: RunFacts,
-    /// What the recorder's clock said at time 0.
+    /// The recorder's clock at time 0.
     pub clock_ns: Option<u64>,
 }
 

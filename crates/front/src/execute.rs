@@ -1,4 +1,4 @@
-//! One run from spec to report: the judge and the sinks listen, the host's clock is read around it.
+//! One run from spec to report: the judge and the sinks listen, and the host's clock measures its duration.
 
 use crate::caller::{Caller, work};
 use crate::failure::Failure;
@@ -14,7 +14,7 @@ use keel_profile::Profile;
 use keel_report::{LinesReport, LockReport, Partial, QueueNames, RunFacts, RunReport};
 use keel_trace::{Fanout, Sink, relayed};
 
-/// A run as people see it.
+/// A finished run with its report.
 pub struct Executed {
     /// Its figures.
     pub report: RunReport,
@@ -22,20 +22,20 @@ pub struct Executed {
     pub log: Log,
     /// The cost of each of its instructions, if requested.
     pub profile: Option<Box<Profile>>,
-    /// How the scheduler's own program ended, where there was one.
+    /// How the scheduler's own program ended, if there was one.
     pub program: Option<ProgramEnd>,
 }
 
 /// Where a run is simulated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// On the listener's thread: other runs have the other CPUs.
+    /// On the listener's thread, because other runs use the other CPUs.
     Here,
-    /// On a thread of its own, where the host has a CPU for it.
+    /// On its own thread, if the host has a CPU for it.
     Beside,
 }
 
-/// Runs a spec, or as much of it as there is time for before a signal, with `others` listening beside the judge.
+/// Runs a spec until its end or until a signal, with `others` listening beside the judge.
 pub fn execute(
     lab: &Lab,
     spec: &RunSpec,
@@ -56,7 +56,7 @@ pub fn execute(
     Ok(executed(spec, outcome, wall_ns, &mut judge, queues, caller))
 }
 
-/// A run that was made, as people see it.
+/// Builds the report of a finished run.
 pub(crate) fn executed(
     spec: &RunSpec,
     mut outcome: Outcome,

@@ -1,4 +1,4 @@
-//! Experiments: the requested ones, what their arms run, and one run of them.
+//! Experiments: selects the requested ones, plans their arms, and makes their runs.
 
 use crate::caller::Caller;
 use crate::failure::{Code, Failure};
@@ -17,8 +17,8 @@ use std::num::NonZeroUsize;
 use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 
-/// The experiments with these names or in these files, each once; all built-in ones if there are none. Of these,
-/// experiments whose programs are not in `programs` are left out; without a folder, all that need a program are.
+/// The experiments with these names or in these files, each once. If none are given, all built-in ones except those
+/// whose programs are not in `programs`; without a folder, all built-in ones that need no program.
 pub fn chosen(
     lab: &Lab,
     given: &[String],
@@ -46,7 +46,7 @@ pub fn chosen(
     Ok(chosen)
 }
 
-/// Are all programs there that it needs? Says so where one is missing.
+/// Are all programs that it needs present? Notes a missing one.
 fn is_complete(experiment: &Experiment, programs: Option<&Path>, caller: &dyn Caller) -> bool {
     if !experiment.needs_programs() {
         return true;
@@ -61,7 +61,7 @@ fn is_complete(experiment: &Experiment, programs: Option<&Path>, caller: &dyn Ca
     false
 }
 
-/// The first program that is not there.
+/// The first missing program.
 fn missing(experiment: &Experiment, programs: &Path) -> Option<Failure> {
     experiment.arms.iter().find_map(|arm| {
         let version = arm.version.as_deref()?;
@@ -84,7 +84,7 @@ fn unknown(name: &str, built_in: &[Experiment]) -> Failure {
     .help("to run your own experiment, name its file: keel lab ./mine.toml")
 }
 
-/// What each arm of an experiment runs. An arm that cannot be run does not keep the others from it.
+/// The specs of each arm of an experiment. An arm that cannot run does not prevent the others.
 pub fn arms(
     lab: &Lab,
     experiment: &Experiment,
@@ -98,26 +98,26 @@ pub fn arms(
         .collect()
 }
 
-/// How the runs of experiments are made.
+/// The options for runs of experiments.
 #[derive(Clone, Debug)]
 pub struct How {
-    /// Runs at a time; as many as the host has CPUs where it is `None`.
+    /// Parallel runs; one per CPU of the host if `None`.
     pub jobs: Option<NonZeroUsize>,
-    /// Who executes the schedulers' instructions.
+    /// The engine that executes the schedulers' instructions.
     pub engine: Engine,
-    /// Are instructions charged as those of compiled C?
+    /// Are instructions charged like those of compiled C?
     pub native: bool,
-    /// The folder with programs of a version.
+    /// The folder of programs with versions.
     pub programs: PathBuf,
 }
 
-/// The most virtual time that these runs take. Identical runs of several experiments are made once.
+/// The maximum virtual time that these runs take. Runs that several experiments share are made once.
 pub fn longest(experiments: &[Experiment], planned: &[Planned]) -> Span {
     let (first, _) = once(experiments, planned);
     first.iter().map(|&at| experiments[planned[at].experiment].until.longest()).sum()
 }
 
-/// All planned runs, in their order; nothing for those that a stop kept from their end.
+/// Makes all planned runs, in order; `None` for those that a stop cut short.
 pub fn make_all(
     lab: &Lab,
     experiments: &[Experiment],
@@ -142,15 +142,15 @@ pub fn make_all(
     uses.into_iter().map(|at| made[at].clone()).collect()
 }
 
-/// Runs that were to be made, and what came of each: nothing where a stop kept one from its end.
+/// Requested runs and their results.
 pub struct Batch {
-    /// What was to be made.
+    /// The requested runs.
     pub asked: Vec<Planned>,
-    /// What came of it, in the same order.
+    /// Their results, in the same order; `None` for a run that a stop cut short.
     pub made: Vec<Option<Made>>,
 }
 
-/// Makes `runs` runs of each arm; if that is `None`, as many as the verdicts take.
+/// Makes `runs` runs of each arm; if that is `None`, as many as the verdicts need.
 pub fn make_enough(
     lab: &Lab,
     experiments: &[Experiment],
@@ -190,21 +190,21 @@ pub fn reports(
     whole.map(|(_, row)| of(row)).collect()
 }
 
-/// The runs that came to their end, with what they gave.
+/// The runs that completed, with their results.
 pub fn complete(planned: &[Planned], made: Vec<Option<Made>>) -> (Vec<Planned>, Vec<RunFigures>) {
     planned.iter().zip(made).filter_map(|(&run, made)| Some((run, made?.figures))).unzip()
 }
 
-/// A run that was made, or was not, and how `keel` ends if there is nothing worse.
+/// A run that was made or has failed, and the exit code of `keel` if nothing worse happens.
 #[derive(Clone)]
 pub struct Made {
-    /// What it gave.
+    /// Its figures.
     pub figures: RunFigures,
-    /// The exit code of a process that made nothing else.
+    /// The exit code of a process that makes only this run.
     pub code: Code,
 }
 
-/// Makes one run of an arm; nothing of one that a signal stops or forestalls. Whatever goes wrong is in its result.
+/// Makes one run of an arm; `None` if a signal stops or prevents it. The result includes any error.
 pub fn make(
     lab: &Lab,
     experiment: &Experiment,
@@ -219,7 +219,7 @@ pub fn make(
     let stopped = Cell::new(false);
     let result = arm.clone().and_then(|spec| {
         let spec = RunSpec { seed, ..spec };
-        // A bug in one run must not take the others with it; the panic hook has reported it.
+        // A bug in one run must not abort the others; the panic hook has reported it.
         let run = AssertUnwindSafe(|| measure(lab, experiment, &spec, caller, &reached, &taken, &stopped));
         std::panic::catch_unwind(run).unwrap_or_else(|_| {
             Err(Failure::from_lab(keel_lab::LabError::Bug("the run was interrupted".to_owned())))

@@ -1,4 +1,4 @@
-//! `keel explore`: one run in many orders, until one fails.
+//! `keel explore`: repeats one run in many orders until one fails.
 
 use crate::asked::Asked as Name;
 use crate::caller::{Caller, work};
@@ -30,101 +30,101 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// A run, and where its calls stand.
+/// A run, and the places of its calls in the object.
 type Made = Result<(Outcome, Vec<Option<CallPlace>>), LabError>;
 
-/// What came of one run in an order.
+/// The result of one run in an order.
 struct Told {
     tried: Tried,
-    /// Where each hold stands in the object.
+    /// The place of each hold in the object.
     holds: Vec<Option<String>>,
-    /// The steps within the watched spans, and where each stands.
+    /// The steps within the watched spans, each with its place in the object.
     steps: Vec<(Step, Option<String>)>,
 }
 
-/// Places that are printed at most, the last ones; all are in the order's file.
+/// The maximum number of places that are printed, the last ones; the order's file has all.
 const MOST_PLACES: usize = 12;
-/// Runs that shrinking an order may take.
+/// The maximum number of runs for shrinking an order.
 const SHRINK_RUNS: usize = 500;
 
-/// What is asked for.
+/// The request.
 pub struct Asked<'a> {
-    /// The scheduler: an object.
+    /// The scheduler, an object.
     pub scheduler: &'a str,
     /// Its recipe.
     pub recipe: Option<&'a Path>,
-    /// What is run.
+    /// The run.
     pub scene: Scene,
-    /// Where orders come from.
+    /// How orders are chosen.
     pub method: Method,
-    /// For how long a callback is held up.
+    /// For how long a callback is suspended.
     pub window: keel_abi::Span,
-    /// Of the search.
+    /// The seed of the search.
     pub seed: u64,
-    /// Orders at most.
+    /// The maximum number of orders.
     pub runs: u64,
-    /// So long at most.
+    /// The maximum time.
     pub time: Duration,
     /// What counts as a failure.
     pub judging: Judging,
-    /// Where a failing order goes.
+    /// Where a failing order is written.
     pub out: PathBuf,
-    /// Look for data races.
+    /// Whether to look for data races.
     pub races: bool,
-    /// Runs at a time.
+    /// The number of parallel runs.
     pub jobs: Option<NonZeroUsize>,
 }
 
-/// What came of it.
+/// The result.
 #[derive(Debug, Serialize)]
 pub struct Explored {
     /// The scheduler.
     pub scheduler: String,
-    /// Points of the plain run at which callbacks may be held up.
+    /// Points of the plain run at which callbacks may be suspended.
     pub points: u64,
     /// Orders tried.
     pub orders: u64,
-    /// There is no other order within the bound.
+    /// Whether all orders within the bound have been tried.
     pub exhausted: bool,
-    /// The least probability that one order shows a fault of the asked depth; of PCT only.
+    /// A lower bound on the probability that one order exposes a bug of the requested depth; PCT only.
     pub least_probability: Option<f64>,
-    /// How long it took, in nanoseconds of the host.
+    /// The time it took on the host, in nanoseconds.
     pub wall_ns: u64,
-    /// Ways in which the plain run fails, which are not looked for.
+    /// Ways in which the plain run already fails; the search ignores these.
     pub plain: Vec<String>,
     /// The order that fails.
     pub failing: Option<FailingOrder>,
-    /// Pairs of lines that race, summed over all runs; nothing where nobody asked.
+    /// Pairs of lines that race, summed over all runs; `None` unless requested.
     pub races: Option<Vec<RaceFound>>,
-    /// A signal ended it before its time.
+    /// Whether a signal ended it early.
     pub stopped: bool,
 }
 
 /// An order that fails.
 #[derive(Debug, Serialize)]
 pub struct FailingOrder {
-    /// What happens.
+    /// The failure.
     pub what: String,
-    /// After how many orders it was found.
+    /// How many orders were tried before it was found.
     pub after: u64,
-    /// Holds when it was found.
+    /// The number of holds when it was found.
     pub before: usize,
-    /// Holds that are left.
+    /// The number of holds after shrinking.
     pub after_shrinking: usize,
-    /// Which callbacks are held up where, and what comes first, in order. Holds in a row at one place are one line.
+    /// Which callbacks are suspended where, and what runs first, in order. Consecutive holds at one place share a line.
     pub holds: Vec<String>,
-    /// What callbacks do near the last holds, a line for each step, with a column for each CPU.
+    /// The steps of callbacks near the last holds: one line per step, one column per CPU.
     pub timeline: Vec<String>,
-    /// Runs that shrinking took.
+    /// The number of runs that shrinking took.
     pub shrink_runs: usize,
-    /// The order's file.
+    /// The path of the order's file.
     pub file: String,
 }
 
-/// Explores.
+/// Runs the exploration.
 ///
 /// # Errors
-/// What is asked for can't be run, or the file can't be written.
+/// The requested run can't be made, or the file can't be written.
 pub fn explore(lab: &Lab, asked: &Asked<'_>, caller: &dyn Caller) -> Result<Explored, Failure> {
     let name = Name::read(lab, asked.scheduler)?;
     let spec = specs(lab, &[name], asked.recipe, &asked.scene, caller)?.remove(0);
@@ -188,7 +188,7 @@ impl Runs<'_> {
         begun.elapsed() >= self.asked.time || self.caller.stopped_by().is_some() || self.failure().is_some()
     }
 
-    /// A run, and what its callbacks do within these spans of time.
+    /// Makes a run, and collects the steps of its callbacks within these spans of time.
     fn one(
         &self,
         choice: &Choice,
@@ -224,7 +224,7 @@ impl Runs<'_> {
         Ok(Told { tried: Tried { points: record.points, holds: record.holds, failures }, holds, steps })
     }
 
-    /// A run whose races are added to those of the others. Where its holds stand in the object is not asked.
+    /// Makes a run, and adds its races to those of the other runs. The places of its holds are not looked up.
     fn watched(&self, order: Box<dyn Order>, sink: &mut dyn Sink) -> Made {
         let (outcome, races) = self.prepared.run_watched(&self.spec, order, sink, Stop::default())?;
         self.raced.lock().unwrap_or_else(PoisonError::into_inner).add(races);
@@ -258,7 +258,7 @@ impl Runs<'_> {
     }
 }
 
-/// One line for holds in a row at one place.
+/// One line for consecutive holds at one place.
 fn places(failing: &Failing, words: Vec<String>) -> Vec<String> {
     let mut lines: Vec<(Hold, String, u32)> = Vec::new();
     for (hold, words) in failing.holds.iter().zip(words) {
@@ -315,7 +315,7 @@ impl Orders for Runs<'_> {
 }
 
 impl FailingOrder {
-    /// The timeline with a line that explains it.
+    /// The timeline, with a line that explains it.
     fn timeline_text(&self) -> String {
         let lines: String = self.timeline.iter().map(|line| format!("{line}\n")).collect();
         format!("\nNear the last holds (X is held up, | waits meanwhile, o does it):\n{lines}\n")
@@ -323,7 +323,7 @@ impl FailingOrder {
 }
 
 impl Explored {
-    /// For people.
+    /// The result as text.
     pub fn text(&self) -> String {
         let seconds = self.wall_ns as f64 / 1e9;
         let mut text = format!(

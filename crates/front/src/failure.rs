@@ -1,34 +1,34 @@
-//! Exit codes, and failures as people read them: one sentence, and what to do.
+//! Exit codes, and failures for people: one sentence, and advice.
 
 use keel_lab::LabError;
 use keel_report::StoppedBy;
 use std::fmt;
 
-/// How `keel` ends.
+/// The exit codes of `keel`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Code {
-    /// Done.
+    /// Success.
     Done = 0,
-    /// `--strict`, and a budget is exceeded; `--baseline`, and a figure regressed.
+    /// With `--strict`, a budget is exceeded; with `--baseline`, a figure regressed.
     Found = 1,
     /// Bad input or usage, or a file that could not be written.
     Input = 2,
     /// The scheduler failed.
     Scheduler = 3,
-    /// The object or workload needs something that we do not support.
+    /// The object or workload needs something that keel does not support.
     Unsupported = 4,
     /// An internal error of keel.
     Bug = 70,
-    /// SIGHUP: what was printed and written is of a part.
+    /// Stopped by SIGHUP: the output covers only a part.
     HungUp = 129,
-    /// The same by Ctrl-C.
+    /// Stopped by Ctrl-C, likewise.
     Interrupted = 130,
-    /// The same by SIGTERM.
+    /// Stopped by SIGTERM, likewise.
     Terminated = 143,
 }
 
 impl Code {
-    /// How `keel` ends when it is stopped so.
+    /// The exit code after this kind of stop.
     pub fn of(by: StoppedBy) -> Self {
         match by {
             StoppedBy::Interrupt => Self::Interrupted,
@@ -43,11 +43,11 @@ impl Code {
 pub struct Failure {
     /// The exit code.
     pub code: Code,
-    /// One sentence without a full stop: where, and what.
+    /// One sentence without a full stop: the place and the problem.
     message: String,
-    /// What to do about it.
+    /// Advice.
     help: Option<String>,
-    /// What a scheduler's own program had printed before.
+    /// The output that the scheduler's own program had printed before.
     printed: Vec<u8>,
 }
 
@@ -62,7 +62,7 @@ impl Failure {
         Self { code: Code::Scheduler, message: message.into(), help: None, printed: Vec::new() }
     }
 
-    /// Work that was stopped before it gave anything to show.
+    /// Work that was stopped before it had a result.
     pub fn stopped(by: StoppedBy, why: &str) -> Self {
         Self {
             code: Code::of(by),
@@ -72,50 +72,50 @@ impl Failure {
         }
     }
 
-    /// Both, in one sentence, with the first one's exit code.
+    /// Joins both in one sentence, with the exit code of the first.
     pub fn and(self, other: Self) -> Self {
         let message = format!("{}; and {}", self.message, other.message);
         Self { message, help: self.help.or(other.help), ..self }
     }
 
-    /// The same, with what to do about it.
+    /// Adds advice.
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
     }
 
-    /// The same, at this place of the input.
+    /// Adds the place in the input.
     pub fn at(mut self, place: &str) -> Self {
         self.message = format!("{place}: {}", self.message);
         self
     }
 
-    /// What to do about it, if anything can be done.
+    /// The advice, if there is any.
     pub fn advice(&self) -> Option<&str> {
         self.help.as_deref()
     }
 
-    /// What a scheduler's own program had printed before it failed: untrusted.
+    /// The output that the scheduler's own program had printed before it failed: untrusted.
     pub fn printed(&self) -> &[u8] {
         &self.printed
     }
 
-    /// What happened, without what to do about it.
+    /// The sentence without the advice.
     pub fn sentence(&self) -> &str {
         &self.message
     }
 
-    /// Something that a kernel does not have.
+    /// A feature that keel does not support.
     pub fn unsupported(message: impl Into<String>) -> Self {
         Self { code: Code::Unsupported, message: message.into(), help: None, printed: Vec::new() }
     }
 
-    /// One sentence with this exit code, and what to do about it.
+    /// A failure with this exit code, sentence and advice.
     pub fn of(code: Code, message: String, help: Option<&str>) -> Self {
         Self { code, message, help: help.map(str::to_owned), printed: Vec::new() }
     }
 
-    /// What a run could not begin for.
+    /// The failure for a run that could not start.
     pub fn from_lab(error: LabError) -> Self {
         let (code, message, help) = match error {
             LabError::BadInput(message) => (Code::Input, message, None),

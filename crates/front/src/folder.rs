@@ -1,4 +1,5 @@
-//! Folders that `perf record --threads` makes: a head, `data`, and `data.0`, `data.1` and so on, one for each of its threads.
+//! Folders that `perf record --threads` writes: a head, `data`, and one file per perf thread, `data.0`, `data.1` and so
+//! on.
 
 use crate::failure::Failure;
 use crate::inputs::reason;
@@ -6,15 +7,15 @@ use crate::recording::unreadable;
 use std::fs::File;
 use std::path::Path;
 
-/// The most files of a folder: perf has as many threads as CPUs at most.
+/// The maximum number of files in a folder: perf has at most one thread per CPU.
 const MOST: usize = 8192;
-/// What perf calls the head.
+/// The name of the head.
 const HEAD: &str = "data";
 
-/// The head of a folder, and the files of its threads.
+/// Opens the head of a folder and the files of its threads.
 ///
 /// # Errors
-/// If it is another folder, or one of its files is missing or none.
+/// It is a different kind of folder, or one of its files is missing or is not a file.
 pub(crate) fn open(path: &Path) -> Result<(File, Vec<File>), Failure> {
     let unreadable = unreadable(path);
     let numbers = numbers(path).map_err(|e| unreadable(reason(&e)))?;
@@ -41,7 +42,7 @@ pub(crate) fn open(path: &Path) -> Result<(File, Vec<File>), Failure> {
     Ok((head, parts.collect::<Result<_, _>>()?))
 }
 
-/// The numbers of its threads' files, in order.
+/// The numbers of the threads' files, in order.
 fn numbers(path: &Path) -> std::io::Result<Vec<u64>> {
     let mut numbers = Vec::new();
     for entry in std::fs::read_dir(path)? {

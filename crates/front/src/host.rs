@@ -1,13 +1,13 @@
-//! What the host says of this process.
+//! Facts that the host reports about this process.
 
 use rustix::process::{Resource, getrlimit};
 use std::num::NonZeroUsize;
 
-/// A run reserves no more address space than this, in bytes: simulated memory, the tables beside it, and an arena.
+/// The maximum address space that a run reserves, in bytes: simulated memory, its tables, and an arena.
 const RUN_BYTES: u64 = 24 << 30;
 
-/// Parallel runs: no more than make sense on this host, nor than its limit on address space (`ulimit -v`) allows.
-/// `None` is one for each CPU.
+/// The number of parallel runs, limited to a sensible number for this host and by its limit on address space
+/// (`ulimit -v`). `None` asks for one per CPU.
 pub fn jobs(asked: Option<NonZeroUsize>) -> Option<NonZeroUsize> {
     let asked = asked.map(|asked| asked.min(most_jobs()));
     let Some(limit) = getrlimit(Resource::As).current else { return asked };
@@ -21,13 +21,13 @@ pub fn has_several_cpus() -> bool {
     std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() > 1)
 }
 
-/// Threads beyond these gain nothing, and each run has memory of its own.
+/// The maximum number of parallel runs. More threads gain nothing, and each run has its own memory.
 pub fn most_jobs() -> NonZeroUsize {
     let cpus = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     NonZeroUsize::new((4 * cpus).max(64)).unwrap_or(NonZeroUsize::MIN)
 }
 
-/// The most memory that this process has had, in bytes; `None` where the host does not say.
+/// The peak memory of this process, in bytes; `None` if the host does not report it.
 pub fn peak_rss_bytes() -> Option<u64> {
     peak_rss_in(&std::fs::read_to_string("/proc/self/status").ok()?)
 }

@@ -1,4 +1,4 @@
-//! From arguments to what a run is made of: built-in names, numbers, files.
+//! Converts arguments (built-in names, numbers, files) to the parts of a run.
 
 use crate::asked::Asked;
 use crate::caller::Caller;
@@ -16,33 +16,33 @@ use keel_recipe::Recipe;
 use std::io::Read;
 use std::path::Path;
 
-/// Most bytes of a scheduler, which may be a whole user-space program.
+/// The maximum size of a scheduler in bytes; it may be a whole user-space program.
 const MAX_OBJECT: u64 = 256 << 20;
-/// Most bytes of a workload or machine.
+/// The maximum size of a workload or machine in bytes.
 const MAX_TEXT: u64 = 64 << 20;
-/// How long a run is that neither the arguments nor the workload bound.
+/// The duration of a run that neither the arguments nor the workload limit.
 pub const DEFAULT_DURATION: Span = Span::from_s(10);
 
-/// What is run where, for how long.
+/// What to run, on which machine, for how long.
 #[derive(Clone, Debug)]
 pub struct Scene {
     /// A built-in name, a file, a generator, several of them, or a recording.
     pub workload: String,
-    /// A built-in name, a number of CPUs, or a file; where absent, the recording's or [`DEFAULT_MACHINE`].
+    /// A built-in name, a number of CPUs, or a file; if absent, the recording's machine or [`DEFAULT_MACHINE`].
     pub machine: Option<String>,
-    /// How long; where absent, as long as the workload says, or 10 s.
+    /// The duration; if absent, the workload's, or 10 s.
     pub duration: Option<Span>,
     /// The seed of all random numbers.
     pub seed: u64,
-    /// What goes on beside the workload.
+    /// The background noise.
     pub noise: Noise,
-    /// Global variables of every scheduler to set.
+    /// Global variables to set in every scheduler.
     pub settings: Vec<(String, String)>,
-    /// Where callbacks let others run first.
+    /// The points at which callbacks let others run first.
     pub order: Option<Holds>,
-    /// End a scheduler at its first invalid access.
+    /// Whether to end a scheduler at its first invalid access.
     pub checked: bool,
-    /// Who executes instructions.
+    /// The engine that executes instructions.
     pub engine: Engine,
 }
 
@@ -62,10 +62,10 @@ impl Default for Scene {
     }
 }
 
-/// The seed of a run that names none.
+/// The seed of a run that specifies none.
 pub const DEFAULT_SEED: u64 = 1;
 
-/// The machine of a scene that names none.
+/// The machine of a scene that specifies none.
 pub const DEFAULT_MACHINE: &str = "8";
 
 /// A scheduler with its settings in its name, or a scheduler's own program with its arguments.
@@ -73,15 +73,15 @@ pub fn source(lab: &Lab, asked: &Asked<'_>, recipe: Option<&Path>) -> Result<Sch
     if let Some(argv) = asked.command(lab)?
         && let Some((source, _)) = crate::program::source(&argv)?
     {
-        // Two of one program differ in their arguments.
+        // Two schedulers with the same program differ in their arguments.
         return Ok(SchedulerSource { name: asked.scheduler.trim().to_owned(), ..source });
     }
     let source = scheduler_by(lab, asked.scheduler, recipe)?;
     Ok(SchedulerSource { name: source.name + &asked.suffix(), ..source })
 }
 
-/// What each scheduler runs, with the recipe of this file or the one beside it: the specs differ only in the scheduler
-/// and its own settings.
+/// One spec per scheduler, with the recipe in this file or the one beside the scheduler. The specs differ only in the
+/// scheduler and its own settings.
 pub fn specs(
     lab: &Lab,
     schedulers: &[Asked<'_>],
@@ -104,7 +104,7 @@ pub fn specs(
     let duration = scene.duration.or(workload.duration).unwrap_or(DEFAULT_DURATION);
     let spec = |(scheduler, asked): (_, &Asked<'_>)| RunSpec {
         scheduler,
-        // The last one counts: a scheduler's own.
+        // The last value counts: a scheduler's own.
         settings: scene.settings.iter().chain(&asked.settings).cloned().collect(),
         workload: workload.clone(),
         machine: machine.clone(),
@@ -118,7 +118,7 @@ pub fn specs(
     Ok(sources.into_iter().zip(schedulers).map(spec).collect())
 }
 
-/// What an arm of an experiment runs, for so long and beside so much noise. Programs of a version are in `programs`.
+/// The spec of an arm of an experiment, with this duration and noise. Programs with versions are in `programs`.
 pub fn arm(
     lab: &Lab,
     arm: &Arm,
@@ -154,7 +154,7 @@ pub fn scheduler(lab: &Lab, given: &str) -> Result<SchedulerSource, Failure> {
     scheduler_by(lab, given, None)
 }
 
-/// A scheduler, with the recipe of this file or else the one beside it.
+/// A scheduler, with the recipe in this file, or otherwise the one beside it.
 pub fn scheduler_by(lab: &Lab, given: &str, recipe: Option<&Path>) -> Result<SchedulerSource, Failure> {
     if let Some(built_in) = (lab.scheduler)(given) {
         let recipe = recipe.map(read_recipe).transpose()?.unwrap_or_default();
@@ -169,7 +169,7 @@ pub fn scheduler_by(lab: &Lab, given: &str, recipe: Option<&Path>) -> Result<Sch
     Ok(SchedulerSource { name, bytes: bytes.into(), recipe })
 }
 
-/// A C file is what people write, but keel takes what clang makes of it.
+/// Rejects C source files: keel needs the object that clang compiles from them.
 fn refuse_source(given: &str, bytes: &[u8]) -> Result<(), Failure> {
     let Some(stem) = given.strip_suffix(".c").filter(|_| !bytes.starts_with(b"\x7fELF")) else {
         return Ok(());
@@ -183,12 +183,12 @@ fn refuse_source(given: &str, bytes: &[u8]) -> Result<(), Failure> {
 
 fn read_recipe(path: &Path) -> Result<Recipe, Failure> {
     let given = path.to_string_lossy();
-    // Its name is no built-in's: there is no list to point to.
+    // No recipe is built in, so there is no list to point to.
     let text = text("recipe", "schedulers", &given)?;
     Recipe::read(&shown(&given), &text).map_err(|e| Failure::input(shown(&e.to_string())))
 }
 
-/// A built-in machine, one with so many CPUs, or one in a file.
+/// A built-in machine, one with this many CPUs, or one in a file.
 pub fn machine(lab: &Lab, given: &str) -> Result<Machine, Failure> {
     if let Some(machine) = (lab.machine)(given) {
         return Ok(machine);
@@ -205,7 +205,7 @@ pub fn machine(lab: &Lab, given: &str) -> Result<Machine, Failure> {
     (lab.read_machine)(&shown(given), &text).map_err(Failure::from_lab)
 }
 
-/// A workload, or several that are joined by `+`.
+/// A workload, or several joined by `+`.
 pub fn workload(lab: &Lab, given: &str, machine: &Machine, caller: &dyn Caller) -> Result<Workload, Failure> {
     let parts = workload_parts(given)?;
     if parts.len() == 1 {
@@ -219,7 +219,7 @@ pub fn workload(lab: &Lab, given: &str, machine: &Machine, caller: &dyn Caller) 
     keel_lab::workloads::join(given, workloads).map_err(shown_failure)
 }
 
-/// The names and files that a workload is joined from, without their settings.
+/// The names and files that a workload consists of, without their settings.
 pub fn workload_files(given: &str) -> Result<Vec<&str>, Failure> {
     workload_parts(given)?.into_iter().map(|part| Ok(own_name(part)?.0)).collect()
 }
@@ -228,12 +228,12 @@ fn workload_parts(given: &str) -> Result<Vec<&str>, Failure> {
     keel_lab::workloads::parts(given, |path| Path::new(path).exists()).map_err(shown_failure)
 }
 
-/// What the `lab` crate says about a name, which may hold anything.
+/// A failure of the `lab` crate about a name, which is untrusted text.
 fn shown_failure(error: LabError) -> Failure {
     Failure::input(shown(&error.to_string()))
 }
 
-/// A workload, and the settings behind its name.
+/// One workload, with the settings after its name.
 fn one_workload(lab: &Lab, given: &str, machine: &Machine, caller: &dyn Caller) -> Result<Workload, Failure> {
     let (own, settings) = own_name(given)?;
     let mut workload = plain_workload(lab, own, machine, caller)?;
@@ -275,12 +275,13 @@ pub fn text(kind: &str, list: &str, given: &str) -> Result<String, Failure> {
     })
 }
 
-/// The text of a file that is given for itself: none of this kind is built in.
+/// The text of a file of a kind that has no built-in ones.
 pub fn document(kind: &str, given: &str) -> Result<String, Failure> {
     text(kind, "", given)
 }
 
-/// A file's bytes, at most `limit` of them. `list` lists the built-in ones of this kind; nothing where it is empty.
+/// A file's bytes, at most `limit` of them. `keel list` with the word `list` lists the built-in ones of this kind;
+/// `list` is empty if there are none.
 fn file(kind: &str, list: &str, given: &str, limit: u64) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
     let opened = crate::pipe::open(Path::new(given));
@@ -301,7 +302,7 @@ fn file(kind: &str, list: &str, given: &str, limit: u64) -> Result<Vec<u8>, Fail
     }
 }
 
-/// Why, without the number of the error.
+/// The reason for an error, without its number.
 pub fn reason(error: &std::io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or_default().to_lowercase()

@@ -1,4 +1,4 @@
-//! The `lab` crate as this one uses it: a table of functions, so that tests can make runs
+//! This crate's view of the `lab` crate: a table of functions, so that tests can make runs
 //! without any scheduler.
 
 use keel_abi::Stop;
@@ -9,16 +9,16 @@ use keel_lab::machines::Scale;
 use keel_lab::{LabError, Machine, Outcome, Progress, RunSpec, SchedulerSource};
 use keel_trace::Sink;
 
-/// Names, each with one line on what it is.
+/// Names, each with a description in one line.
 pub type Names = Vec<(String, String)>;
 
-/// A workload, and remarks on what was ignored in its file.
+/// A workload, and remarks about ignored parts of its file.
 pub type ReadWorkload = fn(&str, &str, &Machine) -> Result<(Workload, Vec<String>), LabError>;
 
-/// Makes one run, until a stop is requested.
+/// Makes one run, until its end or until a stop is requested.
 pub type Run = fn(&RunSpec, &mut dyn Sink, &mut dyn FnMut(Progress), &Stop) -> Result<Outcome, LabError>;
 
-/// What `keel` asks of the `lab` crate.
+/// The functions that `keel` uses from the `lab` crate.
 pub struct Lab {
     /// The built-in schedulers.
     pub schedulers: fn() -> Names,
@@ -28,23 +28,23 @@ pub struct Lab {
     pub machines: fn() -> Names,
     /// The built-in machine of this name.
     pub machine: fn(&str) -> Option<Machine>,
-    /// A server of today with so many CPUs.
+    /// A present-day server with this many CPUs.
     pub machine_of_cpus: fn(u32) -> Machine,
-    /// A machine from its file's name and text.
+    /// Reads a machine from its file's name and text.
     pub read_machine: fn(&str, &str) -> Result<Machine, LabError>,
     /// The built-in workloads.
     pub workloads: fn() -> Names,
     /// The text of the built-in workload of this name.
     pub workload: fn(&str) -> Option<&'static str>,
-    /// A generated workload, where the name is a generator's.
+    /// A generated workload, if the name is a generator's.
     pub made_workload: fn(&str, &Machine) -> Option<Result<Workload, LabError>>,
-    /// A workload from its file's name and text.
+    /// Reads a workload from its file's name and text.
     pub read_workload: ReadWorkload,
-    /// Makes a run as long as its spec says.
+    /// Makes a run for the duration in its spec.
     pub run: Run,
     /// Makes a run that ends with its last task.
     pub run_to_end: Run,
-    /// What schedulers can use.
+    /// The features that schedulers can use.
     pub features: fn() -> Vec<Feature>,
     /// The built-in experiments.
     pub experiments: fn() -> Vec<Experiment>,
@@ -52,7 +52,7 @@ pub struct Lab {
     pub constants: fn() -> Vec<&'static str>,
     /// A machine with one constant scaled.
     pub scaled: fn(&Machine, &str, Scale) -> Option<Machine>,
-    /// What a scheduler's program sets up, as a recipe for the object with these bytes.
+    /// The setup that a scheduler's program does, as a recipe for the object with these bytes.
     pub recorded_recipe: fn(&RunSpec, &[u8]) -> Result<String, LabError>,
 }
 

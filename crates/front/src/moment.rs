@@ -1,29 +1,29 @@
-//! `--from` and `--until`: a time after the recording's beginning, or one of the recorder's own clock.
+//! `--from` and `--until`: a time from the start of the recording, or a time of the recorder's own clock.
 //!
-//! `2s` counts from the beginning. `7654.19s` does so, too, if the recording is that long; otherwise it is the
-//! recorder's own time, if that lies within the recording. `7654.190123`, as recorders print it, is always the
-//! recorder's.
+//! `2s` counts from the start. So does `7654.19s` if the recording is that long; otherwise it is a time of the
+//! recorder's clock, if that lies within the recording. `7654.190123`, as recorders print it, is always a time of the
+//! recorder's clock.
 
 use crate::parse;
 use keel_abi::{Instant, Span};
 use keel_trace::{Class, Event, Meta, Sink};
 
-/// A copied time may lack its last digits: a time this much before the beginning is treated as the beginning.
+/// A copied time may lack its last digits: a time up to this much before the start counts as the start.
 const ROUNDING: Span = Span::from_s(1);
 
-/// A time as requested.
+/// A requested time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moment {
-    /// After the beginning, unless it only makes sense as the recorder's.
+    /// From the start, unless it only makes sense as a time of the recorder's clock.
     Either(Span),
     /// By the recorder's clock.
     Clock(Span),
 }
 
-/// What is to be known of a recording to find a moment in it.
+/// The facts about a recording that are necessary to find a moment in it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Extent {
-    /// What the recorder's clock said at the beginning; nothing in simulated runs.
+    /// The recorder's clock at the start; `None` for simulated runs.
     pub clock: Option<Span>,
     /// How long it is.
     pub length: Span,
@@ -54,7 +54,7 @@ fn bare_seconds(text: &str) -> Option<Span> {
 }
 
 impl Moment {
-    /// The instant that is meant; the error says why there is none.
+    /// The instant in the recording. The error explains why there is none.
     pub fn within(self, extent: Extent) -> Result<Instant, String> {
         let after = match (self, extent.clock) {
             (Self::Clock(time), Some(clock)) => time.saturating_sub(clock),
@@ -111,17 +111,17 @@ mod tests {
         check("7655s", extent(late, 2700), Ok(809_877_000));
         check("7655.190123", extent(late, 2700), Ok(1_000_000_000));
         check("7654190223us", extent(late, 2700), Ok(100_000));
-        // Neither: the same as ever.
+        // Neither makes sense: it counts from the start.
         check("7000s", extent(late, 2700), Ok(7_000_000_000_000));
         check("8000s", extent(late, 2700), Ok(8_000_000_000_000));
-        // Both: after the beginning, for that is how findings give it.
+        // Both make sense: it counts from the start, because findings print times in this way.
         check("6s", extent(early, 10_000), Ok(6_000_000_000));
         check("6.0", extent(early, 10_000), Ok(1_000_000_000));
         check("4.5", extent(early, 10_000), Ok(0));
         check("12.5s", extent(early, 10_000), Ok(7_500_000_000));
         check("6s", extent(None, 1_000), Ok(6_000_000_000));
         check("6.0", extent(None, 10_000), Err(()));
-        // Clocks that began in 1970.
+        // Clocks that start in 1970.
         check("1763800000.5s", extent(Some(Span::from_s(1_763_800_000)), 1000), Ok(500_000_000));
     }
 

@@ -1,4 +1,5 @@
-//! Order files: where the callbacks of a run let others pass. `keel explore` writes them, `keel sim --order` reads them.
+//! Order files: the points at which callbacks of a run let others run first. `keel explore` writes them, `keel sim
+//! --order` reads them.
 //!
 //! ```text
 //! keel order 1
@@ -6,7 +7,7 @@
 //! hold 17   # CPU 1 at 12.345 us in ops.dispatch, before my.bpf.c:40: scx_bpf_dsq_move(...), for CPU 0
 //! ```
 //!
-//! A hold is the number of a point, counted from 0. Text behind `#` is for people.
+//! A hold is the number of a point, counted from 0. Text after `#` is for people.
 
 use crate::failure::Failure;
 use crate::text::shown;
@@ -15,13 +16,13 @@ use keel_abi::order::Holds;
 
 /// The first line.
 const HEAD: &str = "keel order 1";
-/// The longest window: nothing of a scheduler takes longer.
+/// The longest window: no activity of a scheduler takes longer.
 const MOST_WINDOW_NS: u64 = 1_000_000_000;
 
 /// Reads a file.
 ///
 /// # Errors
-/// It can't be read, or is no order.
+/// It can't be read, or is not an order file.
 pub fn read(path: &str) -> Result<Holds, Failure> {
     let text = crate::inputs::document("order", path)?;
     parsed(&text).map_err(|(line, what)| {
@@ -63,7 +64,7 @@ fn parsed(text: &str) -> Result<Holds, (usize, &'static str)> {
     }
 }
 
-/// The text of a file, with a remark on each hold.
+/// The text of an order file, with a remark on each hold.
 pub fn text(holds: &Holds, remarks: &[String]) -> String {
     let mut text = format!("{HEAD}\nwindow {} ns\n", holds.window.as_ns());
     for (at, point) in holds.points.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Inputs that are opened by a name: files, and named pipes that another process writes into.
+//! Inputs that are opened by name: files, and named pipes that another process writes to.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
@@ -8,13 +8,13 @@ use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How long a writer may take to open a named pipe. Shells open both ends at once.
+/// How long a writer may take to open a named pipe. Shells open both ends at the same time.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Opens an input. Of a named pipe this waits for its writer, but not for ever.
+/// Opens an input. For a named pipe, waits for a writer, but not forever.
 ///
 /// # Errors
-/// If it is a folder, device or socket, or if nothing writes into the pipe.
+/// It is a folder, device or socket, or nothing writes to the pipe.
 pub fn open(path: &Path) -> io::Result<File> {
     let is = std::fs::metadata(path)?.file_type();
     if is.is_dir() {
@@ -29,7 +29,7 @@ pub fn open(path: &Path) -> io::Result<File> {
     if !is.is_fifo() {
         return File::open(path);
     }
-    // Opened in this way, it does not block.
+    // A non-blocking open doesn't wait for a writer.
     let flags = OFlags::NONBLOCK.bits().cast_signed();
     let file = File::options().read(true).custom_flags(flags).open(path)?;
     let until = Instant::now() + PATIENCE;
@@ -41,13 +41,13 @@ pub fn open(path: &Path) -> io::Result<File> {
                 let reported = format!("nothing has been written to this pipe for {} s", PATIENCE.as_secs());
                 return Err(io::Error::new(io::ErrorKind::TimedOut, reported));
             }
-            // It can be read, or its writer has come and gone.
+            // It can be read, or a writer has opened and closed it.
             Ok(_) => break,
             Err(rustix::io::Errno::INTR) => {}
             Err(e) => return Err(e.into()),
         }
     }
-    // The writer may take its time from here on.
+    // From here on, wait for the writer as long as necessary.
     rustix::fs::fcntl_setfl(&file, rustix::fs::fcntl_getfl(&file)? - OFlags::NONBLOCK)?;
     Ok(file)
 }

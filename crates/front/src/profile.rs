@@ -1,23 +1,23 @@
-//! A run's profile as files: which format a name asks for, and the bytes.
+//! A run's profile as files: chooses the format by the file's name, and makes the bytes.
 
 use crate::failure::Failure;
 use keel_lab::{Engine, RunSpec};
 use keel_profile::{Profile, View, folded, lcov, pprof, text};
 use std::path::Path;
 
-/// Lines of a table.
+/// The number of lines in a table.
 pub const MOST_LINES: usize = 20;
-/// Most bytes of a source file that is shown.
+/// The maximum size of a source file to show, in bytes.
 const MOST_SOURCE: u64 = 16 << 20;
 
-/// What a file is to hold.
+/// The format of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// All of it, from which it can be read again.
+    /// The whole profile; keel can read it again.
     Json,
     /// For pprof, compressed.
     Pprof,
-    /// Folded stacks.
+    /// Folded stacks, for flame graphs.
     Folded,
     /// Which lines and branches ran, for lcov.
     Lcov,
@@ -26,7 +26,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// As the file's name says.
+    /// The format for this file's name.
     pub fn of(path: &Path) -> Self {
         let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
         let ends = |ends: &[&str]| ends.iter().any(|end| name.ends_with(end));
@@ -40,7 +40,7 @@ impl Format {
     }
 }
 
-/// Has the runs keep a profile.
+/// Makes the runs keep a profile.
 pub fn keep(specs: &mut [RunSpec]) -> Result<(), Failure> {
     for spec in specs {
         let bytes = &spec.scheduler.bytes;
@@ -64,17 +64,17 @@ pub fn bytes(profile: &Profile, format: Format) -> Vec<u8> {
     }
 }
 
-/// A profile as JSON, from which it can be read again.
+/// A profile as JSON, which keel can read again.
 pub fn json(profile: &Profile) -> String {
     serde_json::to_string(profile).expect("profiles have string keys alone") + "\n"
 }
 
-/// The source with what each line cost; from the files that were compiled, as far as they are on this machine.
+/// The source with the cost of each line, from the compiled files, as far as they are on this machine.
 pub fn annotated(profile: &Profile) -> String {
     text::annotated(profile, &source)
 }
 
-/// A profile as a page shows it, with the source as [`annotated`] finds it.
+/// A profile for a page, with the source from the same files as [`annotated`].
 pub fn view(profile: &Profile) -> View {
     View::of(profile, &source)
 }

@@ -1,4 +1,4 @@
-//! A scheduler's own program: its file, and what is said about its end.
+//! A scheduler's own program: finds its file, and reports how it ended.
 
 use crate::caller::Caller;
 use crate::failure::Failure;
@@ -8,7 +8,7 @@ use keel_recipe::Recipe;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// The program and its file, where arguments name one.
+/// The program and its file, if the arguments name one.
 pub fn source(argv: &[OsString]) -> Result<Option<(SchedulerSource, String)>, Failure> {
     let Some(given) = argv.first() else { return Ok(None) };
     let path = find(given).ok_or_else(|| {
@@ -28,12 +28,12 @@ pub fn source(argv: &[OsString]) -> Result<Option<(SchedulerSource, String)>, Fa
     Ok(Some((source, path.to_string_lossy().into_owned())))
 }
 
-/// The path at which `cargo install --root` has put the program of this version: `PROGRAMS/NAME-VERSION/bin/NAME`.
+/// The path at which `cargo install --root` puts the program with this version: `PROGRAMS/NAME-VERSION/bin/NAME`.
 pub fn place_of(name: &str, version: &str, programs: &Path) -> PathBuf {
     programs.join(format!("{name}-{version}")).join("bin").join(name)
 }
 
-/// The program of this version that a command names, from the folder of programs.
+/// The program in a command, with this version, from the folder of programs.
 pub fn of_version(command: &str, version: &str, programs: &Path) -> Result<SchedulerSource, Failure> {
     let words = shlex::split(command).filter(|words| !words.is_empty());
     let words = words.ok_or_else(|| Failure::input(format!("{}: it is no command", shown(command))))?;
@@ -53,7 +53,7 @@ pub fn of_version(command: &str, version: &str, programs: &Path) -> Result<Sched
     Ok(SchedulerSource { name: format!("{command} ({version})"), ..source })
 }
 
-/// Warns if a program was given as if it were an object: only the object in it runs, without its user-space half.
+/// Warns if a program was given as an object: only the object in it runs, without its user-space half.
 pub(crate) fn note_half(given: &str, source: &SchedulerSource, caller: &dyn Caller) {
     let is_half = source.bytes.get().is_some_and(is_executable) && source.recipe.is_empty();
     if is_half {
@@ -65,7 +65,7 @@ pub(crate) fn note_half(given: &str, source: &SchedulerSource, caller: &dyn Call
     }
 }
 
-/// Is it an ELF file that the host would execute, rather than an object?
+/// Is it an ELF executable, not an object?
 fn is_executable(bytes: &[u8]) -> bool {
     // `e_type`: ET_EXEC and ET_DYN.
     bytes.starts_with(b"\x7fELF") && matches!(bytes.get(16..18), Some([2 | 3, 0]))
@@ -76,7 +76,7 @@ pub fn is_in_path(given: &str) -> bool {
     !given.is_empty() && Path::new(given).components().count() == 1 && find(&OsString::from(given)).is_some()
 }
 
-/// The file that a shell would execute.
+/// The file that a shell would execute for this command.
 fn find(given: &OsString) -> Option<PathBuf> {
     let direct = Path::new(given);
     if direct.components().count() > 1 {
@@ -87,14 +87,14 @@ fn find(given: &OsString) -> Option<PathBuf> {
     found?.canonicalize().ok()
 }
 
-/// What a server of scx_stats answered, without what is around it; all of it where it is something else.
+/// The content of an scx_stats server's answer, without its envelope; the whole answer if it has a different form.
 fn figures(answer: &str) -> String {
     let value: Option<serde_json::Value> = serde_json::from_str(answer).ok();
     let figures = value.as_ref().and_then(|value| value.pointer("/args/resp"));
     figures.map_or_else(|| answer.to_owned(), ToString::to_string)
 }
 
-/// The program's statistics: a line each, safe to print.
+/// The program's statistics: one line each, safe to print.
 pub fn statistics(end: &ProgramEnd) -> impl Iterator<Item = String> {
     let line = |(at_ns, answer): &(u64, String)| {
         format!("stats: {:.3} s: {}", *at_ns as f64 / 1e9, shown(&figures(answer)))
@@ -102,7 +102,7 @@ pub fn statistics(end: &ProgramEnd) -> impl Iterator<Item = String> {
     end.stats.iter().map(line)
 }
 
-/// Says how the program ended, unless all went well.
+/// Reports how the program ended, unless it succeeded.
 pub fn tell(name: &str, end: &ProgramEnd, caller: &dyn Caller) {
     let words = shown(&keel_lab::last_words(&end.output));
     let how = match end.exit_code {

@@ -7,28 +7,28 @@ use serde::Serialize;
 /// Two lines that race.
 #[derive(Clone, Debug, Serialize)]
 pub struct RaceFound {
-    /// The two, which may be one line on two CPUs.
+    /// The two lines. They may be the same line on two CPUs.
     pub lines: [RaceLine; 2],
-    /// The variable or map that has the bytes.
+    /// The variable or map that contains the bytes.
     pub name: String,
-    /// How often, in all runs.
+    /// How often they raced, in all runs.
     pub times: u64,
 }
 
 /// A line that races.
 #[derive(Clone, Debug, Serialize)]
 pub struct RaceLine {
-    /// `file:line: text`, where the object has line information.
+    /// `file:line: text`, if the object has line information.
     pub source: Option<String>,
     /// The function.
     pub function: String,
     /// The instruction in the function.
     pub insn: u32,
-    /// What it does: `reads`, `writes`, with `atomically` for an atomic instruction.
+    /// Its accesses: `reads`, `writes`, with `atomically` for an atomic instruction.
     pub acts: Vec<&'static str>,
 }
 
-/// The races of a table, what races most often first.
+/// The races of a table, the most frequent first.
 pub(crate) fn found(table: RaceTable) -> Vec<RaceFound> {
     let mut races: Vec<RaceFound> = table
         .races()
@@ -44,7 +44,7 @@ fn line(side: RaceSide) -> RaceLine {
     RaceLine { source, function, insn, acts }
 }
 
-/// For people.
+/// The races as text.
 pub(crate) fn text(races: &[RaceFound]) -> String {
     if races.is_empty() {
         return "\nNo data race was found in these orders.\n".to_owned();

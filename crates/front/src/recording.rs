@@ -1,8 +1,8 @@
-//! Recordings as `keel check` and `keel report` open them: a file, `-` for standard input, or a pipe; as it is, or
-//! compressed by gzip or zstd; or a folder that `perf record --threads` made.
+//! Opens recordings for `keel check` and `keel report`: a file, `-` for standard input, or a pipe, all either plain or
+//! compressed by gzip or zstd; or a folder that `perf record --threads` wrote.
 //!
-//! Readers go through a recording twice, so what cannot be read twice is first copied into a file without a name in the
-//! temporary folder. What is no recording is refused before anything is copied.
+//! Readers read a recording twice, so input that can be read only once is first copied to an unnamed file in the
+//! temporary folder. Input that is not a recording is rejected before anything is copied.
 
 use crate::caller::{Caller, work};
 use crate::failure::Failure;
@@ -19,28 +19,28 @@ use std::io::{self, Cursor, IsTerminal, Read, Seek, SeekFrom, Write};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
-/// The most that is copied from a pipe.
+/// The maximum number of bytes copied from a pipe.
 const MOST_COPIED: u64 = 64 << 30;
 
 /// A recording that can be read any number of times.
 pub struct Source {
     path: PathBuf,
     file: File,
-    /// The files of records beside it, where it is the head of a folder.
+    /// The files of records beside it, if it is the head of a folder.
     parts: Vec<File>,
     /// Its format.
     pub kind: Kind,
 }
 
-/// What was read of it.
+/// The result of reading a recording.
 pub struct Reading {
-    /// What its reader says of it.
+    /// The reader's information about the recording.
     pub recording: Recording,
-    /// Nothing where all of it was read.
+    /// `None` if all of it was read.
     pub partial: Option<Partial>,
 }
 
-/// What is wrong with a recording, in a sentence for people.
+/// Makes a failure from the reason why a recording can't be read.
 pub fn unreadable(path: &Path) -> impl Fn(String) -> Failure {
     move |why| match is_stdin(path) {
         true => Failure::input(format!("standard input: {why}")),
@@ -48,14 +48,14 @@ pub fn unreadable(path: &Path) -> impl Fn(String) -> Failure {
     }
 }
 
-/// Is standard input meant?
+/// Does the path stand for standard input?
 pub fn is_stdin(path: &Path) -> bool {
     path == Path::new("-")
 }
 
 impl Source {
-    /// Opens a recording, and copies what can be read only once. A signal ends the process meanwhile: there is nothing to
-    /// show, and a pipe may be silent for long.
+    /// Opens a recording, and copies it if it can be read only once. During the copy a signal ends the process: there
+    /// is no result yet, and a pipe may be silent for a long time.
     pub fn open(path: &Path) -> Result<Self, Failure> {
         let unreadable = unreadable(path);
         if !is_stdin(path) && path.is_dir() {
@@ -81,7 +81,7 @@ impl Source {
         Ok(Self { path: path.to_owned(), file, parts: Vec::new(), kind })
     }
 
-    /// Hands all of it to `sink`, until a signal comes: then `sink` receives an end there.
+    /// Passes all of it to `sink`. If a signal comes, `sink` receives an end at that point.
     pub fn read(&self, sink: &mut dyn Sink, caller: &dyn Caller) -> Result<Reading, Failure> {
         let unreadable = unreadable(&self.path);
         let _work = work(caller);
@@ -178,7 +178,7 @@ fn full(error: &io::Error) -> Failure {
     Failure::input(unreadable).help("set TMPDIR to a folder with enough space")
 }
 
-/// Evenkeel's own trace; a large one is read on a thread of its own.
+/// Reads evenkeel's own trace format; a large trace is read on a separate thread.
 fn own(mut file: Stoppable<&File>, sink: &mut dyn Sink) -> Result<Recording, TraceError> {
     let is_large = file.file.seek(SeekFrom::End(0))? >= LARGE;
     file.file.rewind()?;
@@ -192,7 +192,7 @@ fn own(mut file: Stoppable<&File>, sink: &mut dyn Sink) -> Result<Recording, Tra
     Ok(Recording { kind: Kind::Own, doubts: notes.clone(), notes, lost: 0 })
 }
 
-/// Bytes that cannot be read any more once a stop has been requested.
+/// A reader that fails once a stop has been requested.
 struct Stoppable<F> {
     file: F,
     stop: Stop,
@@ -217,7 +217,7 @@ impl<F: Seek> Seek for Stoppable<F> {
 struct Until<'a> {
     stop: Stop,
     sink: &'a mut dyn Sink,
-    /// The last instant that was passed on, once there was one.
+    /// The last instant that was passed on, if any.
     last: Option<Instant>,
     ended: bool,
     stopped: bool,
@@ -228,14 +228,14 @@ impl<'a> Until<'a> {
         Self { stop, sink, last: None, ended: false, stopped: false }
     }
 
-    /// No event passes from here on.
+    /// No more events pass from here on.
     fn is_over(&mut self) -> bool {
         self.stopped |= !self.ended && self.last.is_some() && self.stop.is_asked();
         self.stopped
     }
 
-    /// The stream is over, or its reader has failed: ends what is still open. Gives the instant where it was stopped, if
-    /// it was.
+    /// Called when the stream is over or its reader has failed: ends what is still open. Returns the instant at which
+    /// the stream was stopped, if it was.
     fn end(mut self, has_failed: bool) -> Option<Instant> {
         let last = self.last?;
         self.stopped |= has_failed && !self.ended && self.stop.is_asked();

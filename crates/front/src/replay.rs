@@ -1,4 +1,4 @@
-//! Recordings as workloads: what `keel replay`, `keel workload from` and `--workload TRACE` share.
+//! Recordings as workloads: code shared by `keel replay`, `keel workload from` and `--workload TRACE`.
 
 use crate::caller::Caller;
 use crate::failure::Failure;
@@ -15,25 +15,25 @@ use keel_replay::{Builder, Named, Overheads, Replay, fit, scaled, stuck};
 use std::io::{Cursor, Read};
 use std::path::Path;
 
-/// What is requested from a recording.
+/// The requested tasks of a recording.
 #[derive(Clone, Debug, Default)]
 pub struct Wanted {
-    /// Only tasks with these names or pids; all where there are none.
+    /// Only tasks with these names or pids; all tasks if empty.
     pub keep: Vec<String>,
     /// The number of copies.
     pub scale: u32,
 }
 
-/// What of a recording, how often, and on what machine.
+/// The requested tasks of a recording, the number of copies, and the machine.
 #[derive(Clone, Debug)]
 pub struct Part {
-    /// A built-in name, a number of CPUs, or a file; where absent, the recording's shape.
+    /// A built-in name, a number of CPUs, or a file; if absent, the recording's shape.
     pub machine: Option<String>,
-    /// A machine with so many CPUs, where `machine` is absent.
+    /// A machine with this many CPUs, if `machine` is absent.
     pub cpus: Option<u32>,
-    /// Only tasks with these names or pids; all where there are none.
+    /// Only tasks with these names or pids; all tasks if empty.
     pub keep: Vec<String>,
-    /// Each task so many times.
+    /// The number of copies of each task.
     pub scale: u32,
 }
 
@@ -53,8 +53,8 @@ pub fn recorded(
     read(lab, trace, machine.as_ref(), &wanted, caller)
 }
 
-/// A replay under this scheduler, as long as the recording. The noise of a real machine is in its recording. That of a
-/// simulated one is made again from its seed.
+/// A replay under this scheduler, as long as the recording. A recording of a real machine contains its noise. The noise
+/// of a simulated machine is generated again from its seed.
 pub fn spec(
     scheduler: SchedulerSource,
     settings: Vec<(String, String)>,
@@ -76,9 +76,9 @@ pub fn spec(
     }
 }
 
-/// Is the file a recording, rather than a workload's text? JSON is never one.
+/// Is the file a recording, not a workload's text? JSON is never a recording.
 pub fn is_recording(path: &Path) -> bool {
-    // No workload is a folder. Its files are looked at when it is opened.
+    // A workload is never a folder. The folder's files are checked when it is opened.
     if path.join("data").is_file() {
         return true;
     }
@@ -89,7 +89,7 @@ pub fn is_recording(path: &Path) -> bool {
     read.is_ok() && !is_json && keel_readers::kind(&mut Cursor::new(&first)).is_ok()
 }
 
-/// The workload that a recording makes on `machine`, or on the machine that it was taken on; and that machine.
+/// The workload from a recording, on `machine` or on the machine it was recorded on; and that machine.
 pub fn read(
     lab: &Lab,
     path: &Path,
@@ -128,7 +128,7 @@ pub fn read(
     Ok((replay, machine))
 }
 
-/// What the recording's time on CPUs holds that a replay is charged again.
+/// The overheads included in the recording's CPU time that a replay is charged for again.
 fn overheads_of(machine: &Machine) -> Overheads {
     use keel_abi::Span;
     let costs = &machine.costs;
@@ -146,7 +146,7 @@ fn overheads_of(machine: &Machine) -> Overheads {
     }
 }
 
-/// A machine of this shape, with the costs of a server of today.
+/// A machine with this shape and the costs of a present-day server.
 fn as_recorded(lab: &Lab, topology: &Topology) -> Machine {
     let machine = (lab.machine_of_cpus)(topology.cpus());
     match machine.topology == *topology {
@@ -155,7 +155,7 @@ fn as_recorded(lab: &Lab, topology: &Topology) -> Machine {
     }
 }
 
-/// The workload of a recording given in place of a workload; what is known about it is noted on stderr.
+/// The workload from a recording that was given as a workload; remarks about it go to stderr.
 pub fn workload(
     lab: &Lab,
     given: &str,
@@ -169,7 +169,7 @@ pub fn workload(
     Ok((replay.workload, machine))
 }
 
-/// The machine that a scene asks for: where it names none, that of the recording or `otherwise`.
+/// The machine and workload of a scene. If the scene names no machine, the recording's or `otherwise`.
 pub fn machine_and_workload(
     lab: &Lab,
     machine: Option<&str>,

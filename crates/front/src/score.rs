@@ -1,8 +1,8 @@
 //! A scheduler's score: one number, its parts, and its noise.
 //!
-//! In each part the scheduler and the suite's baseline make one run for each seed. A pair of runs with one seed gives a
-//! ratio, of which more is better. The score is 100 times the geometric mean of all parts, so 100 is as good as the
-//! baseline. Its noise is the standard error that follows from how the pairs of each part differ.
+//! In each part, the scheduler and the suite's baseline make one run per seed. Each pair of runs with the same seed
+//! gives a ratio; higher is better. The score is 100 times the geometric mean of all parts, so 100 is as good as the
+//! baseline. Its noise is the standard error, computed from the differences between the pairs of each part.
 
 use crate::asked::Asked;
 use crate::caller::Caller;
@@ -17,9 +17,9 @@ use keel_report::RunReport;
 use serde::Serialize;
 use std::num::NonZeroUsize;
 
-/// The first seed of held-out runs, for which no scheduler has been tuned.
+/// The first seed of held-out runs. No scheduler has been tuned for these seeds.
 const HELD_OUT: u64 = 1 << 32;
-/// Delays are compared as if each were so much longer, in nanoseconds.
+/// Added to each delay before delays are compared, in nanoseconds.
 const DELAY_FLOOR_NS: f64 = 1000.0;
 
 /// A scheduler's score.
@@ -35,30 +35,30 @@ pub struct Score {
     pub baseline: String,
     /// Were held-out seeds used?
     pub held_out: bool,
-    /// 100 times the geometric mean of the parts' ratios; 0 where a run failed.
+    /// 100 times the geometric mean of the parts' ratios; 0 if a run failed.
     pub score: f64,
-    /// Its standard error, from how runs with different seeds differ.
+    /// Its standard error, from the differences between runs with different seeds.
     pub noise: f64,
     /// The parts.
     pub parts: Vec<PartScore>,
 }
 
-/// What a part adds to a score.
+/// The contribution of a part to a score.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PartScore {
     /// Its name.
     pub name: String,
-    /// The geometric mean of the ratios, of which more is better.
+    /// The geometric mean of the ratios; higher is better.
     pub ratio: f64,
     /// The standard error of its logarithm.
     pub noise: f64,
     /// The figure's mean over the scheduler's runs.
     pub value: f64,
-    /// And over the baseline's.
+    /// The figure's mean over the baseline's runs.
     pub baseline: f64,
-    /// How many pairs of runs there were.
+    /// The number of pairs of runs.
     pub runs: u32,
-    /// In how many of the scheduler's runs it failed.
+    /// The number of runs in which the scheduler failed.
     pub failed: u32,
 }
 
@@ -153,7 +153,7 @@ fn part_score(part: &Part, ours: &[RunReport], theirs: &[RunReport]) -> Result<P
     })
 }
 
-/// The figure of a run; None where no task has the name.
+/// The figure of a run; `None` if no task has the name.
 fn figure(part: &Part, run: &RunReport) -> Option<f64> {
     Some(match (part.figure, &part.task) {
         (Figure::Throughput, _) => run.throughput,
@@ -167,7 +167,7 @@ fn figure(part: &Part, run: &RunReport) -> Option<f64> {
 
 /// How many times better `own` is than `base`.
 fn ratio(figure: Figure, own: f64, base: f64) -> f64 {
-    /// Nothing at all is that much, so that a ratio is a number.
+    /// Zero counts as this much, so that every ratio is finite.
     const LEAST: f64 = 1e-9;
     match figure {
         Figure::WakeupDelayP99 => (base + DELAY_FLOOR_NS) / (own + DELAY_FLOOR_NS),
@@ -196,7 +196,7 @@ fn whole(parts: &[PartScore]) -> (f64, f64) {
 }
 
 impl Score {
-    /// The table for people.
+    /// The score as a table.
     pub fn text(&self) -> String {
         let seeds = if self.held_out { ", held-out seeds" } else { "" };
         let scheduler = crate::text::shown(&self.scheduler);

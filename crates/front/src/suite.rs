@@ -1,4 +1,4 @@
-//! Suites: named parts, each a workload on a machine and a figure, by which schedulers are scored.
+//! Suites for scoring schedulers: named parts, each with a workload, a machine and a figure.
 
 use crate::failure::Failure;
 use serde::Deserialize;
@@ -6,27 +6,27 @@ use serde::Deserialize;
 /// The built-in suites, by name.
 const BUILT_IN: &[(&str, &str)] = &[("general", include_str!("../../../suites/general.toml"))];
 
-/// The most runs of a scheduler in each part.
+/// The maximum number of runs of a scheduler in each part.
 const MOST_SEEDS: u32 = 100;
-/// The longest that a part runs.
+/// The maximum duration of a part's runs.
 const MOST_MS: u64 = 600_000;
 
-/// What a score is made of. The same name and version mean the same parts.
+/// The parts of a score. Suites with the same name and version have the same parts.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Suite {
     /// Its name: the built-in one, or the file's.
     #[serde(skip)]
     pub name: String,
-    /// Goes up whenever a part changes.
+    /// Incremented whenever a part changes.
     pub version: u32,
-    /// What it is, in a line.
+    /// A description in one line.
     pub title: String,
     /// The scheduler that scores 100.
     pub baseline: String,
-    /// How long each run is, in virtual milliseconds.
+    /// The duration of each run, in virtual milliseconds.
     pub duration_ms: u64,
-    /// How many runs each scheduler makes in each part.
+    /// The number of runs of each scheduler in each part.
     pub seeds: u32,
     /// The parts.
     #[serde(rename = "part")]
@@ -37,7 +37,7 @@ pub struct Suite {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Part {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// As `--workload` takes it.
     pub workload: String,
@@ -45,24 +45,25 @@ pub struct Part {
     pub machine: String,
     /// The figure.
     pub figure: Figure,
-    /// For delays: only those of tasks with this name.
+    /// For delays: only tasks with this name count.
     pub task: Option<String>,
 }
 
-/// What counts.
+/// The figure that counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Figure {
-    /// Units of the workload a second; more is better.
+    /// Units of the workload per second; higher is better.
     Throughput,
-    /// The 99th percentile of the delay from wakeup to running; less is better. Differences below a microsecond count little.
+    /// The 99th percentile of the delay from wakeup to running; lower is better. Differences below a microsecond count
+    /// little.
     WakeupDelayP99,
-    /// The core time that is used of what could be used: all but what is wasted; more is better.
+    /// The share of core time that is not wasted; higher is better.
     Busy,
 }
 
 impl Suite {
-    /// The built-in suites: name, and one line on each.
+    /// The built-in suites: names, each with a description in one line.
     ///
     /// # Errors
     /// None of our own.
@@ -74,7 +75,7 @@ impl Suite {
     /// The built-in suite of this name, or the one in this file.
     ///
     /// # Errors
-    /// There is none, or it is wrong.
+    /// There is no such suite, or it is invalid.
     pub fn find(given: &str) -> Result<Self, Failure> {
         match BUILT_IN.iter().find(|(name, _)| *name == given) {
             Some((name, text)) => Self::read(name, text),

@@ -2,18 +2,18 @@
 
 use std::path::Path;
 
-/// A path or argument with its control and direction characters escaped, never cut.
+/// A path or argument with its control and bidirectional formatting characters escaped, never truncated.
 pub fn shown(text: &str) -> String {
     let chars: Vec<char> = text.chars().collect();
     chars.chunks(32).map(|part| keel_check::escape(&part.iter().collect::<String>())).collect()
 }
 
-/// [`shown`], of several lines, which stay lines.
+/// [`shown`] for text of several lines; line breaks are kept.
 pub fn shown_lines(text: &str) -> String {
     text.lines().map(shown).collect::<Vec<_>>().join("\n")
 }
 
-/// [`shown`], of a path.
+/// [`shown`] for a path.
 pub fn shown_path(path: &Path) -> String {
     shown(&path.to_string_lossy())
 }

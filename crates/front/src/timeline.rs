@@ -1,5 +1,5 @@
-//! A failing order as a timeline: a line for each step of a callback near the places where the order holds one up, with a
-//! column for each CPU.
+//! A failing order as a timeline, with a line for each step of a callback near the points where the order suspends one,
+//! and a column for each CPU.
 
 use crate::text::shown;
 use keel_abi::order::Step;
@@ -9,13 +9,13 @@ use keel_search::orders::Hold;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// So many holds are shown, the last ones: they are nearest to the failure.
+/// The number of holds that are shown. They are the last ones, because these are nearest to the failure.
 const MOST_HOLDS: usize = 6;
-/// So many lines at most.
+/// The maximum number of lines.
 const MOST_LINES: usize = 48;
-/// No line is wider, so that a terminal breaks none.
+/// The maximum width of a line, so that no terminal wraps it.
 const COLUMNS: usize = 80;
-/// The first column: a moment in microseconds.
+/// The width of the first column, a time in microseconds.
 const MOMENT: usize = 12;
 
 /// The holds that are shown.
@@ -23,7 +23,7 @@ pub fn last_of(holds: &[Hold]) -> &[Hold] {
     &holds[holds.len().saturating_sub(MOST_HOLDS)..]
 }
 
-/// What is looked at around these holds: half a window before each, and one and a half after it.
+/// The spans to show around these holds: half a window before each, and one and a half windows after it.
 pub fn spans(holds: &[Hold], window: Span) -> Vec<Range<Instant>> {
     let half = Span::from_ns(window.as_ns() / 2);
     let span = |hold: &Hold| {
@@ -33,7 +33,7 @@ pub fn spans(holds: &[Hold], window: Span) -> Vec<Range<Instant>> {
     holds.iter().map(span).collect()
 }
 
-/// What a callback has come to.
+/// A hold or a step of a callback.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
     at: Instant,
@@ -46,13 +46,13 @@ pub struct Event {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Does {
-    /// It is held up, and this CPU may go first; a timer where it is none.
+    /// The callback is suspended, and this CPU runs first; `None` for a timer.
     Waits(Option<CpuId>),
-    /// It does it.
+    /// The callback executes the step.
     Goes,
 }
 
-/// Holds and steps, each with its source line, in the order of the run.
+/// The holds and steps, each with its source line, in the order of the run.
 pub fn events(
     holds: impl Iterator<Item = (Hold, Option<String>)>,
     steps: impl Iterator<Item = (Step, Option<String>)>,
@@ -68,8 +68,8 @@ pub fn events(
     events
 }
 
-/// The lines: the moment, a mark in the column of its CPU, the callback and what it is about to do. `X` is held up, `o` does
-/// it; `|` says that a callback is held up meanwhile.
+/// The lines: the time, a mark in the column of the CPU, the callback and its next step. `X` marks a suspended
+/// callback, `o` one that executes the step; `|` marks CPUs whose callback is still suspended.
 pub fn lines(events: &[Event], window: Span) -> Vec<String> {
     let cpus: Vec<CpuId> =
         events.iter().map(|event| event.cpu).collect::<BTreeSet<_>>().into_iter().collect();
@@ -128,7 +128,7 @@ fn short(source: &str) -> String {
     shown(&format!("{place} {text}")).trim_end().to_owned()
 }
 
-/// No more than the columns.
+/// Cuts a line to [`COLUMNS`].
 fn cut(line: &str) -> String {
     match line.char_indices().nth(COLUMNS) {
         None => line.to_owned(),

@@ -1,7 +1,7 @@
 //! One run of a third-party scheduler, for `./x corpus`: `corpus OBJECT CPUS MS WORKLOAD [RECIPE]`.
 //!
-//! Prints one fact a line, name and value with a tab between: what the run counted, how it ended, the
-//! scheduler's variables; or `missing` where the object cannot be run, and why.
+//! Prints one fact per line, name and value separated by a tab: the run's counts, how it ended, the scheduler's
+//! variables; or `missing` if the object cannot be run, and why.
 #![forbid(unsafe_code)]
 
 use keel_abi::scx::{ExitKind, Op};
@@ -80,7 +80,7 @@ fn reported(spec: &RunSpec) -> Result<Facts, String> {
     Ok(facts)
 }
 
-/// Of the CPU time of all tasks the part that those of each name got, in thousandths.
+/// The share of all tasks' CPU time that the tasks of each name got, in thousandths.
 fn shares(tasks: &[TaskFigures]) -> BTreeMap<&str, u64> {
     let total: u64 = tasks.iter().map(|task| task.cpu.as_ns()).sum();
     let mut shares = BTreeMap::new();
@@ -109,7 +109,7 @@ fn ended(outcome: &Outcome) -> Facts {
     facts.map(|(name, value)| (name.to_owned(), value)).to_vec()
 }
 
-/// As `enum scx_exit_kind` names it, without `SCX_EXIT_`.
+/// Its name in `enum scx_exit_kind`, without `SCX_EXIT_`.
 fn kind(exit: ExitKind) -> &'static str {
     match exit {
         ExitKind::None => "NONE",
@@ -128,7 +128,7 @@ fn plain(text: &str) -> String {
     text.replace(|c: char| c.is_control(), " ")
 }
 
-/// Which callbacks there were.
+/// The callbacks that were called.
 #[derive(Default)]
 struct Calls {
     seen: BTreeSet<&'static str>,

@@ -2,8 +2,8 @@
 //! source in the checkout, a mix with 50 % jitter, and SINK one of `none`, `judge` (all checks) and
 //! `trace` (written to /dev/null).
 //!
-//! Prints one line, `name value` by turns: what was counted, what it took of this process' user
-//! CPU time (not of the wall's, which other programs lengthen), and its peak memory.
+//! Prints one line of alternating names and values: the run's counts, this process's user CPU time (not wall time,
+//! which other programs lengthen), and its peak memory.
 #![forbid(unsafe_code)]
 
 use keel_abi::Span;
@@ -90,7 +90,7 @@ fn run(spec: &RunSpec, sink: &mut dyn Sink) -> Outcome {
     outcome
 }
 
-/// What a process has used so far.
+/// The resources that a process has used so far.
 struct Used {
     /// On a CPU, in user and system mode.
     cpu: Duration,
@@ -101,7 +101,7 @@ struct Used {
 fn used() -> Used {
     let read = |file| std::fs::read_to_string(file).expect("Linux has it");
     let first = read("/proc/self/schedstat").split_whitespace().next().and_then(|ns| ns.parse().ok());
-    // Behind the name, which may hold anything, in brackets, utime and stime are the 12th and 13th.
+    // After the name in brackets, which may contain anything, utime and stime are the 12th and 13th fields.
     let stat = read("/proc/self/stat");
     let mut fields = stat.rsplit(')').next().unwrap_or("").split_whitespace().skip(11);
     let mut ticks = || fields.next().and_then(|n| n.parse().ok()).expect("a number of ticks");

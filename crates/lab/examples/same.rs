@@ -1,4 +1,4 @@
-//! Hashes of traces, to see whether two builds or two engines make the same runs: `same [ENGINE] [MS] [SEED]`, with
+//! Hashes of traces, to check whether two builds or two engines make the same runs: `same [ENGINE] [MS] [SEED]`, with
 //! ENGINE one of `native`, `cranelift`, `interpreter` and `frames`.
 //!
 //! Prints one line for each scheduler on each machine. Equal lines are equal traces, byte for byte.
@@ -42,7 +42,7 @@ fn main() {
     }
 }
 
-/// Small and large, with and without SMT, with lines of each form, and with caches that tasks crowd.
+/// Small and large machines, with and without SMT, with lines of each form, and with crowded caches.
 fn machines() -> Vec<(String, Machine)> {
     let built_in = ["laptop-8", "opteron-6272", "p3-2", "quad-2010", "xeon-8", "epyc-2x64"];
     let built_in = built_in.map(|name| (name.to_owned(), machines::built_in(name).expect("it is built in")));

@@ -1,5 +1,5 @@
-//! Companions of a recipe on the simulated kernel: tasks whose scripts talk to the engine's maps and global
-//! variables, as system calls and mapped memory would.
+//! Companions of a recipe on the simulated kernel: tasks whose scripts access the engine's maps and global variables,
+//! as system calls and mapped memory would.
 
 use crate::error::LabError;
 use keel_abi::bpf::{Ea, Engine, MapId, World};
@@ -12,15 +12,15 @@ use keel_recipe::{Action, Companion};
 use keel_vm::Vm;
 use keel_vm::memory::VmWorld;
 
-/// Instructions of reading or writing one record of a ring that is mapped: headers, positions, the copy.
+/// Instructions for reading or writing one record of a mapped ring: headers, positions, the copy.
 const RING_INSNS: u64 = 40;
 
-/// What a map is to user space.
+/// The kind of a map as user space sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     /// A queue or a stack.
     Queue,
-    /// An array: its elements are always there.
+    /// An array: its elements always exist.
     Array,
     /// A hash table.
     Hash,
@@ -70,7 +70,7 @@ impl Kind {
     }
 }
 
-/// A map that a companion talks to.
+/// A map that a companion uses.
 struct Map {
     id: MapId,
     kind: Kind,
@@ -174,13 +174,13 @@ impl Task<VmWorld> for RunObserver {
     }
 }
 
-/// The last thing a companion did that is not work.
+/// A companion's last action that was not work.
 enum Last {
     Called(Kind),
     Printed(String),
 }
 
-/// The world, as a companion finds it.
+/// The world, as a companion sees it.
 struct Desk<'a> {
     world: &'a mut VmWorld,
     cpu: CpuId,
@@ -193,7 +193,7 @@ struct Desk<'a> {
 }
 
 impl Desk<'_> {
-    /// The value's offset in the memory: aligned, behind the key.
+    /// The value's offset in the memory: aligned, after the key.
     fn value_at(&self, map: &Map) -> Ea {
         self.scratch.offset(map.key_bytes.next_multiple_of(8) as u64)
     }
@@ -261,7 +261,7 @@ impl Door for Desk<'_> {
             Kind::Ring => {
                 let taken = self.world.take_records(map.id, 1).and_then(|records| records.into_iter().next());
                 let Some(taken) = taken else { return false };
-                // Of a record that is shorter than was said the rest is 0.
+                // If a record is shorter than declared, the rest is 0.
                 value.fill(0);
                 value.iter_mut().zip(taken).for_each(|(to, from)| *to = from);
                 true

@@ -4,11 +4,10 @@ use crate::spec::RunSpec;
 use rayon::prelude::*;
 use std::num::NonZeroUsize;
 
-/// Runs every spec `runs` times by `one`, with seeds counted up from the spec's own, and gives the
-/// results in the order of the specs, then of the seeds, however many threads (`jobs`, as for [`each`]) there are.
+/// Runs every spec `runs` times with `one`, with seeds counting up from the spec's own, and returns the results in the
+/// order of the specs, then of the seeds, regardless of the number of threads (`jobs`, as for [`each`]).
 ///
-/// `one` makes its sink, calls [`run`](crate::run()) and keeps what it wants of both; it runs on any
-/// thread.
+/// `one` creates its sink, calls [`run`](crate::run()) and keeps what it needs of both; it runs on any thread.
 pub fn compare<T: Send>(
     specs: &[RunSpec],
     runs: u32,
@@ -31,8 +30,8 @@ pub fn compare<T: Send>(
     grouped
 }
 
-/// Does `one` to every item on `jobs` threads of the host (as many as it has CPUs by default, and never more than there are
-/// items), and gives the results in the items' order.
+/// Calls `one` for every item on `jobs` threads of the host (by default one per CPU, and never more than there are
+/// items), and returns the results in the items' order.
 pub fn each<I: Sync, T: Send>(
     items: &[I],
     jobs: Option<NonZeroUsize>,
@@ -43,7 +42,7 @@ pub fn each<I: Sync, T: Send>(
         .map(|jobs| rayon::ThreadPoolBuilder::new().num_threads(jobs.get().min(items.len()).max(1)).build());
     match pool {
         Some(Ok(pool)) => pool.install(all),
-        // A host that gives no more threads has some already.
+        // If the host refuses further threads, some are already running.
         Some(Err(_)) | None => all(),
     }
 }

@@ -1,16 +1,15 @@
-//! Why a run could not be made at all.
+//! Why a run could not be made.
 
-/// A run that could not begin or go on. What the scheduler itself does wrong is an
-/// [`Outcome`](crate::Outcome) instead.
+/// A run that could not begin or continue. An error of the scheduler itself is an [`Outcome`](crate::Outcome) instead.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LabError {
-    /// An object, workload, machine or setting that is wrong: one sentence with its place.
+    /// An invalid object, workload, machine or setting: one sentence with its place.
     #[error("{0}")]
     BadInput(String),
     /// The object or workload needs something that we do not support: one sentence that names it.
     #[error("{0}")]
     Unsupported(String),
-    /// A `SEC("syscall")` program that the recipe runs failed: what it returned, or why it was stopped.
+    /// A `SEC("syscall")` program that the recipe runs failed: its return value, or why it was stopped.
     #[error("{0}")]
     Program(String),
     /// A run with a scheduler's own program failed.
@@ -18,10 +17,10 @@ pub enum LabError {
     AfterOutput {
         /// Why.
         error: Box<LabError>,
-        /// What the program had printed until then: untrusted.
+        /// The program's output until then: untrusted.
         output: Vec<u8>,
     },
-    /// Our own fault: what was expected, and what was found.
+    /// A bug of ours: what was expected, and what was found.
     #[error("{0}")]
     Bug(String),
 }

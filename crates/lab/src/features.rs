@@ -1,4 +1,4 @@
-//! What a scheduler may use here: what every crate serves, and the flags of `struct sched_ext_ops`.
+//! The features that a scheduler may use: those that every crate implements, and the flags of `struct sched_ext_ops`.
 
 use keel_abi::feature::{Feature, FeatureKind, Level};
 
@@ -25,7 +25,7 @@ const FLAGS: &[(&str, Level)] = &[
     ("SCX_OPS_TID_TO_TASK", EXACT),
 ];
 
-/// All that is known, served or absent, by kind.
+/// All known features, supported or absent, by kind.
 pub fn features() -> Vec<Feature> {
     let mut all = keel_kernel::features();
     all.extend(FLAGS.iter().map(|&(name, level)| Feature { kind: FeatureKind::Flag, name, level }));

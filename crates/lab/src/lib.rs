@@ -9,9 +9,9 @@
 //! - [`watch`]: runs that end as soon as the listener has seen enough.
 //! - [`compare`]: many runs, in parallel on the host's threads.
 //! - [`prepared`]: a scheduler that is loaded once and run often.
-//! - `load`: from a scheduler's bytes to a kernel that it is attached to.
+//! - `load`: loads a scheduler's bytes and attaches it to a kernel.
 //! - `recipe` and `companion`: a recipe, and its companions, on the simulated kernel.
-//! - `program`: a scheduler's own user-space program, beside the simulated kernel.
+//! - `program`: a scheduler's own user-space program, next to the simulated kernel.
 //! - `profile`: an engine's and a kernel's counts, by the names in the scheduler's source.
 //! - `living`: detects when the last task of a workload has exited.
 //! - [`outcome`]: how a run ended, without its events.

@@ -1,4 +1,4 @@
-//! Which lines of memory CPUs waited for, by the names that the scheduler's source has.
+//! The cache lines that CPUs waited for, by the names in the scheduler's source.
 
 use keel_abi::bpf::{Ea, MapId};
 use keel_abi::lines::LineUse;
@@ -8,23 +8,23 @@ use keel_vm::Vm;
 use keel_vm::memory::VmWorld;
 use std::collections::BTreeMap;
 
-/// The most that are reported.
+/// The most lines that are reported.
 const MOST: usize = 16;
 
-/// What the lines of one variable of the scheduler, or of one kind of the kernel's objects, have cost.
+/// The cost of the lines of one variable of the scheduler, or of one kind of kernel object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinesOf {
-    /// The variable's name, or `kernel: ` and what it is. Untrusted text.
+    /// The variable's name, or `kernel: ` and the kind of object. Untrusted text.
     pub name: String,
-    /// How many lines moved; 0 where they are not counted, as with the kernel's.
+    /// The number of lines that moved; 0 if they are not counted, as for the kernel's.
     pub lines: u64,
-    /// All of them.
+    /// The use of all of them.
     pub uses: LineUse,
-    /// The line that cost most: where it begins in the variable, in bytes, and what it cost.
+    /// The most expensive line: its offset in the variable in bytes, and its use.
     pub worst: Option<(u64, LineUse)>,
 }
 
-/// All that moved, what cost most first.
+/// All lines that moved, the most expensive first.
 pub(crate) fn read(object: &Object, sim: &mut Sim<Vm>) -> Vec<LinesOf> {
     let mut all = of_kernel(sim);
     all.extend(of_memory(object, sim.engine().world_ref()));
@@ -40,7 +40,7 @@ fn of_kernel(sim: &Sim<Vm>) -> Vec<LinesOf> {
         .collect()
 }
 
-/// Of each variable; what is none is summed under one name.
+/// The lines of each variable; others are summed under one name.
 fn of_memory(object: &Object, world: &VmWorld) -> Vec<LinesOf> {
     let variables = Variables::of(object, world);
     let mut found: BTreeMap<&str, LinesOf> = BTreeMap::new();
@@ -74,17 +74,17 @@ impl<'v> Variables<'v> {
         Self(placed.collect())
     }
 
-    /// The variable that a byte belongs to, and where in it the byte is.
+    /// The variable that contains a byte, and the byte's offset in it.
     pub(crate) fn at(&self, at: u64) -> Option<(&'v str, u64)> {
         let (&begins, &(size, name)) = self.0.range(..=at).next_back()?;
         (at < begins + size).then_some((name, at - begins))
     }
 }
 
-/// What is no variable.
+/// The name for everything that is not a variable.
 pub(crate) const ELSEWHERE: &str = "elements of maps, and what the kernel shows";
 
-/// The variable that has a byte in this line, the first where several have, and where in it the line begins.
+/// The first variable with a byte in this line, and the line's offset in it.
 pub(crate) fn name_of<'v>(variables: &Variables<'v>, line: u64) -> (&'v str, u64) {
     if let Some(found) = variables.at(line) {
         return found;

@@ -1,4 +1,4 @@
-//! From a scheduler's bytes to a kernel with it attached.
+//! Loads a scheduler's bytes and attaches it to a kernel.
 
 use crate::error::LabError;
 use crate::recipe;
@@ -17,17 +17,17 @@ use std::sync::Arc;
 /// The version of the simulated kernel, in the format of `LINUX_KERNEL_VERSION`.
 const KERNEL_VERSION: i64 = 7 << 16 | 2 << 8 | 13;
 
-/// Maps that a scheduler's program may make for what it loads later.
+/// How many maps a scheduler's program may create for objects that it loads later.
 const SPARE_MAPS: u32 = 256;
 
-/// Callbacks of `struct sched_ext_ops` that may be there because nothing here ever calls them.
+/// Callbacks of `struct sched_ext_ops` that are allowed because nothing here ever calls them.
 const NEVER_CALLED: &[&str] =
     &["core_sched_before", "dump", "dump_cpu", "dump_cid", "dump_task", "sub_attach", "sub_detach"];
 
-/// Those of schedulers that have others below them.
+/// The callbacks of schedulers with child schedulers.
 const SUBS: [&str; 2] = ["sub_attach", "sub_detach"];
 
-/// The object, relocated against the simulated kernel's types, its variables set: first as its recipe says.
+/// The object, relocated against the simulated kernel's types, with its variables set, the recipe's first.
 pub(crate) fn object(spec: &RunSpec, actions: &[Action]) -> Result<Object, LabError> {
     object_for(&kernel_types()?, spec, actions)
 }
@@ -37,7 +37,7 @@ pub(crate) fn kernel_types() -> Result<Btf, LabError> {
     Btf::parse(KERNEL_BTF).map_err(|e| LabError::Bug(format!("our own BTF: {e}")))
 }
 
-/// As [`object`], against these types.
+/// Like [`object`], against these types.
 pub(crate) fn object_for(types: &Btf, spec: &RunSpec, actions: &[Action]) -> Result<Object, LabError> {
     let name = &spec.scheduler.name;
     let Some(bytes) = spec.scheduler.bytes.get() else { return nothing(spec, actions) };
@@ -51,7 +51,7 @@ pub(crate) fn object_for(types: &Btf, spec: &RunSpec, actions: &[Action]) -> Res
     Ok(object)
 }
 
-/// What is set of the kernel's own scheduler; where another is loaded, its settings are variables of its object.
+/// The settings of the kernel's own scheduler; if another one is loaded, its settings are variables of its object.
 pub(crate) fn fair_settings(spec: &RunSpec) -> Result<FairSettings, LabError> {
     let mut fair = FairSettings::default();
     if spec.scheduler.bytes.get().is_some() {
@@ -75,7 +75,7 @@ fn nothing(spec: &RunSpec, actions: &[Action]) -> Result<Object, LabError> {
     }
 }
 
-/// The kernel's configuration as far as schedulers ask for it.
+/// The kernel's configuration, as far as schedulers ask for it.
 fn options(spec: &RunSpec) -> LoadOptions {
     LoadOptions::default()
         .kconfig("LINUX_KERNEL_VERSION", KERNEL_VERSION)
@@ -88,7 +88,7 @@ fn options(spec: &RunSpec) -> LoadOptions {
         .kconfig("CONFIG_CC_VERSION_TEXT", "clang")
 }
 
-/// The same as a kernel's configuration file has it.
+/// The same in the format of a kernel configuration file.
 pub(crate) fn kernel_config(spec: &RunSpec) -> String {
     format!(
         "CONFIG_HZ={}\nCONFIG_NR_CPUS=1024\nCONFIG_PREEMPT_RCU=y\nCONFIG_X86_64=y\nCONFIG_NO_HZ_IDLE=y\n\
@@ -102,12 +102,12 @@ fn object_error(name: &str, error: &ObjectError) -> LabError {
     if error.is_unsupported() { LabError::Unsupported(text) } else { LabError::BadInput(text) }
 }
 
-/// The scheduler of a spec, whose object this is; none if there is nothing to load.
+/// The scheduler of a spec, given its object; `None` if there is nothing to load.
 pub(crate) fn scheduler(source: &SchedulerSource, object: &Object) -> Result<Option<Scheduler>, LabError> {
     source.bytes.get().map(|_| defined(&source.name, object)).transpose()
 }
 
-/// The scheduler that the object defines: which programs serve which callbacks.
+/// The scheduler that the object defines, with the program of each callback.
 pub(crate) fn defined(name: &str, object: &Object) -> Result<Scheduler, LabError> {
     let ops = sched_ext_ops(name, object)?;
     let mut callbacks = Vec::new();
@@ -159,7 +159,7 @@ fn arenas(object: &Object, ops: &StructOps) -> Vec<MapId> {
     used.into_iter().filter(is_arena).map(MapId).collect()
 }
 
-/// The ring buffer in which it reports its decisions.
+/// The ring buffer in which the scheduler reports its decisions.
 fn decisions(object: &Object) -> Option<MapId> {
     /// `BPF_MAP_TYPE_RINGBUF`.
     const RINGBUF: u32 = 27;
@@ -186,21 +186,21 @@ pub(crate) fn engine(spec: &RunSpec, object: &Object) -> Result<Vm, LabError> {
     engine_for(code, spec, object, None, Looks::default())
 }
 
-/// The object's instructions, checked, which many engines may share.
+/// The object's instructions, checked; many engines may share them.
 pub(crate) fn code(name: &str, object: &Object) -> Result<Arc<Code>, LabError> {
     Code::compile(object).map_err(|e| load_error(name, &e))
 }
 
-/// What an engine looks for beside what it does.
+/// What an engine records besides executing.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Looks {
-    /// The ways that branches go.
+    /// The directions that branches take.
     pub(crate) covered: bool,
     /// Data races.
     pub(crate) races: bool,
 }
 
-/// As [`engine`], with code that is there already; its callbacks execute at most so many instructions.
+/// Like [`engine`], with existing code; its callbacks execute at most `max_insns` instructions.
 pub(crate) fn engine_for(
     code: Arc<Code>,
     spec: &RunSpec,
@@ -229,17 +229,17 @@ pub(crate) fn engine_for(
     Vm::new(code, object, config, &mut Kernel).map_err(|e| load_error(name, &e))
 }
 
-/// The object once more, in the world that the engine has.
+/// Loads the object again into the engine's world.
 pub(crate) fn again(name: &str, object: &Object, vm: &mut Vm) -> Result<(), LabError> {
     vm.reload(object, &mut Kernel).map_err(|e| load_error(name, &e))
 }
 
-/// Another object, in the world that the engine has.
+/// Loads another object into the engine's world.
 pub(crate) fn replace(name: &str, code: Arc<Code>, object: &Object, vm: &mut Vm) -> Result<(), LabError> {
     vm.replace(code, object, &mut Kernel).map_err(|e| load_error(name, &e))
 }
 
-/// A larger object that goes on from the one that is loaded.
+/// Loads a larger object that extends the loaded one.
 pub(crate) fn extend(name: &str, code: Arc<Code>, object: &Object, vm: &mut Vm) -> Result<(), LabError> {
     vm.extend(code, object, &mut Kernel).map_err(|e| load_error(name, &e))
 }
@@ -253,7 +253,7 @@ fn load_error(name: &str, error: &LoadError) -> LabError {
     }
 }
 
-/// What the simulated kernel has, for the engine to link against.
+/// The simulated kernel's functions and variables, for the engine to link against.
 struct Kernel;
 
 impl<W: World> Linker<W> for Kernel {

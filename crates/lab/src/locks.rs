@@ -1,4 +1,4 @@
-//! Which locks CPUs waited for, by the names that the scheduler's source has.
+//! The locks that CPUs waited for, by the names in the scheduler's source.
 
 use crate::lines::{Variables, name_of};
 use keel_abi::bpf::{Ea, MapId, MapKey, World};
@@ -10,19 +10,19 @@ use keel_vm::Vm;
 use keel_vm::memory::VmWorld;
 use std::collections::BTreeMap;
 
-/// The most that are reported.
+/// The most locks that are reported.
 const MOST: usize = 16;
 
-/// What a lock, or locks of one name, have been used for.
+/// The use of a lock, or of all locks with one name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LockOf {
-    /// The scheduler's variable or map, or `kernel: ` and what it is. Untrusted text.
+    /// The scheduler's variable or map, or `kernel: ` and the kind of lock. Untrusted text.
     pub name: String,
     /// Over the whole run.
     pub uses: LockUse,
 }
 
-/// All that CPUs waited for, the longest wait first; without any wait, what was taken most often.
+/// All locks that CPUs waited for, the longest wait first; if there was no wait, the locks taken most often.
 pub(crate) fn read(object: &Object, sim: &mut Sim<Vm>) -> Vec<LockOf> {
     let uses = sim.lock_uses();
     let world = sim.engine().world_ref();
@@ -51,7 +51,7 @@ pub(crate) fn name(lock: LockName, object: &Object, world: &VmWorld, variables: 
     }
 }
 
-/// Of an element of a map that the scheduler declares; those of a hash have one name.
+/// The name of an element of one of the scheduler's maps; all elements of a hash have one name.
 fn of_element(at: Ea, object: &Object, world: &VmWorld) -> Option<String> {
     let maps = (0..).map(MapId).zip(&object.maps).filter(|(_, map)| map.initial.is_empty());
     maps.into_iter().find_map(|(id, map)| match world.map_element(id, at)?.0 {
@@ -60,7 +60,7 @@ fn of_element(at: Ea, object: &Object, world: &VmWorld) -> Option<String> {
     })
 }
 
-/// Of a variable, with the place in it unless it is its beginning.
+/// The name of a variable, with the offset in it unless that is 0.
 fn of_variable(Ea(at): Ea, variables: &Variables<'_>) -> String {
     match variables.at(at) {
         Some((name, 0)) => name.to_owned(),

@@ -6,13 +6,13 @@ use keel_kernel::machine::BUILT_IN;
 
 pub use keel_kernel::machine::Machine;
 
-/// The built-in machines: name, and one line on what it is.
+/// The built-in machines: name, and a one-line description.
 pub fn list() -> Vec<(String, String)> {
     let line = |name: &str| built_in(name).map(|machine| shape(&machine.topology)).unwrap_or_default();
     BUILT_IN.iter().map(|(name, _)| ((*name).to_owned(), line(name))).collect()
 }
 
-/// A machine's shape in a few words: `16 CPUs, 2 nodes, SMT`.
+/// A machine's topology in a few words: `16 CPUs, 2 nodes, SMT`.
 fn shape(topology: &Topology) -> String {
     let many = |n: u32, what: &str| if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") };
     let smt = if topology.has_smt() { ", SMT" } else { "" };
@@ -24,12 +24,12 @@ pub fn built_in(name: &str) -> Option<Machine> {
     Machine::built_in(name)
 }
 
-/// A server of today with this many CPUs, 1 to [`keel_abi::cpuset::MAX_CPUS`].
+/// A current server with this many CPUs, 1 to [`keel_abi::cpuset::MAX_CPUS`].
 pub fn of_cpus(cpus: u32) -> Machine {
     Machine::of_cpus(cpus)
 }
 
-/// The machine that a file describes; `name` is the file's, for messages.
+/// The machine that a file describes; `name` is the file's name for messages.
 pub fn read(name: &str, text: &str) -> Result<Machine, LabError> {
     Machine::parse(text).map_err(|e| LabError::BadInput(format!("{name}, {e}")))
 }

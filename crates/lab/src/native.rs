@@ -1,5 +1,6 @@
-//! What a built-in scheduler would cost as compiled C: the machine charges its instructions at the ratio of x86-64 to BPF that
-//! clang counts in the same sources, over all functions. Calls of the kernel, lines and locks cost the same.
+//! The cost of a built-in scheduler as compiled C: the machine charges its instructions at the ratio of x86-64 to BPF
+//! instructions in clang's output for the same sources, over all functions. Kernel calls, lines and locks cost the
+//! same.
 
 use keel_kernel::machine::Machine;
 
@@ -10,7 +11,7 @@ pub fn functions(scheduler: &str) -> &'static [Function] {
     COUNTS.iter().find(|(name, _)| *name == scheduler).map_or(&[], |(_, functions)| functions)
 }
 
-/// Instructions of compiled C for each thousand of BPF; `None` for what is not built in.
+/// Instructions of compiled C per thousand BPF instructions; `None` for schedulers that are not built in.
 pub fn per_mille(scheduler: &str) -> Option<u16> {
     let functions = functions(scheduler);
     let sum = |of: fn(&Function) -> u32| functions.iter().map(of).map(u64::from).sum::<u64>();
@@ -18,7 +19,7 @@ pub fn per_mille(scheduler: &str) -> Option<u16> {
     (native * 1000).checked_div(bpf).and_then(|ratio| u16::try_from(ratio).ok())
 }
 
-/// Has the machine charge this scheduler's instructions as compiled C, where it is built in.
+/// Makes the machine charge this scheduler's instructions as compiled C, if it is built in.
 pub fn charge(machine: &mut Machine, scheduler: &str) {
     if let Some(ratio) = per_mille(scheduler) {
         machine.policy_per_mille = ratio;

@@ -1,5 +1,5 @@
-//! A scheduler that is loaded once and run often: its object is read, relocated and translated once, and each
-//! run has a world of its own.
+//! A scheduler that is loaded once and run often: its object is read, relocated and translated once, and each run has
+//! its own world.
 
 use crate::error::LabError;
 use crate::load::Looks;
@@ -27,7 +27,7 @@ impl KernelTypes {
     /// Reads them.
     ///
     /// # Errors
-    /// [`LabError::Bug`]: they are ours.
+    /// Fails only with [`LabError::Bug`], as the types are our own.
     pub fn read() -> Result<Self, LabError> {
         load::kernel_types().map(Self)
     }
@@ -42,10 +42,10 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// Loads the scheduler of `spec`, for machines with the tick and the shape of its own.
+    /// Loads the scheduler of `spec`, for machines with the same tick and topology as the spec's.
     ///
     /// # Errors
-    /// As [`run`](crate::run()), for what is found when an object is read.
+    /// As for [`run`](crate::run()), as far as they occur while an object is read.
     pub fn new(types: &KernelTypes, spec: &RunSpec) -> Result<Self, LabError> {
         let actions = recipe::plan(spec)?;
         let object = load::object_for(&types.0, spec, &actions)?;
@@ -54,8 +54,8 @@ impl Prepared {
         Ok(Self { actions, object, scheduler, code })
     }
 
-    /// As [`run`](crate::run()), with this scheduler in place of the spec's. No callback executes more than
-    /// `max_insns` instructions; `None` is the usual limit.
+    /// Like [`run`](crate::run()), with this scheduler in place of the spec's. No callback executes more than
+    /// `max_insns` instructions; `None` means the usual limit.
     ///
     /// # Errors
     /// As [`run`](crate::run()).
@@ -68,7 +68,7 @@ impl Prepared {
         self.run_and_read(spec, max_insns, sink).map(|(outcome, _)| outcome)
     }
 
-    /// As [`run`](Self::run), and gives the bytes of all global variables as the scheduler left them; none where
+    /// Like [`run`](Self::run), and also returns the bytes of all global variables as the scheduler left them; empty if
     /// the kernel refused to attach it.
     ///
     /// # Errors
@@ -85,9 +85,9 @@ impl Prepared {
         })
     }
 
-    /// As [`run`](Self::run), interpreted, until `stop` is set; returns two bytes for each operation of the object's
+    /// Like [`run`](Self::run), interpreted, until `stop` is set; returns two bytes for each operation of the object's
     /// code: the first is not 0 once a conditional jump there was not taken, the second once it was. `None` if the
-    /// kernel refused to attach it. `progress` hears how far the run is.
+    /// kernel refused to attach it. Progress is reported to `progress`.
     ///
     /// # Errors
     /// As [`run`](crate::run()).
@@ -103,7 +103,7 @@ impl Prepared {
         self.make(&spec, how, sink, progress, |_, sim| sim.engine().branches().to_vec())
     }
 
-    /// As [`run`](Self::run), in this order, until `stop` is set; also returns the places in the object of the calls
+    /// Like [`run`](Self::run), in this order, until `stop` is set; also returns the places in the object of the calls
     /// whose numbers `calls` gives after the run.
     ///
     /// # Errors
@@ -123,7 +123,7 @@ impl Prepared {
         self.make(spec, how, sink, &mut |_| {}, places)
     }
 
-    /// As [`run_ordered`](Self::run_ordered), interpreted, looking for data races.
+    /// Like [`run_ordered`](Self::run_ordered), but interpreted, with race detection.
     ///
     /// # Errors
     /// As [`run`](crate::run()).
@@ -140,7 +140,7 @@ impl Prepared {
         self.make(&spec, how, sink, &mut |_| {}, races::read)
     }
 
-    /// A run, and what is read of it when it is over; nothing where the kernel refused to attach the scheduler.
+    /// Makes a run, and reads results from it at the end; `None` if the kernel refused to attach the scheduler.
     fn make<T: Default>(
         &self,
         spec: &RunSpec,
@@ -174,7 +174,7 @@ impl Prepared {
     }
 }
 
-/// How a run is made, beside its spec.
+/// How a run is made, besides its spec.
 #[derive(Default)]
 struct How {
     max_insns: Option<u64>,

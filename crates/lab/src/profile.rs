@@ -1,4 +1,4 @@
-//! What an engine and a kernel have counted in a run, as one profile.
+//! An engine's and a kernel's counts of a run, as one profile.
 
 use crate::lines::{ELSEWHERE, Variables, name_of};
 use crate::locks;
@@ -16,14 +16,14 @@ use keel_vm::Vm;
 use keel_vm::memory::{Source, VmWorld};
 use keel_vm::profile::{self as counted, Kind, Taken};
 
-/// Has the kernel keep what a profile needs of it, if one is to be kept.
+/// Makes the kernel record what a profile needs, if there will be one.
 pub(crate) fn keep(spec: &RunSpec, sim: &mut Sim<Vm>) {
     if spec.engine == Way::Profiler {
         sim.keep_waits();
     }
 }
 
-/// The profile of a run that is over.
+/// The profile of a finished run.
 pub(crate) fn read(
     spec: &RunSpec,
     object: &Object,
@@ -81,7 +81,7 @@ fn totals(sim: &mut Sim<Vm>, outcome: &Outcome) -> Totals {
     }
 }
 
-/// The variable in a line, or else the map.
+/// The variable in a line, or else its map.
 fn line_name(line: u64, object: &Object, world: &VmWorld, variables: &Variables<'_>) -> String {
     let (name, _) = name_of(variables, line);
     if variables.at(line).is_some() || name != ELSEWHERE {
@@ -93,7 +93,7 @@ fn line_name(line: u64, object: &Object, world: &VmWorld, variables: &Variables<
     of_line.next().map_or(name, |(_, map)| map.name.as_str()).to_owned()
 }
 
-/// Adds what was counted of one object's code; `name` says what is in a cache line.
+/// Adds the counts of one object's code; `name` says what is in a cache line.
 fn add(profile: &mut Profile, taken: &Taken, name: &dyn Fn(u64) -> String) {
     let functions = profile.functions.len() as u32;
     let nodes = profile.nodes.len() as u32;

@@ -1,4 +1,4 @@
-//! Data races of a run, line by line, by the names that the scheduler's source has.
+//! Data races of a run, line by line, by the names in the scheduler's source.
 
 use crate::lines::Variables;
 use keel_abi::bpf::CallPlace;
@@ -8,28 +8,28 @@ use keel_vm::Vm;
 use keel_vm::races::Side;
 use std::collections::BTreeMap;
 
-/// Two lines that race: accesses of two CPUs to the same bytes, of which one writes, one is no atomic instruction, and neither
-/// comes after the other.
+/// Two lines that race: two CPUs access the same bytes, at least one access is a write, at least one is not an atomic
+/// instruction, and neither is ordered after the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Race {
-    /// The two, which may be one line on two CPUs. Untrusted text.
+    /// The two sides; they may be the same line on two CPUs. Untrusted text.
     pub sides: [RaceSide; 2],
-    /// The variable or map that has the bytes. Untrusted text.
+    /// The variable or map that contains the bytes. Untrusted text.
     pub name: String,
-    /// How often, in all runs that were looked at.
+    /// How often it occurred in all examined runs.
     pub times: u64,
 }
 
 /// One side of a race.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RaceSide {
-    /// `file:line: text`, where the object has line information.
+    /// `file:line: text`, if the object has line information.
     pub source: Option<String>,
     /// The program or subprogram.
     pub function: String,
-    /// The instruction's index within it: the first one of the line that was seen to race.
+    /// The instruction's index in the function: the first one of the line that was seen to race.
     pub insn: u32,
-    /// What the line does: of `reads`, `writes`, `reads atomically`, `writes atomically`, each at most once, in order.
+    /// What the line does: a subset of `reads`, `writes`, `reads atomically`, `writes atomically`, in this order.
     pub acts: Vec<&'static str>,
 }
 
@@ -37,11 +37,11 @@ pub struct RaceSide {
 #[derive(Clone, Debug, Default)]
 pub struct RaceTable(BTreeMap<Key, Race>);
 
-/// Of each side its line, or its instruction where it has none.
+/// For each side its line, or its instruction if it has no line.
 type Key = [(Option<String>, String, u32); 2];
 
 impl RaceTable {
-    /// Adds races of one more run.
+    /// Adds the races of another run.
     pub fn add(&mut self, races: impl IntoIterator<Item = Race>) {
         for race in races {
             let known = self.0.entry(key(&race)).or_insert_with(|| Race { times: 0, ..race.clone() });
@@ -55,7 +55,7 @@ impl RaceTable {
         }
     }
 
-    /// All of them, by their lines.
+    /// All races, by their lines.
     pub fn races(self) -> Vec<Race> {
         self.0.into_values().collect()
     }
@@ -68,7 +68,7 @@ fn key(race: &Race) -> Key {
     })
 }
 
-/// The races of a run that is over.
+/// The races of a finished run.
 pub(crate) fn read(object: &Object, sim: &mut Sim<Vm>) -> Vec<Race> {
     let found = sim.engine().races();
     let variables = Variables::of(object, sim.engine().world_ref());

@@ -1,6 +1,6 @@
-//! A host recipe on the simulated kernel: variables, members of the scheduler and sizes of maps before the
-//! object is loaded, contents of maps after, `SEC("syscall")` programs in the kernel itself. Programs that trace are
-//! refused by name.
+//! A host recipe on the simulated kernel: variables, members of the scheduler and sizes of maps are set before the
+//! object is loaded, contents of maps after it, and `SEC("syscall")` programs run in the kernel itself. Tracing
+//! programs are refused by name.
 
 use crate::error::LabError;
 use crate::spec::RunSpec;
@@ -15,10 +15,10 @@ use keel_vm::Vm;
 const MOST_ARGS: usize = 64;
 /// Bytes of a page: the simulated machines are x86.
 const PAGE_BYTES: u64 = 4096;
-/// Maps in which each CPU has a value of its own.
+/// Map types in which each CPU has its own value.
 const PER_CPU: &[u32] = &[6, 5, 10];
 
-/// What the recipe comes to on this machine.
+/// The recipe's actions on this machine.
 pub(crate) fn plan(spec: &RunSpec) -> Result<Vec<Action>, LabError> {
     let topology = spec.machine.topology.clone();
     let timeline = spec.machine.timeline.iter().chain(&spec.workload.timeline);
@@ -27,7 +27,7 @@ pub(crate) fn plan(spec: &RunSpec) -> Result<Vec<Action>, LabError> {
     spec.scheduler.recipe.plan(&facts).map_err(|e| LabError::BadInput(e.to_string()))
 }
 
-/// What is done to the object before it is loaded.
+/// Applies the actions to the object before it is loaded.
 pub(crate) fn prepare(name: &str, actions: &[Action], object: &mut Object) -> Result<(), LabError> {
     let mut companions = 0;
     for action in actions {
@@ -71,13 +71,13 @@ fn leave_out(name: &str, object: &mut Object, program: &str) -> Result<(), LabEr
     object.leave_out(program).then_some(()).ok_or_else(unknown)
 }
 
-/// A recipe's name of a queue goes before the object's own.
+/// A queue's name in the recipe takes precedence over the object's.
 fn name_queue(object: &mut Object, id: u64, name: &str) {
     object.queues.retain(|(other, _)| *other != id);
     object.queues.push((id, name.to_owned()));
 }
 
-/// Gives the object the pid of its companion.
+/// Writes the pid of its companion to the object.
 fn introduce(name: &str, object: &mut Object, companion: &Companion, number: u32) -> Result<(), LabError> {
     let Some(variable) = &companion.pid else { return Ok(()) };
     let pid = keel_kernel::companion_pid(number);
@@ -92,7 +92,7 @@ fn absent(name: &str, program: &str) -> LabError {
     ))
 }
 
-/// How long after its end a scheduler that wants that is loaded again.
+/// How long after its end a scheduler is reloaded, if the recipe asks for that.
 pub(crate) fn restart_after(actions: &[Action]) -> Option<Span> {
     actions.iter().find_map(|action| match action {
         Action::Restart { after } => Some(*after),
@@ -146,7 +146,7 @@ fn counted(name: &str, object: &Object, variable: &str) -> Result<(), LabError> 
     known.then_some(()).ok_or_else(unknown)
 }
 
-/// Leaves but one scheduler in the object.
+/// Leaves only one scheduler in the object.
 fn choose(name: &str, object: &mut Object, scheduler: &str) -> Result<(), LabError> {
     let is_it = |ops: &keel_object::StructOps| ops.variable == scheduler && ops.is_scheduler();
     if !object.struct_ops.iter().any(is_it) {
@@ -179,7 +179,7 @@ fn map_of<'o>(name: &str, maps: &'o [MapDef], map: &str) -> Result<(MapId, &'o M
     found.map(|(at, map)| (MapId(at as u32), map)).ok_or_else(unknown)
 }
 
-/// Fills maps; of a per-CPU map every CPU gets the value, unless it is one CPU's.
+/// Fills maps; in a per-CPU map every CPU gets the value, unless it is for one CPU.
 pub(crate) fn fill(
     name: &str,
     actions: &[Action],

@@ -20,22 +20,22 @@ use keel_trace::{Class, Fanout, Sink};
 use keel_vm::Vm;
 use std::cell::Cell;
 
-/// How far a run is, reported now and then.
+/// A run's progress, reported at intervals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// The virtual moment that is reached.
+    /// The virtual moment that the run has reached.
     pub now: Instant,
     /// How long the run is.
     pub duration: Span,
-    /// How often tasks went on with their programs.
+    /// How often tasks continued their programs.
     pub programs_went_on: u64,
 }
 
 /// How often progress is reported.
 const REPORTS: u64 = 200;
 
-/// Runs a spec to its end, passing `sink` the events it wants and `progress` how far it is.
-/// Deterministic: the events are a function of the spec.
+/// Runs a spec to its end. `sink` gets the events that it wants, and `progress` the run's progress. Deterministic: the
+/// events are a function of the spec.
 pub fn run(
     spec: &RunSpec,
     sink: &mut dyn Sink,
@@ -44,7 +44,7 @@ pub fn run(
     run_or_stop(spec, sink, progress, &Stop::default())
 }
 
-/// As [`run`], but if `stop` is set the run ends at the virtual instant that it has reached.
+/// Like [`run`], but if `stop` is set the run ends at the virtual instant that it has reached.
 pub fn run_or_stop(
     spec: &RunSpec,
     sink: &mut dyn Sink,
@@ -54,7 +54,7 @@ pub fn run_or_stop(
     make(spec, sink, &Cell::new(false), progress, stop).map(|(outcome, _)| outcome)
 }
 
-/// As [`run`], but the run ends as soon as the workload's last task has exited, or a little later.
+/// Like [`run`], but the run ends as soon as the workload's last task has exited, or a little later.
 pub fn run_to_end(
     spec: &RunSpec,
     sink: &mut dyn Sink,
@@ -63,7 +63,7 @@ pub fn run_to_end(
     run_to_end_or_stop(spec, sink, progress, &Stop::default())
 }
 
-/// As [`run_to_end`], but if `stop` is set the run ends at the virtual instant that it has reached.
+/// Like [`run_to_end`], but if `stop` is set the run ends at the virtual instant that it has reached.
 pub fn run_to_end_or_stop(
     spec: &RunSpec,
     sink: &mut dyn Sink,
@@ -77,8 +77,8 @@ pub fn run_to_end_or_stop(
     make(spec, &mut both, &gone, progress, stop).map(|(outcome, _)| outcome)
 }
 
-/// As [`run`], and gives the scheduler's global variables as it left them; none where the kernel
-/// refused to attach it.
+/// Like [`run`], and also returns the scheduler's global variables as it left them; empty if the kernel refused to
+/// attach it.
 pub fn run_and_read(
     spec: &RunSpec,
     sink: &mut dyn Sink,
@@ -87,7 +87,7 @@ pub fn run_and_read(
     make(spec, sink, &Cell::new(false), progress, &Stop::default())
 }
 
-/// A run before its first event, or what came of it where the kernel refused the scheduler.
+/// A run before its first event, or its outcome if the kernel refused the scheduler.
 pub(crate) enum Begun {
     /// The simulated kernel, and the object that is loaded in it.
     Running(Box<Sim<Vm>>, Object, Vec<Action>),
@@ -107,9 +107,9 @@ pub(crate) fn begin(spec: &RunSpec, wants: Class) -> Result<Begun, LabError> {
     })
 }
 
-/// A kernel with the scheduler attached, or what came of it where it was refused.
+/// A kernel with the scheduler attached, or the outcome if it was refused.
 pub(crate) enum Attached {
-    /// It may begin.
+    /// The run may begin.
     Running(Box<Sim<Vm>>),
     /// The kernel did not attach it.
     Refused(Box<Outcome>),
@@ -158,12 +158,12 @@ pub(crate) fn attach(
     }
 }
 
-/// The scheduler's user-space half could not go on.
+/// The error when the scheduler's user-space half could not continue.
 pub(crate) fn program_failed(spec: &RunSpec, failure: &ProgramFailure) -> LabError {
     LabError::Program(format!("{}: {failure}", spec.scheduler.name))
 }
 
-/// Makes a run, which ends early if `gone` says so.
+/// Makes a run, which ends early once `gone` is set.
 fn make(
     spec: &RunSpec,
     sink: &mut dyn Sink,
@@ -192,10 +192,10 @@ fn make(
     Ok((Outcome { profile: profile::read(spec, &object, &mut sim, &outcome), ..outcome }, variables))
 }
 
-/// Why a run went no further.
+/// Why a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ended {
-    /// It came to its own end.
+    /// It reached its own end.
     Itself,
     /// It was asked to stop before that.
     Stopped,
@@ -234,7 +234,7 @@ pub(crate) fn go_on(
     Ok(Ended::Itself)
 }
 
-/// The scheduler's user-space half restarts: the object as it was read, with a world of its own.
+/// The scheduler's user-space half restarts: loads the object as it was read, in a new world.
 pub(crate) fn attach_again(
     spec: &RunSpec,
     actions: &[Action],
@@ -250,7 +250,7 @@ pub(crate) fn attach_again(
     sim.attach_again(&scheduler, programs).map_err(|e| LabError::BadInput(e.to_string()))
 }
 
-/// What came of a run.
+/// The outcome of a run.
 pub(crate) fn outcome(sim: &mut Sim<Vm>) -> Outcome {
     let exit = sim.exit().cloned().unwrap_or(Exit {
         kind: ExitKind::None,
@@ -294,7 +294,7 @@ pub(crate) fn outcome(sim: &mut Sim<Vm>) -> Outcome {
     }
 }
 
-/// The kernel did not attach it: the scheduler's failure, before anything ran.
+/// The outcome if the kernel refused to attach the scheduler, before anything ran.
 pub(crate) fn refused(why: String) -> Outcome {
     Outcome {
         exit: ExitKind::Error,

@@ -1,16 +1,16 @@
-//! The schedulers that are built in: compiled objects, as a real kernel would load them, and `eevdf`, the simulated
-//! kernel's own.
+//! The built-in schedulers: compiled objects, as a real kernel would load them, and `eevdf`, the simulated kernel's
+//! own.
 
 use crate::spec::{ObjectBytes, SchedulerSource};
 use keel_recipe::Recipe;
 
-/// The name of the scheduler that needs no object: Linux's own fair class. On a real kernel it is there when no sched_ext
+/// The name of the scheduler that needs no object: Linux's own fair class, which a real kernel uses when no sched_ext
 /// scheduler is attached.
 pub use keel_kernel::EEVDF;
 
 include!(concat!(env!("OUT_DIR"), "/schedulers.rs"));
 
-/// One line on each, by name.
+/// A one-line description of each, by name.
 const ABOUT: &[(&str, &str)] = &[
     (
         "bsd",
@@ -38,7 +38,7 @@ const ABOUT: &[(&str, &str)] = &[
     ("ule", "Roberson's ULE: two queues per CPU, interactivity scores (--set posted=1: as of January 2003)"),
 ];
 
-/// The built-in schedulers: name, and one line on what it is.
+/// The built-in schedulers: name, and a one-line description.
 pub fn list() -> Vec<(String, String)> {
     let about = |name: &str| ABOUT.iter().find(|(n, _)| *n == name).map_or("", |(_, line)| line);
     let mut names: Vec<&str> = OBJECTS.iter().map(|(name, _)| *name).chain([EEVDF]).collect();

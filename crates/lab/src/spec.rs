@@ -1,4 +1,4 @@
-//! All that one run is a function of.
+//! Everything that determines one run.
 
 use crate::machines::Machine;
 use keel_abi::order::Holds;
@@ -9,14 +9,14 @@ use keel_recipe::Recipe;
 use std::ffi::OsString;
 use std::sync::Arc;
 
-/// A compiled scheduler, and what it is called.
+/// A compiled scheduler and its name.
 #[derive(Clone, Debug)]
 pub struct SchedulerSource {
     /// The built-in name, or the file's name without its folder. Untrusted text.
     pub name: String,
-    /// A `.bpf.o`, or an ELF binary that carries one in `.bpf.objs`; none for `eevdf`.
+    /// A `.bpf.o`, or an ELF binary that contains one in `.bpf.objs`; none for `eevdf`.
     pub bytes: ObjectBytes,
-    /// What its user-space half would do; empty where there is none.
+    /// What its user-space half would do; empty if it has none.
     pub recipe: Recipe,
 }
 
@@ -32,7 +32,7 @@ enum Given {
 }
 
 impl ObjectBytes {
-    /// No object: the kernel's own fair class has every ordinary task.
+    /// No object: the kernel's own fair class has every normal task.
     pub const NONE: Self = Self(Given::None);
 
     /// The bytes, if a scheduler is to be loaded.
@@ -64,8 +64,8 @@ impl ObjectBytes {
         }
     }
 
-    /// The same, where these clients can talk with a program's statistics server. A run of which they ask something depends on
-    /// when they ask.
+    /// The same, with clients that can talk to a program's statistics server. If they ask for something, the run
+    /// depends on when they ask.
     pub fn open_to(self, clients: Option<Arc<dyn Clients>>) -> Self {
         match self.0 {
             Given::Program { argv, stats, .. } => Self(Given::Program { argv, stats, clients }),
@@ -73,7 +73,7 @@ impl ObjectBytes {
         }
     }
 
-    /// Who can talk with a program's statistics server.
+    /// The clients that can talk to a program's statistics server.
     pub(crate) fn clients(&self) -> Option<&Arc<dyn Clients>> {
         match &self.0 {
             Given::Program { clients, .. } => clients.as_ref(),
@@ -108,44 +108,44 @@ impl From<&[u8]> for ObjectBytes {
     }
 }
 
-/// Who executes the scheduler's instructions. Results are the same.
+/// The engine that executes the scheduler's instructions. All give the same results.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Engine {
     /// Native code.
     #[default]
     Native,
-    /// Native code by Cranelift, as hosts run it for which the engine has no emitter.
+    /// Native code by Cranelift, which hosts use if the engine has no emitter for them.
     Cranelift,
     /// The interpreter, native code's oracle.
     Interpreter,
-    /// Native code; the kernel's paths are taken step by step, a frame each, as a path is that others hold up at every
-    /// step. The oracle of paths that go straight on.
+    /// Native code, but the kernel's paths are taken step by step, with a frame for each, as if other CPUs suspended
+    /// them at every step. The oracle for direct paths.
     Frames,
-    /// The interpreter, counting what each instruction costs: the run's [`Outcome`](crate::Outcome) has a profile.
+    /// The interpreter, counting each instruction's cost: the run's [`Outcome`](crate::Outcome) has a profile.
     Profiler,
 }
 
 /// One run: the same spec gives the same events on any host.
 #[derive(Clone, Debug)]
 pub struct RunSpec {
-    /// Who schedules.
+    /// The scheduler.
     pub scheduler: SchedulerSource,
     /// The scheduler's global variables to set before it is loaded: name and value, as written.
     pub settings: Vec<(String, String)>,
-    /// What is scheduled.
+    /// The workload.
     pub workload: Workload,
-    /// Where.
+    /// The machine.
     pub machine: Machine,
-    /// How long, in virtual time.
+    /// The length of the run in virtual time.
     pub duration: Span,
     /// The seed of all random numbers.
     pub seed: u64,
-    /// What goes on beside the workload; [`Noise::None`] keeps a run exact, as tests want it.
+    /// The activity besides the workload; [`Noise::None`] keeps a run exact, as tests need it.
     pub noise: Noise,
-    /// Who executes instructions.
+    /// The engine that executes instructions.
     pub engine: Engine,
-    /// Where callbacks let others run first; nowhere without it.
+    /// The places where callbacks let others run first, if any.
     pub order: Option<Holds>,
-    /// Ends the scheduler at its first invalid access, and names it, instead of only counting. Slower.
+    /// End the scheduler at its first invalid access and report it, instead of only counting. Slower.
     pub checked: bool,
 }

@@ -1,13 +1,13 @@
-//! The scheduler's global variables, as it left them.
+//! The scheduler's global variables after a run.
 
 use keel_object::{Object, Variable};
 use keel_vm::memory::VmWorld;
 
-/// A global integer, boolean or enum of the object: its name, and its value, sign-extended to 64
-/// bits where its type is signed.
+/// A global integer, boolean or enum of the object: its name, and its value, sign-extended to 64 bits if its type is
+/// signed.
 pub type Value = (String, u64);
 
-/// All of them, in the object's order. Variables that are arrays, structs or pointers are left out.
+/// All variables, in the object's order, except arrays, structs and pointers.
 pub(crate) fn read(object: &Object, world: &VmWorld) -> Vec<Value> {
     object
         .variables

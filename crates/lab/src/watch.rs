@@ -1,8 +1,8 @@
-//! Runs that end as soon as the sink has seen enough; in some of them, a counter of the scheduler's own is read on the
+//! Runs that end as soon as the sink has seen enough. Some of them also read one of the scheduler's own counters on the
 //! way, which says how often each CPU has done something.
 //!
-//! A counter is a global array with an element for each of 1024 CPUs, of any size: the first eight bytes of each
-//! count. The object is the one that any kernel loads, and cannot see that it is watched.
+//! A counter is a global array with an element, of any size, for each of 1024 CPUs: the first eight bytes of each are
+//! the count. The object is the same that any kernel loads, and can't detect that it is watched.
 
 use crate::error::LabError;
 use crate::load;
@@ -20,19 +20,19 @@ const MAX_CPUS: u32 = 1024;
 
 /// Listens to a run and to its scheduler's counter.
 pub trait Counted: Sink {
-    /// What the counter says for each CPU of the machine, once all events up to this moment have been emitted.
-    /// The run is over where this is false.
+    /// Gets the counter of each CPU of the machine, once all events up to this moment have been emitted. Returns false
+    /// to end the run.
     fn counts(&mut self, counts: &[u64]) -> bool;
 }
 
 /// Watches a run until it has seen enough.
 pub trait Listener: Sink {
-    /// Once all events up to a step's end have been emitted: the run is over where this is true.
+    /// Called once all events up to a step's end have been emitted: returns true to end the run.
     fn enough(&self) -> bool;
 }
 
-/// As [`run`](crate::run()), for at most the spec's duration: up to `from`, and then in steps, until the sink has seen
-/// enough, or `stop` is set.
+/// Like [`run`](crate::run()), for at most the spec's duration: up to `from`, and then in steps, until the sink has
+/// seen enough, or `stop` is set.
 pub fn run_until_enough(
     spec: &RunSpec,
     from: Instant,
@@ -44,14 +44,14 @@ pub fn run_until_enough(
     in_steps(spec, begun, from, step, &mut Watched(sink), stop)
 }
 
-/// Does the scheduler have a global variable of this name?
+/// Does the scheduler have a global variable with this name?
 pub fn declares(spec: &RunSpec, name: &str) -> Result<bool, LabError> {
     let object = load::object(spec, &[])?;
     Ok(object.variables.iter().any(|variable| variable.name == name))
 }
 
-/// As [`run`](crate::run()), for at most the spec's duration. After `from` the counter is read every `step`. If `stop`
-/// is set, the run ends at the virtual instant that it has reached.
+/// Like [`run`](crate::run()), for at most the spec's duration. After `from` the counter is read every `step`. If
+/// `stop` is set, the run ends at the virtual instant that it has reached.
 pub fn run_counted(
     spec: &RunSpec,
     counter: &str,
@@ -70,10 +70,10 @@ pub fn run_counted(
     in_steps(spec, begun, from, step, &mut Reader { sink, variable, counts }, stop)
 }
 
-/// What is done at the end of a step.
+/// The action at the end of a step.
 trait Steps {
     fn sink(&mut self) -> &mut dyn Sink;
-    /// Does the run go on?
+    /// Does the run continue?
     fn goes_on(&mut self, world: &VmWorld) -> bool;
 }
 
@@ -150,7 +150,7 @@ fn find<'o>(object: &'o Object, name: &str) -> Option<&'o Variable> {
     object.variables.iter().find(fits)
 }
 
-/// Bytes from one CPU's element to the next's.
+/// The distance in bytes from one CPU's element to the next.
 fn stride(variable: &Variable) -> u32 {
     variable.size / MAX_CPUS
 }

@@ -9,7 +9,7 @@ use keel_workload::Warning;
 /// The default workload.
 pub const DEFAULT: &str = "mix";
 
-/// One line on each file, by name.
+/// A one-line description of each file, by name.
 const ABOUT: &[(&str, &str)] = &[
     ("mix-64", "a few hundred threads of several kinds that load 64 CPUs to about 90 %"),
     ("hogs", "threads that only compute"),
@@ -32,25 +32,25 @@ pub fn list() -> Vec<(String, String)> {
     files.chain(generators).collect()
 }
 
-/// The text of the built-in workload with this name, an rt-app JSON like any other.
+/// The text of the built-in workload with this name: ordinary rt-app JSON.
 pub fn built_in(name: &str) -> Option<&'static str> {
     keel_workload::built_in(name)
 }
 
-/// The workload for a generator's name such as `mix:1000:80:40`, or plain `mix`, which fits the machine. `None` if it
-/// is no such name.
+/// The workload for a generator's name like `mix:1000:80:40`, or plain `mix`, which fits the machine. `None` if it is
+/// not a generator's name.
 pub fn made(name: &str, machine: &Machine) -> Option<Result<Workload, LabError>> {
     let made = keel_workload::generated(name, machine.topology.cpus())?;
     Some(made.map_err(LabError::BadInput))
 }
 
-/// The parts of a name such as `typist+hogs:1000`; only the name if there is one part. If `is_file` says that a piece
-/// is a file's name, it is one part, whatever it contains.
+/// The parts of a name like `typist+hogs:1000`; just the name if there is one part. If `is_file` says that a piece is a
+/// file's name, it is one part, whatever it contains.
 pub fn parts(name: &str, is_file: impl Fn(&str) -> bool) -> Result<Vec<&str>, LabError> {
     keel_workload::parts(name, is_file).map_err(|why| LabError::BadInput(format!("'{name}': {why}")))
 }
 
-/// A workload's own name, and the settings behind it: `lu:16@nodes=1,2`. If `is_file` says that the whole is a file's
+/// A workload's own name, and the settings after it: `lu:16@nodes=1,2`. If `is_file` says that the whole is a file's
 /// name, it is one, whatever it contains.
 pub fn settings(name: &str, is_file: impl Fn(&str) -> bool) -> Result<(&str, Vec<Setting>), LabError> {
     keel_workload::settings(name, is_file).map_err(|why| LabError::BadInput(format!("'{name}': {why}")))
@@ -72,8 +72,8 @@ pub fn join(name: &str, parts: Vec<Workload>) -> Result<Workload, LabError> {
     keel_workload::join(parts).map_err(|why| LabError::BadInput(format!("'{name}': {why}")))
 }
 
-/// The workload that an rt-app JSON describes, for a machine whose CPUs its affinities must be
-/// among; `name` is the file's, for messages. With it come notes on what was ignored.
+/// The workload that rt-app JSON describes, for a machine that must have the CPUs in its affinities; `name` is the
+/// file's name for messages. Also returns notes on what was ignored.
 pub fn read(name: &str, text: &str, machine: &Machine) -> Result<(Workload, Vec<Warning>), LabError> {
     keel_workload::parse(name, text, &machine.topology).map_err(|e| match e.unsupported {
         true => LabError::Unsupported(e.to_string()),

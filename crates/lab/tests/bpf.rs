@@ -1,4 +1,4 @@
-//! Every case of `tests/bpf` on the interpreter and on native code; `./x vm` asks real kernels.
+//! Every case of `tests/bpf` on the interpreter and on native code; `./x vm` runs them on real kernels.
 #![forbid(unsafe_code)]
 
 mod common;
@@ -24,7 +24,7 @@ const FOLDER: &str = "tests/bpf";
 /// A task that yields once, early: the case runs in `ops.yield`, where there is a current task.
 const YIELDS: &str = "{ 'tasks': { 'yielder': { 'yield': '', 'run': 1000, 'loop': 1 } } }";
 
-/// Time for timers to fire, and for who waits for a lock to give up.
+/// Time for timers to fire, and for lock waiters to give up.
 const DURATION: Span = Span::from_ms(400);
 
 /// What the simulated kernel has.
@@ -51,7 +51,7 @@ struct File {
     cases: Vec<Case>,
 }
 
-/// All of them, compiled by whichever test comes first.
+/// All files, compiled by whichever test comes first.
 static FILES: LazyLock<Vec<File>> = LazyLock::new(files);
 
 fn files() -> Vec<File> {

@@ -1,5 +1,5 @@
-//! The checked mode stops a scheduler at its first invalid access, and names what is there and whose line it is.
-//! Without it the same access reads 0 or stores nothing, is counted, and the run goes on, as on a real kernel.
+//! The checked mode stops a scheduler at its first invalid access, and reports what is at the address and the source
+//! line. Without it the same access reads 0 or stores nothing, is counted, and the run continues, as on a real kernel.
 
 mod common;
 
@@ -43,7 +43,7 @@ fn valid_accesses_are_left_alone() {
 
 #[test]
 fn unchecked_runs_go_on_and_count_what_leads_nowhere() {
-    // What is within the region, a freed element say, is not distinguished from live objects there.
+    // Invalid accesses within the region, such as to a freed element, are not distinguished from live objects.
     for fault in [1, 2, 6, 7, 12, 13] {
         let outcomes = [Engine::Native, Engine::Interpreter].map(|engine| run(fault, false, engine));
         assert_eq!(outcomes[0].exit, ExitKind::None, "fault {fault}: {}", outcomes[0].message);

@@ -1,4 +1,4 @@
-//! Real-time tasks in rt-app's words, and what the judge makes of whoever waits for them.
+//! Real-time tasks in rt-app's notation, and what the judge finds for tasks that wait for them.
 
 mod common;
 
@@ -7,8 +7,7 @@ use keel_abi::TaskId;
 use keel_check::{Finding, Judge, Kind};
 use keel_lab::{machines, workloads};
 
-/// What is found where `first` starts on CPU 0, `high` takes that CPU for 50 of every 100 ms, and
-/// CPU 1 has nothing to do.
+/// The findings if `first` starts on CPU 0, `high` takes that CPU for 50 of every 100 ms, and CPU 1 idles.
 fn findings(first: &str) -> Vec<Finding> {
     let machine = machines::of_cpus(2);
     let high = r#""high": { "policy": "SCHED_FIFO", "priority": 20, "cpus": [0], "delay": 10000,
@@ -30,13 +29,13 @@ fn check(first: &str, wastes: bool) {
 
 #[test]
 fn a_wait_for_a_real_time_task_beside_an_idle_core_is_found() {
-    // A task of the scheduler's waits in the CPU's local queue, where nobody else can fetch it.
+    // One of the scheduler's tasks waits in the CPU's local queue, where no other CPU can fetch it.
     check(r#""run": 1000"#, true);
     // A real-time task is pushed to the idle CPU.
     check(r#""policy": "SCHED_FIFO", "priority": 10, "run": 1000"#, false);
     // The higher of two goes first.
     check(r#""policy": "SCHED_RR", "priority": 30, "run": 1000, "sleep": 500"#, false);
-    // Who may run nowhere else waits for a good reason.
+    // A task that may run nowhere else waits for a good reason.
     check(r#""cpus": [0], "run": 1000"#, false);
     check(r#""cpus": [0], "policy": "SCHED_RR", "priority": 20, "run": 1000"#, false);
 }

@@ -1,5 +1,5 @@
-//! Companions: the user-space half of a scheduler as a task of the simulated run, which the scheduler schedules and
-//! which talks to it through its maps.
+//! Companions: a scheduler's user-space half as a task of the simulated run. The scheduler schedules it, and it talks
+//! to the scheduler through maps.
 #![forbid(unsafe_code)]
 
 mod common;
@@ -78,12 +78,12 @@ fn a_companion_keeps_the_loop_going() {
 
 #[test]
 fn without_its_companion_the_scheduler_stalls() {
-    // Somebody who never runs is to decide.
+    // The decider is a task that never runs.
     let ran = run("[set]\ndecider_pid = 1", 1000);
     let (outcome, _) = ran.as_ref().unwrap();
     assert_eq!(outcome.exit, ExitKind::ErrorStall, "{}", outcome.message);
     assert!(outcome.message.contains("failed to run for 0.2"), "{}", outcome.message);
-    // One that takes and gives nothing back.
+    // A decider that takes tasks and returns none.
     let mute = RECIPE.replace("repeat batch", "repeat 0");
     assert_eq!(run(&mute, 1000).unwrap().0.exit, ExitKind::ErrorStall);
     assert_eq!(run(RECIPE, 1000).unwrap().0.exit, ExitKind::None);
@@ -100,7 +100,7 @@ fn the_same_run_has_the_same_bytes() {
     assert_ne!(first.0, common::trace(&beside_spec(&larger, 100)).0, "what the companion does, counts");
 }
 
-/// The decider, and somebody who does something else.
+/// The decider, and another companion.
 fn with(companion: &str) -> String {
     format!("{RECIPE}\n[[companion]]\nname = 'other'\n{companion}")
 }

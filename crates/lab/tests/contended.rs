@@ -1,4 +1,4 @@
-//! What accesses take that several CPUs make at once: beside published figures, and where BPF code has locks of its own.
+//! The cost of accesses that several CPUs make at once: compared with published figures, and with BPF code's own locks.
 #![forbid(unsafe_code)]
 
 mod common;
@@ -28,7 +28,7 @@ fn object(name: &str) -> SchedulerSource {
     source(name, &compiler.compile(path).unwrap_or_else(|e| panic!("{e}")))
 }
 
-/// Runs it, and gives its global variables.
+/// Runs it, and returns its global variables.
 fn globals(spec: &RunSpec) -> Vec<Value> {
     let (outcome, globals) =
         keel_lab::run_and_read(spec, &mut NullSink, &mut |_| {}).unwrap_or_else(|e| panic!("{e}"));
@@ -40,7 +40,7 @@ fn global(globals: &[Value], name: &str) -> u64 {
     globals.iter().find(|(n, _)| n == name).unwrap_or_else(|| panic!("no {name} in {globals:?}")).1
 }
 
-/// Nanoseconds that a CPU takes for one access, in the mean, while these CPUs make it at once.
+/// The mean nanoseconds that a CPU takes for one access while these CPUs make it at once.
 fn access_ns(access: u32, cpus: &CpuSet, engine: Engine) -> f64 {
     access_of_ns(&CONTENDED, access, cpus, engine)
 }
@@ -129,7 +129,7 @@ fn a_lock_in_bpf_code_is_held_by_one_and_its_waiters_let_the_holder_go_on() {
     }
 }
 
-/// What came of the attempts of as many CPUs to take two of so many resilient locks: both, a deadlock, no patience left.
+/// The outcomes of attempts by as many CPUs as locks to take two resilient locks: got both, deadlock, timeout.
 fn attempts(nr_locks: u32, engine: Engine) -> [u64; 3] {
     let machine = machines::of_cpus(nr_locks);
     let tasks = keel_workload::mix(10 * nr_locks, nr_locks, 125, 50);

@@ -1,5 +1,5 @@
-//! A queue that all CPUs share serves no more of them than its lock lets through; queues of their
-//! own serve each CPU. And which locks a run names.
+//! A queue that all CPUs share serves only as many of them as its lock allows; with their own queues, each CPU is
+//! served. Also: the names of locks in a run.
 
 use keel_abi::Span;
 use keel_abi::task::Workload;
@@ -35,7 +35,7 @@ fn outcome(scheduler: &str, workload: Workload, machine: Machine) -> Outcome {
     run(&spec, &mut NullSink, &mut |_| {}).expect("it runs")
 }
 
-/// What these locks have cost.
+/// The cost of these locks.
 fn lock<'o>(outcome: &'o Outcome, name: &str) -> Option<&'o LockOf> {
     outcome.locks.iter().find(|lock| lock.name == name)
 }

@@ -1,4 +1,4 @@
-//! Which ways branches go is noted, and nothing else changes.
+//! Recording the directions of branches changes nothing else.
 
 use keel_abi::{Noise, Span, Stop};
 use keel_lab::prepared::{KernelTypes, Prepared};
@@ -23,7 +23,7 @@ fn spec(fifo: u32, ms: u64) -> RunSpec {
     }
 }
 
-/// The ways of branches, as places of bytes that are set.
+/// The directions of branches, as the indices of set bytes.
 fn ways(spec: &RunSpec) -> Vec<usize> {
     let prepared = Prepared::new(&KernelTypes::read().unwrap(), spec).unwrap();
     let (_, branches) = prepared.run_covered(spec, &mut NullSink, Stop::default(), &mut |_| {}).unwrap();

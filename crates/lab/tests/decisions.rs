@@ -1,5 +1,5 @@
-//! What a scheduler reports of its decisions is in the stream, by either engine, and whoever listens: reports
-//! changes nothing but by its own cost.
+//! A scheduler's reports of its decisions are in the stream, with either engine and any listener. Reporting changes
+//! nothing except by its own cost.
 
 mod common;
 

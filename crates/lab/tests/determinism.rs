@@ -1,5 +1,5 @@
-//! The same spec gives the same bytes: again, on any number of threads, by either engine, in every
-//! build and on every host.
+//! The same spec gives the same bytes: again, on any number of threads, with either engine, in every build and on every
+//! host.
 #![forbid(unsafe_code)]
 
 mod common;
@@ -12,12 +12,12 @@ use keel_lab::{Engine, RunSpec};
 const SEED: u64 = 42;
 const BUSY: &str = include_str!("data/busy.json");
 const EVENTFUL: &str = include_str!("data/eventful.json");
-/// `fifo` without its DWARF, kept as bytes so that no compiler's choice of instructions counts:
-/// `llvm-strip-19 -g` of what clang made of schedulers/fifo.bpf.c.
+/// `fifo` without its DWARF, kept as bytes so that compilers' choices of instructions don't matter: `llvm-strip-19 -g`
+/// of clang's output for schedulers/fifo.bpf.c.
 const KEPT_FIFO: &[u8] = include_bytes!("data/fifo.bpf.o");
-/// The hash of [`kept`]'s trace. It changes with every rule, cost or event that changes. Where
-/// that is meant, run the test, check that both engines and `--release` agree with what it
-/// prints, write that here, and say in the commit what changed it.
+/// The hash of [`kept`]'s trace. It changes whenever a rule, cost or event changes. If the change is intended, run the
+/// test, check that both engines and `--release` agree with the printed hash, write it here, and say in the commit what
+/// changed it.
 const KEPT_HASH: u64 = 0xbc7b_04a4_edfc_74b4;
 
 fn busy(seed: u64) -> RunSpec {
@@ -105,7 +105,7 @@ fn straight_paths_make_the_same_run_as_single_steps() {
     }
 }
 
-/// Everything that can happen from outside, and a scheduler that stays in charge.
+/// Every kind of event from outside, and a scheduler that survives them.
 fn eventful(seed: u64) -> RunSpec {
     let machine = two_nodes();
     let o1 = source("o1", keel_lab::schedulers::built_in("o1").expect("o1 is built in"));
@@ -127,7 +127,7 @@ fn what_happens_from_outside_happens_again() {
     assert!(first != without, "seed {SEED}: the timeline does nothing");
 }
 
-/// Noise of every kind: also CPUs that go, whose kernel threads move.
+/// Noise of every kind, and CPUs that go offline, whose kernel threads move.
 fn noisy(noise: Noise, seed: u64) -> RunSpec {
     RunSpec { noise, duration: Span::from_ms(200), ..eventful(seed) }
 }

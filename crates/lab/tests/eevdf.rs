@@ -17,7 +17,7 @@ fn eevdf(cpus: u32, text: &str, ms: u64) -> RunSpec {
     spec(source, workload(text, &machine), machine, ms, 1)
 }
 
-/// What is said of each task at the end.
+/// The figures of each task at the end.
 fn tasks(spec: &RunSpec) -> Vec<TaskFigures> {
     let mut judge = Judge::new(Figures::default());
     let outcome = keel_lab::run(spec, &mut judge, &mut |_| {}).unwrap_or_else(|e| panic!("{e}"));
@@ -51,7 +51,7 @@ fn ten_nice_values_get_their_shares_of_a_cpu() {
     let all: u64 = weights.iter().sum();
     for (nice, weight) in nices.iter().zip(weights) {
         let got = of(&ran, &format!("nice{nice}")).cpu.as_ns();
-        // A slice of 0.7 ms and a tick of 1 ms at most are still owed at the end.
+        // At most a slice of 0.7 ms and a tick of 1 ms are still owed at the end.
         let share = total * weight / all;
         assert!(got.abs_diff(share) <= 1_700_000 + 5_000_000, "nice {nice}: {got} ns of {share} ns");
     }
@@ -59,14 +59,14 @@ fn ten_nice_values_get_their_shares_of_a_cpu() {
 
 #[test]
 fn slices_end_without_a_tick() {
-    // Two tasks that never rest take turns of 0.7 ms, though ticks are 1 ms apart: a switch a slice, or one a tick where
-    // a pick has found that whoever runs goes on.
+    // Two tasks that never sleep take turns of 0.7 ms, though ticks are 1 ms apart: a switch per slice, or one per tick
+    // if a pick has let the running task continue.
     let text = r#"{ "tasks": { "hog": { "instance": 2, "loop": -1, "run": 5000, "cpus": [0] } } }"#;
     let switches: u64 = tasks(&eevdf(1, text, 1000)).iter().map(|task| task.switches).sum();
     assert!((1_000..=1_450).contains(&switches), "{switches}");
 }
 
-/// How long a task that wants 20 us every 9 ms waits for the CPU each time, beside one that never rests.
+/// How long a task that wants 20 us every 9 ms waits for the CPU each time, next to a task that never sleeps.
 fn mean_wait_ns(other: &str) -> u64 {
     let text = format!(
         r#"{{ "tasks": {{ "hog": {{ "loop": -1, "run": 5000, "cpus": [0] }},
@@ -90,9 +90,10 @@ fn a_shorter_slice_preempts_at_once() {
     check(5000, false);
 }
 
-/// The kernel log of 17 August 2024 ("sched/eevdf: Allow shorter slices to wakeup-preempt") lets cyclictest, with slices of
-/// 0.5 ms, run beside massive_intr, with slices of 100 ms. PREEMPT_SHORT lowers cyclictest's mean delay from 0.465 to 0.372 ms,
-/// a fifth, and massive_intr switches 7 % more often. Here slices of their own are all that lets cyclictest preempt.
+/// The kernel log of 17 August 2024 ("sched/eevdf: Allow shorter slices to wakeup-preempt") lets cyclictest, with
+/// slices of 0.5 ms, run beside massive_intr, with slices of 100 ms. PREEMPT_SHORT lowers cyclictest's mean delay from
+/// 0.465 to 0.372 ms, a fifth, and massive_intr switches 7 % more often. Here slices of their own are all that lets
+/// cyclictest preempt.
 #[test]
 fn short_slices_cut_delays_as_published() {
     let run = |slice_us: u32| {
@@ -110,7 +111,8 @@ fn short_slices_cut_delays_as_published() {
         (wait_ns / wakeups, sums("massive_intr").1)
     };
     let (long, short) = (run(100_000), run(500));
-    // At once, that is after a wakeup and a switch; without the rule it is after the others' protection, which lasts 0.5 ms.
+    // At once, that is after a wakeup and a switch; without the rule it is after the others' protection, which lasts
+    // 0.5 ms.
     assert!(short.0 < 5_000, "{} ns", short.0);
     assert!(
         short.0 * 465 <= long.0 * 372,
@@ -213,8 +215,8 @@ fn a_setting_or_a_recipe_is_refused_in_a_sentence() {
     check(&spec, "eevdf is the kernel's own scheduler and takes no recipe; leave the recipe out");
 }
 
-/// `get_next_freq()`: a CPU is as fast as its tasks need. What little one needs takes longer, what a hog needs does not; and
-/// a real-time task gets all there is.
+/// `get_next_freq()`: a CPU is as fast as its tasks need. What little one needs takes longer, what a hog needs does
+/// not; and a real-time task gets all there is.
 #[test]
 fn the_frequency_follows_what_tasks_use() {
     let percent = |policy: &str| {

@@ -1,4 +1,4 @@
-//! Where `eevdf` puts tasks on a machine with an energy model (`find_energy_efficient_cpu()`).
+//! Task placement by `eevdf` on a machine with an energy model (`find_energy_efficient_cpu()`).
 #![forbid(unsafe_code)]
 
 mod common;

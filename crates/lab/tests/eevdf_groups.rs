@@ -9,7 +9,7 @@ use keel_check::{Figures, Judge, Judgement};
 use keel_lab::{RunSpec, machines, schedulers};
 use keel_trace::{Class, Event, Meta, Sink, What};
 
-/// Tasks with these cgroups, on so many CPUs.
+/// Tasks with these cgroups, on `cpus` CPUs.
 fn scene(cpus: u32, cgroups: &str, tasks: &str, ms: u64) -> RunSpec {
     let machine = machines::of_cpus(cpus);
     let text = format!(r#"{{ "evenkeel": {{ "cgroups": {{ {cgroups} }} }}, "tasks": {{ {tasks} }} }}"#);
@@ -24,7 +24,7 @@ fn judge(spec: &RunSpec) -> Judgement {
     judge.judgement().clone()
 }
 
-/// What the tasks whose names begin so got, in thousandths of what all got.
+/// The share of all CPU time that the tasks whose names begin with each of these got, in thousandths.
 fn per_mille<const N: usize>(spec: &RunSpec, names: [&str; N]) -> [u64; N] {
     let tasks = judge(spec).summary.tasks;
     let all: u64 = tasks.iter().map(|task| task.cpu.as_ns()).sum();
@@ -34,7 +34,7 @@ fn per_mille<const N: usize>(spec: &RunSpec, names: [&str; N]) -> [u64; N] {
     })
 }
 
-/// Hogs that never rest: names, how many, and what each is in.
+/// Hogs that never sleep: names, numbers, and the group of each.
 fn hogs(tasks: &[(&str, u32, &str)]) -> String {
     let hog = |&(name, count, more): &(&str, u32, &str)| {
         format!(r#""{name}": {{ "instance": {count}, "loop": -1, "run": 5000 {more} }}"#)
@@ -60,8 +60,8 @@ fn in_three_levels(counts: [u32; 4]) -> String {
     ])
 }
 
-/// `/a` has two thirds; of that `/a/x` three quarters; of that its own tasks compete with `/a/x/deep`, which weighs half as
-/// much as a task. How many tasks a group has does not count.
+/// `/a` has two thirds, of which `/a/x` has three quarters. Its own tasks compete for that with `/a/x/deep`, which has
+/// half the weight of a task. The number of tasks in a group does not matter.
 #[test]
 fn cgroups_get_their_shares_in_three_levels() {
     let check = |counts, expected: [u64; 4]| {
@@ -73,7 +73,7 @@ fn cgroups_get_their_shares_in_three_levels() {
     check([1, 2, 1, 4], [100, 400, 167, 333]);
 }
 
-/// A group's share holds for the machine: each CPU has the part of it that belongs to the group's load there.
+/// A group's share is for the whole machine: each CPU has a part in proportion to the group's load there.
 #[test]
 fn shares_are_divided_among_cpus_by_load() {
     let groups = r#""/heavy": { "weight": 300 }, "/light": {}"#;
@@ -96,7 +96,7 @@ fn shares_are_divided_among_cpus_by_load() {
     near(per_mille(&spec, ["a", "b", "other"]), [333, 167, 500], 10);
 }
 
-/// A weight that is set while tasks run counts from then on.
+/// A weight that is set while tasks run applies from then on.
 #[test]
 fn a_weight_can_be_set() {
     let groups = r#""/a": {}, "/b": {}"#;
@@ -120,7 +120,7 @@ fn a_task_that_moves_shares_with_its_new_group() {
     assert!((735..=755).contains(&moved), "{moved} {stays}");
 }
 
-/// `sched_group_set_idle()`: it weighs 3, and any other task takes its CPU at once.
+/// `sched_group_set_idle()`: its weight is 3, and any other task takes its CPU at once.
 #[test]
 fn an_idle_cgroup_gives_way() {
     let groups = r#""/idle": { "idle": true }, "/other": {}"#;
@@ -129,7 +129,8 @@ fn an_idle_cgroup_gives_way() {
     assert!(wait_ns(groups, "/idle", 5000) < 20_000, "a long slice is no hindrance");
 }
 
-/// How long a task of `/other` that wants 20 us every 9 ms waits for its CPU each time, beside one of `hog` that never rests.
+/// How long a task of `/other` that wants 20 us every 9 ms waits for its CPU each time, next to a task of `hog` that
+/// never sleeps.
 fn wait_ns(groups: &str, hog: &str, slice_us: u32) -> u64 {
     let hog = format!(r#", "taskgroup": "{hog}""#);
     let waker = format!(
@@ -141,8 +142,8 @@ fn wait_ns(groups: &str, hog: &str, slice_us: u32) -> u64 {
     waker.wait.as_ns() / waker.switches
 }
 
-/// `find_matching_se()`: groups compete where the ways to both tasks meet, however deep the tasks are. A group's slice is the
-/// shortest below it.
+/// `find_matching_se()`: groups compete at the level where the paths to both tasks meet, however deep the tasks are. A
+/// group's slice is the shortest below it.
 #[test]
 fn a_wakeup_is_compared_where_both_ways_meet() {
     let groups = r#""/a": {}, "/a/deep": {}, "/a/deep/er": {}, "/other": {}"#;
@@ -152,7 +153,7 @@ fn a_wakeup_is_compared_where_both_ways_meet() {
     }
 }
 
-/// Each session has a group, so that how many processes one has does not count. The first session's tasks are in the root.
+/// Each session has a group, so the number of its processes does not matter. The first session's tasks are in the root.
 #[test]
 fn sessions_share_by_autogroups() {
     let session = |number| format!(r#", "evenkeel": {{ "session": {number}, "process": {number} }}"#);
@@ -176,8 +177,8 @@ fn setsid_makes_an_autogroup() {
     near(per_mille(&scene(1, "", &tasks, 4000), ["one", "two"]), [500, 500], 10);
 }
 
-/// `proc_sched_autogroup_set_nice()`: the session weighs as much as a task of that nice value, 335 beside 1024. The root's
-/// session has none.
+/// `proc_sched_autogroup_set_nice()`: the session has the weight of a task with that nice value, 335 against 1024. The
+/// root's session has none.
 #[test]
 fn an_autogroup_has_a_nice_value() {
     let check = |session: u32, expected| {
@@ -212,7 +213,7 @@ fn used_ms(cpus: u32, limit: &str, hogs_in_group: u32, ms: u64) -> u64 {
     used / 1_000_000
 }
 
-/// `cpu.max`: what tasks run beyond it, until a tick sees it, is missing later.
+/// `cpu.max`: time that tasks run beyond it, until a tick notices, is missing later.
 #[test]
 fn a_group_gets_its_quota_and_no_more() {
     let check = |cpus, limit: &str, hogs, expected_ms: u64| {
@@ -232,7 +233,7 @@ fn a_group_gets_its_quota_and_no_more() {
     check(2, r#""quota_us": 250000"#, 2, 8000);
 }
 
-/// The limit of a group holds for all groups in it.
+/// The limit of a group applies to all groups in it.
 #[test]
 fn a_limit_holds_for_groups_below() {
     let groups =
@@ -259,7 +260,7 @@ fn throttled_tasks_are_no_waste() {
     assert!(waits < Span::from_ms(1500), "{waits:?}");
 }
 
-/// A limit that is lifted, and a task that leaves its group, go on at once.
+/// If a limit is lifted, or a task leaves its group, the tasks continue at once.
 #[test]
 fn a_throttled_task_can_leave() {
     let groups = r#""/limited": { "quota_us": 1000 }, "/free": {}"#;
@@ -274,7 +275,7 @@ fn a_throttled_task_can_leave() {
     check(r#"{ "set_cgroup": { "path": "/limited", "quota_us": 0 } }"#);
 }
 
-/// When the CPU that goes is off.
+/// When the leaving CPU is offline.
 #[derive(Default)]
 struct Off(Option<Instant>);
 
@@ -291,7 +292,8 @@ impl Sink for Off {
     fn meta(&mut self, _: Instant, _: &Meta) {}
 }
 
-/// Throttled tasks run on for a CPU's sake that goes (`unthrottle_offline_cfs_rqs()`): it does not wait for the next period.
+/// Throttled tasks run so that a CPU can go offline (`unthrottle_offline_cfs_rqs()`): it does not wait for the next
+/// period.
 #[test]
 fn a_cpu_goes_without_waiting_for_a_period() {
     let machine = machines::of_cpus(2);
@@ -306,7 +308,7 @@ fn a_cpu_goes_without_waiting_for_a_period() {
     assert!(off < Instant::ZERO + Span::from_ms(310), "{off:?}");
 }
 
-/// CPUs that go and come while groups are limited and shared.
+/// CPUs that go off- and online while groups have limits and shares.
 #[test]
 fn cpus_come_and_go() {
     let machine = machines::of_cpus(4);

@@ -8,7 +8,7 @@ use keel_abi::Topology;
 use keel_check::{Figures, Judge, TaskFigures};
 use keel_lab::{machines, schedulers};
 
-/// What is said of each task after a run on a machine of this shape.
+/// The figures of each task after a run on a machine of this topology.
 fn tasks(topology: Topology, text: &str, ms: u64) -> Vec<TaskFigures> {
     let machine = keel_kernel::machine::Machine { topology, ..machines::of_cpus(1) };
     let source = schedulers::source(schedulers::EEVDF).expect("eevdf is built in");
@@ -59,7 +59,8 @@ fn tasks_that_share_too_few_cpus_get_equal_parts() {
     check(Topology::flat(4), 6, 10);
 }
 
-/// `sched_balance_newidle()`: whoever waits where others are confined to is taken by a CPU that runs out of tasks.
+/// `sched_balance_newidle()`: a CPU that runs out of tasks takes a waiting task from a CPU to which others are
+/// confined.
 #[test]
 fn a_cpu_that_runs_out_of_tasks_takes_a_waiting_one() {
     let text = r#"{ "tasks": {
@@ -74,7 +75,7 @@ fn a_cpu_that_runs_out_of_tasks_takes_a_waiting_one() {
     assert!(of("moves") >= 850 && of("stays") >= 850, "{} {}", of("moves"), of("stays"));
 }
 
-/// `scale_rt_capacity()`: where a real-time task takes a CPU for most of the time, fewer tasks share it.
+/// `scale_rt_capacity()`: if a real-time task uses a CPU for most of the time, fewer tasks share it.
 #[test]
 fn a_cpu_that_real_time_tasks_use_gets_less_load() {
     let text = r#"{ "tasks": {

@@ -1,5 +1,4 @@
-//! Untrusted input: every run ends in an outcome or in one sentence, never in a panic, and
-//! never not at all.
+//! Untrusted input: every run ends with an outcome or an error of one sentence. It never panics or hangs.
 #![forbid(unsafe_code)]
 
 mod common;
@@ -11,7 +10,7 @@ use keel_trace::NullSink;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// How long one case may take. Only what never ends takes so long, on the slowest host.
+/// How long one case may take: even on the slowest host, only a hang takes this long.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn small(scheduler: SchedulerSource, engine: Engine) -> RunSpec {
@@ -23,8 +22,8 @@ fn run(spec: &RunSpec) -> Result<Outcome, LabError> {
     keel_lab::run(spec, &mut NullSink, &mut |_| {})
 }
 
-/// Runs every case in a thread of its own, so that a panic or a hang is reported with its case.
-/// Gives how many of them attached and ran.
+/// Runs every case in its own thread, so that a panic or a hang is reported with its case. Returns how many of them
+/// attached and ran.
 fn all_end(cases: Vec<(String, Vec<u8>)>) -> usize {
     let (sender, receiver) = channel();
     let worker = std::thread::spawn(move || {
@@ -47,7 +46,7 @@ fn all_end(cases: Vec<(String, Vec<u8>)>) -> usize {
     worker.join().unwrap_or_else(|_| panic!("{current}: panicked; its message is above"))
 }
 
-/// Did it run? What is refused must be one sentence that names the object, and no fault of ours.
+/// Did it run? A refusal must be one sentence that names the object, and not a bug of ours.
 fn ends(name: &str, result: Result<Outcome, LabError>) -> bool {
     match result {
         Ok(outcome) => {
@@ -115,10 +114,10 @@ fn an_object_with_a_flipped_bit_ends_in_an_outcome_or_a_sentence() {
     assert!(ran > count / 10 && ran < count, "{ran} of {count} ran: the cases show little");
 }
 
-/// The same where it hurts most: the instructions.
+/// The same for the most sensitive part: the instructions.
 #[test]
 fn altered_instructions_end_in_an_outcome_or_a_sentence() {
-    /// Few instructions would be left untried, and no byte of an instruction.
+    /// Leaves few instructions untried, and no byte position within an instruction.
     const STEP: usize = 11;
     let good = schedulers::built_in("fifo").expect("fifo is built in");
     let mut cases = Vec::new();

@@ -1,4 +1,4 @@
-//! A switch from idle and one to idle may cost something else than one between tasks.
+//! Switches from and to idle may have other costs than switches between tasks.
 #![forbid(unsafe_code)]
 
 mod common;
@@ -18,7 +18,8 @@ fn alone(constants: &str) -> Collector {
     collect(&spec(fifo(), workload, machine, 30, 1), Class::CORE)
 }
 
-/// How long a wakeup takes until its task runs, and a switch to idle until the CPU sees the next wakeup, in nanoseconds.
+/// How long a wakeup takes until its task runs, and a switch to idle until the CPU sees the next wakeup, in
+/// nanoseconds.
 fn delay_ns(constants: &str) -> u64 {
     let run = alone(constants);
     let woken =

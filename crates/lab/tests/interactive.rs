@@ -1,4 +1,4 @@
-//! An interactive task beside others, on the machines of 2002: how soon it runs under `goodness` and `o1`.
+//! An interactive task among others, on the machines of 2002: how soon it runs under `goodness` and `o1`.
 //!
 //! docs/explanation/experiments.md has the figures of longer runs.
 #![forbid(unsafe_code)]
@@ -26,8 +26,8 @@ fn typist(scheduler: &str, machine: &str, beside: &str, seed: u64) -> NameFigure
     names.into_iter().find(|name| name.name == "typist").expect("it ran")
 }
 
-/// The middle one of three seeds: under some `o1` lets a task beside chat on one CPU sink for seconds (its header says so), and
-/// under some `goodness` is quick in six seconds.
+/// The median of three seeds: with some, `o1` lets a task next to chat on one CPU starve for seconds (its header says
+/// so), and with some, `goodness` is fast in six seconds.
 fn middle(scheduler: &str, machine: &str, beside: &str) -> NameFigures {
     let mut runs = [1, 2, 3].map(|seed| typist(scheduler, machine, beside, seed));
     runs.sort_by_key(|run| run.woken);
@@ -35,7 +35,7 @@ fn middle(scheduler: &str, machine: &str, beside: &str) -> NameFigures {
     middle
 }
 
-/// `o1` serves nearly every wakeup and `goodness` fewer, the slowest hundredth so many times later at least.
+/// `o1` serves nearly every wakeup and `goodness` fewer; the slowest one percent are at least `factor` times later.
 fn check(machine: &str, beside: &str, factor: u64) {
     let (old, new) = (middle("goodness", machine, beside), middle("o1", machine, beside));
     let (late, soon) = (old.wakeup_delay.p99.as_ns(), new.wakeup_delay.p99.as_ns());

@@ -1,4 +1,4 @@
-//! Which kinds of findings whole runs have: schedulers on their usual workloads have none that is not really there.
+//! The kinds of findings in whole runs: schedulers on their usual workloads have no false findings.
 
 mod common;
 
@@ -15,7 +15,7 @@ fn made(name: &str, machine: &Machine) -> Workload {
     workloads::made(name, machine).expect("it can be made").unwrap_or_else(|e| panic!("{name}: {e}"))
 }
 
-/// The kinds that a run has findings of, wasted cores apart, and what they say.
+/// The kinds of findings that a run has, except wasted cores, and their texts.
 fn found(
     scheduler: SchedulerSource,
     workload: Workload,

@@ -1,5 +1,6 @@
-//! The lmbench rows of 002 (Linux 2.4.2 on two Pentium III at 997 MHz), theirs and ours under `goodness`, which
-//! ran there: what holds p3-2's machine file where it was fitted. `cargo test -p keel-lab --test lmbench -- --nocapture` prints them.
+//! The lmbench rows of 002 (Linux 2.4.2 on two Pentium III at 997 MHz), compared with ours under `goodness`, which ran
+//! there. This keeps p3-2's machine file where it was fitted. `cargo test -p keel-lab --test lmbench -- --nocapture`
+//! prints them.
 #![forbid(unsafe_code)]
 
 mod common;
@@ -31,7 +32,7 @@ impl Sink for Units {
     fn meta(&mut self, _: keel_abi::Instant, _: &Meta) {}
 }
 
-/// Microseconds a unit of a program.
+/// Microseconds per unit of a program.
 fn us_of(program: &str) -> f64 {
     us_through(program, ChannelKind::Pipe)
 }
@@ -49,19 +50,19 @@ fn us_through(program: &str, kind: ChannelKind) -> f64 {
     RUN_MS as f64 * 1000.0 / units.0 as f64
 }
 
-/// A ring's switch: what a process of the ring needs beyond one that passes the token to itself.
+/// A ring's switch: the time that a process of the ring needs beyond one that passes the token to itself.
 fn switch_us(processes: u32, kib: u32) -> f64 {
     us_of(&format!("ring:{processes}:{kib}")) - us_of(&format!("ring:1:{kib}"))
 }
 
-/// The row's name, theirs, ours, and how far ours may be from theirs, in percent.
+/// Compares a row: theirs, ours, and how far ours may be from theirs in percent.
 fn check(row: &str, theirs: f64, ours: f64, band_percent: f64) -> Option<String> {
     println!("{row:10} theirs {theirs:8.2} us, ours {ours:8.2} us");
     let off = (ours / theirs - 1.0) * 100.0;
     (off.abs() > band_percent).then(|| format!("{row}: {ours:.2} us is {off:+.0} % from {theirs} us"))
 }
 
-/// A row that no fit reaches (docs/explanation/experiments.md says why): it stays where it was when that was written.
+/// A row that no fit reaches (docs/explanation/experiments.md says why): it must stay at its recorded value.
 fn kept(row: &str, theirs: f64, ours: f64, recorded: f64) -> Option<String> {
     println!("{row:10} theirs {theirs:8.2} us, ours {ours:8.2} us, recorded as {recorded:.2} us");
     ((ours / recorded - 1.0).abs() > 0.03)

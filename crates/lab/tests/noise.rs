@@ -1,4 +1,4 @@
-//! What goes on beside a workload, as a scheduler and a tracer see it.
+//! Activity besides a workload, as a scheduler and a tracer see it.
 #![forbid(unsafe_code)]
 
 mod common;

@@ -22,7 +22,7 @@ fn profiled(spec: RunSpec) -> (Outcome, Profile) {
     (outcome, profile)
 }
 
-/// What is counted by instruction is what the run counts by callback.
+/// The counts by instruction match the run's counts by callback.
 fn assert_whole(name: &str, outcome: &Outcome, profile: &Profile) {
     let taken = outcome.overhead;
     assert!(taken.instructions > 1000, "{name} ran");
@@ -62,7 +62,7 @@ fn sums_are_the_runs_own_counts_for_each_scheduler() {
     }
 }
 
-/// Callbacks that the run's end cuts short count neither here nor there.
+/// Callbacks that the run's end cuts short are in neither count.
 #[test]
 fn sums_are_the_runs_own_counts_where_callbacks_are_under_way() {
     let mut suspended = 0;
@@ -95,7 +95,7 @@ fn fight() -> keel_lab::SchedulerSource {
     source("fight", &bytes)
 }
 
-/// Two counters in one line, which two callbacks write: both lines of the source are found, with each other.
+/// Two counters in one cache line, written by two callbacks: both source lines are found, as a pair.
 #[test]
 fn two_lines_that_fight_for_a_cache_line_are_named() {
     let machine = machines::of_cpus(8);
@@ -122,7 +122,7 @@ fn two_lines_that_fight_for_a_cache_line_are_named() {
     assert!(pairs.iter().all(|pair| pair.3.starts_with("nr_")), "{pairs:?}");
 }
 
-/// `o1` with what its profile on 512 CPUs led to: it decides the same, and takes less time to.
+/// `o1` with the optimization from its profile on 512 CPUs: it makes the same decisions in less time.
 #[test]
 fn o1_with_its_crowd_takes_less_time_on_a_large_machine() {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");

@@ -1,4 +1,4 @@
-//! The programs of `keel_workload::programs`: each does what it counts, and those that end do so.
+//! The programs of `keel_workload::programs`: each does the work that it counts, and those that end do so.
 #![forbid(unsafe_code)]
 
 mod common;
@@ -109,7 +109,8 @@ fn threads_that_spin_on_too_few_cpus_wait_for_each_others_slices() {
         counts.last_exit.as_ns() / 1_000_000
     };
     let (two_nodes, one_node) = (ms("lu:16:1@nodes=1,2"), ms("lu:16:1@nodes=1"));
-    // A thread has 7 rows of 100 at most, at 80 % of speed beside its sibling: 0.175 s, and the pipelines' beginnings and ends.
+    // A thread has 7 rows of 100 at most, at 80 % of speed beside its sibling: 0.175 s, and the pipelines' beginnings
+    // and ends.
     assert!((175..210).contains(&two_nodes), "{two_nodes} ms");
     // Twice as long would be half of the CPUs; the rest is spinning.
     assert!(one_node > 5 * two_nodes, "{one_node} ms against {two_nodes} ms");

@@ -1,4 +1,4 @@
-//! Two CPUs want the same task: a race that shows only where callbacks on different CPUs overlap.
+//! Two CPUs want the same task: a race that only shows if callbacks on different CPUs overlap.
 #![forbid(unsafe_code)]
 
 mod common;

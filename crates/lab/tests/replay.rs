@@ -1,4 +1,4 @@
-//! What a simulated run did under a scheduler, its replay under the same does again.
+//! The replay of a simulated run under the same scheduler does the same again.
 
 use keel_abi::tape::{Begin, Op, Recorded, RecordedPipe, Room, Tape};
 use keel_abi::task::{Step, TaskSpec, Workload};
@@ -48,7 +48,7 @@ fn replay(spec: &RunSpec) -> Summary {
     figures.summary()
 }
 
-/// A figure's name, what it was and what it is.
+/// A figure's name, its original value and its value in the replay.
 type Pair = (String, f64, f64);
 
 fn pairs(was: &Summary, is: &Summary) -> Vec<Pair> {
@@ -77,7 +77,7 @@ fn check(scheduler: &str, name: &str, noise: Noise) {
     check_run(name, &spec(scheduler, workload(name, &machine), &machine, noise), MOST_OFF);
 }
 
-/// A run and its replay have the same figures, up to so many thousandths.
+/// A run and its replay have the same figures, up to `most_off` thousandths.
 fn check_run(name: &str, original: &RunSpec, most_off: f64) {
     let scheduler = &original.scheduler.name;
     let (was, made) = record(original);
@@ -103,7 +103,7 @@ fn tasks_that_sleep() {
     check("fifo", "mix", Noise::Quiet);
 }
 
-/// Some of them work when the recording ends, and go on.
+/// Some of them are working when the recording ends, and continue.
 #[test]
 fn tasks_that_sleep_now_and_then() {
     check("eevdf", "make:4", Noise::Quiet);
@@ -124,7 +124,7 @@ fn tasks_that_talk_through_sockets() {
     check("goodness", "chat:2:4:200", Noise::Quiet);
 }
 
-/// Limits are not recorded, but follow from what they do. So figures are not the same to the nanosecond.
+/// Limits are not recorded, but inferred from their effects. So figures are not the same to the nanosecond.
 #[test]
 fn tasks_that_a_limit_throttles() {
     let text = r#"{
@@ -145,7 +145,7 @@ fn tasks_that_a_limit_throttles() {
     }
 }
 
-/// What a replay is recorded as is what it was made of.
+/// A recording of a replay equals the recording from which it was made.
 #[test]
 fn a_replay_can_be_replayed() {
     let machine = machines::of_cpus(4);
@@ -167,8 +167,8 @@ fn a_replay_can_be_replayed() {
     assert_eq!(forks(&first), forks(&second));
 }
 
-/// A writer that works `work_us` before each of 50 writes, and a reader that works 100 us after each read, each on a CPU of
-/// its own: how often the two are woken.
+/// A writer that works `work_us` before each of 50 writes, and a reader that works 100 us after each read, each on its
+/// own CPU: checks how often the two are woken.
 fn check_wakeups(work_us: u64, pages: u32, expected: std::ops::RangeInclusive<u64>) {
     let bytes = 4096;
     let work = |us| Op::Run(Span::from_us(us));
@@ -199,7 +199,7 @@ fn check_wakeups(work_us: u64, pages: u32, expected: std::ops::RangeInclusive<u6
     assert!(expected.contains(&woken), "{work_us} {pages}: {woken}");
 }
 
-/// The quicker of the two tasks waits for the other, even if the other was quicker in the recording.
+/// The faster of the two tasks waits for the other, even if the other was faster in the recording.
 #[test]
 fn tasks_wait_by_what_is_in_a_pipe() {
     // The reader is quicker: it waits each time. The writer is: it waits once the pipe is full. Both never.

@@ -1,4 +1,5 @@
-//! The real-time class: where its tasks go, and what they inherit. What a scheduler sees of it is in `semantics/realtime.rs`.
+//! The real-time class: where its tasks go, and what they inherit. `semantics/realtime.rs` tests what a scheduler sees
+//! of it.
 #![forbid(unsafe_code)]
 
 #[path = "rtclass/balance.rs"]

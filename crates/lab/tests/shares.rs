@@ -1,5 +1,5 @@
-//! A scheduler that goes by cgroups' weights gives the shares that it means to give, from what the kernel reports
-//! it: when it is loaded, when weights change, when tasks move and cgroups come and go.
+//! A scheduler that uses cgroup weights gives the intended shares from the kernel's notifications: when it is loaded,
+//! when weights change, when tasks move, and when cgroups are created and removed.
 #![forbid(unsafe_code)]
 
 mod common;

@@ -1,4 +1,5 @@
-//! Threads that a main thread starts, as rt-app does: who makes them, with what, and from when their timers count.
+//! Threads that a main thread starts, as in rt-app: which task creates them, with which settings, and from when their
+//! timers count.
 #![forbid(unsafe_code)]
 
 mod common;

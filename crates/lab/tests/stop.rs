@@ -1,4 +1,4 @@
-//! A run that is stopped is the beginning of the run that was asked for.
+//! A stopped run is a prefix of the requested run.
 
 use keel_abi::{Instant, Noise, Span, Stop};
 use keel_lab::run::{run, run_or_stop, run_to_end_or_stop};
@@ -91,8 +91,8 @@ fn sums(events: &[Event], end: Instant) -> usize {
     events.iter().rev().take_while(is_sum).count()
 }
 
-/// How long a run goes on changes nothing that comes before its end, where ties are decided among others: horizons lie at
-/// the instants of events and just before them.
+/// How long a run goes on changes nothing that comes before its end, where ties are decided among others: horizons lie
+/// at the instants of events and just before them.
 #[test]
 fn a_longer_run_begins_with_the_shorter_one() {
     let check_with = |noise: Noise, scheduler: &str, workload: &str, cpus: u32, seed: u64| {

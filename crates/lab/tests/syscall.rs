@@ -1,4 +1,4 @@
-//! `SEC("syscall")` programs: what they may ask of the simulated kernel, before and while a scheduler is attached.
+//! `SEC("syscall")` programs: which functions they may call, before and while a scheduler is attached.
 #![forbid(unsafe_code)]
 
 mod common;

@@ -1,7 +1,7 @@
-//! All that disturbs a scheduler at once, at random: real-time tasks, changes of policy, spells without migration, cgroups, CPUs
-//! that come and go, masks and nice values that others change.
+//! All disturbances at once, at random: real-time tasks, policy changes, migration-disabled spells, cgroups, hotplug,
+//! masks and nice values changed from outside.
 //!
-//! Whatever the mix, nobody is lost, nobody runs where it may not, and both engines agree.
+//! Whatever the mix, no task is lost, none runs where it may not, and both engines agree.
 #![forbid(unsafe_code)]
 
 #[allow(dead_code, reason = "this test makes its own mixes")]

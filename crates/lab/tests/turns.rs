@@ -1,4 +1,4 @@
-//! CPUs that an emulator executes by turns: work and the kernel's paths take as many times longer as CPUs are busy.
+//! CPUs that an emulator executes in turns: work and the kernel's paths take longer by the number of busy CPUs.
 #![forbid(unsafe_code)]
 
 mod common;
@@ -7,7 +7,8 @@ use common::{Collector, built_in, collect, fifo, machine, spec, workload};
 use keel_abi::Span;
 use keel_trace::{Class, What, Why};
 
-/// A run on three CPUs without ticks to speak of, with turns of a millisecond or none. Task `a` works for 6 ms and ends; so many hogs keep other CPUs busy.
+/// A run on three CPUs with hardly any ticks, with turns of `turn_ns` or none. Task `a` works for 6 ms and ends; `hogs`
+/// hogs keep other CPUs busy.
 fn run(turn_ns: u64, hogs: u32) -> Collector {
     let text = format!(
         "name = 'm'\nhz = 10\n[topology]\nnodes = 1\ncores_per_llc = 3\n\
@@ -44,7 +45,8 @@ fn work_takes_as_many_times_longer_as_cpus_are_busy() {
     assert!((180..=220).contains(&took(1_000_000, 2)), "{}", took(1_000_000, 2));
 }
 
-/// The longest wait for a lock in three seconds of `bsd` on an emulated guest with eight CPUs, which move tasks to each other.
+/// The longest wait for a lock in three seconds of `bsd` on an emulated guest with eight CPUs, which move tasks to each
+/// other.
 fn longest_wait() -> Span {
     let guest = std::fs::read_to_string("../../tests/twin/guest.toml").unwrap();
     let machine = machine(&guest.replace("cores_per_llc = 4", "cores_per_llc = 8"));

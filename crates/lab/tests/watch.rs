@@ -1,5 +1,5 @@
-//! What schedulers count of themselves, read on the way: the array switches of `o1`, the recalculations of
-//! `goodness` and `mq`, and the dispatches in which they happen.
+//! Schedulers' own counters, read during the run: the array switches of `o1`, the recalculations of `goodness` and
+//! `mq`, and the dispatches in which they happen.
 #![forbid(unsafe_code)]
 
 mod common;

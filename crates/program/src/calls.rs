@@ -1,4 +1,4 @@
-//! Which system call is answered how.
+//! How each system call is answered.
 
 use crate::ProgramError;
 use crate::desk::Desk;
@@ -11,13 +11,13 @@ pub(crate) enum Answer {
     Value(i64),
     /// The host has answered it, and set all registers.
     AsIs,
-    /// It waits, until this time at most.
+    /// It waits, at most until this time.
     Wait(Wait, Option<u64>),
     /// The owner answers it.
     Outside(Event),
     /// It returns this, and the owner is notified.
     Told(i64, Event),
-    /// The thread goes away.
+    /// The thread ends.
     Leaves,
 }
 
@@ -29,7 +29,7 @@ pub(crate) const fn error(errno: i32) -> Answer {
 type Done = Result<Answer, ProgramError>;
 
 impl Program {
-    /// Answers the call that the thread has stopped at; `expired` where it waited until its deadline.
+    /// Answers the call at which the thread has stopped; `expired` if it waited until its deadline.
     pub(crate) fn dispatch(&mut self, t: &mut Thread, desk: &mut dyn Desk, expired: bool) -> Done {
         if self.page == 0 {
             self.page = self.map_page(t)?;
@@ -94,7 +94,7 @@ impl Program {
     }
 }
 
-/// Calls about the caller's own memory and signals alone.
+/// Calls that only concern the caller's own memory and signals.
 fn is_harmless(number: i64) -> bool {
     matches!(
         number,

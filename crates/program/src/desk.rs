@@ -1,4 +1,4 @@
-//! The contract with whoever has the maps of the loaded object.
+//! The contract with the owner of the loaded object's maps.
 
 use keel_abi::bpf::Errno;
 use std::fs::File;
@@ -7,27 +7,27 @@ use std::fs::File;
 pub struct RingView<'a> {
     /// Bytes ever reserved.
     pub producer: u64,
-    /// The bytes of the ring, and as many behind it, where the ends of records are that would be cut.
+    /// The bytes of the ring, followed by as many with the ends of records that would be split.
     pub data: &'a [u8],
 }
 
-/// A map that is put into a map of maps.
+/// A map to put into a map of maps.
 #[derive(Clone, Copy, Debug)]
 pub enum Inner<'a> {
-    /// One that has its place.
+    /// An existing map, by its index.
     Loaded(u32),
-    /// One that was made since, like those that the map of maps is made for.
+    /// A new map, like the template of the map of maps.
     New {
-        /// How many elements it has room for.
+        /// Its size.
         max_entries: u32,
         /// The pages that the program may map.
         pages: Option<&'a File>,
     },
 }
 
-/// Maps of the loaded object, by their place in [`Object::maps`](keel_object::Object::maps).
+/// Maps of the loaded object, by their index in [`Object::maps`](keel_object::Object::maps).
 pub trait Desk {
-    /// A value, of this CPU where each has its own.
+    /// A value; in a per-CPU map, this CPU's.
     ///
     /// # Errors
     /// Those of bpf(2).
@@ -42,12 +42,12 @@ pub trait Desk {
     /// # Errors
     /// Those of bpf(2).
     fn delete(&mut self, map: u32, key: &[u8]) -> Result<(), Errno>;
-    /// Puts a map into an entry of a map of maps; returns its place.
+    /// Puts a map into an entry of a map of maps; returns its index.
     ///
     /// # Errors
     /// Those of bpf(2).
     fn nest(&mut self, outer: u32, index: u32, inner: Inner<'_>) -> Result<u32, Errno>;
-    /// Takes the map out of an entry of a map of maps.
+    /// Removes the map from an entry of a map of maps.
     ///
     /// # Errors
     /// Those of bpf(2).
@@ -57,25 +57,26 @@ pub trait Desk {
     /// # Errors
     /// Those of bpf(2).
     fn push(&mut self, map: u32, value: &[u8], flags: u64) -> Result<(), Errno>;
-    /// The next value of a queue or a stack, which stays there if it is to be kept.
+    /// The next value of a queue or a stack; it stays there if `keep` is set.
     ///
     /// # Errors
-    /// Those of bpf(2); `ENOENT` where there is none.
+    /// Those of bpf(2); `ENOENT` if there is none.
     fn pop(&mut self, map: u32, keep: bool) -> Result<Vec<u8>, Errno>;
     /// The key after this one, or the first.
     ///
     /// # Errors
     /// Those of bpf(2); `ENOENT` after the last.
     fn next_key(&mut self, map: u32, key: Option<&[u8]>) -> Result<Vec<u8>, Errno>;
-    /// A ring buffer; nothing where the map is none.
+    /// A ring buffer; `None` if the map is not one.
     fn ring(&mut self, map: u32) -> Option<RingView<'_>>;
-    /// User space has read so many bytes of a ring buffer.
+    /// User space has read a ring buffer up to this position.
     fn ring_read(&mut self, map: u32, consumer: u64);
-    /// Bytes that programs have taken out of a user ring buffer; nothing where the map is none.
+    /// Bytes that programs have consumed from a user ring buffer; `None` if the map is not one.
     fn ring_consumed(&mut self, map: u32) -> Option<u64>;
-    /// User space has written a user ring buffer up to this position: the ring's bytes from what was taken out on.
+    /// User space has written a user ring buffer up to this position; `bytes` are the ring's bytes from the consumed
+    /// ones on.
     fn ring_written(&mut self, map: u32, producer: u64, bytes: &[u8]);
-    /// User space has touched so many pages of an arena, from this one on; perhaps it had before.
+    /// User space has touched `count` pages of an arena, from `first` on; it may have touched them before.
     fn arena_touched(&mut self, map: u32, first: u64, count: u64);
 }
 

@@ -14,7 +14,7 @@ const OUT: u32 = libc::EPOLLOUT as u32;
 /// Bytes of `struct epoll_event` and `struct pollfd`.
 const EPOLL_BYTES: u64 = 12;
 const POLL_BYTES: u64 = 8;
-/// Descriptors that one call may name.
+/// The most descriptors in one call.
 const MOST: u64 = 1024;
 const MILLISECOND_NS: u64 = 1_000_000;
 
@@ -228,7 +228,7 @@ impl Program {
         Ok(u32::from(u16::from_le_bytes([entry[6], entry[7]])))
     }
 
-    /// Reading a descriptor that keel answers for; nothing where the host does.
+    /// Reads a descriptor that keel implements; `None` if the host does.
     pub(crate) fn read_own(&mut self, fd: i32) -> Option<Result<u64, i32>> {
         let now = self.now_ns;
         let open = self.fds.get(fd)?;
@@ -253,7 +253,7 @@ impl Program {
     }
 }
 
-/// A timeout in milliseconds, of which negative ones are none.
+/// A timeout in milliseconds; a negative one means none.
 fn timeout_ms(value: u64) -> Option<u64> {
     u64::try_from(value as i32).ok().map(|ms| ms * MILLISECOND_NS)
 }

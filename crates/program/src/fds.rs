@@ -1,4 +1,5 @@
-//! The program's descriptors: what each number stands for. All calls that make, copy or close one pass here.
+//! The program's descriptors: the object behind each number. All calls that create, copy or close one pass through
+//! here.
 
 use crate::object::Traced;
 use std::cell::RefCell;
@@ -8,7 +9,7 @@ use std::rc::Rc;
 /// What a descriptor is.
 #[derive(Debug)]
 pub(crate) enum Kind {
-    /// Standard output or error: what is written is kept.
+    /// Standard output or error: output is stored.
     Output,
     /// A file of the host or of the scratch tree, open for reading.
     File,
@@ -18,13 +19,13 @@ pub(crate) enum Kind {
     Pipe,
     /// `eventfd(2)`.
     Counter { count: u64, one_by_one: bool },
-    /// `timerfd_create(2)`: when it expires next, and how often then.
+    /// `timerfd_create(2)`: when it next expires, and its interval.
     Timer { next_ns: Option<u64>, every_ns: u64 },
-    /// `epoll_create(2)`: descriptors, the events asked for, and the caller's word.
+    /// `epoll_create(2)`: descriptors, the requested events, and the caller's data.
     Epoll(BTreeMap<i32, (u32, u64)>),
     /// A Unix socket that has no name and no other end.
     Socket,
-    /// A Unix socket of this name, and the connections to it that wait to be accepted.
+    /// A Unix socket with this name, and the connections that wait to be accepted.
     Listener { name: Vec<u8>, waiting: VecDeque<i32> },
     /// An object of bpf(2).
     Map(u32),
@@ -79,18 +80,18 @@ impl Fds {
         self.0.get_mut(&fd)
     }
 
-    /// `new` is a copy of `old`; what it was before, if that is gone now.
+    /// Makes `new` a copy of `old`; returns what it was before, if that is closed by this.
     pub(crate) fn copy(&mut self, old: i32, new: i32) -> Option<Kind> {
         let open = self.0.get(&old).cloned()?;
         self.0.insert(new, open).and_then(last)
     }
 
-    /// A descriptor of an object that others share.
+    /// Adds a descriptor for an object that others share.
     pub(crate) fn share(&mut self, fd: i32, open: Open) {
         self.0.insert(fd, open);
     }
 
-    /// What is gone with it, if it was the last of its copies.
+    /// Closes a descriptor; returns its object if this was the last copy.
     pub(crate) fn close(&mut self, fd: i32) -> Option<Kind> {
         self.0.values().for_each(|open| {
             if let Kind::Epoll(list) = &mut *open.kind.borrow_mut() {
@@ -112,7 +113,7 @@ impl Fds {
         self.0.iter().find(|(_, open)| is_it(open)).map(|(&fd, _)| fd)
     }
 
-    /// The socket of this name loses it. It stays open, but nobody finds it any more.
+    /// Removes a socket's name. The socket stays open, but can't be found any more.
     pub(crate) fn forget_name(&self, gone: &[u8]) {
         for open in self.0.values() {
             if let Kind::Listener { name, .. } = &mut *open.kind.borrow_mut()
@@ -139,7 +140,7 @@ impl Fds {
     }
 }
 
-/// The object, if nobody else shares it.
+/// The object, if nothing else shares it.
 pub(crate) fn last(open: Open) -> Option<Kind> {
     Rc::into_inner(open.kind).map(RefCell::into_inner)
 }

@@ -1,5 +1,5 @@
-//! Files and descriptors: paths that show a machine lead into the scratch tree, all others to the host's files,
-//! which can only be read.
+//! Files and descriptors: paths that describe the machine lead to the scratch tree, all others to the host's files,
+//! which are read-only.
 
 use crate::ProgramError;
 use crate::bpf::maps::kind;
@@ -11,7 +11,7 @@ use crate::tree::EVENTS;
 
 /// Bytes of a path.
 const PATH_BYTES: usize = 4096;
-/// Bytes that one call writes at most.
+/// The most bytes that one call writes.
 const MOST_BYTES: u64 = 1 << 20;
 /// Pieces of a `writev`.
 const MOST_PIECES: u64 = 64;
@@ -74,7 +74,7 @@ impl Program {
         }))
     }
 
-    /// A descriptor of keel's own, with a number that the host keeps for it.
+    /// A descriptor that keel implements, with a number reserved on the host.
     pub(crate) fn new_fd(
         &mut self,
         t: &mut Thread,
@@ -98,7 +98,7 @@ impl Program {
         self.fds.get(fd).is_some_and(|open| matches!(*open.kind.borrow(), Kind::Map(_)))
     }
 
-    /// A string of the program's.
+    /// A string in the program's memory.
     pub(crate) fn text(&self, at: u64) -> Result<String, i32> {
         const PAGE: usize = 4096;
         let mut bytes = Vec::new();
@@ -122,7 +122,7 @@ impl Program {
         at == 0 || self.text(at).is_ok_and(|text| text.is_empty())
     }
 
-    /// The absolute path that a call names.
+    /// The absolute path in a call's arguments.
     pub(crate) fn path(&self, folder: i32, at: u64) -> Result<String, i32> {
         let text = self.text(at)?;
         if text.starts_with('/') {
@@ -138,7 +138,7 @@ impl Program {
         Ok(clean(&format!("{base}/{text}")))
     }
 
-    /// The host executes a call that only reads what is at a path.
+    /// Lets the host execute a call that only reads a path.
     fn with_path(
         &mut self,
         t: &mut Thread,
@@ -155,7 +155,7 @@ impl Program {
         }
     }
 
-    /// `mkdir`: in the scratch tree alone, and elsewhere nothing happens.
+    /// `mkdir`: only in the scratch tree; elsewhere it does nothing.
     fn make_folder(&mut self, folder: i32, at: u64) -> Result<Answer, ProgramError> {
         Ok(match self.path(folder, at) {
             Ok(path) if self.tree.is_folder(&path) => error(libc::EEXIST),
@@ -168,7 +168,7 @@ impl Program {
         })
     }
 
-    /// `unlink`: of a socket's name, or an object's in bpffs. Elsewhere nothing happens.
+    /// `unlink`: removes the name of a socket, or of an object in bpffs; elsewhere it does nothing.
     fn take_name(&mut self, t: &mut Thread, folder: i32, at: u64) -> Result<Answer, ProgramError> {
         match self.path(folder, at) {
             Ok(path) => {
@@ -179,7 +179,7 @@ impl Program {
         }
     }
 
-    /// `statfs`: of the scratch tree says what a kernel has mounted there.
+    /// `statfs`: for the scratch tree, returns what a kernel has mounted there.
     fn statfs(&mut self, t: &mut Thread, a: [u64; 6]) -> Result<Answer, ProgramError> {
         let path = self.path(libc::AT_FDCWD, a[0]);
         let answer = self.with_path(t, libc::AT_FDCWD, a[0], |path| [path, a[1], a[2], a[3], a[4], a[5]])?;
@@ -193,7 +193,7 @@ impl Program {
         Ok(answer)
     }
 
-    /// Puts the path's real name into the program's memory.
+    /// Writes the path's real name to the program's memory.
     fn show_path(&self, path: &str) -> Option<u64> {
         let real = self.tree.real(path);
         let bytes = [real.as_bytes(), &[0]].concat();
@@ -236,7 +236,7 @@ impl Program {
         }
     }
 
-    /// The last descriptor of something attached is gone.
+    /// The last descriptor of a link has been closed.
     pub(crate) fn unlink(&mut self, link: Link) -> Result<Event, ProgramError> {
         match link {
             Link::Scheduler => {
@@ -293,7 +293,7 @@ impl Program {
         }
     }
 
-    /// `pipe2`, `socketpair`: the host makes them, and no call of theirs ever waits there.
+    /// `pipe2`, `socketpair`: the host creates them as non-blocking, so that no call on them waits there.
     fn pair(&mut self, t: &mut Thread, a: [u64; 6], at: u64, flags: u64) -> Result<Answer, ProgramError> {
         let (value, _) = t.call(&mut self.host, t.number(), a)?;
         let mut fds = [0; 8];

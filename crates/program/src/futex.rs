@@ -50,7 +50,7 @@ impl Program {
         Answer::Wait(Wait::Futex { at, bits }, deadline)
     }
 
-    /// Wakes some, and lets others wait elsewhere.
+    /// Wakes some waiters, and moves others to another futex.
     fn requeue(&mut self, at: u64, other: u64, wake: u32, most: u32) -> Result<Answer, ProgramError> {
         let woken = self.wake_futex(at, wake, u32::MAX)?;
         let mut moved = 0;

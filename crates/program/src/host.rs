@@ -1,12 +1,12 @@
-//! The one place that touches the host's processes: starts a program, stops it at each system call, reads and
+//! The only code that touches the host's processes: it starts a program, stops it at each system call, and reads and
 //! writes its registers and memory.
 //!
 //! A [`Host`] is a process under `ptrace(2)`, which needs no privilege and works where a container's seccomp
 //! profile denies bpf(2): the stop at a call's entry comes before any filter. One thread runs at a time, and only
 //! inside [`Host::run`].
 //!
-//! Safety: every `unsafe` block here is one libc call whose pointers lead to locals that outlive it. The traced
-//! process shares no memory with this one but files that are mapped elsewhere; whatever it does, it cannot change
+//! Safety: every `unsafe` block here is one libc call whose pointers refer to locals that outlive it. The traced
+//! process shares no memory with this one except files that are mapped elsewhere; whatever it does, it cannot change
 //! these locals.
 #![allow(unsafe_code)]
 
@@ -17,17 +17,17 @@ use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
-/// What a request of `ptrace()` is to the C library.
+/// The C library's type for a request of `ptrace()`.
 #[cfg(not(target_env = "musl"))]
 type Request = libc::c_uint;
-/// What a request of `ptrace()` is to the C library.
+/// The C library's type for a request of `ptrace()`.
 #[cfg(target_env = "musl")]
 type Request = c_int;
 
 /// The registers of a thread.
 pub(crate) type Regs = libc::user_regs_struct;
 
-/// Seconds of CPU time that a program may take: one that spins without a system call is ended by the host.
+/// Seconds of CPU time that a program may take: the host ends a program that spins without system calls.
 const CPU_LIMIT_S: u64 = 120;
 /// `ADDR_NO_RANDOMIZE`: the same addresses in every run.
 const FIXED_ADDRESSES: libc::c_ulong = 0x004_0000;
@@ -37,9 +37,9 @@ const FIXED_ADDRESSES: libc::c_ulong = 0x004_0000;
 pub(crate) enum Stop {
     /// At a system call, entering or leaving.
     Call,
-    /// It has made a thread.
+    /// It has created a thread.
     Cloned(pid_t),
-    /// It is gone, with this exit code.
+    /// It has exited, with this code.
     Exited(i32),
     /// A signal ended it.
     Killed(i32),
@@ -48,7 +48,7 @@ pub(crate) enum Stop {
 /// A traced process.
 pub(crate) struct Host {
     pub(crate) pid: pid_t,
-    /// All threads but the first that there ever were.
+    /// All threads that ever existed, except the first.
     others: Vec<pid_t>,
 }
 
@@ -60,10 +60,10 @@ impl Host {
         // Ctrl-C is for keel, which passes it on at a virtual instant.
         command.process_group(0);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        // SAFETY: what runs between fork and exec are system calls on locals.
+        // SAFETY: only system calls on locals run between fork and exec.
         unsafe {
             command.pre_exec(|| {
-                // May be denied: then only addresses differ from run to run.
+                // This may be denied: then only addresses differ from run to run.
                 libc::personality(FIXED_ADDRESSES);
                 let limit = libc::rlimit { rlim_cur: CPU_LIMIT_S, rlim_max: CPU_LIMIT_S };
                 libc::setrlimit(libc::RLIMIT_CPU, &raw const limit);
@@ -90,14 +90,14 @@ impl Host {
     }
 
     fn request(&self, what: Request, tid: pid_t, addr: u64, data: u64) -> Result<c_long, ProgramError> {
-        // SAFETY: of the requests made here none writes to this process; addresses are those of the traced one.
+        // SAFETY: no request made here writes to this process; addresses are those of the traced one.
         match unsafe { libc::ptrace(what, tid, addr as *mut c_void, data as *mut c_void) } {
             -1 => Err(lost("ptrace")),
             value => Ok(value),
         }
     }
 
-    /// Waits for one thread: why it stopped, and the signal that is about to be delivered to it, or 0.
+    /// Waits for one thread; returns why it stopped, and the signal that is about to be delivered to it, or 0.
     fn wait(&mut self, tid: pid_t) -> Result<(Stop, c_int), ProgramError> {
         let mut status = 0;
         // SAFETY: `status` outlives the call.
@@ -127,8 +127,8 @@ impl Host {
         }
     }
 
-    /// A thread is about to be gone. The host reports the first one's end only when all others were waited for, so that
-    /// one is left where it is.
+    /// A thread is about to exit. The host reports the first thread's end only when all others have been waited for, so
+    /// the first thread is left where it is.
     fn leaves(&mut self, tid: pid_t) -> Result<(Stop, c_int), ProgramError> {
         if tid != self.pid {
             self.request(libc::PTRACE_CONT, tid, 0, 0)?;
@@ -141,7 +141,7 @@ impl Host {
         Ok((Stop::Exited(libc::WEXITSTATUS(status)), 0))
     }
 
-    /// What the last stop of a thread was about.
+    /// The message of a thread's last stop.
     fn message(&self, tid: pid_t) -> Result<libc::c_ulong, ProgramError> {
         let mut message: libc::c_ulong = 0;
         // SAFETY: the kernel writes one word to `message`.
@@ -151,7 +151,7 @@ impl Host {
         }
     }
 
-    /// The thread that the last stop was about, once it has stopped for the first time.
+    /// The new thread that the last stop reported, once it has stopped for the first time.
     fn new_thread(&mut self, parent: pid_t) -> Result<pid_t, ProgramError> {
         let tid = self.message(parent)? as pid_t;
         self.others.push(tid);
@@ -159,7 +159,7 @@ impl Host {
         Ok(tid)
     }
 
-    /// Lets a thread go on until its next stop that is no signal's. Signals are delivered on the way.
+    /// Lets a thread continue until its next stop that is not for a signal. Signals are delivered on the way.
     pub(crate) fn run(&mut self, tid: pid_t) -> Result<Stop, ProgramError> {
         let mut signal = 0;
         loop {
@@ -173,7 +173,7 @@ impl Host {
     }
 
     pub(crate) fn regs(&self, tid: pid_t) -> Result<Regs, ProgramError> {
-        // SAFETY: the structure holds integers alone, and the kernel fills one of that size.
+        // SAFETY: the structure contains only integers, and the kernel fills one of that size.
         unsafe {
             let mut regs: Regs = std::mem::zeroed();
             match libc::ptrace(libc::PTRACE_GETREGS, tid, 0, &raw mut regs) {
@@ -191,7 +191,7 @@ impl Host {
         }
     }
 
-    /// Reads the program's memory; false where not all of it is there.
+    /// Reads the program's memory; false if not all of it is mapped.
     pub(crate) fn read(&self, at: u64, into: &mut [u8]) -> bool {
         let local = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: into.len() };
         let remote = libc::iovec { iov_base: at as *mut c_void, iov_len: into.len() };
@@ -200,7 +200,7 @@ impl Host {
         got == into.len() as isize
     }
 
-    /// Writes the program's memory; false where not all of it is there.
+    /// Writes the program's memory; false if not all of it is mapped.
     pub(crate) fn write(&self, at: u64, from: &[u8]) -> bool {
         let local = libc::iovec { iov_base: from.as_ptr().cast_mut().cast(), iov_len: from.len() };
         let remote = libc::iovec { iov_base: at as *mut c_void, iov_len: from.len() };
@@ -211,20 +211,20 @@ impl Host {
 
     /// Makes a signal pending for a thread.
     pub(crate) fn signal(&self, tid: pid_t, signal: c_int) {
-        // SAFETY: a system call without pointers. A thread that is gone gets none.
+        // SAFETY: a system call without pointers. A thread that has exited gets no signal.
         unsafe { libc::syscall(libc::SYS_tgkill, self.pid, tid, signal) };
     }
 }
 
 impl Drop for Host {
     fn drop(&mut self) {
-        // SAFETY: the process is our child and was not waited for; `status` outlives the calls. A thread that was waited
-        // for is none of ours any more, and the call returns at once.
+        // SAFETY: the process is our child and has not been waited for; `status` outlives the calls. A thread that has
+        // been waited for is no longer ours, and the call returns at once.
         unsafe {
             libc::kill(self.pid, libc::SIGKILL);
-            // One that is about to be gone heeds no signal any more.
+            // A thread that is about to exit ignores signals.
             libc::ptrace(libc::PTRACE_CONT, self.pid, 0, 0);
-            // The first thread is gone when all others are.
+            // The first thread exits when all others have.
             for &tid in self.others.iter().chain([&self.pid]) {
                 let mut status = 0;
                 while libc::waitpid(tid, &raw mut status, libc::__WALL) == tid && libc::WIFSTOPPED(status) {
@@ -239,7 +239,7 @@ fn lost(call: &str) -> ProgramError {
     ProgramError::Host(format!("{call}: {}", reason(&io::Error::last_os_error())))
 }
 
-/// The host's words, without the number of the error.
+/// The host's message, without the error number.
 pub(crate) fn reason(error: &io::Error) -> String {
     error.to_string().split(" (os error").next().unwrap_or_default().to_lowercase()
 }

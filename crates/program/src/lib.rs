@@ -1,20 +1,20 @@
 //! Runs a scheduler's user-space program, unmodified: its system calls are answered here, its time is virtual.
 //!
-//! The program is a process of the host that is stopped at each system call. [`Program::step`] lets one of its
-//! threads go on to its next call and answers that one. Whoever owns the [`Program`] says what time it is and what
-//! the kernel's maps hold ([`Desk`]); this crate knows no simulator, and a simulator needs to know no system call.
+//! The program is a process of the host that is stopped at each system call. [`Program::step`] lets one of its threads
+//! continue to its next call and answers it. The owner of the [`Program`] provides the time and the kernel's maps
+//! ([`Desk`]); this crate knows no simulator, and a simulator needs to know no system call.
 //!
-//! What the program may do: map memory, make threads, use pipes, read the host's files, and what
-//! the calls in `calls` answer. It writes no file, opens no network socket, starts no process and gets no
-//! privilege; all else is `ENOSYS`, and named in [`Program::refused`].
+//! The program may map memory, create threads, use pipes, read the host's files, and make the calls that `calls`
+//! answers. It writes no file, opens no network socket, starts no process and gets no privilege; all other calls return
+//! `ENOSYS`, and are named in [`Program::refused`].
 //!
 //! - [`program`]: threads and steps
-//! - `calls`: which call is answered how; `time`, `futex`, `events`, `files`, `sockets` and `process` are its parts
+//! - `calls`: how each call is answered; `time`, `futex`, `events`, `files`, `sockets` and `process` are its parts
 //! - `bpf`: bpf(2): maps, programs, types, links
-//! - `tree`: the files that show the simulated machine
-//! - `server`: a connection to the program's own server of statistics
-//! - `stats`: asks that server
-//! - [`relay`]: lets clients outside of the run ask it
+//! - `tree`: the files that describe the simulated machine
+//! - `server`: a connection to the program's own statistics server
+//! - `stats`: queries that server
+//! - [`relay`]: lets clients outside of the run query it
 //! - `fds`: the program's descriptors
 //! - `host` and `thread`: the process, by `ptrace(2)`; the only unsafe code
 //! - [`object`]: what the program has loaded, as [`Object`](keel_object::Object)

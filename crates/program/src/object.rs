@@ -1,6 +1,6 @@
-//! From what the program has loaded to an [`Object`]: the front door beside ELF files, for the same engine and the
-//! same checks. libbpf has relocated the instructions against the simulated kernel's types; what stood in them for
-//! descriptors and type ids becomes places in the object.
+//! Makes an [`Object`] from everything that the program has loaded: an alternative to ELF files, for the same engine
+//! and the same checks. libbpf has relocated the instructions against the simulated kernel's types; descriptors and
+//! type ids in them become indices in the object.
 
 use crate::ProgramError;
 use crate::bpf::Bpf;
@@ -20,16 +20,16 @@ use std::os::unix::fs::FileExt;
 
 const LD_IMM64: u8 = 0x18;
 const CALL: u8 = 0x85;
-/// libbpf's numbers of helpers in instructions that it could not relocate; those of maps and kfuncs, and above.
+/// libbpf's helper numbers in instructions that it could not relocate: for helpers, and above that for maps and kfuncs.
 const POISON: i32 = 0x0bad_2310;
 const FIRST_POISON: i32 = 2_001_000_000;
-/// What the type of a struct_ops map's value begins with, before the name of the struct in it.
+/// The prefix of the type name of a struct_ops map's value, before the struct's name.
 const OPS_VALUE: &str = "bpf_struct_ops_";
 
 /// A value that the program has put into a map.
 #[derive(Clone, Debug)]
 pub struct Fill {
-    /// The map's place in the object.
+    /// The map's index in the object.
     pub map: u32,
     /// The key; empty in a queue or a stack, which takes the values one after another.
     pub key: Vec<u8>,
@@ -40,34 +40,34 @@ pub struct Fill {
 /// A run of a `SEC("syscall")` program.
 #[derive(Clone, Debug)]
 pub struct TestRun {
-    /// Its place among the object's programs.
+    /// Its index among the object's programs.
     pub program: u32,
     /// Its context.
     pub context: Vec<u8>,
 }
 
-/// A tracing program, and where it is attached.
+/// A tracing program and its attach point.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Traced {
-    /// Its place among the object's programs.
+    /// Its index among the object's programs.
     pub program: u32,
-    /// The place as libbpf's sections name it: `tp_btf/sched_switch`, `fentry/scx_tick`.
+    /// The attach point as in libbpf's section names: `tp_btf/sched_switch`, `fentry/scx_tick`.
     pub place: String,
 }
 
-/// What the program has loaded when it first uses some of it.
+/// Everything that the program has loaded when it first uses some of it.
 #[derive(Debug)]
 pub struct Loaded {
-    /// Does it go on from what was loaded last? Then the maps and programs of that come first, in their places, and
-    /// only what follows is new.
+    /// Does it extend the last loaded object? Then that object's maps and programs come first, with the same indices,
+    /// and only the rest is new.
     pub goes_on: bool,
     /// The object, without a scheduler.
     pub object: Object,
-    /// What its maps hold, in the order in which the program put it there.
+    /// The contents of its maps, in the order in which the program put them there.
     pub fills: Vec<Fill>,
-    /// Maps whose pages the program has mapped, and the files that hold these.
+    /// Maps whose pages the program has mapped, with the files of these pages.
     pub shared: Vec<(u32, File)>,
-    /// Of arenas among these the pages that hold something: map, first page, and how many.
+    /// Non-empty pages of arenas among these: map, first page, and count.
     pub touched: Vec<(u32, u64, u64)>,
 }
 
@@ -84,7 +84,7 @@ impl Program {
             .filter(|&n| self.fds.any(|kind| matches!(kind, Fd::Prog(p) if *p == n)))
     }
 
-    /// The object as it is now. From now on its maps are the owner's.
+    /// The object as it is now. From now on the owner has its maps.
     pub(crate) fn assemble(&mut self) -> Result<Loaded, ProgramError> {
         let goes_on = self.bpf.loaded.is_some();
         let mut progs = self.bpf.in_places();
@@ -137,7 +137,7 @@ impl Program {
         Ok(Loaded { goes_on, object, fills, shared, touched })
     }
 
-    /// These maps, and those that are in maps of maps or that these are made by: the program need not keep them open.
+    /// These maps, and those in maps of maps or their templates: the program need not keep them open.
     fn with_inner(&self, kept: Vec<u32>) -> Vec<u32> {
         let outer = kept.iter().map(|&n| &self.bpf.maps[n as usize]).filter(|map| map.has_maps());
         let inner: BTreeSet<u32> =
@@ -201,7 +201,7 @@ impl Program {
                         .collect(),
                     false => vec![value.clone()],
                 };
-                // The places of a queue's values are no keys.
+                // The numbers of a queue's values are not keys.
                 let key = if map.is_queue() { Vec::new() } else { key.clone() };
                 all.push((*order, Fill { map: places[&number], key, values }));
             }
@@ -211,13 +211,13 @@ impl Program {
     }
 }
 
-/// Of a map of maps: which entries it has, and the maps there.
+/// The entries of a map of maps: index and map.
 fn inner_values(map: &Map) -> impl Iterator<Item = (u32, u32)> {
     let word = |bytes: &[u8]| <[u8; 4]>::try_from(bytes).map_or(0, u32::from_le_bytes);
     map.values.iter().map(move |(key, (value, _))| (word(key), word(value)))
 }
 
-/// Can neither side change it any more?
+/// Is it read-only for both sides?
 fn is_constant(map: &Map) -> bool {
     map.frozen && map.flags & RDONLY_PROG != 0
 }
@@ -226,11 +226,11 @@ fn host(error: &std::io::Error) -> ProgramError {
     ProgramError::Host(format!("a map's pages: {}", crate::host::reason(error)))
 }
 
-/// Puts an object together.
+/// Assembles an object.
 struct Maker<'a> {
     bpf: &'a Bpf,
     object: Object,
-    /// Of each map its place in the object.
+    /// For each map, its index in the object.
     places: BTreeMap<u32, u32>,
 }
 
@@ -246,7 +246,7 @@ impl Maker<'_> {
                 (None, None) => {}
             }
         }
-        // An arena is where the program has mapped it.
+        // An arena's address is the one at which the program has mapped it.
         let extra = if map.kind == kind::ARENA { map.mapped_at.unwrap_or(map.extra) } else { map.extra };
         self.object.maps.push(MapDef {
             name: map.name.clone(),
@@ -267,7 +267,7 @@ impl Maker<'_> {
         Ok(place)
     }
 
-    /// Says which maps are in a map of maps, once all have their places.
+    /// Sets which maps are in a map of maps, once all have their indices.
     fn nest(&mut self, number: u32, map: &Map) {
         if map.has_maps() {
             let place = |n: u32| self.places.get(&n).copied();
@@ -278,7 +278,7 @@ impl Maker<'_> {
         }
     }
 
-    /// Adds a program with its functions, of which it has copies of its own.
+    /// Adds a program with its own copies of its functions.
     fn prog(&mut self, prog: &Prog) -> Result<(), ProgramError> {
         let types = match prog.types {
             Some(types) => Btf::parse(&self.bpf.types[types as usize]).unwrap_or_default(),
@@ -326,7 +326,7 @@ impl Maker<'_> {
         format!("struct_ops{sleeps}/{}", member.map_or("", |member| kernel.member_name(member)))
     }
 
-    /// Places in the object instead of numbers of maps, types and instructions.
+    /// Replaces numbers of maps, types and instructions by indices in the object.
     fn relocate(
         &mut self,
         prog: &Prog,
@@ -350,7 +350,7 @@ impl Maker<'_> {
                 }
                 (LD_IMM64, PSEUDO_KSYM) => function.insns[at].imm = self.ksym(prog, insn.imm)?,
                 (LD_IMM64, PSEUDO_FUNC) => function.insns[at].imm = function_at(at, insn.imm)?,
-                // What a weak symbol becomes that is not there, by older and by newer libbpfs.
+                // A missing weak symbol, as older and newer versions of libbpf encode it.
                 (CALL, 0 | PSEUDO_KFUNC) if is_poison(insn) => {
                     let missing = "what it needs here is not among the simulated kernel's types".to_owned();
                     function.poison.push(Poison { insn: at as u32, missing });

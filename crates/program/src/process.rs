@@ -1,4 +1,4 @@
-//! Threads, identity, signals, and what the program learns of its machine by system calls.
+//! Threads, identity, signals, and what the program learns about its machine through system calls.
 
 use crate::ProgramError;
 use crate::calls::{Answer, error};
@@ -10,17 +10,18 @@ use keel_abi::{CpuId, CpuSet};
 const IGNORE: u64 = 1;
 const RANDOM: u64 = 25;
 const VDSO: u64 = 33;
-/// Words that are looked at for the vector's end.
+/// How many words are searched for the vector's end.
 const MOST_WORDS: u64 = 4096;
-/// The kernel that the simulated one stands for.
+/// The kernel version that the simulation represents.
 pub(crate) const RELEASE: &str = "7.2.13";
 /// Bytes of a field of `struct utsname`.
 const UTS_BYTES: usize = 65;
-/// Bytes of memory that the machine says it has.
+/// The machine's bytes of memory, as shown to the program.
 const MEMORY_BYTES: u64 = 64 << 30;
 
 impl Program {
-    /// Before the first instruction: no vDSO, so that clocks are system calls, and random bytes of the seed.
+    /// Before the first instruction: removes the vDSO, so that clocks are system calls, and sets random bytes from the
+    /// seed.
     pub(crate) fn hide_host(&mut self) -> Result<(), ProgramError> {
         let mut at = self.host.regs(self.host.pid)?.rsp;
         let unreadable = || ProgramError::Host("its stack cannot be read".into());
@@ -50,7 +51,7 @@ impl Program {
         Ok(())
     }
 
-    /// A random word of the seed (splitmix64).
+    /// A random word from the seed (splitmix64).
     fn draw(&mut self) -> u64 {
         self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let z = (self.random ^ self.random >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -81,7 +82,7 @@ impl Program {
             libc::SYS_tgkill => self.kill(t, a[1] as i32, a[2] as i32),
             libc::SYS_tkill => self.kill(t, a[0] as i32, a[1] as i32),
             libc::SYS_kill if a[0] as i32 == self.machine.pid => self.kill(t, self.machine.pid, a[1] as i32),
-            // The others go on in turn; when all of them wait, the task lets other tasks go on.
+            // The other threads continue in turn; when all of them wait, the task lets other tasks run.
             libc::SYS_sched_yield if self.ready.is_empty() => Answer::Told(0, Event::Yielded),
             libc::SYS_sched_yield | libc::SYS_sched_setscheduler => Answer::Value(0),
             libc::SYS_sched_setaffinity => self.set_affinity(t.own, a),
@@ -163,7 +164,7 @@ impl Program {
         Answer::Value(0)
     }
 
-    /// The thread that a call about affinities means: 0 is the caller.
+    /// The thread that an affinity call refers to: 0 is the caller.
     fn thread_of(&self, caller: i32, named: u64) -> Option<i32> {
         match named as i32 {
             0 => Some(caller),
@@ -203,7 +204,7 @@ impl Program {
     }
 
     fn random_bytes(&mut self, a: [u64; 6]) -> Answer {
-        /// More are never given at once.
+        /// The most bytes returned at once.
         const MOST: u64 = 256;
         let len = a[1].min(MOST) as usize;
         let bytes: Vec<u8> = (0..len).map(|_| self.draw() as u8).collect();
@@ -228,15 +229,15 @@ impl Program {
         self.put_words(at, &words)
     }
 
-    /// All capabilities: the program believes that it may do what the simulated kernel lets it.
+    /// All capabilities: the program believes that it may do everything that the simulated kernel allows.
     fn capabilities(&mut self, at: u64) -> Answer {
         if at == 0 { Answer::Value(0) } else { self.put(at, &[0xff; 24], 0) }
     }
 }
 
-/// A limit of the priorities of a policy: only `SCHED_FIFO` and `SCHED_RR` have some.
+/// A limit of a policy's priorities: only `SCHED_FIFO` and `SCHED_RR` have any.
 fn priority(policy: u64, realtime: i64) -> Answer {
-    /// `SCHED_EXT`, which libc does not know; 4 stands for no policy.
+    /// `SCHED_EXT`, which libc does not have; 4 is not a policy.
     const EXT: i32 = 7;
     match policy as i32 {
         libc::SCHED_FIFO | libc::SCHED_RR => Answer::Value(realtime),
@@ -245,7 +246,7 @@ fn priority(policy: u64, realtime: i64) -> Answer {
     }
 }
 
-/// `seccomp(2)`: a filter is taken and not applied, for the program has no more rights than keel gives it.
+/// `seccomp(2)`: a filter is accepted but not applied, because the program only has the rights that keel gives it.
 fn seccomp(operation: u64, flags: u64, filter: u64) -> Answer {
     const TSYNC: u64 = 1;
     match operation as u32 {
@@ -256,7 +257,7 @@ fn seccomp(operation: u64, flags: u64, filter: u64) -> Answer {
     }
 }
 
-/// Threads run one at a time, and no BPF program runs meanwhile: all barriers are there already.
+/// Threads run one at a time, and no BPF program runs at the same time: all barriers are satisfied already.
 fn membarrier(command: u64, flags: u64) -> Answer {
     const QUERY: u64 = libc::MEMBARRIER_CMD_QUERY as u64;
     const KNOWN: u64 = (libc::MEMBARRIER_CMD_GLOBAL

@@ -1,7 +1,7 @@
 //! A program: its threads, one of which runs at a time, and the clock that they see.
 //!
-//! Threads take turns in a fixed order, a system call each. A call that has to wait leaves its thread stopped;
-//! when all wait, the owner lets time pass. So the order of everything is a function of the program and of time.
+//! Threads take turns in a fixed order, one system call each. A call that has to wait leaves its thread stopped; when
+//! all wait, the owner lets time pass. So the order of everything is a function of the program and of time.
 
 use crate::ProgramError;
 use crate::bpf::Bpf;
@@ -21,48 +21,48 @@ use libc::pid_t;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ffi::OsString;
 
-/// The number of the first thread beside the main one: no task of the machine has so great a pid, as the program's threads
-/// are one task.
+/// The number of the first thread other than the main one. No task of the machine has a pid this high; the program's
+/// threads are one task.
 const FIRST_THREAD: i32 = 4_000_000;
-/// Waiting threads are looked at again after so many calls of others.
+/// Waiting threads are checked again after this many calls of others.
 const TURNS: u64 = 64;
-/// How long a ring buffer's record waits at most until a thread that polls for it notices.
+/// The longest time until a polling thread notices a ring buffer's record.
 const RING_POLL_NS: u64 = 1_000_000;
-/// Bytes of output that are kept.
+/// The most bytes of output that are kept.
 const MAX_OUTPUT: usize = 16 << 20;
 
-/// The machine that the program is shown.
+/// The machine as shown to the program.
 #[derive(Clone, Debug)]
 pub struct Machine {
     /// Which CPUs share what.
     pub topology: Topology,
-    /// Each CPU's capacity; empty where all have 1024.
+    /// Each CPU's capacity; empty if all have 1024.
     pub capacity: Vec<u16>,
     /// The kernel's types, as in `/sys/kernel/btf/vmlinux`.
     pub btf: &'static [u8],
-    /// What `/proc/kallsyms` shows beside the kernel's functions: names and addresses.
+    /// The names and addresses in `/proc/kallsyms` besides the kernel's functions.
     pub symbols: &'static [(&'static str, u64)],
     /// The kernel's configuration, as in `/boot/config-*`.
     pub config: String,
-    /// Where all that is random comes from.
+    /// The seed of everything random.
     pub seed: u64,
-    /// Nanoseconds that a system call is charged, with the user code before it.
+    /// The charge for a system call in nanoseconds, including the user code before it.
     pub call_ns: u64,
-    /// The pid of the task that stands for the program, as the scheduler sees it.
+    /// The pid of the task that represents the program, as the scheduler sees it.
     pub pid: i32,
 }
 
-/// What a step came to.
+/// The outcome of a step.
 #[derive(Debug)]
 pub enum Event {
     /// A thread has made a call, and is charged [`Machine::call_ns`].
     Called,
-    /// All threads wait, until this time where one has a deadline.
+    /// All threads wait, until this time if one has a deadline.
     Idle {
         /// Nanoseconds of the program's clock.
         until_ns: Option<u64>,
     },
-    /// It needs its object loaded for what it does next.
+    /// It needs its object loaded before the next event.
     Load(Box<Loaded>, Box<Event>),
     /// It attaches the scheduler of the loaded object; its thread waits for [`Program::attached`].
     Attach(Box<StructOps>),
@@ -70,7 +70,7 @@ pub enum Event {
     Run(TestRun),
     /// It attaches a tracing program of the loaded object; its thread waits for [`Program::traced`].
     Trace(Traced),
-    /// Its only thread that does not wait has called `sched_yield()`.
+    /// Its only runnable thread has called `sched_yield()`.
     Yielded,
     /// Its first thread has confined itself to these CPUs.
     Confined(CpuSet),
@@ -78,13 +78,13 @@ pub enum Event {
     Detach,
     /// It detaches a tracing program.
     Untrace(Traced),
-    /// It has ended, with this exit code; 128 and more where a signal ended it.
+    /// It has ended, with this exit code; 128 or more if a signal ended it.
     Exited(i32),
 }
 
 /// Why a thread waits.
 pub(crate) enum Wait {
-    /// For a wakeup at a futex, of one of these bits.
+    /// For a wakeup at a futex, with one of these bits.
     Futex { at: u64, bits: u32 },
     /// For time to pass.
     Sleep,
@@ -92,11 +92,11 @@ pub(crate) enum Wait {
     Retry,
 }
 
-/// A thread that waits.
+/// A waiting thread.
 pub(crate) struct Waiting {
     pub(crate) why: Wait,
     pub(crate) deadline_ns: Option<u64>,
-    /// The order in which they began to.
+    /// The order in which waits began.
     pub(crate) since: u64,
 }
 
@@ -111,25 +111,25 @@ pub struct Program {
     pub(crate) tree: Tree,
     pub(crate) bpf: Bpf,
     pub(crate) now_ns: u64,
-    /// When the machine's clock began.
+    /// The start of the machine's clock.
     pub(crate) since_ns: u64,
     pub(crate) idle_ns: Vec<u64>,
-    /// What happened to its scheduler.
+    /// Event counts of its scheduler.
     pub(crate) events: Vec<(&'static str, u64)>,
     seen_online: Vec<bool>,
-    /// What the files show; empty for all.
+    /// The online CPUs that the files show; empty for all.
     shown_online: Vec<bool>,
-    /// The tick of `/proc/stat` that the program was shown last, if it looks there.
+    /// The last tick of `/proc/stat` shown to the program, if it reads that.
     pub(crate) shown_tick: Option<u64>,
     pub(crate) random: u64,
     pub(crate) output: Vec<u8>,
     pub(crate) refused: BTreeSet<String>,
-    /// Who wants to know when a thread's word is cleared: `CLONE_CHILD_CLEARTID`.
+    /// The words to clear when threads end: `CLONE_CHILD_CLEARTID`.
     pub(crate) clear_at: BTreeMap<i32, u64>,
-    /// A page of the program's own memory for what keel's calls need.
+    /// A page of the program's own memory for keel's calls.
     pub(crate) page: u64,
     pub(crate) next_own: i32,
-    /// Threads that have confined themselves, and to which CPUs.
+    /// Threads that have confined themselves, with their CPUs.
     pub(crate) confined: BTreeMap<i32, CpuSet>,
     pub(crate) stats: Stats,
     pub(crate) relay: Relay,
@@ -144,7 +144,7 @@ impl Program {
     /// Starts a program for a machine. It has done nothing yet.
     ///
     /// # Errors
-    /// The host cannot start or supervise it.
+    /// Fails if the host cannot start or supervise it.
     pub fn start(argv: &[OsString], machine: Machine) -> Result<Self, ProgramError> {
         let bpf = Bpf::new(machine.btf, machine.topology.cpus())?;
         let tree = Tree::new(&machine, &bpf.kernel)?;
@@ -187,27 +187,27 @@ impl Program {
         Ok(program)
     }
 
-    /// What it has printed since this was asked last, on both streams.
+    /// Its output on both streams since the last call.
     pub fn take_output(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.output)
     }
 
-    /// System calls that it was refused, by name.
+    /// The names of refused system calls.
     pub fn refused(&self) -> impl Iterator<Item = &str> {
         self.refused.iter().map(String::as_str)
     }
 
-    /// System calls that it has made.
+    /// The number of its system calls.
     pub fn calls(&self) -> u64 {
         self.calls
     }
 
-    /// What its clock shows, in nanoseconds.
+    /// The time on its clock, in nanoseconds.
     pub fn now_ns(&self) -> u64 {
         self.now_ns
     }
 
-    /// How it ended, if it has.
+    /// Its exit code, if it has ended.
     pub fn exit_code(&self) -> Option<i32> {
         self.exit
     }
@@ -217,7 +217,7 @@ impl Program {
         &self.name
     }
 
-    /// Of each CPU whether it is online, and how many nanoseconds it has been idle so far, for `/proc/stat`.
+    /// Sets for each CPU whether it is online, and its idle time in nanoseconds so far, for `/proc/stat`.
     pub fn see_cpus(&mut self, cpus: &mut dyn Iterator<Item = (bool, u64)>) {
         self.idle_ns.clear();
         self.seen_online.clear();
@@ -227,16 +227,16 @@ impl Program {
         }
     }
 
-    /// What happened to its scheduler, for `/sys/kernel/sched_ext/root/events`: names and counts.
+    /// Sets its scheduler's events, for `/sys/kernel/sched_ext/root/events`: names and counts.
     pub fn see_events(&mut self, events: impl Iterator<Item = (&'static str, u64)>) {
         self.events.clear();
         self.events.extend(events);
     }
 
-    /// Lets one thread go on to its next system call, and answers that.
+    /// Lets one thread continue to its next system call, and answers it.
     ///
     /// # Errors
-    /// It asks for something that keel does not have, or the host fails.
+    /// Fails if it needs something that keel does not have, or if the host fails.
     pub fn step(&mut self, now_ns: u64, desk: &mut dyn Desk) -> Result<Event, ProgramError> {
         if let Some(code) = self.exit {
             return Ok(Event::Exited(code));
@@ -274,7 +274,7 @@ impl Program {
         self.serve(own, thread, desk, false)
     }
 
-    /// Answers the call that a thread has stopped at.
+    /// Answers the call at which a thread has stopped.
     fn serve(
         &mut self,
         own: i32,
@@ -316,14 +316,14 @@ impl Program {
         Ok(event)
     }
 
-    /// A thread is gone.
+    /// A thread has ended.
     fn ended(&mut self, own: i32, stop: Stop) -> Result<Event, ProgramError> {
         let code = match stop {
             Stop::Exited(code) => code,
             Stop::Killed(signal) => 128 + signal,
             _ => 0,
         };
-        // What ends the process ends all threads; the host reports the first one last.
+        // The end of the process ends all threads; the host reports the first thread last.
         if own == self.machine.pid || matches!(stop, Stop::Killed(_)) {
             self.exit = Some(code);
             return Ok(Event::Exited(code));
@@ -334,7 +334,7 @@ impl Program {
         Ok(Event::Called)
     }
 
-    /// The process ends by itself, with this code.
+    /// The process exits on its own, with this code.
     pub(crate) fn note_exit(&mut self, code: i32) {
         self.exit = Some(code);
     }
@@ -363,7 +363,7 @@ impl Program {
         self.answer_outside(own, thread, value)
     }
 
-    /// The tracing program is attached; not where the kernel has no such place.
+    /// The tracing program is attached, unless the kernel has no such attach point.
     ///
     /// # Errors
     /// The host fails.
@@ -418,7 +418,7 @@ impl Program {
         Ok(())
     }
 
-    /// Answers the calls whose time is over.
+    /// Answers the calls whose deadlines have passed.
     fn expire(&mut self, desk: &mut dyn Desk) -> Result<(), ProgramError> {
         let now = self.now_ns;
         let due = |wait: &Waiting| wait.deadline_ns.is_some_and(|at| at <= now);
@@ -446,7 +446,7 @@ impl Program {
         Ok(())
     }
 
-    /// Looks whether calls can be answered by now.
+    /// Checks whether waiting calls can be answered now.
     fn retry(&mut self, desk: &mut dyn Desk) -> Result<(), ProgramError> {
         let again: Vec<i32> =
             self.waiting.iter().filter(|(_, w)| matches!(w.why, Wait::Retry)).map(|(&own, _)| own).collect();
@@ -474,7 +474,8 @@ impl Program {
         waits.chain(self.fds.next_timer()).chain(ring).chain(clients).filter(|&at| at > self.now_ns).min()
     }
 
-    /// Wakes as many threads as wait at a futex for one of these bits, the first ones first; how many.
+    /// Wakes up to `most` threads that wait at a futex for one of these bits, in the order they began to wait; returns
+    /// how many.
     pub(crate) fn wake_futex(&mut self, at: u64, most: u32, bits: u32) -> Result<i64, ProgramError> {
         let mut who: Vec<(u64, i32)> = self
             .waiting
@@ -497,7 +498,7 @@ impl Program {
         Ok(who.len() as i64)
     }
 
-    /// A thread has made another.
+    /// A thread has created another.
     pub(crate) fn add_thread(&mut self, tid: pid_t) -> Result<i32, ProgramError> {
         let own = self.next_own;
         self.next_own += 1;

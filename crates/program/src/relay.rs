@@ -1,8 +1,8 @@
-//! Connects clients outside of the run to the program's own server of statistics.
+//! Connects clients outside of the run to the program's own statistics server.
 //!
-//! The program's owner reports what the clients do ([`Clients`]), each time a thread has stopped at a call. While a client is
-//! connected, the program's task is woken now and then for that. So a run to which a client connects depends on when it
-//! does and what it asks; a run without clients is the same as ever. One that comes before the server waits for it.
+//! The program's owner reports what the clients do ([`Clients`]), each time a thread has stopped at a call. While a
+//! client is connected, the program's task is woken at intervals for that. So a run with clients depends on when they
+//! connect and what they ask; a run without clients is unaffected. A client that comes before the server waits for it.
 
 use crate::ProgramError;
 use crate::program::Program;
@@ -14,30 +14,30 @@ use std::sync::Arc;
 
 /// How often the program's task is woken while a client is connected, in nanoseconds.
 pub(crate) const CLIENT_POLL_NS: u64 = 10_000_000;
-/// The most bytes that wait to be sent to the server for one client; beyond that it is hung up on.
+/// The most bytes that wait to be sent to the server for one client; beyond that the client is disconnected.
 const MOST: usize = 1 << 20;
 
-/// Clients that want to talk with the program's server, and what they hear.
+/// Clients of the program's server.
 pub trait Clients: Debug + Send + Sync {
-    /// What they have done since this was asked last. The run has reached `now_ns`, in nanoseconds since the scheduler was
-    /// attached first; it goes on when this returns.
+    /// What they have done since the last call. The run has reached `now_ns`, in nanoseconds since the scheduler was
+    /// first attached; it continues when this returns.
     fn news(&self, now_ns: u64) -> Vec<News>;
 
     /// The server has sent a client these bytes. Untrusted.
     fn hears(&self, client: u64, bytes: &[u8]);
 
-    /// The server has hung up on a client, or takes no more.
+    /// The server has disconnected a client, or accepts no more.
     fn ends(&self, client: u64);
 }
 
 /// What a client has done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum News {
-    /// It connects. Numbers are never used again.
+    /// It connects. Numbers are never reused.
     Connects(u64),
     /// It sends these bytes.
     Sends(u64, Vec<u8>),
-    /// It sends no more: it waits for an answer, or is gone.
+    /// It sends nothing more: it waits for an answer, or has left.
     Finishes(u64),
 }
 
@@ -49,14 +49,14 @@ pub(crate) struct Relay {
 }
 
 struct Link {
-    /// None before there is a server.
+    /// `None` before there is a server.
     fd: Option<u64>,
     unsent: Vec<u8>,
     has_finished: bool,
 }
 
 impl Program {
-    /// From now on these clients can talk with the program's server of statistics, as soon as it has one.
+    /// From now on these clients can talk to the program's statistics server, as soon as it has one.
     pub fn admit(&mut self, clients: Arc<dyn Clients>) {
         self.relay.clients = Some(clients);
     }
@@ -68,12 +68,12 @@ impl Program {
         }
     }
 
-    /// Does a client talk with the server?
+    /// Is a client connected to the server?
     pub(crate) fn has_clients(&self) -> bool {
         self.relay.clients.is_some() && self.relay.links.values().any(|link| link.fd.is_some())
     }
 
-    /// Passes on what clients and server have to say where all threads wait, beside the call of one of them.
+    /// Passes messages between clients and server while all threads wait, in addition to one of their calls.
     pub(crate) fn look_at_clients_while_waiting(&mut self) -> Result<(), ProgramError> {
         let can_wait = |own: &&i32| self.threads.get(own).is_some_and(|t| may_call_beside(t.number()));
         let Some(own) = self.waiting.keys().find(can_wait).copied() else { return Ok(()) };
@@ -83,7 +83,7 @@ impl Program {
         looked
     }
 
-    /// Passes on what clients and server have to say, beside the call that a thread has stopped at.
+    /// Passes messages between clients and server, in addition to the call at which a thread has stopped.
     pub(crate) fn look_at_clients(&mut self, t: &mut Thread) -> Result<(), ProgramError> {
         if !may_call_beside(t.number()) {
             return Ok(());
@@ -118,7 +118,7 @@ impl Program {
         Ok(())
     }
 
-    /// Passes on what one client and the server have to say; false where the connection is over.
+    /// Passes messages between one client and the server; false if the connection is over.
     fn pass_on(&mut self, t: &mut Thread, client: u64, clients: &dyn Clients) -> Result<bool, ProgramError> {
         let has_server = self.has_server();
         let Some(link) = self.relay.links.get(&client) else { return Ok(true) };
@@ -141,7 +141,7 @@ impl Program {
             unsent.drain(..sent);
         }
         let is_too_much = unsent.len() > MOST;
-        // What follows is for the server to end: it may have an answer yet.
+        // The server ends the connection: it may still have an answer.
         let is_end = has_finished && unsent.is_empty();
         if is_end {
             self.finish_server(t, fd)?;

@@ -1,23 +1,24 @@
-//! A connection to the program's own server of statistics (scx_stats): a line of JSON each way through a Unix socket.
+//! A connection to the program's own statistics server (scx_stats): a line of JSON in each direction through a Unix
+//! socket.
 //!
-//! A connection is a pair of sockets of the program's. keel uses the other end of it beside a call that a thread has
-//! stopped at, so that the order of everything stays a function of the program, of time, and of what is asked when.
+//! A connection is a pair of the program's sockets. keel uses the other end when a thread has stopped at a call, so
+//! that the order of everything stays a function of the program, of time, and of the queries and their times.
 
 use crate::ProgramError;
 use crate::fds::Kind;
 use crate::program::Program;
 use crate::thread::Thread;
 
-/// Where scx_stats' servers listen.
+/// The path at which scx_stats servers listen.
 const PLACE: &[u8] = b"/var/run/scx/root/stats";
-/// Bytes that are moved at a time, through the page of keel's.
+/// Bytes that are moved at a time, through keel's page.
 const CHUNK: usize = 4096;
 
-/// What came through a connection.
+/// A message from a connection.
 pub(crate) enum Heard {
     Nothing,
     Bytes(Vec<u8>),
-    /// The server has hung up.
+    /// The server has closed the connection.
     End,
 }
 
@@ -27,7 +28,7 @@ impl Program {
         self.page != 0 && self.fds.listener(PLACE).is_some()
     }
 
-    /// Connects to the server; none where the program has none, or takes no more.
+    /// Connects to the server; `None` if the program has none, or it accepts no more.
     pub(crate) fn call_server(&mut self, t: &mut Thread) -> Result<Option<u64>, ProgramError> {
         let Some(listener) = self.fds.listener(PLACE).filter(|_| self.page != 0) else { return Ok(None) };
         let Ok((own, other)) = self.socket_pair(t)? else { return Ok(None) };
@@ -40,7 +41,8 @@ impl Program {
         Ok(Some(own))
     }
 
-    /// Sends the server the beginning of `bytes`: how many of them it has taken, or none where it has hung up.
+    /// Sends the beginning of `bytes` to the server; returns how many it has taken, or `None` if it has closed the
+    /// connection.
     pub(crate) fn tell_server(
         &mut self,
         t: &mut Thread,
@@ -58,7 +60,7 @@ impl Program {
         })
     }
 
-    /// What the server has sent, if anything.
+    /// The server's message, if it has sent anything.
     pub(crate) fn hear_server(&mut self, t: &mut Thread, fd: u64) -> Result<Heard, ProgramError> {
         let (page, flags) = (self.page, libc::MSG_DONTWAIT as u64);
         let (got, _) = t.call(&mut self.host, libc::SYS_recvfrom, [fd, page, CHUNK as u64, flags, 0, 0])?;
@@ -83,7 +85,7 @@ impl Program {
     }
 }
 
-/// May other calls be made before this one? Not where a thread goes away, comes or returns from a signal by it.
+/// May other calls be made before this one? Not if the call ends or creates a thread or returns from a signal.
 pub(crate) fn may_call_beside(number: i64) -> bool {
     !matches!(
         number,

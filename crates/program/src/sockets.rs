@@ -1,6 +1,6 @@
-//! Unix sockets among the program's own threads, such as a server of statistics and who asks it. Connected ones are a
-//! pair that the host makes; who listens, and where, is known here alone. Nobody else connects but keel itself (`stats`)
-//! and its clients (`relay`).
+//! Unix sockets between the program's own threads, like a statistics server and its clients. Connected sockets are a
+//! pair that the host creates; listeners and their names exist only here. Only keel itself (`stats`) and its clients
+//! (`relay`) also connect.
 
 use crate::ProgramError;
 use crate::calls::{Answer, error};
@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 /// Bytes of `struct sockaddr_un`, and of the family before the name.
 const ADDRESS_BYTES: u64 = 110;
 const FAMILY_BYTES: usize = 2;
-/// Connections that wait to be accepted at most (`SOMAXCONN`).
+/// The most connections that wait to be accepted (`SOMAXCONN`).
 const MOST_WAITING: usize = 4096;
 
 type Done = Result<Answer, ProgramError>;
@@ -50,7 +50,7 @@ impl Program {
         self.fds.get(fd).is_some_and(|open| matches!(*open.kind.borrow(), Kind::Pipe))
     }
 
-    /// The name in an address: its bytes, of a path without what is behind its end.
+    /// The name in an address; a path up to its end.
     fn socket_name(&self, at: u64, len: u64) -> Result<Vec<u8>, i32> {
         let mut bytes = vec![0; len.min(ADDRESS_BYTES) as usize];
         if !self.host.read(at, &mut bytes) {
@@ -81,7 +81,7 @@ impl Program {
         }
     }
 
-    /// One end of a pair takes the socket's place, the other one waits to be accepted.
+    /// One end of a pair replaces the socket, the other one waits to be accepted.
     fn connect(&mut self, t: &mut Thread, a: [u64; 6]) -> Done {
         let fd = a[0] as i32;
         let name = match self.socket_name(a[1], a[2]) {
@@ -116,7 +116,7 @@ impl Program {
         Ok(Answer::Value(0))
     }
 
-    /// Two sockets that are connected; the host's answer where it makes none.
+    /// Two connected sockets, or the host's error.
     pub(crate) fn socket_pair(&mut self, t: &mut Thread) -> Result<Result<(u64, i32), i64>, ProgramError> {
         let kind = (libc::SOCK_STREAM | libc::SOCK_CLOEXEC) as u64;
         let args = [libc::AF_UNIX as u64, kind, 0, self.page, 0, 0];
@@ -142,7 +142,7 @@ impl Program {
                     t.call(&mut self.host, libc::SYS_fcntl, args)?;
                 }
                 if address != 0 {
-                    // Who connects has no name.
+                    // The connecting socket has no name.
                     self.host.write(address, &(libc::AF_UNIX as u16).to_le_bytes());
                 }
                 Ok(Answer::Value(i64::from(new)))

@@ -1,16 +1,16 @@
-//! Asks the program's own server of statistics, as a monitor in another terminal would, and keeps what it answers.
+//! Queries the program's own statistics server, like a monitor in another terminal, and keeps its answers.
 
 use crate::ProgramError;
 use crate::program::Program;
 use crate::server::{Heard, may_call_beside};
 use crate::thread::Thread;
 
-/// What is asked.
+/// The query.
 const QUESTION: &[u8] = b"{\"req\":\"stats\",\"args\":{}}\n";
 /// The most bytes of an answer.
 const MOST: usize = 1 << 20;
 
-/// What the server is asked, and has answered.
+/// The queries and answers.
 #[derive(Default)]
 pub(crate) struct Stats {
     every_ns: Option<u64>,
@@ -19,27 +19,27 @@ pub(crate) struct Stats {
     answers: Vec<(u64, String)>,
 }
 
-/// A connection, which stays: a server tells what has changed since it was asked last.
+/// A lasting connection: a server reports what has changed since the last query.
 struct Talk {
     fd: u64,
-    /// When it was asked what it has not answered yet.
+    /// The time of the unanswered query.
     asked_ns: Option<u64>,
     got: Vec<u8>,
 }
 
 impl Program {
-    /// From now on asks the program's server of statistics, if it has one: at once, and whenever so much time has passed.
+    /// From now on queries the program's statistics server, if it has one: at once, and then at this interval.
     pub fn ask_every(&mut self, every_ns: u64) {
         self.stats.every_ns = Some(every_ns.max(1));
     }
 
-    /// What the server has answered since this was asked last: a line of JSON each, and when it was asked, in nanoseconds
-    /// since the scheduler was attached first. Untrusted text.
+    /// The server's answers since the last call: a line of JSON each, and the time of the query in nanoseconds since
+    /// the scheduler was first attached. Untrusted text.
     pub fn take_answers(&mut self) -> Vec<(u64, String)> {
         std::mem::take(&mut self.stats.answers)
     }
 
-    /// Asks, or looks for the answer, beside the call that a thread has stopped at.
+    /// Sends a query, or looks for the answer, in addition to the call at which a thread has stopped.
     pub(crate) fn look_at_stats(&mut self, t: &mut Thread) -> Result<(), ProgramError> {
         let Some(every_ns) = self.stats.every_ns.filter(|_| may_call_beside(t.number())) else {
             return Ok(());
@@ -65,7 +65,7 @@ impl Program {
         }
     }
 
-    /// Looks for the answer to what was asked then.
+    /// Looks for the answer to the query sent at `asked_ns`.
     fn listen(&mut self, t: &mut Thread, fd: u64, asked_ns: u64) -> Result<(), ProgramError> {
         let bytes = match self.hear_server(t, fd)? {
             Heard::Nothing => return Ok(()),
@@ -90,7 +90,7 @@ impl Program {
         let sent = self.tell_server(t, fd, QUESTION)?;
         match &mut self.stats.talk {
             Some(talk) if sent == Some(QUESTION.len()) => talk.asked_ns = Some(now_ns),
-            // It hung up after its last answer: next time it gets a new call.
+            // It closed the connection after its last answer: connect again next time.
             _ => {
                 self.stats.next_ns = now_ns;
                 self.hang_up(t, fd)?;

@@ -4,7 +4,7 @@ use crate::ProgramError;
 use crate::host::{Host, Regs, Stop};
 use libc::pid_t;
 
-/// The number of no system call: the kernel skips it.
+/// Not the number of a system call: the kernel skips it.
 const NO_CALL: u64 = u64::MAX;
 /// Bytes of the instruction `syscall`.
 const CALL_BYTES: u64 = 2;
@@ -29,7 +29,7 @@ impl Thread {
         Ok(Self { tid, own, entry: host.regs(tid)?, is_left: true })
     }
 
-    /// Lets it go on to its next call; what stopped it instead, if it is gone.
+    /// Lets it continue to its next call; returns what stopped it instead, if it has ended.
     pub(crate) fn go_on(&mut self, host: &mut Host) -> Result<Option<Stop>, ProgramError> {
         match host.run(self.tid)? {
             Stop::Call => {
@@ -52,7 +52,7 @@ impl Thread {
         [r.rdi, r.rsi, r.rdx, r.r10, r.r8, r.r9]
     }
 
-    /// Makes a call in the thread's name, in place of its own or after it.
+    /// Makes a call on behalf of the thread, in place of its own or after it.
     pub(crate) fn call(
         &mut self,
         host: &mut Host,
@@ -80,7 +80,7 @@ impl Thread {
             }
         }
         let after = host.regs(self.tid)?;
-        // What a call of the caller's may set beside its result.
+        // Registers that a call may set besides its result.
         (self.entry.fs_base, self.entry.gs_base) = (after.fs_base, after.gs_base);
         Ok((after.rax as i64, new))
     }
@@ -94,14 +94,14 @@ impl Thread {
         }
     }
 
-    /// Answers its call; it goes on when it is let.
+    /// Answers its call; the thread continues when it is next run.
     pub(crate) fn answer(&mut self, host: &mut Host, value: i64) -> Result<(), ProgramError> {
         self.skip(host)?;
         let regs = Regs { rax: value as u64, orig_rax: NO_CALL, ..self.entry };
         host.set_regs(self.tid, &regs)
     }
 
-    /// Ends its call because of a signal: the kernel makes it again, or answers `EINTR`, as the handler asks for.
+    /// Ends its call because of a signal: the kernel restarts it, or returns `EINTR`, as the handler requires.
     pub(crate) fn interrupt(&mut self, host: &mut Host) -> Result<(), ProgramError> {
         self.skip(host)?;
         let regs = Regs { rax: RESTART as u64, ..self.entry };

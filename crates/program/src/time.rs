@@ -1,4 +1,4 @@
-//! Clocks and sleeps: the program's time is its owner's, and passes only when its threads wait or are charged.
+//! Clocks and sleeps: the owner controls the program's time, which passes only when its threads wait or are charged.
 
 use crate::ProgramError;
 use crate::calls::{Answer, error};
@@ -13,7 +13,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 const RESOLUTION_NS: u64 = 1;
 
 impl Program {
-    /// Calls about time; nothing where this is none.
+    /// Calls about time; `None` if this is not one.
     pub(crate) fn time_call(
         &mut self,
         _: &mut Thread,
@@ -39,7 +39,7 @@ impl Program {
         }))
     }
 
-    /// What a clock shows: the machine had been up for a while when the program began.
+    /// The time on a clock: the machine had been up for a while when the program began.
     pub(crate) fn clock_ns(&self, clock: i32) -> u64 {
         match clock {
             libc::CLOCK_REALTIME | libc::CLOCK_REALTIME_COARSE | libc::CLOCK_TAI => {
@@ -70,7 +70,7 @@ impl Program {
         }
     }
 
-    /// A `struct timespec` in nanoseconds, or why it is none; nothing where it cannot be read.
+    /// A `struct timespec` in nanoseconds, or why it is invalid; `None` if it cannot be read.
     pub(crate) fn span_at(&self, at: u64) -> Option<Result<u64, i32>> {
         let [seconds, nanos] = self.words(at)?;
         let valid = (seconds as i64) >= 0 && nanos < SECOND_NS;

@@ -1,4 +1,4 @@
-//! The files that show the simulated machine, in a scratch folder that ends with the run.
+//! The files that describe the simulated machine, in a scratch folder that is removed with the run.
 
 mod kernel;
 
@@ -13,17 +13,17 @@ use std::fs;
 use std::path::Path;
 use tempfile::TempDir;
 
-/// What is shown of the simulated machine alone: a file that is not in the tree is not there.
+/// Paths that only show the simulated machine: a file that is not in the tree does not exist.
 const SHOWN: &[&str] = &["/sys", "/proc", "/var/run", "/run", "/dev/shm", "/dev/cpu", "/boot"];
-/// Of the program's own process, and no file of the machine.
+/// Files of the program's own process, not of the machine.
 const OWN: &[&str] = &["/proc/self/maps"];
-/// Of a capacity that no machine file names.
+/// The default capacity.
 const FULL_CAPACITY: u16 = 1024;
-/// Distances in `nodeN/distance`: to itself, and what each hop adds.
+/// Distances in `nodeN/distance`: to itself, and the increment for each hop.
 const NEAR: u32 = 10;
 const HOP: u32 = 10;
 
-/// What is mounted where, as `statfs(2)` says.
+/// The mounted file systems, as `statfs(2)` shows them.
 const MOUNTED: &[(&str, u64)] = &[
     ("/sys/fs/bpf", 0xcafe_4a11),
     ("/sys/fs/cgroup", 0x6367_7270),
@@ -31,7 +31,7 @@ const MOUNTED: &[(&str, u64)] = &[
     ("/sys", 0x6265_6572),
     ("/proc", 0x9fa0),
 ];
-/// Where the kernel counts what happened to the scheduler.
+/// The kernel's event counts of the scheduler.
 pub(crate) const EVENTS: &str = "/sys/kernel/sched_ext/root/events";
 
 /// The tree.
@@ -50,17 +50,17 @@ impl Tree {
         Ok(tree)
     }
 
-    /// Is it a path of the machine's?
+    /// Does the path belong to the machine?
     pub(crate) fn holds(&self, path: &str) -> bool {
         SHOWN.iter().any(|root| is_below(path, root)) && !OWN.contains(&path)
     }
 
-    /// Of what kind the file system is that the path is in (`f_type`); nothing of one that is the host's.
+    /// The type of the path's file system (`f_type`); `None` for the host's.
     pub(crate) fn magic(&self, path: &str) -> Option<u64> {
         MOUNTED.iter().find(|(root, _)| is_below(path, root)).map(|&(_, magic)| magic)
     }
 
-    /// Where a path leads on the host.
+    /// The path's target on the host.
     pub(crate) fn real(&self, path: &str) -> String {
         if self.holds(path) { format!("{}{path}", self.folder.path().display()) } else { path.to_owned() }
     }
@@ -70,7 +70,7 @@ impl Tree {
         Path::new(&self.real(path)).is_dir()
     }
 
-    /// Is there a file of the tree's? The program may write it, as its own copy of the machine's.
+    /// Does the tree have this file? The program may write it, as its own copy of the machine's.
     pub(crate) fn has_file(&self, path: &str) -> bool {
         self.holds(path) && Path::new(&self.real(path)).is_file()
     }
@@ -80,14 +80,14 @@ impl Tree {
         let root = "/sys/kernel/sched_ext/root";
         match name {
             Some(name) => self.write(&format!("{root}/ops"), format!("{name}\n"))?,
-            // It is not there where no scheduler was.
+            // It does not exist if there was no scheduler.
             None => drop(fs::remove_dir_all(self.real(root))),
         }
         let state = if name.is_some() { "enabled\n" } else { "disabled\n" };
         self.write("/sys/kernel/sched_ext/state", state)
     }
 
-    /// Shows what happened to the scheduler.
+    /// Writes the scheduler's event counts.
     pub(crate) fn write_events(&self, events: &[(&str, u64)]) -> Result<(), ProgramError> {
         let lines: String = events.iter().map(|(name, count)| format!("{name} {count}\n")).collect();
         self.write(EVENTS, lines)
@@ -97,7 +97,7 @@ impl Tree {
         fs::create_dir_all(self.real(path)).map_err(|e| failed(&e))
     }
 
-    /// Takes a file away, if it is there.
+    /// Removes a file, if it exists.
     pub(crate) fn remove(&self, path: &str) {
         drop(fs::remove_file(self.real(path)));
     }
@@ -164,7 +164,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Shows which CPUs are online, of a machine that has begun.
+    /// Writes which CPUs are online, once the machine has started.
     pub(crate) fn write_online(&self, machine: &Machine, online: &[bool]) -> Result<(), ProgramError> {
         let is_online = |cpu: &CpuId| online.get(cpu.index()).copied().unwrap_or(true);
         let cpus = "/sys/devices/system/cpu";

@@ -1,27 +1,27 @@
-//! A file that is read ahead, so that what comes next lies there in one piece and nothing of it is copied.
+//! Reads a file ahead, so that the next bytes are contiguous and need not be copied.
 
 use std::io::{ErrorKind, Read, Result};
 use std::ops::Range;
 
-/// What is asked of a file at once.
+/// The size of one read.
 const PIECE: usize = 256 * 1024;
 
-/// A file, and as much of it as was asked for.
+/// A file, and the bytes read ahead from it.
 pub(crate) struct Ahead<R> {
     from: R,
     buffer: Vec<u8>,
-    /// What was read and not passed yet.
+    /// The bytes that have been read but not passed yet.
     there: Range<usize>,
     is_over: bool,
 }
 
 impl<R: Read> Ahead<R> {
-    /// From where `from` is.
+    /// Begins at the position of `from`.
     pub(crate) fn new(from: R) -> Self {
         Self { from, buffer: vec![0; PIECE], there: 0..0, is_over: false }
     }
 
-    /// What was read and not passed yet.
+    /// The bytes that have been read but not passed yet.
     #[inline]
     pub(crate) fn there(&self) -> &[u8] {
         &self.buffer[self.there.clone()]
@@ -33,7 +33,7 @@ impl<R: Read> Ahead<R> {
         &self.buffer[range]
     }
 
-    /// Reads until so many bytes are there, at most as many as a piece has; fewer where the file ends.
+    /// Reads until `count` bytes are available, at most a piece; fewer at the end of the file.
     #[inline]
     pub(crate) fn want(&mut self, count: usize) -> Result<&[u8]> {
         if self.there.len() < count {
@@ -42,7 +42,7 @@ impl<R: Read> Ahead<R> {
         Ok(self.there())
     }
 
-    /// Passes so many of the bytes that are there.
+    /// Passes `count` of the available bytes.
     #[inline]
     pub(crate) fn pass(&mut self, count: usize) -> Range<usize> {
         let passed = self.there.start..self.there.end.min(self.there.start + count);

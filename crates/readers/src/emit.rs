@@ -1,7 +1,7 @@
-//! The second time through a recording: its records, passed to the [`Story`] that makes the stream of them.
+//! The second pass over a recording: passes its records to the [`Story`], which makes the stream from them.
 //!
-//! Beyond what the records hold, one thing is added that the kernel always does: who is put on the runqueue of an idle
-//! CPU, that CPU is notified (`wakeup_preempt()`), and has a moment to come out of its idleness.
+//! One thing is added to the records that the kernel always does: if a task is put on the runqueue of an idle CPU, that
+//! CPU is notified (`wakeup_preempt()`), and has a moment to leave its idle state.
 
 use crate::ReadError;
 use crate::own_cpu;
@@ -20,7 +20,7 @@ const NICE_0: i32 = 120;
 /// The priorities of tasks that have a nice value.
 const NICES: std::ops::Range<i32> = 100..140;
 
-/// Tasks whose last reported state is remembered: those that share a place forget each other's.
+/// How many tasks' last reported states are remembered: tasks with the same index replace each other's.
 const PLACES: usize = 1 << 10;
 
 /// The longest text of the machine or the command, in characters.
@@ -31,26 +31,26 @@ const LONGEST: usize = 300;
 struct Known {
     name: Name,
     nice: i8,
-    /// As the kernel's `p->prio`, inherited priorities included.
+    /// The kernel's `p->prio`, including inherited priorities.
     prio: Option<i32>,
 }
 
 struct Emitter<'a> {
     story: Story,
     known: FxHashMap<u32, Known>,
-    /// Nothing is recorded about it while nothing changes, which is the usual case.
+    /// The last task emitted at each index, so that an unchanged task, the usual case, is not emitted again.
     settled: Vec<Who>,
     sink: &'a mut dyn Sink,
-    /// CPUs of which nothing is known yet, and whether they appear later.
+    /// CPUs about which nothing is known yet, and whether they appear later.
     unknown: BTreeMap<u32, bool>,
-    /// Records so far, and the switches that are wakeups too.
+    /// The number of records so far, and the switches that are also wakeups.
     records: u64,
     going: Peekable<std::slice::Iter<'a, u64>>,
-    /// Who woke a task that runs: the waker, its CPU, the CPU chosen.
+    /// Who woke a running task: the waker, its CPU, the chosen CPU.
     wakers: FxHashMap<u32, (u32, u32, u32)>,
 }
 
-/// Passes `sink` what `records` describe, of which `survey` knows the beginning.
+/// Passes the stream of `records` to `sink`; `survey` knows its beginning.
 pub(crate) fn emit(
     mut records: impl FnMut() -> Result<Option<SchedRecord>, ReadError>,
     facts: &Facts,
@@ -73,7 +73,7 @@ pub(crate) fn emit(
         .release
         .as_ref()
         .map_or_else(|| "Linux".to_owned(), |release| format!("Linux {release:.LONGEST$}"));
-    // Who recorded may say anything, of any length.
+    // This is untrusted text of any length.
     let command = facts.command.as_ref().map(|command| command.chars().take(LONGEST).collect());
     let workload = command.unwrap_or_else(|| "all that ran".to_owned());
     teller.say(&Meta::Start { topology, scheduler, workload, unit: String::new() });
@@ -87,7 +87,7 @@ pub(crate) fn emit(
     Ok(teller.end(survey.ends))
 }
 
-/// The machine's shape, as far as it is known.
+/// The machine's topology, as far as it is known.
 fn topology(facts: &Facts, seen: u32) -> Topology {
     let cpus = facts.cpus.max(seen).max(1);
     match &facts.topology {
@@ -118,7 +118,7 @@ impl Emitter<'_> {
                 self.story.runs_already(CpuId(cpu), key(who.pid), self.sink);
             }
         }
-        // Where something was overwritten, that may have been a wakeup.
+        // If something was overwritten, it may have been a wakeup.
         let waited = survey.wakeups > 0 && !self.unknown.values().any(|&late| late);
         for (&pid, &(cpu, who)) in survey.waiting.iter().filter(|_| waited) {
             self.about(who);
@@ -216,7 +216,7 @@ impl Emitter<'_> {
         self.story.take(&raw, self.sink);
     }
 
-    /// Emits what a task is, where that is new.
+    /// Emits a task's description, if it is new.
     #[inline]
     fn about(&mut self, who: Who) {
         if who.pid != 0 && self.settled[who.pid as usize % PLACES] != who {
@@ -225,7 +225,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Who has this pid from now on is another.
+    /// From now on another task has this pid.
     fn forget(&mut self, pid: u32) {
         self.known.remove(&pid);
         self.settled[pid as usize % PLACES] = Who::default();
@@ -234,7 +234,7 @@ impl Emitter<'_> {
     fn about_another(&mut self, who: Who) {
         let old = self.known.get(&who.pid).copied();
         let nice = who.prio.filter(|prio| NICES.contains(prio)).map(|prio| (prio - NICE_0) as i8);
-        // A name may be empty, or unknown: its pid is known all the same.
+        // A name may be empty or unknown, but the pid is known.
         let name = old.filter(|_| who.name.is_empty()).map_or(who.name, |old| old.name);
         let prio = who.prio.or(old.and_then(|old| old.prio));
         let now = Known { name, nice: nice.or(old.map(|old| old.nice)).unwrap_or(0), prio };

@@ -1,4 +1,4 @@
-//! Why nothing of a file could be judged: one sentence each.
+//! Why a file could not be judged at all, with one sentence for each.
 
 use keel_abi::Span;
 use std::io;
@@ -6,24 +6,24 @@ use std::io;
 /// Why a recording could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// A file without a byte.
+    /// An empty file.
     #[error("the file is empty")]
     Empty,
-    /// Of no kind that is known.
+    /// Of an unknown kind.
     #[error(
         "unknown format: keel reads its own traces, perf.data, trace.dat, Perfetto traces, and the text of ftrace, \
          trace-cmd report and perf script"
     )]
     Foreign,
-    /// A version or a variant that is not known.
+    /// An unknown version or variant.
     #[error("{0}")]
     Unsupported(String),
     /// The head of the file makes no sense.
     #[error("the {format} file is damaged at byte {at}: {what}")]
     Damaged {
-        /// What kind of file it is.
+        /// The kind of file.
         format: &'static str,
-        /// Where, in bytes.
+        /// The offset, in bytes.
         at: u64,
         /// What is wrong.
         what: &'static str,
@@ -31,7 +31,7 @@ pub enum ReadError {
     /// No `sched_switch` in it.
     #[error("it contains no sched_switch event, so it does not show which task ran: {0}")]
     NoSwitches(String),
-    /// Its records are in no order of time.
+    /// Its records are not in order of time.
     #[error(
         "time runs backwards at {backwards} of its {records} records, by up to {furthest}, so keel cannot judge \
          it; write it again in order of time"
@@ -39,9 +39,9 @@ pub enum ReadError {
     NoOrder {
         /// How many records were earlier than the one before them.
         backwards: u64,
-        /// How many there are.
+        /// The number of records.
         records: u64,
-        /// The furthest that one was.
+        /// The largest step backwards.
         furthest: Span,
     },
     /// The host cannot read it.

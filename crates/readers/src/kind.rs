@@ -1,11 +1,11 @@
-//! What a file is, by its first bytes.
+//! Detects the kind of a file by its first bytes.
 
 use crate::{perfetto, text};
 
-/// So many bytes of a file are read to detect its kind.
+/// The number of bytes that are read to detect a file's kind.
 pub const LOOK: usize = 64 * 1024;
 
-/// What a file is.
+/// The kind of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Evenkeel's own trace.
@@ -21,7 +21,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// What a file that begins with `first` is; `None` where it is nothing that is known.
+    /// The kind of a file that begins with `first`; `None` if it is unknown.
     pub fn of(first: &[u8]) -> Option<Self> {
         if first.starts_with(b"KEELTRC") {
             return Some(Self::Own);
@@ -36,11 +36,11 @@ impl Kind {
         if text::is(first) {
             return Some(Self::Text);
         }
-        // It has no mark of its own, so it comes last.
+        // It has no magic number, so it comes last.
         perfetto::is(first).then_some(Self::Perfetto)
     }
 
-    /// What it is called.
+    /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Own => "keel",

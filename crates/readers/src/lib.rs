@@ -10,7 +10,7 @@
 //!
 //! Formats:
 //!
-//! - `kind`: what a file is, by its first bytes
+//! - `kind`: detects the kind of a file by its first bytes
 //! - `perf`: perf.data, the files of `perf record`
 //! - `tracedat`: trace.dat, the files of `trace-cmd record`
 //! - `perfetto`: traces of Perfetto
@@ -20,11 +20,11 @@
 //!
 //! From records to the stream:
 //!
-//! - `source`: what every format's reader yields
+//! - `source`: the interface of every format's reader
 //! - `sched_record`: one record, whatever its format
 //! - `line`: puts records in order and completes wakeups
-//! - `survey`: the first pass: the machine's state at the start, and what the recording holds
-//! - `emit`: the second pass: records to the stream
+//! - `survey`: the first pass: the machine's state at the start, and the recording's content
+//! - `emit`: the second pass: from records to the stream
 //! - `woken_asleep`: tasks that are woken while they are going to sleep
 //! - `own_cpu`: the kernel's per-CPU threads, by their names
 //! - `topology`: a machine's shape, from sets of CPUs that share something
@@ -38,7 +38,7 @@
 //! Problems and tests:
 //!
 //! - `error`: why a file could not be judged at all
-//! - `notes`: what was wrong with a recording and what it cannot show
+//! - `notes`: problems of a recording, and what it cannot show
 //! - `make`: writers of every format, for tests
 //! - `tests`: tests of every format, whole and damaged
 #![forbid(unsafe_code)]
@@ -81,26 +81,26 @@ use source::{Damage, Facts, Source};
 use std::io::{Read, Seek, SeekFrom};
 use survey::Survey;
 
-/// A file of so many bytes or more is read on threads of its own: what they cost is nothing beside it.
+/// A file of at least this many bytes is read on separate threads: their cost is negligible for it.
 pub const LARGE: u64 = 1 << 20;
 
-/// What was read of a recording, beside its events.
+/// Information about a recording, besides its events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recording {
-    /// What kind of file it is.
+    /// The kind of file.
     pub kind: Kind,
-    /// What was wrong with it, and what it lacks: a sentence each. They hold no untrusted text.
+    /// Its problems, and what it lacks: a sentence each. They contain no untrusted text.
     pub notes: Vec<String>,
-    /// Which of these say that a part of it is missing or makes no sense, so that what was not found may be there all the same.
+    /// Those notes that say that a part of it is missing or invalid, so that there may be more than was found.
     pub doubts: Vec<String>,
-    /// Events of which the file says that they were lost, wherever; those whose place is known are in the stream, too.
+    /// The number of lost events according to the file; those whose place is known are also in the stream.
     pub lost: u64,
 }
 
-/// What kind of file `file` is; it is at its beginning again afterwards.
+/// The kind of `file`, which is at its beginning again afterwards.
 ///
 /// # Errors
-/// Where it cannot be read, is empty, or is of no kind that is known.
+/// Fails if it cannot be read, is empty, or is of an unknown kind.
 pub fn kind(file: &mut (impl Read + Seek)) -> Result<Kind, ReadError> {
     let mut first = Vec::new();
     file.seek(SeekFrom::Start(0))?;
@@ -112,21 +112,21 @@ pub fn kind(file: &mut (impl Read + Seek)) -> Result<Kind, ReadError> {
     Kind::of(&first).ok_or(ReadError::Foreign)
 }
 
-/// Reads a recording of another tool, and hands its stream to `sink`. A large one is read on other threads than the one that
-/// `sink` receives it on; the stream is the same.
+/// Reads a recording of another tool, and passes its stream to `sink`. A large one is read on other threads than the
+/// one on which `sink` receives it; the stream is the same.
 ///
 /// # Errors
-/// Where nothing of it can be judged: then `sink` has received nothing. Where the host fails while the file is read the
-/// second time, `sink` has received part of the stream.
+/// Fails if nothing of it can be judged: then `sink` has received nothing. If the host fails during the second pass,
+/// `sink` has received part of the stream.
 pub fn read<F: Read + Seek + Send>(mut file: F, sink: &mut dyn Sink) -> Result<Recording, ReadError> {
     let is_large = file.seek(SeekFrom::End(0))? >= LARGE;
     read_in(if is_large { Way::Threads } else { Way::One }, Files::one(file), sink)
 }
 
-/// The same for a folder that `perf record --threads` made: `head` is its file `data`, and `parts` are `data.0` and so on.
+/// The same for a folder from `perf record --threads`: `head` is its file `data`, and `parts` are `data.0` and so on.
 ///
 /// # Errors
-/// As for [`read`], and where the head is not one of perf's.
+/// As for [`read`], and if the head is not perf's.
 pub fn read_folder<F: Read + Seek + Send>(
     mut head: F,
     mut parts: Vec<F>,
@@ -139,7 +139,7 @@ pub fn read_folder<F: Read + Seek + Send>(
     read_in(if bytes >= LARGE { Way::Threads } else { Way::One }, Files { file: head, parts }, sink)
 }
 
-/// A recording's file, and the files of records beside it.
+/// A recording's file, and its additional files of records.
 struct Files<F> {
     file: F,
     parts: Vec<F>,
@@ -151,12 +151,12 @@ impl<F> Files<F> {
     }
 }
 
-/// On how many threads a recording is read.
+/// How many threads read a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
-    /// All on the caller's.
+    /// Only the caller's.
     One,
-    /// What the file holds on another, each time that it is gone through.
+    /// Another thread reads the file, in each pass.
     Threads,
 }
 
@@ -187,7 +187,7 @@ fn read_in<F: Read + Seek + Send>(
     Ok(Recording { kind, notes, doubts, lost: survey.lost.saturating_add(facts.lost) })
 }
 
-/// What going through a recording the first time gives.
+/// The result of the first pass over a recording.
 struct First {
     survey: Survey,
     kept: Option<RecordCache>,
@@ -202,7 +202,7 @@ impl First {
         Ok(Self { survey, kept, facts: source.facts(), damage: source.damage().clone() })
     }
 
-    /// The same, the records read on a thread of their own.
+    /// The same, with records read on a separate thread.
     fn apart<F: Read + Seek + Send>(kind: Kind, files: &mut Files<F>) -> Result<Self, ReadError> {
         let read = |to: &mut reader_thread::Sender| -> Result<(Facts, Damage), ReadError> {
             let mut source = open(kind, files)?;
@@ -210,13 +210,13 @@ impl First {
             Ok((source.facts(), source.damage().clone()))
         };
         let (read, surveyed) = reader_thread::read(read, |records| Survey::of(records));
-        // An error of the file is an end for a consumer that only reads its records.
+        // For a consumer that only reads records, an error of the file is an end.
         let ((facts, damage), (survey, kept)) = (read?, surveyed?);
         Ok(Self { survey, kept, facts, damage })
     }
 }
 
-/// Goes through a recording the second time, by what was kept of it where that is all.
+/// The second pass over a recording, from the record cache if it is complete.
 fn second<F: Read + Seek>(
     kind: Kind,
     files: &mut Files<F>,

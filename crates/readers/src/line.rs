@@ -1,12 +1,13 @@
-//! A recording's records in order, and its wakeups whole: a short line in which records wait for what belongs to them.
+//! Puts a recording's records in order and completes its wakeups: a short queue in which records wait for the pieces
+//! that belong to them.
 //!
-//! The kernel reports a wakeup in pieces: `sched_waking` by the waker, `sched_migrate_task` where another CPU is
-//! chosen, `sched_wakeup` when the task is on a runqueue. `perf sched record` keeps only the first two. So a waking
-//! waits here for what follows it, and becomes one [`SchedEvent::Woken`]: at the time of the last piece where a
-//! recording has that. It may be long in coming, where a CPU wakes those that others left to it.
+//! The kernel reports a wakeup in pieces: `sched_waking` by the waker, `sched_migrate_task` if another CPU is chosen,
+//! `sched_wakeup` when the task is on a runqueue. `perf sched record` keeps only the first two. So a waking waits here
+//! for the following pieces, and becomes one [`SchedEvent::Woken`], at the time of the last piece if the recording has
+//! it. That piece may take long, if a CPU carries out wakeups that others left to it.
 //!
-//! Time never runs backwards behind the line: a record that would gets the time of the one before it, and is counted. A
-//! record that is far ahead of its neighbours on both sides has a damaged time stamp, and is left out.
+//! Time never runs backwards after this queue: a record that would be too early gets the time of the one before it, and
+//! is counted. A record that is far ahead of its neighbours on both sides has a damaged time stamp, and is left out.
 
 use crate::ReadError;
 use crate::sched_record::{PID_LIMIT, SchedEvent, SchedRecord, Who};
@@ -18,29 +19,29 @@ use std::collections::VecDeque;
 
 /// How long a waking waits for its other pieces.
 const WAIT_NS: u64 = 1_000_000;
-/// The most records in the line.
+/// The most records in the queue.
 const MOST: usize = 1 << 15;
-/// Nobody sleeps so long: what is further ahead needs the next record's word.
+/// A record that is further ahead than this needs confirmation by the next record: no machine is quiet for so long.
 const LEAP_NS: u64 = 60_000_000_000;
 /// The most wakers that are remembered.
 const WAKERS: usize = 1 << 16;
 
-/// What time did.
+/// Anomalies of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Clock {
     /// Records whose time was before that of the one before them.
     pub(crate) backwards: u64,
-    /// The furthest that time went back.
+    /// The largest step backwards.
     pub(crate) furthest: Span,
-    /// Records that were left out because their time made no sense.
+    /// Records that were left out because of an invalid time.
     pub(crate) wild: u64,
-    /// Leaps ahead of more than a minute, during which no CPU wrote anything.
+    /// Gaps of more than a minute in which no CPU wrote anything.
     pub(crate) leaps: u64,
     /// The longest of them.
     pub(crate) longest: Span,
 }
 
-/// A waking that was reported.
+/// A reported waking.
 #[derive(Clone, Copy, Debug)]
 struct Waking {
     /// Its place in the order of all records.
@@ -49,7 +50,7 @@ struct Waking {
     cpu: u32,
 }
 
-/// Records on their way.
+/// Queued records.
 pub(crate) struct Line<'a> {
     source: &'a mut dyn Records,
     queue: VecDeque<SchedRecord>,
@@ -65,13 +66,13 @@ pub(crate) struct Line<'a> {
     over: bool,
     clock: Clock,
     impossible: u64,
-    /// The recording has `sched_wakeup`: without it a waking alone is no wakeup.
+    /// The recording has `sched_wakeup`: then a waking alone is not a wakeup.
     has_wakeups: bool,
     wakeups: u64,
 }
 
 impl<'a> Line<'a> {
-    /// The records of a source, of which it is known or not whether it has `sched_wakeup`.
+    /// The records of a source; `has_wakeups` says whether it has `sched_wakeup`, if known.
     pub(crate) fn new(source: &'a mut dyn Records, has_wakeups: bool) -> Self {
         Self {
             source,
@@ -90,17 +91,17 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// What time did so far.
+    /// The anomalies of time so far.
     pub(crate) fn clock(&self) -> Clock {
         self.clock
     }
 
-    /// Records that were left out because they name a CPU or a task that cannot be.
+    /// Records that were left out because they name an impossible CPU or task.
     pub(crate) fn impossible(&self) -> u64 {
         self.impossible
     }
 
-    /// How many `sched_wakeup` there were.
+    /// The number of `sched_wakeup` records.
     pub(crate) fn wakeups(&self) -> u64 {
         self.wakeups
     }
@@ -115,7 +116,7 @@ impl<'a> Line<'a> {
         Ok(seen)
     }
 
-    /// The same, before a waking that nothing followed becomes what it is ([`whole`]).
+    /// The same, before a waking without further pieces is completed ([`whole`]).
     #[inline]
     pub(crate) fn next_as_is(&mut self) -> Result<Option<SchedRecord>, ReadError> {
         loop {
@@ -137,7 +138,7 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// The next record, where none before it awaits another's word.
+    /// The next record, if no earlier one awaits confirmation.
     #[inline]
     fn usual(&mut self) -> Result<Option<SchedRecord>, ReadError> {
         let Some(mut seen) = self.source.next()? else { return Ok(None) };
@@ -153,12 +154,12 @@ impl<'a> Line<'a> {
         self.in_time()
     }
 
-    /// The next record that can be, in the order of time.
+    /// The next valid record, in order of time.
     #[cold]
     fn in_time(&mut self) -> Result<Option<SchedRecord>, ReadError> {
         loop {
             let Some(seen) = self.possible()? else {
-                // Nobody contradicts the last one, and nobody bears it out.
+                // The last record is neither contradicted nor confirmed.
                 return Ok(self.suspect.take().map(|ahead| self.wild(ahead)));
             };
             if let Some(ahead) = self.suspect.take() {
@@ -183,7 +184,7 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// The first record; where it is far ahead of the second, time begins with that.
+    /// The first record; if it is far ahead of the second, time begins with the second.
     fn begin(&mut self, first: SchedRecord) -> Result<SchedRecord, ReadError> {
         self.begun = true;
         self.reached = first.at;
@@ -195,7 +196,7 @@ impl<'a> Line<'a> {
         Ok(self.wild(first))
     }
 
-    /// Of a record whose time makes no sense only what was lost before it counts.
+    /// Keeps of a record with an invalid time only the number of lost events before it.
     fn wild(&mut self, seen: SchedRecord) -> SchedRecord {
         self.clock.wild += 1;
         SchedRecord { at: self.reached, current: None, what: SchedEvent::Other, ..seen }
@@ -217,7 +218,7 @@ impl<'a> Line<'a> {
         seen
     }
 
-    /// The next record whose CPUs and tasks can be.
+    /// The next record with possible CPUs and tasks.
     fn possible(&mut self) -> Result<Option<SchedRecord>, ReadError> {
         if let Some(seen) = self.then.take() {
             return Ok(Some(seen));
@@ -231,7 +232,7 @@ impl<'a> Line<'a> {
         Ok(None)
     }
 
-    /// Can its CPUs and tasks be? Who ran is nobody where he cannot.
+    /// Are its CPUs and tasks possible? An impossible current task is removed.
     #[inline]
     fn can_be(seen: &mut SchedRecord) -> bool {
         let cpu = seen.cpu.max(seen.what.highest_cpu());
@@ -268,7 +269,8 @@ impl<'a> Line<'a> {
         self.queue.push_back(seen);
     }
 
-    /// A move by the waker between a waking and its wakeup is the choice of a CPU, and no move from one runqueue to another.
+    /// A move by the waker between a waking and its wakeup is the choice of a CPU, not a move from one runqueue to
+    /// another.
     fn place(&mut self, seen: &mut SchedRecord, task: Who, to: u32) {
         let Some(&waking) = self.wakings.get(&task.pid) else { return };
         if waking.cpu != seen.cpu {
@@ -287,7 +289,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// A waking that nothing followed is the whole wakeup, unless the recording has the last piece of it, too.
+/// A waking without further pieces is the whole wakeup, unless the recording also has the last piece.
 #[inline]
 pub(crate) fn whole(seen: &mut SchedRecord, has_wakeups: bool) {
     if let SchedEvent::Waking { task, target } = seen.what {
@@ -298,7 +300,7 @@ pub(crate) fn whole(seen: &mut SchedRecord, has_wakeups: bool) {
     }
 }
 
-/// Who acts in a record: nobody where an interrupt does.
+/// The task that acts in a record: none if an interrupt does.
 fn waker(seen: &SchedRecord) -> u32 {
     if seen.interrupt { 0 } else { seen.current.unwrap_or(0) }
 }

@@ -1,14 +1,14 @@
-//! What was wrong with a recording, and what it lacks: one sentence each, for people.
+//! A recording's problems, and what it lacks: one sentence each, for people.
 
 use crate::source::{Damage, Facts};
 use crate::survey::Survey;
 use keel_abi::{CpuId, CpuSet};
 use keel_trace::story::Counts;
 
-/// Beyond this share of switches that nobody saw, the recording is one of some tasks alone.
+/// With more than this share of unseen switches, the recording is one of only some tasks.
 const UNSEEN_SHARE: f64 = 0.02;
 
-/// What is missing or makes no sense, and then what a recording of this kind lacks.
+/// What is missing or invalid, and then what a recording of this kind lacks.
 pub(crate) fn notes(
     facts: &Facts,
     damage: &Damage,

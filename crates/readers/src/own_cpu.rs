@@ -1,8 +1,8 @@
-//! The kernel's own threads of one CPU, by the names that it gives them (`kthread_create_on_cpu()`).
+//! The kernel's per-CPU threads, by their names (`kthread_create_on_cpu()`).
 //!
-//! Recordings by other tools do not say which CPUs a task may use. Of these threads it is known: they wait for their
-//! own CPU whatever else idles. A task of a user who took such a name is taken for one of them, and so never makes a
-//! core look wasted.
+//! Recordings by other tools don't have the CPUs that a task may use. For these threads they are known: they wait for
+//! their own CPU even if others idle. A user's task with such a name counts as one of them, and so never makes a core
+//! look wasted.
 
 use keel_abi::CpuId;
 
@@ -20,13 +20,13 @@ const NAMES: [&str; 11] = [
     "watchdog",
 ];
 
-/// The CPU of the thread with this name, where it has one.
+/// The CPU of the thread with this name, if it is a per-CPU thread.
 pub(crate) fn of(name: &str) -> Option<CpuId> {
     let (kind, rest) = name.split_once('/')?;
     if !NAMES.contains(&kind) {
         return None;
     }
-    // kworker/3:1H is CPU 3's; kworker/u8:2 is nobody's.
+    // kworker/3:1H belongs to CPU 3; kworker/u8:2 belongs to no CPU.
     let cpu = rest.split_once(':').map_or(rest, |(cpu, _)| cpu);
     cpu.parse().ok().filter(|&cpu| cpu < keel_abi::cpuset::MAX_CPUS).map(CpuId)
 }

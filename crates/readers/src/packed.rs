@@ -1,7 +1,7 @@
-//! Recordings that were compressed as a whole with gzip or zstd, known by their first bytes as every kind is.
+//! Recordings that were compressed as a whole with gzip or zstd, detected by their first bytes.
 //!
-//! A reader needs to seek, so a compressed recording is first unpacked into a file. A few bytes may claim to hold
-//! terabytes: what comes out has a bound.
+//! A reader needs to seek, so a compressed recording is first unpacked into a file. A few bytes may unpack to
+//! terabytes, so the output is bounded.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use zstd_safe::{DCtx, DParameter, InBuffer, OutBuffer};
@@ -9,18 +9,18 @@ use zstd_safe::{DCtx, DParameter, InBuffer, OutBuffer};
 /// How a recording was compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Packing {
-    /// By gzip; several members are one file, as for gzip.
+    /// With gzip; several members form one file, as for gzip.
     Gzip,
-    /// By zstd; several frames are one file, as for zstd.
+    /// With zstd; several frames form one file, as for zstd.
     Zstd,
 }
 
-/// So many times its own length may come out of a compressed recording. Text of the same few events compresses best, to
-/// about a 50th.
+/// The most that a compressed recording may unpack to, as a multiple of its length. Text of the same few events
+/// compresses best, to about a 50th.
 const RATIO: u64 = 200;
-/// And so many bytes in any case.
+/// Additional bytes that are always allowed.
 const SLACK: u64 = 256 << 20;
-/// The largest window that is accepted, as the logarithm to base 2 of its bytes: as zstd without `--long` has it.
+/// The log2 of the largest accepted window in bytes: that of zstd without `--long`.
 const WINDOW_LOG: u32 = 27;
 /// Bytes that are written at once.
 const CHUNK: usize = 256 << 10;
@@ -28,10 +28,10 @@ const CHUNK: usize = 256 << 10;
 /// Why a recording could not be unpacked.
 #[derive(Debug, thiserror::Error)]
 pub enum UnpackError {
-    /// What is compressed is damaged, or cut off.
+    /// The compressed data is damaged or truncated.
     #[error("it cannot be decompressed: {0}")]
     Damaged(String),
-    /// Too much comes out of it.
+    /// It unpacks to too much.
     #[error("its first {} compressed KiB expand to more than {} MiB, so it is not a recording", packed >> 10, most >> 20)]
     TooMuch {
         /// Bytes that were read.
@@ -42,7 +42,7 @@ pub enum UnpackError {
     /// It could not be read.
     #[error("cannot read it: {0}")]
     Read(io::Error),
-    /// What comes out could not be written.
+    /// The output could not be written.
     #[error("{0}")]
     Write(io::Error),
 }
@@ -68,7 +68,7 @@ impl Packing {
     /// Unpacks all of `from` into `to`.
     ///
     /// # Errors
-    /// Where it is damaged, or too much comes out of it: then a part has been written.
+    /// Fails if it is damaged, or unpacks to too much: then a part has been written.
     pub fn unpack(self, from: impl Read, to: &mut dyn Write) -> Result<(), UnpackError> {
         let counted = Counted { from, read: 0, failed: None };
         match self {
@@ -78,7 +78,7 @@ impl Packing {
     }
 }
 
-/// Bytes on their way in; an error in reading them is kept apart from one in decompressing.
+/// Input bytes; distinguishes an error in reading them from one in decompressing.
 struct Counted<R> {
     from: R,
     read: u64,
@@ -102,7 +102,7 @@ impl<R: Read> Read for Counted<R> {
     }
 }
 
-/// Bytes on their way out.
+/// Output bytes, bounded.
 struct Bounded<'a> {
     to: &'a mut dyn Write,
     written: u64,
@@ -144,11 +144,11 @@ fn gunzip<R: Read>(from: Counted<R>, to: &mut dyn Write) -> Result<(), UnpackErr
 fn unzstd<R: Read>(from: Counted<R>, to: &mut dyn Write) -> Result<(), UnpackError> {
     let mut out = Bounded { to, written: 0 };
     let mut context = DCtx::create();
-    // Where it is refused the default holds, which is the same.
+    // If it is refused, the default applies, which is the same.
     let _ = context.set_parameter(DParameter::WindowLogMax(WINDOW_LOG));
     let mut from = BufReader::with_capacity(CHUNK, from);
     let mut chunk = vec![0; CHUNK];
-    // Of the frame that is being read; 0 between two frames.
+    // For the current frame; 0 between two frames.
     let mut wanted = 0;
     loop {
         let there = match from.fill_buf() {

@@ -1,4 +1,4 @@
-//! Records that are read on a thread of their own while another takes them, in the same order.
+//! Reads records on a separate thread while another thread takes them, in the same order.
 
 use crate::ReadError;
 use crate::sched_record::SchedRecord;
@@ -7,7 +7,7 @@ use std::panic::resume_unwind;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
-/// Records that are handed over at once.
+/// Records per batch.
 const BATCH: usize = 4096;
 /// Batches on their way.
 const QUEUE: usize = 4;
@@ -18,7 +18,7 @@ pub(crate) struct Sender {
     empty: Receiver<Vec<SchedRecord>>,
 }
 
-/// The taker's end: all records that are sent.
+/// The taker's end: all sent records.
 struct Arriving {
     from: Receiver<Vec<SchedRecord>>,
     back: SyncSender<Vec<SchedRecord>>,
@@ -26,7 +26,7 @@ struct Arriving {
     next: usize,
 }
 
-/// Has `read` send records on a thread of its own, and `take` take them here; gives what both give.
+/// Runs `read`, which sends records, on a separate thread, and `take`, which takes them, here; returns both results.
 pub(crate) fn read<T: Send, U>(
     read: impl FnOnce(&mut Sender) -> T + Send,
     take: impl FnOnce(&mut dyn Records) -> U,
@@ -37,14 +37,14 @@ pub(crate) fn read<T: Send, U>(
         let reading = scope.spawn(move || read(&mut Sender { to, empty }));
         let mut arriving = Arriving { from, back, batch: Vec::new(), next: 0 };
         let taken = take(&mut arriving);
-        // What nobody takes any more need not be read.
+        // Records that nothing takes need not be read.
         drop(arriving);
         (reading.join().unwrap_or_else(|panic| resume_unwind(panic)), taken)
     })
 }
 
 impl Sender {
-    /// Sends all that is left of some records, or until nobody takes them.
+    /// Sends all remaining records, or until nothing takes them.
     pub(crate) fn all(&mut self, records: &mut dyn Records) -> Result<(), ReadError> {
         let mut is_over = false;
         while !is_over {
@@ -62,13 +62,13 @@ impl Sender {
 }
 
 impl Arriving {
-    /// The next batch; false where there is none.
+    /// Gets the next batch; false if there is none.
     fn turn(&mut self) -> bool {
         let Ok(batch) = self.from.recv() else { return false };
         let mut empty = std::mem::replace(&mut self.batch, batch);
         self.next = 0;
         empty.clear();
-        // Where nobody needs it any more it is freed.
+        // If it is no longer needed, it is freed.
         let _ = self.back.try_send(empty);
         true
     }

@@ -1,9 +1,9 @@
-//! The records of a recording as they left the [`line`](crate::line) the first time, in little memory, so that most
-//! recordings need not be read twice: some ten bytes each.
+//! The records of a recording after the first pass through [`line`](crate::line), in little memory (about ten bytes
+//! each), so that most recordings need not be read twice.
 //!
-//! A record is kept as what differs from what could be expected: times from the one before, who ran on a CPU from its last
-//! switch, names from the last ones seen for this pid. What expects is the same, and goes the same way, whether records
-//! are put in or taken out. Beyond [`MOST`] bytes nothing is kept, and the file is read again.
+//! A record is stored as its difference from the expected one: times relative to the record before, the running task
+//! from the CPU's last switch, names from the last one seen for the pid. The expectation develops in the same way
+//! whether records are put in or taken out. Beyond [`MOST`] bytes nothing is kept, and the file is read again.
 
 use crate::line::whole;
 use crate::sched_record::{Name, SchedEvent, SchedRecord, Who};
@@ -12,10 +12,10 @@ use keel_trace::Why;
 
 /// The most bytes that are kept.
 const MOST: usize = 128 << 20;
-/// Pids of which names are expected: those that share a place forget each other's.
+/// How many pids' names are expected: pids with the same index replace each other's.
 const PLACES: usize = 1 << 12;
 
-/// Bits beside a record's kind.
+/// Bits besides a record's kind.
 const KIND: u8 = 15;
 const INTERRUPT: u8 = 1 << 4;
 const LOST: u8 = 1 << 5;
@@ -25,7 +25,7 @@ const UNREPORTED: u8 = 1 << 7;
 
 const WHYS: [Why; 5] = [Why::WasIdle, Why::Preempted, Why::Yielded, Why::Blocked, Why::Exited];
 
-/// What the next record is expected to say.
+/// The expected content of the next record.
 #[derive(Clone, Debug)]
 struct Expected {
     at: u64,
@@ -58,7 +58,7 @@ impl Expected {
     }
 }
 
-/// Records, put in one after the other.
+/// Stores records one after the other.
 #[derive(Clone, Debug)]
 pub(crate) struct Keeping {
     bytes: Vec<u8>,
@@ -81,12 +81,12 @@ impl Keeping {
         Self { bytes: Vec::new(), expected: Expected::new(), most, is_too_much: false }
     }
 
-    /// All of them; `None` where there were too many.
+    /// All of them; `None` if there were too many.
     pub(crate) fn kept(self) -> Option<RecordCache> {
         (!self.is_too_much).then_some(RecordCache(self.bytes))
     }
 
-    /// One more record.
+    /// Stores a record.
     #[inline]
     pub(crate) fn put(&mut self, seen: &SchedRecord) {
         if self.is_too_much {
@@ -170,7 +170,7 @@ impl Keeping {
 }
 
 impl RecordCache {
-    /// The records again, of a recording of which it is known whether it has `sched_wakeup`.
+    /// Replays the records; it is known by now whether the recording has `sched_wakeup`.
     pub(crate) fn again(&self, has_wakeups: bool) -> Again<'_> {
         Again { bytes: &self.0, expected: Expected::new(), has_wakeups }
     }
@@ -299,7 +299,7 @@ fn kind(what: &SchedEvent) -> u8 {
     }
 }
 
-/// Small numbers of either sign become small ones without.
+/// Maps small numbers of either sign to small unsigned ones.
 fn folded(number: i64) -> u64 {
     (number << 1 ^ number >> 63).cast_unsigned()
 }

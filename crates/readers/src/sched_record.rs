@@ -1,16 +1,16 @@
-//! What one record of a recording says, whatever its format: tasks are pids and names, as tracepoints have them.
+//! One record of a recording, independent of its format: tasks are pids and names, as in tracepoints.
 
 use keel_trace::Why;
 
-/// pids end here (`PID_MAX_LIMIT`); what is beyond is damage.
+/// The limit of pids (`PID_MAX_LIMIT`); higher ones are damage.
 pub(crate) const PID_LIMIT: u32 = 1 << 22;
 
-/// A task's name as the kernel keeps it (`TASK_COMM_LEN`), padded with zeroes.
+/// A task's name as the kernel stores it (`TASK_COMM_LEN`), padded with zeroes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Name([u8; 16]);
 
 impl Name {
-    /// What precedes a zero, as far as it fits.
+    /// The bytes before a zero, as far as they fit.
     #[inline]
     pub(crate) fn new(bytes: &[u8]) -> Self {
         /// A one in each byte.
@@ -21,7 +21,7 @@ impl Name {
             name
         });
         let letters = u128::from_le_bytes(name);
-        // The highest bit of the first byte that is zero, and of others behind it perhaps.
+        // The highest bit of the first zero byte, and perhaps of later bytes.
         let zeroes = letters.wrapping_sub(ONES) & !letters & (ONES << 7);
         match zeroes.trailing_zeros() {
             128 => Self(name),
@@ -29,17 +29,17 @@ impl Name {
         }
     }
 
-    /// All of it, padding too.
+    /// All bytes, including padding.
     pub(crate) fn bytes(&self) -> &[u8; 16] {
         &self.0
     }
 
-    /// Does it begin so?
+    /// Does it begin with this?
     pub(crate) fn begins(&self, with: &[u8]) -> bool {
         self.0.starts_with(with)
     }
 
-    /// Unknown.
+    /// Is it unknown?
     pub(crate) fn is_empty(&self) -> bool {
         self.0[0] == 0
     }
@@ -51,12 +51,12 @@ impl Name {
     }
 }
 
-/// A task as a tracepoint names it.
+/// A task as in a tracepoint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Who {
     /// 0 for idle tasks.
     pub(crate) pid: u32,
-    /// Empty where unknown.
+    /// Empty if unknown.
     pub(crate) name: Name,
     /// The kernel's priority: 100 to 139 for nice -20 to 19.
     pub(crate) prio: Option<i32>,
@@ -71,24 +71,24 @@ pub(crate) struct SchedRecord {
     pub(crate) cpu: u32,
     /// Events that this CPU lost just before.
     pub(crate) lost: u64,
-    /// Who ran when it was written, where it says so.
+    /// The task that was running when it was written, if given.
     pub(crate) current: Option<u32>,
     /// An interrupt wrote it, which interrupted `current`.
     pub(crate) interrupt: bool,
-    /// What it says.
+    /// Its content.
     pub(crate) what: SchedEvent,
 }
 
-/// What a record says.
+/// The content of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SchedEvent {
     /// `sched_switch`; `why` is never [`Why::WasIdle`].
     Switch { prev: Who, why: Why, next: Who },
-    /// `sched_waking`: somebody begins to wake it, and its CPU is not chosen yet.
+    /// `sched_waking`: a waker begins to wake it, and its CPU is not chosen yet.
     Waking { task: Who, target: u32 },
     /// `sched_wakeup`: it is on a runqueue.
     Wakeup { task: Who, target: u32 },
-    /// A wakeup of which both halves are known, made of the two above.
+    /// A wakeup with both halves, combined from the two above.
     Woken { task: Who, target: u32, waker: u32, waker_cpu: u32 },
     /// `sched_wakeup_new`.
     WakeupNew { task: Who, target: u32 },
@@ -96,19 +96,19 @@ pub(crate) enum SchedEvent {
     Forked { child: Who },
     /// `sched_migrate_task`.
     Migrate { task: Who, from: u32, to: u32 },
-    /// `task_rename` and its like.
+    /// `task_rename` and similar.
     Named { task: Who },
-    /// `cpuhp_enter` of the step from which on the scheduler uses a CPU.
+    /// `cpuhp_enter` of the step from which the scheduler uses a CPU.
     Online { target: u32, up: bool },
-    /// The ring buffer of this CPU had begun to overwrite what was before.
+    /// The ring buffer of this CPU overwrote everything before.
     BeginsHere,
     /// Something else, which still gives the time, CPU and task.
     Other,
 }
 
 impl SchedEvent {
-    /// `cpuhp_enter`: `target` begins `step` on its way to `goal`. The scheduler begins to use a CPU in the last step of
-    /// its coming (`CPUHP_AP_ACTIVE`), and stops in the first one of its going.
+    /// `cpuhp_enter`: `target` begins `step` on its way to `goal`. The scheduler starts to use a CPU in the last step
+    /// of going online (`CPUHP_AP_ACTIVE`), and stops in the first step of going offline.
     pub(crate) fn hotplug(target: u32, goal: i64, step: i64) -> Self {
         match step {
             _ if step > goal => Self::Online { target, up: false },

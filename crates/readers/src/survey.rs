@@ -1,10 +1,11 @@
-//! The first time through a recording: how the machine was when it began, and what the recording holds at all.
+//! The first pass over a recording: the state of the machine at the beginning, and the recording's content.
 //!
-//! A recording has only changes. So its first switch shows who ran on a CPU at the beginning, be it seconds later,
-//! or by any other record where there is none. A task that is switched in before anybody woke it had been waiting since the beginning, or
-//! its wakeup is missing: it is taken to have waited only where its CPU never idled before, and for no longer than [`LONGEST_WAIT_NS`]. A CPU
-//! without any record is unknown, and so is what a CPU did before its buffer begins, where older records were
-//! overwritten. Where a recording has no wakeups, or lost some, who is switched in may have slept a moment before.
+//! A recording has only changes. So a CPU's first switch, even seconds later, shows which task ran there at the
+//! beginning; without a switch, any other record does. A task that is switched in before it was woken had either been
+//! waiting since the beginning, or its wakeup is missing: it counts as waiting only if its CPU never idled before, and
+//! for at most [`LONGEST_WAIT_NS`]. A CPU without any record is unknown, and so is what a CPU did before its buffer
+//! begins, if older records were overwritten. If a recording has no wakeups, or has lost some, a task that is switched
+//! in may have been asleep a moment before.
 
 use crate::ReadError;
 use crate::line::{Clock, Line, whole};
@@ -15,15 +16,15 @@ use crate::woken_asleep::WokenAsleep;
 use keel_abi::{CpuId, CpuSet, Span};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A task that nobody woke before it ran has waited for so long at most: a longer wait would be a finding, of which
-/// nobody saw the beginning.
+/// The longest wait of a task that ran without a recorded wakeup: a longer wait would be a finding whose beginning is
+/// not recorded.
 const LONGEST_WAIT_NS: u64 = 1_000_000_000;
-/// Time may run backwards by this, as clocks of several CPUs make it.
+/// Time may run backwards by this, because clocks of several CPUs differ.
 const JITTER: Span = Span::from_ms(1);
-/// Tasks of which this is remembered.
+/// The most tasks that are remembered.
 const MOST_UNWOKEN: usize = 1 << 20;
 
-/// What a recording holds.
+/// The result of the first pass.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Survey {
     /// The time of the first and the last record.
@@ -31,19 +32,19 @@ pub(crate) struct Survey {
     pub(crate) ends: u64,
     /// The CPUs that wrote something.
     pub(crate) cpus: BTreeMap<u32, Cpu>,
-    /// One more than the highest CPU that is spoken of.
+    /// One more than the highest CPU that is mentioned.
     pub(crate) cpu_limit: u32,
-    /// The numbers of the switches by which tasks left that had been woken already ([`WokenAsleep`]).
+    /// The numbers of switches away from tasks that had already been woken ([`WokenAsleep`]).
     pub(crate) going: Vec<u64>,
     /// Tasks that waited when the recording began, and where.
     pub(crate) waiting: BTreeMap<u32, (u32, Who)>,
-    /// When each CPU that idled first did.
+    /// When each CPU first idled, if it did.
     idled: BTreeMap<u32, u64>,
-    /// Tasks that nobody had woken when they first showed, where, and when.
+    /// Tasks that first appeared without a wakeup, where, and when.
     unwoken: Vec<(u64, u32, Who)>,
-    /// CPUs that came or went, by their thread that sees to it.
+    /// CPUs that went on- or offline, detected by their hotplug thread.
     pub(crate) changed: CpuSet,
-    /// It records when CPUs come and go.
+    /// It records hotplug events.
     pub(crate) has_hotplug: bool,
     /// `sched_switch` events.
     pub(crate) switches: u64,
@@ -55,30 +56,30 @@ pub(crate) struct Survey {
     pub(crate) lost: u64,
     /// Records of any kind.
     pub(crate) records: u64,
-    /// What time did.
+    /// Anomalies of time.
     pub(crate) clock: Clock,
-    /// Records about CPUs or tasks that cannot be.
+    /// Records about impossible CPUs or tasks.
     pub(crate) impossible: u64,
-    /// CPUs of which it is known how they began, and those of which only the pid is known of who ran.
+    /// CPUs whose initial state is known, and CPUs for which only the running task's pid is known.
     settled: CpuSet,
     nameless: CpuSet,
 }
 
-/// What the first record of a CPU says.
+/// A CPU's first record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Cpu {
     /// When it was written.
     pub(crate) at: u64,
-    /// Who ran; none where unknown.
+    /// The running task; `None` if unknown.
     pub(crate) ran: Option<Who>,
     /// When a switch showed that.
     pub(crate) switched: Option<u64>,
-    /// What came before was overwritten.
+    /// Earlier records were overwritten.
     pub(crate) begins_late: bool,
 }
 
 impl Survey {
-    /// Reads `source` to its end. Gives its records, too, where they are not too many.
+    /// Reads `source` to its end. Also returns its records, if they are not too many.
     pub(crate) fn of(source: &mut dyn Records) -> Result<(Self, Option<RecordCache>), ReadError> {
         let mut survey = Self { begins: u64::MAX, ..Self::default() };
         let (mut known, mut going) = (Known::default(), WokenAsleep::default());
@@ -99,7 +100,7 @@ impl Survey {
     }
 
     fn take(&mut self, seen: &SchedRecord, known: &mut Known) {
-        // Names are recorded while the recorder still prepares, which can take seconds in which nobody looks.
+        // Names are recorded while the recorder is still preparing, which can take seconds without other records.
         if !matches!(seen.what, SchedEvent::Named { .. }) {
             self.begins = self.begins.min(seen.at);
         }
@@ -115,7 +116,7 @@ impl Survey {
                 self.switches += 1;
                 known.insert(prev.pid);
                 if prev.pid == 0 {
-                    // It idled before, if nobody knows since when.
+                    // It idled before, since an unknown time.
                     self.idled.entry(seen.cpu).or_insert(0);
                 }
                 if next.pid == 0 {
@@ -129,7 +130,7 @@ impl Survey {
                     self.unwoken.push((seen.at, seen.cpu, next));
                 }
                 self.name(prev);
-                // The thread that brings a CPU up or down, and does nothing else.
+                // The thread that only brings CPUs up or down.
                 if next.name.begins(b"cpuhp/") {
                     self.changed.insert(CpuId(seen.cpu));
                 }
@@ -151,8 +152,8 @@ impl Survey {
         }
     }
 
-    /// Who waited since the beginning, of those that nobody had woken: no CPU idles while a task waits in its queue, and no task
-    /// waits for so long.
+    /// Decides which of the tasks without a wakeup had waited since the beginning: no CPU idles while a task waits in
+    /// its queue, and no task waits for that long.
     fn settle(&mut self) {
         let idled = std::mem::take(&mut self.idled);
         for (at, cpu, who) in std::mem::take(&mut self.unwoken) {
@@ -163,18 +164,18 @@ impl Survey {
         }
     }
 
-    /// Are its records in no order of time, so that nothing can be made of them? Clocks of CPUs differ by less, and damage is rarer.
+    /// Are its records so far out of order that they can't be used? CPUs' clocks differ by less, and damage is rarer.
     pub(crate) fn has_no_order(&self) -> bool {
         self.clock.furthest > JITTER && self.clock.backwards > (self.records / 20).max(1)
     }
 
-    /// How a CPU began, as far as its records have shown.
+    /// Updates a CPU's initial state, as far as its records show it.
     fn begin(&mut self, seen: &SchedRecord) {
         let number = CpuId(seen.cpu);
         let cpu = self.cpus.entry(seen.cpu).or_insert(Cpu { at: seen.at, ..Cpu::default() });
         cpu.begins_late |= seen.what == SchedEvent::BeginsHere;
         match seen.what {
-            // While a recorder begins, other events may be on before switches are.
+            // While a recorder starts, other events may be enabled before switches.
             SchedEvent::Switch { prev, .. } if cpu.switched.is_none() => {
                 (cpu.ran, cpu.switched) = (Some(prev), Some(seen.at));
                 self.settled.insert(number);
@@ -190,7 +191,7 @@ impl Survey {
         };
     }
 
-    /// Who ran where when the recording began: a task only where it was seen first.
+    /// The tasks that ran when the recording began: each only where it was first seen.
     pub(crate) fn running(&self) -> BTreeMap<u32, Who> {
         let mut reported: Vec<_> = self
             .cpus
@@ -203,7 +204,7 @@ impl Survey {
         reported.into_iter().map(|(cpu, _, who)| (cpu, who)).collect()
     }
 
-    /// The name of one who ran from the beginning, where only its pid is known so far.
+    /// Sets the name of a task that ran from the beginning, if only its pid is known so far.
     fn name(&mut self, who: Who) {
         if self.nameless.is_empty() || who.name.is_empty() {
             return;
@@ -219,7 +220,7 @@ impl Survey {
     }
 }
 
-/// The pids that were spoken of: a bit each.
+/// The pids that were mentioned: a bit each.
 #[derive(Default)]
 struct Known {
     words: Vec<u64>,

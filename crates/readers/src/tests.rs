@@ -1,4 +1,4 @@
-//! Every format: what is written is read, and what is damaged is read as far as it goes.
+//! Every format: written records are read back, and damaged files are read as far as possible.
 
 mod blame;
 mod damage;
@@ -19,7 +19,7 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::io::Cursor;
 
-/// All that a file's reader gives.
+/// Everything from a file's reader.
 fn all(bytes: &[u8]) -> Result<(Vec<SchedRecord>, Damage), ReadError> {
     let kind = Kind::of(bytes).ok_or(ReadError::Foreign)?;
     let mut files = Files::one(Cursor::new(bytes));
@@ -61,7 +61,7 @@ fn any_perfetto() -> impl Strategy<Value = PerfettoShape> {
     })
 }
 
-/// What can be known of records whose switches don't say who is switched out.
+/// The records, without what is lost if switches don't give the previous task.
 fn compact(records: &[SchedRecord]) -> Vec<SchedRecord> {
     let mut running = BTreeMap::new();
     let mut known = |record: &SchedRecord| match record.what {

@@ -1,4 +1,4 @@
-//! A machine's shape, from the sets of CPUs that share something.
+//! A machine's topology, from the sets of CPUs that share something.
 
 use keel_abi::cpuset::MAX_CPUS;
 use keel_abi::topology::Place;
@@ -7,7 +7,7 @@ use keel_abi::{CoreId, CpuId, CpuSet, LlcId, NodeId, Topology};
 /// The most nodes of a machine.
 const MOST_NODES: usize = 1024;
 
-/// CPUs that share a core, a cache of the last level, a package, a node; empty where unknown.
+/// CPUs that share a core, a last-level cache, a package, a node; empty if unknown.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Parts {
     pub(crate) cores: Vec<CpuSet>,
@@ -17,7 +17,7 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
-    /// Sets from the kernel's lists; those that are none are left out.
+    /// Sets from the kernel's lists; invalid lists are left out.
     pub(crate) fn sets(lists: &[String]) -> Vec<CpuSet> {
         lists
             .iter()
@@ -26,7 +26,7 @@ impl Parts {
             .collect()
     }
 
-    /// The shape of `cpus` CPUs; `None` if unknown. The distance between nodes is unknown: one hop.
+    /// The topology of `cpus` CPUs; `None` if unknown. The distance between nodes is unknown: one hop.
     pub(crate) fn topology(&self, cpus: u32) -> Option<Topology> {
         let known =
             [&self.cores, &self.caches, &self.packages, &self.nodes].iter().any(|sets| !sets.is_empty());
@@ -34,7 +34,7 @@ impl Parts {
             return None;
         }
         let nodes = self.nodes.len().max(1);
-        // A cache is not larger than a package or a node.
+        // No cache is larger than a package or a node.
         let caches = [&self.caches, &self.packages, &self.nodes].into_iter().find(|sets| !sets.is_empty());
         let index = |sets: &[CpuSet], cpu: CpuId| sets.iter().position(|set| set.contains(cpu));
         let lowest = |sets: &[CpuSet], cpu: CpuId| {

@@ -1,9 +1,10 @@
-//! Tasks that are woken while they are on their way to sleep.
+//! Tasks that are woken while they are going to sleep.
 //!
-//! The waker of such a task emits `sched_waking` while the task still runs, and waits until it has left its CPU;
-//! then it is runnable again. With `sched_wakeup` in a recording that is plain. Without it, as with `perf sched record`,
-//! the waking looks like one of a task that never slept, of which there are many. What follows distinguishes them: a
-//! task that was woken, left its CPU to sleep, and came back without being woken again was woken on its way.
+//! The waker of such a task emits `sched_waking` while the task is still running, and waits until it has left its CPU;
+//! then it is runnable again. If a recording has `sched_wakeup`, this is obvious. Without it, as with `perf sched
+//! record`, the waking looks like the waking of a task that never slept, which is frequent. The following events
+//! distinguish them: a task that was woken, left its CPU to sleep, and came back without another wakeup was woken on
+//! its way.
 
 use crate::sched_record::{SchedEvent, SchedRecord};
 use keel_trace::Why;
@@ -12,21 +13,21 @@ use rustc_hash::FxHashMap;
 /// The most of them that are remembered.
 const MOST: usize = 1 << 21;
 
-/// Finds them, the first time through a recording.
+/// Finds these tasks in the first pass over a recording.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WokenAsleep {
     tasks: FxHashMap<u32, State>,
-    /// The numbers of the switches by which they left.
+    /// The numbers of the switches away from them.
     found: Vec<u64>,
 }
 
-/// A task that runs, or has just ceased to.
+/// A task that runs, or has just stopped running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Runs,
-    /// Somebody woke it since it runs.
+    /// It was woken while it was running.
     Woken,
-    /// Thereafter it left, by the switch with this number.
+    /// After that it left, by the switch with this number.
     Left(u64),
 }
 
@@ -52,7 +53,7 @@ impl WokenAsleep {
             }
             SchedEvent::Woken { task, .. } => match self.tasks.get(&task.pid) {
                 Some(State::Runs) => drop(self.tasks.insert(task.pid, State::Woken)),
-                // The one before woke nobody.
+                // The one before had no effect.
                 Some(State::Left(_)) => drop(self.tasks.remove(&task.pid)),
                 Some(State::Woken) | None => {}
             },
@@ -63,7 +64,7 @@ impl WokenAsleep {
         }
     }
 
-    /// The numbers of the switches after which the task that left is woken at once, ascending.
+    /// The numbers of the switches after which the previous task is woken at once, ascending.
     pub(crate) fn found(mut self) -> Vec<u64> {
         self.found.sort_unstable();
         self.found
@@ -75,7 +76,7 @@ mod tests {
     use super::*;
     use crate::sched_record::Who;
 
-    /// Records such as `wake 7` and `7 S 8`: a waking, and a switch with its reason.
+    /// Records like `wake 7` and `7 S 8`: a waking, and a switch with its reason.
     fn check(records: &str, expected: &[u64]) {
         let who = |pid: &str| Who { pid: pid.parse().expect("a pid"), ..Who::default() };
         let mut going = WokenAsleep::default();

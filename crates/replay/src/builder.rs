@@ -1,4 +1,4 @@
-//! From a stream's events to tapes, in one pass.
+//! Converts a stream's events to tapes, in one pass.
 
 use crate::changes::Changes;
 use crate::confidence::{Causes, Confidence};
@@ -29,28 +29,28 @@ pub enum ReplayError {
     /// No task did anything.
     #[error("no task runs in the recording, so there is nothing to replay")]
     Nothing,
-    /// None of the tasks that were asked for is in it.
+    /// None of the requested tasks is in it.
     #[error("no task of the recording has the name or pid that --keep asks for")]
     NoneKept,
-    /// There are too many.
+    /// There are too many tasks.
     #[error("the recording has more than {MAX_TASKS} tasks, which is more than a replay can have")]
     TooMany,
 }
 
-/// A workload made of a recording, and what is known of it.
+/// A workload made from a recording, and how much of it is known.
 #[derive(Clone, Debug)]
 pub struct Replay {
-    /// What plays the recording.
+    /// The workload that plays the recording.
     pub workload: Workload,
     /// How far it can be trusted.
     pub confidence: Confidence,
     /// How long the recording is.
     pub duration: Span,
-    /// The machine that it was taken on.
+    /// The machine on which it was recorded.
     pub topology: Topology,
-    /// The scheduler that ran then.
+    /// The scheduler that ran during the recording.
     pub scheduler: String,
-    /// What its chance came from, if it is that of a simulated run with noise.
+    /// The seed and noise, if the recording is of a simulated run with noise.
     pub chance: Option<(u64, Noise)>,
 }
 
@@ -61,10 +61,10 @@ pub struct Builder {
     keep: Option<BTreeSet<TaskId>>,
     start: Option<Start>,
     pub(crate) now: Instant,
-    /// The stream says what each task did for itself.
+    /// The stream records what each task did itself.
     pub(crate) exact: bool,
     pub(crate) tasks: Vec<Task>,
-    /// The numbers of tasks here, by their ids in the stream.
+    /// The replay's numbers of tasks, by their ids in the stream.
     numbers: FxHashMap<TaskId, u32>,
     pub(crate) pairs: Pairs,
     pub(crate) pipes: Pipes,
@@ -125,7 +125,7 @@ impl Builder {
         }
     }
 
-    /// The number of a task here; `None` for the idle task and those that are left out.
+    /// The replay's number of a task; `None` for the idle task and those that are left out.
     pub(crate) fn number(&mut self, task: TaskId) -> Option<u32> {
         if task.is_idle() || self.keep.as_ref().is_some_and(|keep| !keep.contains(&task)) {
             return None;
@@ -152,7 +152,7 @@ impl Builder {
         self.start.as_ref()?.siblings.get(cpu.index())
     }
 
-    /// The task comes by itself, on `cpu` at `at`, unless something made it come before.
+    /// The task starts on its own, on `cpu` at `at`, unless something started it earlier.
     pub(crate) fn begins(&mut self, number: u32, at: Instant, cpu: CpuId) {
         let task = self.task(number);
         if !task.comes() {
@@ -163,11 +163,11 @@ impl Builder {
         }
     }
 
-    /// `waker` wakes `wakee`, which waits or was about to. Gives which wait that is, where it is on the tape.
+    /// `waker` wakes `wakee`, which waits or was about to. Returns the wait, if it is on the tape.
     pub(crate) fn wakes(&mut self, cpu: CpuId, waker: u32, wakee: u32, sync: bool) -> Option<Nth> {
         let is_ending = self.task(waker).leaves && self.task(waker).doing == Doing::Gone;
         if waker == wakee || self.task(waker).ended && !is_ending {
-            // Only a damaged recording says so.
+            // This only happens in damaged recordings.
             self.woken_from_outside(wakee, false, cpu);
             return None;
         }
@@ -191,7 +191,7 @@ impl Builder {
         Some((semaphore, self.pairs.nth(semaphore)))
     }
 
-    /// Nobody that is known wakes the task.
+    /// The task is woken by an unknown source.
     pub(crate) fn woken_from_outside(&mut self, number: u32, waker_is_left_out: bool, cpu: CpuId) {
         let (now, late, exact) = (self.now, self.overheads.timer, self.exact);
         let begun = self.task(number).comes();
@@ -214,7 +214,7 @@ impl Builder {
             task.put_wait(Op::SleepUntil(due));
         } else {
             if !exact {
-                // Which of the two it is shows at the end.
+                // Which of the two applies is known at the end.
                 task.tape.push(Op::SleepUntil(due));
             }
             task.put_wait(Op::Sleep(slept));
@@ -294,7 +294,7 @@ impl Builder {
             (task.nice, task.cpus) = (info.nice, info.cpus.clone());
             return;
         }
-        // What a task begins with stays what it begins with.
+        // A task's initial settings stay the same.
         self.changes.task(now, number, (task.nice, &task.cpus), (info.nice, &info.cpus));
     }
 
@@ -318,7 +318,7 @@ impl Builder {
     /// The replay, once the stream has ended.
     ///
     /// # Errors
-    /// Where there is nothing to replay.
+    /// Fails if there is nothing to replay.
     pub fn finish(mut self) -> Result<Replay, ReplayError> {
         let Some(start) = self.start.take() else { return Err(ReplayError::NoStart) };
         if self.too_many {
@@ -369,7 +369,7 @@ impl Builder {
         })
     }
 
-    /// The cgroups that the recording tells, or those whose limits it shows.
+    /// The cgroups in the recording, or else those whose limits follow from it.
     fn cgroups(&mut self, specs: &mut [TaskSpec]) -> Vec<Cgroup> {
         let (cgroups, kept) = self.groups.cgroups(self.now, specs);
         self.causes.groups = kept;
@@ -381,7 +381,7 @@ impl Builder {
         cgroups
     }
 
-    /// What had not ended when the recording did.
+    /// Writes the work that had not ended when the recording did.
     fn put_open_work(&mut self) {
         let rest = self.now.since(Instant::ZERO);
         for number in 0..self.tasks.len() as u32 {
@@ -391,12 +391,12 @@ impl Builder {
             let (never, exact) = (self.pairs.of(u32::MAX, u32::MAX), self.exact);
             let task = self.task(number);
             if task.doing == Doing::Runnable {
-                // How much more it had to do is not known.
+                // It is unknown how much more it had to do.
                 let left = if exact { rest } else { task.likely_left(rest) };
                 task.tape.push(Op::Run(left));
             }
             if matches!(task.doing, Doing::Waits(_) | Doing::Runnable | Doing::Sleeps) {
-                // Nothing is known of it from here on: it does nothing any more.
+                // Nothing is known about it from here on: it does nothing more.
                 let waits = matches!(task.doing, Doing::Waits(_));
                 task.put_wait(Op::Await(never));
                 self.causes.open += u64::from(waits);
@@ -405,7 +405,7 @@ impl Builder {
     }
 }
 
-/// How a tape becomes what is played.
+/// How a tape is finished for playing.
 #[derive(Clone, Copy)]
 struct Written {
     follows_a_clock: bool,
@@ -414,7 +414,7 @@ struct Written {
 }
 
 impl Written {
-    /// Keeps the right one of each pair of sleeps; where the recording counts nothing, each wait that ends is counted.
+    /// Keeps the right one of each pair of sleeps; if the recording counts nothing, counts each wait that ends.
     fn tape(self, tape: Tape) -> Tape {
         if self.exact && self.counts {
             return tape;
@@ -424,7 +424,7 @@ impl Written {
         let mut ops = tape.iter().peekable();
         while let Some(op) = ops.next() {
             let is_pair = matches!((op, ops.peek()), (Op::SleepUntil(_), Some(Op::Sleep(_))));
-            // What belongs to a wait stays with it.
+            // Ops that belong to a wait stay with it.
             if is_over && !matches!(op, Op::PostMeanwhile { .. }) {
                 kept.push(Op::Count(1));
                 is_over = false;
@@ -449,7 +449,7 @@ impl Written {
 
 fn spec(number: u32, task: &Task, all: &CpuSet, knows_affinity: bool) -> TaskSpec {
     let cpus = if task.cpus == *all || !knows_affinity { CpuSet::new() } else { task.cpus.clone() };
-    // Without that, each is a process of its own.
+    // Without this, each task is its own process.
     let (process, session, kthread) = task.member.unwrap_or((number, 0, false));
     TaskSpec {
         name: task.name.clone(),

@@ -1,4 +1,4 @@
-//! What happens to tasks and CPUs from outside: at the moments at which it happened.
+//! Changes to tasks and CPUs from outside, at the recorded moments.
 
 use keel_abi::task::Policy;
 use keel_abi::timeline::{Change, Happening, MAX_HAPPENINGS};
@@ -22,18 +22,18 @@ impl Changes {
             self.left_out += 1;
             return;
         }
-        // At 0, tasks have what they begin with, and CPUs that go are not there.
+        // At 0, tasks have their initial settings, and CPUs that go offline are absent.
         let at = at.since(Instant::ZERO);
         self.list.push(Happening { at, every: None, times: None, change });
     }
 
-    /// A CPU comes or goes.
+    /// A CPU goes on- or offline.
     pub(crate) fn online(&mut self, at: Instant, cpu: CpuId, up: bool) {
         let cpus = CpuSet::from_iter([cpu]);
         self.add(at, if up { Change::Online(cpus) } else { Change::Offline(cpus) });
     }
 
-    /// A task's nice value and CPUs are these now; it began with those.
+    /// A task's nice value and CPUs are `now`; it began with `begun`.
     pub(crate) fn task(&mut self, at: Instant, number: u32, begun: (i8, &CpuSet), now: (i8, &CpuSet)) {
         let last = self.tasks.get(&number).cloned().unwrap_or((begun.0, begun.1.clone()));
         let at = at.max(Instant::ZERO + Span::from_ns(1));
@@ -57,7 +57,7 @@ impl Changes {
         self.add(at.max(Instant::ZERO + Span::from_ns(1)), Change::Policy { spec: number, policy: now });
     }
 
-    /// All of them, and how many there was no room for.
+    /// All changes, and the number that did not fit.
     pub(crate) fn timeline(self) -> (Vec<Happening>, u64) {
         (self.list, self.left_out)
     }

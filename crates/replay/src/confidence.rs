@@ -1,30 +1,30 @@
-//! How much of a replay is known, and what had to be guessed: said before any result.
+//! How much of a replay is known, and what had to be guessed; reported before any result.
 
 use crate::groups::GroupsKept;
 use keel_abi::Span;
 use keel_abi::numbers::count;
 use std::fmt;
 
-/// What waits ended by, and what else decides how far a replay can be trusted.
+/// What ended the waits, and everything else that decides how far a replay can be trusted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Causes {
     /// Waits that another task's wakeup ended.
     pub by_task: u64,
-    /// Waits that a timer ended which the recording tells.
+    /// Waits ended by a recorded timer.
     pub timers: u64,
     /// Waits for a disk.
     pub disks: u64,
-    /// Of the waits that another task ended, those for a packet that it sent within the machine.
+    /// Waits ended by another task with a packet that it sent within the machine.
     pub sent: u64,
-    /// The recording says in which class of system call a task waited.
+    /// The recording has the class of system call in which a task waited.
     pub tells_waits: bool,
-    /// Waits that nobody ended who is known: a timer, an interrupt or a device. They last as long as they did.
+    /// Waits ended by an unknown source: a timer, an interrupt or a device. They last as long as in the recording.
     pub outside: u64,
-    /// The same, of tasks whose wakeups follow a clock.
+    /// The same, for tasks whose wakeups follow a clock.
     pub clocked: u64,
     /// Waits for a task that is left out.
     pub left_out: u64,
-    /// Waits that had begun before the recording, or that it shows no beginning of.
+    /// Waits that began before the recording, or whose beginning it does not show.
     pub unbegun: u64,
     /// Waits that had not ended when the recording did.
     pub open: u64,
@@ -32,17 +32,17 @@ pub struct Causes {
     pub yields: u64,
     /// Work of all tasks.
     pub work: Span,
-    /// Events that were lost while it was recorded.
+    /// Events that were lost during the recording.
     pub lost: u64,
-    /// Times that a task was kept off every CPU by a limit.
+    /// How often a limit kept a task off every CPU.
     pub throttled: u64,
-    /// Cgroups whose limit follows from when they were throttled.
+    /// Cgroups whose limit was inferred from when they were throttled.
     pub limits: u64,
-    /// Cgroups that were throttled, and whose limit does not follow.
+    /// Cgroups that were throttled, but whose limit could not be inferred.
     pub unknown_limits: u64,
-    /// What the recording says about groups.
+    /// The groups in the recording.
     pub groups: GroupsKept,
-    /// Times that a task came to have a deadline, which is no policy here.
+    /// How often a task got a deadline policy, which is not supported here.
     pub deadlines: u64,
     /// Changes from outside that were left out because there were too many.
     pub changes_left_out: u64,
@@ -54,7 +54,7 @@ impl Causes {
         self.by_task + self.timers + self.disks + self.outside + self.clocked + self.left_out + self.unbegun
     }
 
-    /// Waits whose cause the recording tells.
+    /// Waits whose cause is recorded.
     pub const fn known(&self) -> u64 {
         self.by_task + self.timers + self.disks
     }
@@ -63,11 +63,11 @@ impl Causes {
 /// How far a replay can be trusted, as sentences.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Confidence {
-    /// What was found.
+    /// The counts.
     pub causes: Causes,
-    /// The recording says exactly what each task did for itself.
+    /// The recording has exactly what each task did itself.
     pub exact: bool,
-    /// Whether the recording tells which CPUs tasks may use.
+    /// Whether the recording has the CPUs that tasks may use.
     pub knows_affinity: bool,
 }
 
@@ -89,7 +89,7 @@ impl Confidence {
         }
     }
 
-    /// What is kept and what was guessed, a sentence each; the first is the verdict.
+    /// What is exact and what was guessed, with a sentence for each; the first is the verdict.
     pub fn sentences(&self) -> Vec<String> {
         let c = &self.causes;
         let all = c.waits();

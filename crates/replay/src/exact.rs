@@ -1,4 +1,4 @@
-//! What a task says that it does (`Class::ACTS`): put on its tape as it stands.
+//! Recorded acts of tasks (`Class::ACTS`), which go on their tapes unchanged.
 
 use crate::builder::Builder;
 use crate::task::Doing;
@@ -11,7 +11,7 @@ impl Builder {
     pub(crate) fn worked(&mut self, task: TaskId, user: Span, kernel_ps: u64) {
         self.exact = true;
         let Some(number) = self.number(task) else { return };
-        // No task can have worked longer than the recording is.
+        // No task can have worked longer than the recording.
         let most = Span::from_ns(self.now.as_ns());
         let (user, kernel_ps) = (user.min(most), kernel_ps.min(most.as_ns().saturating_mul(1000)));
         self.causes.work += user + Span::from_ns(kernel_ps / 1000);
@@ -43,7 +43,7 @@ impl Builder {
             Act::Waits | Act::Sleeps { .. } | Act::Yields | Act::Exits if task.ended => task.leaves = false,
             Act::Begins { .. } if task.is_forked => {}
             Act::Begins { at } => {
-                // Where a damaged recording has a wait before it, that wait is over.
+                // If a damaged recording has a wait before it, that wait is over.
                 self.put_pending(number);
                 let task = self.task(number);
                 (task.begin, task.doing) = (Some(Begin { at, cpu }), Doing::Runnable);
@@ -95,7 +95,7 @@ impl Builder {
         }
     }
 
-    /// A task that is left out acts: those that it wakes or makes come from outside.
+    /// A task that is left out acts: tasks that it wakes or creates come from outside.
     fn acts_left_out(&mut self, cpu: CpuId, act: Act) {
         match act {
             Act::Wakes { wakee, .. } => {
@@ -112,7 +112,7 @@ impl Builder {
         }
     }
 
-    /// A wait whose end the recording lost: the task went on.
+    /// A wait whose end the recording has lost: the task continued.
     pub(crate) fn put_pending(&mut self, number: u32) {
         let task = self.task(number);
         if let Doing::Waits(_) = task.doing {

@@ -1,7 +1,7 @@
 //! The workload as an rt-app file with our extensions, for people to read and change.
 //!
-//! Where a task repeats itself, its passes become one loop whose steps have a mean length and a jitter: this is shorter than the
-//! recording, and no longer exact.
+//! If a task repeats itself, its passes become one loop whose steps have a mean length and a jitter. This is shorter
+//! than the recording, but no longer exact.
 
 use crate::builder::Replay;
 use crate::loops::{Part, Step, Token, parts};
@@ -13,9 +13,9 @@ use keel_abi::{Instant, Span};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-/// The most steps that a workload file can have in all.
+/// The most steps in a workload file.
 pub const MOST_STEPS: usize = 2_000_000;
-/// The most steps that one task of it can have.
+/// The most steps of one task.
 const MOST_OF_A_TASK: usize = 100_000;
 
 /// Why no file can be written.
@@ -47,10 +47,10 @@ mod kind {
     pub(super) const RECEIVE: u8 = 11;
 }
 
-/// The text of the file. `late` is how much later than asked a sleep ends, which recorded sleeps hold already.
+/// The text of the file. `late` is how much later than requested a sleep ends; recorded sleeps already include it.
 ///
 /// # Errors
-/// Where the file would be too long to be read again.
+/// Fails if the file would be too long to be read again.
 pub fn export(replay: &Replay, late: Span) -> Result<String, ExportError> {
     let workload = &replay.workload;
     let nothing = Recorded::default();
@@ -95,13 +95,13 @@ pub fn export(replay: &Replay, late: Span) -> Result<String, ExportError> {
     Ok(serde_json::to_string_pretty(&file).unwrap_or_default() + "\n")
 }
 
-/// What the steps of tasks refer to.
+/// The objects that tasks' steps refer to.
 struct Known {
     names: Vec<String>,
     transfers: Transfers,
 }
 
-/// Each pipe with each number of bytes that goes through it at a time: steps that are alike have the same number.
+/// Each pipe with each size of a transfer through it: equal steps have the same number.
 #[derive(Default)]
 struct Transfers {
     list: Vec<(u32, u32)>,
@@ -126,7 +126,7 @@ impl Transfers {
         self.numbers.get(&(pipe, bytes)).copied().unwrap_or_default()
     }
 
-    /// The fewest bytes that go through a pipe at a time.
+    /// The smallest transfer through a pipe.
     fn least(&self, pipe: u32) -> u32 {
         self.numbers.range((pipe, 1)..=(pipe, u32::MAX)).next().map_or(1, |((_, bytes), _)| *bytes)
     }
@@ -137,7 +137,7 @@ impl Transfers {
     }
 }
 
-/// A channel that holds as much, where `least` bytes go through it at a time.
+/// A channel with the same capacity, given that transfers have at least `least` bytes.
 fn channel(number: u32, pipe: RecordedPipe, least: u32) -> (String, Value) {
     let (kind, bytes) = match pipe.room {
         Room::Pages(pages) => ("pipe", u64::from(pages) * u64::from(PAGE_BYTES)),
@@ -146,7 +146,7 @@ fn channel(number: u32, pipe: RecordedPipe, least: u32) -> (String, Value) {
     (format!("pipe{number}"), json!({ "kind": kind, "bytes": bytes.clamp(1, MOST_BYTES) }))
 }
 
-/// A file's channels are empty at first: tasks that fill those which are not.
+/// A file's channels are initially empty: adds tasks that fill those that should not be.
 fn fillers(recorded: &Recorded, names: &[String]) -> Vec<(String, Value)> {
     let held = (0_u32..).zip(&recorded.pipes).filter(|(_, pipe)| pipe.held_bytes > 0);
     let free = |number: u32| {
@@ -165,7 +165,7 @@ fn fillers(recorded: &Recorded, names: &[String]) -> Vec<(String, Value)> {
     held.map(filler).collect()
 }
 
-/// A cgroup with what is not as ever.
+/// A cgroup's settings that differ from the defaults.
 fn settings(cgroup: &Cgroup) -> (String, Value) {
     let Bandwidth { period_us, quota_us, burst_us } = cgroup.bandwidth;
     let mut settings = Map::new();
@@ -191,11 +191,11 @@ fn named(policy: Policy) -> &'static str {
     }
 }
 
-/// A name for each task, none twice.
+/// A unique name for each task.
 fn names(tasks: &[TaskSpec]) -> Vec<String> {
     let mut seen: BTreeMap<String, u32> = BTreeMap::new();
     let mut named = |name: &str| {
-        // Such a key would be a comment.
+        // This key would be a comment.
         let name = if name.is_empty() || name.starts_with(['_', '#', '/']) || name.starts_with("comment") {
             format!("task {name}")
         } else {
@@ -212,7 +212,7 @@ fn names(tasks: &[TaskSpec]) -> Vec<String> {
     tasks.iter().map(|task| named(&task.name)).collect()
 }
 
-/// A tape as steps: what is posted on the way to a wait comes before it.
+/// A tape as steps: posts on the way to a wait come before it.
 fn tokens(tape: &Tape, begun: Instant, late: Span, transfers: &Transfers) -> Vec<Token> {
     let mut tokens: Vec<Token> = Vec::new();
     let (mut kernel_ps, mut last, mut counted) = (0, begun, 0_u32);
@@ -243,7 +243,7 @@ fn tokens(tape: &Tape, begun: Instant, late: Span, transfers: &Transfers) -> Vec
             Op::Fork { spec, process } => token(if process { kind::SPAWN } else { kind::FORK }, spec, 0),
             Op::Yield => token(kind::YIELD, 0, 0),
             Op::Count(units) => {
-                // A recording shows it when the task leaves its CPU: passes are alike if it is always before a wait.
+                // A recording shows it when the task leaves its CPU: passes are equal if it always comes before a wait.
                 counted = counted.saturating_add(units).min(1000);
                 continue;
             }

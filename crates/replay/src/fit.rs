@@ -1,10 +1,10 @@
-//! A recording's CPUs on a machine that may have fewer.
+//! Fits a recording to a machine that may have fewer CPUs.
 
 use keel_abi::CpuSet;
 use keel_abi::task::Workload;
 use keel_abi::timeline::Change;
 
-/// Takes away the CPUs that a machine of `cpus` does not have. Tasks that may use none of those that are left may use all.
+/// Removes the CPUs that a machine of `cpus` CPUs does not have. Tasks that may use none of the rest may use all.
 pub fn fit(workload: &mut Workload, cpus: u32) {
     let all = CpuSet::first(cpus);
     let within = |cpus: &mut CpuSet| *cpus = cpus.and(&all);

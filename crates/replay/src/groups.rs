@@ -1,7 +1,8 @@
-//! The groups that a recording tells: cgroups with their weights and limits, and sessions.
+//! The groups in a recording: cgroups with their weights and limits, and sessions.
 //!
-//! A task of a replay is in one group for good. It is the one that its task was in longest: a shell moves itself to a cgroup
-//! before it becomes the program that belongs there, and the kernel takes tasks that exit out of their session's group.
+//! A task of a replay stays in one group: the group in which the recorded task was longest. For example, a shell moves
+//! itself to a cgroup before it executes the program that belongs there, and the kernel removes exiting tasks from
+//! their session's group.
 
 use keel_abi::cgroup::{Bandwidth, Cgroup, CgroupId, QUOTA_NONE, WEIGHT_MAX, WEIGHT_MIN};
 use keel_abi::task::TaskSpec;
@@ -11,13 +12,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The most cgroups of a replay.
 const MOST: usize = 10_000;
-/// The most cgroups above one another.
+/// The most levels of cgroups.
 const MOST_LEVELS: usize = 32;
-/// The shortest and longest period and the shortest quota that the kernel takes, in microseconds.
+/// The shortest and longest period and the shortest quota that the kernel accepts, in microseconds.
 const PERIOD_US: std::ops::RangeInclusive<u64> = 1000..=1_000_000;
 const LEAST_QUOTA_US: u64 = 1000;
 
-/// What was told so far.
+/// The groups recorded so far.
 #[derive(Debug, Default)]
 pub(crate) struct Groups {
     told: BTreeMap<u32, GroupInfo>,
@@ -26,7 +27,7 @@ pub(crate) struct Groups {
     tasks: BTreeMap<u32, Stay>,
 }
 
-/// Where a task has been, and how long.
+/// A task's stays in groups.
 #[derive(Debug, Default)]
 struct Stay {
     group: u32,
@@ -34,10 +35,10 @@ struct Stay {
     before: BTreeMap<u32, Span>,
 }
 
-/// What a replay has of the groups.
+/// What a replay keeps of the groups.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GroupsKept {
-    /// The recording tells the tasks' groups and policies.
+    /// The recording has the tasks' groups and policies.
     pub told: bool,
     /// Cgroups, and how many of them have a limit.
     pub cgroups: u64,
@@ -45,7 +46,7 @@ pub struct GroupsKept {
     pub limits: u64,
     /// Cgroups whose settings changed.
     pub changed: u64,
-    /// Tasks that were in more than one for long.
+    /// Tasks that were in more than one group for a long time.
     pub moved: u64,
 }
 
@@ -62,7 +63,7 @@ impl Stay {
 }
 
 impl Groups {
-    /// A group is this now.
+    /// Records a group's current settings.
     pub(crate) fn group(&mut self, info: &GroupInfo) {
         if self.told.insert(info.group, info.clone()).is_some_and(|before| before != *info) {
             self.changed.insert(info.group);
@@ -78,21 +79,21 @@ impl Groups {
         }
     }
 
-    /// The task is no more.
+    /// The task exits.
     pub(crate) fn exits(&mut self, at: Instant, task: u32) {
         if let Some(stay) = self.tasks.get_mut(&task) {
             *stay.before.entry(stay.group).or_default() += at.since(stay.since.min(at));
-            // What follows is no stay.
+            // Nothing after this counts as a stay.
             stay.since = Instant::from_ns(u64::MAX);
         }
     }
 
-    /// Does the recording tell any task's group?
+    /// Does the recording have any task's group?
     pub(crate) fn are_told(&self) -> bool {
         !self.tasks.is_empty()
     }
 
-    /// The cgroups that tasks are in, with those above them first; the tasks' specs get theirs, and their sessions.
+    /// The cgroups of tasks, parents first. Also sets the cgroups and sessions of the tasks' specs.
     pub(crate) fn cgroups(&self, end: Instant, specs: &mut [TaskSpec]) -> (Vec<Cgroup>, GroupsKept) {
         let mut made = Made::default();
         let mut kept = GroupsKept { told: self.are_told(), ..GroupsKept::default() };
@@ -120,7 +121,7 @@ impl Groups {
     }
 }
 
-/// Cgroups by the numbers of the groups that they are.
+/// The created cgroups, by group number.
 #[derive(Debug, Default)]
 struct Made {
     list: Vec<Cgroup>,
@@ -129,13 +130,13 @@ struct Made {
 }
 
 impl Made {
-    /// The cgroup for a group, which is made where it is not there yet; `levels` may be above it.
+    /// The cgroup for a group, created if necessary; at most `levels` may be above it.
     fn cgroup(&mut self, told: &BTreeMap<u32, GroupInfo>, group: u32, levels: usize) -> CgroupId {
         if let Some(&id) = self.ids.get(&group) {
             return id;
         }
         let Some(info) = told.get(&group).filter(|info| !info.session) else { return CgroupId::ROOT };
-        // Only a damaged recording has so many, or a circle of them.
+        // Only a damaged recording has this many, or a cycle.
         let Some(left) = levels.checked_sub(1) else { return CgroupId::ROOT };
         let parent = self.cgroup(told, info.parent, left);
         if self.list.len() >= MOST {
@@ -155,7 +156,7 @@ impl Made {
         id
     }
 
-    /// A path that no other has.
+    /// A unique path.
     fn path(&mut self, info: &GroupInfo, parent: CgroupId) -> String {
         let above = parent.place().map_or("", |place| self.list[place].path.as_str());
         let name: String =
@@ -172,7 +173,7 @@ impl Made {
     }
 }
 
-/// The limit, if the kernel could have it.
+/// The limit, if it is valid in the kernel.
 fn possible(limit: Bandwidth) -> Bandwidth {
     let is_one = PERIOD_US.contains(&limit.period_us) && limit.quota_us >= LEAST_QUOTA_US;
     let burst_us = limit.burst_us.min(limit.quota_us);
@@ -183,7 +184,8 @@ fn possible(limit: Bandwidth) -> Bandwidth {
 mod tests {
     use super::*;
 
-    /// Groups as `NUMBER PARENT NAME`; stays as (task, milliseconds, group), 99 for its exit; the paths of the tasks' groups.
+    /// Groups as `NUMBER PARENT NAME`; stays as (task, milliseconds, group), 99 for its exit; the paths of the tasks'
+    /// groups.
     fn check(groups: &[&str], stays: &[(u32, u64, u32)], expected: &str, moved: u64) {
         let mut told = Groups::default();
         for line in groups {

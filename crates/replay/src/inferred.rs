@@ -1,6 +1,6 @@
-//! What switches and wakeups say that a task does.
+//! Infers from switches and wakeups what tasks do.
 //!
-//! In a stream in which tasks say so themselves, this only follows who leaves a CPU, and who is woken by nobody.
+//! In a stream with tasks' acts, this only tracks which tasks leave a CPU, and which are woken by an unknown source.
 
 use crate::builder::{Builder, Runs};
 use crate::overheads::Overheads;
@@ -26,7 +26,7 @@ impl Builder {
         if let Some(left) = left {
             self.settle_time(left);
             if next.is_idle() {
-                // All of a stint is charged when it begins, before anybody knows how it ends.
+                // All of a stint is charged when it begins, before its end is known.
                 let Overheads { stint, stint_to_idle, .. } = self.overheads;
                 let task = self.task(left);
                 task.charged = (task.charged + stint_to_idle).saturating_sub(stint);
@@ -82,7 +82,7 @@ impl Builder {
         let (now, stint) = (self.now, self.overheads.stint);
         self.begins(number, now, cpu);
         if let Doing::Waits(_) | Doing::Sleeps = self.task(number).doing {
-            // Nobody saw who woke it.
+            // The waker is not recorded.
             self.woken_from_outside(number, false, cpu);
         }
         let task = self.task(number);
@@ -126,7 +126,7 @@ impl Builder {
         let _ = cpu;
     }
 
-    /// A task is made.
+    /// A task is created.
     pub(crate) fn fork(&mut self, _cpu: CpuId, child: TaskId, target: CpuId, parent: TaskId) {
         if self.exact {
             return;
@@ -138,7 +138,7 @@ impl Builder {
             Some(by) if by != number && !self.task(number).comes() && self.task(by).is_alive() => {
                 let Overheads { fork, wakeup, .. } = self.overheads;
                 self.settle_time(by);
-                // The child is woken when all else is done.
+                // The child is woken last.
                 self.task(by).charged += fork;
                 self.put_work(by);
                 let parent = self.task(by);
@@ -151,7 +151,7 @@ impl Builder {
         }
     }
 
-    /// A task is no more.
+    /// A task exits.
     pub(crate) fn exit(&mut self, task: TaskId) {
         if self.exact {
             return;
@@ -182,7 +182,7 @@ impl Builder {
         task.on = Some((cpu, now));
     }
 
-    /// How fast a busy CPU works, for what the others do.
+    /// How fast a busy CPU works, given the other CPUs.
     fn speed_per_mille(&self, cpu: CpuId) -> u64 {
         let is_busy = |at: usize| self.running.get(at).is_some_and(|runs| *runs != Runs::Nothing);
         if self.overheads.takes_turns {
@@ -194,7 +194,7 @@ impl Builder {
         if is_shared { self.overheads.smt_shared_per_mille } else { 1000 }
     }
 
-    /// A CPU becomes busy or idle: what others did so far that it slows, they did at the old speed.
+    /// A CPU becomes busy or idle: CPUs that it slows have worked at the old speed until now.
     fn settle_others(&mut self, cpu: CpuId) {
         let task_on = |at: usize| match self.running.get(at) {
             Some(Runs::Task(number)) if at != cpu.index() => Some(*number),
@@ -211,10 +211,10 @@ impl Builder {
     }
 }
 
-/// Does who ends such a wait say that it will soon wait itself (`WF_SYNC`)? Pipes and sockets do, also to who polls them
-/// (`wake_up_interruptible_sync_poll()`): a scheduler may put the wakee on the waker's CPU, although others idle. Futexes
-/// and workqueues don't. A child that exits does, too (`__wake_up_parent()`), but a replay's child is not yet on its way
-/// out then, and schedulers treat one that is as if it did not.
+/// Is such a wait ended by a synchronous wakeup (`WF_SYNC`), which says that the waker will soon wait itself? Pipes and
+/// sockets wake synchronously, also pollers (`wake_up_interruptible_sync_poll()`): a scheduler may put the wakee on the
+/// waker's CPU, although others idle. Futexes and workqueues don't. An exiting child does, too (`__wake_up_parent()`),
+/// but a replay's child is not yet exiting at that moment, and schedulers ignore the flag of an exiting waker.
 const fn is_woken_in_sync(call: Call) -> bool {
     matches!(call, Call::Poll | Call::Transfer | Call::PipeRead | Call::PipeWrite)
 }

@@ -1,27 +1,27 @@
-//! A recording to a workload: which task waited for which, and worked how long.
+//! Converts a recording to a workload: which task waited for which, and how long each worked.
 //!
-//! A [`Builder`] listens to a recording's stream of events once, in memory that grows by a few bytes an event, and gives a
-//! [`Replay`]: a workload in which each task plays what it did from a [tape](keel_abi::tape). A wait keeps its cause: the
-//! wakeup by another task, a timer, or an event from outside.
+//! A [`Builder`] listens to a recording's stream of events once, in memory that grows by a few bytes per event, and
+//! returns a [`Replay`]: a workload in which each task plays what it did from a [tape](keel_abi::tape). A wait keeps
+//! its cause: the wakeup by another task, a timer, or an event from outside.
 //!
-//! A simulated run's recording says exactly what each task did for itself (`exact`). Of other recordings, that is inferred
+//! A simulated run's recording has exactly what each task did itself (`exact`). For other recordings, that is inferred
 //! from switches and wakeups (`inferred`), and [`Confidence`] says how much of it is known.
 //!
 //! - `builder`: from events to tapes
-//! - `exact`: what a task says that it does
-//! - `inferred`: what switches and wakeups say that a task does
+//! - `exact`: recorded acts of tasks
+//! - `inferred`: what tasks do, inferred from switches and wakeups
 //! - `task`: one task while its tape is written
-//! - `piped`: which steps those are
-//! - `pipes`: what goes through pipes, and waits that follow from it
+//! - `piped`: from pipe transfers to steps
+//! - `pipes`: transfers through pipes, and the waits that follow from them
 //! - `pairs`: a semaphore for each pair of waker and wakee
-//! - `timers`: is a task's timer counted from when it begins to sleep, or from a clock?
-//! - `overheads`: what a simulated kernel charges again, which recorded time holds already
-//! - `changes`: what happens to tasks and CPUs from outside
-//! - `groups`: cgroups and sessions that a recording tells
-//! - `policies`: how tasks are scheduled, as a recording tells it
-//! - `limits`: what other recordings show of `cpu.max`
+//! - `timers`: is a task's timer relative to the beginning of a sleep, or absolute?
+//! - `overheads`: costs that recorded time already includes and a simulated kernel charges again
+//! - `changes`: changes to tasks and CPUs from outside
+//! - `groups`: cgroups and sessions in a recording
+//! - `policies`: tasks' policies and priorities in a recording
+//! - `limits`: `cpu.max`, inferred from recordings without groups
 //! - `confidence`: how much of a replay is known
-//! - `scale`: the same load several times
+//! - `scale`: several copies of the same load
 //! - `fit`: a recording on a machine with fewer CPUs
 //! - `stuck`: tasks that wait for wakeups that cannot come
 //! - `names`: which tasks have a name

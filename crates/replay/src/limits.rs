@@ -1,26 +1,26 @@
-//! Limits of cgroups (`cpu.max`), which recordings show only by what they do: from one refill to the next, a group that was
-//! throttled in between used up its quota, and its tasks run again when the period is over (`do_sched_cfs_period_timer()`).
+//! Limits of cgroups (`cpu.max`), inferred from their effects: from one refill to the next, a group that was throttled
+//! in between used up its quota, and its tasks run again when the period is over (`do_sched_cfs_period_timer()`).
 
 use keel_abi::cgroup::{Bandwidth, Cgroup, CgroupId, WEIGHT_DFL};
 use keel_abi::task::TaskSpec;
 use keel_abi::{CpuId, Instant, Span};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Periods after which no more is looked at.
+/// The most periods that are examined.
 const MOST: usize = 4096;
-/// Fewer show nothing.
+/// Fewer periods show nothing.
 const FEWEST: usize = 3;
-/// The shortest and longest period that the kernel takes (`min_cfs_quota_period`, `max_cfs_quota_period`).
+/// The shortest and longest period that the kernel accepts (`min_cfs_quota_period`, `max_cfs_quota_period`).
 const LEAST_US: u64 = 1000;
 const MOST_US: u64 = 1_000_000;
 
-/// What is known of limits so far.
+/// What is known about limits so far.
 #[derive(Debug, Default)]
 pub(crate) struct Limits {
     groups: BTreeMap<u32, Group>,
-    /// The group of each task, by number, as it was told last.
+    /// The last recorded group of each task, by number.
     of: BTreeMap<u32, u32>,
-    /// CPU time of each task, and who runs where since when.
+    /// CPU time of each task, and which task runs where since when.
     used_ns: Vec<u64>,
     running: BTreeMap<CpuId, (u32, Instant)>,
 }
@@ -30,9 +30,9 @@ struct Group {
     members: BTreeSet<u32>,
     /// Its quota is used up.
     is_spent: bool,
-    /// When it was refilled last, and what its tasks had used by then.
+    /// When it was last refilled, and how much its tasks had used by then.
     refilled: Option<(Instant, u64)>,
-    /// How long a period was, and what was used within it, in nanoseconds.
+    /// The length of each period and the CPU time used in it, in nanoseconds.
     periods: Vec<(u64, u64)>,
 }
 
@@ -60,7 +60,7 @@ impl Limits {
         *since = at;
     }
 
-    /// A task is throttled by this group's limit, or not any more, or comes to the group.
+    /// A task is throttled by this group's limit, or released, or joins the group.
     pub(crate) fn throttled(&mut self, at: Instant, task: u32, on: bool, group: u32) {
         if group == 0 {
             return;
@@ -95,7 +95,7 @@ impl Limits {
         }
     }
 
-    /// The groups whose limits are known, with their tasks in them; gives also how many are not known.
+    /// The groups whose limits are known, with their tasks; also returns how many are not known.
     pub(crate) fn groups(&self, specs: &mut [TaskSpec]) -> (Vec<Cgroup>, u64) {
         let (mut cgroups, mut unknown) = (Vec::new(), 0);
         for (&number, group) in &self.groups {
@@ -123,7 +123,7 @@ impl Limits {
 }
 
 impl Group {
-    /// The limit: the length of most periods, to a millisecond, and what is used in most of these.
+    /// The limit: the most common length of a period, to a millisecond, and the most common use in these.
     fn bandwidth(&self) -> Option<Bandwidth> {
         let period_ns = median(self.periods.iter().map(|period| period.0))?;
         let period_us = Span::from_ns(period_ns + 500_000).as_ns() / 1_000_000 * 1000;
@@ -147,7 +147,7 @@ fn median(values: impl Iterator<Item = u64>) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// Two tasks of a group run on two CPUs for `quota_us` together in each period, of which there are so many.
+    /// Two tasks of a group run on two CPUs for a total of `quota_us` in each of `periods` periods.
     fn check(periods: u64, period_us: u64, quota_us: u64, expected: Option<(u64, u64)>) {
         let mut limits = Limits::default();
         let at = |us: u64| Instant::ZERO + Span::from_us(us);

@@ -1,21 +1,21 @@
-//! Loops: where a task does the same things again and again, only for longer or shorter each time.
+//! Loops: parts in which a task repeats the same steps, with different lengths.
 
-/// One step of a task: what it is, and its length in nanoseconds where it has one.
+/// One step of a task: its kind, and its length in nanoseconds if it has one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Token {
-    /// Alike in steps that do the same.
+    /// Equal for steps that do the same.
     pub(crate) kind: (u8, u32),
     pub(crate) ns: u64,
 }
 
-/// Steps that are done so often.
+/// Steps and how often they are repeated.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Part {
     pub(crate) times: u32,
     pub(crate) steps: Vec<Step>,
 }
 
-/// A step of a part: its mean length, and how far most lie from that, in thousandths.
+/// A step of a part: its mean length, and the typical deviation in thousandths.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Step {
     pub(crate) kind: (u8, u32),
@@ -23,12 +23,12 @@ pub(crate) struct Step {
     pub(crate) spread_per_mille: u64,
 }
 
-/// The longest body that is looked for.
+/// The longest loop body that is searched for.
 const LONGEST: usize = 32;
-/// Fewer passes than this are no loop.
+/// Fewer passes than this don't count as a loop.
 const FEWEST: usize = 4;
 
-/// Cuts a task's steps into parts: at each place the loop that covers most, the shortest of those.
+/// Splits a task's steps into parts: at each place it takes the loop that covers most, and of several the shortest.
 pub(crate) fn parts(tokens: &[Token]) -> Vec<Part> {
     let (mut parts, mut at): (Vec<Part>, usize) = (Vec::new(), 0);
     while at < tokens.len() {
@@ -56,7 +56,8 @@ fn passes(tokens: &[Token], body: usize) -> usize {
     1 + run / body
 }
 
-/// The `nth` step of a body over all its passes. Lengths that vary uniformly by so much have the same deviation.
+/// The `nth` step of a body over all its passes. The jitter is that of uniformly varying lengths with the same
+/// deviation.
 fn step(tokens: &[Token], nth: usize, body: usize, passes: usize) -> Step {
     let lengths = || (0..passes).map(|pass| tokens[pass * body + nth].ns as f64);
     let mean = lengths().sum::<f64>() / passes as f64;

@@ -1,5 +1,5 @@
-//! Which tasks of a recording have a name or number: a task that executes a program changes its name, so that this is known
-//! only after the whole recording.
+//! Which tasks of a recording have a given name or pid. A task that executes a program changes its name, so this is
+//! only known after the whole recording.
 
 use keel_abi::{Instant, TaskId};
 use keel_trace::{Class, Event, Meta, Sink};

@@ -1,18 +1,18 @@
-//! What a simulated kernel charges for scheduling, which a recorded task's time on a CPU holds already: it is taken off the
-//! task's work, or it would count twice.
+//! Scheduling costs that a simulated kernel charges. A recorded task's CPU time already includes them, so they are
+//! subtracted from the task's work; otherwise they would count twice.
 
 use keel_abi::Span;
 
-/// Times of the machine that a replay runs on.
+/// Costs of the machine on which a replay runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Overheads {
-    /// Coming to a CPU and leaving it.
+    /// Getting a CPU and leaving it.
     pub stint: Span,
-    /// The same where the CPU goes idle then.
+    /// The same if the CPU then goes idle.
     pub stint_to_idle: Span,
     /// Waking another task.
     pub wakeup: Span,
-    /// Making a process, until it is woken.
+    /// Creating a process, until it is woken.
     pub fork: Span,
     /// Exiting, until a parent is notified.
     pub exit: Span,
@@ -24,7 +24,7 @@ pub struct Overheads {
     pub tick_period: Span,
     /// The speed of a CPU whose SMT sibling is busy, in thousandths.
     pub smt_shared_per_mille: u64,
-    /// One CPU executes at a time, as in an emulator: the more are busy, the less work each one does.
+    /// Only one CPU executes at a time, as in an emulator: the more CPUs are busy, the less work each one does.
     pub takes_turns: bool,
 }
 
@@ -46,7 +46,7 @@ impl Default for Overheads {
 }
 
 impl Overheads {
-    /// What ticks take of a time on a CPU.
+    /// The time that ticks take of a time on a CPU.
     pub(crate) fn of_ticks(&self, ran: Span) -> Span {
         let ticks_ns = u128::from(ran.as_ns()) * u128::from(self.tick.as_ns());
         let ns = ticks_ns / u128::from(self.tick_period.as_ns().max(1));

@@ -1,5 +1,6 @@
-//! A semaphore for each pair of waker and wakee: the wakee's n-th wait for this waker passes with the waker's n-th wakeup of
-//! it, whoever else wakes it meanwhile. A sender and its receiver that wake each other have one in each direction.
+//! A semaphore for each pair of waker and wakee: the wakee's n-th wait for this waker ends with the waker's n-th wakeup
+//! of it, whichever other tasks wake it in between. A sender and a receiver that wake each other have one in each
+//! direction.
 
 use rustc_hash::FxHashMap;
 
@@ -22,7 +23,7 @@ impl Pairs {
         semaphore
     }
 
-    /// One more post and wait of a semaphore: which one is it?
+    /// Counts another post and wait of a semaphore, and returns its number.
     pub(crate) fn nth(&mut self, semaphore: u32) -> u32 {
         let posted = &mut self.posted[semaphore as usize];
         *posted = posted.wrapping_add(1);

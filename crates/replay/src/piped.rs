@@ -1,4 +1,4 @@
-//! From what goes through pipes to steps on tapes.
+//! Converts pipe transfers to steps on tapes.
 
 use crate::builder::Builder;
 use crate::pipes::Nth;
@@ -25,7 +25,7 @@ impl Builder {
         let Some(number) = self.number(task) else { return self.pipes.is_shared(pipe) };
         self.begins(number, self.now, cpu);
         if self.task(number).ended || self.task(number).doing != Doing::Runnable {
-            // Only a damaged recording says so.
+            // This only happens in damaged recordings.
             return self.pipes.is_shared(pipe);
         }
         self.settle_time(number);
@@ -40,7 +40,7 @@ impl Builder {
         self.task(number).tape.extend(op);
     }
 
-    /// What this wait was, which is on the task's tape and has ended, and what it is by itself where that is not the same.
+    /// Records what a wait on the task's tape, which has ended, really was, and what it is on its own if that differs.
     pub(crate) fn waits_in_pipe(
         &mut self,
         number: u32,
@@ -64,14 +64,14 @@ impl Builder {
         }
     }
 
-    /// A wait in a pipe has ended, and nobody knows who ended it.
+    /// A wait in a pipe has ended, and it is unknown which task ended it.
     pub(crate) fn waits_in_pipe_for_nobody(
         &mut self,
         number: u32,
         slept: Span,
         waited: Option<(Call, Source)>,
     ) {
-        // Nobody posts it: it never stays on the tape.
+        // It is never posted, and never stays on the tape.
         let semaphore = self.pairs.of(u32::MAX, number);
         let wait = (semaphore, self.pairs.nth(semaphore));
         self.task(number).put_wait(Op::Await(semaphore));

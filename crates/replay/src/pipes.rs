@@ -1,30 +1,30 @@
 //! Pipes and local sockets of recordings that have reads and writes. Both are called pipes here.
 //!
-//! Wakeups show only the waits that there were: a reader that came a little later than its data did not wait, and nothing
-//! would let it wait in a replay in which it comes earlier. So reads and writes become steps on the tapes, whether or
-//! not they waited, and waits follow from what is in the pipe.
+//! Wakeups only show waits that occurred: a reader that came a little later than its data did not wait, and nothing
+//! would make it wait in a replay in which it comes earlier. So reads and writes become steps on the tapes, whether or
+//! not they waited, and waits follow from the pipe's contents.
 //!
-//! A recorded wait in a pipe's read or write is not a step by itself. It is put on the tape like any other at first, since
-//! only the read's end says how much was read, or that there was nothing to read any more. The end takes it back.
+//! A recorded wait in a pipe's read or write is not a step of its own. It is first put on the tape like any other,
+//! since only the end of the read shows how much was read, or that there was nothing more to read. The end removes it.
 
 use keel_abi::tape::{Op, PAGE_BYTES, RecordedPipe, Room, Tape};
 use rustc_hash::FxHashMap;
 
-/// A wait: its semaphore, and how many waits and posts that had before.
+/// A wait: its semaphore, and the semaphore's number of earlier waits and posts.
 pub(crate) type Nth = (u32, u32);
 
 /// What a wait on the tape really is.
 #[derive(Clone, Copy, Debug, Default)]
 struct Instead {
-    /// A part of reading or writing this pipe.
+    /// The pipe, if the wait is a part of reading or writing it.
     pipe: Option<u32>,
-    /// What stands for it then: the read itself, where it is the first of its waits.
+    /// The op that replaces it then: the read itself, if it is the first of its waits.
     op: Option<Op>,
-    /// What stands for it where it is no part of that, unless it is what it looks like.
+    /// The op that replaces it if it is not part of a transfer, unless it stays as it is.
     otherwise: Option<Op>,
 }
 
-/// What was seen of a pipe.
+/// What the recording shows of a pipe.
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
     room: Room,
@@ -39,7 +39,7 @@ struct Seen {
 }
 
 impl Seen {
-    /// Is all of it known that goes in and comes out?
+    /// Are all transfers known?
     fn is_whole(&self) -> bool {
         let most = match self.room {
             Room::Pages(pages) => u64::from(pages) * u64::from(PAGE_BYTES),
@@ -59,7 +59,7 @@ pub(crate) struct Pipes {
 }
 
 impl Pipes {
-    /// The number here of a pipe of the stream.
+    /// The replay's number of a pipe in the stream.
     pub(crate) fn number(&mut self, pipe: u32, room: Room, tells: bool) -> u32 {
         let next = self.list.len() as u32;
         let number = *self.numbers.entry(pipe).or_insert(next);
@@ -67,7 +67,7 @@ impl Pipes {
             self.list.push(Seen { room, ..Seen::default() });
         }
         if tells {
-            // What a socket holds is its sender's.
+            // A socket's memory is its sender's.
             self.list[number as usize].room = room;
         }
         number
@@ -84,7 +84,7 @@ impl Pipes {
         Op::Put { pipe: number, bytes, packet }
     }
 
-    /// A task has read, after these waits. Gives what is to come on its tape now.
+    /// A task has read, after these waits. Returns the next op for its tape.
     pub(crate) fn take(&mut self, number: u32, bytes: u32, waits: &[Nth]) -> Option<Op> {
         let seen = &mut self.list[number as usize];
         seen.taken += u64::from(bytes);
@@ -100,7 +100,7 @@ impl Pipes {
         op
     }
 
-    /// A wait belongs to a write to a pipe, or to a read, where it is not known yet of which.
+    /// A wait belongs to a write to a pipe, or to a read whose pipe is not known yet.
     pub(crate) fn waits(&mut self, wait: Nth, pipe: Option<u32>, otherwise: Option<Op>) {
         self.instead.insert(wait, Instead { pipe, op: None, otherwise });
     }

@@ -1,4 +1,4 @@
-//! How tasks are scheduled: policies and priorities, as far as a recording tells them.
+//! Policies and priorities of tasks, as far as they are recorded.
 
 use crate::builder::Builder;
 use keel_abi::TaskId;
@@ -12,13 +12,13 @@ const IDLE: u32 = 5;
 const DEADLINE: u32 = 6;
 const EXT: u32 = 7;
 
-/// What is known of how a task is scheduled.
+/// What is known about a task's policy and priority.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Scheduled {
     /// The kernel's priority and policy.
     prio: Option<i16>,
     policy: Option<u32>,
-    /// What it began with.
+    /// Its initial policy.
     pub(crate) begun: Option<Policy>,
 }
 
@@ -29,9 +29,9 @@ impl Scheduled {
         let urgency = 99_i16.saturating_sub(prio).clamp(1, 99) as u8;
         let is_real_time = (0..=98).contains(&prio);
         match self.policy {
-            // Whether it takes turns is not recorded, nor whether it has the priority from a mutex.
+            // Whether it has time slices is not recorded, nor whether a mutex gave it the priority.
             None if is_real_time => Some(Policy::Fifo(urgency)),
-            // Its priority follows in a moment.
+            // Its priority follows right after.
             Some(FIFO | ROUND_ROBIN) if !is_real_time => None,
             Some(FIFO) => Some(Policy::Fifo(urgency)),
             Some(ROUND_ROBIN) => Some(Policy::RoundRobin(urgency)),
@@ -68,7 +68,7 @@ impl Builder {
         let at = self.now;
         let scheduled = &mut self.task(number).scheduled;
         if let Some(now) = scheduled.now() {
-            // What a task begins with stays what it begins with.
+            // A task's initial policy stays the same.
             let begun = *scheduled.begun.get_or_insert(now);
             self.changes.policy(at, number, begun, now);
         }

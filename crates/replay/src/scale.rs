@@ -1,11 +1,11 @@
-//! The same load several times: each task once more for each copy, which wait for tasks of their own copy alone.
+//! Several copies of the same load: each copy has all tasks, which wait only for tasks of their own copy.
 
 use keel_abi::cgroup::{Cgroup, CgroupId};
 use keel_abi::tape::{Begin, Op, Recorded, Tape};
 use keel_abi::task::Workload;
 use std::sync::Arc;
 
-/// The workload of a recording `copies` times; itself where it is no recording's or there is one.
+/// `copies` copies of a recording's workload; the workload itself for one copy, or if it is not from a recording.
 pub fn scaled(mut workload: Workload, copies: u32) -> Workload {
     let Some(recorded) = workload.recorded.clone().filter(|_| copies > 1) else { return workload };
     let (specs, semaphores) = (workload.tasks.len() as u32, recorded.semaphores);
@@ -14,7 +14,7 @@ pub fn scaled(mut workload: Workload, copies: u32) -> Workload {
     let (tasks, cgroups) = (workload.tasks.clone(), workload.cgroups.clone());
     let sessions = tasks.iter().map(|task| task.session).max().unwrap_or(0);
     for copy in 1..copies {
-        // The root is everybody's.
+        // All copies share the root.
         let shift = |CgroupId(id)| CgroupId(if id == 0 { 0 } else { id + copy * cgroups.len() as u32 });
         let by = Shift { specs: copy * specs, semaphores: copy * semaphores, pipes: copy * of_one };
         tapes.extend(recorded.tapes.iter().map(|tape| by.shifted(tape)));
@@ -43,12 +43,12 @@ pub fn scaled(mut workload: Workload, copies: u32) -> Workload {
     workload
 }
 
-/// The copies of a task do not all come to one CPU.
+/// Spreads the copies of a task over CPUs.
 fn elsewhere(begin: Begin, copy: u32) -> Begin {
     Begin { cpu: keel_abi::CpuId(begin.cpu.0 + copy), ..begin }
 }
 
-/// How far the numbers of a copy are from those of the recording.
+/// The difference between a copy's numbers and the recording's.
 struct Shift {
     specs: u32,
     semaphores: u32,

@@ -1,22 +1,22 @@
-//! Tasks that wait for wakeups that cannot come: circles of waits, and pipes of which one side is missing. A workload made
-//! of a recording has none, because who wakes did so before; one that people changed may.
+//! Tasks that wait for wakeups that cannot come: cycles of waits, and pipes with a missing side. A workload made from a
+//! recording has none, because its wakeups did happen; an edited one may.
 
 use keel_abi::tape::{Op, Recorded};
 use keel_abi::task::Workload;
 
-/// What cannot go on.
+/// Tasks that cannot continue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stuck {
-    /// The names of the first tasks that wait so, each with the task that it waits for, if one posts what it waits for.
+    /// The names of the first of these tasks, each with the task that should wake it, if there is one.
     pub tasks: Vec<(String, Option<String>)>,
-    /// How many there are.
+    /// The number of these tasks.
     pub count: usize,
 }
 
-/// Most tasks that are named.
+/// How many tasks are named.
 const NAMED: usize = 3;
 
-/// Plays all tapes without time: who is left waiting for a semaphore that another would have posted?
+/// Plays all tapes without time, and finds tasks that are left waiting for a semaphore that another would have posted.
 pub fn stuck(workload: &Workload) -> Option<Stuck> {
     let recorded = workload.recorded.as_ref()?;
     let mut play = Play::new(recorded, workload);
@@ -24,7 +24,7 @@ pub fn stuck(workload: &Workload) -> Option<Stuck> {
     let posters = play.posters();
     let mut found = Stuck { tasks: Vec::new(), count: 0 };
     for (task, waits) in play.waits.iter().enumerate() {
-        // A wait that nobody ever ends is the end of what was recorded.
+        // A wait that never ends is the end of the recording.
         let Some(semaphore) = waits else { continue };
         let Some(&by) = posters.get(*semaphore as usize) else { continue };
         let Some(by) = by else { continue };
@@ -83,7 +83,7 @@ impl<'a> Play<'a> {
         }
     }
 
-    /// What a task posts on its way to a wait.
+    /// Posts what a task posts on its way to a wait.
     fn post_meanwhile(&mut self, task: usize) {
         while let Some((Op::PostMeanwhile { semaphore, .. }, next)) =
             self.recorded.tapes[task].read(self.at[task])
@@ -115,7 +115,7 @@ impl<'a> Play<'a> {
         false
     }
 
-    /// Who would still post each semaphore, had it not stopped.
+    /// For each semaphore, a task that would still post it if it had not stopped.
     fn posters(&self) -> Vec<Option<usize>> {
         let mut by = vec![None; self.posted.len()];
         for (task, tape) in self.recorded.tapes.iter().enumerate() {

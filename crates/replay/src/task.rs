@@ -14,18 +14,18 @@ pub(crate) struct Meanwhile {
     pub(crate) sync: bool,
 }
 
-/// Where a task's story is.
+/// The current state of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Doing {
-    /// Nothing of it has been seen yet.
+    /// It has not appeared yet.
     Unseen,
-    /// It runs or wants to.
+    /// It runs or is runnable.
     Runnable,
-    /// It waits for a wakeup, since then.
+    /// It waits for a wakeup, since this moment.
     Waits(Instant),
     /// It sleeps with a timer that is on its tape.
     Sleeps,
-    /// It is no more.
+    /// It has exited.
     Gone,
 }
 
@@ -38,40 +38,40 @@ pub(crate) struct Task {
     pub(crate) scheduled: Scheduled,
     pub(crate) tape: Tape,
     pub(crate) doing: Doing,
-    /// It has ended: what a damaged recording says of it afterwards is never played.
+    /// It has ended: later records about it, in a damaged recording, are never played.
     pub(crate) ended: bool,
-    /// It is on its way off its CPU: what it wakes, it wakes meanwhile.
+    /// It is leaving its CPU: its wakeups happen on the way.
     pub(crate) leaves: bool,
-    /// Wakeups on its way to a wait whose end has not come yet.
+    /// Wakeups on the way to a wait that has not ended yet.
     pub(crate) meanwhile: Vec<Meanwhile>,
-    /// Its process and session, and whether it is a kernel thread, where the recording tells.
+    /// Its process and session, and whether it is a kernel thread, if recorded.
     pub(crate) member: Option<(u32, u32, bool)>,
-    /// How it comes, where nobody makes it.
+    /// How it starts, if no task creates it.
     pub(crate) begin: Option<Begin>,
-    /// Another makes it.
+    /// Another task creates it.
     pub(crate) is_forked: bool,
     /// The CPU that it runs on, and since when its time there has not been counted.
     pub(crate) on: Option<(CpuId, Instant)>,
     /// Work since its last op.
     pub(crate) used: Span,
-    /// What of that was scheduling.
+    /// The part of that which was scheduling.
     pub(crate) charged: Span,
     pub(crate) sleeps: Sleeps,
-    /// How it waited whose wakeup comes next, and what wakes it.
+    /// How it waited, and what wakes it, for the next wakeup.
     pub(crate) waited: Option<(Call, Source)>,
     /// The pipe that it writes to, and how many bytes.
     pub(crate) writes: Option<(u32, u32)>,
     /// Waits since it began to read from a pipe.
     pub(crate) reads: Vec<Nth>,
-    /// Waits that ended with nobody known to have ended them.
+    /// Waits that an unknown source ended.
     pub(crate) outside: u64,
-    /// Its work so far, and how many waits have ended.
+    /// Its work so far, and the number of ended waits.
     worked: Span,
     waits: u64,
 }
 
 impl Task {
-    /// One of which only its number is known.
+    /// A task with only its number known.
     pub(crate) fn new(number: u32) -> Self {
         Self {
             name: format!("task-{number}"),
@@ -104,14 +104,14 @@ impl Task {
         self.on.is_some() && !self.ended
     }
 
-    /// Does something make it come?
+    /// Does something start it?
     pub(crate) fn comes(&self) -> bool {
         self.begin.is_some() || self.is_forked
     }
 
-    /// Puts the work since its last op on the tape, less what scheduling took of it. Gives how much that is. If scheduling
-    /// takes longer on the simulated machine than all of that, later work pays for the rest: a task's time as a whole is
-    /// the recorded one.
+    /// Puts the work since its last op on the tape, without the scheduling costs in it, and returns how much that is.
+    /// If scheduling takes longer on the simulated machine than all of that, later work pays for the rest: a task's
+    /// total time is the recorded one.
     pub(crate) fn put_work(&mut self) -> Span {
         let used = std::mem::take(&mut self.used);
         let work = used.saturating_sub(self.charged);
@@ -123,8 +123,8 @@ impl Task {
         work
     }
 
-    /// How much work it is likely to have left at the recording's end: as much as between two waits, or `rest`, if it never
-    /// waited.
+    /// How much work it is likely to have left at the recording's end: the mean work between two waits, or `rest` if it
+    /// never waited.
     pub(crate) fn likely_left(&self, rest: Span) -> Span {
         match self.waits {
             0 => rest,
@@ -132,7 +132,7 @@ impl Task {
         }
     }
 
-    /// Its wait is over, and this is what it was.
+    /// Its wait is over; `op` is what it was.
     pub(crate) fn put_wait(&mut self, op: Op) {
         self.tape.push(op);
         self.waits += 1;

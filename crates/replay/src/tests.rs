@@ -1,4 +1,4 @@
-//! Streams by hand, and streams of anything.
+//! Hand-written streams, and arbitrary ones.
 
 mod pipes;
 
@@ -53,7 +53,7 @@ fn wakeup(task: u32, waker: TaskId) -> What {
     What::Wakeup { task: TaskId(task), target: CpuId(0), waker }
 }
 
-/// The tape of a task, an op a word.
+/// The tape of a task, one word per op.
 fn check(events: &[(u64, What)], task: usize, expected: &str) {
     check_with(Overheads::default(), events, task, expected);
 }
@@ -212,7 +212,7 @@ fn what_a_task_says_is_believed() {
     check(&events, 0, "run10 sleep38 count1 run9 exit");
 }
 
-/// What a task wakes on its way to a wait whose end was lost is not lost with it.
+/// If the end of a wait is lost, the task's wakeups on the way to it are not.
 #[test]
 fn a_wait_may_end_with_the_task() {
     let acts = |task: u32, act| What::Acts { task: TaskId(task), act };
@@ -230,7 +230,7 @@ fn a_wait_may_end_with_the_task() {
     assert_eq!(stuck(&made(&events).unwrap().workload), None);
 }
 
-/// The same where the task does not say what it does.
+/// The same, if the task's acts are not recorded.
 #[test]
 fn an_inferred_wait_may_end_with_the_task() {
     let ends = [(60, What::Exit { task: TaskId(1) }), (80, switch(0, Why::Exited, 9))];
@@ -240,7 +240,7 @@ fn an_inferred_wait_may_end_with_the_task() {
     assert_eq!(stuck(&made(&events).unwrap().workload), None);
 }
 
-/// The policies that task 0 changes to, a word each, where its priorities are these in turn.
+/// The policies that task 0 changes to, one word each, if its priorities are these in turn.
 fn check_policies(prios: &[i16], expected: &str) {
     let mut events = vec![(0, switch(9, Why::WasIdle, 0))];
     let told = |(n, &prio): (usize, _)| (n as u64, What::Priority { task: TaskId(0), prio, weight: 0 });
@@ -294,7 +294,7 @@ fn a_circle_of_waits_is_found() {
     ];
     let mut made = made(&events).unwrap();
     assert_eq!(stuck(&made.workload), None);
-    // As somebody may change it: each waits before it posts.
+    // An edited tape: each task waits before it posts.
     let mut recorded = made.workload.recorded.as_deref().unwrap().clone();
     let post = |semaphore| Op::Post { semaphore, sync: false };
     recorded.tapes[0] = [Op::Await(0), post(1)].into_iter().collect();
@@ -400,7 +400,7 @@ fn cpus_that_take_turns_work_less_the_more_are_busy() {
     let check = |overheads, keep, expected| assert_eq!(beside_another(overheads, keep), expected);
     check(Overheads::default(), None, 100);
     check(turns, None, 70);
-    // A task that is left out was busy all the same.
+    // A task that is left out was busy anyway.
     check(turns, Some(0), 70);
 }
 
@@ -459,7 +459,7 @@ fn who_works_at_the_end_has_as_much_left_as_between_waits() {
     check(&events, 0, "run90 run100 await0 count1");
 }
 
-/// The policy that task 0 begins with, and those that it changes to, told so many microseconds into the recording.
+/// Task 0's initial policy, and those that it changes to, recorded at these microseconds.
 fn check_told(told: &[(u64, Told)], begins: Policy, changes: &[Policy]) {
     let mut builder = Builder::new(Overheads::default(), None);
     start(&mut builder);
@@ -500,7 +500,7 @@ fn policies_are_those_that_are_told() {
     check_told(&[(1, Prio(120)), (2, Prio(49))], Policy::Other, &[Policy::Fifo(50)]);
     check_told(&[(1, P(3)), (1, Prio(120))], Policy::Batch, &[]);
     check_told(&[(1, P(2)), (1, Prio(9))], Policy::RoundRobin(90), &[]);
-    // One that a mutex hands on is none of its own.
+    // A priority inherited through a mutex does not count.
     check_told(&[(1, P(0)), (1, Prio(120)), (2, Prio(49)), (3, Prio(120))], Policy::Other, &[]);
     let becomes_urgent = [(1, P(0)), (1, Prio(120)), (2, P(1)), (2, Prio(49)), (3, P(5)), (3, Prio(120))];
     check_told(&becomes_urgent, Policy::Other, &[Policy::Fifo(50), Policy::Idle]);

@@ -1,7 +1,7 @@
-//! Is a task's timer counted from when it begins to sleep, or from a clock?
+//! Is a task's timer relative to the beginning of a sleep, or absolute?
 //!
-//! A recording shows when a task began to sleep and when a timer woke it. With a relative timer the sleeps are alike. With
-//! an absolute one, such as a frame's or a control loop's, the moments of waking are equally far apart and the sleeps
+//! A recording shows when a task began to sleep and when a timer woke it. With a relative timer the sleeps have similar
+//! lengths. With an absolute one, like a frame's or a control loop's, the wakeups are equally far apart and the sleeps
 //! differ by the work between them.
 
 use keel_abi::{Instant, Span};
@@ -30,7 +30,7 @@ impl Spread {
     }
 }
 
-/// What a task's sleeps have been like.
+/// Statistics of a task's sleeps.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sleeps {
     spans: Spread,
@@ -39,7 +39,7 @@ pub(crate) struct Sleeps {
 }
 
 impl Sleeps {
-    /// The task slept for so long, until a timer woke it.
+    /// The task slept for `slept`, until a timer woke it.
     pub(crate) fn add(&mut self, slept: Span, woken: Instant) {
         self.spans.add(slept.as_ns() as f64);
         if let Some(last) = self.last.replace(woken) {
@@ -47,7 +47,8 @@ impl Sleeps {
         }
     }
 
-    /// Do its timers follow a clock? Its wakeups are then far more regular than its sleeps, and nearly equally far apart.
+    /// Do its timers follow a clock? Its wakeups are then far more regular than its sleeps, and nearly equally far
+    /// apart.
     pub(crate) fn follow_a_clock(&self) -> bool {
         let (spans, periods) = (self.spans.deviation(), self.periods.deviation());
         self.periods.count >= FEWEST && periods * 2.0 < spans && periods * 10.0 < self.periods.mean
@@ -74,7 +75,7 @@ mod tests {
         let uneven = [100, 400, 200, 700, 300, 100, 500, 250, 150, 600, 350, 120];
         check(true, &uneven, true);
         check(false, &uneven, false);
-        // Work that is always alike shows nothing: both ways give the same moments.
+        // Constant work shows nothing: both kinds of timer give the same moments.
         check(true, &[100; 12], false);
         // Too few.
         check(true, &uneven[..5], false);

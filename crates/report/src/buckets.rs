@@ -1,18 +1,18 @@
-//! What each CPU did, summed over buckets of time, in memory that depends on the machine alone.
+//! Each CPU's activity, summed over buckets of time, in memory that depends on the machine alone.
 //!
-//! There is a fixed number of buckets; when the run outgrows them, neighbours are joined and every bucket lasts twice as
-//! long. So a stream of any length is read once.
+//! The number of buckets is fixed. When the run outgrows them, neighbours are merged and every bucket becomes twice as
+//! long. So one pass is enough for a stream of any length.
 
 use keel_abi::CpuId;
 
 /// A bucket's first length is 2 to this power, in nanoseconds.
 const FIRST_SHIFT: u32 = 10;
-/// The fewest buckets that a machine of any size gets.
+/// The minimum number of buckets, on a machine of any size.
 const FEWEST: usize = 64;
 
 /// One CPU for one bucket's time.
 pub trait Cell: Copy + Default {
-    /// Adds what the next bucket has.
+    /// Adds the next bucket's contents.
     fn join(&mut self, next: &Self);
 }
 
@@ -26,7 +26,7 @@ pub struct Buckets<C> {
 }
 
 impl<C: Cell> Buckets<C> {
-    /// For so many CPUs, with at most `cells` over all of them and `buckets` for each.
+    /// Buckets for this many CPUs: at most `cells` in total and `buckets` per CPU.
     pub fn new(cpus: usize, cells: usize, buckets: usize) -> Self {
         let most = (cells / cpus.max(1)).clamp(FEWEST, buckets);
         let buckets = 1 << most.ilog2();
@@ -44,14 +44,15 @@ impl<C: Cell> Buckets<C> {
         &self.cells[from..from + used.min(self.buckets)]
     }
 
-    /// Makes the buckets so long that they hold `ns` nanoseconds.
+    /// Makes the buckets long enough to hold `ns` nanoseconds.
     pub fn reach(&mut self, ns: u64) {
         while ns > (self.buckets as u64) << self.shift {
             self.coarsen();
         }
     }
 
-    /// Passes `add` each cell of `from..to`, in nanoseconds from the run's beginning, and of the nanoseconds in it.
+    /// Calls `add` for each cell of `from..to`, given in nanoseconds from the start of the run, with the number of
+    /// nanoseconds in that cell.
     pub fn spread(&mut self, cpu: CpuId, from: u64, to: u64, mut add: impl FnMut(&mut C, u64)) {
         if cpu.index() >= self.cpus || to <= from {
             return;

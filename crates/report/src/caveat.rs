@@ -1,8 +1,8 @@
-//! What a recording lacks, said before what rests on it.
+//! Caveats about what a recording lacks, printed before the figures they affect.
 
 use keel_trace::Unknown;
 
-/// What looks like waste but may not be, in a sentence; nothing where the recording is complete.
+/// A sentence about what looks like waste but may not be; `None` if the recording is complete.
 pub(crate) fn sentence(unknown: Unknown) -> Option<&'static str> {
     match (unknown.affinity, unknown.throttling) {
         (false, false) => None,
@@ -19,7 +19,7 @@ pub(crate) fn sentence(unknown: Unknown) -> Option<&'static str> {
     }
 }
 
-/// A sentence about waste, behind the caveat that it needs.
+/// A sentence about waste, preceded by the caveat it needs.
 pub(crate) fn before(unknown: Unknown, claim: String) -> String {
     match sentence(unknown).filter(|_| !claim.is_empty()) {
         None => claim,
@@ -27,7 +27,7 @@ pub(crate) fn before(unknown: Unknown, claim: String) -> String {
     }
 }
 
-/// A sentence as the end of another one.
+/// A sentence turned into the end of another one.
 pub(crate) fn within(sentence: &str) -> String {
     let mut chars = sentence.chars();
     let first = chars.next().into_iter().flat_map(char::to_lowercase);

@@ -1,4 +1,4 @@
-//! A trace's judgement, for people and as `keel check --json` prints it. docs/reference/recording.md describes the
+//! The judgement of a trace, for people and as `keel check --json` prints it. docs/reference/recording.md describes the
 //! fields.
 
 use crate::findings;
@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 
 /// How many names the text lists.
 const NAMES: usize = 15;
-/// What it shows of each, and how wide a terminal must be for that: a narrow one gets what matters most.
+/// The columns, and how wide a terminal must be to show each: a narrow one gets only the most important.
 const COLUMNS: [(&str, u16); 7] = [
     ("tasks", 48),
     ("on CPU", 0),
@@ -29,52 +29,52 @@ const COLUMNS: [(&str, u16); 7] = [
     ("p99", 68),
 ];
 
-/// Tasks of one name.
+/// The tasks with one name.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct NameSums {
     /// The name: untrusted text.
     pub name: String,
-    /// Tasks that have it.
+    /// How many tasks have it.
     pub tasks: u64,
     /// Time on CPUs.
     pub cpu_ns: u64,
     /// Time runnable but not running.
     pub wait_ns: u64,
-    /// Times that they left a CPU.
+    /// How often they left a CPU.
     pub switches: u64,
-    /// Times that they lost their CPU while they wanted it.
+    /// How often they lost their CPU while they wanted it.
     pub preemptions: u64,
-    /// Times that they started on another CPU than they last ran on.
+    /// How often they started on a different CPU than the one they last ran on.
     pub migrations: u64,
-    /// Wakeup or fork to running; absent for names beyond the first 32.
+    /// The time from wakeup or fork to running; absent for names beyond the first 32.
     pub wakeup_delay_ns: Option<SpreadReport>,
 }
 
-/// A trace's judgement.
+/// The judgement of a trace.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CheckReport {
-    /// What was not read; nothing where the whole was judged: then the JSON has none of these fields.
+    /// The part that was not read; `None` if all of the trace was judged, and then the JSON has none of these fields.
     #[serde(flatten)]
     pub partial: Option<Partial>,
-    /// What kind of recording it is: `keel`, `perf.data`, `trace.dat`, `text`.
+    /// The format of the recording: `keel`, `perf.data`, `trace.dat`, `text`.
     pub format: String,
-    /// What was wrong with the recording, and what it lacks: a sentence each.
+    /// One sentence for each fault of the recording and for each thing it lacks.
     pub notes: Vec<String>,
-    /// Does it say which CPUs tasks may use? Where it does not, a pinned task's wait may look like waste.
+    /// Does it record which CPUs tasks may use? If it doesn't, a pinned task's wait may look like waste.
     pub affinity_known: bool,
-    /// Does it say when tasks are throttled? Where it does not, a throttled task looks as if it waited.
+    /// Does it record when tasks are throttled? If it doesn't, a throttled task looks as if it were waiting.
     pub throttling_known: bool,
     /// The longest findings of each kind.
     pub findings: Vec<FindingReport>,
     /// Findings of each kind, listed or not.
     pub findings_total: BTreeMap<String, u64>,
-    /// How many of these are a program's own doing.
+    /// How many of these the workload's programs cause themselves.
     pub findings_of_programs: u64,
-    /// How many rest on what the recording lacks; `--strict` does not count them.
+    /// How many depend on data that the recording lacks; `--strict` doesn't count them.
     pub findings_unsure: u64,
     /// Events in the trace.
     pub events: u64,
-    /// Events that the recording had no room for.
+    /// Events that were lost because the recording had no room for them.
     pub lost_events: u64,
     /// How long the trace is.
     pub duration_ns: u64,
@@ -82,58 +82,58 @@ pub struct CheckReport {
     pub cpus: u32,
     /// Core time in which a core idled while a task that may run there waited.
     pub wasted_core_ns: u64,
-    /// The same as a share of the time that CPUs were online.
+    /// The same, as a share of the time that CPUs were online.
     pub wasted_share: f64,
-    /// Core time wasted in transients, which are no finding.
+    /// Core time wasted in transients, which are not findings.
     pub wasted_transient_ns: u64,
-    /// Which cores were wasted, who waited where, and how they had come there.
+    /// Which cores were wasted, which tasks waited where, and how they had got there.
     pub wasted_where: WastedWhere,
-    /// Who scheduled.
+    /// The scheduler.
     pub scheduler: String,
-    /// What ran.
+    /// The workload.
     pub workload: String,
     /// Context switches.
     pub switches: u64,
     /// Wakeups.
     pub wakeups: u64,
-    /// Tasks that started on another CPU than they last ran on.
+    /// How often a task started on a different CPU than the one it last ran on.
     pub migrations: u64,
-    /// Tasks that lost their CPU while they wanted it.
+    /// How often a task lost its CPU while it wanted it.
     pub preemptions: u64,
-    /// Wakeup or fork to running.
+    /// The time from wakeup or fork to running.
     pub wakeup_delay_ns: SpreadReport,
-    /// Time that tasks ran, of the time that CPUs were online.
+    /// The share of online CPU time in which tasks ran.
     pub busy_share: f64,
     /// Tasks by name, those with the most CPU time first.
     pub names: Vec<NameSums>,
-    /// The tasks, by their order of appearance.
+    /// The tasks, in order of appearance.
     pub tasks: Vec<TaskReport>,
-    /// All findings of each kind but programs' own doing, summed.
+    /// The findings of each kind, summed, without those that programs cause themselves.
     pub findings_sums: BTreeMap<String, SumsReport>,
     /// Time that CPUs were online, summed over them.
     pub online_ns: u64,
-    /// Which budgets held; absent where nobody asked.
+    /// Which budgets held; absent unless requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub strict: Option<Ruling>,
-    /// What the recorder's own clock said at time 0, from which all times count; null in simulated runs.
+    /// The recorder's own clock at time 0, from which all times count; null in simulated runs.
     pub clock_start_ns: Option<u64>,
     #[serde(skip)]
     run: RunReport,
 }
 
-/// From where times count, as a clause: `times count from 7654.190123 in the recording`.
+/// The origin of all times, as a clause: `times count from 7654.190123 in the recording`.
 pub fn counted_from(clock_ns: u64) -> String {
     let (seconds, us) = (clock_ns / 1_000_000_000, clock_ns % 1_000_000_000 / 1_000);
     format!("times count from {seconds}.{us:06} of the recorder's clock")
 }
 
-/// The same as a line of its own.
+/// The same, as a line of its own.
 pub(crate) fn counted_from_line(clock_ns: u64) -> String {
     format!("T{}.\n", &counted_from(clock_ns)[1..])
 }
 
 impl CheckReport {
-    /// Of a judged stream of so many events, beside which so many were lost.
+    /// The report on a judged stream with this many events, and this many lost ones.
     pub fn new(run: RunReport, events: u64, lost_events: u64) -> Self {
         Self {
             partial: run.partial,
@@ -171,20 +171,20 @@ impl CheckReport {
         }
     }
 
-    /// The same, of a recording whose recorder's clock said this at time 0.
+    /// Sets the recorder's clock at time 0.
     #[must_use]
     pub fn counted_from(self, clock_start_ns: Option<u64>) -> Self {
         Self { clock_start_ns, ..self }
     }
 
-    /// The same, of a recording of this kind, of which this is to be said; `doubts` are those notes that say that a part is missing.
+    /// Sets the recording's format and the notes about it; `doubts` are the notes that report a missing part.
     #[must_use]
     pub fn of(mut self, format: &str, notes: Vec<String>, doubts: &[String]) -> Self {
         self.run.doubt = doubt(doubts, self.lost_events);
         Self { format: format.to_owned(), notes, ..self }
     }
 
-    /// What budgets are held against.
+    /// The facts that budgets are compared with.
     pub fn facts(&self) -> Facts {
         self.run.facts()
     }
@@ -194,7 +194,7 @@ impl CheckReport {
         self.run.failed()
     }
 
-    /// The whole text, ending in the verdict.
+    /// The whole text, with the verdict at the end.
     pub fn text(&self, style: Style) -> String {
         let named = format!("{}: {}", printable(&self.scheduler), printable(&self.workload));
         let mut text = format!("{}{}\n", first(&self.run, style), style.paint(Paint::Bold, &named));
@@ -213,7 +213,7 @@ impl CheckReport {
         if self.wasted_transient_ns > 0 {
             text += &format!("\nTransients wasted another {}.\n", core_seconds(self.wasted_transient_ns));
         }
-        // Where the reader had nothing to say of it.
+        // Only if the reader hasn't reported it.
         if self.lost_events > 0 && self.notes.is_empty() {
             let lost = count(self.lost_events);
             text += &format!("\n{lost} events were lost, so all figures are estimates.\n");
@@ -229,7 +229,7 @@ impl CheckReport {
     }
 }
 
-/// Why a recording is not whole, if it is not: the first of its reader's doubts, or that so many events were lost.
+/// Why a recording is incomplete, if it is: the first of its reader's doubts, or the number of lost events.
 pub fn doubt(doubts: &[String], lost_events: u64) -> Option<String> {
     let lost = || (lost_events > 0).then(|| format!("{} events were lost", count(lost_events)));
     doubts.first().cloned().or_else(lost)

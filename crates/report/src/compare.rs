@@ -1,12 +1,12 @@
-//! Several schedulers side by side, each with one run or more: means, spreads, and ratios to the
+//! Several schedulers side by side, each with one or more runs: means, spreads, and ratios to the
 //! first scheduler.
 //!
-//! A spread is half the distance from the least to the most. A ratio's spread is taken over pairs
-//! of runs (the first run of each, the second of each, ...: they share their seeds), so that what a
-//! seed does to both is not in it.
+//! A spread is half the distance from the lowest to the highest value. A ratio's spread is taken over
+//! pairs of runs (the first run of each, the second of each, ...: they share their seeds), so it
+//! doesn't include the effect that a seed has on both.
 //!
-//! Runs that are alike to the last figure, whatever their seeds, have no spread: nothing in them depends on the seed, and that is
-//! said instead of a spread of 0.
+//! If all runs have the same figures, whatever their seeds, then nothing in them depends on the seed. The table says so
+//! and shows no spread of 0.
 
 use crate::run::RunReport;
 use crate::style::{Paint, Style};
@@ -30,7 +30,7 @@ const NAMES: u16 = 27;
 const VALUE: u16 = 22;
 const RATIO: u16 = 14;
 
-/// Stands for the ratio to a figure that is 0.
+/// Shown for a ratio to a figure that is 0.
 const NO_RATIO: &str = "–";
 
 type Figure = (&'static str, Unit, fn(&RunReport) -> f64);
@@ -49,10 +49,10 @@ const FIGURES: [Figure; 11] = [
     ("scheduler, core-seconds", Unit::CoreSeconds, |r| r.overhead.callback_ns as f64 / 1e9),
 ];
 
-/// The runs of one scheduler, with a seed each.
+/// The runs of one scheduler, each with its own seed.
 struct Group<'a> {
     runs: &'a [RunReport],
-    /// Several runs, alike in all that was judged: nothing in them depends on the seed.
+    /// There are several runs with equal judgements: nothing in them depends on the seed.
     alike: bool,
 }
 
@@ -66,12 +66,12 @@ impl<'a> Group<'a> {
         &self.runs[0].scheduler
     }
 
-    /// A figure of each run.
+    /// One figure of each run.
     fn each(&self, figure: fn(&RunReport) -> f64) -> Vec<f64> {
         self.runs.iter().map(figure).collect()
     }
 
-    /// The same, or of one run where all are alike.
+    /// The same, but of one run if all are alike.
     fn values(&self, figure: fn(&RunReport) -> f64) -> Vec<f64> {
         let mut values = self.each(figure);
         values.truncate(if self.alike { 1 } else { values.len() });
@@ -83,7 +83,7 @@ impl<'a> Group<'a> {
     }
 }
 
-/// Do several runs differ in nothing that was judged but their seeds?
+/// Are there several runs, and do their judgements differ in nothing but the seed?
 fn are_alike(runs: &[RunReport]) -> bool {
     let judged = |run: &RunReport| RunReport { seed: 0, wall_ns: 0, peak_rss_bytes: 0, ..run.clone() };
     match runs {
@@ -95,13 +95,14 @@ fn are_alike(runs: &[RunReport]) -> bool {
     }
 }
 
-/// The schedulers of which several runs were made, with different seeds, that are all alike.
+/// The schedulers that have several runs with different seeds, all of them alike.
 pub fn seedless(runs: &[RunReport]) -> Vec<&str> {
     Group::all(runs).filter(|group| group.alike).map(|group| group.name()).collect()
 }
 
-/// The comparison: runs of one scheduler follow one another; the first scheduler is what the others
-/// are measured by. Then what no seed changes, and a verdict for each scheduler's first bad run, or its first.
+/// The comparison. The runs of one scheduler must be consecutive; the first scheduler is the baseline.
+/// Below the table: which schedulers no seed changes, and a verdict on each scheduler's first bad run, or on its first
+/// run.
 pub fn table(runs: &[RunReport], style: Style) -> String {
     let groups: Vec<Group<'_>> = Group::all(runs).collect();
     let Some((first, others)) = groups.split_first() else { return String::new() };
@@ -119,7 +120,7 @@ pub fn table(runs: &[RunReport], style: Style) -> String {
     parts.join("\n\n") + "\n" + &legend(first, others) + "\n" + &notes.chain(verdicts).collect::<String>()
 }
 
-/// What the marks in the cells mean: a line for each mark that the table has.
+/// The meaning of the marks in the cells: a line for each mark that the table has.
 fn legend(first: &Group<'_>, others: &[Group<'_>]) -> String {
     let mut lines = String::new();
     if first.has_spread() || others.iter().any(Group::has_spread) {
@@ -179,7 +180,7 @@ fn cell(text: String) -> Cell {
     Cell::new(text).set_alignment(CellAlignment::Right)
 }
 
-/// Mean, and half of least to most.
+/// The mean, and half the distance from the lowest to the highest value.
 fn mean_and_spread(values: &[f64]) -> (f64, f64) {
     let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
     let least = values.iter().copied().fold(f64::INFINITY, f64::min);
@@ -201,7 +202,7 @@ fn shown(unit: Unit, values: &[f64]) -> String {
     }
 }
 
-/// `1.20 ± 0.05`, or [`NO_RATIO`] where a run's base is 0.
+/// `1.20 ± 0.05`, or [`NO_RATIO`] if a run's base is 0.
 fn ratio(values: &[f64], base: &[f64]) -> String {
     if base.contains(&0.0) {
         return NO_RATIO.to_owned();

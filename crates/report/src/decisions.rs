@@ -1,4 +1,4 @@
-//! What a scheduler's decisions cost as more tasks wait and as there are more CPUs, as table, JSON and chart.
+//! How the cost of a scheduler's decisions grows with waiting tasks and with CPUs, as a table, JSON and a chart.
 
 pub mod chart;
 mod sweep;
@@ -14,13 +14,13 @@ use serde::Serialize;
 /// What grows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Axis {
-    /// The tasks that wait; the machine stays.
+    /// The waiting tasks; the machine stays the same.
     Tasks,
     /// The CPUs, and the tasks with them.
     Cpus,
 }
 
-/// Where something was measured.
+/// The size at which something was measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Size {
     /// Tasks.
@@ -44,23 +44,23 @@ impl Size {
 pub struct DecisionsReport {
     /// The scheduler.
     pub scheduler: String,
-    /// The machine on which ever more tasks wait.
+    /// The machine on which more and more tasks wait.
     pub machine: String,
-    /// As more tasks wait there.
+    /// The costs as more tasks wait there.
     #[serde(flatten)]
     pub by_tasks: SweepReport,
-    /// As machines have more CPUs.
+    /// The costs as machines get more CPUs.
     pub by_cpus: SweepReport,
 }
 
 impl DecisionsReport {
-    /// A report to be filled.
+    /// An empty report.
     pub fn new(scheduler: &str, machine: &str) -> Self {
         let [by_tasks, by_cpus] = [(); 2].map(|()| SweepReport::default());
         Self { scheduler: scheduler.to_owned(), machine: machine.to_owned(), by_tasks, by_cpus }
     }
 
-    /// Adds what callbacks cost at one size, and what all of them together took a dispatch; sizes come in their order.
+    /// Adds the costs of callbacks at one size, and the time per dispatch of all callbacks together. Sizes must ascend.
     pub fn add(&mut self, axis: Axis, size: Size, costs: &[DecisionCost], together: Option<Span>) {
         let sweep = match axis {
             Axis::Tasks => &mut self.by_tasks,
@@ -69,7 +69,7 @@ impl DecisionsReport {
         sweep.add(axis, size, costs, together);
     }
 
-    /// What was measured along an axis.
+    /// The measurements along an axis.
     pub fn along(&self, axis: Axis) -> &SweepReport {
         match axis {
             Axis::Tasks => &self.by_tasks,

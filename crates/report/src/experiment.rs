@@ -1,4 +1,4 @@
-//! Published experiments beside ours, as `--json` prints them. Field names are stable; docs/reference/json.md
+//! Published results beside ours, as `--json` prints them. Field names are stable; docs/reference/json.md
 //! describes each.
 
 mod table;
@@ -20,15 +20,15 @@ use std::collections::BTreeMap;
 pub struct ExperimentReport {
     /// Its name.
     pub id: String,
-    /// What it is.
+    /// A short description.
     pub title: String,
     /// Where it was published.
     pub source: String,
     /// The first claim's published ratio or value.
     pub published: f64,
-    /// Ours.
+    /// Our value.
     pub ours: Option<f64>,
-    /// What two runs of the same scheduler differ by.
+    /// How much two runs of the same scheduler differ.
     pub spread: Option<[f64; 2]>,
     /// Is every claim reproduced?
     pub reproduced: bool,
@@ -36,13 +36,13 @@ pub struct ExperimentReport {
     pub verdict: &'static str,
     /// Why, in one line.
     pub why: String,
-    /// The trend over all claims that compare arms, where one is claimed.
+    /// The trend over all claims that compare arms, if one is claimed.
     pub trend: Option<TrendReport>,
-    /// All that was claimed.
+    /// All claims.
     pub claims: Vec<ClaimReport>,
-    /// All that was run.
+    /// All arms.
     pub arms: Vec<ArmReport>,
-    /// What was published of each task, beside ours.
+    /// The published figures of each task, beside ours.
     pub tables: Vec<TableReport>,
 }
 
@@ -51,48 +51,48 @@ pub struct ExperimentReport {
 pub struct TrendReport {
     /// Spearman's rank correlation of the published and our ratios.
     pub rank_correlation: Option<f64>,
-    /// What it must be at least.
+    /// The lowest value at which the trend holds.
     pub least: f64,
     /// How many ratios were measured.
     pub cells: usize,
-    /// Is it as claimed?
+    /// Does the trend hold?
     pub holds: bool,
 }
 
 /// One claim.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ClaimReport {
-    /// What it says.
+    /// The claim's text.
     pub says: String,
-    /// What is measured.
+    /// The measure.
     pub measure: &'static str,
-    /// Of which tasks together; of all where there are none.
+    /// The tasks that are measured together; all tasks if empty.
     pub tasks: Vec<String>,
-    /// The arm that is divided.
+    /// The arm in the numerator.
     pub of: String,
-    /// The arm that it is divided by.
+    /// The arm in the denominator.
     pub to: Option<String>,
-    /// As published.
+    /// The published value.
     pub published: f64,
-    /// Ours.
+    /// Our value.
     pub ours: Option<f64>,
-    /// What two runs of the same scheduler differ by.
+    /// How much two runs of the same scheduler differ.
     pub spread: Option<[f64; 2]>,
-    /// Where ours must lie.
+    /// The range that our value must lie in.
     pub band: [f64; 2],
-    /// Ours with the mechanism off.
+    /// Our value with the mechanism off.
     pub off: Option<f64>,
-    /// The values of the arm that is divided.
+    /// The values of the arm in the numerator.
     pub of_values: Option<ValuesReport>,
-    /// The values of the arm that it is divided by.
+    /// The values of the arm in the denominator.
     pub to_values: Option<ValuesReport>,
-    /// On the published side of 1, outside of the spread.
+    /// Is our value on the published side of 1, outside the spread?
     pub direction_holds: Option<bool>,
-    /// In the band.
+    /// Is our value in the band?
     pub band_holds: Option<bool>,
-    /// Gone with the mechanism off.
+    /// Does the effect vanish with the mechanism off?
     pub mechanism_holds: Option<bool>,
-    /// As the experiment's.
+    /// The verdict, with the same values as the experiment's.
     pub verdict: &'static str,
     /// Why, in one line.
     pub why: String,
@@ -109,14 +109,14 @@ pub struct ValuesReport {
     pub high: f64,
 }
 
-/// What was run.
+/// One arm.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ArmReport {
-    /// What claims call it.
+    /// Its name in the claims.
     pub label: String,
     /// The scheduler.
     pub scheduler: String,
-    /// Its global variables that were set.
+    /// The scheduler's global variables that were set.
     pub settings: BTreeMap<String, String>,
     /// The workload.
     pub workload: String,
@@ -126,20 +126,20 @@ pub struct ArmReport {
     pub runs: usize,
     /// How many of them failed.
     pub failed: usize,
-    /// Context switches a second, on average over the runs that did not fail.
+    /// Context switches per second, averaged over the runs that did not fail.
     pub switches_per_s: f64,
-    /// Migrations a second.
+    /// Migrations per second.
     pub migrations_per_s: f64,
-    /// Time that tasks ran, of the time that CPUs were online.
+    /// The share of online CPU time in which tasks ran.
     pub busy_share: f64,
-    /// Time in the scheduler's callbacks, of the time that CPUs were online.
+    /// The share of online CPU time spent in the scheduler's callbacks.
     pub callback_share: f64,
-    /// Time that CPUs waited for locks, of the time that they were online.
+    /// The share of online CPU time spent waiting for locks.
     pub lock_wait_share: f64,
 }
 
 impl ExperimentReport {
-    /// Puts together what was claimed, run and found.
+    /// Combines the claims, the runs and the results.
     pub fn new(experiment: &Experiment, arms: &[ArmFigures], judged: &Judged) -> Self {
         let first = &judged.claims[0];
         let claim = |(at, verdict)| claim(experiment, at, verdict);
@@ -202,7 +202,7 @@ fn claim(experiment: &Experiment, at: usize, verdict: &ClaimVerdict) -> ClaimRep
     }
 }
 
-/// The mean over the runs that did not fail; 0 of none.
+/// The mean over the runs that did not fail; 0 if there are none.
 fn mean(figures: &ArmFigures, one: impl Fn(&RunFigures, &Measured) -> Option<f64>) -> f64 {
     let values = figures.runs.iter().filter_map(|run| run.result.as_ref().ok().map(|of| (run, of)));
     let values: Vec<f64> = values.filter_map(|(run, of)| one(run, of)).collect();

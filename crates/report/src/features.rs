@@ -1,11 +1,11 @@
-//! What is modelled, nearly modelled and absent, for LIMITATIONS.md: between the marks of a page stand lists that
-//! are made from the code's own tables.
+//! Lists of what is modelled, nearly modelled and absent, for LIMITATIONS.md. They are generated from the code's own
+//! tables and go between marks in the page.
 
 use keel_abi::feature::{Feature, FeatureKind, Level};
 
 const END: &str = "<!-- end -->";
 
-/// The page with the text between its marks (`<!-- generated: KIND -->` and `<!-- end -->`) regenerated.
+/// Regenerates the text between the page's marks (`<!-- generated: KIND -->` and `<!-- end -->`).
 ///
 /// # Errors
 /// If a kind has no mark, or a mark no end.
@@ -22,17 +22,17 @@ pub fn page(page: &str, features: &[Feature]) -> Result<String, String> {
     Ok(made)
 }
 
-/// How long a line may be.
+/// The maximum length of a line.
 const LINE: usize = 120;
 
-/// A name more, on this line or the next.
+/// Adds a name, on this line or the next.
 fn add(mut text: String, name: &str) -> String {
     let used = text.len() - text.rfind('\n').map_or(0, |at| at + 1);
     text.push(if used + name.len() + 3 > LINE { '\n' } else { ' ' });
     text + &format!("`{name}`")
 }
 
-/// What is exact, what differs and how, and what is absent, which has a row where there is more to say.
+/// The exact features, the ones that differ and how, and the absent ones. Absent ones with a remark have a row.
 fn section(features: &[&Feature]) -> String {
     let exact = features.iter().filter(|feature| feature.level == Level::Exact);
     let mut text = exact.fold("Exact:".to_owned(), |text, feature| add(text, feature.name));

@@ -1,4 +1,4 @@
-//! Findings as a list for people: of each kind the longest, with what had put the task there.
+//! Findings as a list for people: the longest of each kind, with the decision that put the task there.
 
 use crate::looked_at;
 use crate::run::{FindingReport, RunReport};
@@ -7,10 +7,10 @@ use keel_abi::Span;
 use keel_abi::numbers::count;
 use keel_check::{Blame, Kind};
 
-/// How many findings the text lists, or one of each kind where that is more.
+/// How many findings the text lists; one of each kind if that is more.
 const LISTED: usize = 5;
 
-/// The list, with an empty line before it; empty where nothing was found.
+/// The list, with an empty line before it; empty if nothing was found.
 pub(crate) fn list(run: &RunReport, style: Style) -> String {
     let listed = choose(&run.findings);
     if listed.is_empty() {
@@ -27,7 +27,7 @@ pub(crate) fn list(run: &RunReport, style: Style) -> String {
         if found.blame == Blame::Program.name() {
             text += "  the program itself caused this: no task waited long for a CPU meanwhile\n";
         }
-        // The sentence of a wasted core says so already.
+        // A wasted core's sentence already includes it.
         if let Some(decision) = found.decision.as_ref().filter(|_| found.kind != Kind::WastedCore.name()) {
             text += &format!("  it was {}\n", decision.text);
         }
@@ -36,7 +36,7 @@ pub(crate) fn list(run: &RunReport, style: Style) -> String {
     text
 }
 
-/// The longest of each kind, then the second of each, up to the bound; listed kind by kind.
+/// The longest of each kind, then the second longest of each, up to the limit; listed kind by kind.
 fn choose(findings: &[FindingReport]) -> Vec<&FindingReport> {
     let mut ranked: Vec<(usize, usize)> = Vec::new();
     let mut nth = 0;
@@ -54,7 +54,7 @@ fn choose(findings: &[FindingReport]) -> Vec<&FindingReport> {
     ranked.into_iter().map(|(_, at)| &findings[at]).collect()
 }
 
-/// `3 long delays and 1 stall`: what was found beside wasted cores; empty where nothing was.
+/// `3 long delays and 1 stall`: the findings other than wasted cores; empty if there are none.
 pub(crate) fn others(run: &RunReport) -> String {
     let named = |kind: Kind| {
         let n = run.findings_total.get(kind.name()).copied().unwrap_or(0);

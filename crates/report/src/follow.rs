@@ -1,20 +1,20 @@
-//! Which task runs or waits where, and how many are runnable on each CPU, as the stream goes.
+//! Tracks which task runs or waits where, and how many are runnable on each CPU, as events arrive.
 //!
-//! A waiting task counts where its runqueue is; a throttled one counts nowhere. The listener ([`SpanSink`]) gets each span
-//! of time when it is over.
+//! A waiting task counts on the CPU of its runqueue; a throttled one counts nowhere. The listener ([`SpanSink`])
+//! receives each span of time when it ends.
 
 use crate::notable::Standing;
 use keel_abi::scx::load_weight_of_nice;
 use keel_abi::{CpuId, TaskId};
 use keel_trace::{Event, Policy, What, Why};
 
-/// What a task does.
+/// A task's state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum State {
-    /// It sleeps, or is not known.
+    /// It sleeps, or is unknown.
     #[default]
     Off,
-    /// It is runnable in the runqueue of a CPU.
+    /// It waits on this CPU's runqueue.
     Waiting(CpuId),
     /// It runs.
     Running(CpuId),
@@ -30,45 +30,45 @@ impl State {
     }
 }
 
-/// What a wait began with.
+/// How a wait began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Begun {
     /// A wakeup or fork.
     #[default]
     Woken,
-    /// The CPU was taken from it, or it gave it up.
+    /// The task was preempted, or yielded its CPU.
     Left,
 }
 
 /// A span of a task's life.
 #[derive(Clone, Copy, Debug)]
 pub struct Stretch {
-    /// Whose.
+    /// The task.
     pub task: TaskId,
-    /// What it did.
+    /// Its state.
     pub state: State,
-    /// Nanoseconds from the run's beginning.
+    /// Nanoseconds from the start of the run.
     pub from: u64,
     /// The same, at its end.
     pub to: u64,
-    /// Of a wait that ends here: since when it waits, wherever, and what that began with.
+    /// For a wait that ends here: when it began, on whichever CPU, and how.
     pub wait: Option<(u64, Begun)>,
 }
 
-/// Runnable tasks of a CPU, and their weights' sum (1024 is nice 0).
+/// The runnable tasks of a CPU, and the sum of their weights (1024 is nice 0).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Level {
     /// How many.
     pub tasks: u64,
-    /// The weights' sum.
+    /// The sum of their weights.
     pub weight: u64,
 }
 
-/// Whoever listens to spans of time that are over; nanoseconds from the run's beginning.
+/// Receives spans of time that have ended; times are nanoseconds from the start of the run.
 pub trait SpanSink {
-    /// A task did one thing.
+    /// A task was in one state.
     fn stretch(&mut self, _stretch: &Stretch) {}
-    /// A CPU had so many runnable tasks.
+    /// A CPU had this many runnable tasks.
     fn level(&mut self, cpu: CpuId, level: Level, from: u64, to: u64);
 }
 
@@ -76,13 +76,13 @@ pub trait SpanSink {
 struct Task {
     state: State,
     since: u64,
-    /// When the wait under way began, wherever.
+    /// When the current wait began, on whichever CPU.
     waits_since: u64,
     begun: Begun,
     nice: i8,
     /// The kernel keeps it off every CPU.
     throttled: bool,
-    /// It would wait there if it were not.
+    /// It would wait there if it weren't throttled.
     held: Option<CpuId>,
 }
 
@@ -92,7 +92,7 @@ struct Cpu {
     since: u64,
     running: bool,
     offline: bool,
-    /// It idles on purpose while it idles.
+    /// If it idles, it idles on purpose.
     reserved: bool,
 }
 
@@ -102,12 +102,12 @@ impl Cpu {
     }
 }
 
-/// How things are at one instant.
+/// The state at one instant.
 #[derive(Debug)]
 pub struct Now {
-    /// Who runs on each CPU.
+    /// The task that runs on each CPU.
     pub running: Vec<Option<TaskId>>,
-    /// Who waits where.
+    /// The waiting tasks and their CPUs.
     pub waiting: Vec<(TaskId, CpuId)>,
     /// Is each CPU offline?
     pub offline: Vec<bool>,
@@ -123,13 +123,13 @@ pub struct Follow {
 }
 
 impl Follow {
-    /// A machine of so many CPUs, all idle.
+    /// Starts with a machine of this many CPUs, all idle.
     pub fn start(&mut self, cpus: usize) {
         self.cpus = vec![Cpu::default(); cpus];
         self.idle = cpus as u64;
     }
 
-    /// CPUs that idle and tasks that wait.
+    /// The number of idle CPUs and of waiting tasks.
     pub fn idle_and_waiting(&self) -> (u64, u64) {
         (self.idle, self.waiting)
     }
@@ -139,7 +139,7 @@ impl Follow {
         self.cpus.get(cpu.index()).map_or(0, |cpu| cpu.level.tasks)
     }
 
-    /// How things are for this decision.
+    /// The situation in which this decision is made.
     pub fn standing(&self, policy: &Policy) -> Standing {
         let (idle, waiting) = self.idle_and_waiting();
         let waits = |cpu: CpuId| {
@@ -149,14 +149,14 @@ impl Follow {
         Standing {
             idle,
             waiting,
-            // Who does not say where it looked may have looked anywhere.
+            // A decision that doesn't report where it looked may have looked anywhere.
             seen: if policy.considered.is_empty() { waiting } else { others.map(waits).sum() },
             here: self.runnable(policy.cpu),
             there: policy.chosen.map_or(0, |cpu| self.runnable(cpu)),
         }
     }
 
-    /// How things are, for who joins midway.
+    /// The current state, for a listener that joins midway.
     pub fn now(&self) -> Now {
         let mut running = vec![None; self.cpus.len()];
         let mut waiting = Vec::new();
@@ -172,7 +172,7 @@ impl Follow {
         Now { running, waiting, offline: self.cpus.iter().map(|cpu| cpu.offline).collect() }
     }
 
-    /// A task has another nice value from `at` on.
+    /// Changes a task's nice value from `at` on.
     pub fn renice(&mut self, task: TaskId, nice: i8, at: u64, to: &mut impl SpanSink) {
         if task.is_idle() {
             return;
@@ -187,7 +187,7 @@ impl Follow {
         }
     }
 
-    /// One event, `at` nanoseconds from the run's beginning.
+    /// Handles one event, `at` nanoseconds from the start of the run.
     pub fn event(&mut self, event: &Event, at: u64, to: &mut impl SpanSink) {
         match event.what {
             What::Switch { prev, next, .. } if prev == next => {}
@@ -220,7 +220,7 @@ impl Follow {
         }
     }
 
-    /// Emits all that is under way.
+    /// Emits all spans that are still open.
     pub fn finish(&mut self, at: u64, to: &mut impl SpanSink) {
         for id in 0..self.tasks.len() as u32 {
             let (task, row) = (TaskId(id), self.tasks[id as usize]);
@@ -238,7 +238,7 @@ impl Follow {
         self.tasks.get(task.index()).map(|row| row.state).unwrap_or_default()
     }
 
-    /// The CPU for which a task would wait if it were not throttled.
+    /// The CPU that a task would wait for if it weren't throttled.
     pub fn held(&self, task: TaskId) -> Option<CpuId> {
         self.tasks.get(task.index()).and_then(|row| row.held)
     }
@@ -322,7 +322,7 @@ impl Follow {
         self.turn(cpu, |cpu| cpu.running = runs);
     }
 
-    /// Something changes on a CPU that may make it idle or end that.
+    /// Applies a change to a CPU that may make it idle or busy.
     fn turn(&mut self, cpu: CpuId, change: impl FnOnce(&mut Cpu)) {
         let Some(row) = self.cpus.get_mut(cpu.index()) else { return };
         let idled = row.could_run();
@@ -344,7 +344,7 @@ mod tests {
     use super::*;
     use keel_abi::Instant;
 
-    /// What each span of a waiting task was.
+    /// Collects the spans of waiting tasks.
     #[derive(Default)]
     struct Collector(Vec<(u32, u64, u64)>);
 
@@ -378,7 +378,7 @@ mod tests {
         assert_eq!(receive(30, What::Throttled { task: b, on: false, group: 0 }), ((1, 1), None, 1));
         receive(35, What::Migrate { task: b, from: CpuId(1), to: cpu });
         assert_eq!(receive(40, switch(a, Why::Blocked, b)), ((1, 0), None, 1));
-        // While it runs, and it leaves its CPU; being switched to ends it.
+        // It is throttled while it runs, and leaves its CPU; being switched to ends the throttling.
         receive(50, What::Throttled { task: b, on: true, group: 0 });
         assert_eq!(receive(60, switch(b, Why::Preempted, TaskId::IDLE)), ((2, 0), Some(cpu), 0));
         assert_eq!(receive(70, switch(TaskId::IDLE, Why::WasIdle, b)), ((1, 0), None, 1));

@@ -1,4 +1,5 @@
-//! Whether a run passed, as text: each budget and each figure with what was allowed and what was found, and one last sentence.
+//! Whether a run passed, as text: each budget and each figure with its allowed and its actual value, and a final
+//! sentence.
 
 use crate::style::{Paint, Style};
 use crate::table::{lines_of, plain_table};
@@ -8,11 +9,11 @@ use keel_abi::Span;
 use keel_abi::numbers::figures;
 use keel_gate::{Change, Held, Regression, Row, Ruling};
 
-/// What one run on each side leaves open.
+/// A caveat for comparisons of one run with one run.
 const SINGLE: &str = "These are single runs with one seed, so a change of the scheduler cannot be told from the effect\n\
                       of the seed. keel compare --runs N takes that into account.\n";
 
-/// The budgets of one run, with an empty line before them; the last line says what was exceeded.
+/// The budgets of one run, with an empty line before them; the last line lists those that were exceeded.
 pub fn budgets(ruling: &Ruling, style: Style) -> String {
     let mut table = plain_table(style);
     let heads = ["budget", "allowed", "found", ""];
@@ -48,7 +49,7 @@ fn exceeded(budget: &Held) -> String {
     format!("{}: {}, where {} is allowed{times}", budget.kind, budget.found, budget.allowed)
 }
 
-/// What the runs of one scheduler say of it in one line: the first that did not pass, and how many more.
+/// One line on the runs of a scheduler: the first that did not pass, and how many more there are.
 pub fn line(scheduler: &str, rulings: &[(u64, &Ruling)], style: Style) -> String {
     let failed: Vec<_> = rulings.iter().filter(|(_, ruling)| !ruling.passed).collect();
     let Some((seed, ruling)) = failed.first().copied().or(rulings.first()) else { return String::new() };
@@ -60,7 +61,8 @@ pub fn line(scheduler: &str, rulings: &[(u64, &Ruling)], style: Style) -> String
     format!("{}{of}: {}\n", style.paint(Paint::Bold, &printable(scheduler)), strict_sentence(ruling, style))
 }
 
-/// The figures of one scheduler beside the baseline's, with an empty line before them; the last line says what regressed.
+/// The figures of one scheduler beside the baseline's, with an empty line before them; the last line lists those that
+/// regressed.
 pub fn regression(found: &Regression, style: Style) -> String {
     let mut table = plain_table(style);
     let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
@@ -83,7 +85,7 @@ pub fn regression(found: &Regression, style: Style) -> String {
     format!("\n{}\n\n{single}{}\n", lines_of(&table), baseline_sentence(found, style))
 }
 
-/// Those of single names only where they changed: they may be many.
+/// The rows of single names are shown only if they changed: there may be many.
 fn is_shown(row: &Row) -> bool {
     row.verdict != Change::Same || !row.figure.contains(' ')
 }

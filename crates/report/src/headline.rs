@@ -1,4 +1,5 @@
-//! What stands first in a judgement: which cores idled, for how long and who waited where; and which decision had brought them there.
+//! The first sentences of a judgement: which cores idled, for how long, which tasks waited where, and which decision
+//! put them there.
 
 use crate::verdict::printable;
 use keel_abi::numbers::{core_seconds, count, percent};
@@ -7,9 +8,9 @@ use keel_check::{Groups, How, Waiters, Wakers};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// What is left out of the sentence: CPUs and ways that together make up less than this share.
+/// The sentence leaves out CPUs and ways that together make up less than this share.
 const REST: f64 = 0.05;
-/// More runs of CPUs than this are given as a number.
+/// If there are more ranges of CPUs than this, the sentence only counts the CPUs.
 const RANGES: usize = 4;
 /// How many names are shown.
 const NAMES: usize = 2;
@@ -17,55 +18,55 @@ const NAMES: usize = 2;
 /// A CPU that idled.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct IdleCore {
-    /// Which.
+    /// Its number.
     pub cpu: u32,
     /// Its node.
     pub node: u32,
-    /// For how long, transients apart.
+    /// For how long, without transients.
     pub wasted_ns: u64,
 }
 
-/// Tasks of one name that waited meanwhile.
+/// The tasks with one name that waited while cores idled.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct WaitersReport {
     /// Their name: untrusted text; empty for those beyond the first 255 names.
     pub name: String,
     /// How many tasks of the name there were.
     pub tasks: u64,
-    /// Core time that was wasted while they waited.
+    /// Core time wasted while they waited.
     pub wasted_ns: u64,
 }
 
-/// Who had woken or made tasks that waited meanwhile.
+/// Tasks that woke or forked the tasks that waited while cores idled.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct WakersReport {
     /// Their name: untrusted text; empty for those beyond the first 255 names.
     pub name: String,
-    /// Core time that was wasted while those waited that they had woken or made.
+    /// Core time wasted while the tasks that they had woken or forked waited.
     pub wasted_ns: u64,
 }
 
-/// Where waste was, and how the waiting tasks had come where they waited.
+/// Where cores were wasted, and how the waiting tasks got to where they waited.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct WastedWhere {
-    /// Two sentences; empty where nothing was wasted. Safe to print.
+    /// Two sentences; empty if nothing was wasted. Safe to print.
     pub sentence: String,
     /// The cores that idled.
     pub idle: Vec<IdleCore>,
-    /// The CPUs in whose queues tasks waited, and what was wasted meanwhile.
+    /// The CPUs in whose queues tasks waited, and the core time wasted while they did.
     pub waited_on: BTreeMap<u32, u64>,
-    /// The same where they were in no CPU's queue.
+    /// The core time wasted while tasks waited in no CPU's queue.
     pub in_queues_ns: u64,
-    /// Who they were.
+    /// The tasks that waited.
     pub tasks: Vec<WaitersReport>,
-    /// How they had come there: docs/reference/findings.md lists the ways.
+    /// How they got there: docs/reference/findings.md lists the ways.
     pub how: BTreeMap<String, u64>,
-    /// Who had woken or made them, where that was how they had come there.
+    /// The tasks that woke or forked them, if that is how they got there.
     pub wakers: Vec<WakersReport>,
 }
 
 impl WastedWhere {
-    /// Of these sums.
+    /// Describes these sums.
     pub fn new(groups: &Groups) -> Self {
         let node = |cpu: CpuId| {
             let place = groups.topology.as_ref().filter(|shape| cpu.0 < shape.cpus());
@@ -91,8 +92,8 @@ impl WastedWhere {
     }
 }
 
-/// `8 of 32 CPUs (node 1, cores 8-15) idled for 1.90 core-seconds while 14 make tasks waited on node 0 (cores 0-7). They were woken
-/// on their last node by make each time.`
+/// `8 of 32 CPUs (node 1, cores 8-15) idled for 1.90 core-seconds while 14 make tasks waited on node 0 (cores 0-7).
+/// They were woken on their last node by make each time.`
 fn sentence(groups: &Groups) -> Option<String> {
     if sum(&groups.idle) == 0 {
         return None;
@@ -130,7 +131,7 @@ fn idled(groups: &Groups, shape: Option<&Topology>) -> String {
     format!("{cpus}{which} idled for {wasted}")
 }
 
-/// ` by make`, where that is who had woken or made nearly all of them, or most.
+/// ` by make`, if tasks with that name woke or forked nearly all of them, or most of them.
 fn by(groups: &Groups) -> String {
     let all: Span = groups.how.iter().filter(|(how, _)| is_by_waker(*how)).map(|&(_, span)| span).sum();
     match groups.wakers.first() {
@@ -176,7 +177,7 @@ fn places(groups: &Groups, shape: Option<&Topology>) -> String {
     }
 }
 
-/// `node 1 (cores 8-15)`, `cores 3, 8-15`, `12 cores`: the CPUs that make up nearly all of it.
+/// `node 1 (cores 8-15)`, `cores 3, 8-15`, `12 cores`: the CPUs that account for nearly all of it.
 fn cores(of: &[(CpuId, Span)], shape: Option<&Topology>) -> String {
     let most = most_of(of);
     let listed = listed(&most).unwrap_or_else(|| format!("{} cores", most.len()));
@@ -186,7 +187,7 @@ fn cores(of: &[(CpuId, Span)], shape: Option<&Topology>) -> String {
     }
 }
 
-/// The CPUs that make up nearly all of it, ascending.
+/// The CPUs that account for nearly all of it, in ascending order.
 fn most_of(of: &[(CpuId, Span)]) -> Vec<CpuId> {
     let all = sum(of);
     let mut most: Vec<&(CpuId, Span)> = of.iter().collect();
@@ -204,7 +205,7 @@ fn most_of(of: &[(CpuId, Span)]) -> Vec<CpuId> {
     cpus
 }
 
-/// `core 3`, `cores 3, 8-15`; none where they are too scattered.
+/// `core 3`, `cores 3, 8-15`; `None` if they are too scattered.
 fn listed(cpus: &[CpuId]) -> Option<String> {
     let ranges = ranges(cpus);
     match (cpus.len(), ranges.len()) {
@@ -214,7 +215,7 @@ fn listed(cpus: &[CpuId]) -> Option<String> {
     }
 }
 
-/// `node 1`, `nodes 1-3`, where the CPUs are those nodes, not all of them, and nothing else.
+/// `node 1`, `nodes 1-3`, if the CPUs are exactly those of some nodes but not of all nodes.
 fn whole_nodes(cpus: &[CpuId], shape: Option<&Topology>) -> Option<String> {
     let shape = shape?;
     let mut nodes: Vec<_> =
@@ -231,7 +232,7 @@ fn whole_nodes(cpus: &[CpuId], shape: Option<&Topology>) -> Option<String> {
     (ranges.len() <= RANGES).then(|| format!("{word} {}", ranges.join(", ")))
 }
 
-/// Ascending numbers as runs: `3`, `8-15`.
+/// Ascending numbers as ranges: `3`, `8-15`.
 fn ranges(cpus: &[CpuId]) -> Vec<String> {
     let runs = cpus.chunk_by(|a, b| b.0 == a.0 + 1);
     runs.map(|run| match run {
@@ -241,7 +242,7 @@ fn ranges(cpus: &[CpuId]) -> Vec<String> {
     .collect()
 }
 
-/// How they had come there: one way, or the ways that matter with their shares.
+/// How they got there: one way, or the main ways with their shares.
 fn ways(how: &[(How, Span)], their: &str, by: &str, each: &str) -> String {
     let all = sum(how).max(1) as f64;
     let share = |span: Span| span.as_ns() as f64 / all;
@@ -263,7 +264,7 @@ fn ways(how: &[(How, Span)], their: &str, by: &str, each: &str) -> String {
     }
 }
 
-/// Does somebody who wakes or makes the task bring it there so?
+/// Does a waker or parent put the task there in this way?
 fn is_by_waker(how: How) -> bool {
     !matches!(how, How::Pulled | How::Pushed | How::Moved | How::Dispatched | How::Queued | How::Unknown)
 }
@@ -286,7 +287,7 @@ fn words(how: How, their: &str) -> String {
     }
 }
 
-/// All of it, in nanoseconds: an untrusted trace may claim any times.
+/// The total in nanoseconds, saturating: an untrusted trace may claim any times.
 fn sum<T>(of: &[(T, Span)]) -> u64 {
     of.iter().map(|&(_, span)| span).sum::<Span>().as_ns()
 }

@@ -1,8 +1,8 @@
-//! The lab as one HTML page: it needs no network, no script and no other file, is light or dark as its reader's screen
-//! is, and can be printed and read on a telephone.
+//! The lab as one HTML page. It needs no network, no script and no other file, follows its reader's light or dark mode,
+//! and can be printed or read on a phone.
 //!
-//! All texts come from files that may be untrusted: each goes through [`text`]. Pictures are documents of their own
-//! behind `data:` addresses, so that nothing in them meets the page.
+//! All texts come from files that may be untrusted, so each goes through [`text`]. Pictures are separate documents in
+//! `data:` addresses, so nothing in them can affect the page.
 
 mod again;
 mod axis;
@@ -19,7 +19,7 @@ use crate::verdict::printable;
 use keel_experiment::Experiment;
 use std::fmt::Write;
 
-/// Most bytes of a picture; what is larger is left out, and that is said.
+/// The maximum size of a picture in bytes. A note replaces larger ones.
 const MOST_PICTURE: usize = 100_000;
 
 macro_rules! put {
@@ -31,13 +31,13 @@ use put;
 /// One run of an arm, drawn.
 #[derive(Clone, Debug)]
 pub struct ArmPicture {
-    /// What claims call the arm.
+    /// The arm's name in the claims.
     pub label: String,
     /// A whole SVG document.
     pub svg: String,
 }
 
-/// The page of these experiments; `pictures` has those of each experiment's arms, as far as there are any.
+/// The page of these experiments; `pictures` holds the pictures of each experiment's arms, if there are any.
 pub fn of_experiments(
     experiments: &[Experiment],
     reports: &[ExperimentReport],
@@ -58,7 +58,7 @@ fn article(
     pictures: &[Option<ArmPicture>],
 ) {
     put!(page, "<article id=\"{}\"><h2>{}</h2>", text(&report.id), text(&report.title));
-    // The first claim's reason stands with it, below.
+    // The first claim's reason follows below, with the claim.
     let first = report.claims.first().is_some_and(|claim| claim.why == report.why);
     let why = if first { String::new() } else { format!(": {}", text(&report.why)) };
     put!(
@@ -112,8 +112,8 @@ fn drawn(page: &mut String, pictures: &[Option<ArmPicture>]) {
     put!(page, "</details>");
 }
 
-/// A picture as an address that holds it whole: every byte that could end the address or mean something in it is
-/// written as a number.
+/// A picture as an address that contains all of it: every byte that could end the address or has a meaning in it is
+/// escaped as a number.
 fn address(svg: &str) -> String {
     let mut address = "data:image/svg+xml,".to_owned();
     for &byte in svg.as_bytes() {
@@ -140,12 +140,12 @@ fn address(svg: &str) -> String {
     address
 }
 
-/// Untrusted text in the page: no markup and no control character is left in it.
+/// Makes untrusted text safe for the page: no markup and no control character remains.
 fn text(given: &str) -> String {
     xml(&printable(given))
 }
 
-/// A verdict as people say it.
+/// A verdict in words.
 fn words(verdict: &str) -> String {
     verdict.replace('_', " ")
 }
@@ -165,7 +165,7 @@ fn end(page: String) -> String {
     page + "</body></html>\n"
 }
 
-/// A table that is wider than the screen moves by itself; the page does not.
+/// A table. If it is wider than the screen, it scrolls by itself, without the page.
 fn table(page: &mut String, class: &str, heads: &[String], rows: &[Vec<String>]) {
     put!(page, "<div class=\"wide\"><table class=\"{class}\"><thead><tr>");
     for head in heads {

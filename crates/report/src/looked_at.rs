@@ -1,11 +1,11 @@
-//! What decisions around a finding looked at, for people and for JSON.
+//! The CPUs that decisions around a finding looked at, for people and for JSON.
 
 use crate::policy::sentence;
 use keel_abi::numbers::count;
 use keel_check::LookedAt;
 use serde::Serialize;
 
-/// Rows that the text has for one finding.
+/// Rows in the text of one finding.
 const SHOWN: usize = 4;
 
 /// Decisions of one kind, at one level, by or for one CPU, with one outcome.
@@ -15,7 +15,7 @@ pub struct LookedAtReport {
     pub first_ns: u64,
     /// How many there were.
     pub times: u32,
-    /// Who decided, or on whose behalf.
+    /// The CPU that decided, or for which the decision was made.
     pub cpu: u32,
     /// The CPUs that any of them looked at.
     pub considered: Vec<u32>,
@@ -36,7 +36,7 @@ impl LookedAtReport {
     }
 }
 
-/// A line for each of the first rows, indented; empty where there are none.
+/// An indented line for each of the first rows; empty if there are none.
 pub(crate) fn lines(rows: &[LookedAtReport]) -> String {
     let mut text = String::new();
     for LookedAtReport { times, text: what, .. } in rows.iter().take(SHOWN) {

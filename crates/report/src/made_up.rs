@@ -1,34 +1,34 @@
-//! Made-up runs: every CPU has as many runnable tasks at a time as a scenario says. For the tests, examples and measurements of
-//! what shows runs; keel itself never makes one.
+//! Made-up runs: a scenario sets the number of runnable tasks on each CPU at each time. For tests, examples and
+//! measurements of the code that shows runs; keel itself never makes one.
 
 use keel_abi::{CpuId, CpuSet, Instant, Pid, TaskId, Topology};
 use keel_trace::{Event, Meta, Policy, Sink, TaskInfo, What, Why};
 use std::collections::VecDeque;
 
-/// Tasks that a CPU can have at most.
+/// The maximum number of tasks on a CPU.
 const MOST: u32 = 12;
 
 /// A made-up run.
 #[derive(Clone, Debug)]
 pub struct MadeUp {
-    /// Where.
+    /// The machine.
     pub topology: Topology,
-    /// For how long, in nanoseconds.
+    /// The length of the run, in nanoseconds.
     pub ns: u64,
-    /// From one look at the scenario to the next, in nanoseconds.
+    /// The time between two looks at the scenario, in nanoseconds.
     pub tick_ns: u64,
-    /// What the first tasks are called; others are workers.
+    /// The names of the first tasks; the others are workers.
     pub names: &'static [&'static str],
 }
 
 impl MadeUp {
-    /// A run with a look at the scenario every 4 ms, and workers alone.
+    /// A run that looks at the scenario every 4 ms and has only workers.
     pub fn new(topology: Topology, ns: u64) -> Self {
         Self { topology, ns, tick_ns: 4_000_000, names: &[] }
     }
 
-    /// Plays it: `wanted(cpu, share of the run, random)` runnable tasks a CPU, and what a scheduler reports after each
-    /// look, by its number.
+    /// Plays the run. `wanted(cpu, share of the run, random)` returns the number of runnable tasks on a CPU;
+    /// `reported(number)` returns the decision that the scheduler reports after the look with this number.
     pub fn play(
         &self,
         sink: &mut dyn Sink,
@@ -76,7 +76,7 @@ impl MadeUp {
     }
 }
 
-/// A CPU's tasks that are runnable, the running one first, and those that sleep.
+/// A CPU's runnable tasks, the running one first, and its sleeping tasks.
 struct Turns {
     queue: VecDeque<TaskId>,
     asleep: Vec<TaskId>,
@@ -88,7 +88,7 @@ impl Turns {
         Self { queue: VecDeque::new(), asleep }
     }
 
-    /// Wakes, runs, rotates and blocks until `want` tasks are runnable, and emits what happened.
+    /// Wakes, runs, rotates and blocks tasks until `want` tasks are runnable, and emits the events.
     fn turn(&mut self, cpu: CpuId, want: usize, mut emit: impl FnMut(What)) {
         let Self { queue, asleep } = self;
         let before = queue.front().copied().unwrap_or(TaskId::IDLE);
@@ -115,7 +115,8 @@ impl Turns {
     }
 }
 
-/// All nodes share the work; where one gets lost, node 1 then has none while node 0 has far too much, and at last all share again.
+/// All nodes share the work. If a node gets lost, node 1 then has no work while node 0 has far too much; at the end all
+/// nodes share again.
 pub fn shared(topology: &Topology, loses_a_node: bool) -> impl Fn(CpuId, f64, u64) -> u32 + use<> {
     let per_node = topology.cpus() / topology.nodes();
     move |cpu, share, random| {

@@ -1,4 +1,4 @@
-//! Every scheduler on every experiment, as tables and JSON. docs/reference/json.md describes each field.
+//! Every scheduler on every experiment, as tables and as JSON. docs/reference/json.md describes each field.
 
 pub(crate) mod table;
 
@@ -8,7 +8,7 @@ use keel_experiment::matrix::{Cell, more_is_better};
 use keel_experiment::{Arm, Experiment};
 use serde::Serialize;
 
-/// All rows.
+/// The whole matrix.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct MatrixReport {
     /// The columns.
@@ -24,19 +24,19 @@ pub struct MatrixReport {
 pub struct RowReport {
     /// The experiment's name.
     pub id: String,
-    /// What its first claim is about.
+    /// The text of its first claim.
     pub says: String,
-    /// What is measured.
+    /// The measure.
     pub measure: &'static str,
-    /// What its values are; empty for a share.
+    /// The unit of its values; empty for a share.
     pub unit: &'static str,
-    /// Is more of it better?
+    /// Is a higher value better?
     pub more_is_better: bool,
     /// The workload.
     pub workload: String,
     /// The machine.
     pub machine: String,
-    /// Are all tasks real-time ones? No scheduler of ordinary tasks has a part then, and there are no cells.
+    /// Are all tasks real-time tasks? Then the choice of scheduler has no effect, and there are no cells.
     pub real_time: bool,
     /// One for each scheduler, in the order of the columns.
     pub cells: Vec<CellReport>,
@@ -47,20 +47,20 @@ pub struct RowReport {
 pub struct CellReport {
     /// The scheduler.
     pub scheduler: String,
-    /// The mean of the runs; nothing where one failed or never ended.
+    /// The mean of the runs; `None` if one failed or never ended.
     pub value: Option<f64>,
-    /// The least and the greatest.
+    /// The lowest and the highest value.
     pub spread: Option<[f64; 2]>,
     /// How many times worse than the row's best; 1 for the best.
     pub worse: Option<f64>,
-    /// Core-seconds a second that CPUs idled while tasks waited that may run there.
+    /// Core-seconds per second in which CPUs idled while tasks waited that could have run there.
     pub wasted_cores: Option<f64>,
     /// Why there is no value.
     pub failed: Option<String>,
 }
 
 impl RowReport {
-    /// A row; without cells where all work is real-time.
+    /// A row; it has no cells if all work is real-time.
     pub fn new(everyone: &Experiment, cells: Option<&[Cell]>) -> Self {
         let claim = &everyone.claims[0];
         let like = &everyone.arms[0];

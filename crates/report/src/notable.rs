@@ -1,8 +1,9 @@
 //! The most informative decisions of a run, spread over its time, in bounded memory.
 //!
-//! The most informative is one that leaves things as they should not be: a task went to a busy CPU while another idled, or a
-//! balancing for an idle CPU looked at others where tasks waited and moved none of them. Then others at such moments, then
-//! balancings, then the rest. Of each moment one is kept; moments get longer as the run does.
+//! The most informative decisions are those that leave waste: a task went to a busy CPU while another CPU was idle, or
+//! a balancing for an idle CPU looked at CPUs where tasks waited and moved none of them. Next come other decisions made
+//! while a CPU idled and a task waited, then balancings, then the rest. One decision is kept per moment; moments get
+//! longer as the run gets longer.
 
 use keel_trace::Policy;
 use keel_trace::policy::{Kind, Outcome};
@@ -19,32 +20,32 @@ pub enum Worth {
     Balancing,
     /// A CPU idled and a task waited.
     AtWaste,
-    /// And it stayed so.
+    /// A CPU idled and a task waited, and the decision did not change that.
     Missed,
 }
 
-/// How things are when a decision is made.
+/// The situation when a decision is made.
 #[derive(Clone, Copy, Debug)]
 pub struct Standing {
-    /// CPUs that idle.
+    /// The number of idle CPUs.
     pub idle: u64,
-    /// Tasks that wait.
+    /// The number of waiting tasks.
     pub waiting: u64,
-    /// Of these, those on other CPUs that were looked at.
+    /// The waiting tasks on other CPUs that the decision looked at.
     pub seen: u64,
-    /// Runnable tasks of the CPU that decides, or for which is decided.
+    /// Runnable tasks on the CPU that decides, or for which the decision is made.
     pub here: u64,
-    /// Runnable tasks of the CPU that is chosen, if one is.
+    /// Runnable tasks on the chosen CPU, if there is one.
     pub there: u64,
 }
 
 impl Worth {
-    /// Of a decision made while things are so.
+    /// How informative a decision is in this situation.
     pub fn of(policy: &Policy, now: Standing) -> Self {
         let balancing = policy.kind.is_balancing();
         // A task that is put on a busy CPU waits from then on.
         let crowds = matches!(policy.kind, Kind::Wakeup | Kind::Fork) && now.there > 0;
-        // Who is not designated leaves it to another.
+        // A CPU that isn't designated leaves the balancing to another.
         let left = !matches!(policy.outcome, Some(Outcome::Moved | Outcome::NotDesignated));
         let for_idle = matches!(policy.kind, Kind::NewIdle | Kind::Nohz) || now.here == 0;
         let missed = if balancing { for_idle && now.seen > 0 && left } else { crowds };
@@ -57,10 +58,10 @@ impl Worth {
     }
 }
 
-/// A decision that is kept.
+/// A decision that was kept.
 #[derive(Clone, Debug)]
 pub struct Kept {
-    /// Nanoseconds from the run's beginning.
+    /// Nanoseconds from the start of the run.
     pub at: u64,
     /// How informative it is.
     pub worth: Worth,
@@ -74,12 +75,13 @@ impl Kept {
     }
 }
 
-/// Of decisions that missed nothing the widest look is the most informative: nothing was visible even that far.
+/// Among decisions that missed nothing, the one with the widest look is the most informative: even that look found
+/// nothing.
 fn width(worth: Worth, policy: &Policy) -> usize {
     if worth == Worth::Missed { 0 } else { policy.considered.len() }
 }
 
-/// One decision a moment, of at most `MOMENTS`.
+/// One decision per moment, for at most `MOMENTS` moments.
 #[derive(Debug)]
 pub struct Notable<const MOMENTS: usize> {
     slots: Vec<Option<Kept>>,
@@ -94,7 +96,7 @@ impl<const MOMENTS: usize> Default for Notable<MOMENTS> {
 }
 
 impl<const MOMENTS: usize> Notable<MOMENTS> {
-    /// One more, `at` nanoseconds from the run's beginning.
+    /// Adds a decision, `at` nanoseconds from the start of the run.
     pub fn receive(&mut self, at: u64, policy: &Policy, now: Standing) {
         self.received += 1;
         while at >> self.shift >= MOMENTS as u64 {
@@ -111,17 +113,18 @@ impl<const MOMENTS: usize> Notable<MOMENTS> {
         }
     }
 
-    /// How many there were.
+    /// How many decisions were received.
     pub fn received(&self) -> u64 {
         self.received
     }
 
-    /// Those that are kept, by time.
+    /// The kept decisions, sorted by time.
     pub fn kept(&self) -> impl Iterator<Item = &Kept> {
         self.slots.iter().flatten()
     }
 
-    /// The most informative first; of equals, so that the first few are spread over the run.
+    /// The kept decisions, the most informative first. Equals are ordered so that the first few are spread over the
+    /// run.
     pub fn best_first(&self) -> Vec<&Kept> {
         let kept = self.slots.iter().enumerate().filter_map(|(slot, kept)| Some((slot, kept.as_ref()?)));
         let mut kept: Vec<(usize, &Kept)> = kept.collect();
@@ -148,7 +151,7 @@ mod tests {
     use super::*;
     use keel_abi::{CpuId, Pid};
 
-    /// Moments of the test.
+    /// The number of moments in the tests.
     const SLOTS: usize = 1024;
 
     fn policy(kind: Kind, chosen: Option<u32>, outcome: Outcome) -> Policy {
@@ -156,7 +159,8 @@ mod tests {
         Policy { pid: Pid(1), chosen, outcome, ..Policy::of(kind, CpuId(0)) }
     }
 
-    /// Idle CPUs, waiting tasks, those that were seen, runnable tasks on the chosen CPU.
+    /// A situation with these numbers of idle CPUs, waiting tasks, waiting tasks seen, and runnable tasks on the chosen
+    /// CPU.
     fn standing(idle: u64, waiting: u64, seen: u64, there: u64) -> Standing {
         Standing { idle, waiting, seen, here: 0, there }
     }

@@ -1,26 +1,26 @@
-//! Results that were cut short: a signal came before the work was done. What is shown says so first, and `--json` has
-//! `"partial": true`, which a whole result has not.
+//! Results that a signal cut short before the work was done. The text begins by reporting it, and `--json` has
+//! `"partial": true`, which complete results don't have.
 
 use crate::style::{Paint, Style};
 use keel_abi::{Instant, Span};
 use serde::Serialize;
 
-/// Which signal it was.
+/// The signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum StoppedBy {
     /// Ctrl-C.
     #[serde(rename = "SIGINT")]
     Interrupt,
-    /// As by `kill` or a service that ends.
+    /// SIGTERM, as from `kill` or a service manager.
     #[serde(rename = "SIGTERM")]
     Terminate,
-    /// The terminal is gone.
+    /// The terminal was closed.
     #[serde(rename = "SIGHUP")]
     HangUp,
 }
 
 impl StoppedBy {
-    /// As people call it.
+    /// Its common name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Interrupt => "Ctrl-C",
@@ -30,21 +30,21 @@ impl StoppedBy {
     }
 }
 
-/// What was cut off of one run or recording.
+/// Describes how one run or recording was cut short.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Partial {
     /// Always true.
     partial: bool,
-    /// By which signal.
+    /// The signal.
     stopped_by: StoppedBy,
     /// The virtual or recorded instant that was reached.
     stopped_at_ns: u64,
-    /// How far it was to go; null where nobody knows.
+    /// How long it should have been; null if unknown.
     stopped_of_ns: Option<u64>,
 }
 
 impl Partial {
-    /// Stopped at this instant, of a stream that was to be so long, where that is known.
+    /// A stream stopped at this instant; `of` is its full length, if known.
     pub fn new(by: StoppedBy, at: Instant, of: Option<Span>) -> Self {
         Self { partial: true, stopped_by: by, stopped_at_ns: at.as_ns(), stopped_of_ns: of.map(Span::as_ns) }
     }
@@ -60,21 +60,21 @@ impl Partial {
     }
 }
 
-/// What was cut off of many runs.
+/// Describes how a series of runs was cut short.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct PartialRuns {
     /// Always true.
     partial: bool,
-    /// By which signal.
+    /// The signal.
     stopped_by: StoppedBy,
-    /// Runs that came to their end.
+    /// Runs that completed.
     runs_complete: usize,
-    /// Runs that were asked for.
+    /// Runs that were requested.
     runs_asked: usize,
 }
 
 impl PartialRuns {
-    /// So many of so many runs came to their end.
+    /// `complete` of `asked` runs completed.
     pub fn new(by: StoppedBy, complete: usize, asked: usize) -> Self {
         Self { partial: true, stopped_by: by, runs_complete: complete, runs_asked: asked }
     }
@@ -86,7 +86,7 @@ impl PartialRuns {
         format!("Stopped by {}: {complete} of {asked} runs {are} complete", self.stopped_by.name())
     }
 
-    /// What stands before a table of them, with an empty line after it.
+    /// The text above a table of them, with an empty line after it.
     pub fn head(&self, style: Style) -> String {
         style.paint(Paint::Doubtful, &format!("{}.", self.words())) + "\n\n"
     }

@@ -1,13 +1,13 @@
 //! The run at a glance, as a static SVG.
 //!
-//! Strips of a fixed time, one under the other, each with its clock; in a strip one thin row a CPU,
-//! the CPUs of a node between two black lines, the node's number at the left. White is idle, green one
-//! runnable thread, then yellow, orange, red for more; where a CPU idled while a thread that may run
-//! there waited, blue hatching. Whole nodes white or hatched beside red ones are what one looks for.
-//! Where the scheduler reports its decisions, a second strip under each shows which CPUs it looked at;
-//! where it reports loads, a third one is coloured by them.
+//! Strips of a fixed duration, one below the other, each with its clock. A strip has one thin row per
+//! CPU, black lines around the CPUs of each node, and the node's number on the left. White is idle,
+//! green is one runnable thread, then yellow, orange and red for more. Blue hatching marks a CPU that
+//! idled while a thread that may run there waited. Look for whole nodes that are white or hatched
+//! beside red ones. If the scheduler reports its decisions, a second strip below each one shows which
+//! CPUs it looked at; if it reports loads, a third strip is coloured by them.
 //!
-//! [`Picture`] listens to a run in memory that depends on the machine alone, and is drawn at its end.
+//! [`Picture`] listens to a run, in memory that depends on the machine alone, and is drawn when the run ends.
 
 mod below;
 mod considered;
@@ -28,7 +28,7 @@ use keel_check::{Observer, WastedCores};
 use keel_trace::{Class, Event, Meta, Sink};
 use loads::Loads;
 
-/// Decisions that are kept at most.
+/// The maximum number of decisions that are kept.
 const MOMENTS: usize = 1024;
 
 /// Wasted episodes that are not in the picture yet.
@@ -41,18 +41,18 @@ impl Observer for Marks {
     }
 }
 
-/// What one CPU did in one bucket of time; times in nanoseconds.
+/// One CPU's activity in one bucket of time; times in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MapCell {
-    /// Which CPU.
+    /// The CPU.
     pub cpu: u32,
-    /// When the bucket begins, from the run's beginning.
+    /// When the bucket begins, from the start of the run.
     pub at_ns: u64,
-    /// How long it is.
+    /// The length of the bucket.
     pub for_ns: u64,
-    /// Runnable tasks, running ones included, times time.
+    /// The number of runnable tasks, including running ones, integrated over time.
     pub runnable_ns: u64,
-    /// Time that the CPU idled while a task waited that may run there.
+    /// Time in which the CPU idled while a task that may run there waited.
     pub wasted_ns: u64,
 }
 
@@ -82,7 +82,7 @@ impl Picture {
         Self::default()
     }
 
-    /// Draws it: a whole SVG document of less than 2 MB. Call it once, at the end.
+    /// Draws the picture: a complete SVG document of less than 2 MB. Call it once, at the end.
     pub fn svg(&mut self, caption: &Caption) -> String {
         self.waste.verdict();
         self.mark();
@@ -91,8 +91,7 @@ impl Picture {
         draw::document(&self.heat, below, caption)
     }
 
-    /// The same as numbers: what each CPU did in each bucket of time, the buckets of a CPU one after another. Call it
-    /// once, at the end.
+    /// The same as numbers: each CPU's activity in each bucket of time, CPU by CPU. Call it once, at the end.
     pub fn cells(&mut self) -> Vec<MapCell> {
         self.waste.verdict();
         self.mark();

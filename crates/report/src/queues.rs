@@ -1,28 +1,28 @@
-//! What people call a scheduler's own queues: sentences that name a queue by its number get the name behind it.
+//! Names for a scheduler's own queues: in sentences, the name is added after the queue's number.
 
 use keel_abi::{DsqId, Instant};
 use keel_check::escape;
 use keel_trace::{Class, Event, Meta, Sink};
 use std::collections::BTreeMap;
 
-/// Names at most; whoever has more queues has numbers for the rest.
+/// The maximum number of names; further queues keep their numbers.
 const MOST: usize = 4096;
-/// What stands before a queue's number in our sentences and the kernel's.
+/// The text before a queue's number, in our sentences and in the kernel's.
 const BEFORE: [&str; 3] = ["queue 0x", "DSQ 0x", "DSQ ID 0x"];
 
-/// Names by number, as the stream gives them.
+/// Names by number, as recorded in the stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct QueueNames(BTreeMap<u64, String>);
 
 impl QueueNames {
-    /// This queue has this name: untrusted text.
+    /// Sets a queue's name: untrusted text.
     pub fn name(&mut self, id: DsqId, name: &str) {
         if self.0.len() < MOST && !name.is_empty() {
             self.0.entry(id.0).or_insert_with(|| name.to_owned());
         }
     }
 
-    /// The text with the names: `DSQ 0x5` becomes `DSQ 0x5 (SHARED)`.
+    /// Adds the names to a text: `DSQ 0x5` becomes `DSQ 0x5 (SHARED)`.
     pub fn put_into(&self, text: &str) -> String {
         let mut left = text;
         let mut named = String::with_capacity(text.len());

@@ -1,4 +1,4 @@
-//! One run as `--json` prints it. Field names are stable; docs/reference/json.md describes each.
+//! A run as `--json` prints it. Field names are stable; docs/reference/json.md describes each.
 
 use crate::caveat;
 use crate::headline::WastedWhere;
@@ -15,7 +15,7 @@ use keel_trace::{Chooser, Unknown};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// What the event stream does not say about a run.
+/// Facts about a run that are not in the event stream.
 #[derive(Clone, Debug, Default)]
 pub struct RunFacts {
     /// The scheduler's name.
@@ -26,32 +26,32 @@ pub struct RunFacts {
     pub machine: String,
     /// The seed.
     pub seed: u64,
-    /// What went on beside the workload.
+    /// The background noise.
     pub noise: Noise,
     /// How long the simulation took, in nanoseconds of the host.
     pub wall_ns: u64,
-    /// The most memory that the process had, in bytes.
+    /// The peak memory of the process, in bytes.
     pub peak_rss_bytes: u64,
     /// How the scheduler ended.
     pub exit: ExitKind,
-    /// The kernel's words beside the reason; may be empty.
+    /// The kernel's message about the reason; may be empty.
     pub message: String,
-    /// Which callback's call ended it, and where that stands in the object; untrusted text.
+    /// The callback and the call that ended it, with the call's place in the object; untrusted text.
     pub place: Option<String>,
-    /// What its queues are called.
+    /// The names of its queues.
     pub queues: QueueNames,
-    /// What the scheduler took; where absent, what the stream shows.
+    /// The scheduler's costs; if absent, those in the stream are used.
     pub costs: Option<Costs>,
 }
 
-/// Three numbers that summarise many; times in nanoseconds.
+/// Three numbers that summarise a distribution; times in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SpreadReport {
     /// The median.
     pub p50: u64,
     /// The 99th percentile.
     pub p99: u64,
-    /// The greatest.
+    /// The maximum.
     pub max: u64,
 }
 
@@ -67,50 +67,50 @@ impl From<Spread<Span>> for SpreadReport {
     }
 }
 
-/// What the scheduler itself took.
+/// The scheduler's own costs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Overhead {
-    /// In callbacks, waiting for locks inside them included.
+    /// Time in callbacks, including the time they waited for locks.
     pub callback_ns: u64,
-    /// Waiting for locks.
+    /// Time spent waiting for locks.
     pub lock_wait_ns: u64,
     /// BPF instructions.
     pub instructions: u64,
 }
 
-/// What CPUs waited for lines of memory, by what is in them.
+/// How long CPUs waited for cache lines, by the lines' contents.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LinesReport {
-    /// A variable of the scheduler, or `kernel: ` and what it is.
+    /// A variable of the scheduler, or `kernel: ` and a description.
     pub name: String,
-    /// How many of its lines moved; 0 for the kernel's, which are not counted one by one.
+    /// How many of its lines moved; 0 for the kernel's lines, which are not counted individually.
     pub lines: u64,
-    /// How often one of them moved.
+    /// How often they moved, in total.
     pub moves: u64,
-    /// Core time that CPUs waited for that.
+    /// Core time that CPUs spent waiting for these moves.
     pub stall_ns: u64,
-    /// The line that cost most: where it begins in the variable, in bytes.
+    /// The offset in the variable of the line that cost most, in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub worst_offset: Option<u64>,
-    /// And what it cost.
+    /// The cost of that line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub worst_ns: Option<u64>,
 }
 
-/// What a lock, or locks of one name, were used for.
+/// The use of a lock, or of all locks with one name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LockReport {
-    /// A variable or map of the scheduler, or `kernel: ` and what it is: untrusted text.
+    /// A variable or map of the scheduler, or `kernel: ` and a description: untrusted text.
     pub name: String,
     /// How often it was taken.
     pub taken: u64,
-    /// How often somebody had to wait for it.
+    /// How often a CPU had to wait for it.
     pub contended: u64,
-    /// Core time that CPUs waited for it.
+    /// Core time that CPUs spent waiting for it.
     pub wait_ns: u64,
     /// How long it was held.
     pub held_ns: u64,
-    /// The most that waited at once.
+    /// The maximum number of CPUs waiting at once.
     pub most_waiters: u64,
 }
 
@@ -121,61 +121,60 @@ pub struct TaskReport {
     pub name: String,
     /// Its pid.
     pub pid: u32,
-    /// When it first came to a CPU; null where it never did.
+    /// When it first ran; null if it never did.
     pub first_run_ns: Option<u64>,
     /// Time on CPUs.
     pub cpu_ns: u64,
     /// Time runnable but not running.
     pub wait_ns: u64,
-    /// Times that it left a CPU.
+    /// How often it left a CPU.
     pub switches: u64,
-    /// Times that it started on another CPU than it last ran on.
+    /// How often it started on a different CPU than the one it last ran on.
     pub migrations: u64,
-    /// Times that it lost its CPU while it wanted it.
+    /// How often it lost its CPU while it wanted it.
     pub preemptions: u64,
     /// Its time on each CPU that it ran on, in nanoseconds.
     pub cpus: BTreeMap<u32, u64>,
 }
 
-/// Tasks of one name.
+/// The tasks with one name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct NameReport {
     /// The name: untrusted text.
     pub name: String,
-    /// Tasks that had it.
+    /// How many tasks had it.
     pub tasks: u64,
-    /// Wakeups and forks whose delay is known.
+    /// The number of wakeups and forks whose delay is known.
     pub woken: u64,
-    /// Wakeup or fork to running.
+    /// The time from wakeup or fork to running.
     pub wakeup_delay_ns: SpreadReport,
 }
 
 /// The last placement or balancing decision about a task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DecisionReport {
-    /// The pid of the task; null where it is not known.
+    /// The pid of the task; null if unknown.
     pub task: Option<u32>,
     /// `woken`, `forked`, `pulled`, `pushed`, `moved`, `dispatched`, `queued`.
     pub act: String,
-    /// When.
+    /// When it was made.
     pub at_ns: u64,
     /// The CPU that decided: the waker's, the parent's, the balancer's.
     pub by_cpu: u32,
-    /// Where the task was or had run before; null where that is not known.
+    /// The CPU on which the task was or last ran; null if unknown.
     pub from_cpu: Option<u32>,
-    /// Where it was put.
+    /// The CPU that it was put on.
     pub to_cpu: u32,
-    /// Who chose the CPU of a wakeup or fork: `select_cpu`, `default`, `fallback`, `only_one`; null where that is
-    /// unknown.
+    /// Who chose the CPU for a wakeup or fork: `select_cpu`, `default`, `fallback`, `only_one`; null if unknown.
     pub chooser: Option<String>,
-    /// The pid of who woke or made it; null for an interrupt.
+    /// The pid of the waker or parent; null for an interrupt.
     pub waker: Option<u32>,
     /// The same as a clause, safe to print.
     pub text: String,
 }
 
 impl DecisionReport {
-    /// A decision, with the pids of tasks where they are known.
+    /// A decision, with the pids of tasks as far as they are known.
     pub(crate) fn new(decision: &Decision, pid: &impl Fn(TaskId) -> Option<u32>) -> Self {
         let chooser = decision.chooser.map(|chooser| match chooser {
             Chooser::SelectCpu => "select_cpu",
@@ -201,39 +200,39 @@ impl DecisionReport {
 /// One finding.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FindingReport {
-    /// Its kind, as docs/reference/findings.md has them.
+    /// Its kind, as listed in docs/reference/findings.md.
     pub kind: String,
-    /// Whose doing it is: `scheduler`, or `program` for what no scheduler is to blame for.
+    /// Who caused it: `scheduler`, or `program` if no scheduler is to blame.
     pub blame: String,
     /// When it began.
     pub start_ns: u64,
     /// How long it lasted.
     pub duration_ns: u64,
-    /// What it was measured against.
+    /// The threshold that it exceeded.
     pub threshold_ns: u64,
-    /// The CPUs that it is about.
+    /// The CPUs involved.
     pub cpus: Vec<u32>,
-    /// The pids of the tasks that it is about, the one that had to suffer first.
+    /// The pids of the tasks involved, the affected task first.
     pub tasks: Vec<u32>,
-    /// When the events happened that show it.
+    /// The times of the events that show it.
     pub events_ns: Vec<u64>,
-    /// The decision that had put the first task where it was meanwhile, for most of the time; null where the stream has
-    /// none.
+    /// The decision that put the first task where it was for most of the time; null if the stream has none.
     pub decision: Option<DecisionReport>,
-    /// What the decisions in its first 20 ms looked at: balancings for its CPUs, and the last placement of each of its tasks.
-    /// Only of streams with policy events.
+    /// The CPUs that decisions in its first 20 ms looked at: balancings for its CPUs, and the last placement of each of
+    /// its tasks. Only for streams with policy events.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub looked_at: Vec<LookedAtReport>,
     /// One sentence, safe to print.
     pub text: String,
 }
 
-/// All findings of one kind, those that are a program's own doing left out: what budgets are held against.
+/// The sums over all findings of one kind, without those that programs cause themselves. Budgets are compared with
+/// these.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SumsReport {
     /// How many.
     pub count: u64,
-    /// How long in all; of wasted cores the core time that was wasted.
+    /// The total duration; for wasted cores, the wasted core time.
     pub total_ns: u64,
     /// The longest.
     pub longest_ns: u64,
@@ -250,9 +249,9 @@ impl From<Sums> for SumsReport {
 pub struct Exit {
     /// `none`, `done`, `unreg`, `unreg_bpf`, `unreg_kern`, `error`, `error_bpf`, `error_stall`.
     pub kind: String,
-    /// The kernel's words, with the names of queues.
+    /// The kernel's reason, with the names of queues added.
     pub reason: String,
-    /// Which callback's call ended it, and where that stands in the object; absent where that is not known.
+    /// The callback and the call that ended it, with the call's place in the object; absent if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub place: Option<String>,
     #[serde(skip)]
@@ -262,7 +261,7 @@ pub struct Exit {
 /// One run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RunReport {
-    /// What was cut off; nothing of a whole run, whose JSON has none of these fields.
+    /// How the run was cut short; `None` for a complete run, whose JSON has none of these fields.
     #[serde(flatten)]
     pub partial: Option<Partial>,
     /// The scheduler's name.
@@ -275,19 +274,19 @@ pub struct RunReport {
     pub cpus: u32,
     /// The seed.
     pub seed: u64,
-    /// What went on beside the workload: `none`, `quiet` or `busy`.
+    /// The background noise: `none`, `quiet` or `busy`.
     pub noise: &'static str,
     /// Virtual time of the run.
     pub duration_ns: u64,
     /// Time that the simulation took on the host.
     pub wall_ns: u64,
-    /// The most memory that the process had.
+    /// The peak memory of the process.
     pub peak_rss_bytes: u64,
-    /// The scheduler's loads and stores at invalid addresses: they read 0 and stored nothing.
+    /// The scheduler's loads and stores at invalid addresses; loads returned 0 and stores had no effect.
     pub bad_accesses: u64,
-    /// Time in which the kernel scheduled by itself the tasks of a scheduler that was coming or going.
+    /// Time in bypass mode: the kernel scheduled the tasks itself while a scheduler was being loaded or unloaded.
     pub bypass_ns: u64,
-    /// How often the scheduler was loaded again.
+    /// How often the scheduler was reloaded.
     pub restarts: u32,
     /// Context switches.
     pub switches: u64,
@@ -295,82 +294,83 @@ pub struct RunReport {
     pub wakeups: u64,
     /// New tasks.
     pub forks: u64,
-    /// Tasks that started on another CPU than they last ran on.
+    /// How often a task started on a different CPU than the one it last ran on.
     pub migrations: u64,
-    /// Tasks that lost their CPU while they wanted it.
+    /// How often a task lost its CPU while it wanted it.
     pub preemptions: u64,
-    /// Units of the workload a second of virtual time.
+    /// Units of the workload per second of virtual time.
     pub throughput: f64,
-    /// Units of the workload in all.
+    /// Total units of the workload.
     pub throughput_total: u64,
-    /// What a unit is: `loops`, `messages`.
+    /// The unit: `loops`, `messages`.
     pub throughput_unit: String,
-    /// Wakeup or fork to running.
+    /// The time from wakeup or fork to running.
     pub wakeup_delay_ns: SpreadReport,
-    /// The same for tasks of one name: the first 64 names.
+    /// The same by task name, for the first 64 names.
     pub names: Vec<NameReport>,
-    /// Time that tasks ran, of the time that CPUs were online.
+    /// The share of online CPU time in which tasks ran.
     pub busy_share: f64,
     /// Core time in which a core idled while a task that may run there waited.
     pub wasted_core_ns: u64,
     /// `wasted_core_ns` as a share of the time that CPUs were online.
     pub wasted_share: f64,
-    /// Core time wasted in transients, which are no finding.
+    /// Core time wasted in transients, which are not findings.
     pub wasted_transient_ns: u64,
     /// `wasted_core_ns` is a lower bound, because there were too many different affinities.
     pub wasted_lower_bound: bool,
-    /// Which cores were wasted, who waited where, and how they had come there.
+    /// Which cores were wasted, which tasks waited where, and how they had got there.
     pub wasted_where: WastedWhere,
-    /// What the stream does not record, so that some findings may be none.
+    /// Data that the stream does not record, because of which some findings may be false.
     #[serde(skip)]
     pub unknown: Unknown,
-    /// How many findings rest on that, and are not counted.
+    /// How many findings depend on that data, and are not counted.
     #[serde(skip)]
     pub findings_unsure: u64,
-    /// What is missing or makes no sense in the recording, a sentence without a full stop: what was not found may be there.
+    /// What is missing or inconsistent in the recording, as a sentence without a full stop: there may be undetected
+    /// problems.
     #[serde(skip)]
     pub doubt: Option<String>,
-    /// What the scheduler took.
+    /// The scheduler's costs.
     pub overhead: Overhead,
-    /// The lines of memory that CPUs waited for longest; absent for recordings.
+    /// The cache lines that CPUs waited for longest; absent for recordings.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub lines: Vec<LinesReport>,
     /// The locks that CPUs waited for longest; absent for recordings.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub locks: Vec<LockReport>,
-    /// The tasks, by their order of appearance.
+    /// The tasks, in order of appearance.
     pub tasks: Vec<TaskReport>,
-    /// Tasks that had ended and are not in `tasks`.
+    /// The number of ended tasks that are not in `tasks`.
     pub tasks_left_out: u64,
     /// The longest findings of each kind.
     pub findings: Vec<FindingReport>,
     /// Findings of each kind, listed or not.
     pub findings_total: BTreeMap<String, u64>,
-    /// How many of these are a program's own doing.
+    /// How many of these the workload's programs cause themselves.
     pub findings_of_programs: u64,
-    /// The others of each kind, summed.
+    /// The sums over the other findings of each kind.
     pub findings_sums: BTreeMap<String, SumsReport>,
     /// Time that CPUs were online, summed over them.
     pub online_ns: u64,
     /// How the scheduler ended.
     pub exit: Exit,
-    /// Which budgets held; absent where nobody asked.
+    /// Which budgets held; absent unless requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub strict: Option<Ruling>,
-    /// The figures beside those of a baseline; absent where nobody asked, and for runs of `keel compare`, which has them once
-    /// for each scheduler.
+    /// The figures beside those of a baseline; absent unless requested, and for runs of `keel compare`, which has them
+    /// once per scheduler.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub baseline: Option<Regression>,
     /// `findings_sums`, by kind.
     #[serde(skip)]
     pub found: BTreeMap<Kind, Sums>,
-    /// The kinds that rest on what the stream lacks, and are not counted.
+    /// The kinds that depend on data that the stream lacks, and are not counted.
     #[serde(skip)]
     pub unsure: Vec<Kind>,
 }
 
 impl RunReport {
-    /// Joins what the stream shows with what it cannot.
+    /// Combines the judgement of the stream with the facts that are not in it.
     pub fn new(facts: &RunFacts, judgement: &Judgement) -> Self {
         let (sums, waste) = (&judgement.summary, &judgement.waste);
         let costs = facts.costs.unwrap_or(sums.costs);
@@ -438,17 +438,17 @@ impl RunReport {
         self.exit.failed
     }
 
-    /// Did a check find something that is not a program's own doing, and that rests on nothing unknown?
+    /// Is there a finding that no program causes itself and that does not depend on missing data?
     pub fn found_something(&self) -> bool {
         self.findings_total.values().sum::<u64>() > self.findings_of_programs + self.findings_unsure
     }
 
-    /// Did one find something that may be none?
+    /// Is there a finding that may be false?
     pub(crate) fn is_unsure(&self) -> bool {
         self.findings_unsure > 0
     }
 
-    /// What budgets are held against.
+    /// The facts that budgets are compared with.
     pub fn facts(&self) -> Facts {
         Facts {
             found: self.found.clone(),

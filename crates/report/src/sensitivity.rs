@@ -1,4 +1,4 @@
-//! How far each machine constant moves each experiment, as table and JSON.
+//! How far each machine constant moves each experiment, as a table and as JSON.
 
 use crate::style::{Paint, Style};
 use crate::table::{lines_of, plain_table};
@@ -7,7 +7,7 @@ use comfy_table::{Cell, CellAlignment};
 use keel_abi::numbers::figures;
 use serde::Serialize;
 
-/// A ratio that moves by less is not listed for people.
+/// The table for people omits ratios that move by less than this.
 const MOVES: f64 = 0.05;
 
 /// One experiment's first claim, with each constant halved and doubled.
@@ -15,11 +15,11 @@ const MOVES: f64 = 0.05;
 pub struct SensitivityReport {
     /// The experiment's name.
     pub id: String,
-    /// The ratio on the machine as it is.
+    /// The ratio on the unmodified machine.
     pub base: Option<f64>,
-    /// Where the ratio has to lie, both ends included, for the effect to be the published one.
+    /// The band that the ratio must lie in, both ends included, to reproduce the published effect.
     pub band: (f64, f64),
-    /// The ratio with each constant varied.
+    /// The ratios with each constant varied.
     pub constants: Vec<ConstantReport>,
 }
 
@@ -28,7 +28,7 @@ pub struct SensitivityReport {
 pub struct ConstantReport {
     /// Its name.
     pub name: String,
-    /// The ratio with the constant halved; absent where that changes no machine, or a run failed.
+    /// The ratio with the constant halved; absent if that changes no machine, or if a run failed.
     pub halved: Option<f64>,
     /// The ratio with it doubled.
     pub doubled: Option<f64>,
@@ -43,7 +43,7 @@ impl ConstantReport {
 }
 
 impl SensitivityReport {
-    /// The constants that move the ratio by [`MOVES`] or more, the most first.
+    /// The constants that move the ratio by [`MOVES`] or more, largest move first.
     pub(crate) fn moving(&self) -> Vec<&ConstantReport> {
         let moves = |constant: &&ConstantReport| constant.moves(self.base) >= MOVES;
         let mut moving: Vec<&ConstantReport> = self.constants.iter().filter(moves).collect();
@@ -56,14 +56,14 @@ impl SensitivityReport {
         self.constants.iter().filter(|constant| constant.halved.or(constant.doubled).is_some())
     }
 
-    /// Whether a varied ratio is in the band where the base is not, or the reverse.
+    /// Whether a varied ratio is in the band while the base is not, or the reverse.
     pub(crate) fn crosses(&self, ratio: Option<f64>) -> bool {
         let holds = |ratio: f64| (self.band.0..=self.band.1).contains(&ratio);
         self.base.zip(ratio).is_some_and(|(base, ratio)| holds(base) != holds(ratio))
     }
 }
 
-/// How many pairs of experiment and constant move, how many do not, and how many enter or leave the band; as a sentence.
+/// A sentence: how many pairs of experiment and constant move, how many don't, and how many enter or leave the band.
 pub(crate) fn counted(experiments: &[SensitivityReport]) -> String {
     let moved: usize = experiments.iter().map(|experiment| experiment.moving().len()).sum();
     let varied: usize = experiments.iter().map(|experiment| experiment.varied().count()).sum();
@@ -79,7 +79,7 @@ pub(crate) fn counted(experiments: &[SensitivityReport]) -> String {
     )
 }
 
-/// What moves, the most first, and a sentence.
+/// The constants that move each experiment, largest move first, and a sentence.
 pub fn table(experiments: &[SensitivityReport], style: Style) -> String {
     let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
     let mut table = plain_table(style);
@@ -107,12 +107,12 @@ pub fn table(experiments: &[SensitivityReport], style: Style) -> String {
     format!("{lines}{}\n", style.paint(Paint::Bold, &counted(experiments)))
 }
 
-/// By what share of the base a ratio differs from it; `None` where either is unknown, and of a base of nothing.
+/// The change from the base to a ratio, as a share of the base; `None` if either is unknown or the base is 0.
 fn change(base: Option<f64>, ratio: Option<f64>) -> Option<f64> {
     base.filter(|&base| base != 0.0).zip(ratio).map(|(base, ratio)| ratio / base - 1.0)
 }
 
-/// The same in words; empty where there is none.
+/// The same in words; empty if there is none.
 pub(crate) fn changed(base: Option<f64>, ratio: Option<f64>) -> String {
     change(base, ratio).map_or(String::new(), |change| format!("{:+.0} %", change * 100.0))
 }
@@ -135,7 +135,7 @@ mod tests {
                 constant("ipi_ns", None, None),
             ],
         };
-        // Of nothing there is no share.
+        // There is no share of 0.
         let nothing = SensitivityReport {
             id: "none".into(),
             base: Some(0.0),

@@ -1,19 +1,19 @@
-//! How text is shown: decided by the caller, who knows the terminal.
+//! How text is shown. The caller decides, because it knows the terminal.
 
-/// How wide, and whether in colour.
+/// The width, and whether to use colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Style {
-    /// Columns that a line may have.
+    /// The maximum number of columns in a line.
     pub width: u16,
-    /// Colour and bold are welcome.
+    /// Whether colour and bold are allowed.
     pub colour: bool,
 }
 
 impl Style {
-    /// No colour, 100 columns: what a file or pipe gets.
+    /// No colour, 100 columns: the style for files and pipes.
     pub const PLAIN: Self = Self { width: 100, colour: false };
 
-    /// For a terminal with this many columns, where `NO_COLOR` may be set.
+    /// The style for a terminal with this many columns; `no_color` is whether `NO_COLOR` is set.
     pub const fn terminal(width: u16, no_color: bool) -> Self {
         Self { width, colour: !no_color }
     }
@@ -26,7 +26,7 @@ impl Style {
     }
 }
 
-/// What a colour says, as the terminal's number for it.
+/// The meaning of a colour, with the terminal's number for the colour.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Paint {
     Bold = 1,

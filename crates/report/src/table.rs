@@ -1,4 +1,4 @@
-//! One run as text: the figures, the tasks that had most, what was found, and the verdict.
+//! A run as text: the figures, the tasks with the most CPU time, the findings, and the verdict.
 
 use crate::findings;
 use crate::gate;
@@ -11,13 +11,13 @@ use keel_abi::numbers::{core_seconds, count, figures, percent};
 
 /// How many tasks the text lists.
 const TASKS: usize = 10;
-/// How many names of tasks the text lists.
+/// How many task names the text lists.
 const NAMES: usize = 8;
 
-/// Narrower terminals get fewer columns about tasks.
+/// Narrower terminals get fewer columns in the table of tasks.
 const WIDE: u16 = 80;
 
-/// The whole text, ending in the verdict, and in whether the run passed where that is asked.
+/// The whole text. It ends with the verdict and, if requested, with whether the run passed.
 pub fn run(run: &RunReport, style: Style) -> String {
     let mut text = format!("{}{}\n\n{}\n", first(run, style), heading(run, style), figures_of(run, style));
     if run.names.len() > 1 {
@@ -41,7 +41,7 @@ pub fn run(run: &RunReport, style: Style) -> String {
     text + &run.baseline.as_ref().map_or_else(String::new, |found| gate::regression(found, style))
 }
 
-/// An empty table in our fashion.
+/// An empty table in keel's style.
 pub(crate) fn plain_table(style: Style) -> Table {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
@@ -50,11 +50,11 @@ pub(crate) fn plain_table(style: Style) -> Table {
     table
 }
 
-/// A longer word than this may be broken: it's a name, and no figure.
+/// Words longer than this may be broken: they are names, not figures.
 const LONGEST_WORD: usize = 20;
 
-/// A table's lines without blanks at their ends. No figure is broken, as half a number is a wrong number: a table that
-/// cannot be as narrow as its terminal is wider.
+/// A table's lines without trailing blanks. No figure is broken, because half a number is a wrong number, so a table
+/// may be wider than the terminal.
 pub(crate) fn lines_of(table: &Table) -> String {
     let mut table = table.clone();
     table.discover_columns();
@@ -77,13 +77,13 @@ fn trimmed(table: &Table) -> String {
     table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
 }
 
-/// The words in a table's column.
+/// The words in a column of a table.
 fn words(table: &Table, nth: usize) -> Vec<String> {
     let texts = table.column_cells_with_header_iter(nth).flatten().map(Cell::content);
     texts.flat_map(|text| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>()).collect()
 }
 
-/// A number, perhaps with what ends a clause.
+/// Is the word a number, possibly followed by punctuation?
 fn is_figure(word: &str) -> bool {
     let may_follow = |c: char| c.is_ascii_digit() || ".,;%)".contains(c);
     word.starts_with(|c: char| c.is_ascii_digit()) && word.chars().all(may_follow)
@@ -158,10 +158,10 @@ fn figures_of(run: &RunReport, style: Style) -> String {
     lines_of(&table)
 }
 
-/// Waits for locks below this share of the machine are little.
+/// Waits for locks below this share of the machine's time are not worth a line.
 const LITTLE: f64 = 0.005;
 
-/// What all locks cost, and the one that cost most, where they cost more than a little of this much core time.
+/// The cost of all locks, and the most expensive one, if they cost more than [`LITTLE`] of this much core time.
 fn worst_lock(run: &RunReport, machine_ns: f64) -> Option<(String, String)> {
     let worst = run.locks.first()?;
     let wait_ns = run.overhead.lock_wait_ns;
@@ -180,7 +180,7 @@ fn worst_lock(run: &RunReport, machine_ns: f64) -> Option<(String, String)> {
     Some((core_seconds(wait_ns), note))
 }
 
-/// Who waited how long after a wakeup, by name, the longest first.
+/// The delays after wakeups by task name, longest first.
 fn names(run: &RunReport, style: Style) -> String {
     let mut worst: Vec<&NameReport> = run.names.iter().collect();
     worst.sort_by_key(|name| std::cmp::Reverse(name.wakeup_delay_ns.p99));

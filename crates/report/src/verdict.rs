@@ -1,4 +1,4 @@
-//! The run in one plain sentence.
+//! A run in one plain sentence.
 
 use crate::caveat;
 use crate::findings::others;
@@ -7,11 +7,11 @@ use crate::style::{Paint, Style};
 use keel_abi::numbers::{core_seconds, count, percent};
 use keel_check::escape;
 
-/// Behind findings that may be none.
+/// Added after findings that may be false.
 const UNCOUNTED: &str = " --strict ignores such findings unless you add --assume-unrestricted.";
 
-/// The verdict: a failure before waste, waste before anything else; and what the stream lacks before what rests on it.
-/// That it is about a part comes first of all.
+/// The verdict. A failure comes before waste, and waste before other findings; a caveat about the stream comes before
+/// the findings it affects. If only a part was judged, the sentence begins by saying so.
 pub fn sentence(run: &RunReport) -> String {
     match &run.partial {
         Some(partial) => format!("{}: {}", partial.words(), whole(run)),
@@ -26,7 +26,7 @@ fn whole(run: &RunReport) -> String {
     }
 }
 
-/// What is missing or makes no sense, which a scheduler's failure makes up for.
+/// What is missing or inconsistent in the recording. Omitted if the scheduler failed.
 fn doubt(run: &RunReport) -> Option<String> {
     let doubt = run.doubt.as_ref().filter(|_| !run.failed())?;
     Some(format!("This recording is incomplete: {}.", printable(doubt)))
@@ -42,7 +42,7 @@ fn known(run: &RunReport) -> String {
 
 fn claim(run: &RunReport) -> String {
     if run.failed() {
-        // The kernel's words may hold a task's name, and are longer than one.
+        // The kernel's message may contain a task's name, and is longer than a name.
         let reason: String = run.exit.reason.chars().take(400).collect();
         let reason = printable(&reason);
         let place = run.exit.place.as_deref().map_or(String::new(), |place| {
@@ -94,8 +94,8 @@ fn claim(run: &RunReport) -> String {
     }
 }
 
-/// The first line of a picture or page, and the one below it: which cores idled while who waited, and the verdict; where none
-/// did, the verdict alone.
+/// The first two lines of a picture or page: which cores idled while which tasks waited, and the verdict. If no core
+/// idled, the verdict alone.
 pub fn lines(run: &RunReport) -> (String, String) {
     match headline(run).as_str() {
         "" => (sentence(run), String::new()),
@@ -106,7 +106,7 @@ pub fn lines(run: &RunReport) -> (String, String) {
     }
 }
 
-/// What is missing, and which cores idled; empty if there is nothing to say about either.
+/// What is missing, and which cores idled; empty if nothing is missing and none idled.
 fn headline(run: &RunReport) -> String {
     let reported = doubt(run).into_iter().chain([run.wasted_where.sentence.clone()]);
     reported.filter(|sentence| !sentence.is_empty()).collect::<Vec<_>>().join(" ")
@@ -122,8 +122,8 @@ pub(crate) fn printable(text: &str) -> String {
     chars.chunks(32).map(|chunk| escape(&chunk.iter().collect::<String>())).collect()
 }
 
-/// What stands first: that the result is partial, where it is; what is missing; which cores idled and why, where one did;
-/// each with an empty line after it.
+/// The beginning of the text: that the result is partial, what is missing, and which cores idled and why, as far as
+/// these apply; each is followed by an empty line.
 pub(crate) fn first(run: &RunReport, style: Style) -> String {
     let partial = run.partial.map_or(String::new(), |partial| {
         let reported = format!("{}; all figures cover only this part.", partial.words());
@@ -139,7 +139,7 @@ fn painted_headline(run: &RunReport, style: Style) -> String {
     }
 }
 
-/// The sentence, painted by how bad it is.
+/// The sentence, coloured by severity.
 pub fn painted(run: &RunReport, style: Style) -> String {
     let paint = match () {
         () if run.failed() => Paint::Bad,

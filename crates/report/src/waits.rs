@@ -1,4 +1,5 @@
-//! Why a task waited, for people and as `keel check --task NAME --json` prints it. docs/reference/json-recordings.md lists the fields.
+//! Why a task waited, for people and as `keel check --task NAME --json` prints it. docs/reference/json-recordings.md
+//! lists the fields.
 
 use crate::check::counted_from_line;
 use crate::run::DecisionReport;
@@ -13,7 +14,7 @@ use serde::Serialize;
 /// How many CPUs and tasks a wait lists for people.
 const LISTED: usize = 4;
 
-/// A task that is meant.
+/// A task that the request names.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Named {
     /// Its pid.
@@ -22,19 +23,19 @@ pub struct Named {
     pub name: String,
 }
 
-/// Who ran meanwhile.
+/// A task that ran during the wait.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RanReport {
-    /// Name and pid, safe to print; `others` for those beyond the first 32.
+    /// Its name and pid, safe to print; `others` for tasks beyond the first 32.
     pub task: String,
     /// For how long.
     pub ran_ns: u64,
 }
 
-/// A CPU that idled meanwhile.
+/// A CPU that idled during the wait.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct IdledReport {
-    /// Which.
+    /// Its number.
     pub cpu: u32,
     /// For how long.
     pub idle_ns: u64,
@@ -43,7 +44,7 @@ pub struct IdledReport {
 /// One wait.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct WaitReport {
-    /// Whose: the pid.
+    /// The pid of the waiting task.
     pub pid: u32,
     /// When it began.
     pub start_ns: u64,
@@ -51,27 +52,27 @@ pub struct WaitReport {
     pub duration_ns: u64,
     /// `woken`, `forked`, `preempted`, `yielded`.
     pub began: String,
-    /// Who took its CPU, safe to print; null where nobody did.
+    /// The task that took its CPU, safe to print; null if none did.
     pub preempted_by: Option<String>,
-    /// Who woke or made it, safe to print; null for an interrupt and where it was neither.
+    /// The waker or parent, safe to print; null for an interrupt, and if it was neither woken nor forked.
     pub woken_by: Option<String>,
-    /// The last decision that put it where it waited first; null where the stream has none.
+    /// The last decision that put it where it first waited; null if the stream has none.
     pub decision: Option<DecisionReport>,
-    /// The CPU in whose queue it waited first.
+    /// The CPU in whose queue it first waited.
     pub cpu: u32,
-    /// Its moves meanwhile, the first 8.
+    /// Its first 8 moves during the wait.
     pub moves: Vec<DecisionReport>,
-    /// How many there were.
+    /// The number of moves.
     pub moves_total: u64,
-    /// Who ran on the CPU in whose queue it was, longest first.
+    /// The tasks that ran on the CPU in whose queue it waited, longest first.
     pub ran: Vec<RanReport>,
-    /// The CPUs that it may use and that idled meanwhile, longest first.
+    /// The CPUs that it may use and that idled during the wait, longest first.
     pub idled: Vec<IdledReport>,
     /// `ran`, `gone`, `not` (the stream ended first).
     pub ended: String,
-    /// The CPU that ran it; null where none did.
+    /// The CPU that ran it; null if none did.
     pub ended_on_cpu: Option<u32>,
-    /// Who ran there before, safe to print; null where it idled.
+    /// The task that ran there before, safe to print; null if the CPU idled.
     pub after: Option<String>,
     #[serde(skip)]
     task: String,
@@ -79,33 +80,33 @@ pub struct WaitReport {
     why: Option<Why>,
 }
 
-/// All that `--task` shows.
+/// The output of `--task`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct WaitsReport {
-    /// What was asked for.
+    /// The requested name or pid.
     pub task: String,
-    /// Does the recording say which CPUs tasks may use? Where it does not, all are taken to be allowed.
+    /// Does the recording include which CPUs tasks may use? If not, all CPUs count as allowed.
     pub affinity_known: bool,
-    /// Does it say when tasks are throttled? Where it does not, that counts as waiting.
+    /// Does it include when tasks are throttled? If not, throttled time counts as waiting.
     pub throttling_known: bool,
-    /// How many tasks are meant.
+    /// How many tasks match.
     pub tasks_total: u64,
     /// The first 20 of them.
     pub tasks: Vec<Named>,
     /// How often they waited.
     pub waits_total: u64,
-    /// For how long in all.
+    /// How long they waited in total.
     pub waited_ns: u64,
     /// How long they ran.
     pub ran_ns: u64,
     /// The longest waits, longest first.
     pub waits: Vec<WaitReport>,
-    /// What the recorder's own clock said at time 0, from which all times count; null in simulated runs.
+    /// The recorder's own clock at time 0, from which all times count; null in simulated runs.
     pub clock_start_ns: Option<u64>,
 }
 
 impl WaitsReport {
-    /// Of what was asked for, and what was found.
+    /// The report on this request.
     pub fn new(task: &str, sums: &WaitSums, stories: &[Story]) -> Self {
         let named = |(pid, name): &(keel_abi::Pid, String)| Named { pid: pid.0, name: name.clone() };
         Self {
@@ -122,13 +123,13 @@ impl WaitsReport {
         }
     }
 
-    /// The same, of a recording whose recorder's clock said this at time 0.
+    /// Sets the recorder's clock at time 0.
     #[must_use]
     pub fn counted_from(self, clock_start_ns: Option<u64>) -> Self {
         Self { clock_start_ns, ..self }
     }
 
-    /// For people: the sum first, then the longest waits.
+    /// The text for people: the totals, then the longest waits.
     pub fn text(&self, style: Style) -> String {
         let first = self.first();
         let mut text = format!("{}\n", style.paint(Paint::Bold, &first));
@@ -288,7 +289,7 @@ fn wait(story: &Story) -> WaitReport {
     }
 }
 
-/// Which tasks ran where it waited: on CPU `cpu` and, if it was moved, on the CPUs after that.
+/// The tasks that ran where it waited: on CPU `cpu` and, if it was moved, on its later CPUs.
 fn runners(cpu: u32, moves_total: u64, ran: &[RanReport]) -> String {
     let there = match moves_total {
         0 => format!("on CPU {cpu}"),

@@ -1,4 +1,4 @@
-//! What `keel watch` prints: lines of JSON, lines of text, and a screen for terminals.
+//! The output of `keel watch`: lines of JSON, lines of text, and a screen for terminals.
 //! docs/reference/json-recordings.md lists the fields.
 
 mod screen;
@@ -17,24 +17,24 @@ use std::collections::BTreeMap;
 pub enum WatchLine {
     /// The first one.
     Begin(WatchBegin),
-    /// Cores idled while tasks waited, and nothing resolved it.
+    /// A confirmed suspicion: cores idled while tasks waited, and nothing resolved it.
     Finding(WatchFinding),
-    /// It looked so, and was resolved.
+    /// A suspicion that was resolved.
     Cured(WatchCured),
-    /// It looked so, and what followed was not all recorded.
+    /// A suspicion whose recording is incomplete.
     Unsure(WatchUnsure),
     /// The last one.
     End(WatchEnd),
 }
 
-/// What is watched.
+/// The subject of the watch.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct WatchBegin {
-    /// The attached scheduler, or the kernel's release.
+    /// The attached scheduler, or the kernel release.
     pub scheduler: String,
-    /// CPUs that the machine may have.
+    /// The number of CPUs that the machine may have.
     pub cpus: u32,
-    /// From one look to the next.
+    /// The time between two looks.
     pub every_ns: u64,
     /// How long a suspicion is watched.
     pub confirm_ns: u64,
@@ -45,7 +45,7 @@ pub struct WatchBegin {
 /// A task that waited.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct WatchTask {
-    /// Its number.
+    /// Its pid.
     pub pid: u32,
     /// Its name: untrusted text.
     pub name: String,
@@ -56,89 +56,89 @@ pub struct WatchTask {
 /// A finding.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct WatchFinding {
-    /// When it was confirmed, since the beginning.
+    /// When it was confirmed, from the start.
     pub at_ns: u64,
-    /// Who scheduled.
+    /// The scheduler.
     pub scheduler: String,
     /// The CPUs that idled.
     pub cpus: Vec<u32>,
-    /// Tasks that waited when it was suspected, and that these CPUs could have run: the first of them.
+    /// The first of the tasks that waited when it was suspected, and that these CPUs could have run.
     pub tasks: Vec<WatchTask>,
-    /// How many there were.
+    /// How many such tasks there were.
     pub tasks_waiting: u64,
     /// How long it was watched.
     pub watched_ns: u64,
-    /// Core time wasted meanwhile on the whole machine.
+    /// Core time wasted on the whole machine in that time.
     pub wasted_core_ns: u64,
-    /// What balancings for these CPUs and placements of these tasks looked at in the first 20 ms of the recording. Only where
-    /// the fair class schedules.
+    /// The CPUs that balancings for these CPUs and placements of these tasks looked at in the first 20 ms of the
+    /// recording. Only if the fair class schedules.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub looked_at: Vec<LookedAtReport>,
-    /// Where the recording is; null where none was kept.
+    /// The path of the recording; null if none was kept.
     pub recording: Option<String>,
     /// One sentence, safe to print.
     pub text: String,
 }
 
-/// A suspicion that came to nothing.
+/// A suspicion that was resolved.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct WatchCured {
-    /// When that was known, since the beginning.
+    /// When that was known, from the start.
     pub at_ns: u64,
     /// The CPUs that were suspected.
     pub cpus: Vec<u32>,
-    /// How long it lasted from when it was watched.
+    /// How long it lasted after the watch on it began.
     pub after_ns: u64,
     /// What resolved it.
     pub by: String,
 }
 
-/// A suspicion of which nothing is known.
+/// A suspicion that could be neither confirmed nor resolved.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct WatchUnsure {
-    /// When that was known, since the beginning.
+    /// When that was known, from the start.
     pub at_ns: u64,
     /// The CPUs that were suspected.
     pub cpus: Vec<u32>,
-    /// Events that the recording had no room for.
+    /// Events that were lost because the recording had no room for them.
     pub lost_events: u64,
 }
 
-/// All in all.
+/// The summary.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct WatchEnd {
     /// How long it was watched.
     pub duration_ns: u64,
-    /// Looks at all CPUs.
+    /// The number of looks at all CPUs.
     pub looks: u64,
-    /// Those at which a CPU idled while a task waited that it could run.
+    /// The looks that found an idle CPU while a task that it could run waited.
     pub suspicions: u64,
-    /// Suspicions that were over at a second look, a moment later.
+    /// Suspicions that were over at a second look, shortly after.
     pub passing: u64,
-    /// Suspicions that were watched and resolved, by what.
+    /// Suspicions that were watched and resolved, by how they were resolved.
     pub cured: BTreeMap<String, u64>,
-    /// Suspicions of which nothing is known.
+    /// Suspicions that could be neither confirmed nor resolved.
     pub unsure: u64,
     /// Suspicions that were confirmed.
     pub findings: u64,
     /// Recordings that were kept.
     pub recordings: u64,
-    /// What it took.
+    /// The cost of watching.
     pub cost: WatchCost,
 }
 
-/// What watching took.
+/// The cost of watching.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct WatchCost {
-    /// CPU time of keel itself, looks included, and the loading of its programs left out.
+    /// CPU time of keel itself, including looks but not the loading of its programs.
     pub process_ns: u64,
-    /// CPU time to load its programs, once.
+    /// CPU time spent loading its programs, once.
     pub load_ns: u64,
-    /// CPU time of its programs in others' context; null where the kernel does not say.
+    /// CPU time of its programs in the context of other tasks; null if the kernel does not report it.
     pub programs_ns: Option<u64>,
     /// `process_ns` and `programs_ns` as a share of one CPU's time.
     pub share_of_a_cpu: f64,
-    /// The share that it may take.
+    /// The maximum share allowed.
     pub allowed_share: f64,
 }
 

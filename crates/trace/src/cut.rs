@@ -1,4 +1,4 @@
-//! A part of a stream, as a stream of its own.
+//! A part of a stream, as a complete stream.
 //!
 //! The state at the beginning of the part is emitted first: which CPUs are offline, which tasks run, and, as if
 //! they had just arrived, which tasks wait and in which queue. Timestamps stay those of the whole trace.
@@ -11,12 +11,12 @@ use crate::{Class, Event, Meta, Sink};
 use keel_abi::Instant;
 use std::ops::Range;
 
-/// Passes on what happens in a range of time.
+/// Passes on the events in a range of time.
 pub struct Cut<'a> {
     sink: &'a mut dyn Sink,
     range: Range<Instant>,
     stage: Stage,
-    /// What is so, until the part begins.
+    /// The state, until the part begins.
     state: State,
 }
 
@@ -28,17 +28,17 @@ enum Stage {
 }
 
 impl<'a> Cut<'a> {
-    /// What happens in `range`, for `sink`.
+    /// Passes the events in `range` to `sink`.
     pub fn new(range: Range<Instant>, sink: &'a mut dyn Sink) -> Self {
         Self::since(State::default(), range, sink)
     }
 
-    /// The same of a stream whose beginning is missing, and led to `state`.
+    /// The same for a stream whose missing beginning led to `state`.
     pub(crate) fn since(state: State, range: Range<Instant>, sink: &'a mut dyn Sink) -> Self {
         Self { sink, range, stage: Stage::Before, state }
     }
 
-    /// False where the stream was over before the range began: then nothing was passed on.
+    /// False if the stream ended before the range began: then nothing was passed on.
     pub fn has_begun(&self) -> bool {
         self.stage != Stage::Before
     }

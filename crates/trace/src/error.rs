@@ -1,4 +1,4 @@
-//! What can be wrong with a trace file.
+//! Errors in a trace file.
 
 use std::io;
 
@@ -17,7 +17,7 @@ pub enum TraceError {
         /// Bytes read so far.
         at: u64,
     },
-    /// The file holds what no writer writes.
+    /// The file contains something that no writer writes.
     #[error("the trace is damaged at byte {at}: {what}")]
     Damaged {
         /// The offset of the bad record, in bytes.
@@ -33,7 +33,7 @@ pub enum TraceError {
 /// Why a trace could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
-    /// A write failed; what was written is incomplete.
+    /// A write failed; the file is incomplete.
     #[error("the trace could not be written: {0}")]
     Io(#[from] io::Error),
     /// The stream ended without its end record.

@@ -1,7 +1,7 @@
 //! The event schema.
 //!
-//! [`Event`]s are small and copied; what has names or sets in it comes as [`Meta`], in its place
-//! in the same order. Instants never decrease along a stream.
+//! [`Event`]s are small and copied; facts with names or sets come as [`Meta`], in order among the events. Instants
+//! never decrease along a stream.
 
 mod waited;
 
@@ -30,11 +30,11 @@ pub enum Why {
     WasIdle,
     /// It still wants the CPU: its slice ended or another took its place.
     Preempted,
-    /// It gave the CPU up by `sched_yield()`.
+    /// It gave up the CPU by `sched_yield()`.
     Yielded,
     /// It sleeps or waits for another task.
     Blocked,
-    /// It is no more.
+    /// It exited.
     Exited,
 }
 
@@ -47,7 +47,7 @@ pub enum Chooser {
     Default,
     /// The kernel, because the chosen CPU was not allowed.
     Fallback,
-    /// The task may run on this CPU only.
+    /// The task may only run on this CPU.
     OnlyOne,
     /// A move by `ops.dispatch` or an insert into another CPU's local queue.
     Dispatch,
@@ -58,16 +58,16 @@ pub enum Chooser {
 pub enum What {
     /// The CPU goes from one task to another; [`TaskId::IDLE`] is its idle task.
     Switch {
-        /// Who ran.
+        /// The previous task.
         prev: TaskId,
         /// Why it stopped.
         why: Why,
-        /// Who runs now.
+        /// The next task.
         next: TaskId,
     },
     /// A blocked task becomes runnable; the event's CPU is the waker's.
     Wakeup {
-        /// Who wakes.
+        /// The woken task.
         task: TaskId,
         /// The CPU whose runqueue it joins.
         target: CpuId,
@@ -80,27 +80,27 @@ pub enum What {
         child: TaskId,
         /// The CPU whose runqueue it joins.
         target: CpuId,
-        /// Its parent; [`TaskId::IDLE`] for one that the run starts with. The child itself where it is not new, but waited already when the
-        /// stream begins, and how it had come there is unknown.
+        /// Its parent; [`TaskId::IDLE`] for a task that exists when the run starts. The child itself if it is not new,
+        /// but was already waiting when the stream began, and it is unknown how it came there.
         parent: TaskId,
     },
     /// The task has exited.
     Exit {
-        /// Who.
+        /// The task.
         task: TaskId,
     },
     /// A runnable task changes its runqueue.
     Migrate {
-        /// Who.
+        /// The task.
         task: TaskId,
-        /// Whence.
+        /// The source CPU.
         from: CpuId,
         /// The destination CPU.
         to: CpuId,
     },
     /// A CPU was chosen for a waking or new task.
     Placed {
-        /// Who.
+        /// The task.
         task: TaskId,
         /// The CPU it last ran on.
         prev: CpuId,
@@ -108,30 +108,30 @@ pub enum What {
         chosen: CpuId,
         /// The task or CPU that did it.
         by: Chooser,
-        /// Was the chosen CPU idle then?
+        /// Was the chosen CPU idle at that moment?
         idle: bool,
     },
     /// A task enters a dispatch queue.
     Queued {
-        /// Who.
+        /// The task.
         task: TaskId,
         /// The queue; a local one is `LOCAL_ON | cpu`.
         dsq: DsqId,
-        /// Tasks in it now.
+        /// The number of tasks in it now.
         len: u32,
     },
     /// A task leaves a dispatch queue.
     Unqueued {
-        /// Who.
+        /// The task.
         task: TaskId,
         /// The queue.
         dsq: DsqId,
-        /// Tasks in it now.
+        /// The number of tasks in it now.
         len: u32,
     },
-    /// The scheduler took custody of a task without a queue (it is in the BPF program's hands).
+    /// The scheduler took custody of a task without a queue (the BPF program holds it).
     Held {
-        /// Who.
+        /// The task.
         task: TaskId,
     },
     /// A CPU receives a request to reschedule.
@@ -145,63 +145,63 @@ pub enum What {
     Callback {
         /// Which.
         op: Op,
-        /// Who it was about, or [`TaskId::IDLE`].
+        /// The task that it was called for, or [`TaskId::IDLE`].
         task: TaskId,
-        /// How long it took, waiting for locks included.
+        /// How long it took, including waiting for locks.
         took: Span,
         /// BPF instructions that it executed.
         insns: u32,
     },
     /// A CPU waited for a lock.
     LockWait {
-        /// Whose: a runqueue's CPU, or a queue's or BPF lock's number.
+        /// The lock: a runqueue's CPU, or a queue's or BPF lock's number.
         lock: Lock,
         /// How long.
         waited: Span,
     },
-    /// A CPU comes or goes.
+    /// A CPU goes on- or offline.
     Online {
         /// Which.
         target: CpuId,
-        /// It comes.
+        /// It comes online.
         up: bool,
     },
     /// Units of the workload's throughput that a task has done.
     Count {
-        /// Who.
+        /// The task.
         task: TaskId,
         /// How many since its last such event.
         units: u32,
     },
-    /// The scheduler is in charge (`true`) or the kernel bypasses it.
+    /// Bypass mode begins or ends.
     Bypass {
         /// Bypassing begins.
         on: bool,
     },
     /// A task's priority, emitted when it is first known and when it changes.
     Priority {
-        /// Who.
+        /// The task.
         task: TaskId,
-        /// The kernel's `p->prio`, inherited priorities included: below 100 real-time, 100 to 139 by nice value, -1 for deadlines; lower
-        /// is more urgent.
+        /// The kernel's `p->prio`, including inherited priorities: below 100 real-time, 100 to 139 by nice value, -1
+        /// for deadlines; lower is more urgent.
         prio: i16,
-        /// Its share of CPU time among tasks of its class, as `weight_of_nice()`; 0 where it is not known, or depends on a group.
+        /// Its weight among tasks of its class, as in `weight_of_nice()`; 0 if it is not known, or depends on a group.
         weight: u32,
     },
     /// The kernel throttles or unthrottles a task that wants to run: its group's `cpu.max` or its deadline budget is
     /// used up. From `on` to `!on` it does not wait for a CPU. A running task may be throttled; it then leaves its CPU
-    /// as preempted. Switching to the task ends the throttling, too. A simulated run also emits `!on` for a task that
+    /// as preempted. Switching to the task also ends the throttling. A simulated run also emits `!on` for a task that
     /// joins a group with a limit, so that readers know the group from the beginning.
     Throttled {
-        /// Who.
+        /// The task.
         task: TaskId,
         /// It begins.
         on: bool,
-        /// The group whose `cpu.max` it is, by a number of the stream's own; 0 where that is not known, or it is the task's
-        /// own budget. While a task of a group is throttled on a CPU, none of the group may run there.
+        /// The group that has the `cpu.max`, by the stream's own number; 0 if that is not known, or it is the task's
+        /// own budget. While a task of a group is throttled on a CPU, no task of the group may run there.
         group: u32,
     },
-    /// A CPU begins or ceases to idle on purpose, when it could run no waiting task: core scheduling forces it idle, it is
+    /// A CPU starts or stops idling on purpose. It can run no waiting task then: core scheduling forces it idle, it is
     /// isolated from load balancing, or the kernel injects idleness.
     Reserved {
         /// Which.
@@ -209,56 +209,56 @@ pub enum What {
         /// It begins.
         on: bool,
     },
-    /// A task begins to wait for a mutex of its program, or waits on because another was quicker. Once it has the mutex
-    /// after that, the same event names the task itself as the owner.
+    /// A task begins to wait for a mutex of its program, or keeps waiting because another task was faster. Once it then
+    /// has the mutex, the same event names the task itself as the owner.
     Awaits {
-        /// Who.
+        /// The task.
         task: TaskId,
-        /// Which mutex of the workload.
+        /// The mutex of the workload.
         mutex: u32,
-        /// The task that holds it; [`TaskId::IDLE`] if none does just now.
+        /// The task that holds it; [`TaskId::IDLE`] if none currently does.
         owner: TaskId,
     },
-    /// The CPU time that a task has used itself since its last such event, without scheduling overhead. First its own
-    /// work, then time in the kernel at its own request.
+    /// The CPU time that a task has used itself since its last event of this kind, without scheduling overhead: first
+    /// its own work, then time in the kernel at its own request.
     Worked {
-        /// Who.
+        /// The task.
         task: TaskId,
         /// Work, as long as it takes on an undisturbed CPU of nominal speed.
         user: Span,
         /// Time in system calls, in picoseconds.
         kernel_ps: u64,
     },
-    /// What a task does that others' waits, or its own, follow from.
+    /// An act of a task that causes its own or others' waits.
     Acts {
-        /// Who.
+        /// The task.
         task: TaskId,
         /// What.
         act: Act,
     },
-    /// How a task waited whose wakeup comes next, where a recording tells.
+    /// How a task waited whose wakeup comes next, if recorded.
     Waited {
-        /// Who.
+        /// The task.
         task: TaskId,
-        /// What it waited in.
+        /// The call in which it waited.
         call: Call,
         /// What wakes it.
         source: Source,
     },
-    /// A task begins to write to a pipe or a local socket, or has read from one, where a recording tells.
+    /// A task begins to write to a pipe or a local socket, or has read from one, if recorded.
     Piped {
-        /// Who.
+        /// The task.
         task: TaskId,
-        /// Which, by a number of the stream's own, from 0.
+        /// The pipe, by the stream's own number, from 0.
         pipe: u32,
         /// How many bytes.
         bytes: u32,
-        /// How much it holds.
+        /// Its capacity.
         room: Room,
         /// What the task does.
         how: Piping,
     },
-    /// A recording missed what its CPU did just before: its buffer was full.
+    /// A recording missed events of the CPU just before: its buffer was full.
     Lost {
         /// How many events.
         events: u32,
@@ -295,7 +295,7 @@ impl What {
 /// What a task does, for [`What::Acts`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Act {
-    /// Wakes another, which has a wakeup event of its own unless it had not left its CPU yet.
+    /// Wakes another task, which has its own wakeup event unless it had not left its CPU yet.
     Wakes {
         /// Which task.
         wakee: TaskId,
@@ -308,28 +308,28 @@ pub enum Act {
     Sleeps {
         /// When its timer fires.
         until: Instant,
-        /// What that moment was counted from.
+        /// What that moment is relative to.
         timer: Timer,
     },
-    /// Comes by itself.
+    /// Starts on its own.
     Begins {
         /// When that was due.
         at: Instant,
     },
-    /// Makes another task.
+    /// Creates another task.
     Forks {
         /// Which task.
         child: TaskId,
-        /// As a process of its own.
+        /// As a new process.
         process: bool,
     },
-    /// Gives its CPU up by `sched_yield()`.
+    /// Gives up its CPU by `sched_yield()`.
     Yields,
     /// Ends.
     Exits,
 }
 
-/// What a sleep's end is counted from.
+/// What a sleep's end is relative to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Timer {
     /// The moment when it began.
@@ -351,7 +351,7 @@ pub enum Lock {
     Bpf(u64),
 }
 
-/// What a stream says about a task.
+/// A task's description in a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskInfo {
     /// Its id within the stream.
@@ -366,14 +366,14 @@ pub struct TaskInfo {
     pub cpus: CpuSet,
 }
 
-/// A group of tasks that the kernel shares CPU time out to as if it were one task (`struct task_group`).
+/// A group of tasks to which the kernel gives CPU time as if it were one task (`struct task_group`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GroupInfo {
     /// Its number within the stream, from 1; [`What::Throttled`] names the same.
     pub group: u32,
     /// The group above it; 0 for the root.
     pub parent: u32,
-    /// What it is called within that one. Hostile text: escape it wherever it is shown.
+    /// Its name within that group. Hostile text: escape it wherever it is shown.
     pub name: String,
     /// Its `cpu.weight`.
     pub weight: u32,
@@ -381,7 +381,7 @@ pub struct GroupInfo {
     pub bandwidth: Bandwidth,
     /// `cpu.idle`.
     pub idle: bool,
-    /// It is a session's (`kernel.sched_autogroup_enabled`), not a cgroup.
+    /// It belongs to a session (`kernel.sched_autogroup_enabled`), not to a cgroup.
     pub session: bool,
 }
 
@@ -394,12 +394,12 @@ pub struct Unknown {
     pub throttling: bool,
 }
 
-/// What is emitted once, or changes rarely.
+/// Facts that are emitted once, or change rarely.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Meta {
-    /// First in every stream: where it was taken.
+    /// First in every stream: where it was recorded.
     Start {
-        /// The machine's shape.
+        /// The machine's topology.
         topology: Topology,
         /// The scheduler's name.
         scheduler: String,
@@ -410,9 +410,9 @@ pub enum Meta {
     },
     /// A task appears, or its name, nice value or CPUs change.
     Task(TaskInfo),
-    /// What the stream does not record. It comes right after the start; a stream without it is complete.
+    /// What the stream does not record. It comes right after the start; without it, the stream records everything.
     Unknown(Unknown),
-    /// What the recorder's own clock said at instant 0, in nanoseconds. It comes right after the start; simulated runs have none.
+    /// The recorder's own clock at instant 0, in nanoseconds. It comes right after the start; simulated runs have none.
     Clock {
         /// The clock's time.
         ns: u64,
@@ -421,12 +421,12 @@ pub enum Meta {
     Chance {
         /// The seed.
         seed: u64,
-        /// What went on beside the workload.
+        /// The activity besides the workload.
         noise: Noise,
     },
-    /// The process and session of a task of a simulated run that comes by itself. It follows the task.
+    /// The process and session of a task of a simulated run that starts on its own. It follows the task.
     Member {
-        /// Who.
+        /// The task.
         task: TaskId,
         /// Its process, numbered within the workload: those with the same number are its threads.
         process: u32,
@@ -437,17 +437,17 @@ pub enum Meta {
     },
     /// A group appears, or its settings change.
     Group(Box<GroupInfo>),
-    /// How the kernel schedules a task, when that is first known and when it changes. Recordings that never say so do not
-    /// know it.
+    /// How the kernel schedules a task, emitted when it is first known and when it changes. Without it, this is
+    /// unknown.
     Scheduled {
-        /// Who.
+        /// The task.
         task: TaskId,
         /// Its policy, numbered as `task_struct.policy`.
         policy: u32,
         /// Its group; 0 for the root.
         group: u32,
     },
-    /// What people call a queue of the scheduler's. It comes before the queue is used.
+    /// The name of one of the scheduler's queues. It comes before the queue is used.
     Queue {
         /// The queue.
         id: DsqId,
@@ -458,7 +458,7 @@ pub enum Meta {
     SchedulerExit {
         /// How.
         kind: ExitKind,
-        /// The kernel's words.
+        /// The kernel's message.
         message: String,
     },
     /// The scheduler reports what it considered.
@@ -468,7 +468,7 @@ pub enum Meta {
 }
 
 impl Meta {
-    /// The class that it belongs to; none where every sink gets it.
+    /// The class that it belongs to; none if every sink gets it.
     pub const fn class(&self) -> Class {
         match self {
             Self::Policy(_) => Class::POLICY,
@@ -494,7 +494,8 @@ pub struct Class(pub u16);
 impl Class {
     /// None: nothing listens.
     pub const NONE: Self = Self(0);
-    /// Switch, wakeup, fork, exit, migrate, online, bypass, priority, throttled, reserved, lost: what every judge needs.
+    /// Switch, wakeup, fork, exit, migrate, online, bypass, priority, throttled, reserved, lost: what every judge
+    /// needs.
     pub const CORE: Self = Self(1);
     /// Placed, kick.
     pub const DECISIONS: Self = Self(2);
@@ -504,13 +505,13 @@ impl Class {
     pub const COSTS: Self = Self(8);
     /// Count.
     pub const COUNTS: Self = Self(16);
-    /// What a scheduler reports of its decisions ([`Meta::Policy`]).
+    /// A scheduler's reports of its decisions ([`Meta::Policy`]).
     pub const POLICY: Self = Self(32);
     /// Waiting for locks: a CPU's, and a task's.
     pub const LOCKS: Self = Self(64);
-    /// What tasks did for themselves: worked, acts. A replay needs it to be exact.
+    /// What tasks did themselves: worked, acts. An exact replay needs it.
     pub const ACTS: Self = Self(128);
-    /// How tasks waited, as recordings of real kernels tell.
+    /// How tasks waited, from recordings of real kernels.
     pub const CALLS: Self = Self(256);
     /// All of them.
     pub const ALL: Self = Self(511);
@@ -520,14 +521,14 @@ impl Class {
         Self(self.0 | other.0)
     }
 
-    /// Is every kind of `other` in?
+    /// Does it include every kind of `other`?
     #[inline]
     pub const fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 }
 
-/// Whoever listens to a stream.
+/// A listener to a stream.
 pub trait Sink {
     /// The events it wants.
     fn wants(&self) -> Class;

@@ -1,11 +1,13 @@
-//! Numbers of the file format, for the writer and the reader; docs/reference/trace-format.md describes the whole.
+//! Constants of the file format, for the writer and the reader; docs/reference/trace-format.md describes the format.
 
 use crate::{Chooser, Timer, Why};
 use keel_abi::scx::ExitKind;
 use keel_abi::{CpuId, TaskId};
 
 pub(crate) const MAGIC: &[u8; 7] = b"KEELTRC";
-/// What is written. Older ones are read as well: 7 does not say what went through pipes, 6 does not say in which groups tasks are and what they waited in, 4 does not say what tasks did for themselves, 3 has no throttling, 2 no priorities and mutexes, 1 no decisions either.
+/// The version that is written. Older ones can be read as well: 7 has no pipe transfers; 6 also has no groups and no
+/// calls in which tasks waited; 4 has no acts of tasks; 3 has no throttling; 2 has no priorities and mutexes; 1 has no
+/// decisions.
 pub(crate) const VERSION: u8 = 8;
 /// The oldest version that is read.
 pub(crate) const OLDEST: u8 = 1;
@@ -19,7 +21,7 @@ pub(crate) const SAME_TIME: u8 = 0x40;
 /// In a switch's first byte: the previous task is the one from the CPU's last switch.
 pub(crate) const SAME_PREV: u8 = 0x80;
 
-/// The longest text that is kept, in bytes.
+/// The longest text, in bytes.
 pub(crate) const MAX_TEXT: usize = 64 * 1024;
 /// The most nodes of a machine.
 pub(crate) const MAX_NODES: u64 = 1024;
@@ -66,7 +68,7 @@ pub(crate) mod more {
     pub(crate) const UNKNOWN: u8 = 4;
     pub(crate) const CLOCK: u8 = 5;
     pub(crate) const QUEUE: u8 = 6;
-    /// As the first two, with the group.
+    /// Like the first two, with the group.
     pub(crate) const GROUP_THROTTLED: u8 = 7;
     pub(crate) const GROUP_UNTHROTTLED: u8 = 8;
     pub(crate) const CHANCE: u8 = 9;
@@ -90,7 +92,7 @@ pub(crate) mod more {
 
 /// In a record of [`more::GROUP`]: `cpu.idle` is set.
 pub(crate) const GROUP_IDLE: u8 = 1;
-/// In a record of [`more::GROUP`]: it is a session's.
+/// In a record of [`more::GROUP`]: it belongs to a session.
 pub(crate) const GROUP_SESSION: u8 = 2;
 /// In a record of [`more::UNKNOWN`]: which CPUs tasks may use is unknown.
 pub(crate) const NO_AFFINITY: u8 = 1;
@@ -115,12 +117,12 @@ pub(crate) const EXITS: [ExitKind; 8] = [
     ExitKind::ErrorStall,
 ];
 
-/// The place of `wanted` in one of the tables above, each of which holds every value.
+/// The index of `wanted` in one of the tables above, each of which contains every value.
 pub(crate) fn index_in<T: PartialEq>(table: &[T], wanted: &T) -> u8 {
     table.iter().position(|value| value == wanted).unwrap_or_default() as u8
 }
 
-/// What writer and reader both remember, so that records can leave it out.
+/// State that writer and reader both keep, so that records can omit it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Memory {
     pub(crate) at: u64,
@@ -138,7 +140,7 @@ impl Memory {
     }
 }
 
-/// Encodes small numbers, negative ones too, as small ones.
+/// Encodes small numbers, including negative ones, as small ones.
 pub(crate) const fn zigzag(n: i64) -> u64 {
     ((n << 1) ^ (n >> 63)) as u64
 }

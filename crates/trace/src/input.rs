@@ -1,4 +1,4 @@
-//! Bytes, numbers and texts from a file that may hold anything, with the place of each.
+//! Bytes, numbers and texts from a file with arbitrary content, with the position of each.
 
 use crate::TraceError;
 use crate::format::MAX_TEXT;
@@ -18,7 +18,7 @@ pub(crate) struct Input<R> {
     /// The offset of the current record.
     record: u64,
     checksum: crc32fast::Hasher,
-    /// From where on in the buffer bytes are not in the checksum.
+    /// The position in the buffer from which bytes are not in the checksum yet.
     summed: usize,
 }
 
@@ -39,7 +39,7 @@ impl<R: Read> Input<R> {
         self.record = self.position();
     }
 
-    /// The record at hand is wrong.
+    /// The error for the current record.
     pub(crate) fn damaged(&self, what: &'static str) -> TraceError {
         TraceError::Damaged { at: self.record, what }
     }
@@ -103,7 +103,7 @@ impl<R: Read> Input<R> {
         Err(self.damaged("a number has more than 64 bits"))
     }
 
-    /// A number below `bound`; else `what` is wrong.
+    /// A number below `bound`; otherwise the error is `what`.
     pub(crate) fn below(&mut self, bound: u64, what: &'static str) -> Result<u64, TraceError> {
         let n = self.number()?;
         if n < bound { Ok(n) } else { Err(self.damaged(what)) }

@@ -1,16 +1,16 @@
-//! What happened, as one stream of events: simulated, recorded and live runs become this stream,
-//! and the checks read it and nothing else.
+//! Runs as one stream of events: simulated, recorded and live runs become this stream, and the checks read nothing
+//! else.
 //!
 //! - [`event`]: the schema of events.
 //! - [`policy`]: the decisions that a scheduler reports.
 //! - [`writer`] and [`reader`]: files in our own compact format (docs/reference/trace-format.md).
-//! - `format` and `input`: the format's numbers, and how untrusted bytes are read.
-//! - [`story`]: makes a consistent stream of recorded events.
+//! - `format` and `input`: the format's constants, and reading untrusted bytes.
+//! - [`story`]: makes a consistent stream from recorded events.
 //! - [`sinks`]: sinks that combine others.
 //! - [`cut`]: a part of a stream as a stream.
-//! - [`ring`]: the end of a stream that goes on.
-//! - `relay`: makes a stream on one thread and hands it to a sink on another.
-//! - [`error`]: what can be wrong with a trace file.
+//! - [`ring`]: the end of a continuing stream.
+//! - `relay`: makes a stream on one thread and passes it to a sink on another.
+//! - [`error`]: errors in a trace file.
 //!
 //! This crate only depends on `abi`. It never judges.
 #![forbid(unsafe_code)]

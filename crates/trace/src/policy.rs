@@ -1,8 +1,8 @@
-//! What a scheduler reports of its decisions: which CPUs it looked at, which groups it compared and
-//! what it took for their loads, what it chose. It reports them with `schedulers/include/policy.h`.
+//! A scheduler's reports of its decisions: the CPUs that it looked at, the groups that it compared with their assumed
+//! loads, and its choice. It reports them with `schedulers/include/policy.h`.
 //!
-//! What it says is its own word: nothing here is checked against what it did. Only that it can be drawn
-//! and added up is: CPUs are the machine's.
+//! These are the scheduler's own claims: they are not compared with what it did. They are only checked so that they can
+//! be drawn and added up: CPUs must be the machine's.
 
 mod raw;
 
@@ -16,30 +16,30 @@ pub const RING: &str = "policy_events";
 /// One decision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policy {
-    /// What was decided.
+    /// The kind of decision.
     pub kind: Kind,
     /// The domain's level, from 0, the lowest.
     pub level: u32,
-    /// Who decided, or on whose behalf.
+    /// The CPU that decided, or on whose behalf the decision was made.
     pub cpu: CpuId,
-    /// The woken or new task; 0 when it was about no single one.
+    /// The woken or new task; 0 if the decision was not about a single task.
     pub pid: Pid,
     /// The CPU chosen or, when balancing, the busiest.
     pub chosen: Option<CpuId>,
     /// Tasks that moved.
     pub moved: u32,
-    /// What came of it; nothing where the scheduler did not say.
+    /// The outcome; `None` if not reported.
     pub outcome: Option<Outcome>,
-    /// CPUs that were looked at.
+    /// The CPUs that it looked at.
     pub considered: CpuSet,
-    /// How many groups of CPUs were compared.
+    /// The number of compared groups of CPUs.
     pub nr_groups: u32,
-    /// The first [`MAX_GROUPS`] of them, the decider's own before all others.
+    /// The first [`MAX_GROUPS`] of them, beginning with the deciding CPU's own.
     pub groups: Vec<Group>,
 }
 
 impl Policy {
-    /// One of which no more is known than what was decided and which CPU decided it.
+    /// A decision with only its kind and its deciding CPU known.
     pub fn of(kind: Kind, cpu: CpuId) -> Self {
         Self {
             kind,
@@ -56,7 +56,7 @@ impl Policy {
     }
 }
 
-/// Groups that a decision reports.
+/// The most groups that a decision reports.
 pub const MAX_GROUPS: usize = 16;
 
 /// A group of CPUs, as the scheduler saw it.
@@ -66,15 +66,15 @@ pub struct Group {
     pub load: u64,
     /// The first of its CPUs.
     pub first_cpu: CpuId,
-    /// How many it has; they need not be neighbours.
+    /// The number of its CPUs; they need not be neighbours.
     pub cpus: u16,
     /// Tasks that ran or waited there.
     pub runnable: u16,
-    /// How busy that makes it; none where the scheduler does not say.
+    /// How busy it is; `None` if not reported.
     pub class: Option<GroupClass>,
 }
 
-/// How busy a group is, as Linux's fair class tells groups apart (`enum group_type`); busier ones are greater.
+/// How busy a group is, by the classes of Linux's fair class (`enum group_type`); busier ones are greater.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum GroupClass {
     /// It could do more.
@@ -82,11 +82,11 @@ pub enum GroupClass {
     HasSpare,
     /// It could not, but no task waits for long.
     FullyBusy,
-    /// One of its CPUs is too slow for its task, or has other work besides it.
+    /// One of its CPUs is too slow for its task, or has other work as well.
     Misfit,
-    /// It is a core with several tasks, and the CPU that asks is idle.
+    /// It is a core with several tasks, and the balancing CPU is idle.
     SmtBalance,
-    /// Balancing below failed, because tasks may not move to where CPUs are free.
+    /// Balancing below failed, because tasks may not move to the free CPUs.
     Imbalanced,
     /// Tasks wait.
     Overloaded,
@@ -97,7 +97,7 @@ impl GroupClass {
     pub const ALL: [Self; 6] =
         [Self::HasSpare, Self::FullyBusy, Self::Misfit, Self::SmtBalance, Self::Imbalanced, Self::Overloaded];
 
-    /// As text, such as `fully busy`.
+    /// As text, like `fully busy`.
     pub const fn words(self) -> &'static str {
         match self {
             Self::HasSpare => "has spare capacity",
@@ -110,20 +110,20 @@ impl GroupClass {
     }
 }
 
-/// What is decided.
+/// The kind of a decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// A periodic balancing.
+    /// Periodic balancing.
     Balance,
-    /// A balancing by a CPU that is about to idle.
+    /// Balancing by a CPU that is about to idle.
     NewIdle,
-    /// A balancing on behalf of an idle CPU, by another.
+    /// Balancing by another CPU on behalf of an idle one.
     Nohz,
-    /// Where a woken task goes.
+    /// The placement of a woken task.
     Wakeup,
-    /// Where a new task goes.
+    /// The placement of a new task.
     Fork,
-    /// What a CPU's domain at a level consists of.
+    /// The groups of a CPU's domain at a level.
     Domains,
 }
 
@@ -132,13 +132,13 @@ impl Kind {
     pub const ALL: [Self; 6] =
         [Self::Balance, Self::NewIdle, Self::Nohz, Self::Wakeup, Self::Fork, Self::Domains];
 
-    /// Is it about which CPU tasks should come from, and not about one task?
+    /// Is it about balancing, rather than about one task?
     pub const fn is_balancing(self) -> bool {
         matches!(self, Self::Balance | Self::NewIdle | Self::Nohz)
     }
 }
 
-/// What came of a decision.
+/// The outcome of a decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Outcome {
     /// Tasks moved.
@@ -149,7 +149,7 @@ pub enum Outcome {
     NotDesignated,
     /// No task there may run here.
     Pinned,
-    /// Nobody waits there.
+    /// No task waits there.
     Nobody,
     /// A CPU was chosen.
     Chose,

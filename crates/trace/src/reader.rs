@@ -1,9 +1,8 @@
-//! Reads a file as a stream, in fixed memory, trusting nothing in it.
+//! Reads a file as a stream in fixed memory, and trusts nothing in it.
 //!
-//! What a reader hands on keeps the promises that sinks rely on: the start comes first and once,
-//! instants never decrease, CPUs are the machine's, task numbers stay within reach of the number of records. Damage
-//! that still looks like records is noticed at the end at the latest, by the checksum: use what was read only when
-//! the reader came to its end without an error.
+//! A reader guarantees what sinks rely on: the start comes first and only once, instants never decrease, CPUs are the
+//! machine's, task numbers stay within reach of the number of records. Damage that still looks like records is detected
+//! at the end at the latest, by the checksum: use the results only if the reader reached the end without an error.
 
 mod policy;
 
@@ -67,8 +66,8 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// Reads what [`Writer::part`](crate::Writer::part) packed, of a machine of so many CPUs. Such a part has no start, and
-    /// any task numbers.
+    /// Reads a part that [`Writer::part`](crate::Writer::part) packed, from a machine with this many CPUs. A part has
+    /// no start, and arbitrary task numbers.
     pub(crate) fn part(from: R, cpus: u32) -> Self {
         Self::with(Input::new(from), VERSION, cpus, u64::from(u32::MAX))
     }
@@ -77,7 +76,7 @@ impl<R: Read> Reader<R> {
         Self { input, memory: Memory::default(), cpus, version, reach, records: 0, ended: false }
     }
 
-    /// Reads on to the end and hands everything to `sink`. After an error discard what `sink` received.
+    /// Reads to the end and passes everything to `sink`. After an error, discard what `sink` received.
     pub fn pump(&mut self, sink: &mut dyn Sink) -> Result<(), TraceError> {
         let mut batch = Vec::with_capacity(BATCH);
         while let Some(item) = self.next_item()? {
@@ -97,11 +96,11 @@ impl<R: Read> Reader<R> {
         Ok(())
     }
 
-    /// The same, but if a file is cut off or damaged, what comes before that is passed on, with an end, and the error
-    /// is returned. No checksum vouches for these events.
+    /// The same, but if a file is truncated or damaged, passes on everything before that, with an end, and returns the
+    /// error. These events are not covered by a checksum.
     ///
     /// # Errors
-    /// If not even the start could be read, or the host cannot read the file.
+    /// Fails if not even the start could be read, or the host cannot read the file.
     pub fn pump_what_is_left(&mut self, sink: &mut dyn Sink) -> Result<Option<TraceError>, TraceError> {
         let (mut batch, mut last) = (Vec::with_capacity(BATCH), Instant::ZERO);
         let wrong = loop {
@@ -245,7 +244,7 @@ impl<R: Read> Reader<R> {
         })
     }
 
-    /// A record whose second byte says what it is.
+    /// A record whose second byte gives its kind.
     fn more(&mut self, at: Instant) -> Result<Item, TraceError> {
         let which = self.input.byte()?;
         let what = match which {
@@ -302,14 +301,14 @@ impl<R: Read> Reader<R> {
         Ok(Item::Event(Event { at, cpu: self.memory.cpu, what }))
     }
 
-    /// How much a pipe or a local socket holds.
+    /// The capacity of a pipe or a local socket.
     fn room(&mut self) -> Result<Room, TraceError> {
         let number = self.input.number()?;
         let size = u32::try_from(number >> 1).map_err(|_| self.input.damaged("a pipe is too large"))?;
         Ok(if number & 1 == 0 { Room::Pages(size) } else { Room::Memory(size) })
     }
 
-    /// What a task does, by a record's second byte.
+    /// An act of a task, by a record's second byte.
     fn act(&mut self, which: u8, at: Instant) -> Result<Act, TraceError> {
         Ok(match which {
             more::WAKES | more::WAKES_SYNC => {
@@ -317,7 +316,7 @@ impl<R: Read> Reader<R> {
             }
             more::WAITS => Act::Waits,
             more::BEGINS => {
-                // It was due before.
+                // It was due earlier.
                 let before = self.input.number()?;
                 Act::Begins { at: Instant::from_ns(at.as_ns().saturating_sub(before)) }
             }
@@ -453,7 +452,7 @@ impl<R: Read> Iterator for Reader<R> {
 
     fn next(&mut self) -> Option<Self::Item> {
         let next = self.next_item().transpose();
-        // Nothing that follows an error can be trusted.
+        // Nothing after an error can be trusted.
         self.ended |= matches!(next, Some(Err(_)));
         next
     }

@@ -1,4 +1,4 @@
-//! A stream that is made on one thread and consumed on another, in the same order.
+//! A stream that is produced on one thread and consumed on another, in the same order.
 //!
 //! Reading a recording and judging it take about the same time, so they run in parallel. Batches go through a short
 //! queue, so memory stays bounded; the faster side waits.
@@ -9,7 +9,7 @@ use std::panic::resume_unwind;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
-/// Events that are handed over in one batch.
+/// Events that are passed on in one batch.
 const BATCH: usize = 8192;
 /// Batches on their way.
 const QUEUE: usize = 4;
@@ -20,8 +20,8 @@ enum Part {
     Meta(Instant, Box<Meta>),
 }
 
-/// Runs `make` on a thread of its own; `sink` receives its stream here, as if `make` had called it. Returns what `make`
-/// returns.
+/// Runs `make` on its own thread; `sink` receives its stream here, as if `make` had called it. Returns the result of
+/// `make`.
 pub fn relayed<T: Send>(sink: &mut dyn Sink, make: impl FnOnce(&mut dyn Sink) -> T + Send) -> T {
     let wants = sink.wants();
     let (to, from) = sync_channel(QUEUE);
@@ -38,7 +38,7 @@ pub fn relayed<T: Send>(sink: &mut dyn Sink, make: impl FnOnce(&mut dyn Sink) ->
     })
 }
 
-/// Passes on what arrives, and returns the emptied batches. If `sink` panics, nothing is received any more, and the
+/// Passes on batches as they arrive, and returns the emptied ones. If `sink` panics, nothing more is received, and the
 /// producer does not wait.
 fn receive(sink: &mut dyn Sink, from: Receiver<Part>, back: &SyncSender<Vec<Event>>) {
     for part in from {
@@ -122,7 +122,7 @@ mod tests {
         }
     }
 
-    /// This many events, and an end, again and again.
+    /// Emits this many events and an end, repeatedly.
     fn emit(sink: &mut dyn Sink, parts: &[usize]) -> usize {
         assert_eq!(sink.wants(), Class::CORE);
         let mut at = Instant::ZERO;

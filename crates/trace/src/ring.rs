@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 use std::io::Write;
 use std::sync::Arc;
 
-/// A chunk is full when it has this fraction of the bytes, or of the time, that are kept.
+/// A chunk is full when it has this fraction of the kept bytes or of the kept time.
 const CHUNKS: u32 = 16;
 
 /// Keeps the end of the stream that it receives.
@@ -23,7 +23,7 @@ pub struct Ring {
     most_bytes: usize,
     kept: Kept,
     filling: Option<Filling>,
-    /// Bytes of all chunks but the one that fills.
+    /// Bytes of all chunks except the one being filled.
     bytes: usize,
     failed: Option<TraceError>,
 }
@@ -31,7 +31,7 @@ pub struct Ring {
 /// The end of a stream, as it was at one moment.
 #[derive(Clone, Default)]
 pub struct Kept {
-    /// What was so when the first chunk began.
+    /// The state when the first chunk began.
     state: State,
     cpus: u32,
     chunks: VecDeque<Chunk>,
@@ -39,14 +39,14 @@ pub struct Kept {
     until: Instant,
 }
 
-/// Events one after the other, packed.
+/// Packed events.
 #[derive(Clone)]
 struct Chunk {
     from: Instant,
     bytes: Arc<[u8]>,
 }
 
-/// The chunk that new events go to.
+/// The chunk being filled.
 struct Filling {
     from: Instant,
     writer: Writer<Vec<u8>>,
@@ -58,10 +58,10 @@ impl Ring {
         Self { keep, most_bytes, kept: Kept::default(), filling: None, bytes: 0, failed: None }
     }
 
-    /// What is kept just now. The ring goes on meanwhile, and what this gives can be written on any thread.
+    /// The part that is currently kept. The ring continues, and the result can be written on any thread.
     ///
     /// # Errors
-    /// If what is kept cannot be read back.
+    /// Fails if the part cannot be read back.
     pub fn kept(&mut self) -> Result<Kept, TraceError> {
         self.close();
         self.trim();
@@ -134,7 +134,7 @@ impl Sink for Ring {
                 (self.kept.cpus, self.kept.from) = (topology.cpus(), at);
                 self.kept.state.note(meta);
             }
-            // They belong to the whole, and come once.
+            // They belong to the whole stream, and come once.
             Meta::Unknown(_) | Meta::Clock { .. } | Meta::Chance { .. } => self.kept.state.note(meta),
             _ => self.writer(at).meta(at, meta),
         }
@@ -142,13 +142,13 @@ impl Sink for Ring {
 }
 
 impl Kept {
-    /// How long it is.
+    /// Its length.
     pub fn length(&self) -> Span {
         self.until.since(self.from)
     }
 
-    /// Passes it on as a stream, with the instants of the whole. Tasks get new numbers, for their numbers in a long
-    /// stream are higher than a reader of a short one believes.
+    /// Passes it on as a stream, with the instants of the whole stream. Tasks get new numbers, because their numbers in
+    /// a long stream are higher than a reader of a short one accepts.
     ///
     /// # Errors
     /// If it cannot be read back.
@@ -179,7 +179,7 @@ impl Chunk {
     }
 }
 
-/// Passes on a part that is not the last one.
+/// Passes on a part without its end.
 struct Endless<'a>(&'a mut dyn Sink);
 
 impl Sink for Endless<'_> {

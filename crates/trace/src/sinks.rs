@@ -1,4 +1,4 @@
-//! Sinks that are made of others, or of nothing.
+//! Sinks that combine others, and a sink that ignores everything.
 
 use crate::{Class, Event, Meta, Sink};
 use keel_abi::Instant;
@@ -17,8 +17,8 @@ impl Sink for NullSink {
     fn meta(&mut self, _: Instant, _: &Meta) {}
 }
 
-/// Several sinks that receive the same stream. Each gets only what it wants, whatever the others
-/// want, so that no sink's result depends on its neighbours.
+/// Several sinks that receive the same stream. Each gets only the events that it wants, whatever the others want, so
+/// that no sink's result depends on the others.
 #[derive(Default)]
 pub struct Fanout<'a> {
     sinks: Vec<(Class, &'a mut dyn Sink)>,
@@ -32,7 +32,7 @@ impl<'a> Fanout<'a> {
         Self::default()
     }
 
-    /// And this one.
+    /// Adds a sink.
     #[must_use]
     pub fn with(mut self, sink: &'a mut dyn Sink) -> Self {
         self.wants = self.wants.with(sink.wants());

@@ -1,11 +1,11 @@
-//! From records to events: tracks which tasks run where and which wait, so that the stream is consistent.
+//! Converts records to events: tracks which tasks run where and which wait, so that the stream is consistent.
 //!
-//! Whoever records a real kernel, or reads what others recorded, hands its records ([`Raw`]) to a [`Story`] in the
-//! order of time ([`Merge`] puts them in order), after telling how the machine was at the beginning ([`open`]).
+//! Recorders of real kernels, and readers of others' recordings, pass their records ([`Raw`]) to a [`Story`] in order
+//! of time ([`Merge`] sorts them), after describing the initial state of the machine ([`open`]).
 //!
-//! The kernel reports more than happens: a wakeup of a task that never slept, a migration of one that does. These are
+//! The kernel reports more than happens: a wakeup of a task that never slept, a migration of a sleeping task. These are
 //! left out. If records were lost, as few missing events as possible are made up, and counted: a task that left a CPU
-//! unseen is assumed to be blocked, and one that came unseen is assumed to have come just then.
+//! unseen is assumed to be blocked, and a task that came unseen is assumed to have come at that moment.
 
 mod groups;
 mod merge;
@@ -28,28 +28,28 @@ use rustc_hash::FxHashMap;
 /// Events that are passed on in one batch.
 const BATCH: usize = 1024;
 
-/// A task that is alive.
+/// A live task.
 #[derive(Clone, Debug)]
 struct Task {
-    /// Its number, once the stream has spoken of it: of tasks that do nothing it does not.
+    /// Its number, once it has appeared in the stream: tasks that do nothing don't.
     id: Option<TaskId>,
     /// 0 until known.
     pid: Pid,
-    /// What it is, until the stream has spoken of it.
+    /// Its description, until it has appeared in the stream.
     task_record: Option<Box<TaskRecord>>,
     doing: Doing,
-    /// Its priority, where that is known.
+    /// Its priority, if known.
     prio: Option<i16>,
-    /// Its share among its equals; 0 where unknown.
+    /// Its weight; 0 if unknown.
     weight: u32,
     /// The kernel keeps it off every CPU.
     throttled: bool,
-    /// Its policy and the number of its group, as the stream told them.
+    /// Its policy and the number of its group, as emitted.
     scheduled: Option<(u32, u32)>,
 }
 
 impl Task {
-    /// Nothing but its number is known.
+    /// A task with only its pid known.
     fn new(pid: Pid) -> Self {
         Self {
             id: None,
@@ -63,13 +63,13 @@ impl Task {
         }
     }
 
-    /// The event with its priority, where that is known.
+    /// The event with its priority, if known.
     fn priority(&self) -> Option<What> {
         Some(What::Priority { task: self.id?, prio: self.prio?, weight: self.weight })
     }
 }
 
-/// What was made of the records.
+/// Counts of the conversion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Events that were passed on.
@@ -80,7 +80,7 @@ pub struct Counts {
     pub tasks: u32,
     /// Switches that were made up.
     pub made_up: u64,
-    /// Times that a task ran without a recorded wakeup: how long it waited is unknown.
+    /// How often a task ran without a recorded wakeup, so that its wait is unknown.
     pub unwoken: u64,
     /// Decisions that the scheduler reported.
     pub decisions: u64,
@@ -90,7 +90,7 @@ pub struct Counts {
 pub struct Story {
     start: u64,
     now: u64,
-    /// Who runs on each CPU.
+    /// The task that runs on each CPU.
     cpus: Vec<Key>,
     /// CPUs that idle on purpose.
     reserved: CpuSet,
@@ -120,7 +120,7 @@ impl Story {
         }
     }
 
-    /// What was made of the records so far.
+    /// The counts so far.
     pub fn counts(&self) -> Counts {
         self.counts
     }
@@ -159,7 +159,7 @@ impl Story {
         }
     }
 
-    /// The stream's time is `at` now, if it was earlier.
+    /// Advances the stream's time to `at`, if it was earlier.
     pub fn reach(&mut self, at: u64) {
         self.now = at.max(self.now);
     }
@@ -170,14 +170,14 @@ impl Story {
         self.emit(cpu, What::Lost { events });
     }
 
-    /// A CPU comes or goes.
+    /// A CPU goes on- or offline.
     pub fn online(&mut self, cpu: CpuId, target: CpuId, up: bool) {
         if self.has(target) {
             self.emit(cpu, What::Online { target, up });
         }
     }
 
-    /// The kernel keeps a task off every CPU from now on, or no longer; `group` as [`RawWhat::Throttled`] has it.
+    /// The kernel throttles or releases a task; `group` as in [`RawWhat::Throttled`].
     pub fn throttled(&mut self, cpu: CpuId, task: Key, on: bool, group: Key, sink: &mut dyn Sink) {
         let was = self.tasks.get(&task).is_some_and(|task| task.throttled);
         if was == on || task.is_idle() {
@@ -189,14 +189,14 @@ impl Story {
         self.tasks.entry(task).and_modify(|task| task.throttled = on);
     }
 
-    /// What a group is, unless that was told already.
+    /// Emits a group's description, unless that has already been done.
     fn group(&mut self, record: &GroupRecord, sink: &mut dyn Sink) {
         if let Some(info) = self.groups.news(record) {
             self.say(&Meta::Group(Box::new(info)), sink);
         }
     }
 
-    /// A CPU idles on purpose from now on, or no longer.
+    /// A CPU starts or stops idling on purpose.
     pub fn reserved(&mut self, cpu: CpuId, target: CpuId, on: bool) {
         if !self.has(target) || self.reserved.contains(target) == on {
             return;
@@ -209,9 +209,9 @@ impl Story {
         self.emit(cpu, What::Reserved { target, on });
     }
 
-    /// What a task is, the first time or again.
+    /// A task's description, new or changed.
     pub fn announce(&mut self, task_record: &TaskRecord, sink: &mut dyn Sink) {
-        // The address of a task whose end was lost is another's now.
+        // Another task now has the address of a task whose end was lost.
         let known = self.tasks.get(&task_record.task);
         if known.is_some_and(|old| task_record.first && old.pid != task_record.pid && old.pid != Pid(0)) {
             self.retire(task_record.task);
@@ -227,12 +227,12 @@ impl Story {
         }
     }
 
-    /// The priority of a task that was announced, as the kernel's `p->prio`.
+    /// The priority of an announced task: the kernel's `p->prio`.
     pub fn priority(&mut self, key: Key, prio: i16) {
         self.ranks(key, prio, None);
     }
 
-    /// The same, and its weight if that is known, too.
+    /// The same, with its weight if that is known.
     fn ranks(&mut self, key: Key, prio: i16, weight: Option<u32>) {
         let Some(task) = self.tasks.get_mut(&key) else { return };
         let weight = weight.unwrap_or(task.weight);
@@ -247,7 +247,7 @@ impl Story {
 
     fn introduce(&mut self, task: TaskId, task_record: &TaskRecord, sink: &mut dyn Sink) {
         let cpus = task_record.cpus.and(&self.all);
-        // Nowhere at all is how a set beyond the machine looks.
+        // A set of CPUs beyond the machine looks empty.
         let cpus = if cpus.is_empty() { self.all.clone() } else { cpus };
         let (pid, name, nice) = (task_record.pid, task_record.name.clone(), task_record.nice);
         self.say(&Meta::Task(TaskInfo { task, pid, name, nice, cpus }), sink);
@@ -270,7 +270,7 @@ impl Story {
 
     /// A task that waits when the recording begins.
     pub fn waits_already(&mut self, cpu: CpuId, task: Key, sink: &mut dyn Sink) {
-        // Its parent is not known: treated as if it had created itself.
+        // Its parent is not known: the event names the task itself.
         self.fork(cpu, task, cpu, task, sink);
     }
 
@@ -285,7 +285,7 @@ impl Story {
         self.say(&Meta::End, sink);
     }
 
-    /// Hands on what is gathered.
+    /// Passes on the gathered events.
     pub fn flush(&mut self, sink: &mut dyn Sink) {
         self.counts.events += self.batch.len() as u64;
         sink.events(&self.batch);
@@ -314,7 +314,7 @@ impl Story {
         self.cpus.get(cpu.index()).is_some_and(|task| task.is_idle())
     }
 
-    /// What a task does, where it was announced.
+    /// What a task is doing, if it was announced.
     pub fn doing(&self, task: Key) -> Option<Doing> {
         self.tasks.get(&task).map(|task| task.doing)
     }
@@ -349,7 +349,7 @@ impl Story {
         }
     }
 
-    /// A task that is about to run on `cpu`, or was seen to, runs nowhere else any more.
+    /// A task that runs, or is about to run, on `cpu` no longer runs elsewhere.
     fn leave_unseen(&mut self, task: Key, cpu: CpuId, sink: &mut dyn Sink) {
         match self.doing(task) {
             Some(Doing::Running(other)) if other != cpu => self.switch_unseen(other, Key::IDLE, sink),
@@ -357,7 +357,7 @@ impl Story {
         }
     }
 
-    /// `next` ran on `cpu` with no record of when it came.
+    /// `next` ran on `cpu`, but there is no record of when it came.
     fn switch_unseen(&mut self, cpu: CpuId, next: Key, sink: &mut dyn Sink) {
         self.counts.made_up += 1;
         let prev = std::mem::replace(&mut self.cpus[cpu.index()], next);
@@ -389,7 +389,7 @@ impl Story {
         }
     }
 
-    /// A task does something with a pipe: the stream has a number for it, and nothing else of it.
+    /// A task uses a pipe: the stream has only a number for it.
     fn piped(
         &mut self,
         cpu: CpuId,
@@ -410,7 +410,7 @@ impl Story {
         if child.is_idle() || !self.has(target) {
             return;
         }
-        // A new task is announced asleep: one that is not is another, whose end was lost.
+        // A new task is announced asleep: if it is not asleep, it is an earlier task whose end was lost.
         if self.doing(child).is_some_and(|doing| doing != Doing::Asleep) {
             self.retire(child);
         }
@@ -440,7 +440,7 @@ impl Story {
         }
     }
 
-    /// The end of a task, when another has its address or number.
+    /// The end of a task, if another now has its address or number.
     pub fn retire(&mut self, key: Key) {
         let Some(Task { id: Some(task), doing, .. }) = self.tasks.remove(&key) else { return };
         let at = match doing {
@@ -455,7 +455,7 @@ impl Story {
         }
     }
 
-    /// Switching to a task ends its throttling, too.
+    /// Switching to a task also ends its throttling.
     fn runs(&mut self, task: Key, cpu: CpuId) {
         if let Some(task) = self.tasks.get_mut(&task) {
             (task.doing, task.throttled) = (Doing::Running(cpu), false);
@@ -473,7 +473,7 @@ impl Story {
         self.tasks.get(&task).and_then(|task| task.id).unwrap_or(TaskId::IDLE)
     }
 
-    /// A task's number. The first time the stream gets what it is, or, where that is unknown, that it exists.
+    /// A task's number. The first time, emits its description or, if that is unknown, its existence.
     fn id(&mut self, key: Key, sink: &mut dyn Sink) -> TaskId {
         if key.is_idle() {
             return TaskId::IDLE;

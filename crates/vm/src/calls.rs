@@ -1,4 +1,4 @@
-//! How running code calls out: to the host, to the engine's own helpers, to faults.
+//! Calls out of running code: to the host, to the engine's own helpers, to faults.
 //!
 //! Everything that can be suspended keeps plain data on its frames, because a suspended fiber
 //! may be dropped without running destructors.
@@ -16,7 +16,7 @@ use keel_abi::bpf::{CallSite, Ea, Errno, FaultKind, Host, MapId, MapKey, Meter, 
 use keel_abi::clocks::Clocks;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Runs a function of the object by whichever engine the callback uses.
+/// Runs a function of the object with the callback's engine.
 ///
 /// # Safety
 /// `context` is that of the fiber that this runs on.
@@ -33,7 +33,7 @@ pub(crate) unsafe fn invoke(context: *mut Context, function: u32, r10: u64, args
     }
 }
 
-/// Calls the host until it gives a value: what native code and interpreter call.
+/// Calls the host until it returns a value. Native code and the interpreter call this.
 ///
 /// # Safety
 /// `context` is that of the fiber that this runs on, and was entered with a host of type `H`.
@@ -55,8 +55,8 @@ pub(crate) unsafe extern "C" fn host_call<H: Host<VmWorld>>(
     }
 }
 
-/// Suspends and tries again until there is a value. Whoever resumes may bring a host of another
-/// type, so the call goes through the context.
+/// Suspends and tries again until there is a value. The resuming code may have a host of another type, so the call goes
+/// through the context.
 #[cold]
 #[inline(never)]
 unsafe fn suspended(context: *mut Context, args: [u64; 5]) -> u64 {
@@ -75,7 +75,7 @@ unsafe fn suspended(context: *mut Context, args: [u64; 5]) -> u64 {
     }
 }
 
-/// Asks the host once whether the callback may go on.
+/// Asks the host once whether the callback may continue.
 ///
 /// # Safety
 /// As for [`host_call`].
@@ -93,7 +93,7 @@ pub(crate) unsafe fn host_clock<H: Host<VmWorld>>(context: *mut Context) -> Inst
     unsafe { (*(*context).host.cast::<H>()).clock((*context).usage()) }
 }
 
-/// Asks the host what the callback has been charged with.
+/// Asks the host for the callback's charges.
 ///
 /// # Safety
 /// As for [`host_call`].
@@ -102,7 +102,7 @@ pub(crate) unsafe fn host_meter<H: Host<VmWorld>>(context: &Context) -> Meter {
     unsafe { (*context.host.cast::<H>()).meter() }
 }
 
-/// Asks the host what has happened before what.
+/// Asks the host for the happens-before order.
 ///
 /// # Safety
 /// As for [`host_call`].
@@ -118,14 +118,14 @@ enum Outcome {
     Stop,
 }
 
-/// Calls the host once; nothing when it wants the callback suspended.
+/// Calls the host once; `None` if it wants the callback suspended.
 ///
 /// # Safety
 /// As for [`host_call`].
 #[inline]
 pub(crate) unsafe fn host_try<H: Host<VmWorld>>(context: *mut Context, args: [u64; 5]) -> Option<u64> {
-    // No panic may unwind through native code, so it is caught here and goes on in the driver.
-    // What the closure captures and returns is kept small: this is the hot path.
+    // No panic may unwind through native code, so it is caught here and continues in the driver.
+    // The closure captures and returns little: this is the hot path.
     // SAFETY: as above.
     let outcome = catch_unwind(AssertUnwindSafe(|| unsafe { call_once::<H>(context, &args) }));
     // SAFETY: as above.
@@ -154,8 +154,8 @@ pub(crate) unsafe fn host_try<H: Host<VmWorld>>(context: *mut Context, args: [u6
 /// As for [`host_call`].
 #[inline(always)]
 unsafe fn call_once<H: Host<VmWorld>>(context: *mut Context, args: &[u64; 5]) -> Outcome {
-    // SAFETY: `host` and `world` were set from exclusive references that whoever entered the
-    // fiber holds and does not use before it is left; the site is one that calls the host.
+    // SAFETY: `host` and `world` were set from exclusive references. The code that entered the fiber holds them and
+    // does not use them before the fiber is left; the site is one that calls the host.
     unsafe {
         let (host, world) = (&mut *(*context).host.cast::<H>(), &mut *(*context).world);
         let func = *(*context).callees.add((*context).site as usize);
@@ -221,7 +221,7 @@ pub(crate) unsafe extern "C" fn touch(context: *mut Context, off: u64, write: u6
     unsafe { (*context).denied = u64::from(!(*context).touch(off, write != 0)) }
 }
 
-/// As [`touch`], of a line by its number: what the emitter's code calls.
+/// Like [`touch`], for a line by its number. The emitter's code calls this.
 ///
 /// # Safety
 /// As for [`touch`].
@@ -237,7 +237,7 @@ pub(crate) unsafe extern "C" fn touch_line(context: *mut Context, line: u64, wri
     }
 }
 
-/// Moves a line here for an atomic instruction; as [`touch`] otherwise.
+/// Moves a line here for an atomic instruction; otherwise like [`touch`].
 ///
 /// # Safety
 /// As for [`touch`]; the context's count of instructions is up to date.
@@ -249,7 +249,7 @@ pub(crate) unsafe extern "C" fn touch_atomically(context: *mut Context, off: u64
     }
 }
 
-/// The next `may_goto`s, for native code.
+/// Grants the next `may_goto`s, for native code.
 ///
 /// # Safety
 /// As for [`invoke`]; the context's count of instructions is up to date.
@@ -267,7 +267,7 @@ pub(crate) unsafe extern "C" fn out_of_bounds(context: *mut Context) {
     unsafe { (*context).bad_accesses += 1 }
 }
 
-/// A function that the object handed over as a pointer, or a fault.
+/// A function that the object passed as a pointer, or a fault.
 ///
 /// # Safety
 /// As for [`invoke`].
@@ -302,7 +302,7 @@ pub(crate) unsafe fn map_of(context: *mut Context, site: u32, map: u64, helper: 
     }
 }
 
-/// Memory in the region for what the callbacks of the frame's function are given.
+/// Memory in the region for the arguments of callbacks of the frame's function.
 ///
 /// # Safety
 /// As for [`invoke`].
@@ -360,7 +360,7 @@ pub(crate) unsafe extern "C" fn bpf_loop(
             return Errno::EINVAL.as_r0();
         }
         if nr_loops > MAX_LOOPS {
-            // The verifier puts a loop where the call was (`inline_bpf_loop()`), whose error has 32 bits.
+            // The verifier replaces the call by a loop (`inline_bpf_loop()`), whose error has 32 bits.
             return Errno::E2BIG.as_r0() & 0xffff_ffff;
         }
         for i in 0..nr_loops {

@@ -11,7 +11,7 @@ use std::ptr;
 /// How code is executed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// Native code: the emitter's where it has one for this host, otherwise Cranelift's.
+    /// Native code: by the emitter if it supports this host, otherwise by Cranelift.
     #[default]
     Native,
     /// Native code by Cranelift.
@@ -21,7 +21,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// Per function its native code for a machine with such lines; null for the interpreter.
+    /// Each function's native code for a machine with these lines; null for the interpreter.
     pub(crate) fn table(
         self,
         code: &Code,
@@ -45,28 +45,28 @@ pub struct VmConfig {
     pub profiled: bool,
     /// Stop at accesses outside live objects instead of reading 0; interpreter only.
     pub checked: bool,
-    /// Note which ways conditional jumps go ([`Vm::branches`]); interpreter only.
+    /// Record the directions of conditional jumps ([`Vm::branches`]); interpreter only.
     pub covered: bool,
-    /// Look for data races ([`Vm::races`]); interpreter only, and not with a profile.
+    /// Detect data races ([`Vm::races`]); interpreter only, and not with a profile.
     pub races: bool,
-    /// Instructions that one callback may execute.
+    /// The most instructions that one callback may execute.
     pub max_insns: u64,
-    /// What cache lines cost that move between CPUs.
+    /// The costs of moving cache lines between CPUs.
     pub transfers: Transfers,
     /// CPUs of the machine.
     pub cpus: u32,
-    /// Maps that may come later ([`Vm::extend`], [`Vm::replace`]).
+    /// How many maps may be added later ([`Vm::extend`], [`Vm::replace`]).
     pub spare_maps: u32,
-    /// Picoseconds that a call of `bpf_iter_num_next` is charged, as a stall; without it the host serves it as
-    /// any other.
+    /// The charge for a call of `bpf_iter_num_next` in picoseconds, as a stall; without it the host handles the call
+    /// like any other.
     pub num_next_ps: Option<u64>,
-    /// The same of each function that emitted code may serve, in the order of [`Known::ALL`]; without it the host serves
-    /// all.
+    /// The same for each function that emitted code may handle, in the order of [`Known::ALL`]; without it the host
+    /// handles them all.
     pub known_ps: Option<[u64; Known::ALL.len()]>,
 }
 
 impl VmConfig {
-    /// Native code on a machine with so many CPUs, with the usual limit of instructions.
+    /// Native code on a machine with this many CPUs, with the usual limit of instructions.
     pub fn new(cpus: u32, transfers: Transfers) -> Self {
         Self {
             mode: Mode::Native,

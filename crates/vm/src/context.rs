@@ -1,8 +1,8 @@
-//! What one running callback shares with the engine: native code reads and writes it by offset.
+//! State that a running callback shares with the engine: native code reads and writes it by offset.
 //!
-//! A [`Context`] belongs to a fiber and is reached through raw pointers only, because native
-//! code, the trampolines and the engine use it in turn. All of them run on one thread, one at a
-//! time: control passes between them by calls and by fiber switches.
+//! A [`Context`] belongs to a fiber and is accessed only through raw pointers, because native code, the trampolines and
+//! the engine use it in turn. All of them run on one thread, one at a time: control passes between them by calls and by
+//! fiber switches.
 #![allow(unsafe_code)]
 
 use crate::code::{Code, op::Size};
@@ -15,20 +15,20 @@ use keel_abi::clocks::Clocks;
 use keel_abi::{CpuId, Instant};
 use std::any::Any;
 
-/// A translated function: the context, R10, R1 to R5; gives R0.
+/// A translated function: takes the context, R10, R1 to R5; returns R0.
 pub(crate) type NativeFn = unsafe extern "C" fn(*mut Context, u64, u64, u64, u64, u64, u64) -> u64;
-/// Calls the host until it gives a value.
+/// Calls the host until it returns a value.
 pub(crate) type HostCall = unsafe extern "C" fn(*mut Context, u64, u64, u64, u64, u64) -> u64;
-/// Calls the host once; nothing when it wants the callback suspended.
+/// Calls the host once; `None` if it wants the callback suspended.
 pub(crate) type HostTry = unsafe fn(*mut Context, [u64; 5]) -> Option<u64>;
 
-/// Asks the host once whether the callback may go on; the flag says that it was suspended before.
+/// Asks the host once whether the callback may continue; the flag says that it was suspended before.
 pub(crate) type HostTurn = unsafe fn(*mut Context, bool) -> Option<Instant>;
 
-/// Asks the host what the callback has been charged with.
+/// Asks the host for the callback's charges.
 pub(crate) type HostMeter = unsafe fn(&Context) -> Meter;
 
-/// Asks the host what has happened before what.
+/// Asks the host for the happens-before order.
 pub(crate) type HostClocks = unsafe fn(*mut Context) -> Option<*mut Clocks>;
 
 /// Asks the host what a clock shows.
@@ -36,37 +36,37 @@ pub(crate) type HostClock = unsafe fn(*mut Context) -> Instant;
 
 /// `BPF_MAX_LOOPS`: how many `may_goto`s a callback may pass.
 const MAX_LOOPS: u64 = 8 << 20;
-/// After so many of them it looks whether other CPUs have something earlier to do: a loop of these may wait for what
-/// another CPU writes. About as long as a line takes from one cache to another.
+/// After this many of them the callback checks whether other CPUs have something earlier to do: a loop may wait for
+/// another CPU's write. This takes about as long as moving a line from one cache to another.
 const LOOPS_BETWEEN_TURNS: u64 = 64;
 
-/// In place of a price of `bpf_iter_num_next`: the host serves it.
+/// Instead of a price of `bpf_iter_num_next`: the host handles it.
 pub(crate) const HOST_COUNTS: u64 = u64::MAX;
 
 /// The state of one callback.
 #[repr(C)]
 pub(crate) struct Context {
     // Native code uses these; the order keeps them within two lines.
-    /// Instructions executed, less those that it may execute: above 0 the callback never ends, and the addition that says so
-    /// sets the flags. Native code keeps it current at calls and exits only.
+    /// Executed instructions minus the limit: above 0 the callback counts as endless, and the addition that makes it so
+    /// sets the processor's flags. Native code updates this only at calls and exits.
     pub(crate) insns: i64,
     pub(crate) max_insns: i64,
     /// Per access size, the highest offset into the region at which it is in bounds.
     pub(crate) limits: [u64; 4],
     pub(crate) base: *mut u8,
     pub(crate) sharers: *mut u64,
-    /// Where the word of the line with the simulated address 0 would be.
+    /// The place where the word of the line at simulated address 0 would be.
     pub(crate) words: *mut u64,
-    /// Of the machine's cache lines.
+    /// The log2 size of the machine's cache lines.
     pub(crate) line_log2: u32,
     /// Minus the simulated address of the region.
     pub(crate) minus_base: u64,
     /// In a line's word while the CPU may read the line.
     pub(crate) shared: u64,
-    /// The whole word while the CPU may write it.
+    /// A line's whole word while the CPU may write the line.
     pub(crate) alone: u64,
     pub(crate) addresses: *const u64,
-    /// Not 0: the line that was last asked for is in a page of the arena that holds nothing.
+    /// Not 0 if the last requested line is in an unbacked page of the arena.
     pub(crate) denied: u64,
     /// R10 of the deepest frame.
     pub(crate) stack_floor: u64,
@@ -76,30 +76,30 @@ pub(crate) struct Context {
     pub(crate) stall_ps: u64,
     /// Picoseconds that `bpf_iter_num_next` is charged, or [`HOST_COUNTS`].
     pub(crate) num_next_ps: u64,
-    /// What the next call is to be charged with beside its price, in picoseconds, or
+    /// The charge for the next call in addition to its price, in picoseconds, or
     /// [`HOST_SERVES`](crate::known::HOST_SERVES).
     pub(crate) carry_ps: u64,
-    /// What a call of each [`Known`] function is charged, in picoseconds.
+    /// The charge for a call of each [`Known`] function, in picoseconds.
     pub(crate) known_ps: [u64; Known::ALL.len()],
-    /// R10 of the function that calls `bpf_loop` and the like.
+    /// R10 of the function that calls `bpf_loop` or a similar function.
     pub(crate) frame: u64,
-    /// Where the code stands when it calls out.
+    /// The site from which the code calls out.
     pub(crate) site: u32,
 
     // Emitted code uses these when it moves a line.
     pub(crate) cpu: CpuId,
-    /// By the CPU that has a line, the price for this one to get it; null where the engine is to be asked.
+    /// By the CPU that has a line, the price for this CPU to get it; null if the engine must be asked.
     pub(crate) prices: *const u32,
     pub(crate) writers: *mut u16,
     pub(crate) moves: RawMoves,
-    /// The lines that crowd each other: the number of the first, and how many there are.
+    /// The lines that crowd each other: the number of the first, and their count.
     pub(crate) crowded_first: u64,
     pub(crate) crowded_lines: u64,
 
-    // The rest is the engine's.
+    // Only the engine uses the rest.
     pub(crate) again: bool,
     pub(crate) checked: bool,
-    /// Where the interpreter notes which ways conditional jumps went: two bytes an operation. Null where nobody asked.
+    /// Where the interpreter records the directions of conditional jumps: two bytes per operation. Null if not wanted.
     pub(crate) branches: *mut u8,
     pub(crate) bad_accesses: u64,
     pub(crate) high_water: *const u64,
@@ -110,27 +110,27 @@ pub(crate) struct Context {
     pub(crate) host_clock: Option<HostClock>,
     pub(crate) host_meter: Option<HostMeter>,
     pub(crate) host_clocks: Option<HostClocks>,
-    /// The interpreter looks for races.
+    /// The interpreter detects races.
     pub(crate) races: bool,
     /// Null unless the interpreter keeps a profile.
     pub(crate) profile: *mut Profile,
     pub(crate) tally: Tally,
     /// Are the prices known?
     pub(crate) serves: bool,
-    /// `may_goto`s left after those.
+    /// Further `may_goto`s after those.
     pub(crate) more_loops: u64,
     pub(crate) world: *mut VmWorld,
-    /// The way between the fiber and its caller.
+    /// The switch between the fiber and its caller.
     pub(crate) link: Link,
     pub(crate) code: *const Code,
-    /// Per function its native code; null where the callback is interpreted.
+    /// Each function's native code; null if the callback is interpreted.
     pub(crate) native: *const NativeFn,
-    /// Per site, the host's number for what is called there.
+    /// For each site, the host's number of the function called there.
     pub(crate) callees: *const FuncId,
-    /// Memory in the region for the keys that callbacks of the engine are given, one a frame.
+    /// Memory in the region for the keys that the engine passes to callbacks, one per frame.
     pub(crate) scratch: Ea,
     pub(crate) job: Job,
-    /// R0 at the exit, or of the call that was just made.
+    /// R0 at the exit, or R0 of the last call.
     pub(crate) value: u64,
     /// Why the host wants the callback stopped.
     pub(crate) refused: Option<FaultKind>,
@@ -138,7 +138,7 @@ pub(crate) struct Context {
     pub(crate) panic: Option<Box<dyn Any + Send>>,
 }
 
-/// What a fiber is to run.
+/// The job of a fiber.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Job {
@@ -148,7 +148,7 @@ pub(crate) struct Job {
 }
 
 impl Context {
-    /// What the callback has used.
+    /// The callback's usage so far.
     #[inline]
     pub(crate) fn usage(&self) -> Usage {
         Usage { insns: (self.insns + self.max_insns) as u64, stall_ps: self.stall_ps }
@@ -166,8 +166,8 @@ impl Context {
         }
     }
 
-    /// The offset into the region of an access that is in bounds; charges for the line.
-    /// Out of bounds it is counted, and there is none.
+    /// The offset into the region of an access that is in bounds; charges for the line. An access out of bounds is
+    /// counted and has no offset.
     #[inline]
     pub(crate) fn access(&mut self, at: u64, size: Size, write: bool) -> Option<u64> {
         let off = at.wrapping_sub(BASE);
@@ -186,8 +186,7 @@ impl Context {
         Some(off)
     }
 
-    /// Moves the line at `off` here, and adds what that costs; false where it is in a page of the arena that
-    /// holds nothing.
+    /// Moves the line at `off` here and adds the cost; false if it is in an unbacked page of the arena.
     #[cold]
     #[inline(never)]
     pub(crate) fn touch(&mut self, off: u64, write: bool) -> bool {
@@ -201,7 +200,7 @@ impl Context {
         true
     }
 
-    /// As [`Context::access`], of an atomic instruction: first, what other CPUs do earlier is done.
+    /// Like [`Context::access`], for an atomic instruction: first, other CPUs do everything that is due earlier.
     ///
     /// # Safety
     /// Called on the context's own fiber.
@@ -217,8 +216,8 @@ impl Context {
         }
     }
 
-    /// Moves the line at `off` here for an atomic instruction, when it is this callback's turn; as
-    /// [`Context::touch`] otherwise.
+    /// Moves the line at `off` here for an atomic instruction, when it is this callback's turn; otherwise like
+    /// [`Context::touch`].
     ///
     /// # Safety
     /// Called on the context's own fiber.
@@ -235,7 +234,7 @@ impl Context {
         }
     }
 
-    /// Leaves the fiber until nothing else is to be done earlier, and returns the moment that the callback has come to.
+    /// Leaves the fiber until nothing else is due earlier, and returns the moment that the callback has reached.
     ///
     /// # Safety
     /// Called on the context's own fiber, with its count of instructions up to date.
@@ -255,7 +254,7 @@ impl Context {
         }
     }
 
-    /// The callback has all its `may_goto`s.
+    /// Gives the callback its full number of `may_goto`s.
     #[inline]
     pub(crate) fn reset_loops(&mut self) {
         self.more_loops = MAX_LOOPS;
@@ -268,7 +267,7 @@ impl Context {
         self.more_loops -= self.loops_left;
     }
 
-    /// `loops_left` is used up: waits for the callback's turn, and gives it the next of them, if there are any.
+    /// `loops_left` is used up: waits for the callback's turn, and grants it the next `may_goto`s, if there are any.
     ///
     /// # Safety
     /// As for [`Context::wait_for_turn`].
@@ -280,7 +279,7 @@ impl Context {
         }
     }
 
-    /// Stops the callback at the current site; its fiber never goes on.
+    /// Stops the callback at the current site; its fiber never continues.
     ///
     /// These take a pointer, since the engine uses the context while the fiber is left.
     ///
@@ -295,7 +294,7 @@ impl Context {
         }
     }
 
-    /// Stops the callback at an instruction; its fiber never goes on.
+    /// Stops the callback at an instruction; its fiber never continues.
     ///
     /// # Safety
     /// See [`Context::stop`].
@@ -329,7 +328,7 @@ impl Context {
         unsafe { fiber::pause(this, signal) };
     }
 
-    /// Refuses to go on past the limit of instructions.
+    /// Stops the callback if it has exceeded the limit of instructions.
     ///
     /// # Safety
     /// See [`Context::stop`].

@@ -1,4 +1,4 @@
-//! `bpf_user_ringbuf_drain`: a function of the object is called with each record that user space wrote.
+//! `bpf_user_ringbuf_drain`: calls a function of the object with each record that user space has written.
 #![allow(unsafe_code)]
 
 use crate::calls::{callback, map_of, round, scratch};
@@ -39,7 +39,7 @@ pub(crate) unsafe extern "C" fn drain(
             return why.as_r0();
         }
         let dynptr = scratch(context, frame);
-        // A record that was discarded counts as a round, and not as a record.
+        // A discarded record counts as a round, but not as a record.
         let (mut rounds, mut seen) = (0, 0);
         let mut answer = None;
         while rounds < MAX_RECORDS {

@@ -6,7 +6,7 @@ use crate::memory::WorldError;
 /// Why an object cannot be loaded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LoadError {
-    /// An instruction that no kernel would take.
+    /// An instruction that no kernel would accept.
     #[error("function `{function}`, instruction {insn}: {why}")]
     BadInstruction {
         /// The function's name.
@@ -27,7 +27,7 @@ pub enum LoadError {
         /// The function that uses it, or the map.
         function: String,
     },
-    /// Its maps are not possible, or not supported, or the host lacks address space.
+    /// Its maps are invalid or not supported, or the host lacks address space.
     #[error(transparent)]
     World(#[from] WorldError),
     /// The stacks do not fit into simulated memory.
@@ -36,18 +36,18 @@ pub enum LoadError {
     /// There is no native code for this processor or operating system.
     #[error("native code cannot be made on this machine ({0}); use the interpreter")]
     NoNative(String),
-    /// The code generator refused a function; that is a defect of ours.
+    /// The code generator refused a function; that is a bug of ours.
     #[error("function `{function}` could not be translated to native code: {why}")]
     Translation {
         /// The function's name.
         function: String,
-        /// The code generator's words.
+        /// The code generator's message.
         why: String,
     },
 }
 
 impl LoadError {
-    /// Is the object well formed, but in need of something that is not simulated?
+    /// Is the object well-formed, but needs something that is not simulated?
     pub fn is_unsupported(&self) -> bool {
         matches!(self, Self::Unsupported { .. } | Self::World(WorldError::Map(MapError::Unsupported { .. })))
     }

@@ -1,8 +1,8 @@
-//! Fibers: stacks that callbacks run on. Each runs one job after the other, so that starting a
-//! callback is one switch in and one out.
+//! Fibers: stacks on which callbacks run. Each runs one job after the other, so that a callback takes one switch in and
+//! one out.
 //!
-//! On x86-64 the switch is our own (`switch`), which every callback pays: it boxes nothing and catches nothing. Other
-//! hosts have a library's coroutines (`coroutine`).
+//! Every callback pays for the switch, so on x86-64 it is our own (`switch`): it boxes nothing and catches nothing.
+//! Other hosts use a library's coroutines (`coroutine`).
 #![allow(unsafe_code)]
 
 #[cfg(not(target_arch = "x86_64"))]
@@ -24,7 +24,7 @@ pub(crate) use way::{Link, pause};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub(crate) enum Signal {
-    /// The job is done and its value in the context.
+    /// The job is done and its value is in the context.
     Done = 0,
     /// The host wants it suspended.
     Suspended,
@@ -34,7 +34,7 @@ pub(crate) enum Signal {
     Panicked,
 }
 
-/// Bytes of a fiber's stack: eight frames of either engine and the host's calls upon them.
+/// Bytes of a fiber's stack: eight frames of either engine, with the host's calls on top.
 const STACK_BYTES: usize = 512 << 10;
 
 /// A fiber and the context that its code works with.
@@ -43,11 +43,10 @@ pub(crate) struct Fiber {
     context: NonNull<Context>,
 }
 
-// SAFETY: what lies on a fiber's stack while it is not running is the frames of the switch, of the
-// interpreter, native code and trampolines. They hold the context's address and integers:
-// nothing that is bound to a thread. No frame of a host is among them, since a host returns before
-// its callback is suspended. The context's pointers are those of the Vm that owns the fiber, or
-// are set again whenever the fiber is entered (host and world).
+// SAFETY: while a fiber is not running, its stack holds frames of the switch, the interpreter, native code and
+// trampolines. They contain the context's address and integers, nothing that is bound to a thread. There are no frames
+// of a host, since a host returns before its callback is suspended. The context's pointers belong to the Vm that owns
+// the fiber, or are set again whenever the fiber is entered (host and world).
 unsafe impl Send for Fiber {}
 
 impl Fiber {
@@ -72,14 +71,14 @@ impl Fiber {
         unsafe { self.routine.begin(self.context.as_ptr()) }
     }
 
-    /// Enters the fiber, which goes on where it was suspended.
+    /// Enters the fiber, which continues where it was suspended.
     #[inline]
     pub(crate) fn resume(&mut self) -> Signal {
         // SAFETY: the context is the fiber's own.
         unsafe { self.routine.resume(self.context.as_ptr()) }
     }
 
-    /// Forgets whatever the fiber was doing.
+    /// Discards whatever the fiber was doing.
     #[cold]
     pub(crate) fn reset(&mut self) {
         self.routine.reset(self.context);

@@ -1,5 +1,5 @@
-//! The interpreter: one operation after the other, each access checked. It is the oracle of the
-//! native code, and in the checked mode it also refuses accesses outside live objects.
+//! The interpreter: one operation after the other, with every access checked. It is the oracle for native code, and in
+//! the checked mode it also refuses accesses outside live objects.
 #![allow(unsafe_code)]
 
 use crate::calls;
@@ -34,13 +34,13 @@ pub(crate) unsafe fn run(context: *mut Context, function: u32, r10: u64, args: [
     }
 }
 
-/// As [`run`], counting what it costs.
+/// Like [`run`], but counts costs.
 ///
 /// # Safety
 /// As for [`run`].
 unsafe fn profiled(mut frame: Frame<true, false>, is_outermost: bool) -> u64 {
     let context = frame.context;
-    // SAFETY: as above; what is kept here is plain data, since the fiber may be dropped meanwhile.
+    // SAFETY: as above; only plain data is kept here, since the fiber may be dropped while it is suspended.
     unsafe {
         let entered = (*context).profile_enter(frame.function, is_outermost);
         frame.node = entered.node;
@@ -56,7 +56,7 @@ struct Frame<const PROFILED: bool, const RACES: bool> {
     function: u32,
     regs: [u64; 11],
     at: u32,
-    /// Where the profile counts, if one is kept, and from which instruction on it has not yet.
+    /// The profile's node, if there is a profile, and the first instruction that it has not counted yet.
     node: u32,
     since: u32,
 }
@@ -144,7 +144,7 @@ impl<const PROFILED: bool, const RACES: bool> Frame<PROFILED, RACES> {
         }
     }
 
-    /// Tells the profile what was executed since it was last told, the present instruction included.
+    /// Reports to the profile what was executed since the last report, including the current instruction.
     #[inline(always)]
     fn ran(&mut self, jumps: bool) {
         if PROFILED {
@@ -161,7 +161,7 @@ impl<const PROFILED: bool, const RACES: bool> Frame<PROFILED, RACES> {
         }
     }
 
-    /// Backward jumps check that the callback may go on.
+    /// Backward jumps check that the callback may continue.
     unsafe fn jump(&mut self, op: Op, target: u32) -> u32 {
         self.ran(true);
         self.since = target;
@@ -177,7 +177,7 @@ impl<const PROFILED: bool, const RACES: bool> Frame<PROFILED, RACES> {
         target
     }
 
-    /// Where in this process an access goes; nothing when it is out of bounds.
+    /// The process's address of an access; `None` if it is out of bounds.
     unsafe fn place(&mut self, base: u8, off: i32, size: Size, access: Access) -> Option<*mut u8> {
         let write = access != Access::Load;
         let at = self.regs[usize::from(base)].wrapping_add(i64::from(off) as u64);
@@ -217,7 +217,7 @@ impl<const PROFILED: bool, const RACES: bool> Frame<PROFILED, RACES> {
         }
     }
 
-    /// The checked mode's judgement: what is there, if the access should not go there.
+    /// For the checked mode: what is at the address, if the access is invalid.
     #[cold]
     unsafe fn invalid_place(&self, at: u64, len: u64, write: bool) -> Option<InvalidPlace> {
         // SAFETY: as for `place`; the world is used between calls only.
@@ -330,7 +330,7 @@ impl<const PROFILED: bool, const RACES: bool> Frame<PROFILED, RACES> {
     }
 }
 
-/// What user space has for an address of the arena.
+/// The user-space address of an address in the arena.
 fn user_address(context: &Context, at: u64) -> u64 {
     // SAFETY: the Vm keeps the code alive as long as its fibers.
     to_user(at, unsafe { (*context.code).user_half }.unwrap_or(0))

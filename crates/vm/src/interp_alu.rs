@@ -74,13 +74,13 @@ pub(crate) fn holds(cond: Cond, wide: bool, a: u64, b: u64) -> bool {
     }
 }
 
-/// `addr_space_cast` to where loads and stores find the arena. The kernel keeps the low half alone and adds the
-/// arena's base at each access; here a null pointer stays null, and never leads to the arena's first page.
+/// `addr_space_cast` to the address at which loads and stores find the arena. The kernel keeps only the low half and
+/// adds the arena's base at each access; here a null pointer stays null, and never leads to the arena's first page.
 pub(crate) fn to_kernel(user: u64) -> u64 {
     if user == 0 { 0 } else { kernel_address(user) }
 }
 
-/// `addr_space_cast` to the user's address: the low half under `high`; null where the low half is 0.
+/// `addr_space_cast` to the user-space address: the low half combined with `high`; null if the low half is 0.
 pub(crate) fn to_user(kernel: u64, high: u64) -> u64 {
     match kernel & 0xffff_ffff {
         0 => 0,

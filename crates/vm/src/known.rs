@@ -1,18 +1,18 @@
-//! Helpers and kfuncs that emitted code serves by itself where it knows their prices: nobody else can observe when, and
-//! what they answer is at hand. The interpreter and Cranelift's code call the host, which must make no difference.
+//! Helpers and kfuncs that emitted code handles itself if it knows their prices: no other CPU can observe when they
+//! run, and their results are available. The interpreter and Cranelift's code call the host, with the same results.
 //!
-//! A call is charged as the host would charge it, to the picosecond. The host has costs of less than a nanosecond that
-//! are not on the CPU's clock yet, and charges them with the first call that it serves. So it hands them to the engine
-//! whenever code is entered, and the engine gives them back, from [`Context::carry_ps`], whenever the host is called or
-//! the code is left.
+//! A call is charged exactly as the host would charge it, to the picosecond. The host keeps costs of less than a
+//! nanosecond that are not on the CPU's clock yet, and charges them with the first call that it handles. So it passes
+//! them to the engine whenever code is entered, and the engine returns them, from [`Context::carry_ps`], whenever the
+//! host is called or the code is left.
 #![allow(unsafe_code)]
 
 use crate::context::Context;
 
-/// In place of costs to be charged: the host serves all calls.
+/// Instead of costs to be charged: the host handles all calls.
 pub(crate) const HOST_SERVES: u64 = u64::MAX;
 
-/// A function that emitted code serves.
+/// A function that emitted code handles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Known {
     /// `bpf_get_smp_processor_id()`.

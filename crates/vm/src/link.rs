@@ -1,4 +1,4 @@
-//! Connects the helpers, kfuncs, maps and variables that an object's code names to what the kernel has.
+//! Connects the helpers, kfuncs, maps and variables that an object's code names to the kernel's.
 
 use crate::code::{Address, Code, NO_IMPORT, Needed};
 use crate::error::LoadError;
@@ -6,7 +6,7 @@ use crate::memory::VmWorld;
 use keel_abi::bpf::{Ea, FuncId, MapId};
 use keel_object::model::Object;
 
-/// What an object asks the kernel for.
+/// Something that an object needs from the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Import<'a> {
     /// A helper, by its number.
@@ -17,13 +17,13 @@ pub enum Import<'a> {
 
 /// Knows what the kernel has.
 pub trait Linker<W> {
-    /// The host's number for a helper or kfunc; nothing when there is none.
+    /// The host's number for a helper or kfunc; `None` if it doesn't exist.
     fn function(&mut self, import: Import<'_>) -> Option<FuncId>;
-    /// The address of a kernel variable, placed in the world if need be.
+    /// The address of a kernel variable, placed in the world if necessary.
     fn variable(&mut self, world: &mut W, name: &str) -> Option<Ea>;
 }
 
-/// Per site the number of what is called there.
+/// For each site, the number of the function called there.
 pub(crate) fn functions(code: &Code, linker: &mut dyn Linker<VmWorld>) -> Result<Box<[FuncId]>, LoadError> {
     let mut numbers = Vec::with_capacity(code.imports.len());
     for (needed, user) in &code.imports {
@@ -38,7 +38,7 @@ pub(crate) fn functions(code: &Code, linker: &mut dyn Linker<VmWorld>) -> Result
     Ok(code.sites.iter().map(|s| at(s.import)).collect())
 }
 
-/// Per slot of the address table its address in this world.
+/// For each slot of the address table, its address in this world.
 pub(crate) fn addresses(
     code: &Code,
     object: &Object,

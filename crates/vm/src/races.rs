@@ -1,9 +1,10 @@
-//! Data races: accesses of two CPUs to the same bytes, of which one writes, one is no atomic instruction, and neither comes
-//! after the other.
+//! Data races: accesses by two CPUs to the same bytes, where at least one writes, at least one is not atomic, and
+//! neither is ordered after the other.
 //!
-//! The interpreter alone looks for them, in a copy of itself that nothing else pays for. What comes after what is the host's to
-//! say ([`Clocks`]). An atomic instruction with a result orders, too: the kernel's "RMW operations that have a return value
-//! are fully ordered", and a failed compare-and-exchange does not write and orders nothing (`Documentation/atomic_t.txt`).
+//! Only the interpreter detects them, in a separate copy of itself, so that other runs don't pay for it. The host
+//! defines the order ([`Clocks`]). An atomic instruction with a result also orders: the kernel's "RMW operations that
+//! have a return value are fully ordered", and a failed compare-and-exchange does not write and orders nothing
+//! (`Documentation/atomic_t.txt`).
 #![allow(unsafe_code)]
 
 use crate::code::Code;

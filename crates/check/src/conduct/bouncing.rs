@@ -1,23 +1,24 @@
-//! Bouncing: a task migrates far more often than its running is worth.
+//! Bouncing: a task migrates far more often than its running time justifies.
 //!
-//! A task that runs for less than [`MOVE_WORTH`] between two migrations pays for cold caches each time and has hardly used them: the
-//! kernel's balancer takes a task that ran so recently for cache-hot (`sysctl_sched_migration_cost`, half a millisecond). Migrations are judged in blocks of
-//! [`BLOCK`]. A block counts where it took less than [`NEAR`] of time, where the task ran less than that on average between two migrations, and where
-//! at least three of four led back to one of the last four CPUs: back and forth, not a walk across the machine. Blocks that
-//! follow one another are one finding, from [`LEAST_MOVES`] migrations on.
+//! A task that runs for less than [`MOVE_WORTH`] between two migrations pays for cold caches each time and hardly uses
+//! them: the kernel's balancer considers a task that ran this recently cache-hot (`sysctl_sched_migration_cost`, half a
+//! millisecond). Migrations are judged in blocks of [`BLOCK`]. A block counts if it took less than [`NEAR`], if the
+//! task ran for less than [`MOVE_WORTH`] on average between two migrations, and if at least three in four migrations
+//! led back to one of the last four CPUs: back and forth, not a walk across the machine. Consecutive blocks are one
+//! finding, from [`LEAST_MOVES`] migrations on.
 
 use super::scene::Scene;
 use crate::finding::{Blame, Finding, Kind};
 use crate::longest::Found;
 use keel_abi::{CpuId, Instant, Span};
 
-/// How long a task should run for each time that it migrates.
+/// How long a task should run between two migrations.
 pub const MOVE_WORTH: Span = Span::from_us(500);
 /// How many migrations are judged together.
 pub const BLOCK: u32 = 16;
-/// They must come within this: a task that seldom runs does no harm.
+/// They must fall within this time: a task that seldom runs does no harm.
 pub const NEAR: Span = Span::from_ms(160);
-/// Fewer migrations than this are no finding.
+/// Fewer migrations than this are not a finding.
 pub const LEAST_MOVES: u32 = 64;
 
 /// One task's migrations.
@@ -93,7 +94,7 @@ pub(super) struct Bouncing {
 }
 
 impl Bouncing {
-    /// The task in `slot` comes to run on another CPU than it last ran on.
+    /// The task in `slot` starts running on another CPU than it last ran on.
     #[inline]
     pub(super) fn moved(&mut self, scene: &mut Scene, at: Instant, slot: u32, cpu: CpuId) {
         let Some(task) = scene.tasks.at(slot) else { return };
@@ -102,7 +103,7 @@ impl Bouncing {
         }
     }
 
-    /// The task goes, or the stream ends.
+    /// The task exits, or the stream ends.
     pub(super) fn end(&mut self, scene: &mut Scene, slot: u32) {
         if let Some(open) = scene.tasks.at(slot).and_then(|task| task.bounce.open.take()) {
             self.judge(scene, slot, &open);

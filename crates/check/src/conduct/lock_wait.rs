@@ -1,15 +1,13 @@
-//! Waiting for locks, as far as the stream records them: simulated kernels do.
+//! Waits for locks, if the stream records them, as those of simulated kernels do.
 //!
-//! There are two kinds. A task that waits for a mutex of its program is reported with the mutex's
-//! owner ([`keel_trace::What::Awaits`]). It is a finding from [`LOCK_WAIT`], a default slice, on:
-//! a task that holds a lock for longer has slept, computed, or lost its CPU. A task that is
-//! woken and finds the mutex taken again waits on. Such a wait is the program's own doing
-//! ([`Blame::Program`]), unless the owners, or the waiter itself, were runnable and did not run for
-//! more than [`LOCK_WAIT`] of it.
+//! There are two kinds. A task's wait for a mutex of its program is recorded with the mutex's owner
+//! ([`keel_trace::What::Awaits`]). It is a finding from [`LOCK_WAIT`], a default slice, on: a task that holds a lock
+//! for longer has slept, computed, or lost its CPU. If a woken task finds the mutex taken again, the same wait
+//! continues. The program is to blame ([`Blame::Program`]), unless the owners, or the waiter itself, were runnable but
+//! not running for more than [`LOCK_WAIT`] of it.
 //!
-//! A CPU that waits for a lock of the kernel or of the scheduler
-//! ([`keel_trace::What::LockWait`]) does nothing else meanwhile; from [`CONTENDED`] on that is a
-//! finding. The stream does not say who held that lock.
+//! A CPU that waits for a lock of the kernel or of the scheduler ([`keel_trace::What::LockWait`]) does nothing else;
+//! from [`CONTENDED`] on that is a finding. The stream does not record the lock's holder.
 
 use super::owners::Owners;
 use super::realtime::Realtime;
@@ -30,17 +28,17 @@ pub const CONTENDED: Span = Span::from_ms(1);
 pub(crate) struct Awaited {
     mutex: u32,
     since: Instant,
-    /// When it ran again, perhaps with the mutex.
+    /// When the task ran again, perhaps with the mutex.
     pub(crate) got: Option<Instant>,
     owners: Owners,
-    /// How long it had been in queues when this began.
+    /// How long the task had been in queues when this wait began.
     waited: Span,
 }
 
 #[derive(Clone, Debug)]
 pub(super) struct LockWaits {
     pub(super) found: Found,
-    /// Who waits for which mutex.
+    /// The waiters and their mutexes.
     waiters: Vec<(u32, u32)>,
 }
 
@@ -49,7 +47,7 @@ impl LockWaits {
         Self { found, waiters: Vec::new() }
     }
 
-    /// The task in `slot` begins to wait, or waits on because another was quicker.
+    /// The task in `slot` begins to wait, or keeps waiting because another was faster.
     pub(super) fn awaits(
         &mut self,
         scene: &mut Scene,
@@ -84,7 +82,7 @@ impl LockWaits {
         }
     }
 
-    /// The task in `slot` comes to run, perhaps with what it waited for.
+    /// The task in `slot` starts running, perhaps with the mutex.
     pub(super) fn comes(&mut self, scene: &mut Scene, at: Instant, slot: u32) {
         let Some(mutex) = awaited_by(scene, slot) else { return };
         let Some(task) = scene.tasks.at(slot) else { return };
@@ -95,7 +93,7 @@ impl LockWaits {
         self.turn(scene, at, mutex, Some(id));
     }
 
-    /// A mutex has another owner: those that still wait for it wait for that one.
+    /// A mutex changes its owner: its remaining waiters now wait for the new one.
     fn turn(&mut self, scene: &mut Scene, at: Instant, mutex: u32, owner: Option<TaskId>) {
         for &(_, slot) in self.waiters.iter().filter(|(waits_for, _)| *waits_for == mutex) {
             let Some(mut awaited) = scene.tasks.at(slot).and_then(|task| task.awaited.take()) else {
@@ -109,7 +107,7 @@ impl LockWaits {
         }
     }
 
-    /// The task in `slot` leaves its CPU or is gone, and does not wait for the same mutex again: how long was that?
+    /// The task in `slot` leaves its CPU or exits, and does not wait for the same mutex again: judges the wait.
     pub(super) fn settle(&mut self, scene: &mut Scene, realtime: &mut Realtime, now: Instant, slot: u32) {
         let Some(mut awaited) = scene.tasks.at(slot).and_then(|task| task.awaited.take()) else { return };
         self.waiters.retain(|&(_, waiter)| waiter != slot);

@@ -1,8 +1,8 @@
-//! Long delays: a task is woken or made, and comes to run late.
+//! Long delays: a task is woken or created, and starts running late.
 //!
-//! [`DELAY`], a tenth of a second, is about when people notice that a machine hesitates. A fair round among more tasks than CPUs takes
-//! longer; so each task that shares a CPU adds a default slice, as with [`super::starvation`], which reports what is
-//! longer still. A limit that was asked for is taken as it is.
+//! People notice a delay of about [`DELAY`], a tenth of a second. A fair round among more tasks than CPUs takes longer,
+//! so each task that shares a CPU adds a default slice, as with [`super::starvation`], which reports even longer waits.
+//! A limit given by the user applies unchanged.
 
 use super::scene::{Scene, Spot, Woken};
 use super::stall;
@@ -23,7 +23,7 @@ pub(super) struct LongDelays {
 }
 
 impl LongDelays {
-    /// The wait of the task in `slot` ends on `cpu`, or has not ended: was it a wakeup's, and too long?
+    /// The wait of the task in `slot` ends on `cpu`, or has not ended: did it begin with a wakeup, and was it too long?
     pub(super) fn judge(&mut self, scene: &mut Scene, at: Instant, slot: u32, cpu: Option<CpuId>) {
         let Some(task) = scene.tasks.at(slot) else { return };
         let (start, waited) = (task.since, at.since(task.since));
@@ -42,7 +42,7 @@ struct Wait {
     slot: u32,
     start: Instant,
     at: Instant,
-    /// Where it ended; none where it did not.
+    /// The CPU where it ended, if it did.
     cpu: Option<CpuId>,
     woken: Woken,
     /// Where the task was for longest, and for how long.
@@ -101,7 +101,7 @@ impl Wait {
         format!("was {was}{by} for CPU {to}")
     }
 
-    /// Where it waited for longest, and who ran there when it came.
+    /// Where it waited for longest, and which task was running there when it came.
     fn place(&self, scene: &mut Scene) -> String {
         let Spot { here, rq, beside } = self.spot;
         let ran = match beside.is_idle() {

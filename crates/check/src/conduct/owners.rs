@@ -1,15 +1,14 @@
-//! Who owned a mutex while a task waited for it, and what the owners did meanwhile.
+//! The owners of a mutex while a task waited for it, and what they did during that time.
 //!
-//! A mutex may have several owners during one wait. The stream names the owner when a wait begins.
-//! After that a waiter that is woken and runs owns the mutex, unless it waits again: then another
-//! was quicker, and the stream names that one. Between the wakeup and the moment when the woken
-//! task runs, nobody owns it. A waiter can also get the mutex before it has left its CPU; the
-//! stream then names the waiter itself as the owner.
+//! A mutex may have several owners during one wait. The stream names the owner when a wait begins. After that, a waiter
+//! that is woken and runs owns the mutex, unless it waits again: then another task was faster, and the stream names
+//! that one. From the wakeup until the woken task runs, nobody owns the mutex. A waiter can also get the mutex before
+//! it has left its CPU; the stream then names the waiter itself as the owner.
 
 use super::scene::Scene;
 use keel_abi::{Instant, Span, TaskId};
 
-/// What a task has had so far.
+/// A task's times so far.
 #[derive(Clone, Copy, Debug, Default)]
 struct Had {
     /// On CPUs.
@@ -30,17 +29,17 @@ impl Had {
 pub(crate) struct Owners {
     /// The waiter's priority, if it is a real-time task.
     waiter_prio: Option<i16>,
-    /// The one when the wait began.
+    /// The owner when the wait began.
     pub(super) first: TaskId,
-    /// How many there were, one after another.
+    /// The number of successive owners.
     pub(super) count: u32,
-    /// For how long they ran; none where one of them is gone and took its figures along.
+    /// How long they ran; `None` if one of them has exited and its figures are gone.
     pub(super) ran: Option<Span>,
-    /// For how long they were in queues.
+    /// How long they were in queues.
     pub(super) kept: Span,
-    /// For how long owners that are less urgent than the waiter did not run.
+    /// How long owners that are less urgent than the waiter did not run.
     pub(super) lost: Span,
-    /// Of these the one that did not run for longest.
+    /// The one of these that did not run for longest.
     worst: Option<(TaskId, Span)>,
     now: Option<Ownership>,
 }
@@ -54,7 +53,7 @@ struct Ownership {
 }
 
 impl Owners {
-    /// A wait of a task with this priority begins; none where the task is not urgent.
+    /// A wait begins. `waiter_prio` is `None` if the task is not a real-time task.
     pub(super) fn new(scene: &Scene, at: Instant, owner: TaskId, waiter_prio: Option<i16>) -> Self {
         let none = Span::ZERO;
         let (ran, worst, now) = (Some(none), None, None);

@@ -1,15 +1,15 @@
 //! Priority inversion and misplaced real-time tasks.
 //!
-//! A real-time task that waits goes before everything less urgent, at once: on its own CPU by preemption, elsewhere by a push or
-//! pull. That takes microseconds; a task that waits so for more than [`URGENT_WAIT`] in all is reported. While
-//! something that is known to be less urgent runs on the CPU in whose queue it waits, it is **inverted**; else, while a
-//! CPU that it may use idles or runs something known to be less urgent, it is **misplaced**. It is inverted, too, while
+//! A waiting real-time task should run before any less urgent task, at once: on its own CPU by preemption, elsewhere by
+//! a push or pull. That takes microseconds. The task is **inverted** while a task that is known to be less urgent runs
+//! on the CPU in whose queue it waits. Otherwise it is **misplaced** while a CPU that it may use idles or runs a task
+//! that is known to be less urgent. A total of more than [`URGENT_WAIT`] is reported. The task is also inverted while
 //! it waits for a mutex whose owner is less urgent and does not run ([`super::lock_wait`] counts that).
 //!
-//! The stream must give priorities ([`keel_trace::What::Priority`]): where a priority is unknown nothing is counted,
-//! and where the stream does not say which CPUs tasks may use, no task is called misplaced. Where it does not record
-//! throttling, waits of deadline tasks are not looked at: their budget may be used up. An idle CPU of its own is about
-//! to run it. At most [`MOST_URGENT_WAITS`] such waits are followed at once; more are left out.
+//! The stream must give priorities ([`keel_trace::What::Priority`]): nothing is counted while a priority is unknown. If
+//! the stream does not record which CPUs tasks may use, no task is reported as misplaced. If it does not record
+//! throttling, waits of deadline tasks are ignored: their budget may be used up. If the task's own CPU idles, it is
+//! about to run the task. At most [`MOST_URGENT_WAITS`] waits are tracked at once; further ones are left out.
 
 use super::scene::{Scene, Spot, State};
 use crate::finding::{Blame, Finding, Kind};
@@ -17,16 +17,16 @@ use crate::longest::Found;
 use keel_abi::{CpuId, Instant, Span, TaskId};
 use keel_trace::Unknown;
 
-/// How long something less urgent may keep a real-time task waiting.
+/// How long a less urgent task may keep a real-time task waiting.
 pub const URGENT_WAIT: Span = Span::from_ms(1);
 
-/// How many waits of real-time tasks are followed at once.
+/// How many waits of real-time tasks are tracked at once.
 pub const MOST_URGENT_WAITS: usize = 16;
 
 /// An idle CPU is less urgent than any task.
 const IDLE: i16 = i16::MAX;
 
-/// What is wrong with a wait, or nothing.
+/// What is wrong with a wait, if anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ill {
     Not,
@@ -34,7 +34,7 @@ enum Ill {
     Misplaced { beside: CpuId, runs: TaskId },
 }
 
-/// How long it was so, since when, and what was so for longest.
+/// For how long a wait was wrong, since when, and the longest reason.
 #[derive(Clone, Copy, Debug)]
 struct Sum {
     start: Instant,
@@ -63,13 +63,13 @@ impl Sum {
     }
 }
 
-/// A real-time task that waits.
+/// A waiting real-time task.
 #[derive(Clone, Debug)]
 struct Wait {
     slot: u32,
     prio: i16,
     set: u32,
-    /// Where it waits, and by which decision.
+    /// Where it waits, and the decision that put it there.
     spot: Spot,
     ill: Ill,
     since: Instant,
@@ -109,11 +109,11 @@ impl Realtime {
         self.look(scene, at, self.waits.len() - 1);
     }
 
-    /// It is in another queue.
+    /// The task is in another queue now.
     pub(super) fn moved(&mut self, scene: &mut Scene, at: Instant, slot: u32) {
         let Some(nth) = self.waits.iter().position(|wait| wait.slot == slot) else { return };
         if let Some(task) = scene.tasks.at(slot) {
-            // What was wrong until now was so at its old place.
+            // Anything wrong until now belongs to its old place.
             let wait = &mut self.waits[nth];
             wait.turn(at, wait.ill);
             wait.spot = task.spot();
@@ -121,7 +121,7 @@ impl Realtime {
         self.look(scene, at, nth);
     }
 
-    /// Something else runs on `cpu`, or it came or went, or its task is of another priority.
+    /// `cpu` switched, went on- or offline, or its task changed its priority.
     #[inline]
     pub(super) fn switched(&mut self, scene: &mut Scene, at: Instant, cpu: CpuId) {
         if !self.waits.is_empty() {
@@ -165,7 +165,7 @@ impl Realtime {
         }
     }
 
-    /// It no longer waits.
+    /// The task no longer waits.
     pub(super) fn stops(&mut self, scene: &mut Scene, at: Instant, slot: u32) {
         let Some(nth) = self.waits.iter().position(|wait| wait.slot == slot) else { return };
         let mut wait = self.waits.swap_remove(nth);
@@ -177,7 +177,7 @@ impl Realtime {
         }
     }
 
-    /// A task of another priority: it may wait, or run.
+    /// A waiting or running task changes its priority.
     pub(super) fn reprioritised(&mut self, scene: &mut Scene, at: Instant, slot: u32) {
         self.stops(scene, at, slot);
         let Some(task) = scene.tasks.at(slot) else { return };
@@ -192,7 +192,8 @@ impl Realtime {
         }
     }
 
-    /// The real-time task `waiter` waited for the mutex of `owner`, which is less urgent and did not run for `lost` of it.
+    /// The real-time task `waiter` waited for the mutex of `owner`, which is less urgent and did not run for `lost` of
+    /// it.
     pub(super) fn owner_did_not_run(
         &mut self,
         scene: &mut Scene,
@@ -238,7 +239,7 @@ impl Wait {
     }
 }
 
-/// Who runs on `cpu` and how urgent that is; none where that is not known, or the CPU is not there.
+/// The task that runs on `cpu` and its priority; `None` if either is unknown or the CPU is offline.
 fn runs(scene: &mut Scene, cpu: CpuId) -> Option<(TaskId, i16)> {
     let row = scene.cpus.get(cpu);
     match row.running {
@@ -249,7 +250,7 @@ fn runs(scene: &mut Scene, cpu: CpuId) -> Option<(TaskId, i16)> {
     }
 }
 
-/// The first CPU that the task may use and that has nothing as urgent to do.
+/// The first CPU that the task may use and that runs nothing as urgent.
 fn elsewhere(scene: &mut Scene, set: u32, prio: i16) -> Ill {
     let Some(cpus) = scene.sets.get(set).cloned() else { return Ill::Not };
     let beside = cpus.iter().find_map(|cpu| {

@@ -1,4 +1,4 @@
-//! Who runs, who waits, where and since when, and how each task came there: what the checks of conduct look at.
+//! The state that the checks of conduct use: which tasks run and wait, where and since when, and how each came there.
 
 use super::bouncing::Bounce;
 use super::lock_wait::Awaited;
@@ -22,21 +22,21 @@ pub(crate) enum State {
     Running,
 }
 
-/// What a wait began with, where that was a wakeup or fork.
+/// How a wait began, if with a wakeup or fork.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Woken {
-    /// The decision; none where the task waited already when the stream began.
+    /// The decision; `None` if the task was already waiting when the stream began.
     pub(crate) by: Option<(Act, TaskId)>,
     pub(crate) to: CpuId,
 }
 
-/// Where a task waits, and which task it waits for.
+/// Where a task waits, and behind which task.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Spot {
     pub(crate) here: Here,
     /// The CPU on whose runqueue it is.
     pub(crate) rq: CpuId,
-    /// Who ran there when it came.
+    /// The task that was running there when it came.
     pub(crate) beside: TaskId,
 }
 
@@ -53,22 +53,22 @@ pub(crate) struct Task {
     pub(crate) may_use: u32,
     /// As the kernel's `p->prio`: below 100 real-time, lower is more urgent. None where unknown.
     pub(crate) prio: Option<i16>,
-    /// Its share among its equals; 0 where unknown.
+    /// Its weight; 0 if unknown.
     pub(crate) weight: u32,
     pub(crate) state: State,
     /// The kernel keeps it off every CPU, runnable or not.
     pub(crate) throttled: bool,
-    /// Since when it does that.
+    /// Since when it has been doing that.
     pub(crate) since: Instant,
     /// The CPU in whose queue it is.
     pub(crate) rq: CpuId,
-    /// It waits because it was woken or made; none where it lost its CPU.
+    /// Set if it waits because it was woken or created; `None` if it lost its CPU.
     pub(crate) woken: Option<Woken>,
     /// How many waited on the machine when its wait began, itself among them.
     pub(crate) crowd: u32,
     /// What weighed on its CPUs when its wait began ([`Scene::load`]).
     pub(crate) load: u64,
-    /// Who ran on its CPU when it came to the place where it waits.
+    /// The task that was running on its CPU when it came to its place.
     pub(crate) beside: TaskId,
     /// Where it waited before.
     pub(crate) course: Course<Spot>,
@@ -76,7 +76,7 @@ pub(crate) struct Task {
     pub(crate) ran: Span,
     /// Its time in queues until it left the last one.
     pub(crate) waited: Span,
-    /// How it came where it is.
+    /// How it came to its place.
     pub(crate) origin: Origin,
     /// The CPU on which its weight is counted, and how much of it.
     pub(crate) weighs: (CpuId, u32),
@@ -120,7 +120,7 @@ impl From<TaskId> for Task {
 pub(crate) type Reweighed = ((CpuId, u32), (CpuId, u32));
 
 impl Task {
-    /// As a sentence names it.
+    /// Its name in a sentence.
     pub(crate) fn called(&self) -> String {
         called(&self.name, self.pid, self.id)
     }
@@ -152,19 +152,19 @@ impl Task {
         Spot { here: self.origin.here, rq: self.rq, beside: self.beside }
     }
 
-    /// Where it has waited for longest until `now`, and for how long.
+    /// Where it has waited for longest up to `now`, and for how long.
     pub(crate) fn longest_spot(&self, now: Instant) -> (Span, Spot) {
         self.course.longest_until(now, self.spot())
     }
 
-    /// It goes on waiting elsewhere, or by another decision, which is to be noted next.
+    /// It continues to wait elsewhere, or by another decision, which the caller records next.
     #[inline]
     pub(crate) fn turns(&mut self, at: Instant) {
         let (here, rq, beside) = (&self.origin.here, self.rq, self.beside);
         self.course.change(at, || Spot { here: *here, rq, beside });
     }
 
-    /// Where its weight counts now, and where it did before; none where that is the same.
+    /// Where its weight counts now, and where it counted before; `None` if nothing changed.
     #[inline]
     pub(crate) fn reweigh(&mut self) -> Option<Reweighed> {
         let cpu = match self.state {
@@ -179,7 +179,7 @@ impl Task {
         (before != (cpu, weight)).then_some((before, (cpu, weight)))
     }
 
-    /// Its weight, or, where that is unknown, the one that its nice value stands for; 0 where neither is.
+    /// Its weight or, if that is unknown, the weight of its nice value; 0 if both are unknown.
     pub(crate) fn heft(&self) -> u32 {
         match (self.weight, self.prio) {
             (0, Some(prio @ 100..140)) => weight_of_nice((prio - 120) as i8),
@@ -196,20 +196,20 @@ impl Task {
 /// A CPU.
 #[derive(Clone, Debug)]
 pub(crate) struct Cpu {
-    /// Who runs there: the task and its slot; none where it idles.
+    /// The running task and its slot; `None` if the CPU idles.
     pub(crate) running: Option<(TaskId, u32)>,
     /// Since when.
     pub(crate) since: Instant,
     pub(crate) offline: bool,
-    /// It idles on purpose while it idles.
+    /// While it idles, it does so on purpose.
     pub(crate) reserved: bool,
-    /// How many wait in its queue.
+    /// The number of tasks that wait in its queue.
     pub(crate) queued: u32,
     /// The sum of the known weights of the tasks that wait or run there.
     pub(crate) weight: u64,
-    /// Since when there was always somebody.
+    /// Since when the queue has not been empty.
     pub(crate) queued_since: Instant,
-    /// Who came into the queue when it was empty.
+    /// The first task that came into the empty queue.
     pub(crate) first: u32,
     /// The last stall that was found there.
     pub(crate) stalled: Option<(Instant, Instant)>,
@@ -235,10 +235,10 @@ impl Default for Cpu {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sets(Vec<CpuSet>);
 
-/// How many sets are distinguished; tasks with further ones are taken to be of [`UNKNOWN_SET`].
+/// How many sets are distinguished; tasks with further sets count as [`UNKNOWN_SET`].
 const MOST_SETS: usize = 1024;
 
-/// A set that is not known: such tasks are compared with nobody.
+/// An unknown set: its tasks are compared with no others.
 pub(crate) const UNKNOWN_SET: u32 = u32::MAX;
 
 impl Sets {
@@ -253,7 +253,7 @@ impl Sets {
         }
     }
 
-    /// The set with this number, where it is known.
+    /// The set with this number, if it is known.
     pub(crate) fn get(&self, number: u32) -> Option<&CpuSet> {
         self.0.get(number as usize)
     }
@@ -310,7 +310,7 @@ impl Scene {
         cpus.max(1)
     }
 
-    /// What weighs on a CPU that the task in `slot` may use, on average.
+    /// The mean weight on a CPU that the task in `slot` may use.
     pub(crate) fn load(&mut self, slot: u32) -> u64 {
         let Some((may_use, set)) = self.tasks.at(slot).map(|task| (task.may_use, task.set)) else { return 0 };
         match self.sets.get(set).filter(|_| may_use > 0) {
@@ -346,13 +346,13 @@ impl Scene {
         self.weight = self.weight.saturating_sub(before.1.into()).saturating_add(now.1.into());
     }
 
-    /// Who runs on `cpu`; [`TaskId::IDLE`] where nobody does.
+    /// The task that runs on `cpu`; [`TaskId::IDLE`] if none does.
     #[inline]
     pub(crate) fn runs_on(&mut self, cpu: CpuId) -> TaskId {
         running_on(&mut self.cpus, cpu)
     }
 
-    /// A task as a sentence names it, by id: it may be gone or nobody.
+    /// A task's name in a sentence, by id. The task may have exited or be idle.
     pub(crate) fn called(&mut self, task: TaskId) -> String {
         match self.tasks.peek(task) {
             Some(task) => task.called(),
@@ -362,7 +362,7 @@ impl Scene {
     }
 }
 
-/// For a check that looks at an event before the scene does.
+/// For a check that sees an event before the scene does.
 impl Origins for Scene {
     #[inline(always)]
     fn change(&mut self, _: TaskId, _: impl FnOnce(&mut Origin)) {}
@@ -375,7 +375,7 @@ impl Origins for Scene {
     fn end(&mut self, _: TaskId) {}
 }
 
-/// As [`Scene::runs_on`], while something else of the scene is in use.
+/// Like [`Scene::runs_on`], for use while another part of the scene is borrowed.
 #[inline]
 pub(crate) fn running_on(cpus: &mut Cpus<Cpu>, cpu: CpuId) -> TaskId {
     cpus.get(cpu).running.map_or(TaskId::IDLE, |(task, _)| task)

@@ -1,12 +1,12 @@
-//! Stalls: a CPU stays with one task for long while others wait in its queue.
+//! Stalls: a CPU runs one task for a long time while others wait in its queue.
 //!
-//! No slice of a scheduler that we know is longer than [`HOLD`]: the kernel's default for sched_ext is 20 ms, its fair class stays
-//! below that, and the longest of Linux 2.4 and of O(1) are below half a second. A CPU that does not switch for longer while somebody waits
-//! there has lost its tick, runs a task whose slice nobody ends, or is held up beneath the kernel. Reported once for
-//! the CPU, however many wait there; what they wait meanwhile is no starvation. A real-time task may run as long as it
-//! likes.
+//! No known scheduler has slices longer than [`HOLD`]: the kernel's default for sched_ext is 20 ms, its fair class
+//! stays below that, and the longest slices of Linux 2.4 and of the O(1) scheduler are below half a second. A CPU that
+//! does not switch for longer while a task waits there has lost its tick, runs a task whose slice nobody ends, or is
+//! delayed below the kernel. A stall is reported once per CPU, however many tasks wait there; their waits during it
+//! don't count as starvation. A real-time task may run as long as it likes.
 //!
-//! Idle CPUs are [`crate::waste`]'s.
+//! [`crate::waste`] deals with idle CPUs.
 
 use super::scene::{Cpu, Scene, State};
 use crate::finding::{Blame, Finding, Kind};
@@ -22,7 +22,7 @@ pub(super) struct Stalls {
 }
 
 impl Stalls {
-    /// `cpu` is about to switch, or nobody will wait there any more.
+    /// `cpu` is about to switch, or its last waiting task leaves.
     #[inline]
     pub(super) fn look(&mut self, scene: &mut Scene, at: Instant, cpu: CpuId) {
         let row = scene.cpus.get(cpu);
@@ -74,7 +74,7 @@ impl Stalls {
     }
 }
 
-/// How much of `start..end` the CPU's last stall takes.
+/// How much of `start..end` the CPU's last stall covers.
 pub(super) fn within(cpu: &Cpu, start: Instant, end: Instant) -> Span {
     cpu.stalled.map_or(Span::ZERO, |(from, until)| until.min(end).since(from.max(start)))
 }

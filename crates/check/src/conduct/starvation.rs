@@ -1,16 +1,16 @@
-//! Starvation: a task is runnable and does not run for too long.
+//! Starvation: a task is runnable but does not run for too long.
 //!
-//! How long is too long? [`BOUND`], one second, is far beyond what a person takes for a running
-//! machine and far below the kernel's watchdog (30 s), which ends the scheduler. But on a machine with more
-//! work than CPUs even a perfectly fair round takes one slice for each task that shares a CPU; so each such task
-//! adds a default slice (20 ms) to the bound: 150 runnable tasks a CPU may wait 4 s. The tasks are counted when the wait
-//! begins and when it ends, over the CPUs that the starved task may use, whichever is more.
+//! How long is too long? [`BOUND`], one second, is far longer than a person expects of a working machine, and far
+//! shorter than the timeout of the kernel's watchdog (30 s), which ends the scheduler. But on a machine with more work
+//! than CPUs, even a perfectly fair round takes one slice for each task that shares a CPU. So each of these tasks adds
+//! a default slice (20 ms) to the bound: with 150 runnable tasks per CPU, a task may wait 4 s. The tasks are counted
+//! over the CPUs that the starved task may use, when the wait begins and when it ends; the larger number counts.
 //!
-//! If weights or nice values are known, a fair round of a light task is longer: while it has one slice, each heavier one has as many as it weighs more.
-//! To a scheduler a task of
-//! nice 19 weighs a hundredth of one of nice 0: it waits for a hundred slices, and nobody has done wrong.
+//! If weights or nice values are known, a light task's fair round is longer: for each of its slices, a heavier task has
+//! as many as the ratio of their weights. To a scheduler, a nice 19 task has a hundredth of the weight of a nice 0
+//! task: it waits for a hundred slices, and nothing is wrong.
 //!
-//! Time in which its CPU stalled ([`super::stall`]) counts as the stall's, and is reported there.
+//! Time in which its CPU stalled ([`super::stall`]) does not count; the stall is reported instead.
 
 use super::scene::{Scene, Spot};
 use super::stall;
@@ -23,8 +23,8 @@ use keel_abi::{Instant, Span};
 /// The default bound on a wait, before what sharing adds.
 pub const BOUND: Span = Span::from_s(1);
 
-/// What a fair round takes for the task in `slot` that waits: a slice for each task that shares a CPU with it, or for each time its own weight that
-/// weighs on that CPU beside it.
+/// The length of a fair round for the waiting task in `slot`: a slice for each task that shares a CPU with it or, if
+/// weights are known, for each multiple of its own weight on that CPU.
 pub(super) fn fair_round(scene: &mut Scene, slot: u32) -> Span {
     let Some(task) = scene.tasks.at(slot) else { return Span::ZERO };
     let (crowd, may_use, weight, load) = (task.crowd, task.may_use, task.heft(), task.load);
@@ -43,7 +43,7 @@ pub(super) struct Starvation {
 }
 
 impl Starvation {
-    /// The wait of the task in `slot` ends, or is looked at because the stream ends: was it too long?
+    /// The wait of the task in `slot` ends, or the stream does: was the wait too long?
     pub(super) fn judge(&mut self, scene: &mut Scene, at: Instant, slot: u32, still: bool) -> bool {
         let Some(task) = scene.tasks.at(slot) else { return false };
         let waited = at.since(task.since);

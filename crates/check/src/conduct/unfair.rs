@@ -1,14 +1,14 @@
 //! Unfair shares: a task gets far less CPU time than its weight entitles it to.
 //!
-//! Looked at in windows of [`WINDOW`], among the tasks that wanted a CPU all the while (ran or waited, never slept), that may use the same
-//! CPUs, that are no real-time tasks, and whose weights are known and did not change. What these had together is
-//! divided by weight, nobody being entitled to more than one CPU. A task with less than half of what it is entitled to
-//! is reported, where that is at least [`LEAST_SHARE`]: five default slices, so that no single turn decides. Half,
-//! because tasks come in whole numbers: where equals are spread over CPUs as evenly as can be, no CPU is shared by
-//! twice as many as the average, so that nobody gets less. Windows in a row are one finding.
+//! In each window of [`WINDOW`], this check compares the tasks that wanted a CPU all the time (they ran or waited, but
+//! never slept), that may use the same CPUs, that are not real-time tasks, and whose weights are known and did not
+//! change. The time that they had together is divided by weight; no task is entitled to more than one CPU. A task with
+//! less than half of its share is reported, if the share is at least [`LEAST_SHARE`]: five default slices, so that no
+//! single slice decides. Half, because tasks come in whole numbers: if equal tasks are spread over CPUs as evenly as
+//! possible, no CPU has twice the average number, so no task gets less. Consecutive windows are one finding.
 //!
-//! Never counted where weights are unknown: recordings do not, and a task in a cgroup or session of its own has its
-//! share from that.
+//! Nothing is counted if weights are unknown: recordings don't have them, and the share of a task in a cgroup or
+//! session of its own depends on that.
 
 use super::scene::{Scene, State, UNKNOWN_SET};
 use crate::finding::{Blame, Finding, Kind};
@@ -16,18 +16,18 @@ use crate::longest::Found;
 use crate::origin::Decision;
 use keel_abi::{CpuId, Instant, Span};
 
-/// Over how long shares are compared.
+/// The time over which shares are compared.
 pub const WINDOW: Span = Span::from_s(1);
 
-/// Who is entitled to less than this in a window is not looked at.
+/// A task that is entitled to less than this in a window is ignored.
 pub const LEAST_SHARE: Span = Span::from_ms(100);
 
 /// One task's share.
 #[derive(Clone, Debug)]
 pub(crate) struct Share {
-    /// It did not want a CPU all the time since the window began, or is not known to.
+    /// It did not want a CPU all the time since the window began, or that is unknown.
     broken: bool,
-    /// What it had run when the window began.
+    /// Its running time when the window began.
     ran: Span,
     /// Windows in a row in which it had too little. Most tasks have none.
     open: Option<Box<Open>>,
@@ -40,7 +40,7 @@ impl Default for Share {
 }
 
 impl Share {
-    /// It sleeps, or it cannot be compared with what it was before.
+    /// It sleeps, or changes so that it can't be compared with its earlier self.
     #[inline]
     pub(crate) fn breaks(&mut self) {
         self.broken = true;
@@ -54,7 +54,7 @@ struct Open {
     end: Instant,
     ran: Span,
     due: Span,
-    /// Where it was in the last of them, and by which decision.
+    /// Where it was in the last of them, and the decision that put it there.
     rq: CpuId,
     decision: Option<Decision>,
 }
@@ -87,7 +87,7 @@ impl Unfair {
         at >= self.ends
     }
 
-    /// Compares who wanted a CPU all the time, and begins the next window.
+    /// Compares the tasks that wanted a CPU all the time, and begins the next window.
     #[cold]
     pub(super) fn close(&mut self, scene: &mut Scene, at: Instant) {
         let length = at.since(self.began);
@@ -117,7 +117,7 @@ impl Unfair {
         (self.rivals, self.began, self.ends) = (rivals, at, at + WINDOW);
     }
 
-    /// Those of one group, the heaviest first: what one is entitled to beyond one CPU goes to the rest.
+    /// Compares the tasks of one group, the heaviest first: any entitlement beyond one CPU goes to the rest.
     fn compare(&mut self, scene: &mut Scene, group: &[Rival], length: Span, at: Instant) {
         let mut left: u64 = group.iter().map(|rival| rival.ran).sum::<Span>().as_ns();
         let mut weights: u64 = group.iter().map(|rival| u64::from(rival.weight)).sum();
@@ -144,7 +144,7 @@ impl Unfair {
         **open = Open { end: at, ran: open.ran + rival.ran, due: open.due + due, rq, decision, ..**open };
     }
 
-    /// The windows in a row are over.
+    /// The consecutive windows end.
     pub(super) fn end(&mut self, scene: &mut Scene, slot: u32) {
         let Some(task) = scene.tasks.at(slot) else { return };
         let Some(open) = task.share.open.take() else { return };

@@ -1,13 +1,12 @@
-//! Wakeup-to-run delays of tasks of one name: an interactive task beside a crowd shows in neither's
-//! sum.
+//! Wakeup-to-run delays by task name: an interactive task among many others does not show in the sum.
 
 use super::Delay;
 use crate::histogram::Histogram;
 
-/// Names that are distinguished; tasks of further ones are in the run's sum alone.
+/// How many names are distinguished; tasks with further names are only in the run's sum.
 pub const NAMES_KEPT: usize = 64;
 
-/// What tasks of one name had.
+/// The figures of the tasks of one name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NameFigures {
     /// The name: untrusted text.
@@ -20,7 +19,7 @@ pub struct NameFigures {
     pub wakeup_delay: Delay,
 }
 
-/// Which of the names.
+/// The index of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct NameId(u8);
 
@@ -31,12 +30,12 @@ struct Row {
     delays: Histogram,
 }
 
-/// The names that have been seen, in that order.
+/// The names in the order in which they were first seen.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Names(Vec<Row>);
 
 impl Names {
-    /// One more task has this name; `None` where there are too many names already.
+    /// Adds a task with this name; `None` if there are already too many names.
     pub(super) fn seen(&mut self, name: &str) -> Option<NameId> {
         let known = self.0.iter().position(|row| row.name == name);
         let at = match known {

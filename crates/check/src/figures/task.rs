@@ -6,7 +6,7 @@ use keel_abi::{CpuId, Instant, Pid, Span, TaskId};
 use keel_trace::Why;
 use std::sync::Arc;
 
-/// What one task did and had.
+/// The figures of one task.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TaskFigures {
     /// Its id within the stream.
@@ -15,17 +15,17 @@ pub struct TaskFigures {
     pub pid: Pid,
     /// Its name: untrusted text.
     pub name: String,
-    /// When it first came to a CPU, as far as the stream shows.
+    /// When it first ran, as far as the stream shows.
     pub first_run: Option<Instant>,
     /// Time on CPUs.
     pub cpu: Span,
     /// Time runnable but not running.
     pub wait: Span,
-    /// Times that it left a CPU.
+    /// How often it left a CPU.
     pub switches: u64,
-    /// Times that it started on another CPU than it last ran on.
+    /// How often it started on another CPU than it last ran on.
     pub migrations: u64,
-    /// Times that it lost its CPU while it wanted it.
+    /// How often it lost its CPU while it wanted it.
     pub preemptions: u64,
     /// Units of throughput that it did.
     pub units: u64,
@@ -65,9 +65,9 @@ pub(super) enum State {
     },
     /// Runnable, but kept off every CPU.
     Throttled {
-        /// For how long it had waited before.
+        /// How long it had waited before.
         waited: Span,
-        /// That wait was a wakeup's or fork's.
+        /// That wait began with a wakeup or fork.
         woken: bool,
     },
     /// On a CPU.
@@ -75,7 +75,7 @@ pub(super) enum State {
 }
 
 impl State {
-    /// What a task does after it left a CPU at `at`.
+    /// The state of a task that left a CPU at `at`.
     pub(super) fn after(why: Why, at: Instant) -> Self {
         match why {
             Why::Preempted | Why::Yielded => Self::Waiting { since: at, woken: false },
@@ -83,7 +83,7 @@ impl State {
         }
     }
 
-    /// The same of a task that is throttled from `at` on, or no longer: such time is no part of a wait.
+    /// The state of a task that is throttled or released at `at`: throttled time is not part of a wait.
     pub(super) fn throttled(self, at: Instant, on: bool) -> Self {
         match (self, on) {
             (Self::Waiting { since, woken }, true) => Self::Throttled { waited: at.since(since), woken },
@@ -143,7 +143,7 @@ impl From<TaskId> for Row {
 }
 
 impl Row {
-    /// It does this from `at` on, throttled or not.
+    /// It changes its state at `at`, throttled or not.
     #[inline]
     pub(super) fn turns(&mut self, at: Instant, state: State) {
         self.state = if self.throttled { state.throttled(at, true) } else { state };

@@ -1,8 +1,8 @@
-//! Queues of slots, linked through one table, so that any slot leaves its queue at once.
+//! Queues of slots, linked through one table, so that any slot can leave its queue in constant time.
 
 const NONE: u32 = u32::MAX;
 
-/// Each slot's neighbours in the queue that it is in.
+/// Each slot's neighbours in its queue.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Links(Vec<[u32; 2]>);
 
@@ -13,7 +13,7 @@ impl Links {
     }
 }
 
-/// A queue; a slot is in one at most.
+/// A queue; a slot is in at most one queue.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Queue {
     head: u32,

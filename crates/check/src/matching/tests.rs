@@ -1,4 +1,4 @@
-//! Against a matching found afresh by brute force after every step.
+//! Compared with a matching found from scratch by brute force after every step.
 
 use super::*;
 use proptest::prelude::*;
@@ -70,7 +70,7 @@ proptest! {
                 }
             }
             matching.take_changes().into_iter().for_each(|(cpu, task)| paired[cpu.index()] = task);
-            // What each waiting task may use just now.
+            // The CPUs that each waiting task may currently use.
             let usable = waiting.map(|task: Option<(u64, u32)>| task.map(|(allowed, group)| {
                 let open = (0..CPUS).filter(|&cpu| closed[group as usize][cpu as usize] == 0);
                 open.fold(0, |cpus, cpu| cpus | 1 << cpu) & allowed

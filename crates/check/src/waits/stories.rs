@@ -9,22 +9,22 @@ use crate::table::Tasks;
 use keel_abi::{CpuId, CpuSet, Instant, Pid, Span, TaskId};
 use keel_trace::{Chooser, Class, Event, Meta, Sink, What, Why};
 
-/// Moves of one wait that are described.
+/// The most moves of one wait that are described.
 pub const MOST_MOVES: usize = 8;
-/// Tasks that ran meanwhile, distinguished; further ones are summed.
+/// How many tasks that ran during a wait are distinguished; further ones are summed.
 const MOST_RUNNERS: usize = 32;
 
 /// How a wait began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Began {
-    /// It was woken or made: the decision shows which task woke or forked it, and where.
+    /// It was woken or created: the decision shows which task woke or forked it, and where.
     Woken,
     /// It lost its CPU to another task.
     Preempted {
-        /// To which; [`TaskId::IDLE`] where nobody came.
+        /// The other task; [`TaskId::IDLE`] if none came.
         by: TaskId,
     },
-    /// It gave its CPU up.
+    /// It gave up its CPU.
     Yielded,
     /// It was throttled before.
     Unthrottled,
@@ -33,53 +33,53 @@ pub enum Began {
 /// How a wait ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// A CPU took it after another task, or after idling.
+    /// A CPU ran it after another task, or after idling.
     Ran {
-        /// Which CPU.
+        /// The CPU.
         cpu: CpuId,
-        /// Who ran there before.
+        /// The task that ran there before.
         after: TaskId,
-        /// Why that one stopped.
+        /// Why that task stopped.
         why: Why,
     },
-    /// It was gone before it ran.
+    /// It exited before it ran.
     Gone,
-    /// The kernel keeps it off every CPU from then on.
+    /// It was throttled.
     Throttled,
-    /// It has not when the stream ends.
+    /// It had not ended when the stream did.
     Not,
 }
 
 /// One wait.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Story {
-    /// Whose, from when and for how long.
+    /// The task, the beginning and the length.
     pub key: WaitKey,
     /// Its pid.
     pub pid: Pid,
-    /// As a sentence names it; safe to print.
+    /// Its name in a sentence; safe to print.
     pub task: String,
     /// How it began.
     pub began: Began,
-    /// As a sentence names who took its CPU; empty where nobody did.
+    /// The name in a sentence of the task that took its CPU; empty if none did.
     pub by: String,
-    /// As a sentence names who woke or made it; empty for an interrupt.
+    /// The name in a sentence of the task that woke or created it; empty for an interrupt.
     pub waker: String,
-    /// The last decision before or as it began that put it where it waited.
+    /// The last decision, before or at the beginning of the wait, that put it where it waited.
     pub decision: Option<Decision>,
     /// The CPU in whose queue it waited first.
     pub on: CpuId,
-    /// Its moves meanwhile, the first [`MOST_MOVES`].
+    /// Its moves during the wait, the first [`MOST_MOVES`].
     pub moves: Vec<Decision>,
-    /// How many there were.
+    /// The number of moves.
     pub moved: u64,
-    /// Who ran on the CPU in whose queue it was, as a sentence names them, and for how long, longest first.
+    /// The tasks that ran on the CPU in whose queue it was, by name, and for how long, longest first.
     pub ran: Vec<(String, Span)>,
-    /// The CPUs that it may use and that idled meanwhile, longest first.
+    /// The CPUs that it may use and that idled during the wait, longest first.
     pub idled: Vec<(CpuId, Span)>,
     /// How it ended.
     pub ended: Ended,
-    /// As a sentence names who ran before it; empty where nobody did.
+    /// The name in a sentence of the task that ran before it; empty if none did.
     pub after: String,
 }
 
@@ -114,7 +114,7 @@ struct Cpu {
     since: Instant,
     idled: Span,
     offline: bool,
-    /// It idles on purpose while it idles.
+    /// While it idles, it does so on purpose.
     reserved: bool,
 }
 
@@ -136,7 +136,7 @@ impl Cpu {
         if idles { self.idled + at.since(self.since) } else { self.idled }
     }
 
-    /// It does something else from now on.
+    /// The CPU changes its state.
     fn turn(&mut self, at: Instant, running: TaskId, offline: bool) {
         self.idled = self.idled_until(at);
         (self.running, self.since, self.offline) = (running, at, offline);
@@ -148,12 +148,12 @@ impl Cpu {
     }
 }
 
-/// A wait under way.
+/// An open wait.
 #[derive(Clone, Debug)]
 struct Active {
     story: Story,
     rq: CpuId,
-    /// Since when the one that runs there does, or it is in that queue.
+    /// Since when the current task has been running there and this task has been in that queue.
     since: Instant,
     ran: Vec<(TaskId, Span)>,
     others: Span,
@@ -164,7 +164,7 @@ struct Active {
 #[derive(Clone, Debug)]
 pub struct WaitStories {
     now: Instant,
-    /// Those that have not begun.
+    /// The waits that have not begun.
     keys: Vec<WaitKey>,
     cpus: Cpus<Cpu>,
     tasks: Tasks<Row>,
@@ -173,7 +173,7 @@ pub struct WaitStories {
 }
 
 impl WaitStories {
-    /// Of these waits, in the same stream.
+    /// Describes these waits, in the same stream.
     pub fn of(sums: &WaitSums) -> Self {
         Self {
             now: Instant::ZERO,
@@ -238,7 +238,7 @@ impl WaitStories {
         self.active.push(Active { story, rq, since: at, ran: Vec::new(), others: Span::ZERO, idled });
     }
 
-    /// Who runs on `cpu` changes: what it ran is counted for those that wait there.
+    /// The task on `cpu` changes: its running time is counted for the tasks that wait there.
     fn count(&mut self, at: Instant, cpu: CpuId) {
         let running = self.cpus.get(cpu).running;
         for active in self.active.iter_mut().filter(|active| active.rq == cpu) {
@@ -316,7 +316,8 @@ impl WaitStories {
         self.begins(at, task, to, Began::Woken);
     }
 
-    /// It goes on waiting on the runqueue of `to`, by the decision that is in force now; where that is none, nothing has changed.
+    /// It continues to wait on the runqueue of `to`, by the decision now in force; if there is none, nothing has
+    /// changed.
     fn moves(&mut self, at: Instant, task: TaskId, to: CpuId, before: Option<Decision>) {
         let Some(row) = self.tasks.get(task) else { return };
         let decision = row.origin.decision().filter(|now| Some(*now) != before);
@@ -355,7 +356,7 @@ impl WaitStories {
         self.moves(at, task, to, before);
     }
 
-    /// It enters a queue; one that runs leaves its CPU just then, and waits there.
+    /// A task enters a queue; a running task leaves its CPU at the same time, and waits in the queue.
     fn enters(&mut self, at: Instant, by: CpuId, task: TaskId, queue: impl Fn(CpuId) -> Queue) {
         let Some(row) = self.tasks.get(task).filter(|row| !row.asleep) else { return };
         if row.runs {
@@ -388,7 +389,7 @@ impl WaitStories {
             What::Unqueued { task, .. } => self.unqueued(task),
             What::Exit { task } => {
                 self.ends(at, task, Ended::Gone);
-                // One that still runs ends with the switch that follows.
+                // A task that is still running ends with the switch that follows.
                 if self.tasks.peek(task).is_some_and(|row| row.asleep) {
                     self.tasks.end(task);
                 }
@@ -406,7 +407,7 @@ impl WaitStories {
 }
 
 impl Active {
-    /// `running` ran in front of it until now.
+    /// `running` has run before it until now.
     fn count(&mut self, at: Instant, running: TaskId) {
         let span = at.since(std::mem::replace(&mut self.since, at));
         if running.is_idle() || span == Span::ZERO {

@@ -3,7 +3,7 @@ use crate::origin::Decision;
 use crate::script::play;
 use keel_abi::CpuId;
 
-/// What is said of the longest waits of `wanted`.
+/// The stories of the longest waits of `wanted`.
 fn stories(cpus: u32, wanted: &str, most: usize, lines: &str) -> (WaitSums, Vec<Story>) {
     let mut waits = Waits::new(Wanted(wanted.to_owned()), most);
     play(&mut waits, cpus, lines);

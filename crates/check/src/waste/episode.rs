@@ -1,4 +1,4 @@
-//! Episodes of waste on one CPU: under way, and the longest past ones.
+//! Episodes of waste on one CPU: the open one, and the longest past ones.
 
 use super::groups::Note;
 use super::task::Waker;
@@ -6,17 +6,17 @@ use crate::place::Here;
 use keel_abi::{CpuId, Instant, Pid, Span, TaskId};
 use std::sync::Arc;
 
-/// When a CPU had been notified of work and could not yet have begun.
+/// The times in which a CPU had been notified of work and could not yet have begun.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Pending {
-    /// Earlier intervals within the episode under way, summed.
+    /// The sum of earlier intervals within the open episode.
     past: Span,
     from: Instant,
     until: Instant,
 }
 
 impl Pending {
-    /// The CPU is excused from `at` until `until`; `start` is that of the episode under way.
+    /// The CPU is excused from `at` until `until`; `start` is the beginning of the open episode.
     pub(super) fn extend(&mut self, at: Instant, until: Instant, start: Option<Instant>) {
         if at > self.until {
             self.past += start.map_or(Span::ZERO, |start| self.until.since(self.from.max(start)));
@@ -25,7 +25,7 @@ impl Pending {
         self.until = until;
     }
 
-    /// An episode begins: what was before does not matter to it.
+    /// An episode begins: earlier intervals don't matter to it.
     pub(super) fn begin(&mut self) {
         self.past = Span::ZERO;
     }
@@ -42,33 +42,33 @@ pub(super) struct Seen {
     pub(super) task: TaskId,
     pub(super) pid: Pid,
     pub(super) name: Arc<str>,
-    /// Where it was for most of the time, and by which decision.
+    /// Where it was for most of the time, and the decision that had put it there.
     pub(super) here: Here,
-    /// Who had woken or made it, if that was the decision.
+    /// The task that had woken or created it, if that was the decision.
     pub(super) waker: Option<Waker>,
-    /// For how long it was there meanwhile.
+    /// How long it was there during the episode.
     pub(super) part: Span,
-    /// How long it was the one that the CPU could have run.
+    /// How long it was the task that the CPU could have run.
     pub(super) met: Span,
 }
 
-/// The task that a CPU could run, and for how long it was so by each decision.
+/// The task that a CPU could run, and for how long by each decision.
 #[derive(Clone, Copy, Debug)]
 struct Witness {
     slot: u32,
     since: Instant,
-    /// Since when the decision in force is so.
+    /// Since when the current decision has been in force.
     part_since: Instant,
-    /// The longest part that is over.
+    /// The longest past part.
     longest: Option<(Span, Here, Option<Waker>)>,
 }
 
-/// An episode under way.
+/// An open episode.
 #[derive(Clone, Debug)]
 pub(super) struct Open {
     pub(super) start: Instant,
     witness: Option<Witness>,
-    /// What was excused of it until the last part ended.
+    /// The excused time up to the end of the last part.
     excused: Span,
     longest: Span,
     seen: Option<Seen>,
@@ -77,10 +77,10 @@ pub(super) struct Open {
     pub(super) notes: Vec<Note>,
 }
 
-/// A witness that goes.
+/// A witness that leaves.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Left {
-    /// Where it was for longest, by which decision and for how long.
+    /// Where it was for longest, the decision that had put it there, and for how long.
     pub(super) part: (Span, Here, Option<Waker>),
     /// How long it was the witness.
     pub(super) met: Span,
@@ -93,7 +93,7 @@ impl Open {
         Self { start, witness, excused: Span::ZERO, longest: Span::ZERO, seen, tasks: 0, notes }
     }
 
-    /// The task in `slot` is the one that the CPU could run.
+    /// The task in `slot` becomes the one that the CPU could run.
     pub(super) fn meet(&mut self, at: Instant, slot: u32) {
         self.witness = Some(Witness { slot, since: at, part_since: at, longest: None });
     }
@@ -103,7 +103,8 @@ impl Open {
         self.witness.map(|witness| witness.slot)
     }
 
-    /// Until now the task at hand was `here`; `excused` is that of the episode so far. What was wasted meanwhile.
+    /// Until now the current task was `here`; `excused` is the episode's excused time so far. Returns the time wasted
+    /// in this part.
     pub(super) fn part(&mut self, at: Instant, here: Here, waker: Option<Waker>, excused: Span) -> Span {
         let Some(witness) = &mut self.witness else { return Span::ZERO };
         let part = at.since(std::mem::replace(&mut witness.part_since, at));
@@ -114,7 +115,8 @@ impl Open {
         part.saturating_sub(excused)
     }
 
-    /// The current task leaves, its last part reported: what to remember of it, if it stayed longer than those before.
+    /// The current task leaves, after its last part has been reported. Returns what to remember about it, if it stayed
+    /// longer than earlier tasks.
     pub(super) fn leaves(&mut self, at: Instant) -> Option<Left> {
         let witness = self.witness.take()?;
         let met = at.since(witness.since);
@@ -124,12 +126,12 @@ impl Open {
         Some(Left { part, met })
     }
 
-    /// Keeps what is to be said of the task that stayed longest.
+    /// Stores the task that stayed longest.
     pub(super) fn remember(&mut self, seen: Seen) {
         self.seen = Some(seen);
     }
 
-    /// The task that stayed longest, and how many there were.
+    /// The task that stayed longest, and the number of tasks.
     pub(super) fn take_seen(&mut self) -> Option<(Seen, u64)> {
         self.seen.take().map(|seen| (seen, self.tasks))
     }
@@ -144,7 +146,7 @@ pub(super) struct Past {
     pub(super) seen: Option<(Seen, u64)>,
 }
 
-/// The longest episodes, longest first; of equals the earlier.
+/// The longest episodes, longest first; equal ones in order of time.
 #[derive(Clone, Debug)]
 pub(super) struct Longest {
     most: usize,
@@ -160,12 +162,12 @@ impl Longest {
         self.kept.partition_point(|past| (past.length, start) >= (length, past.start))
     }
 
-    /// Would such an episode be kept?
+    /// Would an episode of this length be kept?
     pub(super) fn takes(&self, length: Span, start: Instant) -> bool {
         self.place_of(length, start) < self.most
     }
 
-    /// Keeps an episode, and drops the shortest where there are too many.
+    /// Keeps an episode, and drops the shortest if there are too many.
     pub(super) fn keep(&mut self, past: Past) {
         let at = self.place_of(past.length, past.start);
         self.kept.insert(at, past);

@@ -9,7 +9,7 @@ use crate::table::Tasks;
 use keel_abi::{CpuId, Instant, Span};
 
 impl<O: Observer> Waste<O> {
-    /// Brings the episodes up to the matching.
+    /// Updates the episodes to the matching.
     pub(super) fn follow(&mut self, origins: &mut impl Origins, at: Instant) {
         let mut changes = self.matching.take_changes();
         for (cpu, slot) in changes.drain(..) {
@@ -23,7 +23,7 @@ impl<O: Observer> Waste<O> {
         self.matching.give_back(changes);
     }
 
-    /// `cpu` is wasted from now on, and the task in `slot` is who could run there.
+    /// `cpu` is wasted from now on, and the task in `slot` could run there.
     pub(super) fn witness(&mut self, origins: &mut impl Origins, at: Instant, cpu: CpuId, slot: u32) {
         let Cpu { pending, open, .. } = self.cpus.get(cpu);
         if open.is_none() {
@@ -35,7 +35,8 @@ impl<O: Observer> Waste<O> {
         open.meet(at, slot);
     }
 
-    /// What the task in `slot` waits for now is another's decision from now on: if it is a witness, its time so far is divided off.
+    /// Another decision about the task in `slot` is in force from now on: if the task is a witness, its time so far
+    /// becomes a part of its own.
     #[inline]
     pub(super) fn part(&mut self, origins: &mut impl Origins, at: Instant, slot: u32) {
         let Some(cpu) = self.matching.paired(slot) else { return };
@@ -60,7 +61,7 @@ impl<O: Observer> Waste<O> {
         self.spare.push(open.notes);
     }
 
-    /// The episode on `cpu` that ends, of which `left` is no transient.
+    /// Adds the episode on `cpu` that ends; `left` of it is not transient.
     fn wastes(&mut self, origins: &mut impl Origins, at: Instant, cpu: CpuId, open: &mut Open, left: Span) {
         let length = at.since(open.start);
         self.wasted += left;
@@ -75,7 +76,7 @@ impl<O: Observer> Waste<O> {
     }
 }
 
-/// Divides off what the task in `slot`, a witness, has waited so far.
+/// Ends the current part of the wait of the task in `slot`, a witness.
 fn part_of(
     (tasks, origins): (&mut Tasks<Row>, &mut impl Origins),
     tally: &Tally,
@@ -93,7 +94,7 @@ fn part_of(
     }
 }
 
-/// The witness at hand goes; it is remembered if it was there the longest.
+/// The current witness leaves; it is remembered if it stayed longest.
 fn leave(
     (tasks, origins): (&mut Tasks<Row>, &mut impl Origins),
     tally: &Tally,

@@ -1,8 +1,8 @@
-//! Which cores idled, who waited where meanwhile, and how they had come there: sums over all episodes of waste.
+//! Which cores idled, which tasks waited where, and how they had come there: sums over all episodes of waste.
 //!
-//! An episode's waste is its CPU's; each moment of it is the task's that the CPU could have run then, at the place and by the
-//! decision in force then. An episode distinguishes at most [`MOST_NOTED`] tasks, the run [`MOST_NAMES`] names and
-//! [`MOST_TASKS`] tasks.
+//! An episode's waste counts for its CPU. Each moment of it also counts for the task that the CPU could have run at
+//! that moment, with its place and the decision in force. An episode distinguishes at most [`MOST_NOTED`] tasks, the
+//! run [`MOST_NAMES`] names and [`MOST_TASKS`] tasks.
 
 use crate::origin::{Act, Decision};
 use crate::place::Queue;
@@ -10,11 +10,11 @@ use keel_abi::{CpuId, Span, TaskId, Topology};
 use keel_trace::Chooser;
 use std::collections::BTreeSet;
 
-/// Tasks of one episode that are distinguished.
+/// How many tasks of one episode are distinguished.
 pub const MOST_NOTED: usize = 16;
-/// Names that are distinguished; further ones have none.
+/// How many names are distinguished; tasks with further names count as unnamed.
 pub const MOST_NAMES: usize = 255;
-/// Tasks that are counted.
+/// How many tasks are counted.
 pub const MOST_TASKS: usize = 4096;
 
 /// How a waiting task had come to the CPU in whose queue it waited.
@@ -22,15 +22,15 @@ pub const MOST_TASKS: usize = 4096;
 pub enum How {
     /// Woken, on the CPU where it had run last.
     WokenLastCpu,
-    /// Woken, on another CPU that shares its last one's cache.
+    /// Woken, on another CPU that shares a cache with its last one.
     WokenLastCache,
-    /// Woken, on another CPU of its last one's node.
+    /// Woken, on another CPU of its last node.
     WokenLastNode,
-    /// Woken, on another node than it ran on last.
+    /// Woken, on another node than it last ran on.
     WokenOtherNode,
-    /// Woken, and where it had run last is not known.
+    /// Woken, and its last CPU is unknown.
     Woken,
-    /// Made there.
+    /// Created there.
     Forked,
     /// Pulled by that CPU.
     Pulled,
@@ -40,9 +40,9 @@ pub enum How {
     Moved,
     /// Dispatched there by the scheduler.
     Dispatched,
-    /// Taken into a queue of the scheduler's own after it had lost its CPU.
+    /// Put into one of the scheduler's own queues after it had lost its CPU.
     Queued,
-    /// Nothing else was allowed then.
+    /// No other CPU was allowed at that time.
     Pinned,
     /// Unknown.
     #[default]
@@ -86,7 +86,7 @@ impl How {
         }
     }
 
-    /// What a decision was, on this machine.
+    /// Classifies a decision, on this machine.
     pub(super) fn of(decision: &Decision, topology: Option<&Topology>) -> Self {
         if decision.chooser == Some(Chooser::OnlyOne) {
             return Self::Pinned;
@@ -117,19 +117,19 @@ impl How {
     }
 }
 
-/// A task that an episode's CPU could have run, where, by which decision, and what was wasted meanwhile.
+/// A task that an episode's CPU could have run: where, by which decision, and the time wasted.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Note {
     pub(super) task: TaskId,
     pub(super) name: u8,
     pub(super) queue: Queue,
     pub(super) how: How,
-    /// The number of the name of who woke or made it; none for an interrupt, and where that was not the decision.
+    /// The number of the name of the task that woke or created it; `None` for an interrupt and for other decisions.
     pub(super) waker: Option<u8>,
     pub(super) wasted: Span,
 }
 
-/// Adds what was wasted to the notes of an episode.
+/// Adds wasted time to the notes of an episode.
 pub(super) fn note(notes: &mut Vec<Note>, new: Note) {
     let same =
         |old: &Note| (old.task, old.how, old.queue, old.waker) == (new.task, new.how, new.queue, new.waker);
@@ -146,39 +146,39 @@ pub(super) fn note(notes: &mut Vec<Note>, new: Note) {
 pub struct Waiters {
     /// Their name: untrusted text, empty beyond the first [`MOST_NAMES`].
     pub name: String,
-    /// How many tasks of the name there were.
+    /// The number of tasks with this name.
     pub tasks: u64,
-    /// Core time that was wasted while they waited.
+    /// Core time wasted while they waited.
     pub wasted: Span,
 }
 
-/// Who had woken or made tasks that waited while cores idled, by name.
+/// Tasks that had woken or created tasks that waited while cores idled, by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wakers {
     /// Their name: untrusted text, empty beyond the first [`MOST_NAMES`].
     pub name: String,
-    /// Core time that was wasted while those waited that they had woken or made.
+    /// Core time wasted while the tasks that they had woken or created waited.
     pub wasted: Span,
 }
 
 /// The sums.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Groups {
-    /// How long each CPU idled while a task waited, ascending; those that did not are left out.
+    /// How long each CPU idled while a task waited, by CPU; CPUs that did not are left out.
     pub idle: Vec<(CpuId, Span)>,
-    /// The CPUs in whose queues the tasks waited, and the core time that was wasted meanwhile.
+    /// The CPUs in whose queues the tasks waited, and the core time wasted.
     pub waited_on: Vec<(CpuId, Span)>,
-    /// The same for tasks in no CPU's queue: the scheduler's own, the global one, or in the program's hands.
+    /// The same for tasks in no CPU's queue: in the scheduler's own queues, the global one, or held by the program.
     pub in_queues: Span,
-    /// Who they were, those with the most waste first.
+    /// The waiting tasks by name, the most waste first.
     pub waiters: Vec<Waiters>,
     /// How they had come there, the most waste first.
     pub how: Vec<(How, Span)>,
-    /// Who had woken or made them, the most waste first; interrupts are left out.
+    /// The tasks that had woken or created them, the most waste first; interrupts are left out.
     pub wakers: Vec<Wakers>,
     /// More tasks than [`MOST_TASKS`] waited: the rest are not counted.
     pub more_tasks: bool,
-    /// The machine's shape.
+    /// The machine's topology.
     pub topology: Option<Topology>,
 }
 
@@ -190,7 +190,7 @@ pub(super) struct Tally {
     in_queues: Span,
     names: Vec<Waiters>,
     rest: Waiters,
-    /// By the number of the name; those beyond are the last.
+    /// By the number of the name; the last one is for all further names.
     wakers: Vec<Span>,
     tasks: BTreeSet<TaskId>,
     more_tasks: bool,
@@ -219,7 +219,7 @@ impl Tally {
         self.names.get(usize::from(number)).map_or("", |known| &known.name)
     }
 
-    /// An episode of `wasted` on `cpu`, during which these waited.
+    /// Adds an episode of `wasted` on `cpu`, during which these tasks waited.
     pub(super) fn add(&mut self, cpu: CpuId, wasted: Span, notes: &[Note]) {
         *at(&mut self.idle, cpu) += wasted;
         for note in notes.iter().filter(|note| note.wasted > Span::ZERO) {

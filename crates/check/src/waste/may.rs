@@ -1,4 +1,4 @@
-//! Who may run where: affinities, limits of groups, CPUs that go offline or idle on purpose.
+//! Which tasks may run where: affinities, group limits, CPUs that go offline or idle on purpose.
 
 use super::task::State;
 use super::{Observer, PENDING, Waste};
@@ -9,7 +9,7 @@ use keel_trace::TaskInfo;
 use std::sync::Arc;
 
 impl<O: Observer> Waste<O> {
-    /// A throttled task waits in its queue, but for no CPU; and its group may not use the CPU where that happened.
+    /// A throttled task waits in its queue, but not for a CPU; and its group may not use the CPU where that happened.
     pub(super) fn throttled(
         &mut self,
         origins: &mut impl Origins,
@@ -41,7 +41,7 @@ impl<O: Observer> Waste<O> {
         }
     }
 
-    /// The limit of `group` holds for the task in `slot`.
+    /// The limit of `group` applies to the task in `slot`.
     pub(super) fn belongs(&mut self, slot: u32, group: u32) {
         let Some(row) = self.tasks.at(slot).filter(|row| row.group != group) else { return };
         row.group = group;
@@ -49,7 +49,7 @@ impl<O: Observer> Waste<O> {
         self.in_class(slot, class);
     }
 
-    /// The task in `slot` is of another class from now on.
+    /// The task in `slot` changes its class.
     pub(super) fn in_class(&mut self, slot: u32, class: matching::Class) {
         let Some(row) = self.tasks.at(slot) else { return };
         row.class = class;

@@ -47,7 +47,7 @@ impl<O: Observer> Waste<O> {
     #[inline]
     pub(super) fn runs(&mut self, origins: &mut impl Origins, at: Instant, cpu: CpuId, task: TaskId) {
         let Some(slot) = self.tasks.slot(task) else { return };
-        // Where it came from counts until now.
+        // Its old place counts until now.
         self.part(origins, at, slot);
         self.matching.unwait(slot);
         let Some(row) = self.tasks.at(slot) else { return };
@@ -71,7 +71,7 @@ impl<O: Observer> Waste<O> {
             self.reopen(slot);
         }
         self.leaves_queue(task, State::Asleep);
-        // The episodes may still ask for the row of a witness that leaves.
+        // The episodes may still need the row of a witness that leaves.
         self.follow(origins, self.now);
         self.tasks.end(task);
         origins.end(task);
@@ -113,7 +113,7 @@ impl<O: Observer> Waste<O> {
     }
 
     pub(super) fn exit(&mut self, origins: &mut impl Origins, task: TaskId) {
-        // One that still runs ends with the switch that follows.
+        // A task that is still running ends with the switch that follows.
         if self.tasks.get(task).is_some_and(|row| row.state != State::Running) {
             self.gone(origins, task);
         }
@@ -175,7 +175,7 @@ impl<O: Observer> Waste<O> {
         self.enters(origins, at, cpu, task, |_| Queue::Held);
     }
 
-    /// It enters a queue; one that runs leaves its CPU just then, and waits there.
+    /// A task enters a queue; a running task leaves its CPU at the same time, and waits in the queue.
     pub(super) fn enters(
         &mut self,
         origins: &mut impl Origins,

@@ -1,4 +1,4 @@
-//! What the check knows of one task.
+//! What the check knows about one task.
 
 use super::episode::Seen;
 use super::groups::{How, NO_NAME, Note};
@@ -15,7 +15,7 @@ pub(super) enum State {
     Running,
 }
 
-/// Who woke or made a task, as it was called then.
+/// The task that woke or created a task, with its name at that time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Waker {
     pub(super) task: TaskId,
@@ -28,18 +28,18 @@ pub(super) struct Waker {
 pub(super) struct Row {
     pub(super) task: TaskId,
     pub(super) pid: Pid,
-    /// Shared with what is remembered of it.
+    /// Its name, shared with everything remembered about it.
     pub(super) name: Arc<str>,
     pub(super) state: State,
     pub(super) class: matching::Class,
     pub(super) rq: CpuId,
     /// The kernel keeps it off every CPU.
     pub(super) throttled: bool,
-    /// The group with the limit that holds for it; 0 for none that is known.
+    /// The group whose limit applies to it; 0 if none is known.
     pub(super) group: u32,
-    /// The CPU that it closes, and to which group: throttled there.
+    /// The group and CPU that it closes, because it is throttled there.
     pub(super) closes: Option<(u32, CpuId)>,
-    /// Who woke or made it last; none for an interrupt.
+    /// The task that last woke or created it; `None` for an interrupt.
     pub(super) waker: Option<Waker>,
     /// Its name's number.
     pub(super) name_number: u8,
@@ -64,18 +64,18 @@ impl From<TaskId> for Row {
 }
 
 impl Row {
-    /// Who brought it where it is, if that was a wakeup or fork.
+    /// The task that put it in its place by a wakeup or fork, if so.
     pub(super) fn waker(&self, origin: &Origin) -> Option<Waker> {
         let act = origin.decision()?.act;
         self.waker.filter(|_| matches!(act, Act::Woken | Act::Forked))
     }
 
-    /// What to remember of it as a witness that was so for `part` of the `met` that it was there.
+    /// What to remember about it as a witness that was `here` for `part` of the time `met` that it stayed.
     pub(super) fn seen(&self, here: Here, waker: Option<Waker>, part: Span, met: Span) -> Seen {
         Seen { task: self.task, pid: self.pid, name: self.name.clone(), here, waker, part, met }
     }
 
-    /// What to note of it as a witness during so much waste.
+    /// What to note about it as a witness for this much waste.
     pub(super) fn note(&self, origin: &Origin, wasted: Span, topology: Option<&Topology>) -> Note {
         let how = origin.decision().map_or(How::Unknown, |decision| How::of(&decision, topology));
         let waker = self.waker(origin).map(|waker| waker.name);

@@ -49,7 +49,7 @@ fn a_full_machine_wastes_nothing() {
 
 #[test]
 fn short_and_pending_parts_are_transient() {
-    // The first wait is short; the second is long, but for all of it CPU 0 had been kicked.
+    // The first wait is short; the second is long, but CPU 0 had been kicked for all of it.
     check(
         1,
         "0   0 fork A 0
@@ -161,14 +161,14 @@ fn offline_cpus_are_not_wasted() {
     );
 }
 
-/// A runs on CPU 0 of two; what B does follows, until 1 ms.
+/// A runs on CPU 0 of two; `lines` says what B does until 1 ms.
 fn check_b(lines: &str, wasted_us: u64, texts: &[&str]) {
     check(2, &format!("0 0 fork A 0\n0 0 switch - idle A\n{lines}\n1000 end"), (wasted_us, 0), texts);
 }
 
 #[test]
 fn a_throttled_task_waits_for_no_cpu() {
-    // While it runs, and it leaves its CPU.
+    // Throttled while it runs, so that it leaves its CPU.
     check_b(
         "100 1 switch - idle B
          200 1 throttled B on
@@ -178,7 +178,7 @@ fn a_throttled_task_waits_for_no_cpu() {
         0,
         &[],
     );
-    // While it waits; what it waits before and after counts.
+    // Throttled while it waits; its waits before and after count.
     check_b(
         "100 0 wake B 0
          300 0 throttled B on
@@ -192,7 +192,7 @@ fn a_throttled_task_waits_for_no_cpu() {
              where it was moved from CPU 0",
         ],
     );
-    // While it sleeps; being switched to ends it.
+    // Throttled while it sleeps; being switched to ends it.
     check_b(
         "100 0 throttled B on
          200 0 wake B 0
@@ -202,7 +202,7 @@ fn a_throttled_task_waits_for_no_cpu() {
         &["CPU 1 idled for 300.00 µs while task task-b (pid 1001) waited in the queue of CPU 1 \
            after it was preempted"],
     );
-    // Its CPUs may change meanwhile.
+    // Its CPUs may change while it is throttled.
     check_b("100 0 throttled B on\n200 0 wake B 0\n300 may B 1\n400 may B 0-1", 0, &[]);
 }
 
@@ -221,9 +221,9 @@ fn a_group_may_not_use_a_cpu_where_its_limit_is_used_up() {
     check_c(&format!("{in_group}\n100 0 wake C 0"), 0, &[]);
     check_c("40 0 throttled C on 8\n50 0 throttled C off 8\n100 0 wake C 0", 900, &[&waits(900)]);
     check_c("40 0 throttled C on\n50 0 throttled C off\n100 0 wake C 0", 900, &[&waits(900)]);
-    // It is in its parent's.
+    // It is in its parent's group.
     check_c("100 0 made C 0 B", 0, &[]);
-    // It waits already when its group becomes known.
+    // It is already waiting when its group becomes known.
     check_c("100 0 wake C 0\n200 0 throttled C on 7\n300 0 throttled C off 7", 100, &[&waits(100)]);
     // B may run again, runs again, or ends.
     check_c(&format!("{in_group}\n100 0 wake C 0\n400 1 throttled B off 7\n400 1 switch - idle B"), 0, &[]);
@@ -234,7 +234,7 @@ fn a_group_may_not_use_a_cpu_where_its_limit_is_used_up() {
     );
     check_c(&format!("{in_group}\n100 0 wake C 0\n400 0 switch A blocked B"), 600, &[&waits(600)]);
     check_c(&format!("{in_group}\n100 0 wake C 0\n400 0 exit B"), 600, &[&waits(600)]);
-    // One of two that are throttled there may run again.
+    // One of two tasks throttled there may run again.
     let two = "35 1 throttled D on 7\n36 1 switch - idle D\n37 1 throttled D on 7\n38 1 switch D preempted -";
     check_c(&format!("{two}\n{in_group}\n100 0 wake C 0\n400 0 exit B"), 0, &[]);
     check_c(&format!("{two}\n{in_group}\n100 0 wake C 0\n400 0 exit B\n500 0 exit D"), 500, &[&waits(500)]);
@@ -272,7 +272,7 @@ fn a_stream_without_its_start_is_no_reason_to_panic() {
     assert_eq!(waste.verdict(), Verdict::default());
 }
 
-/// B, woken on CPU 0 beside A, waits while CPU 1 idles, and what happens meanwhile.
+/// B, woken on CPU 0 where A runs, waits while CPU 1 idles; `lines` happens during that time.
 fn meanwhile(lines: &str) -> String {
     format!("0 0 fork A 0\n0 0 switch - idle A\n1000 0 wake B 0 A\n{lines}\n9000 1 switch - idle B\n9100 end")
 }
@@ -325,7 +325,7 @@ fn a_preempted_task_waits_where_the_scheduler_took_it_before() {
     );
     let decision = verdict(2, lines).findings[0].decision.expect("a decision");
     assert_eq!(decision.words(), "queued by the scheduler on CPU 0 at 1.00 ms");
-    // It may be picked again at once: then it is in that queue no more.
+    // It may be picked again at once: then it is no longer in that queue.
     let again = lines.replace("1000 0 queued A user:7", "900 0 queued A user:7\n950 0 unqueued A");
     let text = &verdict(2, &again).findings[0].text;
     assert!(text.contains("in the queue of CPU 0 after it was preempted"), "{text}");
@@ -348,7 +348,7 @@ fn each_moment_is_its_own_decisions() {
 
 #[test]
 fn what_is_excused_is_taken_off_where_it_was() {
-    // The kick at 8.9 ms excuses what is left, which is all CPU 1's.
+    // The kick at 8.9 ms excuses the rest, all of which is CPU 1's.
     let verdict = verdict(2, &meanwhile("8900 1 migrate B 0 1\n8900 1 kick 1"));
     assert_eq!((verdict.wasted, verdict.transient), (Span::from_us(7900), Span::from_us(100)));
     assert_eq!(verdict.groups.waited_on, [(CpuId(0), Span::from_us(7900))]);

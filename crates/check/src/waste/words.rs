@@ -5,7 +5,7 @@ use super::episode::{Past, Seen};
 use super::groups::Tally;
 use crate::finding::{Blame, Finding, Kind, called};
 
-/// A place that took this share of a wait is reported as all of it.
+/// A place with at least this share of a wait is reported as all of it.
 const NEARLY_ALL: f64 = 0.95;
 
 pub(super) fn finding(past: &Past, tally: &Tally) -> Finding {
@@ -17,7 +17,7 @@ pub(super) fn finding(past: &Past, tally: &Tally) -> Finding {
             let part = if is_all(seen) { String::new() } else { format!(", for {} of it", seen.part) };
             format!("CPU {cpu} idled for {length} while task {who} waited{part} {place}")
         }
-        // The tasks may be few that take turns, so their number would say little.
+        // There may be just a few tasks that take turns, so their number would say little.
         Some((seen, _)) => {
             let (who, place) = (called(&seen.name, seen.pid, seen.task), place(seen, tally));
             let part = if is_all(seen) { String::new() } else { format!(", {} of it", seen.part) };
@@ -48,7 +48,7 @@ fn is_all(seen: &Seen) -> bool {
     seen.part.as_ns() as f64 >= seen.met.as_ns() as f64 * NEARLY_ALL
 }
 
-/// Where it waited and who had put it there.
+/// Where the task waited and who had put it there.
 fn place(seen: &Seen, tally: &Tally) -> String {
     let waker = seen.waker.map(|waker| called(tally.name_of(waker.name), waker.pid, waker.task));
     seen.here.words(waker.as_deref())

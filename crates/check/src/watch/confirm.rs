@@ -1,28 +1,28 @@
-//! Is a suspicion confirmed by what happens, or resolved, and by what?
+//! Whether events confirm or resolve a suspicion, and how.
 
 use super::resolution::{Arrivals, Resolution};
 use crate::waste::WastedCores;
 use keel_abi::{CpuId, CpuSet, Instant, Span};
 use keel_trace::{Class, Event, Meta, Sink, What};
 
-/// How many CPUs are watched at once; one that idles beside waiting tasks is enough for a finding.
+/// How many CPUs are watched at once; one that idles while tasks wait is enough for a finding.
 pub const MOST_SUSPECTS: usize = 64;
 
 /// How a suspicion ended.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
-    /// Some suspects idled beside waiting tasks all the time.
+    /// Some suspects idled all the time while tasks waited.
     Confirmed(Confirmed),
-    /// None did: the last of them was resolved.
+    /// None did: the last suspect was resolved.
     Resolved {
-        /// So long after the stream began.
+        /// The time from the beginning of the stream.
         after: Span,
-        /// By this.
+        /// The reason.
         by: Resolution,
     },
-    /// What happened was not all recorded.
+    /// Some events were not recorded.
     Unsure {
-        /// Events that are missing.
+        /// The number of missing events.
         lost: u64,
     },
 }
@@ -32,20 +32,20 @@ pub enum Outcome {
 pub struct Confirmed {
     /// The CPUs.
     pub cpus: CpuSet,
-    /// For how long they were watched.
+    /// How long they were watched.
     pub watched: Span,
-    /// Core time wasted meanwhile on the whole machine, as `keel check` measures it, transients included.
+    /// Core time wasted on the whole machine in that time, as `keel check` measures it, including transients.
     pub wasted: Span,
 }
 
-/// Receives a stream that begins when its CPUs are suspected.
+/// Receives a stream that begins when its CPUs become suspects.
 #[derive(Clone, Debug)]
 pub struct Confirm {
     waste: WastedCores,
     came: Arrivals,
-    /// Suspects that are still passed over, as of the last instant that is over.
+    /// Suspects that are still passed over, as of the last complete instant.
     open: Vec<CpuId>,
-    /// Those of them that at this instant are not, and why.
+    /// Those of them that are not passed over at the current instant, and why.
     doubt: Vec<(CpuId, Resolution)>,
     resolved: Option<(Instant, Resolution)>,
     begun: Option<Instant>,
@@ -54,7 +54,7 @@ pub struct Confirm {
 }
 
 impl Confirm {
-    /// Suspects these CPUs, at most [`MOST_SUSPECTS`] of them.
+    /// Watches these suspects, at most [`MOST_SUSPECTS`] of them.
     pub fn new(suspects: &CpuSet) -> Self {
         Self {
             waste: WastedCores::new(0),
@@ -90,7 +90,7 @@ impl Confirm {
         Outcome::Confirmed(Confirmed { cpus, watched, wasted })
     }
 
-    /// Time goes on: what was so at the end of the last instant counts.
+    /// Time advances: the state at the end of the last instant counts.
     fn reach(&mut self, at: Instant) {
         if at > self.now {
             self.settle();
@@ -107,7 +107,7 @@ impl Confirm {
         }
     }
 
-    /// Tasks that the last event leaves passed over.
+    /// Updates which suspects are passed over after the last event.
     fn follow(&mut self, resolution: impl Fn(CpuId) -> Resolution) {
         for &cpu in &self.open {
             let known = self.doubt.iter().position(|&(doubted, _)| doubted == cpu);

@@ -1,29 +1,29 @@
-//! What ends a waste.
+//! How waste ends.
 
 use keel_abi::{CpuId, TaskId};
 use keel_trace::{Event, What, Why};
 use std::collections::BTreeMap;
 
-/// Why a CPU is no longer idle beside waiting tasks.
+/// Why a CPU no longer idles while tasks wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Resolution {
-    /// It got a task that woke.
+    /// It got a woken task.
     Wakeup,
     /// It got a new task.
     Fork,
-    /// It got a waiting task of another CPU.
+    /// It got a waiting task from another CPU.
     Migration,
-    /// It got a task that had waited for it, or the last one that waited had its turn.
+    /// It got a task that had waited for it, or the last waiting task got to run on its own CPU.
     Turn,
-    /// The last one that waited got its own CPU, whose task went to sleep.
+    /// The last waiting task got its own CPU, whose task went to sleep.
     Sleep,
-    /// The same, and the task ended.
+    /// The same, but the task exited.
     Exit,
-    /// CPUs came or went.
+    /// CPUs went on- or offline.
     Hotplug,
-    /// No task that waits may run there any more.
+    /// No waiting task may run there any more.
     Affinity,
-    /// The last one that waited was throttled.
+    /// The last waiting task was throttled.
     Throttled,
     /// It was over before anybody watched.
     Unseen,
@@ -47,7 +47,7 @@ impl Resolution {
     }
 }
 
-/// How tasks last came to a runqueue, as far as it was watched.
+/// How tasks last came to a runqueue, as far as observed.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Arrivals(BTreeMap<TaskId, Resolution>);
 
@@ -58,7 +58,7 @@ impl Arrivals {
             What::Wakeup { task, .. } => drop(self.0.insert(task, Resolution::Wakeup)),
             What::Fork { child, .. } => drop(self.0.insert(child, Resolution::Fork)),
             What::Migrate { task, .. } => drop(self.0.insert(task, Resolution::Migration)),
-            // Who is gone, or runs and waits again, waits where it was.
+            // A task that has exited, or that runs and waits again, no longer counts as arrived.
             What::Exit { task } | What::Switch { prev: task, .. } => drop(self.0.remove(&task)),
             _ => {}
         }

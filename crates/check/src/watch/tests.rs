@@ -31,7 +31,7 @@ fn idle_cpus_that_could_run_a_waiting_task_are_suspected() {
     };
     check("1-3", &[("a", 0, "0-3")], "1-3");
     check("1-3", &[("a", 0, "0-1"), ("b", 0, "0,3")], "1,3");
-    // Affinity leaves nothing to complain of.
+    // Affinity leaves nothing to report.
     check("1-3", &[("a", 0, "0"), ("b", 0, "0,4-7")], "");
     // Nobody idles, nobody waits, everybody idles.
     check("", &[("a", 0, "0-3")], "");
@@ -39,7 +39,7 @@ fn idle_cpus_that_could_run_a_waiting_task_are_suspected() {
     check("0-3", &[("a", 0, "0-3")], "0-3");
     // A CPU that is offline is not idle.
     check("1", &[("a", 0, "0-3")], "1");
-    // Of a task of which nothing is known.
+    // A task about which nothing is known.
     check("2", &[("a", 0, "")], "2");
 }
 
@@ -91,12 +91,12 @@ fn waste_that_lasts_is_confirmed() {
     check("1-3", "1000 end", "1-3", 1000);
     // They take turns on CPU 0.
     check("3", "400 0 switch A preempted B\n800 0 switch B preempted A\n1000 end", "3", 1000);
-    // Another CPU takes part of the work, and another task.
+    // Another suspect gets another task.
     check("2-3", "500 1 wake C 2\n501 2 switch - idle C\n1000 end", "3", 1001);
     // B goes and at the same instant C comes.
     check("3", "500 0 fork C 0\n500 0 exit B\n1000 end", "3", 1000);
     check("3", "500 0 exit B\n500 0 fork C 0\n1000 end", "3", 1000);
-    // A CPU that is offline takes nothing; it was no suspect.
+    // A CPU that goes offline changes nothing if it was not a suspect.
     check("2-3", "500 1 off 1\n1000 end", "2-3", 1000);
 }
 
@@ -117,7 +117,7 @@ fn every_resolution_is_reported() {
     check("500 3 reserved 3 on", 500, Resolution::Affinity);
     check("500 0 throttled B on", 500, Resolution::Throttled);
     check("500 0 exit B", 500, Resolution::Exit);
-    // It would go on, but there was a gap.
+    // It would continue, but there was a gap.
     check("500 0 exit B\n501 0 fork C 0", 500, Resolution::Exit);
     // Before it was watched.
     check("0 3 switch - idle C", 0, Resolution::Unseen);

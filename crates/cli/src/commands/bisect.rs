@@ -1,6 +1,7 @@
-//! `keel bisect`: the commit that changed a run, by `git bisect run`.
+//! `keel bisect`: finds the commit that changed a run, with `git bisect run`.
 //!
-//! Git calls this keel once for each commit, with `--step`. Runs repeat exactly, so a commit is good or bad after one run.
+//! Git calls this keel once for each commit, with `--step`. Runs repeat exactly, so one run decides whether a commit is
+//! good or bad.
 
 use crate::asked::Asked;
 use crate::execute::{Place, execute};
@@ -16,7 +17,7 @@ use keel_front::fuzz::Judging;
 use std::ffi::OsStr;
 use std::process::{Command, ExitStatus, Stdio};
 
-/// What tells git that a commit can't be judged.
+/// The exit code for a commit that can't be judged.
 const SKIP: i32 = 125;
 
 pub(crate) fn run(args: &BisectArgs, lab: &Lab) -> Result<Code, Failure> {
@@ -37,17 +38,17 @@ pub(crate) fn run(args: &BisectArgs, lab: &Lab) -> Result<Code, Failure> {
     Ok(Code::Done)
 }
 
-/// Has git call this keel for each commit.
+/// Makes git call this keel for each commit.
 fn search() -> Result<(), Failure> {
     let own = std::env::current_exe().map_err(|e| Failure::input(format!("keel: {}", reason(&e))))?;
     let mut words: Vec<std::ffi::OsString> = std::env::args_os().skip(1).collect();
-    // Behind `bisect`, which is the first of them.
+    // After `bisect`, the first word.
     words.insert(1, "--step".into());
     let all = ["bisect".as_ref(), "run".as_ref(), own.as_os_str()];
     git(all.into_iter().chain(words.iter().map(|word| word.as_os_str())))
 }
 
-/// The commit that git has found: its hash and its subject.
+/// The commit that git found: its hash and its subject.
 fn first_bad() -> Result<String, Failure> {
     let shown = Command::new("git").args(["log", "-1", "--format=%h %s", "refs/bisect/bad"]).output();
     let shown = shown.map_err(|e| Failure::input(format!("git cannot be run: {}", reason(&e))))?;
@@ -55,7 +56,7 @@ fn first_bad() -> Result<String, Failure> {
     Ok(format!("the first bad commit is {}", crate::text::shown(&subject)))
 }
 
-/// One commit: built, run and judged.
+/// Builds, runs and judges one commit.
 fn step(args: &BisectArgs, lab: &Lab) -> Result<i32, Failure> {
     let (program, rest) = args.build.split_first().expect("clap asks for a command");
     let built = Command::new(program).args(rest).stdin(Stdio::null()).stdout(std::io::stderr()).status();

@@ -1,4 +1,4 @@
-//! `keel check`: the judgement of a recording of any tool.
+//! `keel check`: judges a recording of any tool.
 
 use crate::failure::{Code, Failure};
 use crate::gate::Gate;

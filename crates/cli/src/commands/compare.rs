@@ -1,4 +1,4 @@
-//! `keel compare`: several schedulers on the same machine and workload, each run with several
+//! `keel compare`: runs several schedulers on the same machine and workload, each with several
 //! seeds, on all threads of the host.
 
 use crate::args::CompareArgs;
@@ -20,7 +20,7 @@ use keel_profile::Profile;
 use keel_report::{PartialRuns, RunReport};
 use keel_trace::Sink;
 
-/// Schedulers that a page shows beside each other.
+/// The maximum number of schedulers that a page shows side by side.
 const MOST_IN_PAGE: usize = 4;
 
 pub(crate) fn run(args: &CompareArgs, lab: &Lab) -> Result<Code, Failure> {
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &CompareArgs, lab: &Lab) -> Result<Code, Failure> {
     let total = specs[0].duration * (specs.len() as u64 * u64::from(args.runs));
     let bar = Bar::new(total);
     let work = interrupt::work();
-    // Of each scheduler's runs the page shows the first.
+    // The page shows the first run of each scheduler.
     let page = |spec: &RunSpec| {
         let shown = outputs.report.is_some() && spec.seed == args.scene.seed;
         shown.then(|| Page::new(Budget::for_runs(specs.len())))
@@ -80,8 +80,8 @@ pub(crate) fn run(args: &CompareArgs, lab: &Lab) -> Result<Code, Failure> {
     Ok(interrupt::code(partial.is_some(), worst))
 }
 
-/// Holds budgets against each run, and the baseline against the runs of each of so many schedulers; without their number
-/// some runs are missing, and nothing is compared.
+/// Checks each run against the budgets, and the runs of each scheduler against the baseline. Without the number of
+/// schedulers some runs are missing, and nothing is compared with the baseline.
 fn judge(gate: &Gate, runs: &mut [RunReport], schedulers: Option<usize>) -> Result<Vec<Regression>, Failure> {
     for run in runs.iter_mut().filter(|run| !run.failed()) {
         run.strict = gate.rule(&run.facts());
@@ -92,10 +92,10 @@ fn judge(gate: &Gate, runs: &mut [RunReport], schedulers: Option<usize>) -> Resu
     Ok(compared.into_iter().flatten().collect())
 }
 
-/// A run, what a page shows of it, and its profile.
+/// A run, its data for a page, and its profile.
 type Made = (RunReport, Option<RunData>, Option<Box<Profile>>);
 
-/// One run; nothing of one that a signal forestalls.
+/// Makes one run; `None` if a signal prevents it.
 fn one(lab: &Lab, spec: &RunSpec, mut page: Option<Page>, bar: &Bar) -> Option<Result<Made, Failure>> {
     if interrupt::stop().is_asked() {
         return None;
@@ -115,7 +115,7 @@ fn one(lab: &Lab, spec: &RunSpec, mut page: Option<Page>, bar: &Bar) -> Option<R
     ))
 }
 
-/// Schedulers of one name (`a/x.bpf.o,b/x.bpf.o`) get numbers, so that their rows differ.
+/// Numbers schedulers with the same name (`a/x.bpf.o,b/x.bpf.o`), so that their rows differ.
 fn number_same_names(specs: &mut [RunSpec]) {
     let names: Vec<String> = specs.iter().map(|spec| spec.scheduler.name.clone()).collect();
     for (at, spec) in specs.iter_mut().enumerate() {
@@ -126,7 +126,7 @@ fn number_same_names(specs: &mut [RunSpec]) {
     }
 }
 
-/// What one run writes is not for many, but for a page, which shows several.
+/// Rejects outputs that only one run can write, except a page, which shows several runs.
 fn refuse(args: &CompareArgs) -> Result<(), Failure> {
     let about_one = |option: &str, name: &str| {
         Failure::input(format!("{option} needs a single run, but keel compare makes several"))

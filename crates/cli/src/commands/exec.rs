@@ -1,4 +1,4 @@
-//! `keel exec --rt`: a command that the loaded scheduler takes for a real-time task.
+//! `keel exec --rt`: executes a command as a real-time task of the loaded scheduler.
 
 use crate::args::ExecArgs;
 use crate::failure::{Code, Failure};
@@ -10,7 +10,7 @@ use keel_live::{Hint, Host, Policy, give_hint};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-/// Gives the scheduler a hint for this process, and executes the command: the hint stays with it.
+/// Gives the scheduler a hint for this process, and executes the command, which inherits the hint.
 pub(crate) fn run(args: &ExecArgs) -> Result<Code, Failure> {
     begins_with_a_name("keel exec", &args.command)?;
     let policy = if args.rr { Policy::RoundRobin } else { Policy::Fifo };

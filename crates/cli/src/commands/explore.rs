@@ -1,4 +1,4 @@
-//! `keel explore`: one run in many orders.
+//! `keel explore`: repeats one run in many orders.
 
 use crate::failure::{Code, Failure};
 use crate::fuzz_args::{ExploreArgs, MethodArg};

@@ -1,4 +1,4 @@
-//! `keel fuzz`: a search for runs that break a scheduler.
+//! `keel fuzz`: searches for runs that break a scheduler.
 
 use crate::failure::{Code, Failure};
 use crate::fuzz_args::FuzzArgs;

@@ -1,4 +1,4 @@
-//! `keel lab`: published experiments, ours beside theirs, on all threads of the host.
+//! `keel lab`: repeats published experiments, on all threads of the host, and compares the results.
 
 mod decisions;
 mod matrix;
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &LabArgs, lab: &Lab) -> Result<Code, Failure> {
     let cut = partial(&made);
     let code = worst(&made);
     let (planned, figures) = complete(&asked, made);
-    // Of a part those are judged whose every run is complete.
+    // Of a partial result, only experiments whose runs are all complete are judged.
     let reports = experiments::reports(&experiments, &asked, &planned, figures);
     let page = || {
         let pictures = page::pictures(args, lab, &experiments);
@@ -58,13 +58,12 @@ pub(crate) fn run(args: &LabArgs, lab: &Lab) -> Result<Code, Failure> {
     Ok(interrupt::code(true, code))
 }
 
-/// The folder with the programs of experiments. A round in which every scheduler runs all experiments
-/// uses only those that need none.
+/// The folder with the programs of experiments. The matrix uses only experiments that need none.
 fn programs(args: &LabArgs) -> Option<&Path> {
     (!args.matrix && !args.sensitivity).then_some(&args.programs)
 }
 
-/// Runs side by side.
+/// The number of parallel runs.
 fn jobs(args: &LabArgs) -> Option<NonZeroUsize> {
     host::jobs(args.jobs)
 }
@@ -76,7 +75,7 @@ fn tell_of_jobs(args: &LabArgs) {
     }
 }
 
-/// All planned runs, in their order; nothing for those that a signal kept from their end.
+/// Makes all planned runs, in order; `None` for those that a signal cut short.
 fn make(args: &LabArgs, lab: &Lab, experiments: &[Experiment], planned: &[Planned]) -> Vec<Option<Made>> {
     let bar = Bar::new(experiments::longest(experiments, planned));
     experiments::make_all(lab, experiments, planned, &how(args), &bar)
@@ -91,14 +90,14 @@ fn how(args: &LabArgs) -> How {
     }
 }
 
-/// How much of it a signal has cut off, if it has.
+/// How a signal cut the result short, if one did.
 fn partial(made: &[Option<Made>]) -> Option<PartialRuns> {
     let complete = made.iter().flatten().count();
     let by = interrupt::by().filter(|_| complete < made.len())?;
     Some(PartialRuns::new(by, complete, made.len()))
 }
 
-/// The lab ends as its worst run. That an experiment is not reached is a result, no failure.
+/// The exit code of the worst run. An experiment that is not reproduced is a result, not a failure.
 fn worst(made: &[Option<Made>]) -> Code {
     made.iter().flatten().map(|made| made.code).max_by_key(|code| *code as u8).unwrap_or(Code::Done)
 }

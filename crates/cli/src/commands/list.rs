@@ -1,4 +1,4 @@
-//! `keel list`: what is built in.
+//! `keel list`: lists everything that is built in.
 
 use crate::args::{ListArgs, Listed};
 use crate::failure::{Code, Failure};
@@ -9,7 +9,7 @@ use keel_check::Kind;
 use keel_front::suite::Suite;
 use serde_json::{Map, Value, json};
 
-/// Every list of what is built in, in the order in which they are shown.
+/// All lists, in the order in which they are shown.
 const ALL: [(Listed, &str); 6] = [
     (Listed::Schedulers, "schedulers"),
     (Listed::Machines, "machines"),
@@ -28,7 +28,7 @@ pub(crate) fn run(args: &ListArgs, lab: &Lab) -> Result<Code, Failure> {
         .into_iter()
         .map(|(what, title)| Ok((title, names(what, lab)?)))
         .collect::<Result<_, Failure>>()?;
-    // Only on request: there are many, or they have to be read from far away.
+    // Only on request: these lists are long, or must be downloaded.
     match args.what {
         Some(Listed::Kernels) => lists.push(("kernels", super::kernels::names()?)),
         Some(Listed::Features) => lists.push(("features", features(lab))),
@@ -90,7 +90,7 @@ fn about(kind: Kind) -> &'static str {
     }
 }
 
-/// A title above each list where there are several.
+/// The lists as text, with a title above each if there are several.
 fn as_text(lists: &[(&str, Names)]) -> String {
     let mut text = String::new();
     for (title, names) in lists {

@@ -1,4 +1,4 @@
-//! `keel machine`: this machine as a machine file.
+//! `keel machine`: writes this machine as a machine file.
 
 use crate::args::{CaptureArgs, MachineArgs, MachineCommand};
 use crate::failure::{Code, Failure};
@@ -6,7 +6,7 @@ use crate::lab::Lab;
 use crate::output::{self, Output};
 use std::path::Path;
 
-/// Where /sys and /proc are.
+/// The folder that contains /sys and /proc.
 const ROOT: &str = "/";
 
 pub(crate) fn run(args: &MachineArgs, lab: &Lab) -> Result<Code, Failure> {
@@ -21,7 +21,7 @@ fn capture(args: &CaptureArgs, lab: &Lab) -> Result<Code, Failure> {
     let measured = args.measure.then(|| keel_capture::measure::measure(root));
     let captured =
         keel_capture::capture(root, measured.as_ref()).map_err(|e| Failure::input(e.to_string()))?;
-    // What cannot be loaded is of no use.
+    // A file that cannot be loaded is useless.
     (lab.read_machine)("the captured machine", &captured.text).map_err(Failure::from_lab)?;
     captured.unseen.iter().for_each(output::note);
     output::write_or_print(output, &captured.text)?;
@@ -33,7 +33,7 @@ mod tests {
     use crate::lab::REAL;
     use keel_abi::{CpuId, NodeId};
 
-    /// What is captured of a made-up machine is one that can be simulated.
+    /// The capture of a made-up machine can be simulated.
     #[test]
     fn captured_machines_can_be_read() {
         let folder = tempfile::tempdir().unwrap();

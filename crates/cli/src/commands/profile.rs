@@ -1,4 +1,4 @@
-//! `keel profile`: where a scheduler's time goes.
+//! `keel profile`: shows where a scheduler's time goes.
 
 use crate::asked::Asked;
 use crate::execute::{Executed, Place, execute};
@@ -32,7 +32,7 @@ pub(crate) fn run(args: &ProfileArgs, lab: &Lab) -> Result<Code, Failure> {
     Ok(worse(code, other))
 }
 
-/// The code that says more.
+/// The more severe exit code.
 fn worse(one: Code, other: Code) -> Code {
     if one as u8 >= other as u8 { one } else { other }
 }
@@ -44,14 +44,14 @@ struct Made {
     report: RunReport,
 }
 
-/// What a file is to hold.
+/// The contents of a file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum File {
     Format(Format),
     Page,
 }
 
-/// One run, as tables and in files.
+/// Makes one run, and writes its profile as tables and to files.
 fn one(args: &ProfileArgs, lab: &Lab) -> Result<Code, Failure> {
     let spec = spec(args, lab, args.scheduler.as_deref(), None)?;
     let asked = [
@@ -87,7 +87,7 @@ fn one(args: &ProfileArgs, lab: &Lab) -> Result<Code, Failure> {
     Ok(code)
 }
 
-/// The files to write: each its own, and none an input.
+/// Reserves the files to write. They must be distinct, and none may be an input.
 fn reserve(asked: &[(File, &Option<PathBuf>)], args: &ProfileArgs) -> Result<Vec<(File, Output)>, Failure> {
     let inputs = [args.scheduler.as_deref(), args.scene.machine.as_deref(), Some(&args.scene.workload)];
     let inputs: Vec<PathBuf> =
@@ -107,7 +107,7 @@ fn reserve(asked: &[(File, &Option<PathBuf>)], args: &ProfileArgs) -> Result<Vec
     Ok(files)
 }
 
-/// One run on each size of a machine.
+/// Makes one run on each size of machine.
 fn sizes(args: &ProfileArgs, lab: &Lab) -> Result<Code, Failure> {
     let (mut profiles, mut worst) = (Vec::new(), Code::Done);
     for cpus in &args.cpus {
@@ -120,7 +120,7 @@ fn sizes(args: &ProfileArgs, lab: &Lab) -> Result<Code, Failure> {
     Ok(worst)
 }
 
-/// A profile that was written earlier, or that of a scheduler.
+/// A profile from an earlier file, or from a new run of a scheduler.
 fn given_or_made(args: &ProfileArgs, lab: &Lab, given: &str) -> Result<(Profile, Code), Failure> {
     let path = Path::new(given);
     if Format::of(path) != Format::Json {
@@ -139,7 +139,7 @@ fn given_or_made(args: &ProfileArgs, lab: &Lab, given: &str) -> Result<(Profile,
     Ok((profile, Code::Done))
 }
 
-/// What is to be run: on the scene's machine, or on this one.
+/// The spec of the run, on the scene's machine or on this one.
 fn spec(
     args: &ProfileArgs,
     lab: &Lab,
@@ -181,7 +181,7 @@ fn made(lab: &Lab, spec: RunSpec, others: Vec<&mut dyn Sink>) -> Result<Made, Fa
     Ok(Made { profile: *profile, code, report })
 }
 
-/// The kernel did not attach it, so nothing was counted.
+/// The failure for a scheduler that the kernel did not attach, so that nothing was counted.
 fn refused(report: &RunReport) -> Failure {
     let why = crate::text::shown(&report.exit.reason);
     let name = crate::text::shown(&report.scheduler);

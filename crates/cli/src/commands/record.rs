@@ -1,4 +1,4 @@
-//! `keel record`: this machine's kernel into a trace, for a time, until Ctrl-C, or as long as a command runs.
+//! `keel record`: records this machine's kernel to a trace, for a time, until Ctrl-C, or as long as a command runs.
 
 use crate::bell::Bell;
 use crate::failure::{Code, Failure};
@@ -17,7 +17,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
-/// How often the buffers are read if they do not fill: seldom, because the reader is in the recording too.
+/// How often the buffers are read if they do not fill: rarely, because the recording includes the reader.
 const LOOK: Duration = Duration::from_secs(1);
 
 pub(crate) fn run(args: &RecordArgs) -> Result<Code, Failure> {
@@ -32,7 +32,7 @@ pub(crate) fn run(args: &RecordArgs) -> Result<Code, Failure> {
     end(taken)
 }
 
-/// Records into a file all the while.
+/// Records to a file continuously.
 fn whole(args: &RecordArgs, bell: &Bell) -> Result<Code, Failure> {
     let mut output = Output::reserve(&args.output)?;
     let mut writer = Writer::new(output.writer());
@@ -42,25 +42,25 @@ fn whole(args: &RecordArgs, bell: &Bell) -> Result<Code, Failure> {
     end(taken)
 }
 
-/// A recording that has ended.
+/// A finished recording.
 struct Taken {
     summary: String,
     command: Option<Child>,
     status: Option<ExitStatus>,
 }
 
-/// A recording's destination.
+/// The destination of a recording.
 trait Place: Sink {
-    /// Nothing can be written any more.
+    /// Can nothing more be written?
     ///
     /// # Errors
-    /// If the place itself says why.
+    /// If the destination itself reports the reason.
     fn is_closed(&mut self) -> Result<bool, Failure>;
 
-    /// A file of the last moments was requested.
+    /// Writes a file of the last moments, on request.
     ///
     /// # Errors
-    /// If that cannot be.
+    /// If it can't be written.
     fn write_now(&mut self) -> Result<(), Failure>;
 }
 
@@ -96,7 +96,7 @@ fn take(args: &RecordArgs, bell: &Bell, place: &mut dyn Place) -> Result<Taken, 
     Ok(Taken { summary: summary(&recorded) + &lacking(&missing), command, status: status? })
 }
 
-/// What the trace says that it is of.
+/// The workload's name in the trace.
 fn workload(args: &RecordArgs) -> String {
     match args.command.is_empty() {
         true => "all that ran".to_owned(),
@@ -111,8 +111,8 @@ fn start(args: &RecordArgs) -> Result<Option<Child>, Failure> {
     child.map(Some).map_err(|e| Failure::input(format!("{} cannot be run: {}", name(), reason(&e))))
 }
 
-/// Records until the time is over, the command ends (returns its status), a stop is requested, or nothing can
-/// be written.
+/// Records until the time is over, the command ends (then returns its status), a stop is requested, or nothing more
+/// can be written.
 fn stay(
     args: &RecordArgs,
     recorder: &mut Recorder,
@@ -123,7 +123,7 @@ fn stay(
     let begun = Instant::now();
     let bound = args.duration.map(|span| Duration::from_nanos(span.as_ns()));
     let waits = |e: std::io::Error| Failure::input(format!("cannot wait for the command: {}", reason(&e)));
-    // When everything up to the last SIGUSR1 has arrived.
+    // The time by which everything up to the last SIGUSR1 has arrived.
     let mut due: Option<Instant> = None;
     loop {
         let drained = recorder.drain(place).map_err(failure)?;
@@ -146,7 +146,7 @@ fn stay(
     }
 }
 
-/// The command's exit code is ours; one that still runs is waited for.
+/// Waits for the command if it still runs, and returns its exit code as keel's.
 fn end(Taken { summary, command, status }: Taken) -> Result<Code, Failure> {
     // If stderr is closed there is nobody left to report to.
     let _ = std::io::stderr().write_all(summary.as_bytes());
@@ -157,7 +157,7 @@ fn end(Taken { summary, command, status }: Taken) -> Result<Code, Failure> {
             .wait()
             .map_err(|e| Failure::input(format!("cannot wait for the command: {}", reason(&e))))?,
     };
-    // Any code may be the command's; ours are a few.
+    // The command may return any code; `Code` has only a few.
     std::process::exit(status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)))
 }
 
@@ -179,7 +179,8 @@ fn summary(recorded: &Recorded) -> String {
     text
 }
 
-/// What is not recorded of what was asked for, since this kernel does not let us watch some functions.
+/// A sentence about requested data that is not recorded, because this kernel does not allow some functions to be
+/// traced.
 fn lacking(missing: &[String]) -> String {
     let line = |what: &String| format!("keel: this kernel does not let keel watch {what}\n");
     missing.iter().map(line).collect()

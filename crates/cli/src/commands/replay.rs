@@ -1,4 +1,5 @@
-//! `keel replay`: what a recording holds, under another scheduler. What is known of it comes first.
+//! `keel replay`: runs the workload of a recording under another scheduler. The output begins with how far the replay
+//! can be trusted.
 
 use crate::asked::Asked;
 use crate::commands::sim;
@@ -48,7 +49,7 @@ pub(crate) fn recorded(part: &PartArgs, trace: &Path, lab: &Lab) -> Result<(Repl
     replay::recorded(&part, trace, lab, &Process)
 }
 
-/// Says so where the scheduler stands in place of the recording.
+/// Adds a hint if the scheduler and the recording were swapped.
 fn exchanged(args: &ReplayArgs, lab: &Lab, failure: Failure) -> Failure {
     let given = args.recording.to_str().unwrap_or_default();
     let is_scheduler = !args.recording.exists() && (lab.scheduler)(given).is_some();

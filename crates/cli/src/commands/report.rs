@@ -1,4 +1,4 @@
-//! `keel report`: recordings of any tool, as one page to explore, and for Perfetto.
+//! `keel report`: writes recordings of any tool as one interactive page, and for Perfetto.
 
 use crate::failure::{Code, Failure};
 use crate::interrupt;
@@ -58,7 +58,7 @@ struct Outputs {
     perfetto: Option<Output>,
 }
 
-/// Refuses what the arguments alone show to be wrong.
+/// Rejects arguments that are wrong by themselves.
 fn refuse(args: &ReportArgs) -> Result<(), Failure> {
     if args.traces.iter().filter(|path| recording::is_stdin(path)).count() > 1 {
         return Err(Failure::input("'-' is standard input, which can be read only once"));
@@ -100,13 +100,13 @@ fn reserve(args: &ReportArgs) -> Result<Outputs, Failure> {
     Ok(outputs)
 }
 
-/// A recording's judgement, and what is to be said of it.
+/// The judgement of a recording, and the remarks about it.
 struct Read {
     report: RunReport,
     notes: Vec<String>,
 }
 
-/// Reads the whole recording, of any kind, with `others` listening beside the judge.
+/// Reads the whole recording, of any format, with `others` listening beside the judge.
 fn read(path: &Path, others: Vec<&mut dyn Sink>) -> Result<Read, Failure> {
     let source = Source::open(path)?;
     // As keel check judges it.

@@ -1,4 +1,4 @@
-//! `keel score`: one number for a scheduler, for CI and for searches of settings.
+//! `keel score`: computes one number for a scheduler, for CI and for searches over settings.
 
 use crate::args::ScoreArgs;
 use crate::failure::{Code, Failure};

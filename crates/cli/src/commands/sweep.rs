@@ -1,4 +1,4 @@
-//! `keel sweep`: what the Python package does with a file, where it is installed.
+//! `keel sweep`: runs the Python package on a file, if the package is installed.
 
 use crate::args::SweepArgs;
 use crate::failure::{Code, Failure};
@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 pub(crate) fn run(args: &SweepArgs) -> Result<Code, Failure> {
     let python = args.python.as_os_str();
     let shown = crate::text::shown_path(&args.python);
-    // Imports nothing that takes time.
+    // Imports nothing slow.
     let found = Command::new(python)
         .args(["-c", "import importlib.util, sys; sys.exit(importlib.util.find_spec('evenkeel') is None)"])
         .stdin(Stdio::null())

@@ -1,4 +1,4 @@
-//! `keel vm`: a command on a real kernel that is thrown away afterwards.
+//! `keel vm`: runs a command on a real kernel in a guest that is discarded afterwards.
 
 use crate::failure::{Code, Failure};
 use crate::inputs::reason;
@@ -15,14 +15,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// The part of the host's environment that the command sees: paths and language, and nothing that
+/// The part of the host's environment that the command gets: paths and language, and nothing that
 /// could be a secret.
 const ENVIRONMENT: &[&str] =
     &["HOME", "PATH", "TERM", "USER", "SHELL", "LANG", "LC_ALL", "NO_COLOR", "RUST_LOG", "RUST_BACKTRACE"];
 
-/// Emulated guests come up in seconds; on a busy host, or counted in instructions, in a minute.
+/// Boot timeout of emulated guests. They boot in seconds, or in a minute on a busy host or with `--icount`.
 const BOOT: Duration = Duration::from_secs(300);
-/// With KVM in two.
+/// Boot timeout with KVM. Guests boot in two seconds.
 const BOOT_KVM: Duration = Duration::from_secs(30);
 
 pub(crate) fn run(args: &VmArgs) -> Result<Code, Failure> {
@@ -52,14 +52,14 @@ pub(crate) fn run(args: &VmArgs) -> Result<Code, Failure> {
     let code = match end {
         End::Code(code) => i32::from(code),
         End::Stopped => 128 + stop.signal(),
-        // As if the command had written to the closed pipe itself.
+        // The code as if the command itself had written to the closed pipe.
         End::Unread => 128 + signal_hook::consts::SIGPIPE,
     };
-    // Any code may be the command's; ours are a few.
+    // The command may return any code; `Code` has only a few.
     std::process::exit(code)
 }
 
-/// With KVM where it may work, and emulated where it does not.
+/// Runs the guest with KVM if it may work, and emulated if it doesn't.
 fn attempts(
     args: &VmArgs,
     store: &Store,
@@ -127,7 +127,7 @@ fn job(args: &VmArgs) -> Result<Job, Failure> {
     Ok(Job { command: args.command.clone(), folder, environment })
 }
 
-/// The cache: `KEEL_CACHE`, or where caches are on this host.
+/// The cache: the folder in `KEEL_CACHE`, or in this host's usual place for caches.
 pub(crate) fn store() -> Result<Store, Failure> {
     let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let folder = variable("KEEL_CACHE")
@@ -153,7 +153,7 @@ fn say(args: &VmArgs, text: &str) {
     }
 }
 
-/// Ctrl-C and its relatives, from the moment on when there is a guest to end.
+/// Ctrl-C and similar signals, from the moment at which there is a guest to end.
 struct Stop(Arc<AtomicUsize>);
 
 impl Stop {
@@ -167,7 +167,7 @@ impl Stop {
         Ok(Self(asked))
     }
 
-    /// The last one; 0 where none came.
+    /// The last signal; 0 if none came.
     fn signal(&self) -> i32 {
         i32::try_from(self.0.load(Ordering::Relaxed)).unwrap_or(0)
     }

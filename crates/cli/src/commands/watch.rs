@@ -1,7 +1,8 @@
-//! `keel watch`: looks at this machine's CPUs now and then, and says where cores idle while tasks wait.
+//! `keel watch`: looks at this machine's CPUs at intervals, and reports cores that idle while tasks wait.
 //!
-//! A look that suspects CPUs is followed by another one a moment later, since most of what looks like waste is a wakeup
-//! on its way. What both saw is recorded for a while and judged (`keel_check::watch`).
+//! A look that suspects CPUs is followed by a second one shortly after, because most apparent waste is a wakeup in
+//! progress. If both looks suspect the same CPUs, keel records for a while and judges the recording
+//! (`keel_check::watch`).
 
 mod allowance;
 mod kept;
@@ -32,14 +33,14 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use sums::Sums;
 
-/// From a look that suspects to the second one.
+/// The time from a look that suspects CPUs to the second look.
 const MOMENT: Duration = Duration::from_millis(10);
-/// After a suspicion that was not confirmed, the next look comes this much sooner, because other tasks' short work on
-/// an idle CPU ends a suspicion, too, and waste that persists is seen again.
+/// After an unconfirmed suspicion, the next look comes after only this long: short work of other tasks on an idle CPU
+/// also ends a suspicion, and another look detects waste that persists.
 const SOON: Duration = Duration::from_millis(100);
-/// But so often at most, one after the other.
+/// The maximum number of consecutive such looks.
 const MOST_SOON: u32 = 4;
-/// Tasks that a finding lists.
+/// The number of tasks that a finding lists.
 const TASKS: usize = 16;
 
 pub(crate) fn run(args: &WatchArgs) -> Result<Code, Failure> {
@@ -56,7 +57,7 @@ pub(crate) fn run(args: &WatchArgs) -> Result<Code, Failure> {
         unix_ns: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, ns),
     };
     let last = Last::begin(args, &bell)?;
-    // A recording takes what it takes, and looks come to little beside it.
+    // The cost of a recording can't be reduced, and the cost of looks is small compared with it.
     let whole_machine = last.as_ref().map(|_| cpus.saturating_mul(100));
     let allowance = Allowance::new(cpus, args.cost.or(whole_machine));
     let sums = Sums::new(watcher.cost(), allowance.share());
@@ -78,7 +79,7 @@ pub(crate) fn run(args: &WatchArgs) -> Result<Code, Failure> {
     Ok(if args.strict && found { Code::Found } else { Code::Done })
 }
 
-/// A watch under way.
+/// A watch in progress.
 struct Watch<'a> {
     args: &'a WatchArgs,
     bell: Bell,
@@ -92,7 +93,7 @@ struct Watch<'a> {
 }
 
 impl Watch<'_> {
-    /// Looks until the time is over, a stop is requested, or nothing reads the output any more.
+    /// Looks until the time is over, a stop is requested, or nobody reads the output any more.
     fn stay(&mut self) -> Result<(), Failure> {
         self.shown.begin()?;
         let mut in_vain = 0;
@@ -116,12 +117,12 @@ impl Watch<'_> {
         self.bell.asked() || self.shown.is_unread() || self.left().is_some_and(|left| left.is_zero())
     }
 
-    /// What is left of the time that it is to last.
+    /// The remaining time of the watch.
     fn left(&self) -> Option<Duration> {
         Some(time(self.args.duration?).saturating_sub(self.begun.elapsed()))
     }
 
-    /// Until the next look.
+    /// Sleeps until the next look.
     fn sleep(&mut self, looked: Instant, is_soon: bool) -> Result<(), Failure> {
         let due = time(self.args.every).saturating_sub(looked.elapsed());
         let due = if is_soon { due.min(SOON) } else { due };
@@ -129,7 +130,7 @@ impl Watch<'_> {
         self.wait(pause)
     }
 
-    /// Waits, but not for longer than it is to last. Signals that ask for nothing wake it, too.
+    /// Waits, but not beyond the end of the watch. Unrelated signals end the wait too.
     fn wait(&mut self, pause: Duration) -> Result<(), Failure> {
         let until = Instant::now() + self.left().map_or(pause, |left| pause.min(left));
         while !self.bell.asked() {
@@ -149,8 +150,8 @@ impl Watch<'_> {
         Ok(())
     }
 
-    /// These CPUs idled while tasks waited that they could run: do they still, a moment later, and after that? True for
-    /// a finding.
+    /// These CPUs idled while tasks that they could run waited. Checks whether this is still so shortly after, and
+    /// whether it lasts. Returns true for a finding.
     fn suspect(&mut self, look: &Look, suspected: &CpuSet) -> Result<bool, Failure> {
         self.sums.suspicions += 1;
         self.wait(MOMENT)?;
@@ -203,7 +204,7 @@ impl Watch<'_> {
         Ok(is_finding)
     }
 
-    /// Keeps a recording of a finding on request: its last moments, or what led to it.
+    /// Keeps a recording of a finding, if requested: its end, or the time before it.
     fn keep(&mut self, trace: &[u8], length: Span) -> Result<Option<PathBuf>, Failure> {
         let mut kept = None;
         if let Some(folder) = &mut self.folder {
@@ -226,7 +227,7 @@ impl Watch<'_> {
         let ended = self.watcher.stop(recorder, &mut heard.sinks()).map_err(failure);
         let Heard { mut confirm, decisions, writer } = heard;
         let (is_whole, recorded) = (watched?, ended?);
-        // CPUs came online or went offline: earlier suspicions end.
+        // CPUs went online or offline: earlier suspicions end.
         let Some(recorded) = recorded else {
             let outcome = Outcome::Resolved { after: Span::ZERO, by: Resolution::Hotplug };
             let window = Window { outcome, decisions, trace: Vec::new(), length: Span::ZERO };
@@ -239,7 +240,7 @@ impl Watch<'_> {
         Ok(is_whole.then_some(Window { outcome, decisions, trace, length }))
     }
 
-    /// Reads what is recorded until the time is over, or the suspicion has ended. False if a stop is requested.
+    /// Reads the recording until the time is over or the suspicion has ended. Returns false if a stop is requested.
     fn follow(&self, recorder: &mut Recorder, heard: &mut Heard) -> Result<bool, Failure> {
         let begun = Instant::now();
         loop {
@@ -254,7 +255,7 @@ impl Watch<'_> {
         }
     }
 
-    /// Says what it came to; was anything found?
+    /// Reports the summary. Returns whether anything was found.
     fn end(&mut self) -> Result<bool, Failure> {
         self.sums.count(self.watcher.cost());
         let end = self.sums.end(self.begun.elapsed());
@@ -264,16 +265,16 @@ impl Watch<'_> {
     }
 }
 
-/// What was recorded of a suspicion.
+/// The recording of a suspicion.
 struct Window {
     outcome: Outcome,
     decisions: DecisionLog,
-    /// A trace; nothing where none is kept.
+    /// The trace; empty if none is kept.
     trace: Vec<u8>,
     length: Span,
 }
 
-/// Who listens to a short recording.
+/// The listeners of a short recording.
 struct Heard {
     confirm: Confirm,
     decisions: DecisionLog,
@@ -290,7 +291,7 @@ impl Heard {
     }
 }
 
-/// What was decided for these CPUs and tasks in the first 20 ms of a recording.
+/// The decisions for these CPUs and tasks in the first 20 ms of a recording.
 fn looked_at(decisions: &DecisionLog, cpus: &CpuSet, tasks: &[&TaskRecord]) -> Vec<LookedAtReport> {
     let pids: Vec<Pid> = tasks.iter().take(TASKS).map(|task| task.pid).collect();
     let rows = decisions.within(keel_abi::Instant::ZERO, PROFILED, cpus, &pids);
@@ -305,7 +306,7 @@ fn time(span: Span) -> Duration {
     Duration::from_nanos(span.as_ns())
 }
 
-/// Nanoseconds, of less than 500 years.
+/// A time of less than 500 years in nanoseconds.
 fn ns(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -1,4 +1,4 @@
-//! `keel workload`: workload files of recordings.
+//! `keel workload`: makes workload files from recordings.
 
 use crate::failure::{Code, Failure};
 use crate::lab::Lab;

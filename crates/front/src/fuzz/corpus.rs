@@ -1,4 +1,4 @@
-//! A folder of inputs, one JSON file each, named by what is in it. It can be kept in a repository.
+//! A folder of inputs, one JSON file each, named by its content. It can be kept in a repository.
 
 use crate::failure::Failure;
 use crate::inputs::reason;
@@ -8,12 +8,12 @@ use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Inputs of a folder at most.
+/// The maximum number of inputs in a folder.
 const MOST: usize = 100_000;
-/// How the names of inputs end.
+/// The suffix of the files' names.
 const SUFFIX: &str = ".fuzz.json";
 
-/// The inputs of a folder by their names, or that of a file. A folder that is not there has none.
+/// Reads the inputs of a folder, sorted by name, or the one input of a file. A folder that doesn't exist has none.
 pub(super) fn read(from: &Path) -> Result<Vec<Genome>, Failure> {
     if !from.exists() {
         return Ok(Vec::new());
@@ -44,7 +44,7 @@ fn genome(path: &Path) -> Result<Genome, Failure> {
     })
 }
 
-/// Adds those of the inputs that are not `there`; says how many. A file is left alone.
+/// Adds the inputs that are not `there` yet, and returns how many. Does nothing if `to` is a file.
 pub(super) fn add(to: &Path, there: &[Genome], genomes: &[&Genome]) -> Result<usize, Failure> {
     if to.is_file() {
         return Ok(0);
@@ -57,30 +57,30 @@ pub(super) fn add(to: &Path, there: &[Genome], genomes: &[&Genome]) -> Result<us
     Ok(new.len())
 }
 
-/// The name of an input's file.
+/// The name of the file for an input.
 pub(super) fn name(genome: &Genome) -> String {
     format!("{:016x}{SUFFIX}", hash(&text(genome)))
 }
 
-/// An input's file.
+/// The text of the file for an input.
 pub(super) fn text(genome: &Genome) -> String {
     serde_json::to_string_pretty(genome).expect("an input has string keys alone") + "\n"
 }
 
-/// FNV-1a: the same on any host.
+/// FNV-1a: the same on every host.
 fn hash(text: &str) -> u64 {
     text.bytes()
         .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
 }
 
-/// Writes a whole file or none, in a folder that is made where it is not there.
+/// Writes a file atomically, and creates its folder if necessary.
 pub(crate) fn write(path: &Path, text: &str) -> Result<(), Failure> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let written = || {
         std::fs::create_dir_all(folder)?;
         let mut file = tempfile::NamedTempFile::new_in(folder)?;
         file.write_all(text.as_bytes())?;
-        // As files are that a program creates; a temporary one is its owner's alone.
+        // The usual mode of a new file; only the owner could read a temporary one.
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o644);
         file.as_file().set_permissions(mode)?;
         file.persist(path).map_err(|e| e.error).map(drop)

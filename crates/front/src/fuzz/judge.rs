@@ -1,8 +1,8 @@
-//! What counts as a failure of a run.
+//! Decides whether a run failed.
 //!
-//! The scheduler's own failures always count: an error, a stall, an exit. A scheduler that asks to be loaded again, as one
-//! without `ops.cpu_offline` does when a CPU goes, has not failed. What else counts is what the user asks for: budgets, a
-//! property, a rival.
+//! The scheduler's own failures always count: an error, a stall, an exit. A scheduler that asks to be reloaded, as one
+//! without `ops.cpu_offline` does when a CPU goes offline, has not failed. The user can request more criteria: budgets,
+//! a property, a rival.
 
 use crate::failure::Failure as CannotGoOn;
 use keel_abi::Span;
@@ -10,31 +10,31 @@ use keel_gate::{Budgets, Limits, PastRun, Property, Regression, Ruling};
 use keel_report::RunReport;
 use keel_search::Failure;
 
-/// Shares of the machine's time are of at least so much: of a run that is over at once, any wait is a large share.
+/// Shares of the machine's time are computed over at least this time: in a very short run, any wait is a large share.
 const LEAST_TIME: Span = Span::from_ms(100);
 
-/// What counts.
+/// The criteria.
 #[derive(Clone, Debug, Default)]
 pub struct Judging {
-    /// Findings beyond these.
+    /// Findings that exceed these fail the run.
     pub budgets: Option<Budgets>,
-    /// A run of which this does not hold.
+    /// The run fails if this does not hold.
     pub property: Option<Property>,
-    /// A run that is worse than another scheduler's.
+    /// The run fails if it is worse than another scheduler's.
     pub rival: Option<Rival>,
 }
 
 /// Another scheduler, and how many times better it must be.
 #[derive(Clone, Debug)]
 pub struct Rival {
-    /// As for `keel sim`.
+    /// The scheduler, as for `keel sim`.
     pub scheduler: String,
-    /// More than 1.
+    /// The factor, greater than 1.
     pub factor: f64,
 }
 
 impl Rival {
-    /// How much worse figures may be: what a user feels, and not what it takes.
+    /// How much worse figures may be. Only figures that users notice count, not the cost of scheduling.
     fn limits(&self) -> Limits {
         let mut limits = Limits::default();
         let share = |share: f64| format!("{:.4}%", share * 100.0);
@@ -52,7 +52,7 @@ impl Rival {
 }
 
 impl Judging {
-    /// The failures of a run. `rival` is the other scheduler's, where there is one and it did not fail.
+    /// The failures of a run. `rival` is the other scheduler's run, if there is one and it did not fail.
     ///
     /// # Errors
     /// The property names no figure.
@@ -87,12 +87,12 @@ impl Judging {
 }
 
 fn own_failure(run: &RunReport) -> Option<Failure> {
-    // The kernel asks for the scheduler to be loaded again.
+    // The kernel asks for the scheduler to be reloaded.
     if run.exit.kind == "unreg_kern" {
         return None;
     }
     let place = run.exit.place.as_deref().unwrap_or_default();
-    // Without the source line, which is hostile text.
+    // Without the source line, which is untrusted text.
     let callback = place.split(" (").next().unwrap_or_default();
     let kind = match callback {
         "" => run.exit.kind.clone(),

@@ -28,13 +28,13 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use subject::Runs;
 
-/// Runs that shrinking one failure may take.
+/// The maximum number of runs for shrinking one failure.
 const SHRINK_RUNS: usize = 1200;
 
-/// And so long, where the search is bounded by time.
+/// The maximum time for it, if the search is bounded by time.
 const SHRINK_TIME: Duration = Duration::from_secs(30);
 
-/// What is asked for.
+/// The request.
 pub struct Asked<'a> {
     /// The scheduler, as for `keel sim`.
     pub scheduler: &'a str,
@@ -44,71 +44,71 @@ pub struct Asked<'a> {
     pub settings: Vec<(String, String)>,
     /// Its variables that vary.
     pub ranges: Vec<Range>,
-    /// Of the search.
+    /// The seed of the search.
     pub seed: u64,
-    /// So many runs, without those of the corpus and of shrinking; `None` for as many as there is time for.
+    /// The number of runs, without those of the corpus and of shrinking; `None` for as many as there is time for.
     pub runs: Option<u64>,
-    /// So long at most.
+    /// The maximum time.
     pub time: Duration,
     /// What counts as a failure.
     pub judging: Judging,
-    /// Inputs to begin with, and where new ones go: a folder or one file.
+    /// The initial inputs, and where new ones are added: a folder or one file.
     pub corpus: Option<PathBuf>,
-    /// Where reproducers go.
+    /// The folder for reproducers.
     pub out: PathBuf,
-    /// Go on after a failure.
+    /// Whether to continue after a failure.
     pub keep_going: bool,
-    /// Where inputs come from.
+    /// How inputs are chosen.
     pub guide: Guide,
-    /// Runs at a time.
+    /// The number of parallel runs.
     pub jobs: Option<NonZeroUsize>,
 }
 
-/// What came of a search.
+/// The result of a search.
 #[derive(Debug, Serialize)]
 pub struct Fuzzed {
     /// The scheduler.
     pub scheduler: String,
     /// The seed of the search.
     pub seed: u64,
-    /// Runs, without those of shrinking.
+    /// The number of runs, without those of shrinking.
     pub runs: u64,
-    /// Runs that shrinking took.
+    /// The number of runs that shrinking took.
     pub shrink_runs: u64,
-    /// How long it took, in nanoseconds of the host.
+    /// The time it took on the host, in nanoseconds.
     pub wall_ns: u64,
-    /// Ways that the scheduler's conditional jumps went.
+    /// The number of branch directions taken at the scheduler's conditional jumps.
     pub branches: usize,
-    /// States that runs were in.
+    /// The number of distinct states of runs.
     pub states: usize,
-    /// Inputs that were refused.
+    /// The number of rejected inputs.
     pub refused: u64,
-    /// Why the first was.
+    /// Why the first one was rejected.
     pub refusal: Option<String>,
-    /// How both grew.
+    /// How branches and states grew.
     pub growth: Vec<Growth>,
-    /// What failed.
+    /// The failures.
     pub failures: Vec<Reproducer>,
-    /// Inputs that were added to the corpus.
+    /// The number of inputs added to the corpus.
     pub added: usize,
-    /// A signal ended it before its time.
+    /// Whether a signal ended it early.
     pub stopped: bool,
 }
 
-/// What was seen after so many runs.
+/// The coverage after a number of runs.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Growth {
-    /// Runs.
+    /// The number of runs.
     pub runs: u64,
-    /// Nanoseconds of the host.
+    /// The time on the host, in nanoseconds.
     pub wall_ns: u64,
-    /// Ways of jumps.
+    /// The number of branch directions.
     pub branches: usize,
-    /// States.
+    /// The number of states.
     pub states: usize,
 }
 
-/// Searches.
+/// Runs the search.
 ///
 /// # Errors
 /// The scheduler or the corpus can't be read, a property names no figure, or a file can't be written.
@@ -191,7 +191,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Notes what was seen, ever more seldom.
+    /// Records the coverage, at growing intervals.
     fn grow(&mut self) {
         let (runs, seen) = (self.fuzz.runs(), self.fuzz.seen());
         let last = self.growth.last().map_or(0, |last| last.runs);
@@ -201,9 +201,9 @@ impl Search<'_> {
         }
     }
 
-    /// Shrinks what was found, and writes it down.
+    /// Shrinks the new failures and writes their reproducers.
     fn note(&mut self, found: Vec<Found>) -> Result<(), Failure> {
-        // Where the search ends with it, one is enough.
+        // If the search ends with the first failure, one is enough.
         let most = if self.asked.keep_going { usize::MAX } else { 1 };
         for found in found.into_iter().take(most) {
             if self.caller.stopped_by().is_some() {
@@ -218,12 +218,12 @@ impl Search<'_> {
             let ranges = &self.asked.ranges;
             let (small, runs) = {
                 let began = Instant::now();
-                // So many runs are asked for where the search is to repeat.
+                // With a number of runs, the search must be repeatable, so time doesn't bound it.
                 let is_over = || self.asked.runs.is_none() && began.elapsed() >= SHRINK_TIME;
                 shrink::shrunk(self.subject, &found.genome, kind, ranges, SHRINK_RUNS, &is_over)
             };
             self.shrink_runs += runs as u64;
-            // What it says now may differ in numbers.
+            // The numbers in its message may have changed.
             let again = self.subject.run(std::slice::from_ref(&small));
             let said = again.into_iter().flat_map(|ran| ran.failures).find(|failure| failure.kind == *kind);
             let text = said.map_or(found.failure.text.clone(), |failure| failure.text);
@@ -235,7 +235,7 @@ impl Search<'_> {
 }
 
 impl Fuzzed {
-    /// For people.
+    /// The result as text.
     pub fn text(&self) -> String {
         let seconds = self.wall_ns as f64 / 1e9;
         let mut text = format!(
@@ -264,7 +264,7 @@ impl Fuzzed {
         text
     }
 
-    /// The lines for CI, one a failure.
+    /// The lines for CI, one per failure.
     pub fn tests(&self) -> String {
         self.failures.iter().map(|failure| failure.test.clone() + "\n").collect()
     }

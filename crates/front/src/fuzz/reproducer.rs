@@ -1,4 +1,4 @@
-//! What is left of a failure once it is shrunk: a workload, a machine, and the command that shows it.
+//! A shrunk failure: a workload, a machine, and the command that reproduces it.
 
 use super::{Asked, corpus};
 use crate::failure::Failure;
@@ -8,28 +8,28 @@ use keel_search::genome::Size;
 use keel_search::{Genome, render};
 use serde::Serialize;
 
-/// A failure, and how to see it again.
+/// A failure, and how to reproduce it.
 #[derive(Debug, Serialize)]
 pub struct Reproducer {
-    /// What makes two failures the same one.
+    /// Its kind: two failures are the same if their kinds are equal.
     pub kind: String,
-    /// What happens, a sentence.
+    /// The failure as a sentence.
     pub what: String,
-    /// After how many runs it was found.
+    /// How many runs were made before it was found.
     pub after_runs: u64,
-    /// How large the input was that showed it.
+    /// The size of the input that first failed.
     pub before: Size,
-    /// And how large the one is that was left.
+    /// The size of the shrunk input.
     pub after: Size,
-    /// Runs that shrinking took.
+    /// The number of runs that shrinking took.
     pub shrink_runs: usize,
-    /// The workload's file.
+    /// The path of the workload's file.
     pub workload: String,
-    /// The machine's file.
+    /// The path of the machine's file.
     pub machine: String,
     /// The command that shows the failure.
     pub command: String,
-    /// The command that passes once it is gone.
+    /// The command that passes once the failure is fixed.
     pub test: String,
 }
 
@@ -68,7 +68,7 @@ impl Reproducer {
         })
     }
 
-    /// For people.
+    /// The reproducer as text.
     pub(super) fn text(&self) -> String {
         format!(
             "\n{}\n  found after {} runs: {}\n  shrunk in {} runs to:  {}\n  workload: {}\n  machine:  {}\n  {}\n",
@@ -84,7 +84,7 @@ impl Reproducer {
     }
 }
 
-/// Only a search compares or computes: a single run shows nothing wrong.
+/// Does only a search detect this kind? It compares runs or evaluates a property; a single run shows no failure.
 fn of_rival_or_property(kind: &str) -> bool {
     kind == "property" || kind.starts_with("worse ")
 }
@@ -112,7 +112,7 @@ fn sim(asked: &Asked<'_>, genome: &Genome, workload: &str, machine: &str) -> Str
     words.join(" ")
 }
 
-/// The search of this one input.
+/// The command that searches with this one input.
 fn again(asked: &Asked<'_>, input: &str) -> String {
     let mut words =
         vec![format!("keel fuzz {} --runs 0 --corpus {}", quoted(asked.scheduler), quoted(input))];
@@ -135,7 +135,7 @@ fn quoted(word: &str) -> String {
     shlex::try_quote(word).map_or_else(|_| word.to_owned(), |quoted| quoted.into_owned())
 }
 
-/// A part of a file's name.
+/// Converts a kind to a part of a file's name.
 fn plain(kind: &str) -> String {
     let plain: String =
         kind.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).take(40).collect();

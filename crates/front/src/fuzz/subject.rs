@@ -1,4 +1,5 @@
-//! Runs of one scheduler for a search: an input becomes files' texts, a spec, a run, and what a search wants to know of it.
+//! Runs of one scheduler for a search. An input is converted to the texts of files, a spec and a run, and the search
+//! gets the run's result.
 
 use super::Asked;
 use super::judge::Judging;
@@ -22,14 +23,15 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Events of a run at most; sixty-four instructions count as one. A run that has more ends where it is.
+/// The maximum number of events in a run; 64 instructions count as one. A run that exceeds it ends there.
 const MOST_EVENTS: u64 = 100_000;
-/// And so often do its tasks go on with their programs: a lone real-time task may yield for ever without an event.
+/// The maximum number of times that its tasks continue their programs: a lone real-time task may yield forever without
+/// an event.
 const MOST_TURNS: u64 = 500_000;
-/// Loaded schedulers that are kept; one with large global data takes tens of MiB.
+/// The number of loaded schedulers that are cached; one with large global data takes tens of MiB.
 const MOST_PREPARED: usize = 8;
 
-/// Who is run.
+/// A scheduler to run.
 struct Who {
     source: SchedulerSource,
     settings: Vec<(String, String)>,
@@ -42,16 +44,16 @@ pub(super) struct Runs<'a> {
     rival: Option<Who>,
     judging: &'a Judging,
     types: KernelTypes,
-    /// By settings and shape of the machine: what an object's constants depend on.
+    /// By settings and machine shape, because an object's constants depend on these.
     prepared: Mutex<BTreeMap<String, Arc<Prepared>>>,
     jobs: Option<NonZeroUsize>,
     caller: &'a dyn Caller,
-    /// Why the search can't go on, the first reason.
+    /// The first reason why the search can't continue.
     failed: Mutex<Option<Failure>>,
 }
 
 impl<'a> Runs<'a> {
-    /// Reads the schedulers, and makes one small run, so that what is wrong with them shows before the search.
+    /// Reads the schedulers and makes one small run, to detect faulty schedulers before the search begins.
     pub(super) fn new(lab: &'a Lab, asked: &'a Asked<'a>, caller: &'a dyn Caller) -> Result<Self, Failure> {
         let who = |given: &str, recipe, fixed: &[(String, String)]| -> Result<Who, Failure> {
             let name = asked::Asked::read(lab, given)?;
@@ -77,7 +79,7 @@ impl<'a> Runs<'a> {
         Ok(runs)
     }
 
-    /// Why the search can't go on.
+    /// Why the search can't continue.
     pub(super) fn failure(&self) -> Option<Failure> {
         self.failed.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -86,7 +88,7 @@ impl<'a> Runs<'a> {
         self.failure().is_some()
     }
 
-    /// What came of an input. Fails where no other input can do better.
+    /// The result of an input. Fails if every other input would fail in the same way.
     fn one(&self, genome: &Genome) -> Result<Ran, Failure> {
         let spec = match self.spec(&self.who, genome) {
             Ok(spec) => spec,
@@ -95,7 +97,7 @@ impl<'a> Runs<'a> {
         let (run, features) = self.report(&spec, true)?;
         let rival = match &self.rival {
             Some(rival) if !run.failed() => {
-                // As far as this one came.
+                // As far as this run came.
                 let reached = Span::from_ns(run.duration_ns);
                 let spec = self.spec(rival, genome).map_err(Failure::from_lab)?;
                 let (rival, _) = self.report(&RunSpec { duration: reached, ..spec }, false)?;
@@ -112,7 +114,7 @@ impl<'a> Runs<'a> {
         let machine = (self.lab.read_machine)("fuzz.toml", &render::machine(genome, "fuzz"))?;
         let (workload, _) = (self.lab.read_workload)("fuzz.json", &render::workload(genome), &machine)?;
         let varied = genome.settings.iter().map(|(name, value)| (name.clone(), value.to_string()));
-        // A rival has no such variables.
+        // A rival doesn't have these variables.
         let varied = varied.filter(|_| std::ptr::eq(who, &self.who));
         Ok(RunSpec {
             scheduler: who.source.clone(),
@@ -153,7 +155,7 @@ impl<'a> Runs<'a> {
         stop: Stop,
     ) -> Result<(Outcome, Vec<u8>), LabError> {
         let mut progress = |progress: Progress| {
-            // A rival goes as far as the other one came.
+            // A rival runs as far as the scheduler's run came.
             if guides && progress.programs_went_on > MOST_TURNS {
                 stop.ask();
             }
@@ -189,13 +191,14 @@ impl Subject for Runs<'_> {
             }
             match self.one(genome) {
                 Ok(ran) => ran,
-                // A fault of ours is what this input finds.
+                // This input found a bug in keel.
                 Err(failure) if failure.code == Code::Bug => {
                     let text = failure.sentence().to_owned();
                     let failures = vec![keel_search::Failure { kind: "internal error".into(), text }];
                     Ran { failures, reached_us: genome.duration_us, ..Ran::default() }
                 }
-                // A program may end as it likes, when a CPU comes or goes for example. The first run went well.
+                // A program may exit at any time, for example when a CPU goes online or offline. The first run
+                // succeeded.
                 Err(failure) if self.who.source.bytes.program().is_some() => {
                     Ran { refused: Some(failure.sentence().to_owned()), ..Ran::default() }
                 }

@@ -1,4 +1,4 @@
-//! Inputs of a search as the readers of workloads and machines take them.
+//! Tests that the readers of workloads and machines accept the inputs of a search.
 
 use keel_lab::{machines, workloads};
 use keel_search::genome::{Genome, Range};

@@ -1,4 +1,4 @@
-//! The kfuncs on arenas (`kernel/bpf/arena.c`). The pages themselves are the world's.
+//! The kfuncs on arenas (`kernel/bpf/arena.c`). The pages themselves belong to the world.
 
 use crate::kfuncs::Served;
 use crate::kfuncs::maps::not_a_map;
@@ -7,7 +7,7 @@ use crate::state::kernel::Kernel;
 use keel_abi::CpuId;
 use keel_abi::bpf::{Ea, Errno, World};
 
-/// What a page costs beside the call, in BPF instructions: its words are zeroed, or its mapping goes everywhere.
+/// The cost of a page besides the call, in BPF instructions: zeroing its words, or removing its mapping on all CPUs.
 const PAGE_INSNS: u64 = 512;
 
 /// `NUMA_NO_NODE`.
@@ -43,7 +43,7 @@ impl Kernel {
     }
 }
 
-/// A kfunc that gives an `int`: the high half of R0 is not set.
+/// The result of a kfunc that returns an `int`: the high half of R0 is not set.
 fn errno(why: Errno) -> Served {
     (why.as_r0() & 0xffff_ffff).into()
 }

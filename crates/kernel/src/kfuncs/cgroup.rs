@@ -19,7 +19,7 @@ impl Kernel {
                 self.acquired(found)
             }
             F::TaskUnderCgroup => self.task_under_cgroup(Ea(a[0]), Ea(a[1])),
-            // There are no hierarchies of version 1.
+            // There are no version 1 hierarchies.
             F::TaskGetCgroup1 => 0.into(),
             F::CgrpStorageGet | F::CgrpStorageDelete => self.cgroup_storage(w, f, a),
             _ => match self.cgroups.at(Ea(a[0])) {
@@ -44,7 +44,7 @@ impl Kernel {
         }
     }
 
-    /// The address of a cgroup that could be referenced; else null.
+    /// The address of a cgroup if a reference could be taken, else null.
     fn acquired(&mut self, number: Option<Number>) -> Served {
         match number.filter(|&number| self.cgroups.try_get(number)) {
             Some(number) => self.cgroups[number].ea.0.into(),
@@ -52,10 +52,10 @@ impl Kernel {
         }
     }
 
-    /// `scx_bpf_task_cgroup()`: always returns a cgroup; the root for tasks of another scheduler.
+    /// `scx_bpf_task_cgroup()`: always returns a cgroup, the root for tasks of another scheduler.
     fn task_cgroup(&mut self, task: Ea) -> Served {
         let number = self.task_at(task).map_or(Number::ROOT, |task| self.cgroups.of(task));
-        // A dead task may name a removed cgroup, whose memory stays.
+        // A dead task may refer to a removed cgroup, whose memory stays.
         self.cgroups.try_get(number);
         self.cgroups[number].ea.0.into()
     }

@@ -45,7 +45,7 @@ impl Kernel {
         self.cids.of(cpu).map_or(Errno::EINVAL.as_r0(), u64::from)
     }
 
-    /// The CPU of a cid; else an error (`cid_valid()`).
+    /// The CPU with this cid, else an error (`cid_valid()`).
     fn cid_arg(&mut self, c: CpuId, cid: u64) -> Option<CpuId> {
         let cid = cid as i32;
         let cpu = self.cids.cpu(cid);
@@ -55,8 +55,8 @@ impl Kernel {
         cpu
     }
 
-    /// The program's structure may be shorter or longer than ours: what is left of it is -1, as all
-    /// of it where the cid is invalid.
+    /// The program's structure may be shorter or longer than ours: the rest is filled with -1, or all of it if the cid
+    /// is invalid.
     fn cid_topo<W: World>(&mut self, w: &mut W, c: CpuId, a: [u64; 5]) -> u64 {
         let topo = match self.cid_arg(c, a[0]) {
             Some(_) => self.cids.topo(a[0] as i32),
@@ -66,7 +66,7 @@ impl Kernel {
         0
     }
 
-    /// Only root schedulers are here, so there is no child to refuse.
+    /// There are only root schedulers here, so there is no child to refuse.
     fn cid_override<W: World>(&mut self, w: &mut W, c: CpuId, a: [u64; 5]) -> u64 {
         let (bytes, expected) = (a[1] as u32, 4 * self.cpus.len() as u32);
         if bytes != expected {
@@ -87,7 +87,7 @@ impl Kernel {
     }
 }
 
-/// Copies `topo` to where the arguments of `scx_bpf_cid_topo()` want it.
+/// Copies `topo` to the place that the arguments of `scx_bpf_cid_topo()` name.
 pub(super) fn show_topo<W: World>(w: &mut W, a: [u64; 5], topo: [i32; 6]) {
     let Some(out) = w.slice_mut(Ea(a[1]), a[2]) else { return };
     out.fill(0xff);

@@ -58,7 +58,7 @@ impl Kernel {
         }
     }
 
-    /// A CPU that the machine has; else an error (`ops_cpu_valid()`).
+    /// A CPU of the machine, else an error (`ops_cpu_valid()`).
     #[inline]
     pub(super) fn cpu_arg(&mut self, c: CpuId, cpu: u64) -> Option<CpuId> {
         let cpu = cpu as i32;
@@ -79,7 +79,7 @@ impl Kernel {
         0
     }
 
-    /// With a runqueue locked only that CPU's target may be set.
+    /// With a runqueue locked, only that CPU's target may be set.
     pub(super) fn cpuperf_set(&mut self, c: CpuId, cpu: u64, perf: u64) -> u64 {
         let perf = u64::from(perf as u32);
         if perf > PERF_ONE {
@@ -163,8 +163,8 @@ impl Kernel {
         u64::from(was)
     }
 
-    /// A node variant wants masks per node, the plain one wants none
-    /// (`validate_node()`, `scx_idle_cpu_kfunc`'s checks).
+    /// A node variant requires per-node masks, the plain one forbids them (`validate_node()`, the checks of
+    /// `scx_idle_cpu_kfunc`).
     pub(super) fn node_wanted(
         &mut self,
         c: CpuId,
@@ -181,7 +181,7 @@ impl Kernel {
                 Err(Errno::EOPNOTSUPP.as_r0())
             }
             None => Ok(None),
-            // `NUMA_NO_NODE` is no error.
+            // `NUMA_NO_NODE` is not an error.
             Some(node) if node as i32 == -1 => Err(Errno::ENOENT.as_r0()),
             Some(node) => match self.node_arg(node) {
                 Some(node) => Ok(Some(node)),

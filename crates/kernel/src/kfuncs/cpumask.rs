@@ -71,7 +71,7 @@ impl Kernel {
         }
     }
 
-    /// The machine's part of the mask at an address; an address outside the world holds none.
+    /// The machine's part of the mask at an address; the mask is empty if the address is outside the world.
     pub(super) fn mask_words<W: World>(&mut self, w: &mut W, c: CpuId, at: Ea) -> Vec<u64> {
         let bytes = self.mask_word_count() as u64 * 8;
         let stall_ps = w.touch_ps(at, bytes, c, false);
@@ -114,7 +114,7 @@ impl Kernel {
         x.into_iter().zip(y)
     }
 
-    /// `dst = a op b`; is anything in it?
+    /// `dst = a op b`; returns whether `dst` is non-empty.
     fn combine<W: World>(&mut self, w: &mut W, c: CpuId, a: [u64; 5], op: fn(u64, u64) -> u64) -> bool {
         let (x, y) = (self.mask_words(w, c, Ea(a[1])), self.mask_words(w, c, Ea(a[2])));
         let words: Vec<u64> = x.iter().zip(&y).map(|(&x, &y)| op(x, y)).collect();
@@ -122,7 +122,7 @@ impl Kernel {
         words.iter().any(|&word| word != 0)
     }
 
-    /// Tests a bit and sets or clears it; CPUs beyond the machine are neither in nor put in.
+    /// Tests a bit and sets or clears it; CPUs that the machine doesn't have are never set.
     fn change_bit<W: World>(&mut self, w: &mut W, c: CpuId, at: Ea, cpu: u64, to: Option<bool>) -> u64 {
         let cpu = cpu as u32;
         if cpu as usize >= self.cpus.len() {
@@ -147,7 +147,7 @@ impl Kernel {
         first.map_or(self.cpus.len() as u64, |(i, w)| i as u64 * 64 + u64::from(w.trailing_zeros()))
     }
 
-    /// What the kernel's searches return when they find nothing: `nr_cpu_ids`.
+    /// The kernel's searches return `nr_cpu_ids` if they find nothing.
     fn cpu_or_none(&self, cpu: Option<CpuId>) -> u64 {
         cpu.map_or(self.cpus.len() as u64, |cpu| u64::from(cpu.0))
     }

@@ -1,4 +1,4 @@
-//! Dynptrs: memory whose length is known when the program runs. They lie on the program's stack.
+//! Dynptrs: pointers to memory whose length is only known at run time. They are on the program's stack.
 
 use keel_abi::bpf::{Dynptr, Ea, Errno, World};
 
@@ -6,7 +6,7 @@ fn at<W: World>(w: &W, dynptr: u64) -> Option<Dynptr> {
     w.bytes::<16>(Ea(dynptr)).and_then(Dynptr::from_bytes)
 }
 
-/// `bpf_dynptr_from_mem(data, size, flags, ptr)`: a null one where it fails.
+/// `bpf_dynptr_from_mem(data, size, flags, ptr)`: makes a null dynptr if it fails.
 pub(super) fn from_mem<W: World>(w: &mut W, a: [u64; 5]) -> u64 {
     let len = a[1] as u32;
     let wrong = if len > Dynptr::MAX_LEN {

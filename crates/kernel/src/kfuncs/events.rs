@@ -1,4 +1,4 @@
-//! `scx_bpf_events()`: what happened to the scheduler that it may not know of.
+//! `scx_bpf_events()`: counts of events that the scheduler may not know about.
 
 use crate::kfuncs::Served;
 use crate::state::kernel::Kernel;
@@ -6,11 +6,11 @@ use crate::state::scx::events::ScxEvent;
 use keel_abi::CpuId;
 use keel_abi::bpf::{Ea, World};
 
-/// Instructions to add one counter of one CPU up.
+/// Instructions to add up one counter of one CPU.
 const COUNTER_INSNS: u64 = 2;
 
 impl Kernel {
-    /// Fills as much of a `struct scx_event_stats` as the program knows. The kernel adds up all CPUs' counters for it.
+    /// Fills as much of a `struct scx_event_stats` as the program has. The kernel adds up all CPUs' counters for it.
     pub(super) fn events<W: World>(&mut self, w: &mut W, c: CpuId, at: Ea, bytes: u64) -> Served {
         let counters = (ScxEvent::COUNT * self.cpus.len()) as u64;
         self.charge_ps(c, counters * COUNTER_INSNS * self.machine.costs.insn_ps);
@@ -23,7 +23,7 @@ impl Kernel {
         0.into()
     }
 
-    /// The counters of the scheduler that is attached; else zeros.
+    /// The counters of the attached scheduler, or zeros if there is none.
     pub(crate) fn scx_events(&self) -> [u64; ScxEvent::COUNT] {
         if self.scx.is_gone() { [0; ScxEvent::COUNT] } else { self.scx.events.all() }
     }

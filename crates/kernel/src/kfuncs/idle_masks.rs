@@ -1,4 +1,4 @@
-//! The idle masks as BPF reads them: the machine's, or with `SCX_OPS_BUILTIN_IDLE_PER_NODE` each node's.
+//! The idle masks as BPF reads them: one for the machine, or with `SCX_OPS_BUILTIN_IDLE_PER_NODE` one per node.
 
 use crate::state::kernel::Kernel;
 use keel_abi::CpuId;

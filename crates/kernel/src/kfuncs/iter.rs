@@ -11,25 +11,25 @@ use keel_abi::{CpuId, DsqId};
 
 /// How the six opaque words of a `struct bpf_iter_scx_dsq` are used.
 pub(super) mod iter_dsq {
-    /// Which iteration it is, and a mark that it was made.
+    /// The iteration's number, and a mark that it was created.
     pub(crate) const SLOT: u64 = 0;
     /// The slice for the next move.
     pub(crate) const SLICE: u64 = 8;
     /// The vtime for the next move.
     pub(crate) const VTIME: u64 = 16;
-    /// Which of the two were set.
+    /// Which of the two are set.
     pub(crate) const SET: u64 = 24;
-    /// Bytes in all.
+    /// Total size in bytes.
     pub(crate) const SIZE: u64 = 48;
 }
 
 /// `SCX_DSQ_ITER_REV`.
 const ITER_REV: u64 = 1 << 16;
 
-/// Marks an iterator that was made; anything else iterates over nothing.
+/// Marks an iterator that was created; anything else iterates over nothing.
 const LIVE: u64 = 0x6b65_656c;
 
-/// What `scx_bpf_dsq_move_set_slice()` and its sister have set for the next move.
+/// What `scx_bpf_dsq_move_set_slice()` and `scx_bpf_dsq_move_set_vtime()` have set for the next move.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Overrides {
     pub(super) slice: Option<u64>,
@@ -53,7 +53,7 @@ impl Kernel {
                     Some(n) if n <= 8 * 1024 * 1024 => (start, end, 0),
                     _ => (0, 0, Errno::E2BIG.as_r0()),
                 };
-                // The kernel keeps the number before the next; the value is where it is read.
+                // The kernel stores the number before the next one; the program reads the value there.
                 put_pair(w, at, start.wrapping_sub(1), end);
                 answer.into()
             }
@@ -96,7 +96,7 @@ impl Kernel {
     fn iter_dsq_next<W: World>(&mut self, w: &mut W, c: CpuId, at: Ea) -> Served {
         let Some(slot) = iter_slot(w, at) else { return 0.into() };
         let Some(mut cursor) = self.cursors.get(slot) else { return 0.into() };
-        // The cursor is linked behind the task that it has come to, under the queue's lock.
+        // The cursor is linked behind the task that it has reached, under the queue's lock.
         self.lock_queue(c, cursor.queue());
         let next = self.queues.table.iter_next(&mut cursor);
         let ps = next.map_or(0, |task| self.lines.write_task_ps(task, c));

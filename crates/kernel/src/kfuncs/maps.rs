@@ -1,4 +1,4 @@
-//! The helpers on maps and task storage. The maps themselves are the world's.
+//! The helpers on maps and task storage. The maps themselves belong to the world.
 
 use crate::kfuncs::Served;
 use crate::state::bpf::functions::F;
@@ -29,7 +29,7 @@ impl Kernel {
                 w.map_lookup(map, Ea(a[1]), CpuId(cpu)).unwrap_or_default().0.into()
             }
             F::MapUpdate | F::MapDelete => {
-                // Deleting or replacing an element frees its timer, too; writing it under its lock does not.
+                // Deleting or replacing an element also frees its timer; writing it under its lock does not.
                 let in_place = f == F::MapUpdate && a[3] & LOCK != 0;
                 let has_timers = !in_place && self.timers.are_in(Ea(a[0]));
                 let old = if has_timers { w.map_lookup(map, Ea(a[1]), c) } else { None };

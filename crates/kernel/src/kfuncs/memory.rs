@@ -24,16 +24,16 @@ impl Kernel {
     }
 }
 
-/// Why nothing can be read at an address: `copy_from_kernel_nofault_allowed()` knows without trying where no
-/// kernel has memory, which is in the lower half of the addresses and between the halves.
+/// The error of a read from an invalid address. `copy_from_kernel_nofault_allowed()` refuses addresses at which the
+/// kernel never has memory without trying them: the lower half of the address space, and the gap between the halves.
 fn unreadable(at: Ea) -> u64 {
-    /// Bits of an address, less the sign.
+    /// Bits of an address, without the sign.
     const ADDRESS_BITS: u32 = 47;
     let is_kernels = (at.0 as i64) >> ADDRESS_BITS == -1;
     if is_kernels { Errno::EFAULT.as_r0() } else { Errno::ERANGE.as_r0() }
 }
 
-/// Of a bad source the destination is zeroed.
+/// Zeroes the destination if the source is bad.
 fn probe_read<W: World>(w: &mut W, to: Ea, len: u64, from: Ea) -> u64 {
     let len = len & 0xffff_ffff;
     if len > MOST_BYTES {
@@ -53,7 +53,7 @@ fn probe_read<W: World>(w: &mut W, to: Ea, len: u64, from: Ea) -> u64 {
     }
 }
 
-/// Up to and with the NUL, or cut short with one; returns the bytes written.
+/// Copies up to and including the NUL, or truncates and appends one; returns the number of bytes written.
 fn probe_read_str<W: World>(w: &mut W, to: Ea, len: u64, from: Ea) -> u64 {
     let len = (len & 0xffff_ffff).min(MOST_BYTES);
     if len == 0 {

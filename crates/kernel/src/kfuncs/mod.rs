@@ -1,8 +1,8 @@
-//! Helpers and kfuncs: what a scheduler can ask of the kernel.
+//! Helpers and kfuncs: the functions of the kernel that a scheduler can call.
 //!
-//! A call that touches what other CPUs can touch is a boundary: before it is served, every other CPU does what it has
-//! to do earlier in virtual time. Each call costs what [`crate::state::cost`] says, plus the cache lines and locks it
-//! touches.
+//! A call that touches what other CPUs can touch is a boundary: before it is served, every other CPU does everything
+//! that it has to do earlier in virtual time. Each call costs its price in [`crate::state::cost`], plus the cache lines
+//! and locks that it touches.
 
 pub(crate) mod arena;
 pub(crate) mod cgroup;
@@ -41,13 +41,13 @@ use keel_abi::order::{NO_CALL, Order, Point, Step};
 use keel_abi::scx::Op;
 use keel_abi::{CpuId, DsqId, Instant, Span};
 
-/// What serving a function came to.
+/// The outcome of serving a function.
 pub(crate) enum Served {
     /// R0.
     Value(u64),
     /// The call must be made again once the CPU's clock has moved on by this many nanoseconds.
     Later(u64),
-    /// The program may not do that. Boxed, so that an answer fits in two registers.
+    /// The program may not do that. Boxed, so that the outcome fits in two registers.
     Forbidden(Box<FaultKind>),
 }
 
@@ -83,7 +83,7 @@ impl<W: World> Host<W> for Kernel {
         let callback = &mut cpu.callback;
         let op = callback.op;
         if terms.is_boundary(op) {
-            // Under a BPF spin lock no other CPU runs first, so the present moment stays behind: the others have not
+            // Under a BPF spin lock no other CPU runs first, so the current moment stays behind: the others have not
             // reached this CPU's clock.
             let is_free =
                 callback.lets_others_past() || terms.f.is_res_spin_lock() && callback.spin.is_none();
@@ -186,7 +186,7 @@ fn misplaced(f: F, op: Op, place: Place) -> String {
     format!("{}() may not be called from {from}", f.name())
 }
 
-/// Most runs have no order: this stays out of their way.
+/// Most runs have no order, so this is kept out of their way.
 #[cold]
 #[inline(never)]
 fn tell_step(order: &mut dyn Order, step: Step) {
@@ -194,7 +194,7 @@ fn tell_step(order: &mut dyn Order, step: Step) {
 }
 
 impl Kernel {
-    /// Sets the CPU's clock to the moment that its callback has come to with this usage.
+    /// Sets the CPU's clock to the moment that its callback has reached with this usage.
     #[inline(always)]
     fn callback_comes_to(&mut self, usage: Usage) -> Instant {
         let insn_ps = self.insn_ps;
@@ -204,7 +204,7 @@ impl Kernel {
         cpu.clock
     }
 
-    /// When a callback goes on that has come to `at`: later where the run's order has it let others pass.
+    /// When a callback that has reached `at` continues: later if the run's order makes it let others pass.
     #[cold]
     #[inline(never)]
     fn ordered(&mut self, c: CpuId, at: Instant, call: u32) -> Instant {
@@ -213,7 +213,7 @@ impl Kernel {
         let (Some(order), Some((other_at, source))) = (&mut self.order, queue.peek_source()) else {
             return at;
         };
-        // Who is due before comes first anyway.
+        // A CPU that is due earlier goes first anyway.
         if !lets_pass || other_at < at || other_at > at + order.window() {
             return at;
         }
@@ -230,13 +230,13 @@ impl Kernel {
         at + held
     }
 
-    /// What the kernel's clocks show on this CPU: the time since boot.
+    /// The time since boot, as the kernel's clocks show it on this CPU.
     #[inline(always)]
     fn shown_clock(&self) -> Instant {
         self.cpus.this_cpu.clock + self.uptime
     }
 
-    /// What the call cost belongs to the callback; then the answer.
+    /// Charges the callback for the call, then replies.
     #[inline]
     fn reply(&mut self, served: Served) -> Reply {
         let cpu = self.this_cpu();
@@ -257,7 +257,7 @@ impl Kernel {
         }
     }
 
-    /// In its one caller, so that it is one jump from a call to what serves it.
+    /// Inlined into its one caller, so that it takes one jump from a call to the function that serves it.
     #[inline(always)]
     fn serve<W: World>(&mut self, w: &mut W, c: CpuId, f: F, a: [u64; 5]) -> Served {
         match f {
@@ -308,7 +308,7 @@ impl Kernel {
             F::TimerStart => self.timer_start(c, a),
             F::TimerCancel => self.timer_cancel(a),
             F::Printk | F::Vprintk | F::Snprintf => self.serve_print(w, c, f, a),
-            // The engine runs the loops; this is their charge.
+            // The engine runs the loops; this only charges for them.
             F::ForEachMapElem | F::Loop | F::UserRingDrain => 0.into(),
             F::RingOutput | F::RingReserve | F::RingSubmit | F::RingDiscard | F::RingQuery => {
                 self.serve_ring(w, c, f, a)
@@ -374,7 +374,7 @@ impl Kernel {
             | F::CidperfCap
             | F::CidperfCur
             | F::CidperfSet => self.serve_cid(w, c, f, a),
-            // No scheduler has another below it.
+            // No scheduler has a child.
             F::SubDispatch => 0.into(),
             F::DsqInsertV1 | F::DsqInsert => {
                 u64::from(self.dsq_insert(w, c, a[0], DsqId(a[1]), a[2], None, a[3])).into()

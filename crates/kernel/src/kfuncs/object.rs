@@ -1,4 +1,4 @@
-//! Objects that BPF makes for itself, and the trees that it keeps them in.
+//! Objects that BPF programs allocate, and the trees that they keep them in.
 
 use crate::kfuncs::Served;
 use crate::state::bpf::functions::F;
@@ -14,7 +14,7 @@ impl Kernel {
                 w.free(Ea(a[0]));
                 0.into()
             }
-            // The engine inserts; this is its charge.
+            // The engine inserts; this only charges for it.
             F::RbtreeAdd => 0.into(),
             F::RbtreeFirst => {
                 let first = Tree::at(w, Ea(a[0])).and_then(|tree| tree.first(w));

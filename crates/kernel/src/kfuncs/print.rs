@@ -1,5 +1,5 @@
-//! Printing: `bpf_printk`, `bpf_snprintf`, and the messages of `scx_bpf_error()` and its sisters,
-//! all in the kernel's format language.
+//! Printing: `bpf_printk`, `bpf_snprintf`, and the messages of `scx_bpf_error()` and similar functions, all in the
+//! kernel's format language.
 
 use crate::kfuncs::Served;
 use crate::state::bpf::functions::F;
@@ -12,10 +12,10 @@ use keel_abi::{CpuId, Pid, TaskId};
 /// `BPF_STDOUT`, `BPF_STDERR`: the streams that each program has.
 const STDOUT: i32 = 1;
 const STDERR: i32 = 2;
-/// Bytes of a text's values (`MAX_BPRINTF_VARARGS` words).
+/// The most bytes that a text's values can have (`MAX_BPRINTF_VARARGS` words).
 const MOST_ARGS_BYTES: u64 = 12 * 8;
 
-/// The longest text that one call makes (`SCX_EXIT_MSG_LEN`).
+/// The longest text that one call produces (`SCX_EXIT_MSG_LEN`).
 const MOST_BYTES: usize = 1024;
 
 impl Kernel {
@@ -45,7 +45,7 @@ impl Kernel {
         }
     }
 
-    /// `bpf_stream_vprintk()`: what a program writes to its standard output or error.
+    /// `bpf_stream_vprintk()`: a program writes to its standard output or error.
     fn stream_print<W: World>(&mut self, w: &mut W, c: CpuId, a: [u64; 5]) -> Served {
         let (stream, len) = (a[0] as i32, a[3] & 0xffff_ffff);
         if !(STDOUT..=STDERR).contains(&stream) {
@@ -128,8 +128,8 @@ struct Conversion {
     long: bool,
 }
 
-/// Formats as `bpf_bstr_printf()` does: `%d %i %u %x %X %o %c %s %p %%` with flags, width and the
-/// length marks `h`, `l`, `ll`. What it doesn't know stays as it is.
+/// Formats as `bpf_bstr_printf()` does: `%d %i %u %x %X %o %c %s %p %%` with flags, width and the length modifiers `h`,
+/// `l`, `ll`. Anything else is left as it is.
 fn format<W: World>(text: &[u8], args: &[u64], w: &W) -> String {
     let mut out = String::new();
     let mut args = args.iter().copied();
@@ -190,7 +190,7 @@ fn convert<'t, W: World>(
     pad(out, &body, how);
     let after = &text[at + 1..];
     match after {
-        // Which kind of address it is makes no difference here.
+        // The kind of address makes no difference here.
         [b'x' | b'K' | b's' | b'S' | b'B', after @ ..] if kind == b'p' => after,
         _ => after,
     }

@@ -1,4 +1,4 @@
-//! The kfuncs on dispatch queues: create, insert, move, look.
+//! The kfuncs on dispatch queues: create, insert, move, inspect.
 
 use crate::kfuncs::Served;
 use crate::kfuncs::iter::iter_dsq;
@@ -73,8 +73,8 @@ impl Kernel {
         u64::from(self.dsq_insert(w, c, a[0], id, slice, Some(vtime), flags)).into()
     }
 
-    /// `scx_dsq_insert_preamble()` and `scx_dsq_insert_commit()`. Slice and vtime are written even
-    /// where the insert is dropped later.
+    /// `scx_dsq_insert_preamble()` and `scx_dsq_insert_commit()`. Slice and vtime are written even if the insert is
+    /// dropped later.
     #[allow(clippy::too_many_arguments)]
     #[inline(never)]
     pub(super) fn dsq_insert<W: World>(
@@ -109,7 +109,7 @@ impl Kernel {
         }
     }
 
-    /// Only in a local queue can a task run at once; `SCX_OPS_ALWAYS_ENQ_IMMED` wants that of all that go there
+    /// `SCX_ENQ_IMMED` is only valid for a local queue; `SCX_OPS_ALWAYS_ENQ_IMMED` implies it for every insert there
     /// (`scx_vet_enq_flags()`).
     #[inline]
     fn vet_enq_flags(&mut self, c: CpuId, id: DsqId, enq_flags: u64) -> Option<u64> {
@@ -129,7 +129,7 @@ impl Kernel {
         self.cpus.this_cpu.callback.op
     }
 
-    /// Only the task that the callback is about, and only once (`mark_direct_dispatch()`).
+    /// Only the task that the callback is called for, and only once (`mark_direct_dispatch()`).
     #[inline]
     fn mark_direct(&mut self, c: CpuId, task: TaskId, id: DsqId, enq_flags: u64) -> bool {
         let callback = &mut self.this_cpu().callback;
@@ -168,7 +168,7 @@ impl Kernel {
         true
     }
 
-    /// `scx_bpf_dsq_move_to_local()`: what is buffered goes first.
+    /// `scx_bpf_dsq_move_to_local()`: buffered inserts go first.
     #[inline(never)]
     pub(super) fn move_to_local<W: World>(
         &mut self,
@@ -195,7 +195,7 @@ impl Kernel {
         u64::from(moved).into()
     }
 
-    /// `scx_dsq_move()`: only a task that is still in the queue and was when the iteration began.
+    /// `scx_dsq_move()`: moves only a task that was in the queue when the iteration began and still is.
     fn dsq_move<W: World>(&mut self, w: &mut W, c: CpuId, a: [u64; 5], by_vtime: bool) -> bool {
         let Some(task) = self.task_at(Ea(a[1])) else { return false };
         let Some((cursor, overrides)) = self.take_iter(w, Ea(a[0])) else { return false };
@@ -253,7 +253,7 @@ impl Kernel {
         }
     }
 
-    /// `scx_bpf_dsq_reenq()`; the one flag that there is means all tasks, as no flag does.
+    /// `scx_bpf_dsq_reenq()`; the only flag means all tasks, and so does no flag.
     fn dsq_reenq(&mut self, c: CpuId, id: DsqId, flags: u64) -> u64 {
         let is_local = id.0 & dsq::LOCAL_ON == dsq::LOCAL_ON;
         if flags & !ANY != 0 {
@@ -290,7 +290,7 @@ impl Kernel {
         self.queues.table.queue(queue).first().map_or(0, |task| self.tasks[task].ea.0)
     }
 
-    /// The node that a kfunc's argument names, if the machine has it.
+    /// The node in a kfunc's argument, if the machine has it.
     pub(super) fn node_arg(&self, node: u64) -> Option<NodeId> {
         u32::try_from(node as i32).ok().filter(|&n| n < self.machine.topology.nodes()).map(NodeId)
     }

@@ -1,8 +1,8 @@
-//! `bpf_res_spin_lock`: locks that give up where they would deadlock (`kernel/bpf/rqspinlock.c`).
+//! `bpf_res_spin_lock`: locks that fail instead of deadlocking (`kernel/bpf/rqspinlock.c`).
 //!
 //! As under a `bpf_spin_lock`, nothing else in the simulation runs from lock to unlock, with one exception: a CPU that
-//! asks for a second lock lets others run first. These see its locks as held with no known end, and queue for them:
-//! [`crate::state::bpf::res_spin::held`] says until when, and what they find meanwhile.
+//! asks for a second lock lets others run first. They see its locks as held with no known end, and queue for them.
+//! [`crate::state::bpf::res_spin::held`] says how long they wait and which deadlocks they detect.
 
 use crate::kfuncs::Served;
 use crate::state::bpf::res_spin::ResLocks;
@@ -14,16 +14,16 @@ use keel_abi::{CpuId, Span};
 use keel_trace::Lock;
 use std::collections::VecDeque;
 
-/// What came of an attempt.
+/// The outcome of an attempt.
 enum Attempt {
     Got,
     Failed(Errno),
-    /// To be made again so much later.
+    /// Try again after this time.
     Waits(Span),
 }
 
 impl Kernel {
-    /// `bpf_res_spin_lock()` and, where `flags` is given, `bpf_res_spin_lock_irqsave()`.
+    /// `bpf_res_spin_lock()` or, if `flags` is given, `bpf_res_spin_lock_irqsave()`.
     pub(super) fn res_spin_lock<W: World>(
         &mut self,
         w: &mut W,
@@ -92,7 +92,7 @@ impl Kernel {
             Verdict::Deadlock => Errno::EDEADLK,
             Verdict::TimedOut => Errno::ETIMEDOUT,
         };
-        // Those behind the head of the queue leave with it (`RES_TIMEOUT_VAL`).
+        // When the head of the queue times out, all CPUs behind it leave as well (`RES_TIMEOUT_VAL`).
         let ends_queue = verdict == Verdict::TimedOut && tables.is_queued(c);
         let since = tables.give_up(c);
         let of = locks.entry(lock.0).or_default();

@@ -60,8 +60,8 @@ impl Kernel {
         }
     }
 
-    /// Emits what the scheduler has just reported of its decisions. It is consumed at once, with or without a listener:
-    /// otherwise the scheduler could tell the difference by how full its ring is.
+    /// Emits the decisions that the scheduler has just reported. The record is consumed at once, with or without a
+    /// listener: otherwise the scheduler could notice the difference by how full its ring is.
     fn hear<W: World>(&mut self, w: &mut W, map: MapId, record: Ea, len: u64) {
         if self.decisions != Some(map) {
             return;
@@ -91,7 +91,7 @@ impl Kernel {
         Ok(at.unwrap_or_default())
     }
 
-    /// No event is in any map: `get_map_perf_counter()` gets as far as that.
+    /// No map has any event: `get_map_perf_counter()` fails at that point.
     pub(super) fn perf_read<W: World>(&mut self, w: &mut W, c: CpuId, a: [u64; 5]) -> Served {
         let Some(map) = w.map_at(Ea(a[0])) else { return not_a_map(F::PerfRead, a[0]) };
         let len = a[3] & 0xffff_ffff;

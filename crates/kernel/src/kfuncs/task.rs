@@ -42,7 +42,7 @@ impl Kernel {
         }
     }
 
-    /// The few questions that make sense of an idle task.
+    /// The few functions that make sense for an idle task.
     fn serve_idle_task(&self, f: F, at: u64) -> Served {
         let base = self.idle_task_ea(CpuId(0)).0;
         let number = at.wrapping_sub(base) / TASK_STRIDE;
@@ -69,7 +69,7 @@ impl Kernel {
         }
     }
 
-    /// Only tasks that the scheduler has are found, and only where it wants that (`SCX_OPS_TID_TO_TASK`).
+    /// Finds only tasks that the scheduler has, and only if it asked for this (`SCX_OPS_TID_TO_TASK`).
     pub(super) fn task_from_tid(&mut self, c: CpuId, tid: u64) -> Ea {
         if self.scx.flags & ops_flags::TID_TO_TASK == 0 {
             self.error(c, "scx_bpf_tid_to_task() called without SCX_OPS_TID_TO_TASK".into());

@@ -1,4 +1,4 @@
-//! `bpf_timer`: a function of the scheduler's that runs later, on the CPU that started it.
+//! `bpf_timer`: a function of the scheduler that runs later, on the CPU that started it.
 
 use crate::kfuncs::Served;
 use crate::state::bpf::timer::Timer;

@@ -1,4 +1,4 @@
-//! What sched_ext's kfuncs answer while no scheduler is attached: `scx_prog_sched()` finds none.
+//! What sched_ext's kfuncs return while no scheduler is attached: `scx_prog_sched()` finds none.
 
 use crate::state::bpf::functions::F;
 use keel_abi::bpf::Errno;
@@ -12,7 +12,7 @@ const FULL_SPEED: u64 = 1024;
 /// `NUMA_NO_NODE`.
 const NO_NODE: u64 = u64::MAX;
 
-/// The answer of a function that wants a scheduler; `None` for the others.
+/// The return value of a function that needs a scheduler; `None` for the others.
 pub(super) fn answer(f: F) -> Option<u64> {
     Some(match f {
         F::CreateDsq

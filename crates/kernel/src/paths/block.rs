@@ -9,8 +9,8 @@ use keel_abi::scx::{Op, deq};
 use keel_abi::{CpuId, TaskId};
 
 impl<E: Engine> Sim<E> {
-    /// [`Frame::Deactivate`]: `dequeue_task_scx()` for a task that goes to sleep or dies. One that
-    /// was woken meanwhile stays (`try_to_block_task()`).
+    /// [`Frame::Deactivate`]: `dequeue_task_scx()` for a task that goes to sleep or dies. A task that
+    /// has already been woken again stays (`try_to_block_task()`).
     pub(crate) fn deactivate(&mut self, c: CpuId) {
         let task = self.k.this_cpu().curr;
         if self.k.tasks[task].state == State::Runnable {

@@ -13,13 +13,13 @@ use keel_abi::{CpuId, TaskId};
 pub(crate) enum Begun {
     /// It has returned, failed, or the scheduler doesn't have it.
     Over,
-    /// [`Frame::Resume`] is to be left on the stack.
+    /// [`Frame::Resume`] must be left on the stack.
     Suspended,
 }
 
 impl<E: Engine> Sim<E> {
-    /// Starts a callback of the scheduler, if it has this one; the frame for what follows must
-    /// have been pushed before. Without the callback, 0 counts as returned.
+    /// Starts a callback of the scheduler, if it has this one. The frame for the next step must
+    /// have been pushed before. Without the callback, the result is 0.
     pub(crate) fn start(&mut self, c: CpuId, op: Op, subject: TaskId, args: &[u64]) {
         if self.begin(c, op, subject, args) == Begun::Suspended {
             self.k.this_cpu().stack.push(Frame::Resume);
@@ -74,7 +74,7 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// Continues what has begun on the boot CPU until it is over, while nothing else happens.
+    /// Continues a callback on the boot CPU until it is over, while nothing else happens.
     pub(crate) fn finish_alone(&mut self, mut begun: Begun) {
         while begun == Begun::Suspended {
             let progress = self.vm.resume(&mut self.k, BOOT_CPU);

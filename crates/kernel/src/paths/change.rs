@@ -11,7 +11,7 @@ use keel_abi::scx::{Op, deq};
 use keel_abi::{CpuId, TaskId};
 use keel_trace::{Class, What};
 
-/// `DEQUEUE_SAVE | DEQUEUE_NOCLOCK`, and the same on the way back.
+/// `DEQUEUE_SAVE | DEQUEUE_NOCLOCK`, which equal `ENQUEUE_RESTORE | ENQUEUE_NOCLOCK`.
 const SAVE_RESTORE: u64 = flag::SAVE_RESTORE | flag::NOCLOCK;
 
 impl<E: Engine> Sim<E> {
@@ -135,8 +135,8 @@ impl<E: Engine> Sim<E> {
         self.k.this_cpu().stack.extend([Frame::MoveLock { task, target }, Frame::Unlock { rq: c }]);
     }
 
-    /// [`Frame::MoveLock`]: enqueued afresh on another CPU; `ops.runnable` isn't called, because
-    /// the task was runnable all along.
+    /// [`Frame::MoveLock`]: enqueues the task on its new CPU. `ops.runnable` isn't called, because
+    /// the task was runnable all the time.
     pub(crate) fn move_lock(&mut self, c: CpuId, task: TaskId, target: CpuId) {
         if self.k.is_leaving(c, task, target) {
             let target = self.k.fallback_cpu(task);

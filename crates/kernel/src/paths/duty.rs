@@ -1,15 +1,15 @@
-//! What a CPU has to do before it goes back to user mode.
+//! The work that a CPU has to do before it returns to user mode.
 
 use crate::paths::sim::Sim;
 use crate::state::frame::Frame;
 use keel_abi::bpf::Engine;
 
-/// What a CPU has to do before it goes back to user mode.
+/// Work that a CPU has to do before it returns to user mode.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Duty {
     /// The scheduler has ended: the kernel disables it.
     Disable,
-    /// A callback asked for a local queue's tasks back.
+    /// A callback asked to reenqueue a local queue's tasks.
     Reenqueue,
     /// A callback asked for a kick.
     Kick,
@@ -19,9 +19,9 @@ pub(crate) enum Duty {
     Schedule,
     /// The tick is due.
     Tick,
-    /// The slice of the fair task that runs is over.
+    /// The slice of the running fair task is over.
     Hrtick,
-    /// The current task is to be throttled before it goes on in user mode.
+    /// The current task must be throttled before it continues in user mode.
     Throttle,
     /// The current task's work is done.
     Act,
@@ -30,7 +30,7 @@ pub(crate) enum Duty {
 }
 
 impl Duty {
-    /// The frame of a duty that has to wait; none for what is found to be one again.
+    /// The frame for a duty that has to wait; `None` for a duty that is detected again later.
     pub(crate) const fn frame(self) -> Option<Frame> {
         match self {
             Self::Act => Some(Frame::Act),
@@ -44,7 +44,7 @@ impl Duty {
 }
 
 impl<E: Engine> Sim<E> {
-    /// What there is to do before going back to user mode.
+    /// The first duty before the return to user mode.
     #[inline]
     pub(crate) fn duty(&self) -> Option<Duty> {
         let cpu = &self.k.cpus.this_cpu;
@@ -71,7 +71,7 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// Is there something to do before the task's own program goes on?
+    /// Is there a duty before the task's own program continues?
     #[inline]
     pub(crate) fn has_duty(&self) -> bool {
         self.duty().is_some()

@@ -1,4 +1,4 @@
-//! CPUs come and go (`sched_cpu_deactivate()`, `rq_offline_scx()`, `handle_hotplug()`, `balance_push()`).
+//! CPUs go online and offline (`sched_cpu_deactivate()`, `rq_offline_scx()`, `handle_hotplug()`, `balance_push()`).
 //!
 //! A CPU that goes offline is no longer chosen for anything. Its runnable tasks are put into its local queue, and the
 //! scheduler is notified (`ops.cpu_offline`) or, without that callback, exits with a request to be restarted. Then
@@ -55,7 +55,7 @@ impl<E: Engine> Sim<E> {
         self.k.limit_cpu(c, false);
         let waiting = self.k.waiting_elsewhere(c);
         self.k.this_cpu().stack.extend([Frame::Hotplug { online: false }, Frame::Unlock { rq: c }]);
-        // The last pushed is the first done.
+        // The last frame pushed runs first.
         self.k.this_cpu().stack.extend(waiting.into_iter().map(|task| Frame::Requeue { task }));
     }
 
@@ -116,7 +116,7 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// [`Frame::Die`]: are all tasks gone (`balance_hotplug_wait()`)? CPUs in line for the runqueue's lock may still
+    /// [`Frame::Die`]: are all tasks gone (`balance_hotplug_wait()`)? CPUs that wait for the runqueue's lock may still
     /// add some.
     pub(crate) fn die(&mut self, c: CpuId) {
         if !self.k.lock_rq(c, c) {

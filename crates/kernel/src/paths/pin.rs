@@ -1,7 +1,7 @@
 //! Spells in which a task may not leave its CPU (`migrate_disable()` to `migrate_enable()`).
 //!
-//! The first `schedule()` within a spell makes the task's CPU all that BPF sees of its mask, and the end of the spell gives the
-//! mask back; `ops.set_cpumask` is called both times (`migrate_disable_switch()`, `___migrate_enable()`).
+//! At the first `schedule()` within a spell, the mask that BPF sees is reduced to the task's CPU; at the end of the
+//! spell it is restored. `ops.set_cpumask` is called both times (`migrate_disable_switch()`, `___migrate_enable()`).
 
 use crate::paths::sim::Sim;
 use crate::state::frame::Frame;
@@ -29,7 +29,7 @@ impl<E: Engine> Sim<E> {
         false
     }
 
-    /// [`Frame::SpellOver`]: a task that may no longer stay where it is gets pushed away.
+    /// [`Frame::SpellOver`]: pushes away a task that may no longer stay on its CPU.
     pub(crate) fn spell_over(&mut self, c: CpuId, task: TaskId) {
         if !self.k.tasks[task].allows(c) {
             if !self.k.lock_rq(c, c) {
@@ -40,7 +40,7 @@ impl<E: Engine> Sim<E> {
         self.k.end_spell(self.vm.world(), task);
     }
 
-    /// [`Frame::Pinned`]: the change itself; the scheduler is notified.
+    /// [`Frame::Pinned`]: makes the change, and notifies the scheduler.
     pub(crate) fn pinned(&mut self, c: CpuId, task: TaskId, is_pinned: bool) {
         let mask = self.k.set_pinned(self.vm.world(), task, is_pinned);
         let ea = self.k.tasks[task].ea;

@@ -1,6 +1,6 @@
-//! A task's policy or inherited priority changes (`__sched_setscheduler()`, `rt_mutex_setprio()`): within the real-time and
-//! fair classes a place in their queues; from one class to another the scheduler's `ops.disable` is called or takes
-//! the task over (`ops.enable`).
+//! A task's policy or inherited priority changes (`__sched_setscheduler()`, `rt_mutex_setprio()`). Within the real-time
+//! and fair classes, the task gets a new place in the class's queues. If it leaves or joins the scheduler's class,
+//! `ops.disable` or `ops.enable` is called.
 
 use crate::paths::sim::Sim;
 use crate::state::class::SchedClass;
@@ -28,7 +28,7 @@ impl<E: Engine> Sim<E> {
         self.make_urgent(c, task, Urgency { policy, boost });
     }
 
-    /// Gives a task, whose runqueue is locked, its new urgency; the path then goes on with [`Frame::PolicyChanged`].
+    /// Gives a task, whose runqueue is locked, its new urgency; the path then continues with [`Frame::PolicyChanged`].
     pub(crate) fn make_urgent(&mut self, c: CpuId, task: TaskId, to: Urgency) {
         let t = &self.k.tasks[task];
         let (rq, before, class, on_rq) = (t.cpu, t.rt_priority(), t.class, t.is_on_rq());
@@ -100,7 +100,7 @@ impl<E: Engine> Sim<E> {
         self.k.give_urgency(self.vm.world(), task, to);
         if class != SchedClass::Ext {
             if on_rq {
-                // Whoever comes down goes before its new equals.
+                // A task whose priority drops is queued before the tasks with its new priority.
                 self.k.enqueue_above(task, from == SchedClass::Rt && to.is_below(before), false);
             }
             return;
@@ -112,7 +112,7 @@ impl<E: Engine> Sim<E> {
         self.enable_member(c, task);
     }
 
-    /// [`Frame::RestoreClass`]: on the scheduler's runqueue; and running, or in the scheduler's hands.
+    /// [`Frame::RestoreClass`]: puts the task on the scheduler's runqueue; it then runs, or the scheduler has it.
     pub(crate) fn restore_class(&mut self, c: CpuId, task: TaskId, flags: u64) {
         let t = self.k.task(task);
         t.queued = true;
@@ -133,8 +133,8 @@ impl<E: Engine> Sim<E> {
         self.start(c, Op::Running, task, &[ea.0]);
     }
 
-    /// [`Frame::PolicyChanged`]: `switched_from()`, `switched_to()` or `prio_changed()`. Whoever has come down must make room,
-    /// and may have come below what waits elsewhere.
+    /// [`Frame::PolicyChanged`]: `switched_from()`, `switched_to()` or `prio_changed()`. A task whose priority has
+    /// dropped must make room, and a more urgent task may wait on another CPU.
     pub(crate) fn policy_changed(&mut self, c: CpuId, task: TaskId, before: u8) {
         let t = &self.k.tasks[task];
         let (rq, class, runs, priority) = (t.cpu, t.class, t.on_cpu, t.rt_priority());

@@ -1,4 +1,4 @@
-//! The simulated kernel with the engine that executes its scheduler: what every path is a method of.
+//! The simulated kernel with the engine that executes its scheduler. Every path is a method of [`Sim`].
 
 use crate::state::companion::Beside;
 use crate::state::kernel::Kernel;
@@ -9,7 +9,7 @@ use keel_abi::bpf::Engine;
 pub struct Sim<E: Engine> {
     pub(crate) k: Kernel,
     pub(crate) vm: E,
-    /// Who accompanies the scheduler, by number.
+    /// The scheduler's companions, by number.
     pub(crate) companions: Vec<Beside<E::World>>,
     pub(crate) stop: Stop,
 }

@@ -1,4 +1,5 @@
-//! Where a path is suspended, and what may be held meanwhile. Read this before you change a rule that can suspend.
+//! How paths are suspended, and what they may hold while suspended. Read this before you change a rule that can
+//! suspend.
 //!
 //! A path is a chain of steps: methods of [`Sim`], each of which ends by naming the next one. A step is never
 //! interrupted. After it, and in a callback at each call that others can see, the CPU continues only while its clock is
@@ -6,33 +7,36 @@
 //!
 //! A step ends in one of these ways:
 //!
-//! - [`Sim::go`]: straight on. `go(Frame::Pick, |sim| sim.pick(c))` does the step now or leaves its frame.
-//! - [`Sim::call`]: a callback of the scheduler first, which may take long; then as `go`.
-//! - `stack.push(frame)`, or `extend` with the last one first: the loop takes the step. This needs no closure and costs
+//! - [`Sim::go`]: continues directly. `go(Frame::Pick, |sim| sim.pick(c))` does the step now or leaves its frame.
+//! - [`Sim::call`]: first runs a callback of the scheduler, which may take long; then continues like `go`.
+//! - `stack.push(frame)`, or `extend` with the last one first: the loop does the step. This needs no closure and costs
 //!   a little more.
-//! - `if !k.lock_rq(c, rq) { push(this step's own frame); return }`: in line for a lock. The step is done again from its
+//! - `if !k.lock_rq(c, rq) { push(this step's own frame); return }`: waits for a lock. The step starts again from its
 //!   beginning once the CPU has the lock, so take the lock before you change anything.
 //!
-//! **What may be held across a suspension:**
+//! **A path may hold these across a suspension:**
 //!
 //! | held | how | until |
 //! | --- | --- | --- |
-//! | runqueue locks | `lock_rq`: others get in line | `unlock_rq`, [`Frame::Unlock`] or `finish_rq` of the same path |
+//! | runqueue locks | `lock_rq`: others wait | `unlock_rq`, [`Frame::Unlock`] or `finish_rq` of the same path |
 //! | `cgroup_mutex` | `lock_cgroups` | `unlock_cgroups`, at the end of the path |
-//! | locks of BPF | the callback itself; under them only a call for one more resilient lock suspends | its unlock, or its end |
-//! | a mark on a task or CPU | `Task::busy`, `ops_state`, `deferred`; `Cpu::in_balance`, `leaving`: others look at it | the path takes it off |
+//! | BPF locks | the callback itself; under them only a call for one more resilient lock suspends | its unlock or end |
+//! | marks | `Task::busy`, `ops_state`, `deferred`; `Cpu::in_balance`, `leaving`: others check | the path clears them |
 //!
-//! **What may not:** locks of dispatch queues and futexes, and runqueue locks by `pass_rq` (they are taken and given back
-//! within a step), a borrow, or anything that was read. A frame holds ids and numbers. Others have run since it was left: the
-//! next step looks at the task again. Does it still exist, is it on this CPU, in this class, in that queue?
+//! **It may not hold** locks of dispatch queues and futexes, or runqueue locks from `pass_rq` (they are taken and
+//! released within a step), a borrow, or anything it has read. A frame contains ids and numbers. Others have run since
+//! it was left, so the next step must check the task again: does it still exist, is it on this CPU, in this class, in
+//! that queue?
 //!
 //! To change a rule that can suspend:
 //!
 //! 1. Find the rule in `rules`, named as the kernel names it, and the path in `paths` that calls it. If the answer
 //!    needs no callback and no other runqueue's lock, change only the rule: rules can't suspend.
-//! 2. Else add a step: a method of `Sim` beside its neighbours, a variant of its path's frame in `state/frame` with the ids
-//!    that the step needs, and its line in `run/step`.
-//! 3. End the step before it by `go` or `call` with the new frame and the new method. Both must mean the same step.
+//! 2. Otherwise add a step: a method of `Sim` beside its neighbours, a variant of its path's frame in `state/frame`
+//! with the
+//!    ids that the step needs, and its line in `run/step`.
+//! 3. End the step before it with `go` or `call` with the new frame and the new method. Both must stand for the same
+//! step.
 //! 4. Test it with `--engine frames`, which leaves a frame after each step: the trace must be the same, byte for byte
 //!    (`cargo run --release -p keel-lab --example same frames`, and the same without `frames`).
 
@@ -60,7 +64,7 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// Checks every `ns`, by the step of `frame`, for a change that others are to make. While no other CPU comes first
+    /// Waits for a change by others: the step of `frame` checks for it every `ns`. While no other CPU comes first,
     /// there is nothing new to see, so the checks only take time.
     pub(crate) fn look_again(&mut self, c: CpuId, ns: u64, frame: Frame) {
         self.k.charge_ns(c, ns);
@@ -70,7 +74,7 @@ impl<E: Engine> Sim<E> {
         self.k.this_cpu().stack.push(frame);
     }
 
-    /// Calls `op` back, if the scheduler has it, and then goes on as [`Sim::go`] does.
+    /// Calls `op`, if the scheduler has it, and then continues like [`Sim::go`].
     #[inline(always)]
     pub(crate) fn call(
         &mut self,
@@ -88,14 +92,14 @@ impl<E: Engine> Sim<E> {
 }
 
 impl Kernel {
-    /// Adds the costs of the last step to `c`'s clock: may it take the next one? Not while another event is due before,
-    /// nor while it queues for a lock.
+    /// Adds the costs of the last step to `c`'s clock. May `c` take the next step? Not if another event is due before
+    /// that, and not while it waits for a lock.
     #[inline(always)]
     pub(crate) fn comes_next(&mut self) -> bool {
         !self.cpus.this_cpu.parked && self.is_first()
     }
 
-    /// The same where it is known to be in no line.
+    /// The same for a CPU that waits for no lock.
     #[inline(always)]
     fn is_first(&mut self) -> bool {
         let (c, now) = (self.cpus.at_hand(), self.now);
@@ -112,7 +116,7 @@ impl Kernel {
         true
     }
 
-    /// The same in the middle of a path, where the CPU is known to be in no line and its clock to be ahead of all.
+    /// The same in the middle of a path, for a CPU that waits for no lock and whose clock is not behind `now`.
     #[inline(always)]
     fn stays_first(&mut self) -> bool {
         match self.after_steps {

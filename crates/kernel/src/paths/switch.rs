@@ -66,8 +66,8 @@ impl<E: Engine> Sim<E> {
         self.call(c, Op::UpdateIdle, (TaskId::IDLE, &args), frame, step);
     }
 
-    /// [`Frame::PutPrev`]: a task with time left goes to the head of the local queue, unless it was to run at once; another
-    /// to the scheduler, as the last one where the CPU would go idle.
+    /// [`Frame::PutPrev`]: a task with slice left goes to the head of the local queue, unless it had to run at once.
+    /// Any other task goes to the scheduler, with `SCX_ENQ_LAST` if the CPU would go idle.
     pub(crate) fn put_prev(&mut self, c: CpuId, prev: TaskId, next: TaskId) {
         self.k.set_runnable(self.vm.world(), prev);
         let mut set = Frame::SetNext { prev, next };
@@ -117,7 +117,7 @@ impl<E: Engine> Sim<E> {
             self.k.this_cpu().stack.push(done);
             self.push_after_switch(c);
         } else if next.is_idle() {
-            // Whoever put a task here since the pick did not see an idle CPU.
+            // The CPU that put a task here after the pick did not see an idle CPU.
             if self.k.first_local(c).is_some() {
                 self.k.resched(c, c);
             }
@@ -128,8 +128,8 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// The end of [`Sim::set_next`] where switches are traced: `ops.running` or `ops.update_idle` first, as in the
-    /// kernel.
+    /// The end of [`Sim::set_next`] if programs trace switches: runs `ops.running` or `ops.update_idle` before the
+    /// `sched_switch` tracepoint, as the kernel does.
     #[cold]
     pub(crate) fn switched_traced(&mut self, c: CpuId, prev: TaskId, next: TaskId) {
         self.k.this_cpu().stack.push(Frame::Scheduled { prev });
@@ -148,7 +148,7 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// [`Frame::Scheduled`]: deferred moves, the lock given back, a dead predecessor buried.
+    /// [`Frame::Scheduled`]: does deferred moves, releases the lock, and reaps the previous task if it is dead.
     #[inline(always)]
     pub(crate) fn scheduled(&mut self, c: CpuId, prev: TaskId) {
         if !prev.is_idle() && self.k.tasks[prev].state == State::Dead {

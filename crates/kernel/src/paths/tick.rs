@@ -54,7 +54,7 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// [`Frame::Ticked`]: a slice that is used up ends here.
+    /// [`Frame::Ticked`]: ends a slice that is used up.
     pub(crate) fn ticked(&mut self, c: CpuId) {
         let curr = self.k.this_cpu().curr;
         let served = self.k.is_wanted_above(c) && !self.k.this_cpu().server.is_serving();
@@ -70,7 +70,7 @@ impl<E: Engine> Sim<E> {
         self.k.this_cpu().stack.push(next);
     }
 
-    /// [`Frame::YieldLocked`]: without `ops.yield` the rest of the slice is given up.
+    /// [`Frame::YieldLocked`]: without `ops.yield`, the task gives up the rest of its slice.
     pub(crate) fn yield_locked(&mut self, c: CpuId) {
         let curr = self.k.this_cpu().curr;
         self.k.update_curr(self.vm.world(), c);

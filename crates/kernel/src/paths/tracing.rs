@@ -1,6 +1,7 @@
-//! Tracing programs: how they are called at the places that they are attached to.
+//! Calls tracing programs at the places that they are attached to.
 //!
-//! A program is called with the arguments of what it traces, on the CPU that comes there, and takes time like a callback.
+//! A program gets the arguments of the traced event, runs on the CPU where the event happens, and takes time like a
+//! callback.
 
 use crate::paths::callback::Begun;
 use crate::paths::sim::Sim;
@@ -28,13 +29,13 @@ impl<E: Engine> Sim<E> {
         true
     }
 
-    /// Detaches it again.
+    /// Detaches a tracing program.
     pub fn untrace(&mut self, place: &str, program: Entry) {
         let Some(&(_, point)) = NAMES.iter().find(|(name, _)| *name == place) else { return };
         self.k.hooks.by_point[point as usize].retain(|&other| other != program);
     }
 
-    /// Programs that trace the enabling, before anything else happens.
+    /// Runs the programs that trace the enabling, before anything else happens.
     pub(crate) fn trace_enabling(&mut self) {
         let mut nth = 0;
         while let Some(program) = self.k.hooks.nth(Point::ScxReg, nth) {

@@ -1,4 +1,4 @@
-//! The way out of a runqueue's lock.
+//! Releasing a runqueue's lock.
 
 use crate::paths::sim::Sim;
 use crate::state::frame::Frame;
@@ -6,7 +6,7 @@ use keel_abi::CpuId;
 use keel_abi::bpf::Engine;
 
 impl<E: Engine> Sim<E> {
-    /// Before a runqueue's lock is given back: what was deferred is done.
+    /// Does the deferred work before a runqueue's lock is released.
     #[inline(always)]
     pub(crate) fn finish_rq(&mut self, c: CpuId, rq: CpuId) {
         if self.k.scx.needs_slow_path {

@@ -15,9 +15,9 @@ use keel_trace::event::Chooser;
 use keel_trace::{Class, What};
 
 impl<E: Engine> Sim<E> {
-    /// [`Frame::Wake`]: `select_task_rq()`. A task that has only announced to block stays
-    /// runnable (`ttwu_runnable()`); one that isn't blocked is left alone; one that is still being
-    /// switched out is waited for (`smp_cond_load_acquire(&p->on_cpu)`).
+    /// [`Frame::Wake`]: `select_task_rq()`. A task that is only about to block stays runnable
+    /// (`ttwu_runnable()`), and one that isn't blocked is left alone. If it is still being switched out,
+    /// the waker waits for that (`smp_cond_load_acquire(&p->on_cpu)`).
     pub(crate) fn wake(&mut self, c: CpuId, task: TaskId, flags: u64, waker: TaskId) {
         let t = self.k.task(task);
         match t.state {
@@ -71,8 +71,8 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// The kernel's own choice: an idle CPU, to whose local queue the task then goes directly;
-    /// else where it was.
+    /// The kernel's own choice: an idle CPU, and then the task goes directly to its local queue;
+    /// otherwise the previous CPU.
     #[inline]
     fn default_cpu(&mut self, c: CpuId, task: TaskId, flags: u64, prev: CpuId) -> CpuId {
         if self.k.scx.tracks_idle {
@@ -90,7 +90,7 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// [`Frame::WakeSelected`]: is the scheduler's choice a CPU, and one that the task may use?
+    /// [`Frame::WakeSelected`]: did the scheduler choose a valid CPU that the task may use?
     #[inline(always)]
     pub(crate) fn wake_selected(&mut self, c: CpuId, task: TaskId, flags: u64, waker: TaskId) {
         let answer = self.k.this_cpu().returned as i32;
@@ -107,7 +107,7 @@ impl<E: Engine> Sim<E> {
         self.place(c, task, chosen, flags, waker, Chooser::SelectCpu);
     }
 
-    /// The choice is made; where it isn't allowed the kernel falls back on its own.
+    /// Places the task on the chosen CPU; if that isn't allowed, the kernel chooses itself.
     #[inline(always)]
     fn place(&mut self, c: CpuId, task: TaskId, chosen: CpuId, flags: u64, waker: TaskId, by: Chooser) {
         let (target, by) = match self.k.may_use(task, chosen) {
@@ -125,7 +125,7 @@ impl<E: Engine> Sim<E> {
         self.go(lock, |sim| sim.wake_lock(c, task, target, flags, waker));
     }
 
-    /// None of the task's CPUs is there any more: it may use all.
+    /// None of the task's CPUs is online any more, so it may use all CPUs.
     #[cold]
     fn place_widened(&mut self, c: CpuId, task: TaskId, flags: u64, waker: TaskId) {
         self.k.widen(self.vm.world(), task);
@@ -210,8 +210,8 @@ impl<E: Engine> Sim<E> {
         });
     }
 
-    /// [`Frame::Woken`]: an idle CPU that got something in whatever queue reschedules, and one that runs something of a
-    /// lower class; what is deferred is done; the lock is given back.
+    /// [`Frame::Woken`]: the CPU reschedules if it is idle and got a task in any queue, or if it runs a task of a lower
+    /// class. Then deferred work is done, and the lock is released.
     pub(crate) fn woken(&mut self, c: CpuId, task: TaskId, target: CpuId) {
         let class = self.k.wakeup_preempt(c, target, task);
         match class {

@@ -51,7 +51,7 @@ impl<E: Engine> Sim<E> {
         self.pick_below_fair(c);
     }
 
-    /// Nobody of a higher class is there.
+    /// Continues the pick when no higher class has a task.
     fn pick_below_fair(&mut self, c: CpuId) {
         if self.k.scx.phase == Phase::Absent {
             return self.go(Frame::Switch { next: TaskId::IDLE }, |sim| sim.switch(c, TaskId::IDLE));
@@ -70,7 +70,7 @@ impl<E: Engine> Sim<E> {
         true
     }
 
-    /// As [`Sim::pick`], after other CPUs' tasks have been looked at.
+    /// Like [`Sim::pick`], after the search on other CPUs.
     pub(crate) fn pick_searched(&mut self, c: CpuId) {
         if !self.k.this_cpu().rt.is_empty() && self.pick_rt(c) {
             return;
@@ -104,7 +104,7 @@ impl<E: Engine> Sim<E> {
         true
     }
 
-    /// Is there something of sched_ext's to run without asking the scheduler (`balance_one()`)?
+    /// Does sched_ext have a task to run without asking the scheduler (`balance_one()`)?
     #[inline(always)]
     fn pick_ext(&mut self, c: CpuId) {
         let cpu = self.k.this_cpu();
@@ -148,7 +148,7 @@ impl<E: Engine> Sim<E> {
         self.call(c, Op::Dispatch, (prev, &args), Frame::Dispatched { left }, |sim| sim.dispatched(c, left));
     }
 
-    /// [`Frame::Dispatched`]: what `ops.dispatch` buffered takes effect; is there something now?
+    /// [`Frame::Dispatched`]: flushes the dispatches that `ops.dispatch` buffered, and checks for a task again.
     pub(crate) fn dispatched(&mut self, c: CpuId, left: u32) {
         if !self.k.flush_dispatch(self.vm.world(), c) {
             self.k.charge_ns(c, crate::state::kernel::SPIN_NS);
@@ -177,12 +177,12 @@ impl<E: Engine> Sim<E> {
         self.go(Frame::Switch { next }, |sim| sim.switch(c, next));
     }
 
-    /// [`Frame::NothingFound`]: the previous task goes on, unless the scheduler wants to be asked
-    /// even about the last one; else the CPU goes idle.
+    /// [`Frame::NothingFound`]: the previous task continues, unless the scheduler wants to enqueue
+    /// even the last task (`SCX_OPS_ENQ_LAST`); otherwise the CPU goes idle.
     pub(crate) fn nothing_found(&mut self, c: CpuId) {
         let keep = self.k.keeps_last();
         if !keep && self.k.is_wanted_above(c) {
-            // Those that starved have nothing to run after all.
+            // The starved classes have nothing to run after all.
             let cpu = self.k.this_cpu();
             cpu.server.stop();
             cpu.in_balance = false;

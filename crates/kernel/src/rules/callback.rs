@@ -1,5 +1,5 @@
-//! How a callback of the scheduler, or another program of its, begins and ends: what it costs, and what happens where it
-//! is stopped.
+//! How a callback or another program of the scheduler begins and ends: what it costs, and what happens if it is
+//! stopped.
 
 use crate::state::cpu::{Callback, DirectSubject, Place};
 use crate::state::kernel::Kernel;
@@ -10,7 +10,7 @@ use keel_abi::{CpuId, Span, TaskId};
 use keel_trace::{Class, What};
 
 impl Kernel {
-    /// Is this a task that the scheduler that ends has already been disabled for, or was never given?
+    /// Has the scheduler, which is exiting, already been disabled for this task, or was it never given the task?
     #[inline]
     pub(crate) fn has_left(&self, task: TaskId) -> bool {
         !task.is_idle() && self.tasks[task].member == crate::state::task::Member::No
@@ -79,7 +79,7 @@ impl Kernel {
             self.res_spin_drop(c, res_spins);
         }
         if place == Place::Syscall {
-            // Nothing of the scheduler's time in the kernel.
+            // A syscall does not count as the scheduler's time in the kernel.
             return;
         }
         self.count_callback(usage, took);
@@ -117,7 +117,7 @@ impl Kernel {
         self.error(c, format!("bpf_spin_lock at {:#x} is still held when ops.{op} returns", lock.0));
     }
 
-    /// A program was stopped: that is the scheduler's failure.
+    /// A program was stopped: the scheduler fails.
     #[cold]
     pub(crate) fn fault(&mut self, c: CpuId, fault: &Fault) {
         match &fault.kind {

@@ -28,8 +28,7 @@ impl Kernel {
         }
     }
 
-    /// Takes a task out of the scheduler's hands, its queues and the kernel's: `ops.dequeue` is owed where the
-    /// scheduler had it.
+    /// Takes a task away from the scheduler and out of all queues. If the scheduler had it, `ops.dequeue` is owed.
     pub(crate) fn leave_hands(&mut self, c: CpuId, task: TaskId, deq_flags: u64) {
         self.take_from_queue(c, task);
         let t = self.task(task);
@@ -70,24 +69,24 @@ impl Kernel {
         self.charge_running(world, curr, at);
     }
 
-    /// Wakes the stopper of `rq` to look after `task` (`stop_one_cpu_nowait()`).
+    /// Wakes the stopper of `rq` to deal with `task` (`stop_one_cpu_nowait()`).
     pub(crate) fn stop_cpu(&mut self, c: CpuId, rq: CpuId, task: TaskId) {
         self.send_irq(c, rq, Irq::Stop(task));
     }
 
-    /// The task has none of its CPUs left: it may use all (`set_cpus_allowed_force()`).
+    /// None of the task's CPUs is left: it may use all CPUs (`set_cpus_allowed_force()`).
     pub(crate) fn widen<W: World>(&mut self, world: &mut W, task: TaskId) {
         let all = CpuSet::first(self.cpus.len() as u32);
         self.give_cpus(world, task, all);
     }
 
-    /// Does the task wait or run on its runqueue?
+    /// Is the task waiting or running on its runqueue?
     pub(crate) fn is_on_rq(&self, task: TaskId) -> bool {
         let t = &self.tasks[task];
         t.queued || t.class > SchedClass::Ext && t.state == State::Runnable
     }
 
-    /// Is any CPU of the task's online?
+    /// Is any of the task's CPUs online?
     pub(crate) fn has_cpu(&self, task: TaskId) -> bool {
         self.tasks[task].cpus.iter().any(|c| self.cpus[c].online)
     }

@@ -1,12 +1,12 @@
-//! Deferrable timers (`TIMER_DEFERRABLE`): they expire at a tick of their CPU. An idle CPU has no ticks and is not woken for
-//! them, so they wait until it is busy (`run_timer_softirq()`, `BASE_DEF`).
+//! Deferrable timers (`TIMER_DEFERRABLE`): they expire at a tick of their CPU. An idle CPU has no ticks and is not
+//! woken for them, so they wait until it is busy (`run_timer_softirq()`, `BASE_DEF`).
 
 use crate::state::cpu::Irq;
 use crate::state::kernel::Kernel;
 use keel_abi::{CpuId, Instant, TaskId};
 
 impl Kernel {
-    /// Arms a deferrable timer on `c` for the present sleep of `task`.
+    /// Arms a deferrable timer on `c` for the current sleep of `task`.
     pub(crate) fn arm_deferrable(&mut self, c: CpuId, task: TaskId, at: Instant) {
         let sleep = self.tasks[task].sleeps;
         self.cpu(c).deferrable.add((at, task, sleep));

@@ -1,4 +1,4 @@
-//! Interrupts beside the tick, with the softirqs that they raise: time that a CPU's task loses.
+//! Interrupts other than the tick, with the softirqs that they raise. They take time from the CPU's task.
 
 use crate::state::cpu::Irq;
 use crate::state::kernel::Kernel;
@@ -13,7 +13,7 @@ impl Kernel {
         self.queue.push(now + Span::from_ns(wait_ns), FIRST_INTERRUPT + c.0);
     }
 
-    /// A device interrupts `c`. An idle CPU loses nothing by it.
+    /// A device interrupts `c`. An idle CPU loses nothing.
     pub(crate) fn device_interrupts(&mut self, c: CpuId, at: Instant) -> Option<(CpuId, Irq)> {
         self.arm_interrupt(c, at);
         let cpu = &self.cpus[c];

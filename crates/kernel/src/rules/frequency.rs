@@ -1,9 +1,9 @@
-//! CPU frequency: the schedutil governor (`sugov_get_util()`, `get_next_freq()`). It heeds what a sched_ext scheduler asks for,
-//! and how much the tasks of the other classes use.
+//! CPU frequency: the schedutil governor (`sugov_get_util()`, `get_next_freq()`). It follows what a sched_ext scheduler
+//! asks for, and how much the tasks of the other classes use.
 //!
 //! If a sched_ext scheduler never sets a CPU's target, the target is full performance, and the CPU runs at its highest
-//! frequency. Work proceeds as fast as capacity and frequency say, linearly; the kernel's own paths and callbacks keep
-//! their costs.
+//! frequency. Work proceeds linearly with capacity and frequency; the kernel's own paths and callbacks keep their
+//! costs.
 
 use crate::state::class::Takes;
 use crate::state::kernel::Kernel;
@@ -58,8 +58,8 @@ impl Kernel {
         self.queue.push(now + Span::from_ns(frequency.switch_ns), timer_number::FIRST_FREQUENCY + cpu.0);
     }
 
-    /// What the CPU's tasks and its scheduler want, and at least (`sugov_get_util()`, `effective_cpu_util()`): a real-time
-    /// task that can run wants all there is.
+    /// The performance that the CPU's tasks and its scheduler want, and the minimum (`sugov_get_util()`,
+    /// `effective_cpu_util()`). A runnable real-time task wants full performance.
     fn wanted(&self, cpu: CpuId) -> (u64, u64) {
         let capacity = self.capacity(cpu);
         let target = if self.scx.phase == Phase::Absent { 0 } else { self.cpus[cpu].perf.target };
@@ -68,8 +68,8 @@ impl Kernel {
         ((target + fair + self.rt_util(cpu)).min(capacity), least)
     }
 
-    /// Does the governor heed the fair class: has no scheduler all tasks (`scx_switched_all()`)? A scheduler that comes again
-    /// keeps its say meanwhile.
+    /// Does the governor follow the fair class, because no scheduler has all tasks (`scx_switched_all()`)? While a
+    /// scheduler restarts, it still counts.
     fn heeds_fair(&self) -> bool {
         self.scx.phase == Phase::Absent || self.scx.takes == Takes::Ext
     }
@@ -91,7 +91,7 @@ impl Kernel {
         self.cpu(c).perf.idle_calls += 1;
     }
 
-    /// The CPU has come to its new frequency. What its tasks did until now they did at the old one.
+    /// The CPU has reached its new frequency. Work up to now was done at the old one.
     pub(crate) fn frequency_comes(&mut self, cpu: CpuId) {
         if self.heeds_fair() {
             self.pelt_now(cpu);
@@ -105,7 +105,7 @@ impl Kernel {
     }
 }
 
-/// The frequency for what is wanted: a quarter more, at least this, and at most all that the CPU can do
+/// The frequency for a wanted performance: a quarter more, at least `least`, and at most the CPU's capacity
 /// (`sugov_effective_cpu_perf()`, `map_util_freq()`).
 fn governed(wanted: u64, least: u64, capacity: u64) -> u64 {
     let wanted = wanted.min(capacity);
@@ -123,10 +123,10 @@ mod tests {
         check(512, 1024, 640);
         check(900, 1024, 1024);
         check(0, 1024, 0);
-        // A small CPU is at its highest long before a big one.
+        // A small CPU reaches its maximum long before a big one.
         check(512, 512, 1024);
         check(256, 512, 640);
-        // A real-time task takes all there is.
+        // A real-time task takes everything.
         assert_eq!(governed(100, 512, 512), 1024);
     }
 }

@@ -8,11 +8,11 @@ use keel_abi::scx::{ExitKind, ecode};
 use keel_abi::{CpuId, Instant, TaskId};
 use keel_trace::{Class, What};
 
-/// The kernel's wish, as an exit code: start me again, for CPUs have changed.
+/// The exit code by which the kernel asks for a restart because CPUs have changed.
 pub(crate) const RESTART: i64 = ecode::ACT_RESTART | ecode::RSN_HOTPLUG;
 
 impl Kernel {
-    /// A CPU comes or goes before a scheduler is there.
+    /// A CPU comes online or goes offline before there is a scheduler.
     pub(super) fn plug_at_boot(&mut self, cpu: CpuId, online: bool) {
         if self.cpus[cpu].alive == online {
             return;
@@ -36,7 +36,7 @@ impl Kernel {
         self.tell(Class::CORE, cpu, What::Online { target: cpu, up: true });
     }
 
-    /// `set_cpu_online()`, off. The stopper ran on it last, so it counts as idle, as in the kernel.
+    /// `set_cpu_online()`, off. The stopper was the last to run there, so the CPU counts as idle, as in the kernel.
     pub(crate) fn switch_off<W: World>(&mut self, world: &mut W, c: CpuId) {
         let cpu = self.this_cpu();
         (cpu.alive, cpu.leaving) = (false, false);
@@ -58,7 +58,7 @@ impl Kernel {
         }
     }
 
-    /// The change in progress is done: the task that asked for it continues, and then those that wait.
+    /// The current change is done: the task that asked for it continues, then the waiters.
     pub(crate) fn hotplug_done(&mut self, c: CpuId) {
         let now = self.cpus[c].clock;
         let Some((entry, nth)) = self.outside.hotplug.busy.take() else { return };
@@ -66,7 +66,7 @@ impl Kernel {
         self.next_hotplug(c);
     }
 
-    /// No hotplug change is in progress any more: the next waiter may start.
+    /// The hotplug change is over: the next waiter may start.
     pub(crate) fn next_hotplug(&mut self, c: CpuId) {
         let now = self.cpus[c].clock;
         if let Some((entry, nth)) = self.outside.hotplug.waiting.pop_front() {
@@ -74,7 +74,8 @@ impl Kernel {
         }
     }
 
-    /// Runnable tasks of `c`'s runqueue that are neither running nor in its local queue, longest waiting first.
+    /// Runnable tasks of `c`'s runqueue that are neither running nor in its local queue, in the order they began to
+    /// wait.
     pub(crate) fn waiting_elsewhere(&self, c: CpuId) -> Vec<TaskId> {
         let local = self.queues.local(c);
         let elsewhere = |&task: &TaskId| {
@@ -86,8 +87,8 @@ impl Kernel {
         found
     }
 
-    /// Have CPUs come or gone since the scheduler's user-space half was created (`check_hotplug_seq()`)? That ends
-    /// the scheduler.
+    /// Have CPUs come or gone since the scheduler's user-space half was created (`check_hotplug_seq()`)? If so, the
+    /// scheduler ends.
     pub(crate) fn is_stale(&mut self, c: CpuId) -> bool {
         let (expected, actual) = (self.scx.hotplug_seq, self.outside.hotplug.seq);
         let stale = expected != 0 && expected != actual;

@@ -18,17 +18,17 @@ impl Kernel {
         self.mirror_scx_bits(world, task, ent::STATE_MASK, ent::STATE_READY);
     }
 
-    /// Has `ops.init_task` said that the task may not ask for the scheduler (`p->scx.disallow`)?
+    /// Has `ops.init_task` forbidden the task to join the scheduler (`p->scx.disallow`)?
     pub(crate) fn is_disallowed<W: World>(&self, world: &W, task: TaskId) -> bool {
         world.slice(self.tasks[task].ea.offset(field::SCX_DISALLOW), 1).is_some_and(|byte| byte[0] != 0)
     }
 
-    /// Is it not to get this policy (`scx_check_setscheduler()`, `-EACCES`)?
+    /// Is the task refused this policy (`scx_check_setscheduler()`, `-EACCES`)?
     pub(crate) fn refuses<W: World>(&self, world: &W, task: TaskId, policy: Policy) -> bool {
         policy == Policy::Ext && !self.scx.is_gone() && self.is_disallowed(world, task)
     }
 
-    /// Makes a task and its `task_struct`. The child starts where its maker runs.
+    /// Creates a task and its `task_struct`. The child starts on its creator's CPU.
     pub(crate) fn make_task<W: World>(
         &mut self,
         world: &mut W,
@@ -124,7 +124,7 @@ impl Kernel {
         self.tell_priority(task);
     }
 
-    /// Emits a task's priority. Its weight means nothing where a cgroup or session of its own has one.
+    /// Emits a task's priority. Its weight has no meaning if it is in a cgroup or session with a weight of its own.
     pub(crate) fn tell_priority(&mut self, task: TaskId) {
         let t = &self.tasks[task];
         if t.spec.is_none() {
@@ -147,12 +147,12 @@ impl Kernel {
         }
     }
 
-    /// Is this moment the end of everything for the task?
+    /// Is the task dead?
     pub(crate) fn is_dead(&self, task: TaskId) -> bool {
         self.tasks[task].state == State::Dead
     }
 
-    /// Arms the next tick of `c`, which has just got a task or ticked.
+    /// Arms the next tick of `c`, after a tick or when it gets a task.
     #[inline]
     pub(crate) fn arm_tick(&mut self, c: CpuId) {
         let period = self.tick.as_ns();

@@ -1,7 +1,7 @@
-//! Activity beside the workload, all drawn from the run's seed: interrupts, kernel threads, latencies, and work that
+//! Activity besides the workload, all drawn from the run's seed: interrupts, kernel threads, latencies, and work that
 //! takes a little more or less time than usual.
 //!
-//! A run without noise does none of this, and draws no numbers for it.
+//! A run without noise has none of this, and draws no numbers for it.
 
 use crate::state::kernel::Kernel;
 use keel_abi::{CpuId, Instant, Span, TaskId};
@@ -15,15 +15,16 @@ impl Kernel {
         (self.noise.tick_offset_ns + skew) % period
     }
 
-    /// How late a tick or the end of a slice (`HRTICK`) is served on `c`, since the CPU has interrupts disabled now and then.
+    /// The delay of a tick or slice end (`HRTICK`) on `c`, because the CPU has interrupts disabled now and then.
     #[inline]
     pub(crate) fn interrupt_latency(&mut self, c: CpuId) -> Span {
         let Some(rng) = self.noise.ticks.get_mut(c.0 as usize) else { return Span::ZERO };
         Span::from_ns(rng.below(self.machine.costs.ipi_ns + 1))
     }
 
-    /// How long after its expiry a sleeping task's timer fires, of at most `slack_ns` that it may wait for others. A timer
-    /// fires with the first interrupt within its slack (`hrtimer_interrupt()`), which is the tick or none.
+    /// How long after its expiry a sleeping task's timer fires; it may wait up to `slack_ns` for other timers. A timer
+    /// fires with the first interrupt within its slack (`hrtimer_interrupt()`). Here only the tick can be that
+    /// interrupt.
     pub(crate) fn timer_delay_ns(&mut self, task: TaskId, slack_ns: u64) -> u64 {
         if self.noise.profile.is_none() {
             return slack_ns;

@@ -1,4 +1,4 @@
-//! Spells in which a task may not leave its CPU (`migrate_disable()` to `migrate_enable()`): what they keep, and what BPF
+//! Spells in which a task may not leave its CPU (`migrate_disable()` to `migrate_enable()`): their state, and what BPF
 //! sees of them.
 
 use crate::state::kernel::Kernel;
@@ -29,7 +29,7 @@ impl Kernel {
         self.mirror_migration(world, task);
     }
 
-    /// Whoever dies within a spell keeps no CPU from going.
+    /// A task that dies within a spell does not keep its CPU from going offline.
     #[cold]
     pub(crate) fn drop_spell<W: World>(&mut self, world: &mut W, task: TaskId) {
         if self.tasks[task].migration_disabled > 0 {
@@ -37,7 +37,7 @@ impl Kernel {
         }
     }
 
-    /// A BPF program runs in a migration-disabled section of its own, so the task on its CPU shows one more.
+    /// A BPF program runs in its own migration-disabled section, so the count of the task on its CPU shows one more.
     pub(crate) fn mirror_migration<W: World>(&self, world: &mut W, task: TaskId) {
         let t = &self.tasks[task];
         let own = u16::from(t.on_cpu && t.migration_disabled > 0);
@@ -45,7 +45,7 @@ impl Kernel {
         world.put(t.ea.offset(field::MIGRATION_DISABLED), &shown.to_le_bytes());
     }
 
-    /// A task gets its CPU or leaves it.
+    /// Writes a task's migration-disabled state for BPF when it gets or leaves a CPU.
     #[cold]
     pub(crate) fn mirror_spell<W: World>(&self, world: &mut W, task: TaskId) {
         if !task.is_idle() && self.tasks[task].migration_disabled > 0 {
@@ -53,7 +53,7 @@ impl Kernel {
         }
     }
 
-    /// Must the task's mask become its CPU before it is scheduled?
+    /// Must the task's mask be narrowed to its CPU before it is scheduled?
     #[inline]
     pub(crate) fn is_to_be_pinned(&self, task: TaskId) -> bool {
         self.scx.needs_slow_path
@@ -76,7 +76,7 @@ impl Kernel {
         at.0
     }
 
-    /// The mask that BPF sees becomes the task's CPU, or its own again.
+    /// Sets the mask that BPF sees to the task's CPU, or back to its own mask.
     pub(crate) fn set_pinned<W: World>(&mut self, world: &mut W, task: TaskId, is_pinned: bool) -> u64 {
         let (cpu, ea) = (self.tasks[task].cpu, self.tasks[task].ea);
         let mask = match is_pinned {

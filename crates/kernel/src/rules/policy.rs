@@ -1,4 +1,4 @@
-//! Which class and weight a policy means, and what changes with it.
+//! The class and weight that a policy gives, and what changes with it.
 
 use crate::state::class::SchedClass;
 use crate::state::kernel::Kernel;
@@ -17,17 +17,17 @@ pub(crate) fn weight_of(policy: Policy, nice: i8) -> u32 {
 }
 
 impl Kernel {
-    /// The class of a task with this policy now, where it has inherited nothing.
+    /// The class that a task with this policy has now, if it has inherited nothing.
     pub(crate) fn class_for(&self, policy: Policy) -> SchedClass {
         self.scx.takes.class_of(policy)
     }
 
-    /// The class of a task of this urgency now (`__setscheduler_class()`).
+    /// The class that a task of this urgency has now (`__setscheduler_class()`).
     pub(crate) fn class_of_urgency(&self, urgency: Urgency) -> SchedClass {
         if urgency.boost > 0 { SchedClass::Rt } else { self.class_for(urgency.policy) }
     }
 
-    /// The policy itself, whatever its class; what the task has inherited stays.
+    /// Sets the policy itself, not the class; what the task has inherited stays.
     pub(crate) fn give_policy<W: World>(&mut self, world: &mut W, task: TaskId, policy: Policy) {
         let boost = self.tasks[task].boost;
         self.give_urgency(world, task, Urgency { policy, boost });
@@ -48,7 +48,7 @@ impl Kernel {
         self.mirror_policy(world, task);
     }
 
-    /// `scx_disable_task()`'s end.
+    /// The end of `scx_disable_task()`.
     pub(crate) fn leave_scheduler<W: World>(&mut self, world: &mut W, task: TaskId) {
         if self.tasks[task].member == Member::Enabled {
             self.task(task).member = Member::Ready;

@@ -1,4 +1,4 @@
-//! Processes: where a new task belongs, whose pages it shares, and what is copied when one writes.
+//! Processes: where a new task belongs, whose pages it shares, and what a write copies.
 
 use crate::state::kernel::Kernel;
 use crate::state::objects::pages::{MmId, On, lines_of};
@@ -82,7 +82,7 @@ impl Kernel {
         child
     }
 
-    /// The task gives its address space up.
+    /// The task leaves its address space.
     pub(crate) fn leave_pages(&mut self, c: CpuId, task: TaskId) {
         let Some(mm) = self.objects.processes.members[task.index()].mm.take() else { return };
         let on = On::new(&self.machine, &self.lines, &self.bus, c);
@@ -97,7 +97,7 @@ impl Kernel {
         self.charge_ps(c, ps);
     }
 
-    /// The task gives its address space up for an empty one.
+    /// The task exchanges its address space for an empty one.
     pub(crate) fn replace_pages(&mut self, c: CpuId, task: TaskId) -> MmId {
         let Some(old) = self.objects.processes.members[task.index()].mm.take() else {
             return self.objects.memory.create(0, self.lines.transfers().line_of(c));
@@ -115,7 +115,7 @@ impl Kernel {
         let init = self.scx.scratch;
         world.put(init, &u32::from(hint.rt_priority).to_le_bytes());
         world.put(init.offset(4), &(hint.policy as u32).to_le_bytes());
-        // Without memory for it the scheduler sees no hint, as when user space's update fails.
+        // If there is no memory for it, the scheduler sees no hint, as when user space's update fails.
         let _ = world.storage_get(map, Owner::Task(task.0), true, init);
     }
 }

@@ -1,4 +1,4 @@
-//! Is a wakeup left to the CPU that is to run the task (`ttwu_queue_cond()`)? How it goes on is in `paths::queued_wakeup`.
+//! Is a wakeup left to the CPU that is to run the task (`ttwu_queue_cond()`)? The rest is in `paths::queued_wakeup`.
 
 use crate::state::class::SchedClass;
 use crate::state::kernel::Kernel;
@@ -6,8 +6,8 @@ use keel_abi::scx::{ops_flags, wake};
 use keel_abi::{CpuId, TaskId};
 
 impl Kernel {
-    /// Is the wakeup left to `target` (`ttwu_queue_cond()`)? Tasks of a sched_ext scheduler are woken so only if it allows it,
-    /// since `ops.select_cpu()` may be left out then.
+    /// Is the wakeup left to `target` (`ttwu_queue_cond()`)? For its own tasks a sched_ext scheduler must allow this,
+    /// since `ops.select_cpu()` may be skipped.
     pub(crate) fn queues_wakeup(&self, c: CpuId, task: TaskId, target: CpuId, flags: u64) -> bool {
         let is_wakeup = flags & wake::TTWU != 0;
         if target == c || !is_wakeup || !self.allows_queued_wakeup(task) {

@@ -1,4 +1,4 @@
-//! Releasing `bpf_res_spin_lock`s: which CPU gets one next, and what a callback that ends still holds.
+//! Releasing `bpf_res_spin_lock`s: which CPU gets one next, and which a callback still holds when it ends.
 
 use crate::state::bpf::res_spin::ResLocks;
 use crate::state::bpf::res_spin::held::Held;
@@ -20,7 +20,7 @@ impl Kernel {
         next
     }
 
-    /// `next`, which waits, has the lock now.
+    /// `next`, which has been waiting, gets the lock.
     pub(crate) fn res_spin_hand_over(&mut self, lock: Ea, next: CpuId, at: Instant, line_ps: u64) {
         let ResLocks { locks, tables } = &mut self.res_spins;
         let of = locks.entry(lock.0).or_default();
@@ -34,7 +34,8 @@ impl Kernel {
         self.res_spin_wake(next, resumes);
     }
 
-    /// Whoever waits looks at `at` rather than when it was to look next, up to which its callback has been charged.
+    /// The waiter looks at the lock at `at`, not at its next planned look. Its callback has been charged up to the
+    /// latter.
     pub(crate) fn res_spin_wake(&mut self, waiter: CpuId, at: Instant) {
         let planned = self.res_spins.tables.next_look(waiter);
         let cpu = self.cpu(waiter);
@@ -44,7 +45,7 @@ impl Kernel {
         self.queue.set_cpu(waiter, at);
     }
 
-    /// Gives back what a callback that ends has taken and kept: how many locks?
+    /// Releases the `count` locks that a callback still holds when it ends.
     #[cold]
     pub(crate) fn res_spin_drop(&mut self, c: CpuId, count: u32) {
         let at = self.moment();

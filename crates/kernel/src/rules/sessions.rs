@@ -14,7 +14,7 @@ use keel_abi::TaskId;
 use keel_abi::bpf::World;
 
 impl Kernel {
-    /// Gives a new task its session, its process being known.
+    /// Gives a new task its session, once its process is known.
     pub(crate) fn join_session<W: World>(
         &mut self,
         world: &mut W,
@@ -43,7 +43,7 @@ impl Kernel {
         world.put(self.tasks[task].ea.offset(field::SIGNAL), &at.0.to_le_bytes());
     }
 
-    /// The session with the workload's number, which the first task that starts in it creates.
+    /// The session with a number of the workload's; the first task that starts in it creates it.
     fn start_in_session<W: World>(&mut self, world: &mut W, task: TaskId, wanted: u32) -> Number {
         if let Some(&number) = self.sessions.started.get(&wanted) {
             return number;
@@ -53,7 +53,7 @@ impl Kernel {
         number
     }
 
-    /// A session that this process leads; nothing when out of memory.
+    /// Creates a session that this process leads; `None` when out of memory.
     fn begin_session<W: World>(&mut self, world: &mut W, leader: TaskId) -> Option<Number> {
         let number = Number(self.sessions.all.len() as u32);
         let mut shown = self.sessions.show(world, self.tasks[leader].pid.0, number.0.into())?;
@@ -64,7 +64,7 @@ impl Kernel {
         Some(number)
     }
 
-    /// `ksys_setsid()` by a task: its whole process leaves its session for one of its own. Who leads one is refused
+    /// `ksys_setsid()` by a task: its whole process leaves its session for one of its own. A session leader is refused
     /// (`-EPERM`).
     pub(crate) fn setsid<W: World>(&mut self, world: &mut W, task: TaskId) {
         let leader = self.leader_of(task);
@@ -81,8 +81,8 @@ impl Kernel {
         self.tell_priority(task);
     }
 
-    /// The autogroup of the task's session has another nice value (`proc_sched_autogroup_set_nice()`). The root's is refused
-    /// (`-EINVAL`), and so is any where there are none.
+    /// Sets the nice value of the autogroup of the task's session (`proc_sched_autogroup_set_nice()`). Refused for the
+    /// root's, and if there are no autogroups (`-EINVAL`).
     pub(crate) fn set_autogroup_nice<W: World>(&mut self, world: &mut W, task: TaskId, nice: i8) {
         let number = self.session_of(task);
         if number == Number::ROOT.0 || !self.machine.autogroup {

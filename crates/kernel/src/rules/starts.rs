@@ -1,4 +1,4 @@
-//! Tasks that come by themselves: when, and on which CPU. Each instance of each spec has a number.
+//! Tasks that start on their own: when, and on which CPU. Each instance of each spec has a number.
 
 use crate::state::kernel::Kernel;
 use crate::state::setup::MAX_TASKS;
@@ -8,12 +8,12 @@ use keel_abi::task::TaskSpec;
 use keel_abi::{CpuId, Instant, Span, TaskId};
 use keel_trace::{Act, Class, Meta};
 
-/// So many recorded tasks can be there from the start. Further ones are made as the run begins, where a limit on tasks is
-/// looked after.
+/// How many recorded tasks can exist from the start. Further ones are created when the run begins, where the limit on
+/// tasks is enforced.
 const MOST_ASLEEP: usize = MAX_TASKS as usize / 2;
 
 impl Kernel {
-    /// Instances start on the CPUs in turn, each CPU's a little after one another.
+    /// Instances start on the CPUs in turn; those of one CPU start a little apart.
     pub(crate) fn arm_starts(&mut self) {
         self.starts.number(self.workload.tasks.iter().map(|task| task.instances));
         if self.workload.recorded.is_some() {
@@ -39,7 +39,7 @@ impl Kernel {
         self.starts.spec_of(start)
     }
 
-    /// Those of a recording come when and where they did. Who sleeps at first is there already.
+    /// Recorded tasks start when and where they did in the recording. A task that first sleeps already exists.
     fn arm_recorded_starts(&mut self) {
         let Some(recorded) = self.workload.recorded.clone() else { return };
         for (start, begin) in (0..).zip(&recorded.begins) {
@@ -53,7 +53,7 @@ impl Kernel {
         }
     }
 
-    /// The CPU that makes the task with this number.
+    /// The CPU that creates the task with this number.
     pub(crate) fn cpu_of_start(&self, start: u32) -> CpuId {
         let recorded = self.workload.recorded.as_ref();
         let cpu = recorded.and_then(|recorded| recorded.begins.get(start as usize)).map(|begin| begin.cpu.0);
@@ -66,7 +66,7 @@ impl Kernel {
         self.out.tell_meta(self.now, Meta::Member { task, process, session, kthread });
     }
 
-    /// Emits when a task was due that has just been made.
+    /// Emits when a task that has just been created was due.
     pub(crate) fn tell_begins(&mut self, c: CpuId, child: TaskId, start: u32) {
         let at = self.starts.due(start).unwrap_or_default();
         if self.tasks.get(child).is_some() {
@@ -74,14 +74,14 @@ impl Kernel {
         }
     }
 
-    /// Emits that a task is there, and since when.
+    /// Emits that a task exists, and since when.
     pub(crate) fn tell_present(&mut self, c: CpuId, task: TaskId, at: Instant) {
         self.tell_member(task);
         self.tell_act(c, task, Act::Begins { at });
     }
 }
 
-/// Does a task that plays this sleep before it does anything else?
+/// Does a task that plays this tape sleep before anything else?
 fn begins_asleep(tape: &Tape) -> bool {
     let mut ops = tape.iter();
     let first = ops.next();

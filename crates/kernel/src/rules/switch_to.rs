@@ -8,7 +8,7 @@ use keel_trace::event::Why;
 use keel_trace::{Class, What};
 
 impl Kernel {
-    /// `__schedule()` up to the choice of the next task. Where the CPU may go idle, only as much as is sure.
+    /// Charges for `__schedule()` up to the choice of the next task. If the CPU may go idle, only for what is certain.
     #[inline(always)]
     pub(crate) fn charge_schedule(&mut self, c: CpuId) {
         let costs = &self.machine.costs;
@@ -19,7 +19,7 @@ impl Kernel {
         self.charge_ns(c, schedule_ns);
     }
 
-    /// What that costs more, now that the next task is known.
+    /// Charges for the rest, now that the next task is known.
     #[inline(always)]
     pub(crate) fn charge_rest_of_schedule(&mut self, c: CpuId, prev: TaskId, next: TaskId) {
         let costs = &self.machine.costs;

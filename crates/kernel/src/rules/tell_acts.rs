@@ -1,4 +1,4 @@
-//! What a task did itself, for listeners.
+//! Events about what a task did itself.
 
 use crate::state::kernel::Kernel;
 use crate::state::task::Own;
@@ -7,7 +7,7 @@ use keel_abi::{CpuId, Span, TaskId};
 use keel_trace::{Act, Class, What};
 
 impl Kernel {
-    /// Emits that a task acts, after what it has used until then.
+    /// Emits that a task acts, after the work it has done until then.
     pub(crate) fn tell_act(&mut self, c: CpuId, task: TaskId, act: Act) {
         if self.out.wants(Class::ACTS) {
             self.tell_worked(c, task);
@@ -15,7 +15,7 @@ impl Kernel {
         }
     }
 
-    /// Emits that a task wakes another; a timer or interrupt is no task.
+    /// Emits that a task wakes another; a timer or interrupt doesn't count as a task.
     #[inline]
     pub(crate) fn tell_wakes(&mut self, c: CpuId, waker: TaskId, wakee: TaskId, flags: u64) {
         if !waker.is_idle() && flags & wake::FORK == 0 {
@@ -31,7 +31,7 @@ impl Kernel {
         }
     }
 
-    /// Emits at a run's end what tasks have used since their last act.
+    /// Emits the work that tasks have done since their last act, at the end of a run.
     pub(crate) fn tell_open_work(&mut self) {
         for task in self.tasks.ids() {
             let c = self.tasks[task].cpu;

@@ -10,8 +10,8 @@ use keel_abi::timeline::Change;
 use keel_abi::{CpuId, CpuSet, Instant, Span};
 
 impl Kernel {
-    /// What happens at the very beginning, before a scheduler is attached: of that, only CPUs that are absent
-    /// count, because there are no tasks. Everything else is due at its time.
+    /// Applies what happens at the very beginning, before a scheduler is attached: only absent CPUs matter then,
+    /// because there are no tasks yet. Everything else is due at its time.
     pub(crate) fn arm_timeline(&mut self) {
         for entry in 0..self.outside.entries.len() as u32 {
             let happening = &self.outside.entries[entry as usize].happening;
@@ -49,7 +49,7 @@ impl Kernel {
         (BOOT_CPU, Irq::Happening { entry, nth: 0 })
     }
 
-    /// All that an entry is about has been done.
+    /// Everything that an entry asks for has been done.
     pub(crate) fn done_happening(&mut self, c: CpuId, entry: u32) {
         self.forget_dead(entry);
         let e = &mut self.outside.entries[entry as usize];
@@ -58,7 +58,7 @@ impl Kernel {
         self.arm_again(entry, now);
     }
 
-    /// The entry is due once more, at the next moment of its grid after `now`.
+    /// Arms the entry again, for the next moment of its grid after `now`.
     fn arm_again(&mut self, entry: u32, now: Instant) {
         let e = &self.outside.entries[entry as usize];
         let Some(every) = e.happening.every else { return };
@@ -70,7 +70,7 @@ impl Kernel {
         self.queue.push(next, timer_number::FIRST_HAPPENING + entry);
     }
 
-    /// Tasks that are no more need not be looked at again.
+    /// Forgets dead tasks, so that they are not looked at again.
     fn forget_dead(&mut self, entry: u32) {
         let Some(spec) = self.outside.change(entry).spec() else { return };
         let tasks = &self.tasks;

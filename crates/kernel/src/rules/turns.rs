@@ -25,12 +25,12 @@ impl Kernel {
         me.pending = Pending { from_ns, work_ns, done_at_ns };
     }
 
-    /// `c` comes out of its idle loop at `at`.
+    /// `c` leaves its idle loop at `at`.
     fn becomes_busy(&mut self, c: CpuId, at: Instant) {
         self.change_turns(c, at, |turns| turns.becomes_busy(c, at.as_ns()));
     }
 
-    /// `c` enters the kernel at `at`: by a timer of its own, which ends the present turn, or by another CPU's doing.
+    /// `c` enters the kernel at `at`: by a timer of its own, which ends the current turn, or because of another CPU.
     #[cold]
     pub(crate) fn enters_in_turns(&mut self, c: CpuId, at: Instant) {
         let cpu = &self.cpus.this_cpu;
@@ -54,15 +54,15 @@ impl Kernel {
         }
     }
 
-    /// Changes whose turn it is at `at`, and what follows for all CPUs but `c`.
+    /// Changes whose turn it is at `at`, and updates all CPUs but `c`.
     fn change_turns(&mut self, c: CpuId, at: Instant, change: impl FnOnce(&mut Turns)) {
         self.settle_turns(c, at);
         change(self.turns.as_mut().expect("CPUs take turns"));
         self.redo_turns(c, at);
     }
 
-    /// How fast a task's work proceeds: its CPU has an equal part of the one thread. The ticks and timers of all CPUs end
-    /// turns, too, so that turns are far shorter than a spell of work.
+    /// How fast a task's work proceeds: its CPU has an equal part of the one thread. The ticks and timers of all CPUs
+    /// end turns, too, so that turns are far shorter than a spell of work.
     pub(crate) fn speed_in_turns(&self, c: CpuId) -> u64 {
         (self.speed_of(c) / self.turns().busy()).max(1)
     }
@@ -85,7 +85,7 @@ impl Kernel {
         }
     }
 
-    /// Says again when all CPUs but `c` will have done what they have under way at `at`.
+    /// Recomputes when all CPUs but `c` finish the work that is in progress at `at`.
     fn redo_turns(&mut self, c: CpuId, at: Instant) {
         for other in self.others(c) {
             let cpu = &self.cpus[other];

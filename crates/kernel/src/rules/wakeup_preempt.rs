@@ -1,5 +1,5 @@
-//! Does a task that joins a runqueue preempt the one that runs there (`wakeup_preempt()`, `rq->next_class`)? A task of a
-//! higher class takes the CPU; within one class, the class decides.
+//! Does a task that joins a runqueue preempt the one that runs there (`wakeup_preempt()`, `rq->next_class`)? A task of
+//! a higher class takes the CPU; within one class, the class decides.
 
 use crate::state::class::SchedClass;
 use crate::state::kernel::Kernel;
@@ -43,7 +43,7 @@ impl Kernel {
         }
     }
 
-    /// Takes it off that queue.
+    /// Takes the task off that queue.
     pub(crate) fn dequeue_above(&mut self, task: TaskId) {
         match self.tasks[task].class {
             SchedClass::Fair => self.dequeue_fair(task),
@@ -51,7 +51,7 @@ impl Kernel {
         }
     }
 
-    /// Does a task of a class above sched_ext wait for `c` or run there?
+    /// Is a task of a class above sched_ext waiting for `c` or running there?
     #[inline]
     pub(crate) fn is_wanted_above(&self, c: CpuId) -> bool {
         let cpu = &self.cpus[c];

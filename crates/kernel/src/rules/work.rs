@@ -9,7 +9,7 @@ use crate::state::task::Doing;
 use keel_abi::{CpuId, Instant, Span, TaskId};
 
 impl Kernel {
-    /// `c` leaves user mode at `at`: what has its task got done?
+    /// `c` leaves user mode at `at`: how much work has its task done?
     #[inline]
     pub(crate) fn stop_working(&mut self, c: CpuId, at: Instant) {
         let cpu = &mut self.cpus[c];
@@ -60,7 +60,7 @@ impl Kernel {
         }
     }
 
-    /// Works out the speed of `c` from its siblings, and theirs from it.
+    /// Computes the speed of `c` from its siblings, and theirs from `c`.
     #[inline]
     fn set_busy(&mut self, c: CpuId) {
         if self.turns.is_some() {
@@ -88,7 +88,7 @@ impl Kernel {
         self.at_frequency(c, if shared { self.machine.costs.smt_shared_per_mille } else { 1000 })
     }
 
-    /// When work of the task in user mode will be done, as things are.
+    /// When the work of the task in user mode will be done, at the current speed.
     pub(crate) fn work_done_at(&self, c: CpuId, at: Instant, left: Span) -> Instant {
         let work_ns = unscale(left.as_ns(), self.cpus[c].speed_per_mille);
         at + Span::from_ns(work_ns)
@@ -110,7 +110,7 @@ impl Kernel {
         }
     }
 
-    /// The work of a CPU in user mode, another than the one that is looked at, will be done at another moment than was thought.
+    /// Changes when the work of a CPU in user mode will be done. The CPU is not the current one.
     pub(crate) fn work_ends(&mut self, c: CpuId, done_at: Instant) {
         let at = self.now;
         let cpu = self.cpu(c);

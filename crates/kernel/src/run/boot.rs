@@ -33,7 +33,7 @@ use keel_abi::{CoreId, CpuId, CpuSet, DsqId, Instant, Noise, Span, Topology, UPT
 use keel_trace::{Class, Meta};
 use std::collections::BTreeMap;
 
-/// How long the machine has been up when the run begins: up to a minute more than [`UPTIME`], as chance has it, since
+/// How long the machine has been up when the run begins: a random time up to a minute longer than [`UPTIME`], since
 /// schedulers count seconds and longer periods by the clock.
 fn uptime(seed: u64) -> Span {
     const STREAM: u64 = u64::MAX - 1;
@@ -171,7 +171,7 @@ fn siblings(topology: &Topology) -> Vec<CpuSet> {
     topology.iter().map(others).collect()
 }
 
-/// On what terms each helper and kfunc is called on a machine.
+/// The terms of each helper and kfunc on a machine.
 fn terms(insn_ps: u64, cpus: u32) -> Vec<crate::state::bpf::functions::Terms> {
     let words = u64::from(cpus.div_ceil(64));
     let price =

@@ -1,4 +1,4 @@
-//! Interrupts that a CPU takes: what its inbox holds, in order, one a step.
+//! Interrupts that a CPU takes: one from its inbox per step, in order.
 
 use crate::paths::sim::Sim;
 use crate::state::cpu::Irq;
@@ -12,7 +12,7 @@ use keel_abi::scx::wake;
 use keel_abi::{CpuId, TaskId};
 
 impl<E: Engine> Sim<E> {
-    /// [`Frame::Interrupt`]: the first one that waits on `c`.
+    /// [`Frame::Interrupt`]: takes the first interrupt that is pending on `c`.
     pub(crate) fn take_interrupt(&mut self, c: CpuId) {
         let Some(irq) = self.k.this_cpu().inbox.pop_front() else { return };
         match irq {

@@ -1,8 +1,8 @@
 //! The main loop: one total order over everything that any CPU does.
 //!
-//! The earliest event is taken from the queue. A timer lands in a CPU's inbox; a CPU continues with the frames on its
-//! stack, but takes a step only while no other CPU has something earlier to do. So everything, in a frame or in a
-//! callback's call, happens in the order of virtual time, and a callback on one CPU sees what others do meanwhile.
+//! The loop takes the earliest event from the queue. A timer goes to a CPU's inbox; a CPU continues with the frames on
+//! its stack, but takes a step only while no other CPU has something earlier to do. So everything, in a frame or in a
+//! callback's call, happens in the order of virtual time, and a callback on one CPU sees what others do while it runs.
 
 use crate::paths::duty::Duty;
 use crate::paths::sim::Sim;
@@ -31,10 +31,10 @@ use keel_trace::{Class, Meta, Sink};
 pub enum State {
     /// It has reached the requested moment.
     Running,
-    /// Nothing will ever happen again, or the scheduler has ended.
+    /// Nothing more will happen, or the scheduler has ended.
     Ended,
-    /// The scheduler has ended with the wish to be loaded again, and now it is to be; or a program of user space wants
-    /// something of the run's owner.
+    /// The scheduler has asked to be reloaded when it ended, and the reload is due; or a user-space program needs the
+    /// run's owner.
     Detached,
 }
 
@@ -44,7 +44,7 @@ impl<E: Engine> Sim<E> {
         Self::with_companions(vm, setup, Vec::new(), wants)
     }
 
-    /// As [`Sim::new`], with tasks of the scheduler's user-space half, the first of them with
+    /// Like [`Sim::new`], with tasks of the scheduler's user-space half, the first of them with
     /// [`companion_pid`](crate::state::companion::companion_pid())`(0)`.
     pub fn with_companions(
         vm: E,
@@ -65,7 +65,7 @@ impl<E: Engine> Sim<E> {
         Ok(sim)
     }
 
-    /// A machine at time zero, with the tasks that are there before anything is attached.
+    /// A machine at time zero, with the tasks that exist before anything is attached.
     pub(crate) fn booted(
         mut vm: E,
         mut setup: Setup,
@@ -73,7 +73,7 @@ impl<E: Engine> Sim<E> {
         wants: Class,
     ) -> Result<Self, SetupError> {
         let own = setup.workload.tasks.len() as u32;
-        // A recording has kernel threads of its own.
+        // A recording has its own kernel threads.
         if setup.workload.recorded.is_none() {
             crate::state::noise::add_specs(setup.noise, &setup.machine, &mut setup.workload);
         }
@@ -92,13 +92,13 @@ impl<E: Engine> Sim<E> {
         self.stop = stop;
     }
 
-    /// From now on callbacks let others pass where `order` says so.
+    /// From now on callbacks let others pass when `order` says so.
     pub fn take_order(&mut self, order: Box<dyn Order>) {
         self.k.order = Some(order);
     }
 
-    /// From now on a path never goes straight on from one step to the next: each step is a frame that the loop takes.
-    /// The run is the same, and slower: it is what straight paths are compared with.
+    /// From now on a path never continues directly from one step to the next: each step is a frame that the loop takes.
+    /// The run is the same, but slower; tests compare direct paths with it.
     pub fn step_by_frames(&mut self) {
         self.k.after_steps = AfterSteps::Loop;
     }
@@ -108,17 +108,17 @@ impl<E: Engine> Sim<E> {
         self.k.waits = Some(Box::default());
     }
 
-    /// From now on, keeps what happens before what. What came before has happened before all of it.
+    /// From now on, records the happens-before order. Everything earlier happens before all of it.
     pub fn keep_clocks(&mut self) {
         self.k.clocks = Some(Box::new(Clocks::new(self.k.machine.topology.cpus())));
     }
 
-    /// Who has waited for whose lock, where that is kept.
+    /// Who has waited for whose lock, if that is recorded.
     pub fn waits(&self) -> Vec<Waits> {
         self.k.waits.iter().flat_map(|log| log.waits()).collect()
     }
 
-    /// Runs until virtual time reaches `until`, reporting events to `sink`. If it is asked to stop, it runs on to the
+    /// Runs until virtual time reaches `until`, reporting events to `sink`. If it is asked to stop, it continues to the
     /// next instant at which something is due: no CPU has passed that.
     #[inline(never)]
     pub fn run_until(&mut self, mut until: Instant, sink: &mut dyn Sink) -> State {
@@ -133,7 +133,7 @@ impl<E: Engine> Sim<E> {
                 Source::Timer(timer) => self.k.timer_fires(timer, at),
                 Source::Cpu(c) => Some(c),
             };
-            // The one call of it: it is part of the loop.
+            // The only call: it is part of the loop.
             if let Some(c) = due {
                 self.run_cpu(c, at);
             }
@@ -155,7 +155,7 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// Ends the run at the present moment: open counts are emitted, and the stream is closed.
+    /// Ends the run now: emits open counts and closes the stream.
     pub fn finish(&mut self, sink: &mut dyn Sink) {
         self.k.tell_open_work();
         self.k.tell_open_counts();
@@ -167,13 +167,12 @@ impl<E: Engine> Sim<E> {
         self.k.out.flush(sink);
     }
 
-    /// Says for how long the machine has been up at the beginning of the run; without it that is
-    /// a matter of chance.
+    /// Sets how long the machine has been up at the beginning of the run; the default is random.
     pub fn set_uptime(&mut self, uptime: Span) {
         self.k.uptime = uptime;
     }
 
-    /// The present moment.
+    /// The current moment.
     pub fn now(&self) -> Instant {
         self.k.now
     }
@@ -197,7 +196,7 @@ impl<E: Engine> Sim<E> {
         self.k.failed_program.as_ref()
     }
 
-    /// What the run counts by itself.
+    /// The run's own counters.
     pub fn counters(&self) -> Counters {
         self.k.counters
     }
@@ -272,9 +271,9 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// Goes on with what `c` has to do in the kernel, with `duty` first, until it is done, held up by an earlier
-    /// event elsewhere, or in line for a lock. Returns when `c` is due next, where that is before
-    /// anything else and thus need not go through the queue.
+    /// Continues what `c` has to do in the kernel, `duty` first, until it is done, an earlier event elsewhere goes
+    /// first, or it has to wait for a lock. Returns when `c` is next due if that is before anything else and so need
+    /// not go through the queue.
     #[inline(always)]
     fn run_frames(&mut self, c: CpuId, mut duty: Option<Duty>) -> Option<Instant> {
         while self.k.comes_next() {
@@ -302,7 +301,7 @@ impl<E: Engine> Sim<E> {
         None
     }
 
-    /// Does what is the CPU's duty.
+    /// Carries out the CPU's duty.
     #[inline(always)]
     fn fulfil(&mut self, c: CpuId, duty: Duty) {
         match duty {
@@ -325,7 +324,7 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// Others run first; or it queues for a lock until that is handed over.
+    /// Suspends `c`: others run first, or it queues for a lock until it gets it.
     fn hold_up(&mut self, c: CpuId) {
         let cpu = self.k.this_cpu();
         let at = cpu.clock;
@@ -362,7 +361,7 @@ impl<E: Engine> Sim<E> {
         None
     }
 
-    /// Detaches the scheduler as a user would, and runs on until it has exited.
+    /// Detaches the scheduler as a user would, and continues until it has exited.
     pub fn detach(&mut self, sink: &mut dyn keel_trace::Sink) {
         if self.k.exit.is_none() {
             self.k.end_scheduler(BOOT_CPU, ExitKind::Unreg, 0, String::new());

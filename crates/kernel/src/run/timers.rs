@@ -1,4 +1,4 @@
-//! A timer of the queue is due: whose it is, and which CPU it interrupts.
+//! Timers of the queue: who owns one that is due, and which CPU it interrupts.
 
 use crate::state::class::SchedClass;
 use crate::state::cpu::Irq;
@@ -7,8 +7,8 @@ use crate::state::kernel::Kernel;
 use keel_abi::{CpuId, Instant, TaskId};
 
 impl Kernel {
-    /// A timer of the queue is due: its owner's CPU is interrupted. Returns which one where it takes the
-    /// interrupt at once, before anything else.
+    /// A timer of the queue is due: it interrupts its owner's CPU. Returns that CPU if it takes the interrupt at once,
+    /// before anything else.
     #[inline]
     pub(crate) fn timer_fires(&mut self, timer: u32, at: Instant) -> Option<CpuId> {
         self.now = self.now.max(at);
@@ -22,7 +22,7 @@ impl Kernel {
         (cpu.in_user && self.queue.takes_cpu(c, at)).then_some(c)
     }
 
-    /// The CPU that a timer interrupts, if any, other than a sleeping task's.
+    /// The CPU that a timer interrupts, if any. Not for timers of sleeping tasks.
     #[inline(never)]
     pub(crate) fn owner_of_timer(&mut self, timer: u32, at: Instant) -> Option<(CpuId, Irq)> {
         use crate::state::timer_number as number;

@@ -1,5 +1,5 @@
-//! A machine whose object is loaded and whose scheduler is not attached yet: its user-space half runs programs of the
-//! object (`BPF_PROG_TEST_RUN`), one at a time, while nothing else happens. Then it attaches.
+//! A machine with a loaded object whose scheduler is not attached yet: the scheduler's user-space half runs programs of
+//! the object (`BPF_PROG_TEST_RUN`), one at a time, while nothing else happens. Then it attaches the scheduler.
 
 use crate::paths::sim::Sim;
 use crate::state::companion::Beside;
@@ -10,11 +10,11 @@ use keel_abi::bpf::{Ea, Engine};
 use keel_trace::{Class, Meta};
 
 impl<E: Engine> Sim<E> {
-    /// Boots a machine on which nothing runs until [`Sim::attach_first`]; the setup's scheduler and programs are left
-    /// out.
+    /// Boots a machine on which nothing runs until [`Sim::attach_first`]; the setup's scheduler and programs are
+    /// ignored.
     ///
     /// # Errors
-    /// There is no memory left.
+    /// Fails when out of memory.
     pub fn unattached(
         vm: E,
         setup: Setup,
@@ -25,11 +25,11 @@ impl<E: Engine> Sim<E> {
         Self::booted(vm, setup, companions, wants)
     }
 
-    /// Runs a function of the object on the boot CPU, as `BPF_PROG_TEST_RUN` does, and returns its result. Call it
-    /// only before [`Sim::attach_first`]; it takes no time.
+    /// Runs a function of the object on the boot CPU, as `BPF_PROG_TEST_RUN` does, and returns its result. Call this
+    /// only before [`Sim::attach_first`]; it takes no virtual time.
     ///
     /// # Errors
-    /// It was stopped.
+    /// Fails if the function was stopped.
     pub fn run_alone(&mut self, function: u64, context: Ea) -> Result<u64, ProgramFailure> {
         assert!(self.k.scx.phase == Phase::Loaded, "nothing else runs yet");
         let begun = self.begin_for_user(BOOT_CPU, function, context);
@@ -40,10 +40,10 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// Attaches the scheduler of the loaded object, and the run begins.
+    /// Attaches the scheduler of the loaded object and begins the run.
     ///
     /// # Errors
-    /// The kernel refuses it, and nothing has changed.
+    /// Fails if the kernel refuses it; then nothing has changed.
     pub fn attach_first(&mut self, scheduler: &Scheduler) -> Result<(), SetupError> {
         assert!(self.k.scx.phase == Phase::Loaded, "a machine boots once");
         refuse(scheduler)?;

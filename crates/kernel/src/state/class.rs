@@ -1,4 +1,4 @@
-//! Which scheduling classes there are; higher ones are greater.
+//! The scheduling classes; higher ones are greater.
 
 use keel_abi::task::Policy;
 
@@ -6,20 +6,20 @@ use keel_abi::task::Policy;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub(crate) enum SchedClass {
-    /// The idle tasks'.
+    /// The class of the idle tasks.
     Idle,
-    /// sched_ext's.
+    /// The class of sched_ext.
     Ext,
-    /// The kernel's own fair tasks'.
+    /// The class of the kernel's own fair tasks.
     Fair,
-    /// Real-time tasks'.
+    /// The class of real-time tasks.
     Rt,
-    /// The stopper's, which pushes tasks away.
+    /// The class of the stopper, which pushes tasks away.
     Stop,
 }
 
-/// `rt_sched_class` and the others, by name and address: `/proc/kallsyms` shows them, `p->sched_class` is one of them. The
-/// higher a class, the lower its address. Nothing is to be read there.
+/// `rt_sched_class` and the others, by name and address: `/proc/kallsyms` shows them, and `p->sched_class` is one of
+/// them. The higher a class, the lower its address. Nothing can be read there.
 pub const SCHED_CLASSES: [(&str, u64); 6] = [
     ("stop_sched_class", CLASSES_AT),
     ("dl_sched_class", CLASSES_AT + CLASS_BYTES),
@@ -29,7 +29,7 @@ pub const SCHED_CLASSES: [(&str, u64); 6] = [
     ("idle_sched_class", CLASSES_AT + 5 * CLASS_BYTES),
 ];
 
-/// Where the kernel's read-only data seems to lie, and how long a class is.
+/// The address of the kernel's read-only data, and the size of a class.
 const CLASSES_AT: u64 = 0xffff_ffff_8220_0000;
 const CLASS_BYTES: u64 = 0xd8;
 
@@ -47,10 +47,10 @@ impl SchedClass {
     }
 }
 
-/// The tasks that the attached scheduler takes.
+/// Which tasks the attached scheduler takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Takes {
-    /// Nobody: there is none, it is being enabled, or it is about to go.
+    /// None: there is no scheduler, it is being enabled, or it is about to exit.
     Nobody,
     /// Tasks whose policy is SCHED_EXT (`SCX_OPS_SWITCH_PARTIAL`).
     Ext,

@@ -1,19 +1,19 @@
-//! Companions: tasks that are there before the scheduler is attached, and whose programs talk to its maps.
+//! Companions: tasks that exist before the scheduler is attached, and whose programs use its maps.
 
 use crate::state::setup::{FIRST_PID, Setup};
 use keel_abi::companion::Companion;
 use keel_abi::task::{Policy, Step, TaskSpec};
 use keel_abi::{CpuSet, Pid, TaskId};
 
-/// A companion, and what its task is called.
+/// A companion, and its task's name.
 pub struct Beside<W> {
     /// The task's name.
     pub name: String,
-    /// What it does.
+    /// The companion itself.
     pub companion: Box<dyn Companion<W>>,
 }
 
-/// The pid that the companion with this number will have, so that it can be set before anything is loaded.
+/// The pid that the companion with this number will get, so that it can be set before anything is loaded.
 pub const fn companion_pid(number: u32) -> Pid {
     Pid(FIRST_PID + 1 + number)
 }
@@ -23,15 +23,15 @@ pub(crate) const fn task_of(number: u32) -> TaskId {
     TaskId(1 + number)
 }
 
-/// Adds their tasks to the workload, where none of them starts by itself. `SCHED_EXT` is what a scheduler's
-/// user-space half asks for, so that it is never left out.
+/// Adds the companions' tasks to the workload, where none of them starts on its own. Their policy is `SCHED_EXT`: a
+/// scheduler's user-space half asks for it, so that the scheduler always schedules it.
 pub(crate) fn add_specs<W>(setup: &mut Setup, companions: &[Beside<W>]) {
     let tasks = &mut setup.workload.tasks;
     let free = tasks.iter().map(|task| task.process).max().map_or(0, |most| most.saturating_add(1));
     for (number, beside) in companions.iter().enumerate() {
         tasks.push(TaskSpec {
             name: beside.name.clone(),
-            // It never goes on to the second one, which says what it confines itself to.
+            // It never reaches the second step, which says which CPUs it confines itself to.
             steps: vec![Step::Accompany(number as u32), Step::Affinity(CpuSet::new())],
             process: free.saturating_add(number as u32),
             policy: Policy::Ext,

@@ -1,8 +1,8 @@
-//! A CPU as the simulated kernel keeps it.
+//! The state of a CPU in the simulated kernel.
 //!
-//! A CPU is in user mode (or idle) while its frame stack is empty, and in the kernel while it is
-//! not. In the kernel its own clock runs ahead by what its steps cost; it takes a step only when
-//! no other CPU has something earlier to do ([`crate::run::main_loop`]).
+//! A CPU is in user mode (or idle) while its frame stack is empty, and otherwise in the kernel. In the kernel its own
+//! clock runs ahead by the cost of its steps; it takes a step only when no other CPU has something earlier to do
+//! ([`crate::run::main_loop`]).
 
 use crate::state::class::SchedClass;
 use crate::state::cost::lock::LockUse;
@@ -19,12 +19,12 @@ use keel_abi::scx::Op;
 use keel_abi::{CpuId, CpuSet, DsqId, Instant, Span, TaskId};
 use std::collections::VecDeque;
 
-/// A queue whose tasks are given to the scheduler once more.
+/// A queue whose tasks are given back to the scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reenqueued {
-    /// A runqueue's local one.
+    /// A runqueue's local queue.
     Local(CpuId),
-    /// One of the scheduler's own.
+    /// One of the scheduler's own queues.
     User(DsqId),
 }
 
@@ -39,31 +39,31 @@ pub(crate) enum Irq {
     Start(u32),
     /// A BPF timer fires; the number is its place in the timer table.
     BpfTimer(u32),
-    /// User space runs a program of the scheduler's; the number is its place among them.
+    /// User space runs a program of the scheduler; the number is its index.
     Program(u32),
-    /// The server of that CPU's starving tasks of a class looks.
+    /// The server for that CPU's starving tasks of a class checks.
     Server(CpuId, SchedClass),
-    /// Real-time tasks get the next period's time.
+    /// Real-time tasks get the time of the next period.
     RtPeriod,
-    /// The stall watchdog looks.
+    /// The stall watchdog checks.
     Watchdog,
-    /// An entry of the timeline is due, or goes on with its next CPU or task.
+    /// An entry of the timeline is due, or continues with its next CPU or task.
     Happening { entry: u32, nth: u32 },
-    /// The stopper looks whether a task may stay.
+    /// The stopper checks whether a task may stay.
     Stop(TaskId),
-    /// Another CPU runs something less urgent than what waits here.
+    /// Another CPU runs a less urgent task than the one that waits here.
     PushRt,
     /// This CPU's fair task would run better on another CPU.
     PushFair,
     /// This CPU balances for all idle ones.
     Nohz,
-    /// A period of a group's `cpu.max` is over, or its CPUs have given time back.
+    /// A period of a group's `cpu.max` is over, or its CPUs have returned runtime.
     Budget(BudgetTimer),
     /// A group may run here again.
     Unthrottle(Slot),
-    /// This CPU goes away.
+    /// This CPU goes offline.
     Offline,
-    /// This CPU has come.
+    /// This CPU has come online.
     Online,
     /// User space attaches a scheduler.
     Attach,
@@ -72,7 +72,7 @@ pub(crate) enum Irq {
 }
 
 impl Irq {
-    /// Does a timer of the CPU's own cause it? Otherwise another CPU does, by an IPI.
+    /// Does one of the CPU's own timers cause it? Otherwise another CPU does, by an IPI.
     pub(crate) const fn is_timer(self) -> bool {
         match self {
             Self::Wakeup { .. }
@@ -101,14 +101,14 @@ impl Irq {
 /// A callback in progress.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Callback {
-    /// Nothing else here means anything where there is none.
+    /// If false, nothing else here has a meaning.
     pub(crate) in_progress: bool,
     pub(crate) op: Op,
-    /// The task that it is about, or [`TaskId::IDLE`].
+    /// The task that it is called for, or [`TaskId::IDLE`].
     pub(crate) subject: TaskId,
     /// When it began.
     pub(crate) began: Instant,
-    /// What its calls have cost beyond the instructions, in picoseconds.
+    /// The cost of its calls beyond the instructions, in picoseconds.
     pub(crate) charged_ps: u64,
     /// The task that may be dispatched directly; taken by the first insert.
     pub(crate) direct_subject: DirectSubject,
@@ -118,9 +118,9 @@ pub(crate) struct Callback {
     pub(crate) spin: Option<Ea>,
     /// How many `bpf_res_spin_lock` it holds.
     pub(crate) res_spins: u32,
-    /// The CPUs that queue behind it.
+    /// What called the program.
     pub(crate) place: Place,
-    /// The number of the call that it makes or made last.
+    /// The number of its current or last call.
     pub(crate) call: u32,
 }
 
@@ -145,18 +145,18 @@ pub(crate) enum Place {
     Trace,
 }
 
-/// What a step has under way on a CPU that waits for its turns.
+/// The unfinished work of a step on a CPU that waits for its turns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Pending {
-    /// Since when it is to execute this much.
+    /// When this work began.
     pub(crate) from_ns: u64,
     pub(crate) work_ns: u64,
-    /// When that will be done, and thus what the CPU's clock shows.
+    /// When it will be done; the CPU's clock shows this.
     pub(crate) done_at_ns: u64,
 }
 
 impl Pending {
-    /// Is that what the CPU waits for at `at`? Its clock may have been set by something else since, such as a lock.
+    /// Does the CPU wait for this work at `at`? Its clock may have been set by something else since, such as a lock.
     pub(crate) fn is_under_way(self, clock: Instant, at: Instant) -> bool {
         self.done_at_ns == clock.as_ns() && self.from_ns <= at.as_ns() && clock > at
     }
@@ -170,17 +170,17 @@ pub(crate) struct IdleTime {
 }
 
 impl IdleTime {
-    /// It goes idle.
+    /// The CPU goes idle.
     pub(crate) fn begin(&mut self, at: Instant) {
         self.since = at;
     }
 
-    /// It has something to do.
+    /// The CPU becomes busy.
     pub(crate) fn end(&mut self, at: Instant) {
         self.before = self.total(true, at);
     }
 
-    /// In all; `is_idle` where it is at `now`.
+    /// The total up to `now`; `is_idle` says whether the CPU is idle then.
     pub(crate) fn total(self, is_idle: bool, now: Instant) -> Span {
         if is_idle { self.before + now.max(self.since).since(self.since) } else { self.before }
     }
@@ -197,7 +197,7 @@ impl Caller {
         }
     }
 
-    /// As a message names it: `ops.enqueue()`.
+    /// The callback's name in messages: `ops.enqueue()`.
     pub(crate) fn words(self) -> String {
         match self.place {
             Place::Op => format!("ops.{}()", self.op.name()),
@@ -209,7 +209,7 @@ impl Caller {
 }
 
 impl Callback {
-    /// Stands for none.
+    /// No callback.
     pub(crate) const NONE: Self = Self {
         in_progress: false,
         op: Op::Exit,
@@ -230,20 +230,20 @@ impl Callback {
         self.spin.is_none() && self.res_spins == 0
     }
 
-    /// Who makes the call under way.
+    /// Who makes the current call.
     pub(crate) fn caller(&self) -> Caller {
         Caller { op: self.op, place: self.place, call: self.call }
     }
 }
 
-/// Who may be dispatched directly from this callback (`direct_dispatch_task`).
+/// The task that may be dispatched directly from this callback (`direct_dispatch_task`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DirectSubject {
-    /// Not a callback of that kind.
+    /// None: the callback can't dispatch directly.
     None,
     /// This task.
     Task(TaskId),
-    /// It has been done already.
+    /// None any more: it has been dispatched already.
     Spent,
 }
 
@@ -251,11 +251,11 @@ pub(crate) enum DirectSubject {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Buffered {
     pub(crate) task: TaskId,
-    /// Which of the task's stays with the scheduler is meant; `None` where it had none.
+    /// Identifies the task's stay with the scheduler; `None` if the scheduler didn't have the task.
     pub(crate) qseq: Option<u64>,
     pub(crate) dsq: DsqId,
     pub(crate) enq_flags: u64,
-    /// The task that asked for it.
+    /// The caller that asked for it.
     pub(crate) by: Caller,
 }
 
@@ -267,16 +267,16 @@ pub(crate) struct DispatchBuffer {
     pub(crate) dispatched: u32,
 }
 
-/// A runqueue's lock in virtual time. Whoever holds it while suspended makes others wait in
-/// line; otherwise only the time until which it was held matters.
+/// A runqueue's lock in virtual time. If its holder is suspended, others queue for it; otherwise only the time until
+/// which it was held matters.
 #[derive(Debug)]
 pub(crate) struct RqLock {
     pub(crate) holder: Option<CpuId>,
-    /// Its holder will do what is deferred before giving it back (`SCX_RQ_IN_WAKEUP`, `SCX_RQ_IN_BALANCE`).
+    /// Its holder will do deferred work before releasing it (`SCX_RQ_IN_WAKEUP`, `SCX_RQ_IN_BALANCE`).
     pub(crate) defers: bool,
     pub(crate) free_at: Instant,
     pub(crate) waiters: VecDeque<CpuId>,
-    /// Since when its holder has it.
+    /// When its holder got it.
     pub(crate) since: Instant,
     /// Since when the lock has been held in the middle of a step; never if it is not held.
     pub(crate) passed_at: Instant,
@@ -304,78 +304,77 @@ pub(crate) struct Cpu {
     pub(crate) clock: Instant,
     /// Costs not yet on the clock, in picoseconds.
     pub(crate) spent_ps: u64,
-    /// The part of it that is no work but waiting for a lock, where CPUs take turns.
+    /// The part of `spent_ps` that is waiting for a lock rather than work, if CPUs take turns.
     pub(crate) waited_ps: u64,
-    /// Who runs, or [`TaskId::IDLE`].
+    /// The running task, or [`TaskId::IDLE`].
     pub(crate) curr: TaskId,
     /// It should reschedule.
     pub(crate) need_resched: bool,
-    /// When the interrupt for that arrives; never where it is to look when it next leaves the kernel.
+    /// When the interrupt for that arrives; never if the CPU only checks when it next leaves the kernel.
     pub(crate) resched_at: Instant,
     /// Its next tick; [`Instant::NEVER`] while idle.
     pub(crate) tick_at: Instant,
-    /// How long it has been idle in all, and since when it is.
+    /// Its total idle time, and since when it has been idle.
     pub(crate) idle: IdleTime,
-    /// The fair task that runs was picked from a group without time: it is throttled before it returns to user mode.
+    /// The running fair task was picked from a group without runtime: it is throttled before it returns to user mode.
     pub(crate) throttles: bool,
-    /// When the slice of the fair task that runs ends, where others wait; else [`Instant::NEVER`].
+    /// When the slice of the running fair task ends, if others wait; else [`Instant::NEVER`].
     pub(crate) hrtick_at: Instant,
-    /// When the current task's work is done at the present speed.
+    /// When the current task's work is done at the current speed.
     pub(crate) work_done_at: Instant,
     /// Since when the current task has been working undisturbed.
     pub(crate) working_since: Instant,
     /// In user mode or idle.
     pub(crate) in_user: bool,
-    /// Waiting in line for a runqueue lock.
+    /// Queued for a runqueue lock.
     pub(crate) parked: bool,
-    /// What its last step has under way, where CPUs take turns.
+    /// The unfinished work of its last step, if CPUs take turns.
     pub(crate) pending: Pending,
     /// What is left to do in the kernel, last first.
     pub(crate) stack: Stack,
     /// The callback in progress, if any; the innermost.
     pub(crate) callback: Callback,
-    /// The last direct dispatch decided on here: for which task, and which task's CPU was decided on.
+    /// The last direct dispatch that was decided here: the task, and the caller that decided.
     pub(crate) direct_by: Option<(TaskId, Caller)>,
     /// The callbacks that it is nested in, outermost first.
     pub(crate) outer: Vec<Callback>,
     /// What the last callback returned.
     pub(crate) returned: u64,
-    /// Interrupts that came.
+    /// Pending interrupts.
     pub(crate) inbox: VecDeque<Irq>,
-    /// How many wakeups there were left to this CPU.
+    /// How many wakeups were left to this CPU and are still pending.
     pub(crate) ttwu_pending: u32,
     /// Timers that wait for its tick.
     pub(crate) deferrable: DeferrableTimers,
     /// Tasks whose custody ended: `ops.dequeue` calls owed.
     pub(crate) pending_dequeues: VecDeque<(TaskId, u64)>,
-    /// Kicks that its callbacks asked for.
+    /// Kicks that its callbacks have asked for.
     pub(crate) kicks: Vec<(CpuId, u64)>,
-    /// Queues whose tasks are to be enqueued once more when it has no lock any more.
+    /// Queues whose tasks are to be reenqueued once the CPU holds no lock.
     pub(crate) reenqueues: Vec<Reenqueued>,
-    /// This runqueue's local queue is to be enqueued once more, with these `SCX_REENQ_*`
-    /// (`deferred_reenq_locals`).
+    /// This runqueue's local queue is to be reenqueued, with these `SCX_REENQ_*` (`deferred_reenq_locals`).
     pub(crate) reenqueue: Option<u64>,
-    /// Tasks in its local queue that are to run at once or not at all (`nr_immed`).
+    /// Immediate tasks in its local queue: they run at once or are reenqueued (`nr_immed`).
     pub(crate) nr_immed: u32,
     /// The class of the running task, or of a more urgent one that has arrived since (`rq->next_class`).
     pub(crate) next_class: SchedClass,
-    /// The kernel schedules the scheduler's tasks here by itself (`SCX_RQ_BYPASSING`).
+    /// The kernel itself schedules the scheduler's tasks here (`SCX_RQ_BYPASSING`).
     pub(crate) bypassing: bool,
     /// A higher class has taken it from the scheduler, which was notified (`cpu_released`).
     pub(crate) released: bool,
     /// How often it has picked (`kick_sync`).
     pub(crate) picks: u64,
-    /// CPUs that it kicked and waits for after its next pick, with how often they had picked then.
+    /// CPUs that it kicked and waits for after its next pick, with how often they had picked when it kicked them.
     pub(crate) to_sync: Vec<(CpuId, u64)>,
-    /// That pick has not been yet (`kick_sync_pending`).
+    /// That pick is still to come (`kick_sync_pending`).
     pub(crate) sync_pending: bool,
     /// Its real-time tasks.
     pub(crate) rt: RtQueue,
     /// Its fair tasks.
     pub(crate) fair: FairQueue,
-    /// What keeps higher classes from starving the scheduler's tasks.
+    /// Keeps higher classes from starving the scheduler's tasks.
     pub(crate) server: ClassServer,
-    /// What keeps real-time tasks from starving fair ones.
+    /// Keeps real-time tasks from starving fair ones.
     pub(crate) fair_server: ClassServer,
     pub(crate) dispatch: DispatchBuffer,
     /// Tasks bound for other CPUs' local queues (`ddsp_deferred_locals`), for this runqueue.
@@ -383,7 +382,7 @@ pub(crate) struct Cpu {
     pub(crate) lock: RqLock,
     /// Runnable tasks of this runqueue, the running one included.
     pub(crate) nr_running: u32,
-    /// Tasks in spells without migration that are here, asleep or not (`nr_pinned`).
+    /// Migration-disabled tasks that are here, asleep or not (`nr_pinned`).
     pub(crate) nr_pinned: u32,
     /// Distinguishes one stay with the BPF scheduler from the next (`ops_qseq`).
     pub(crate) qseq: u64,
@@ -394,11 +393,11 @@ pub(crate) struct Cpu {
     pub(crate) in_stopper: bool,
     /// The scheduler may use it (`cpu_active()` and `SCX_RQ_ONLINE`).
     pub(crate) online: bool,
-    /// It takes steps at all (`cpu_online()`).
+    /// It is running at all (`cpu_online()`).
     pub(crate) alive: bool,
     /// It goes offline as soon as its last task has been pushed to another CPU (`balance_push()`).
     pub(crate) leaving: bool,
-    /// Its SMT siblings, itself excluded.
+    /// Its SMT siblings, without itself.
     pub(crate) siblings: CpuSet,
     /// Work gets done at this many thousandths of nominal speed.
     pub(crate) speed_per_mille: u64,
@@ -464,7 +463,7 @@ impl Cpu {
         }
     }
 
-    /// Runnable tasks that may run: all but those that are throttled (`rq->nr_running`).
+    /// Runnable tasks that may run: all but the throttled ones (`rq->nr_running`).
     #[inline]
     pub(crate) fn nr_ready(&self) -> u32 {
         self.nr_running - self.rt.nr_throttled() - self.fair.limbo()
@@ -477,7 +476,7 @@ impl Cpu {
         self.outer.push(self.callback);
     }
 
-    /// The callback in progress ends at what it has used: how long has it taken?
+    /// The current callback ends with this usage; returns how long it took.
     #[inline(always)]
     pub(crate) fn end_callback(&mut self, usage: Usage, insn_ps: u64) -> Span {
         let Callback { began, charged_ps, .. } = self.callback;

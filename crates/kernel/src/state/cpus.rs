@@ -1,13 +1,13 @@
-//! All CPUs, the one that runs at hand.
+//! All CPUs, with fast access to the one that runs.
 //!
-//! Nearly every look at a CPU is one at the CPU that takes a step, so that one is kept apart from
-//! the others while it does: no index, no bounds, one load.
+//! Nearly every access is to the CPU that takes a step, so that CPU is kept apart from the others while it does: no
+//! index, no bounds check, one load.
 
 use crate::state::cpu::Cpu;
 use keel_abi::{CpuId, CpuSet};
 use std::mem::swap;
 
-/// The CPU that boots the machine, and from which user space acts.
+/// The CPU that boots the machine, and on which user space acts.
 pub(crate) const BOOT_CPU: CpuId = CpuId(0);
 
 /// The CPUs, by [`CpuId`].
@@ -16,7 +16,7 @@ pub(crate) struct Cpus {
     /// The CPU that runs, or ran last.
     pub(crate) this_cpu: Box<Cpu>,
     running: CpuId,
-    /// The other CPUs; a placeholder is in the place of the one that runs.
+    /// The other CPUs, with a placeholder for the one that runs.
     #[allow(clippy::vec_box, reason = "the CPU that runs changes places with a stand-in, by pointers")]
     all: Vec<Box<Cpu>>,
 }
@@ -35,7 +35,7 @@ impl Cpus {
         self.all.len()
     }
 
-    /// From now on `cpu` is the one that runs.
+    /// Makes `cpu` the one that runs.
     #[inline]
     pub(crate) fn run(&mut self, cpu: CpuId) {
         if cpu != self.running {
@@ -45,13 +45,13 @@ impl Cpus {
         }
     }
 
-    /// The one that runs, or ran last.
+    /// The CPU that runs, or ran last.
     #[inline]
     pub(crate) fn at_hand(&self) -> CpuId {
         self.running
     }
 
-    /// Is it `cpu` that runs?
+    /// Is `cpu` the one that runs?
     pub(crate) fn is_running(&self, cpu: CpuId) -> bool {
         cpu == self.running
     }

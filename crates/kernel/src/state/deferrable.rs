@@ -5,9 +5,9 @@ use keel_abi::{Instant, TaskId};
 /// The deferrable timers of a CPU. Only sleeping tasks have any.
 #[derive(Debug)]
 pub(crate) struct DeferrableTimers {
-    /// When each is due, in order, with its task and which of the task's sleeps it ends.
+    /// When each is due, in order, with its task and the number of the sleep that it ends.
     pub(crate) due: Vec<(Instant, TaskId, u32)>,
-    /// When the first is due; never without any.
+    /// When the first is due; never if there is none.
     first_at: Instant,
 }
 

@@ -12,14 +12,14 @@ pub struct Exit {
     pub code: i64,
     /// The details, such as `non-existent DSQ 0x2a`.
     pub message: String,
-    /// Where it was noticed.
+    /// The CPU that noticed it.
     pub cpu: CpuId,
     /// When.
     pub at: Instant,
 }
 
 impl Exit {
-    /// The kernel's line: the reason, and in brackets what exactly.
+    /// The kernel's line: the reason, with details in brackets.
     pub fn sentence(&self) -> String {
         match self.message.is_empty() {
             true => self.kind.reason().to_owned(),

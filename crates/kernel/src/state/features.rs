@@ -1,7 +1,7 @@
-//! Which callbacks, kfuncs and helpers there are, and how near each is to Linux 7.2's.
+//! The callbacks, kfuncs and helpers that exist, and how close each is to Linux 7.2's.
 //!
-//! What is served is taken from the tables that serve it; here is only what differs, and what schedulers of
-//! today use and do not find.
+//! The supported ones come from the tables that implement them; this file lists only those that differ, and those that
+//! current schedulers use but keel lacks.
 
 use crate::state::bpf::functions::functions;
 use keel_abi::feature::{Feature, FeatureKind};
@@ -91,19 +91,19 @@ const FUNCTIONS: &[(&str, &str)] = &[
     ("bpf_perf_event_read_value", "ENOENT: nobody opens an event"),
 ];
 
-/// Kfuncs that some scheduler asks for and does not find.
+/// Kfuncs that some scheduler uses and keel lacks.
 const ABSENT_KFUNCS: &[(&str, &str)] = &[
     ("bpf_iter_css_new", "with _next and _destroy"),
     ("bpf_list_push_front_impl", "lists, and trees' other functions"),
 ];
 
-/// Helpers that some scheduler asks for and does not find.
+/// Helpers that some scheduler uses and keel lacks.
 const ABSENT_HELPERS: &[(&str, &str)] = &[
     ("bpf_perf_event_output", "which the kernel does not give to schedulers either"),
     ("bpf_ringbuf_reserve_dynptr", "with what submits and discards it"),
 ];
 
-/// All of them, served or known to be missing.
+/// All of them, supported or known to be missing.
 pub fn features() -> Vec<Feature> {
     let never = |name: &&str| ABSENT_CALLBACKS.iter().all(|(absent, _)| absent != name);
     let ops = Op::ALL.iter().map(|op| op.name()).filter(never);

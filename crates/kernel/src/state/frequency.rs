@@ -1,18 +1,18 @@
-//! How fast a CPU is to run, and does.
+//! A CPU's requested and actual frequency.
 
 use crate::state::machine::PERF_ONE;
 use keel_abi::Instant;
 
-/// A CPU's frequency, of [`PERF_ONE`].
+/// A CPU's frequency, in units of [`PERF_ONE`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Perf {
-    /// What the scheduler wants (`rq->scx.cpuperf_target`).
+    /// The scheduler's request (`rq->scx.cpuperf_target`).
     pub(crate) target: u64,
     /// The governor's last decision.
     pub(crate) next: u64,
-    /// When it did; `None` until the first time.
+    /// When the governor last decided; `None` before the first time.
     pub(crate) decided: Option<Instant>,
-    /// What the CPU has.
+    /// The current frequency.
     pub(crate) cur: u64,
     /// How often it has gone idle, and how often when the governor last ran.
     pub(crate) idle_calls: u64,

@@ -1,6 +1,6 @@
-//! Which places of the kernel tracing programs are attached to.
+//! The places of the kernel to which tracing programs are attached.
 //!
-//! One that is attached to a place that nothing here ever comes to is never called.
+//! A program is never called if the simulated kernel never reaches its place.
 
 use keel_abi::bpf::Entry;
 
@@ -17,7 +17,7 @@ pub(crate) enum Point {
     TaskRename,
     /// `trace_cgroup_attach_task()`.
     CgroupAttachTask,
-    /// `trace_irq_handler_entry()` and its kin, and `trace_cpu_idle()`: here, interrupts and idle states only take
+    /// `trace_irq_handler_entry()` and similar ones, and `trace_cpu_idle()`: here, interrupts and idle states only take
     /// time.
     Interrupts,
     /// `trace_cgroup_mkdir()`, `trace_cgroup_rmdir()` and `cpuset_write_resmask()`: schedulers learn of
@@ -25,7 +25,7 @@ pub(crate) enum Point {
     Cgroupfs,
 }
 
-/// Their names, as libbpf's sections have them.
+/// Their names in libbpf's sections.
 pub(crate) const NAMES: [(&str, Point); 13] = [
     ("tp_btf/sched_switch", Point::SchedSwitch),
     ("fentry/scx_tick", Point::ScxTick),

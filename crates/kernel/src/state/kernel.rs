@@ -1,5 +1,5 @@
-//! The state of the simulated kernel, and the small acts that every path shares: charging costs,
-//! taking a runqueue's lock, telling events, ending the scheduler.
+//! The state of the simulated kernel, and the small operations that all paths share: charging costs, taking a
+//! runqueue's lock, emitting events, ending the scheduler.
 
 use crate::state::bpf::functions::Terms;
 use crate::state::bpf::iter::Cursors;
@@ -43,15 +43,15 @@ use keel_abi::task::Workload;
 use keel_abi::{CpuId, Instant, Span, TaskId};
 use keel_trace::{Class, Lock, What};
 
-/// How long a waker spins before it looks again whether its wakee has left its CPU.
+/// How long a waker spins before it checks again whether its wakee has left its CPU.
 pub(crate) const SPIN_NS: u64 = 100;
 
-/// What a run counts with or without listeners to its events.
+/// What a run counts, with or without listeners for its events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Times a CPU went from one task to another, idle included.
+    /// How often a CPU switched from one task to another, including the idle task.
     pub switches: u64,
-    /// Times a blocked task became runnable.
+    /// How often a blocked task became runnable.
     pub wakeups: u64,
     /// Callbacks of the scheduler.
     pub callbacks: u64,
@@ -61,43 +61,42 @@ pub struct Counters {
     pub callback_time: Span,
     /// Time waiting for locks.
     pub lock_wait: Span,
-    /// Callbacks that were held up by an earlier event on another CPU.
+    /// Callbacks that were suspended for an earlier event on another CPU.
     pub suspensions: u64,
-    /// Times a task went on with its program: a run may be long without a single event.
+    /// How often a task continued its program: a run may be long without a single event.
     pub programs_went_on: u64,
-    /// Tasks made.
+    /// Tasks created.
     pub forks: u64,
-    /// CPU time of tasks in their own work, apart from the kernel's.
+    /// CPU time that tasks spent on their own work, without the kernel's.
     pub user_time: Span,
-    /// Tasks put into queues as the scheduler said: directly, or from `ops.dispatch`.
+    /// Tasks put into queues by the scheduler: directly, or from `ops.dispatch`.
     pub scheduler_inserts: u64,
-    /// Tasks put into queues by the kernel itself, since the scheduler has no say or is bypassed.
+    /// Tasks put into queues by the kernel itself, without the scheduler or in bypass mode.
     pub kernel_inserts: u64,
-    /// Time in which the kernel scheduled the tasks of an attached scheduler itself, not counting the first attaching,
-    /// when there are no tasks yet.
+    /// Time in bypass mode with a scheduler attached, not counting the first attaching, when there are no tasks yet.
     pub bypass_time: Span,
 }
 
-/// Why a CPU may not continue with its next step although no other CPU is due first.
+/// Why a CPU may not take its next step at once, although no other CPU is due first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AfterSteps {
     /// It may.
     Nothing,
     /// CPUs take turns on an emulator's one thread.
     Turns,
-    /// The run is to come back to its loop after each.
+    /// The run returns to its loop after each step.
     Loop,
 }
 
 /// The simulated kernel.
 pub(crate) struct Kernel {
     pub(crate) machine: Machine,
-    /// What an instruction of a callback costs ([`Machine::policy_insn_ps`]): read at each call, and always the same.
+    /// The cost of a callback's instruction ([`Machine::policy_insn_ps`]): read at each call, and constant.
     pub(crate) insn_ps: u64,
     pub(crate) queue: EventQueue,
-    /// The latest moment that anything has been done at; never goes back.
+    /// The latest moment at which anything has been done; never goes back.
     pub(crate) now: Instant,
-    /// What the clocks that schedulers read showed when the run began.
+    /// What the clocks that schedulers read show when the run begins.
     pub(crate) uptime: Span,
     pub(crate) cpus: Cpus,
     pub(crate) tasks: Tasks,
@@ -114,7 +113,7 @@ pub(crate) struct Kernel {
     /// Tasks that wait for a mutex without giving up their CPU.
     pub(crate) spinners: u32,
     pub(crate) cgroups: Cgroups,
-    /// Bytes of the object's types that are made by their number, by that number.
+    /// The object's types that it allocates by number: number and size in bytes.
     pub(crate) local_types: Vec<(u32, u32)>,
     /// The ring buffer in which the scheduler reports its decisions.
     pub(crate) decisions: Option<MapId>,
@@ -124,32 +123,32 @@ pub(crate) struct Kernel {
     pub(crate) out: Out,
     pub(crate) counters: Counters,
     pub(crate) exit: Option<Exit>,
-    /// The kernel function's caller when that happened, if there was one.
+    /// The caller of the kernel function that ended the scheduler, if there was one.
     pub(crate) blamed: Option<Caller>,
-    /// Tasks of the workload that wait to be made until the scheduler is enabled.
+    /// Tasks of the workload whose creation waits until the scheduler is enabled.
     pub(crate) waiting_starts: Vec<u32>,
-    /// Tasks that are there, asleep, and whose first sleep has not begun.
+    /// Tasks that already exist and sleep, but whose first sleep has not begun.
     pub(crate) asleep_at_boot: Vec<TaskId>,
-    /// When such tasks were due.
+    /// When the workload's tasks were due.
     pub(crate) starts: Starts,
-    /// What the present step charges that is no time of its task's own: scheduling would charge it otherwise.
+    /// The part of the current step's charges that is not the task's own time: scheduling would charge it otherwise.
     pub(crate) not_own_ps: u64,
-    /// What the scheduler's user-space half runs.
+    /// The programs that the scheduler's user-space half runs.
     pub(crate) programs: Vec<UserProgram>,
     /// Its tracing programs.
     pub(crate) hooks: Hooks,
-    /// The first of them that failed, which ends the run.
+    /// The first of the user-space half's programs that failed, which ends the run.
     pub(crate) failed_program: Option<ProgramFailure>,
     pub(crate) seed: u64,
     /// Address of the first `task_struct`, and the distance to the next.
     pub(crate) task_base: Ea,
     pub(crate) next_pid: u32,
     pub(crate) tick: Span,
-    /// What is to be looked at after every step, if anything is.
+    /// What has to be checked after every step.
     pub(crate) after_steps: AfterSteps,
-    /// Whose turn it is, where an emulator executes one CPU after the other.
+    /// Whose turn it is, if an emulator executes one CPU after the other.
     pub(crate) turns: Option<Turns>,
-    /// On what terms each function is called, by [`crate::state::bpf::functions::F`].
+    /// The terms of each function, by [`crate::state::bpf::functions::F`].
     pub(crate) terms: Vec<Terms>,
     /// DSQ iterations in progress.
     pub(crate) cursors: Cursors,
@@ -157,33 +156,33 @@ pub(crate) struct Kernel {
     pub(crate) queue_locks: Vec<VirtualLock>,
     /// The address at which BPF sees the mask of online CPUs.
     pub(crate) online_mask: Ea,
-    /// Decides which callbacks let others run first, if anything does.
+    /// Decides which callbacks let others run first, if set.
     pub(crate) order: Option<Box<dyn Order>>,
-    /// Masks of single CPUs, once one was needed.
+    /// Masks of single CPUs, once they are needed.
     pub(crate) single_masks: Ea,
     /// The address at which BPF sees the mask of all CPUs.
     pub(crate) possible_mask: Ea,
-    /// The address of the first CPU's copy of the per-CPU variables, once one was used.
+    /// The address of the first CPU's copy of the per-CPU variables, once they are used.
     pub(crate) per_cpu: Ea,
     /// The scheduling domains that schedulers read.
     pub(crate) domains: Domains,
     /// Sessions and their autogroups.
     pub(crate) sessions: Sessions,
-    /// CPUs on which real-time tasks wait that may run elsewhere.
+    /// CPUs with waiting real-time tasks that may run elsewhere.
     pub(crate) overload: Overload,
-    /// The periods that real-time tasks' time is counted by.
+    /// The periods of real-time throttling.
     pub(crate) rt_period: RtPeriod,
     /// Whether a scheduler that ends is loaded again.
     pub(crate) again: Restart,
-    /// What happens from outside.
+    /// Events from outside: the timeline and hotplug.
     pub(crate) outside: Outside,
-    /// What the scheduler draws random numbers from.
+    /// The scheduler's random numbers.
     pub(crate) rng: Rng,
-    /// What goes on beside the workload.
+    /// The activity besides the workload.
     pub(crate) noise: NoiseState,
     /// What the scheduler printed.
     pub(crate) log: Log,
-    /// Who waits for whose lock, where a profile is kept.
+    /// Who waits for whose lock, if a profile is recorded.
     pub(crate) waits: Option<Box<WaitLog>>,
     /// The happens-before order, if data races are being looked for.
     pub(crate) clocks: Option<Box<Clocks>>,
@@ -206,33 +205,33 @@ impl Kernel {
         &mut self.tasks[task]
     }
 
-    /// Lets a step of `c` cost `ns` nanoseconds.
+    /// Charges a step of `c` `ns` nanoseconds.
     #[inline]
     pub(crate) fn charge_ns(&mut self, c: CpuId, ns: u64) {
         self.charge_ps(c, ns * 1000);
     }
 
-    /// Lets a step of `c` cost `ps` picoseconds.
+    /// Charges a step of `c` `ps` picoseconds.
     #[inline]
     pub(crate) fn charge_ps(&mut self, c: CpuId, ps: u64) {
         debug_assert!(self.cpus.is_running(c), "only the running CPU takes steps");
         self.cpus.this_cpu.spent_ps += ps;
     }
 
-    /// Lets a step of `c` wait for a lock. Unlike work, a wait takes no longer where CPUs take turns.
+    /// Charges a step of `c` for a lock wait. Unlike work, a wait takes no longer if CPUs take turns.
     pub(crate) fn charge_wait(&mut self, c: CpuId, waited: Span) {
         self.charge_ns(c, waited.as_ns());
         self.cpus.this_cpu.waited_ps += waited.as_ns() * 1000;
     }
 
-    /// Emits an event at the present moment.
+    /// Emits an event at the current moment.
     #[inline]
     pub(crate) fn tell(&mut self, class: Class, c: CpuId, what: What) {
         self.out.tell(class, self.now, c, what);
     }
 
-    /// Tries to take `rq`'s lock for `c`. If a CPU holds it that is itself held up, `c` queues for it and this returns
-    /// false: its present frame must be pushed again, and runs once the lock is free. Waiting for a lock with a known
+    /// Tries to take `rq`'s lock for `c`. If its holder is suspended, `c` queues for it and this returns false: the
+    /// caller must push its current frame again, which runs once the lock is free. Waiting for a lock with a known
     /// release time is charged.
     #[inline]
     pub(crate) fn lock_rq(&mut self, c: CpuId, rq: CpuId) -> bool {
@@ -254,7 +253,7 @@ impl Kernel {
         true
     }
 
-    /// Gets in line for `rq`'s lock.
+    /// Queues for `rq`'s lock.
     #[cold]
     #[inline(never)]
     fn park(&mut self, c: CpuId, rq: CpuId) -> bool {
@@ -284,16 +283,16 @@ impl Kernel {
         self.waited_for(c, Lock::Runqueue(rq), waited);
     }
 
-    /// `c`'s moment: its clock, and what its step has cost so far.
+    /// The current moment of the running CPU: its clock plus the cost of its step so far.
     #[inline]
     pub(crate) fn moment(&self) -> Instant {
         let me = &self.cpus.this_cpu;
         me.clock + Span::from_ns(me.spent_ps / 1000)
     }
 
-    /// Waits for a runqueue's lock that `c` needs in the middle of a step and gives back in it, by reservation, and says
-    /// from when it has the lock. A holder that is held up has not said until when it has it: then the wait is until
-    /// the moment that it has come to, which is the least that it can be.
+    /// Waits, by reservation, for a runqueue's lock that `c` takes and releases within a step. If the holder is
+    /// suspended, its release time is not known: then the wait lasts until the moment that the holder has reached, the
+    /// shortest it can be.
     #[inline]
     pub(crate) fn pass_rq(&mut self, c: CpuId, rq: CpuId) {
         let now = self.moment();
@@ -319,7 +318,7 @@ impl Kernel {
         self.passes(c, rq);
     }
 
-    /// Gives back what [`Kernel::pass_rq`] took.
+    /// Releases the lock that [`Kernel::pass_rq`] took.
     #[inline]
     pub(crate) fn passed_rq(&mut self, rq: CpuId) {
         let at = self.moment();
@@ -336,7 +335,7 @@ impl Kernel {
         self.tell(Class::LOCKS, c, What::LockWait { lock, waited });
     }
 
-    /// Gives `rq`'s lock back at `c`'s clock, to the first in line if there is one.
+    /// Releases `rq`'s lock at `c`'s clock, and hands it to the first waiter if there is one.
     #[inline]
     pub(crate) fn unlock_rq(&mut self, c: CpuId, rq: CpuId) {
         let at = self.cpus.this_cpu.clock;
@@ -354,7 +353,7 @@ impl Kernel {
         }
     }
 
-    /// Gives a lock that is free to the first in line.
+    /// Hands a free lock to the first waiter.
     #[inline(never)]
     fn hand_over(&mut self, rq: CpuId, at: Instant) {
         let lock = &mut self.cpus[rq].lock;
@@ -376,7 +375,7 @@ impl Kernel {
         self.waited_for_rq(next, rq, waited, others + 1);
     }
 
-    /// Asks `target` to reschedule, by an interrupt where it is another CPU (`resched_curr()`).
+    /// Asks `target` to reschedule, by an interrupt if it is another CPU (`resched_curr()`).
     #[inline]
     pub(crate) fn resched(&mut self, c: CpuId, target: CpuId) {
         let at = self.moment();
@@ -399,12 +398,12 @@ impl Kernel {
         self.charge_ns(c, send_ns);
     }
 
-    /// `c` interrupts `target`, which may be itself: another CPU learns of it an IPI later.
+    /// `c` interrupts `target`, which may be itself; another CPU is interrupted after the IPI's latency.
     pub(crate) fn send_irq(&mut self, c: CpuId, target: CpuId, irq: Irq) {
         self.send_irq_for(c, target, irq, true);
     }
 
-    /// The same; `is_first` is false if another is on its way that does this, too.
+    /// The same; `is_first` is false if an IPI that covers this is already on its way.
     pub(crate) fn send_irq_for(&mut self, c: CpuId, target: CpuId, irq: Irq, is_first: bool) {
         let costs = &self.machine.costs;
         let (send_ns, ipi_ns) = (costs.ipi_send_ns, if target == c { 0 } else { costs.ipi_ns });
@@ -426,20 +425,20 @@ impl Kernel {
         }
     }
 
-    /// The callback's entry, where the scheduler has one.
+    /// Does the scheduler have this callback?
     #[inline]
     pub(crate) fn has(&self, op: Op) -> bool {
         self.scx.entries[op as usize].is_some()
     }
 
-    /// Ends the scheduler; the first end counts (`scx_claim_exit()`).
+    /// Ends the scheduler; only the first call counts (`scx_claim_exit()`).
     pub(crate) fn end_scheduler(&mut self, c: CpuId, kind: ExitKind, code: i64, message: String) {
         if self.exit.is_none() {
             self.exit = Some(Exit { kind, code, message, cpu: c, at: self.now });
         }
     }
 
-    /// The task or callback that caused the end, if known: the first that is named.
+    /// Records the caller that caused the end, if known; only the first one counts.
     #[cold]
     pub(crate) fn blame(&mut self, caller: Option<Caller>) {
         self.blamed = self.blamed.or(caller);
@@ -450,7 +449,7 @@ impl Kernel {
         self.end_scheduler(c, ExitKind::Error, 0, message);
     }
 
-    /// An answer of `ops.what`, made an error number: what is none is an error of its own
+    /// Turns a return value of `ops.what` into an error number; an invalid one is itself an error
     /// (`ops_sanitize_err()`).
     pub(crate) fn sane_errno(&mut self, c: CpuId, what: &str, answer: i32) -> i32 {
         const EPROTO: i32 = 71;

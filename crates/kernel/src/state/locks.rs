@@ -1,4 +1,4 @@
-//! What the kernel's locks, and those of BPF code, were used for.
+//! The use of the kernel's locks and of BPF code's locks.
 
 use crate::state::cost::lock::{LockName, LockUse};
 use crate::state::dsq::DsqHandle;
@@ -7,7 +7,7 @@ use crate::state::scx::queues::QueueKind;
 use keel_abi::CpuId;
 
 impl Kernel {
-    /// Each lock that was ever taken. Dispatch queues that follow each other in one slot count as the last of them.
+    /// Each lock that was ever taken. Dispatch queues that use the same slot one after the other count as the last one.
     pub(crate) fn lock_uses(&self) -> Vec<(LockName, LockUse)> {
         let cpus = (0..self.cpus.len() as u32).map(CpuId);
         let runqueues = cpus.map(|cpu| (LockName::Runqueue(cpu), self.cpus[cpu].lock.uses));

@@ -1,11 +1,11 @@
-//! What a scheduler prints (`bpf_printk`), as the kernel's `trace_pipe` would show it.
+//! The scheduler's output (`bpf_printk`), as the kernel's `trace_pipe` would show it.
 //!
 //! The first lines are kept and the others counted: a scheduler's first lines are the most informative, and memory does
 //! not grow with the length of a run.
 
 use keel_abi::{CpuId, Instant, Pid};
 
-/// Lines that are kept.
+/// The number of lines that are kept.
 pub const MOST_LINES: usize = 10_000;
 
 /// A line. Its text and the task's name are untrusted.
@@ -23,12 +23,12 @@ pub struct LogLine {
     pub text: Box<str>,
 }
 
-/// All that was printed.
+/// Everything that was printed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Log {
     /// The first [`MOST_LINES`] lines.
     pub lines: Vec<LogLine>,
-    /// How many more there were.
+    /// The number of further lines.
     pub dropped: u64,
 }
 

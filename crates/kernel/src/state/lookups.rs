@@ -1,4 +1,4 @@
-//! Questions about tasks and CPUs that every layer asks, and that only need the state.
+//! Queries about tasks and CPUs that every layer needs and that depend only on the state.
 
 use crate::state::class::SchedClass;
 use crate::state::cpus::BOOT_CPU;
@@ -44,12 +44,12 @@ impl Kernel {
         }
     }
 
-    /// How many words of a mask the machine's CPUs take.
+    /// The number of mask words that the machine's CPUs take.
     pub(crate) fn mask_word_count(&self) -> usize {
         self.cpus.len().div_ceil(64)
     }
 
-    /// Bytes of a mask of the kernel's own.
+    /// Bytes of one of the kernel's own masks.
     pub(crate) fn mask_bytes(&self) -> u64 {
         cpumask::SIZE.max(self.mask_word_count() as u64 * 8)
     }
@@ -72,7 +72,7 @@ impl Kernel {
         name[..end].to_owned()
     }
 
-    /// Where an interrupt for `c` goes: to the boot CPU if it is off (`hrtimers_cpu_dying()`).
+    /// The CPU that an interrupt for `c` goes to: the boot CPU if `c` is off (`hrtimers_cpu_dying()`).
     #[inline]
     pub(crate) fn alive_or_boot(&self, c: CpuId) -> CpuId {
         if self.cpus[c].alive { c } else { BOOT_CPU }

@@ -1,5 +1,5 @@
-//! The `task_struct` that BPF sees: written whenever the kernel's own task changes, and never read
-//! back but for the slice and the vtime, which lie only there.
+//! The `task_struct` that BPF sees. It is written whenever the kernel's own task changes, and never read back, except
+//! for the slice and the vtime, which exist only there.
 
 use crate::state::class::SchedClass;
 use crate::state::kernel::Kernel;
@@ -10,7 +10,7 @@ use keel_abi::TaskId;
 use keel_abi::bpf::World;
 use keel_abi::scx::ent;
 
-/// The first task's `p->scx.tid`; 0 is nobody's.
+/// The first task's `p->scx.tid`; no task has 0.
 pub(crate) const FIRST_TID: u64 = 1;
 
 /// `PF_IDLE`.
@@ -35,7 +35,7 @@ const DEFAULT_PRIO: i32 = 120;
 const JIFFY_NS: u64 = 1_000_000;
 
 impl Kernel {
-    /// A whole new one.
+    /// Writes the whole `task_struct` of a new task.
     pub(crate) fn mirror_new<W: World>(&mut self, world: &mut W, task: TaskId) {
         let t = &self.tasks[task];
         let at = t.ea;
@@ -69,7 +69,7 @@ impl Kernel {
         self.mirror_runnable_at(world, task);
     }
 
-    /// Thread group and address space.
+    /// Writes thread group and address space.
     pub(crate) fn mirror_process<W: World>(&self, world: &mut W, task: TaskId) {
         let at = self.tasks[task].ea;
         let leader = &self.tasks[self.leader_of(task)];
@@ -78,7 +78,7 @@ impl Kernel {
         world.put(at.offset(field::MM), &self.mm_ea(task).0.to_le_bytes());
     }
 
-    /// The idle tasks, one a CPU: `swapper/N`, pid 0.
+    /// Writes the idle tasks, one per CPU: `swapper/N`, pid 0.
     pub(crate) fn mirror_idle_tasks<W: World>(&self, world: &mut W) {
         for number in 0..self.cpus.len() as u32 {
             let at = self.idle_task_ea(keel_abi::CpuId(number));
@@ -139,7 +139,7 @@ impl Kernel {
         world.put(at, &flags.to_le_bytes());
     }
 
-    /// `p->scx.flags` says that the scheduler has the task.
+    /// Sets in `p->scx.flags` that the scheduler has the task.
     pub(crate) fn mirror_enabled<W: World>(&self, world: &mut W, task: TaskId) {
         let at = self.tasks[task].ea.offset(field::SCX_FLAGS);
         let flags = (world.u32_at(at) & ent::QUEUED) | ent::STATE_ENABLED;
@@ -167,7 +167,7 @@ impl Kernel {
         world.put(t.ea.offset(field::SCX_RUNNABLE_AT), &jiffies.to_le_bytes());
     }
 
-    /// `p->scx.selected_cpu`: what `ops.select_cpu()`, or the kernel in its place, answered, be it a CPU or not.
+    /// `p->scx.selected_cpu`: the return value of `ops.select_cpu()`, or of the kernel in its place, valid CPU or not.
     #[inline]
     pub(crate) fn mirror_selected<W: World>(&self, world: &mut W, task: TaskId, answer: i32) {
         world.put(self.tasks[task].ea.offset(field::SCX_SELECTED_CPU), &answer.to_le_bytes());
@@ -178,8 +178,8 @@ impl Kernel {
         world.bytes::<4>(self.tasks[task].ea.offset(field::SCX_SELECTED_CPU)).map_or(0, i32::from_le_bytes)
     }
 
-    /// `p->sched_info`: a task of the scheduler's comes to its CPU (`sched_info_arrive()`). The kernel does it right after
-    /// `ops.running()`, and this right before.
+    /// `p->sched_info`: one of the scheduler's tasks gets its CPU (`sched_info_arrive()`). The kernel writes it right
+    /// after `ops.running()`, keel right before.
     #[inline]
     pub(crate) fn mirror_arrival<W: World>(&self, world: &mut W, task: TaskId) {
         let Some(t) = self.tasks.get(task).filter(|t| t.class == SchedClass::Ext) else { return };
@@ -191,7 +191,7 @@ impl Kernel {
         }
     }
 
-    /// Policy, priority and class as BPF sees them.
+    /// Writes policy, priority and class as BPF sees them.
     pub(crate) fn mirror_policy<W: World>(&self, world: &mut W, task: TaskId) {
         use crate::state::layout::task as field;
         let t = &self.tasks[task];

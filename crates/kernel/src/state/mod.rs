@@ -1,7 +1,6 @@
-//! What the simulated kernel consists of: tasks, CPUs, queues, machines, costs, and how far each CPU has got on its
-//! path.
+//! The state of the simulated kernel: tasks, CPUs, queues, machines, costs, and how far each CPU has got on its path.
 //!
-//! This is the crate's lowest layer: nothing here knows a scheduling rule, calls a callback or takes a step.
+//! This is the crate's lowest layer: nothing here knows scheduling rules, calls callbacks or takes steps.
 
 pub(crate) mod bpf;
 pub(crate) mod cgroup;

@@ -1,9 +1,9 @@
-//! What happens before what: kept only to detect data races.
+//! The happens-before order, recorded only to detect data races.
 //!
-//! Only what the kernel really orders counts. A CPU that releases a lock comes before the CPU that takes it next. Callbacks on
-//! behalf of one task come one after the other: `try_to_wake_up()` holds `p->pi_lock` and waits for `p->on_cpu`
-//! (`smp_cond_load_acquire()`), and all other changes of a task hold its runqueue's lock. A kick needs no rule of its own:
-//! `kick_one_cpu()` takes the lock of the runqueue that the kicked CPU then picks from.
+//! Only orderings that the kernel really guarantees count. A CPU that releases a lock comes before the CPU that takes
+//! it next. Callbacks for one task come one after the other: `try_to_wake_up()` holds `p->pi_lock` and waits for
+//! `p->on_cpu` (`smp_cond_load_acquire()`), and all other changes of a task hold its runqueue's lock. A kick needs no
+//! rule of its own: `kick_one_cpu()` takes the lock of the runqueue that the kicked CPU then picks from.
 
 use crate::state::kernel::Kernel;
 use keel_abi::clocks::Sync;
@@ -19,7 +19,7 @@ impl Kernel {
         }
     }
 
-    /// A CPU that acquires `sync` next has seen what `c` has done, where that is kept.
+    /// The next CPU that acquires `sync` has seen everything that `c` has done, if that is tracked.
     #[inline]
     pub(crate) fn sync_released(&mut self, c: CpuId, sync: Sync) {
         if let Some(clocks) = &mut self.clocks {
@@ -27,8 +27,8 @@ impl Kernel {
         }
     }
 
-    /// `c` has a runqueue's lock for a part of a step. A holder that is held up counts as having given it back: on a real
-    /// kernel one of them comes after the other.
+    /// `c` holds a runqueue's lock for part of a step. A suspended holder counts as having released it: on a real
+    /// kernel one comes after the other.
     #[inline]
     pub(crate) fn passes(&mut self, c: CpuId, rq: CpuId) {
         let holder = self.cpus[rq].lock.holder;
@@ -40,7 +40,7 @@ impl Kernel {
         }
     }
 
-    /// A callback begins, after what its kernel path has waited for.
+    /// A callback begins, after everything that its kernel path has waited for.
     #[cold]
     pub(crate) fn callback_begins(&mut self, c: CpuId, op: Op, subject: TaskId) {
         let Some(clocks) = &mut self.clocks else { return };
@@ -61,14 +61,14 @@ impl Kernel {
         if let Some(sync) = held(op, subject) {
             clocks.release(c, sync);
         }
-        // `scx_enable()` patches the kernel's text then, for which all CPUs meet.
+        // `scx_enable()` then patches the kernel's text, which synchronizes all CPUs.
         if op == Op::Init {
             clocks.meet();
         }
     }
 }
 
-/// What a callback holds beside a runqueue's lock.
+/// The lock that a callback holds besides a runqueue's lock.
 fn held(op: Op, subject: TaskId) -> Option<Sync> {
     match op {
         Op::CgroupInit | Op::CgroupExit | Op::CgroupPrepMove | Op::CgroupMove | Op::CgroupCancelMove => {

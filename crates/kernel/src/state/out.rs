@@ -1,13 +1,13 @@
-//! Events on their way to listeners, in batches, so that the paths that emit them only pay for a push; and
-//! for nothing at all without listeners.
+//! Events on their way to listeners, in batches, so that the paths that emit them only pay for a push, and for nothing
+//! without listeners.
 
 use keel_abi::{CpuId, Instant};
 use keel_trace::{Class, Event, Meta, Policy, Sink, What};
 
-/// How many events go out at once.
+/// The number of events in a batch.
 const BATCH: usize = 512;
 
-/// Decisions that one step can report, which only a runaway exceeds: what it reports beyond that is dropped.
+/// The most decisions that one step can report. Only a runaway scheduler exceeds this; the excess is dropped.
 const MOST_DECISIONS: usize = 1 << 16;
 
 /// Events and metas not yet handed to the sink, in order.
@@ -15,7 +15,7 @@ const MOST_DECISIONS: usize = 1 << 16;
 pub(crate) struct Out {
     wants: Class,
     events: Vec<Event>,
-    /// Each with the number of events before it.
+    /// Each meta with the number of events before it.
     metas: Vec<(usize, Instant, Meta)>,
 }
 

@@ -1,10 +1,10 @@
-//! What is to happen from outside, and how far it is: the timeline's entries, and CPUs that come and go.
+//! Events from outside, and their progress: the timeline's entries, and hotplug.
 
 use keel_abi::timeline::{Change, Happening};
 use keel_abi::{CpuId, Instant, TaskId};
 use std::collections::{BTreeMap, VecDeque};
 
-/// An entry, and how far it is.
+/// An entry and its progress.
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) happening: Happening,
@@ -18,9 +18,9 @@ pub(crate) struct Entry {
 #[derive(Debug, Default)]
 pub(crate) struct Outside {
     pub(crate) entries: Vec<Entry>,
-    /// The tasks of each spec that an entry is about, by the spec's number.
+    /// The tasks of each spec that an entry refers to, by the spec's number.
     pub(crate) members: BTreeMap<u32, Vec<TaskId>>,
-    /// Entries that were due while the scheduler was being enabled or disabled, and how far they were.
+    /// Entries that came due while the scheduler was being enabled or disabled, with their progress.
     pub(crate) waiting: Vec<(u32, u32)>,
     /// Where the last search for a CPU of a new mask ended (`distribute_cpu_mask_prev`).
     pub(crate) spread: u32,
@@ -41,7 +41,7 @@ impl Outside {
         }
     }
 
-    /// A task of the workload was made.
+    /// A task of the workload has been created.
     pub(crate) fn add(&mut self, spec: u32, task: TaskId) {
         if let Some(members) = self.members.get_mut(&spec) {
             members.push(task);
@@ -52,7 +52,7 @@ impl Outside {
         &self.entries[entry as usize].happening.change
     }
 
-    /// The `nth` CPU or task that an entry is about.
+    /// The `nth` CPU or task that an entry refers to.
     pub(crate) fn member(&self, entry: u32, nth: u32) -> Option<Member> {
         match self.change(entry) {
             Change::Offline(cpus) | Change::Online(cpus) => cpus.iter().nth(nth as usize).map(Member::Cpu),
@@ -63,20 +63,20 @@ impl Outside {
     }
 }
 
-/// The task that an entry is about.
+/// A CPU or task that an entry refers to.
 pub(crate) enum Member {
     Cpu(CpuId),
     Task(TaskId),
 }
 
-/// How far the machine is with its CPUs' coming and going.
+/// The machine's hotplug state.
 #[derive(Debug, Default)]
 pub(crate) struct Hotplug {
     /// The number of changes (`scx_hotplug_seq`). Booting brought up all CPUs but the first.
     pub(crate) seq: u64,
     /// The change in progress: entry, and the number of its CPU.
     pub(crate) busy: Option<(u32, u32)>,
-    /// Who is next.
+    /// The changes that wait.
     pub(crate) waiting: VecDeque<(u32, u32)>,
 }
 

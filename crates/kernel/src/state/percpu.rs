@@ -1,8 +1,8 @@
 //! Per-CPU kernel variables: `runqueues`, `sd_llc_id`, `sd_llc_size`, and `cpufreq_cpu_data`, which is null everywhere.
 //!
-//! As in the kernel, a variable's address is not used by itself: it is an offset into each CPU's copy. The copies are
-//! created on first use. The fields of a runqueue that change all the time (`curr`, `nr_running`, the clocks) are
-//! written when they are read, and have that moment's value.
+//! As in the kernel, a variable's address is not used directly: it is an offset into each CPU's copy. The copies are
+//! created on first use. The fields of a runqueue that change all the time (`curr`, `nr_running`, the clocks) are only
+//! written when BPF asks for them, and have that moment's value.
 
 use crate::state::kernel::Kernel;
 use crate::state::layout::rq;
@@ -21,12 +21,12 @@ pub(crate) const LLC_SIZE: u64 = LLC_ID + 4;
 /// The offset of `cpufreq_cpu_data`.
 const CPUFREQ: u64 = LLC_ID + 8;
 
-/// Bytes of a CPU's part: whole lines.
+/// Bytes of a CPU's copy: whole lines.
 const PART: u64 = LLC_ID + LINE;
 
 const LINE: u64 = keel_abi::lines::LINE_BYTES;
 
-/// The address of a kernel variable that BPF may take the address of.
+/// The address of a kernel variable that BPF may refer to.
 pub fn variable(name: &str) -> Option<Ea> {
     let offset = match name {
         "runqueues" => 0,
@@ -38,13 +38,13 @@ pub fn variable(name: &str) -> Option<Ea> {
     Some(SYMBOLS.offset(offset))
 }
 
-/// The part of `cpu`, where the first CPU's is at `base`.
+/// The copy of `cpu`, given that the first CPU's is at `base`.
 pub(crate) const fn of(base: Ea, cpu: CpuId) -> Ea {
     base.offset(PART * cpu.0 as u64)
 }
 
 impl Kernel {
-    /// `bpf_per_cpu_ptr()` and `bpf_this_cpu_ptr()`: null for what is no variable, or no CPU, and when out of memory.
+    /// `bpf_per_cpu_ptr()` and `bpf_this_cpu_ptr()`: null for an unknown variable or CPU, and when out of memory.
     pub(crate) fn per_cpu_ptr<W: World>(&mut self, w: &mut W, variable: Ea, cpu: u64) -> u64 {
         let offset = variable.0.wrapping_sub(SYMBOLS.0);
         let cpu = CpuId(cpu as u32);
@@ -57,7 +57,7 @@ impl Kernel {
         of(self.per_cpu, cpu).offset(offset).0
     }
 
-    /// `cpu_rq()`, as of now; null where the world is full.
+    /// `cpu_rq()`, with current values; null when the world is full.
     pub(crate) fn runqueue_at<W: World>(&mut self, w: &mut W, cpu: CpuId) -> Ea {
         if !self.make_parts(w) {
             return Ea::NULL;
@@ -66,7 +66,7 @@ impl Kernel {
         of(self.per_cpu, cpu)
     }
 
-    /// Makes what each CPU has of its own; false when the world is full.
+    /// Creates each CPU's copy; false when the world is full.
     fn make_parts<W: World>(&mut self, w: &mut W) -> bool {
         if !self.per_cpu.is_null() {
             return true;
@@ -83,7 +83,7 @@ impl Kernel {
         true
     }
 
-    /// A CPU's runqueue as it is now.
+    /// Writes a CPU's runqueue as it is now.
     fn show_runqueue<W: World>(&self, w: &mut W, cpu: CpuId) {
         let at = of(self.per_cpu, cpu);
         let (rq, clock_ns) = (&self.cpus[cpu], self.cpus[cpu].clock.as_ns());

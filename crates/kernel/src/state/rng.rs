@@ -1,5 +1,5 @@
-//! Random numbers that follow only from the run's seed: one small generator per task, so that what
-//! one task draws never depends on another.
+//! Random numbers that depend only on the run's seed: one small generator per task, so that one task's numbers never
+//! depend on another's.
 
 /// A SplitMix64 generator (Steele, Lea and Flood, 2014).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,7 +21,7 @@ impl Rng {
         z ^ (z >> 31)
     }
 
-    /// A number below `bound`, or 0 where that is 0.
+    /// A number below `bound`, or 0 if `bound` is 0.
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.next_u64()) * u128::from(bound)) >> 64) as u64
     }

@@ -1,4 +1,4 @@
-//! Sessions and their autogroups, with what BPF reads of them.
+//! Sessions and their autogroups, with their structures that BPF reads.
 
 use crate::state::layout::{autogroup, cred, pid, pid_namespace, signal, upid};
 use crate::state::setup::MAX_TASKS;
@@ -6,7 +6,7 @@ use keel_abi::TaskId;
 use keel_abi::bpf::{Ea, World};
 use std::collections::BTreeMap;
 
-/// From one `signal_struct` to the next: whole lines.
+/// The distance from one `signal_struct` to the next: whole lines.
 const SIGNAL_STRIDE: u64 = signal::SIZE.next_multiple_of(keel_abi::lines::LINE_BYTES);
 
 /// `PIDTYPE_TGID`, `PIDTYPE_PGID`, `PIDTYPE_SID`.
@@ -17,27 +17,27 @@ pub(crate) const PIDTYPE_SID: u64 = 3;
 /// `PROC_PID_INIT_INO`: the number of the first namespace of pids.
 const FIRST_NAMESPACE: u32 = 0xefff_fffc;
 
-/// From one task's `struct pid` to the next.
+/// The distance from one task's `struct pid` to the next.
 const PID_STRIDE: u64 = pid::SIZE + upid::SIZE;
 
 /// The offset in `struct pid` of the first namespace's number.
 const FIRST_NR: u64 = pid::NUMBERS + upid::NR;
 
-/// A session among all, in the order in which they began.
+/// A session's number, in the order in which sessions began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Number(pub(crate) u32);
 
 impl Number {
-    /// The kernel's first task's.
+    /// The session of the kernel's first task.
     pub(crate) const ROOT: Self = Self(0);
 }
 
-/// The address at which BPF sees a session.
+/// The addresses at which BPF sees a session.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Session {
     pub(crate) pid: Ea,
     pub(crate) autogroup: Ea,
-    /// The process that began it; none for the root's.
+    /// The process that began it; none for the root session.
     pub(crate) leader: Option<TaskId>,
     /// The autogroup's nice value.
     pub(crate) nice: i8,
@@ -47,21 +47,21 @@ pub(crate) struct Session {
 #[derive(Debug)]
 pub(crate) struct Sessions {
     pub(crate) all: Vec<Session>,
-    /// By task; only that of a thread group's leader counts.
+    /// By task; only the entry of a thread group's leader counts.
     pub(crate) of_task: Vec<Number>,
-    /// Sessions of tasks that start by themselves, by the workload's number.
+    /// Sessions of tasks that start on their own, by the workload's number.
     pub(crate) started: BTreeMap<u32, Number>,
-    /// The first task's `signal_struct`, behind that of the idle tasks.
+    /// The first task's `signal_struct`, behind the one of the idle tasks.
     signals: Ea,
     /// The first task's `struct pid`.
     pids: Ea,
     namespace: Ea,
-    /// Everybody's `struct cred`.
+    /// The `struct cred` that all tasks share.
     pub(crate) cred: Ea,
 }
 
 impl Sessions {
-    /// Only the root's; `None` when the world is full.
+    /// Creates the root session; `None` when the world is full.
     pub(crate) fn new<W: World>(world: &mut W) -> Option<Self> {
         let idle = world.reserve(SIGNAL_STRIDE * (MAX_TASKS + 1))?;
         let pids = world.reserve(PID_STRIDE * MAX_TASKS)?;
@@ -90,7 +90,7 @@ impl Sessions {
         write_pid(world, self.pid_of(task), self.namespace, nr);
     }
 
-    /// Makes what shows a session that a process begins.
+    /// Creates the structures of a session that a process begins.
     pub(crate) fn show<W: World>(&self, world: &mut W, nr: u32, id: u64) -> Option<Session> {
         show(world, self.namespace, nr, id)
     }
@@ -100,7 +100,7 @@ impl Sessions {
     }
 }
 
-/// Makes a session's `struct pid` and `struct autogroup`; nothing when the world is full.
+/// Creates a session's `struct pid` and `struct autogroup`; `None` when the world is full.
 fn show<W: World>(world: &mut W, namespace: Ea, nr: u32, id: u64) -> Option<Session> {
     let at = world.alloc(PID_STRIDE)?;
     write_pid(world, at, namespace, nr);
@@ -114,7 +114,7 @@ fn write_pid<W: World>(world: &mut W, at: Ea, namespace: Ea, nr: u32) {
     world.put(at.offset(pid::NUMBERS + upid::NS), &namespace.0.to_le_bytes());
 }
 
-/// `own` is the process's own `struct pid`; it is a group by itself.
+/// Writes a process's `signal_struct`. `own` is the process's own `struct pid`; each process is its own process group.
 pub(crate) fn write_signal<W: World>(world: &mut W, at: Ea, session: Session, own: Ea, leads: bool) {
     for kind in [PIDTYPE_TGID, PIDTYPE_PGID] {
         world.put(at.offset(signal::PIDS + 8 * kind), &own.0.to_le_bytes());

@@ -1,4 +1,4 @@
-//! What a run is made of, apart from the engine; and what a kernel refuses.
+//! The parts of a run apart from the engine, and the setups that a kernel refuses.
 
 use crate::state::fair::settings::FairSettings;
 use crate::state::machine::Machine;
@@ -10,10 +10,10 @@ use keel_abi::{DsqId, Noise, Span, scx};
 /// The first task's pid.
 pub(crate) const FIRST_PID: u32 = 1;
 
-/// Tasks that one run can make.
+/// The most tasks that one run can create.
 pub(crate) const MAX_TASKS: u64 = 1 << 20;
 
-/// A scheduler as attached: which programs serve which callbacks, and its settings.
+/// A scheduler as attached: its callbacks' programs and its settings.
 #[derive(Clone, Debug, Default)]
 pub struct Scheduler {
     /// Its name (`.name`).
@@ -26,23 +26,22 @@ pub struct Scheduler {
     pub timeout_ms: u32,
     /// `.dispatch_max_batch`; 0 for the default of 32.
     pub dispatch_max_batch: u32,
-    /// `.hotplug_seq`: how many times CPUs had come and gone when its user-space half was created; 0 if it does
-    /// not care.
+    /// `.hotplug_seq`: the number of hotplug changes when its user-space half was created; 0 if it does not care.
     pub hotplug_seq: u64,
-    /// Its task storage map `hints`, where it has one: a task's [`keel_abi::task::Hint`] is put there as two
-    /// 32-bit words, priority and policy.
+    /// Its task storage map `hints`, if it has one: a task's [`keel_abi::task::Hint`] is put there as two 32-bit words,
+    /// priority and policy.
     pub hints: Option<MapId>,
-    /// Its ring buffer `policy_events` ([`keel_trace::policy`]), where it has one: what it reports there becomes
+    /// Its ring buffer `policy_events` ([`keel_trace::policy`]), if it has one: its reports there become
     /// [`Meta::Policy`](keel_trace::Meta::Policy).
     pub decisions: Option<MapId>,
-    /// What its own queues are called.
+    /// The names of its own queues.
     pub queues: Vec<(DsqId, String)>,
-    /// The arenas that its callbacks use, where it is a `struct sched_ext_ops_cid`, which calls CPUs by their cids; the
-    /// kernel wants it to have exactly one.
+    /// The arenas that its callbacks use, if it is a `struct sched_ext_ops_cid`, which refers to CPUs by cids. The
+    /// kernel requires exactly one.
     pub arenas: Option<Vec<MapId>>,
-    /// Does it want schedulers below it (`.sub_attach`, `.sub_detach`)?
+    /// Does it support child schedulers (`.sub_attach`, `.sub_detach`)?
     pub wants_subs: bool,
-    /// The object's types that it makes by their BTF number (`bpf_obj_new`): number, and bytes.
+    /// The object's types that it allocates by their BTF number (`bpf_obj_new`): number and size in bytes.
     pub local_types: Vec<(u32, u32)>,
 }
 
@@ -53,28 +52,28 @@ pub struct UserProgram {
     pub name: String,
     /// The program.
     pub entry: Entry,
-    /// Its context; what it writes there is lost.
+    /// Its context; anything that it writes there is lost.
     pub args: Vec<u64>,
-    /// The time from one run to the next while the scheduler is attached; `None` for once, before.
+    /// The time from one run to the next while the scheduler is attached; `None` to run it once, before attaching.
     pub every: Option<Span>,
 }
 
-/// All that a run is made of, apart from the engine.
+/// Everything that a run needs apart from the engine.
 #[derive(Clone, Debug)]
 pub struct Setup {
     /// The machine.
     pub machine: Machine,
-    /// What its tasks do.
+    /// The workload.
     pub workload: Workload,
-    /// Who schedules them; `None` for the kernel's own fair class, with no sched_ext scheduler loaded.
+    /// The scheduler; `None` for the kernel's own fair class, with no sched_ext scheduler loaded.
     pub scheduler: Option<Scheduler>,
-    /// What its user-space half runs, in this order.
+    /// The programs that its user-space half runs, in this order.
     pub programs: Vec<UserProgram>,
     /// Settings of the kernel's own fair class.
     pub fair: FairSettings,
     /// The seed of all random numbers.
     pub seed: u64,
-    /// What goes on beside the workload. [`Noise::None`] keeps a run exact.
+    /// The activity besides the workload. [`Noise::None`] keeps a run exact.
     pub noise: Noise,
 }
 
@@ -95,17 +94,17 @@ pub enum SetupError {
     Program(ProgramFailure),
 }
 
-/// A [`UserProgram`] that did not do its work.
+/// A [`UserProgram`] that failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("program {program} failed: {why}")]
 pub struct ProgramFailure {
     /// Its name.
     pub program: String,
-    /// What it returned, or why it was stopped and where.
+    /// Its return value, or why and where it was stopped.
     pub why: String,
 }
 
-/// What `validate_ops()` refuses.
+/// Refuses what `validate_ops()` refuses.
 pub(crate) fn refuse(scheduler: &Scheduler) -> Result<(), SetupError> {
     let has = |op| scheduler.callbacks.iter().any(|&(o, _)| o == op);
     if scheduler.flags & ops_flags::ENQ_LAST != 0 && !has(Op::Enqueue) {

@@ -1,19 +1,19 @@
-//! Tasks of the workload that come by themselves. Each instance of each spec has a number, in the order of the specs.
+//! Tasks of the workload that start on their own. Each instance of each spec has a number, in the order of the specs.
 
 use keel_abi::Instant;
 
-/// Which spec a number is of, and when each was due.
+/// The spec of each start, and when it was due.
 #[derive(Debug, Default)]
 pub(crate) struct Starts {
     /// The number of each spec's first instance.
     first: Vec<u32>,
     due: Vec<Instant>,
-    /// Those of recorded tasks that sleep when the run begins.
+    /// The starts of recorded tasks that sleep when the run begins.
     pub(crate) asleep: Vec<u32>,
 }
 
 impl Starts {
-    /// Numbers the starts of specs with so many instances each.
+    /// Numbers the starts of specs with these numbers of instances.
     pub(crate) fn number(&mut self, instances: impl Iterator<Item = u32>) {
         let mut next = 0;
         for count in instances {
@@ -27,7 +27,7 @@ impl Starts {
         self.first.partition_point(|&first| first <= start) as u32 - 1
     }
 
-    /// One is due now; an earlier moment of the same counts no more.
+    /// A start is due now; this replaces an earlier moment.
     pub(crate) fn due_at(&mut self, start: u32, at: Instant) {
         let place = start as usize;
         if place >= self.due.len() {

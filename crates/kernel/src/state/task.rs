@@ -1,7 +1,7 @@
-//! A task as the simulated kernel keeps it.
+//! The state of a task in the simulated kernel.
 //!
-//! What BPF may write (slice and vtime) lives only in the world's `task_struct`; everything else
-//! lives here and is mirrored there ([`crate::state::mirror`]).
+//! The fields that BPF may write (slice and vtime) exist only in the world's `task_struct`; everything else is here and
+//! is mirrored there ([`crate::state::mirror`]).
 
 use crate::state::class::SchedClass;
 use crate::state::rng::Rng;
@@ -14,21 +14,21 @@ use keel_trace::Timer;
 /// A task's state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
-    /// Made, but not yet on a runqueue.
+    /// Created, but not yet on a runqueue.
     New,
     /// On a runqueue: running or waiting for a CPU.
     Runnable,
-    /// Still on the CPU, has announced to block.
+    /// Still on the CPU, but about to block.
     Blocking,
     /// Off the runqueue, or just leaving it, until something wakes it.
     Blocked,
-    /// Still on the CPU, has announced to end.
+    /// Still on the CPU, but about to exit.
     Exiting,
-    /// Gone.
+    /// Dead.
     Dead,
 }
 
-/// What the kernel remembers about the owner of a task (`p->scx.ops_state`).
+/// The owner of a task (`p->scx.ops_state`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OpsState {
     /// Nobody: it runs, sleeps or is in a queue.
@@ -39,10 +39,10 @@ pub(crate) enum OpsState {
     Queued(u64),
 }
 
-/// How far the task is the scheduler's (`SCX_TASK_STATE`).
+/// How far the task has been initialized for the scheduler (`SCX_TASK_STATE`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Member {
-    /// Not yet, or no more.
+    /// Not yet, or no longer.
     No,
     /// `ops.init_task` has run.
     Ready,
@@ -66,13 +66,13 @@ pub(crate) enum Doing {
 }
 
 impl Doing {
-    /// Does it work for itself?
+    /// Is it the task's own work?
     pub(crate) const fn is_work(self) -> bool {
         matches!(self, Self::Work(_) | Self::Until(_))
     }
 }
 
-/// What decides on a task's class and place in it: its own policy, and what it has inherited.
+/// Decides a task's class and its place there: its own policy, and the priority that it has inherited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Urgency {
     pub(crate) policy: Policy,
@@ -80,7 +80,7 @@ pub(crate) struct Urgency {
 }
 
 impl Urgency {
-    /// As the kernel counts: the less, the more urgent (`p->prio`).
+    /// The kernel's priority: lower is more urgent (`p->prio`).
     pub(crate) fn prio(self, nice: i8) -> i32 {
         let own = self.policy.priority(nice);
         if self.boost > 0 { own.min(99 - i32::from(self.boost)) } else { own }
@@ -103,8 +103,8 @@ pub(crate) struct Direct {
     pub(crate) enq_flags: u64,
 }
 
-/// A task. The fields' order is theirs in memory: with thousands of tasks nearly every look at one
-/// is a cache miss, so what each wakeup, switch and step touches fills the first two lines.
+/// A task. The fields are in their order in memory: with thousands of tasks nearly every access to one is a cache miss,
+/// so the fields that each wakeup, switch and step touches fill the first two lines.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct Task {
@@ -112,7 +112,7 @@ pub(crate) struct Task {
     pub(crate) ea: Ea,
     /// The CPU whose runqueue it is on, or was last on.
     pub(crate) cpu: CpuId,
-    /// The CPU it was placed on last (`p->wake_cpu`).
+    /// The CPU on which it was last placed (`p->wake_cpu`).
     pub(crate) wake_cpu: CpuId,
     pub(crate) state: State,
     /// `SCX_TASK_QUEUED`: on an ext runqueue.
@@ -131,7 +131,7 @@ pub(crate) struct Task {
     pub(crate) yielded: bool,
     pub(crate) ops_state: OpsState,
     pub(crate) runnable_at: Instant,
-    /// Since when its running time has not been charged.
+    /// Since when its runtime has not been charged.
     pub(crate) exec_start: Instant,
     pub(crate) cpu_time: Span,
 
@@ -149,26 +149,26 @@ pub(crate) struct Task {
     pub(crate) sleeps: u32,
     /// Units of throughput done since last reported.
     pub(crate) counted: u32,
-    /// How many of its CPUs may be used.
+    /// The number of CPUs that it may use.
     pub(crate) nr_allowed: u32,
 
     pub(crate) cpus: CpuSet,
     pub(crate) class: SchedClass,
-    /// `SCX_TASK_IMMED`: it went to a local queue to run at once or not at all.
+    /// `SCX_TASK_IMMED`: it is in a local queue as an immediate task, which runs at once or is reenqueued.
     pub(crate) immed: bool,
     /// Open `migrate_disable()` spells.
     pub(crate) migration_disabled: u16,
-    /// It was switched out, or about to be, within such a section: BPF sees its one CPU as its mask.
+    /// It was switched out, or is about to be, in such a section: BPF sees its one CPU as its mask.
     pub(crate) is_pinned: bool,
     pub(crate) policy: Policy,
-    /// The real-time priority of the most urgent task that waits for a mutex of its, if that hands priorities on; else 0.
+    /// The real-time priority of the most urgent waiter of the task's mutexes with priority inheritance; else 0.
     pub(crate) boost: u8,
-    /// Ticks that are left of its turn under SCHED_RR.
+    /// Ticks that are left of its time slice under SCHED_RR.
     pub(crate) turn_ticks: u32,
     pub(crate) direct: Option<Direct>,
     pub(crate) member: Member,
     pub(crate) nice: i8,
-    /// In the middle of a wakeup, a move or a change by another: others wait (`p->pi_lock`).
+    /// It is in the middle of a wakeup, a move or a change from outside: others wait (`p->pi_lock`).
     pub(crate) busy: bool,
     /// Its wakeup is left to a CPU that has yet to do it (`TASK_WAKING`).
     pub(crate) waking: bool,
@@ -176,40 +176,40 @@ pub(crate) struct Task {
     pub(crate) pid: Pid,
     /// Passes so far, by loop slot.
     pub(crate) loops: Vec<u32>,
-    /// Last expiry, by timer; grown as used.
+    /// Last expiry of each timer; grown on use.
     pub(crate) timers: Vec<(ObjectId, Instant)>,
-    /// Pages that the present step has written.
+    /// Pages that the current step has written.
     pub(crate) written: u32,
-    /// What it has used itself since that was last reported.
+    /// Its own CPU time since that was last reported.
     pub(crate) own: Own,
-    /// When the timer fires that it sleeps with, where it is about to.
+    /// When the timer of the sleep that it is about to begin fires.
     pub(crate) sleeps_until: Option<(Instant, Timer)>,
-    /// How far it is on its tape, in bytes.
+    /// Its position on its tape, in bytes.
     pub(crate) tape_at: usize,
 }
 
-/// CPU time of a task's own.
+/// A task's own CPU time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Own {
     /// Work, at nominal speed.
     pub(crate) user: Span,
-    /// In the kernel at its own wish.
+    /// Time in the kernel on its own behalf.
     pub(crate) kernel_ps: u64,
 }
 
 impl Task {
-    /// What decides on its class.
+    /// Its urgency, which decides its class.
     pub(crate) fn urgency(&self) -> Urgency {
         Urgency { policy: self.policy, boost: self.boost }
     }
 
-    /// Its real-time priority, 0 where it has none.
+    /// Its real-time priority, or 0.
     #[inline]
     pub(crate) fn rt_priority(&self) -> u8 {
         self.policy.rt_priority().max(self.boost)
     }
 
-    /// Is it on its runqueue? Who looks has that runqueue's lock.
+    /// Is it on its runqueue? The caller holds that runqueue's lock.
     pub(crate) fn is_on_rq(&self) -> bool {
         matches!(self.state, State::Runnable | State::Blocking | State::Exiting)
     }

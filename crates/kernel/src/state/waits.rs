@@ -1,6 +1,6 @@
-//! Which call waits for whose lock: recorded only for a profile.
+//! Which call waits for whose lock; recorded only for a profile.
 //!
-//! A lock's holder is the call that took it last: the others wait for that call to release it.
+//! A lock's holder is the call that took it last: others wait for that call to release it.
 
 use crate::state::cost::lock::LockName;
 use crate::state::cpu::{Caller, Cpu};
@@ -10,14 +10,13 @@ use keel_abi::{CpuId, Span};
 use keel_trace::Lock;
 use std::collections::BTreeMap;
 
-/// At most this many pairs of waiter and holder are distinguished; later ones are counted without
-/// either.
+/// At most this many pairs of waiter and holder are distinguished; later pairs are counted without either.
 const MOST: usize = 1 << 16;
 
-/// A call of the scheduler's.
+/// A call by the scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Site {
-    /// What called the program that made it.
+    /// What called the program that makes the call.
     pub origin: Origin,
     /// The call's number in the object ([`keel_abi::bpf::CallSite::number`]).
     pub call: u32,
@@ -29,14 +28,14 @@ impl From<Caller> for Site {
     }
 }
 
-/// Waits for one kind of lock, distinguished by all but the last two.
+/// Waits for one lock, distinguished by all fields but the last two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waits {
-    /// Who waited; nothing for the kernel, outside of calls.
+    /// The waiter; `None` for the kernel outside of calls.
     pub waiter: Option<Site>,
-    /// Who had the lock; nothing for the kernel.
+    /// The lock's holder; `None` for the kernel.
     pub holder: Option<Site>,
-    /// The lock; nothing for the runqueues', which are counted together.
+    /// The lock; `None` for runqueue locks, which are counted together.
     pub lock: Option<LockName>,
     /// How often.
     pub count: u64,
@@ -46,7 +45,7 @@ pub struct Waits {
 
 type Kinds = (Option<Site>, Option<Site>, Option<LockName>);
 
-/// What is kept of a run's waits.
+/// The record of a run's waits.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WaitLog {
     holders: BTreeMap<LockName, Option<Site>>,
@@ -82,7 +81,7 @@ impl WaitLog {
 }
 
 impl Cpu {
-    /// The call that it serves, or whose direct dispatch it carries out.
+    /// The call that the CPU serves, or whose direct dispatch it carries out.
     fn site(&self) -> Option<Site> {
         let callback = &self.callback;
         if callback.in_progress {
@@ -94,7 +93,7 @@ impl Cpu {
 }
 
 impl Kernel {
-    /// A lock was taken on `c`, where that is kept.
+    /// Records, if waits are recorded, that `c` has taken a lock.
     #[inline]
     pub(crate) fn note_taken(&mut self, c: CpuId, lock: Lock) {
         if self.waits.is_some() {
@@ -110,7 +109,7 @@ impl Kernel {
         }
     }
 
-    /// `c` has waited for a lock, where that is kept.
+    /// Records, if waits are recorded, that `c` has waited for a lock.
     #[inline]
     pub(crate) fn note_wait(&mut self, c: CpuId, lock: Lock, waited: Span) {
         if self.waits.is_some() {

@@ -1,8 +1,8 @@
-//! What tasks did for themselves, as a replay needs it ([`Class::ACTS`]): how much CPU time of their own they used, which
-//! task they woke, when they began to wait.
+//! What tasks did on their own behalf, for replays ([`Class::ACTS`]): the CPU time of their own that they used, the
+//! tasks that they woke, when they began to wait.
 //!
-//! A task's own time is its work and what its steps charge. What scheduling charges (wakeups, switches, ticks, interrupts,
-//! callbacks) is not its own: a replay is charged that again.
+//! A task's own time is its work and the cost of its steps. Scheduling costs (wakeups, switches, ticks, interrupts,
+//! callbacks) are not its own: a replay is charged for them again.
 
 use crate::paths::sim::Sim;
 use crate::state::frame::Frame;
@@ -12,7 +12,7 @@ use keel_abi::{CpuId, TaskId};
 use keel_trace::{Act, Class};
 
 impl<E: Engine> Sim<E> {
-    /// Takes a step that the task has asked for: its costs are charged to the task. Emits what the task did by it.
+    /// Takes a step that the task has asked for: its costs are the task's own. Emits what the task did with it.
     #[inline]
     pub(super) fn own_step<T>(&mut self, c: CpuId, task: TaskId, step: impl FnOnce(&mut Self) -> T) -> T {
         if !self.k.out.wants(Class::ACTS) {
@@ -31,7 +31,7 @@ impl<E: Engine> Sim<E> {
         then
     }
 
-    /// As [`Sim::own_step`], where the task has its CPU and takes no step of its program.
+    /// Like [`Sim::own_step`], for a task that has its CPU and takes no step of its program.
     pub(crate) fn own_relock(&mut self, c: CpuId, mutex: keel_abi::task::ObjectId) {
         let task = self.k.this_cpu().curr;
         self.own_step(c, task, |sim| sim.relock(c, mutex));
@@ -52,13 +52,13 @@ impl<E: Engine> Sim<E> {
         };
         match act {
             Some(act) => self.k.tell_act(c, task, act),
-            // Between two spells of work or kernel time the task may lose its CPU: each is one by itself.
+            // Between two spells of work or kernel time the task may lose its CPU: each is emitted separately.
             None if self.comes_out(task) => self.k.tell_worked(c, task),
             None => {}
         }
     }
 
-    /// Emits that a task sleeps which was made asleep.
+    /// Emits that a task that was created asleep sleeps.
     pub(super) fn tell_sleep(&mut self, c: CpuId, task: TaskId) {
         if let Some((until, timer)) = self.k.task(task).sleeps_until.take() {
             self.k.tell_act(c, task, Act::Sleeps { until, timer });

@@ -1,7 +1,8 @@
-//! Tasks that are there before a scheduler is attached, and sleep: kernel threads of the machine, and those of a recording that
-//! slept when it began.
+//! Tasks that exist and sleep before a scheduler is attached: the machine's kernel threads, and the tasks of a
+//! recording that slept when it began.
 //!
-//! A scheduler that is being attached finds them asleep, as on a real kernel. Their first sleep begins when it is in charge.
+//! A scheduler that is being attached finds them asleep, as on a real kernel. Their first sleep begins when it is in
+//! charge.
 
 use crate::paths::sim::Sim;
 use crate::state::cpus::BOOT_CPU;
@@ -15,8 +16,8 @@ use keel_trace::Timer;
 use std::ops::Range;
 
 impl<E: Engine> Sim<E> {
-    /// Makes a task for each of these specs of kernel threads, and for each recorded task that sleeps at first. A kernel
-    /// thread last ran on the first CPU that it may use.
+    /// Creates a task for each of these specs of kernel threads, and for each recorded task that sleeps at first. A
+    /// kernel thread last ran on the first CPU that it may use.
     pub(crate) fn make_tasks_asleep(&mut self, kernel_threads: Range<u32>) {
         for spec in kernel_threads {
             let cpu = self.k.workload.tasks[spec as usize].cpus.iter().next().unwrap_or(BOOT_CPU);
@@ -34,7 +35,7 @@ impl<E: Engine> Sim<E> {
         self.k.asleep_at_boot.push(task);
     }
 
-    /// The first sleep of each task begins.
+    /// Begins the first sleep of each task.
     pub(crate) fn begin_first_sleeps(&mut self, now: Instant) {
         for task in std::mem::take(&mut self.k.asleep_at_boot) {
             let cpu = self.k.tasks[task].cpu;

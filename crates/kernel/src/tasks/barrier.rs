@@ -1,7 +1,7 @@
 //! Barriers: a task that arrives waits until all have arrived, blocked or busy.
 //!
-//! A task spins in user mode, and needs no event while it does. The last to arrive ends that: a running spinner sees it
-//! as soon as the barrier's cache line has reached its CPU, one that waits for a CPU when it next has one. As with
+//! A task spins in user mode, and needs no events while it does. The last task to arrive ends that: a running spinner
+//! sees it as soon as the barrier's cache line has reached its CPU, and a preempted one when it next has a CPU. As with
 //! libgomp (`gomp_barrier_wait_end()`), a task that has lost patience is blocked in a futex, and a barrier with limited
 //! patience is left with a system call, whether or not any task is blocked. Approximate: all spinners fetch the line at
 //! the same time.
@@ -37,7 +37,7 @@ impl<E: Engine> Sim<E> {
     ) -> Then {
         let b = &mut self.k.objects.barriers[barrier.0 as usize];
         if let Some(comer) = b.come.iter_mut().rfind(|comer| patience.is_some() && comer.task == task) {
-            // The step came again: its patience is over.
+            // The step is repeated: the task's patience is over.
             comer.spins = false;
             return self.block(c, task);
         }
@@ -75,7 +75,7 @@ impl<E: Engine> Sim<E> {
 }
 
 impl Kernel {
-    /// What a task spins for has been written by `c`: when its CPU has got the line the task takes its next step, or later,
+    /// `c` has written the line on which a task spins. The task takes its next step when its CPU has got the line, or
     /// when it next has a CPU.
     pub(super) fn end_spinning(&mut self, c: CpuId, task: TaskId) {
         let target = self.tasks[task].cpu;

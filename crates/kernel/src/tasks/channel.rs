@@ -1,7 +1,7 @@
-//! Pipes and sockets: bounded buffers of bytes that block a task that finds them full or empty.
+//! Pipes and sockets: bounded byte buffers. A task that finds one full or empty blocks.
 //!
-//! Whoever is woken looks again, as the kernel's waits do, and may find that another was first.
-//! A reader is woken by every send that finds one waiting, a writer once enough has been taken out.
+//! A woken task checks again, like the kernel's waits, and may find that another was faster. Every send that finds a
+//! reader waiting wakes it; a writer is woken once enough has been read.
 
 use crate::paths::sim::Sim;
 use crate::state::frame::Frame;

@@ -1,6 +1,6 @@
-//! Companions: tasks that are there before the scheduler is attached, and whose programs talk to its maps.
+//! Companions: tasks that exist before the scheduler is attached, and whose programs use its maps.
 //!
-//! A companion is in the system call that attaches the scheduler until that is in charge; then it is woken, and
+//! A companion is in the system call that attaches the scheduler until the scheduler is enabled; then it is woken, and
 //! scheduled like any other task.
 
 use crate::paths::sim::Sim;
@@ -17,11 +17,11 @@ use keel_abi::companion::Act;
 use keel_abi::task::Step;
 use keel_abi::{CpuId, Instant, Span, TaskId};
 
-/// The step of a companion's that says which CPUs it has confined itself to.
+/// The step of a companion that says which CPUs it has confined itself to.
 const CONFINES: u32 = 1;
 
 impl<E: Engine> Sim<E> {
-    /// Makes the companions' tasks, which wait for the scheduler; right after the first task.
+    /// Creates the companions' tasks, right after the first task; they wait for the scheduler.
     pub(crate) fn make_companions(&mut self) {
         let first = self.k.workload.tasks.len() - self.companions.len();
         for number in 0..self.companions.len() as u32 {
@@ -93,7 +93,7 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// [`Frame::CompanionRan`]: it goes on, after the system call that this was.
+    /// [`Frame::CompanionRan`]: the companion continues after its system call.
     pub(crate) fn companion_ran(&mut self, c: CpuId, number: u32) {
         let value = self.k.this_cpu().returned;
         self.companions[number as usize].companion.ran(self.vm.world(), Some(value));
@@ -114,7 +114,7 @@ impl Kernel {
         cpu.idle.total(cpu.is_idle(), now)
     }
 
-    /// What the map itself takes, beside the system call.
+    /// The cost of the map operation itself, besides the system call.
     fn companion_call_ps(&self, helper: &str) -> u64 {
         let words = (self.cpus.len() as u64).div_ceil(64);
         crate::state::cost::kfunc::price(helper).over(words) * self.machine.costs.insn_ps

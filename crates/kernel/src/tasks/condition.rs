@@ -1,4 +1,4 @@
-//! Conditions: which tasks wait for one, and which are woken.
+//! Conditions: which tasks wait, and which are woken.
 
 use crate::paths::sim::Sim;
 use crate::state::frame::{Frame, wake_of};

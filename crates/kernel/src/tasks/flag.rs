@@ -1,6 +1,6 @@
-//! Flags in memory that tasks spin on: a task that raises a flag that is up, or lowers one that is down, keeps its CPU
-//! busy until another has changed it, and then looks again: another may have been quicker. So a flag holds one message,
-//! as in the pipelines of OpenMP programs between neighbours. Spinning works as with
+//! Flags in memory that tasks spin on. A task that raises a flag that is up, or lowers one that is down, keeps its CPU
+//! busy until another task has changed it, and then checks again: another task may have been faster. So a flag holds
+//! one message, as in pipelines between neighbours in OpenMP programs. Spinning works as with
 //! [barriers](crate::state::objects::barrier).
 
 use crate::paths::sim::Sim;

@@ -1,22 +1,22 @@
-//! What a mutex or condition of user space costs: the atomic instructions on its word, and where tasks wait or are woken
+//! The costs of a user-space mutex or condition: the atomic instructions on its word and, if tasks wait or are woken,
 //! the lock of its bucket in the kernel (`kernel/futex/`).
 //!
-//! Each has a bucket of its own: since Linux 6.16 a process has four of them for each thread. Its lock is held for the
-//! lines that move meanwhile: the word, which the kernel reads again before a task may sleep, and the tasks that are
-//! woken. Under it a mutex that hands priorities on has its own `wait_lock`, under which its owner is looked at.
+//! Each has its own bucket: since Linux 6.16 a process has four buckets per thread. The bucket's lock is held while
+//! cache lines move: the word, which the kernel reads again before a task may sleep, and the tasks that are woken. A
+//! mutex with priority inheritance also has its own `wait_lock`, nested in the bucket's, under which its owner is read.
 
 use crate::state::kernel::Kernel;
 use keel_abi::{CpuId, Span, TaskId};
 
 impl Kernel {
-    /// An atomic instruction on the word.
+    /// Charges an atomic instruction on the word.
     pub(super) fn charge_word(&mut self, c: CpuId, futex: u32) {
         let line_ps = self.lines.write_futex_ps(futex, c, self.moment());
         self.charge_ps(c, self.machine.costs.lock_acquire_ns * 1000 + line_ps);
     }
 
-    /// A task is about to sleep (`futex_wait_setup()`, `futex_lock_pi()`): under the bucket's lock it reads the word
-    /// again and, with priority inheritance, looks at the owner.
+    /// Charges a task that is about to sleep (`futex_wait_setup()`, `futex_lock_pi()`): under the bucket's lock it
+    /// reads the word again and, with priority inheritance, the owner.
     pub(super) fn charge_waiting(&mut self, c: CpuId, futex: u32, owner: Option<TaskId>) {
         self.lock_bucket(c, futex);
         let mut ps = self.lines.read_futex_ps(futex, c, self.moment());
@@ -27,7 +27,7 @@ impl Kernel {
         self.unlock_bucket(futex);
     }
 
-    /// Tasks are taken from the bucket, to be woken when its lock has been given back (`futex_wake()`,
+    /// Charges for taking tasks from the bucket; they are woken after its lock has been released (`futex_wake()`,
     /// `futex_unlock_pi()`).
     pub(super) fn charge_waking(&mut self, c: CpuId, futex: u32, woken: impl Iterator<Item = TaskId>) {
         self.lock_bucket(c, futex);

@@ -1,11 +1,11 @@
-//! Mutexes as threads use them: taken and released in user mode if no task waits, otherwise with the kernel's help
+//! Mutexes between threads: taken and released in user mode if no task waits, otherwise with the kernel's help
 //! ([futexes](crate::state::objects::futex), which has the costs).
 //!
 //! The waiters of a plain mutex are woken one at a time, real-time tasks first by priority, then in order of arrival; a
-//! woken task tries again, and may find that another was quicker (`futex_wake()`). A mutex with priority inheritance
-//! (`PTHREAD_PRIO_INHERIT`) goes to its most urgent waiter, unless an even more urgent task arrives before that one
-//! runs; its owner is as urgent as that waiter meanwhile (`rt_mutex_slowlock()`, `rt_mutex_slowunlock()`), which may
-//! spin for it ([`crate::rules::spinners`]).
+//! woken task tries again, and may find that another was faster (`futex_wake()`). A mutex with priority inheritance
+//! (`PTHREAD_PRIO_INHERIT`) goes to its most urgent waiter, unless an even more urgent task arrives before the waiter
+//! runs. While the waiter waits, the owner is as urgent as it is (`rt_mutex_slowlock()`, `rt_mutex_slowunlock()`); the
+//! waiter may spin ([`crate::rules::spinners`]).
 
 use crate::paths::sim::Sim;
 use crate::state::frame::rt::RtFrame;
@@ -44,8 +44,9 @@ impl<E: Engine> Sim<E> {
         self.block(c, task)
     }
 
-    /// `task_blocks_on_rt_mutex()`: the owner, and the owner that it waits for in turn, becomes as urgent. A task that
-    /// would wait for itself waits forever (`-EDEADLK`, upon which the C library's `pthread_mutex_lock()` does so).
+    /// `task_blocks_on_rt_mutex()`: the owner becomes as urgent, and so does any owner that it waits for in turn. A
+    /// task that would wait for itself waits forever (`-EDEADLK`, after which the C library's `pthread_mutex_lock()`
+    /// does so).
     fn queue_up(&mut self, c: CpuId, task: TaskId, id: ObjectId) -> Then {
         let priority = self.k.tasks[task].rt_priority();
         self.syscall(c);
@@ -65,7 +66,7 @@ impl<E: Engine> Sim<E> {
         Then::Leave
     }
 
-    /// [`RtFrame::AwaitMutex`]: spins or blocks, unless the mutex has become free meanwhile.
+    /// [`RtFrame::AwaitMutex`]: spins or blocks, unless the mutex has become free in the meantime.
     pub(crate) fn await_mutex(&mut self, c: CpuId, id: ObjectId) {
         let task = self.k.this_cpu().curr;
         let priority = self.k.tasks[task].rt_priority();
@@ -86,7 +87,7 @@ impl<E: Engine> Sim<E> {
         self.k.tell(Class::LOCKS, c, What::Awaits { task, mutex: id.0, owner });
     }
 
-    /// [`Frame::Relock`]: whoever has been woken takes its mutex, or takes it again after a condition.
+    /// [`Frame::Relock`]: a woken task takes its mutex, or takes it again after a condition.
     pub(super) fn relock(&mut self, c: CpuId, id: ObjectId) {
         let task = self.k.this_cpu().curr;
         if self.k.objects.mutexes.awaits(task, id) {
@@ -110,8 +111,8 @@ impl<E: Engine> Sim<E> {
         Then::GoOn
     }
 
-    /// Releases the mutex and wakes its first waiter. With priority inheritance the task first gives up the priority it
-    /// had from that one (`mark_wakeup_next_waiter()`). Other tasks' mutexes are left alone.
+    /// Releases the mutex and wakes its first waiter. With priority inheritance the task first gives up the priority
+    /// that it inherited from that waiter (`mark_wakeup_next_waiter()`). Does nothing if another task owns the mutex.
     pub(super) fn release(&mut self, task: TaskId, id: ObjectId) {
         let mutex = self.k.objects.mutexes.get(id);
         if mutex.owner != Some(task) {

@@ -7,9 +7,9 @@ use keel_abi::bpf::Engine;
 use keel_abi::{CpuId, Span};
 
 impl<E: Engine> Sim<E> {
-    /// [`Frame::Act`] is due when the work is done; a task that is between steps takes the next. This is the way
-    /// back to user mode (`exit_to_user_mode_loop()`): kicks, interrupts and the switch to another task come first, and the
-    /// task goes on when it has the CPU again.
+    /// [`Frame::Act`] is due when the work is done; a task that is between steps takes the next one. This is the way
+    /// back to user mode (`exit_to_user_mode_loop()`): kicks, interrupts and the switch to another task come first, and
+    /// the task continues when it has the CPU again.
     pub(crate) fn act(&mut self, c: CpuId) {
         let curr = self.k.this_cpu().curr;
         if curr.is_idle() || self.has_duty() {

@@ -1,8 +1,7 @@
-//! Processes: which tasks share an address space, which are children of which, and which wait for a
-//! child.
+//! Processes: which tasks share an address space, which are whose children, and which wait for a child.
 //!
-//! Threads of a process share its address space and thread group. A child belongs to the task that
-//! spawned it; it is a zombie from its exit until that task has waited for it.
+//! Threads of a process share its address space and thread group. A child belongs to the task that spawned it; it is a
+//! zombie from its exit until that task has waited for it.
 
 use crate::paths::sim::Sim;
 use crate::state::frame::Frame;
@@ -39,7 +38,7 @@ impl<E: Engine> Sim<E> {
             let (ps, next) = k.objects.memory.write(mm, from..pages, on);
             k.charge_ps(c, ps);
             if next < pages {
-                // This step comes again.
+                // This step is repeated.
                 let t = k.task(task);
                 t.written = next;
                 t.next_step -= 1;
@@ -69,7 +68,7 @@ impl<E: Engine> Sim<E> {
         Then::Leave
     }
 
-    /// `exit_mm()` and `exit_notify()`: a parent that waits is woken, synchronously.
+    /// `exit_mm()` and `exit_notify()`: a waiting parent is woken, synchronously.
     pub(super) fn leave_process(&mut self, c: CpuId, task: TaskId) {
         self.k.leave_pages(c, task);
         let Member { parent, is_child, mut line, .. } = self.k.objects.processes.members[task.index()];

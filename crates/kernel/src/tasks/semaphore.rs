@@ -1,5 +1,5 @@
-//! Semaphores: a post lets one wait pass, whichever comes first. Neither costs anything beside the wakeup: in a workload
-//! that was made of a recording, the task's own work holds that.
+//! Semaphores: a post lets one wait pass, whichever comes first. Neither costs anything besides the wakeup: in a
+//! workload made from a recording, the task's own work includes the cost.
 
 use crate::paths::sim::Sim;
 use crate::state::frame::Frame;
@@ -9,7 +9,7 @@ use keel_abi::scx::wake;
 use keel_abi::{CpuId, TaskId};
 
 impl<E: Engine> Sim<E> {
-    /// A wakeup by `waker` caused by a post, if a task waits.
+    /// The wakeup by `waker` that a post causes, if a task waits.
     pub(super) fn wake_by_post(&mut self, waker: TaskId, semaphore: u32, sync: bool) -> Option<Frame> {
         let task = self.k.objects.semaphores.post(semaphore)?;
         let flags = wake::TTWU | if sync { wake::SYNC } else { 0 };

@@ -2,8 +2,8 @@
 //! (`rtmutex_spin_on_owner()`, since Linux 5.15): until the mutex is free, the owner has lost its CPU, or a more urgent
 //! waiter comes first. Then it takes the mutex, or sleeps after all.
 //!
-//! To the rest of the simulated kernel a spinner works with no end in sight: ticks, interrupts and preemption affect it
-//! as any task, and once preempted it is runnable, as in any preemptible kernel. Any change to what it looks at
+//! To the rest of the simulated kernel a spinner is working with no known end: ticks, interrupts and preemption affect
+//! it like any task, and once preempted it is runnable, as in any preemptible kernel. Any change to what it spins on
 //! notifies its CPU.
 
 use crate::paths::sim::Sim;
@@ -14,13 +14,13 @@ use keel_abi::bpf::Engine;
 use keel_abi::task::ObjectId;
 
 impl<E: Engine> Sim<E> {
-    /// The current task spins from now on.
+    /// The current task starts spinning.
     pub(super) fn spin(&mut self, task: TaskId, id: ObjectId) {
         self.k.spinners += 1;
         self.k.task(task).doing = Doing::Spin(id);
     }
 
-    /// It looks: does it go on?
+    /// The spinner checks whether to continue.
     pub(crate) fn spin_again(&mut self, task: TaskId, id: ObjectId) {
         if self.k.spins_on(task, id) {
             return;
@@ -30,8 +30,8 @@ impl<E: Engine> Sim<E> {
         self.k.this_cpu().stack.push(Frame::Relock { mutex: id });
     }
 
-    /// [`RtFrame::Freed`](crate::state::frame::rt::RtFrame): the owner is back at its own priority, and the task that
-    /// was first when it released the mutex spins for it or is woken, unless it has it already.
+    /// [`RtFrame::Freed`](crate::state::frame::rt::RtFrame): the owner is back at its own priority. The task that was
+    /// first when it released the mutex is spinning for it or is woken, unless it already has the mutex.
     pub(crate) fn mutex_freed(&mut self, id: ObjectId, first: TaskId, waker: TaskId) {
         if self.k.objects.mutexes.awaits(first, id) {
             self.k.tell_spinner(first);

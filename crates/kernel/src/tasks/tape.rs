@@ -1,5 +1,5 @@
-//! Plays what a task did in a recording ([`keel_abi::tape`]). No op costs anything beyond what it says: the recorded time
-//! of the task's system calls is on the tape.
+//! Plays what a task did in a recording ([`keel_abi::tape`]). An op costs nothing beyond its own time: the recorded
+//! time of the task's system calls is on the tape.
 
 use crate::paths::sim::Sim;
 use crate::state::frame::Frame;
@@ -13,12 +13,12 @@ use keel_abi::{CpuId, Instant, TaskId};
 use keel_trace::Timer;
 
 impl<E: Engine> Sim<E> {
-    /// [`Step::Play`](keel_abi::task::Step::Play): the next op, until one takes time. At the tape's end the task's next step
-    /// follows.
+    /// [`Step::Play`](keel_abi::task::Step::Play): takes ops until one takes time. At the tape's end the task's next
+    /// step follows.
     pub(super) fn play(&mut self, c: CpuId, task: TaskId) -> Then {
         let at = self.k.tasks[task].tape_at;
         let Some(op) = self.next_op(task) else { return Then::GoOn };
-        // This step comes again.
+        // This step is repeated.
         self.k.task(task).next_step -= 1;
         match op {
             Op::Run(work) => {
@@ -28,7 +28,7 @@ impl<E: Engine> Sim<E> {
             Op::Kernel(ps) => {
                 self.k.charge_ps(c, ps);
                 match self.peek_op(task) {
-                    // It comes out of the kernel before that.
+                    // It leaves the kernel before that.
                     Some(Op::Run(_) | Op::Kernel(_)) => {
                         self.k.this_cpu().stack.push(Frame::Act);
                         Then::Leave
@@ -94,7 +94,7 @@ impl<E: Engine> Sim<E> {
     fn peek_op(&mut self, task: TaskId) -> Option<Op> {
         let at = self.k.tasks[task].tape_at;
         let mut op = self.next_op(task);
-        // What is only counted takes no time.
+        // Counts take no time.
         while let Some(Op::Count(_)) = op {
             op = self.next_op(task);
         }
@@ -109,7 +109,7 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// Where the pipe was empty or full, the op, which is at byte `at`, comes again when the task was woken.
+    /// If the pipe was empty or full, the op, which is at byte `at`, is repeated when the task has been woken.
     fn play_passed(&mut self, c: CpuId, task: TaskId, passed: Passed, at: usize) -> Then {
         match (passed.done, passed.wakes.is_empty()) {
             (true, true) => return Then::GoOn,
@@ -119,21 +119,21 @@ impl<E: Engine> Sim<E> {
                 self.give_up_cpu(c, task);
             }
         }
-        // The first is woken first.
+        // The first task is woken first.
         let wakes = passed.wakes.into_iter().rev();
         let wakes = wakes.map(|wakee| Frame::Wake { task: wakee, flags: FLAGS, waker: task });
         self.k.this_cpu().stack.extend(wakes);
         Then::Leave
     }
 
-    /// The task gives its CPU up, and wakes on its way the tasks that it woke there.
+    /// The task gives up its CPU, and on its way wakes the tasks that it woke there.
     fn leave_meanwhile(&mut self, c: CpuId, task: TaskId) -> Then {
         self.give_up_cpu(c, task);
         self.post_meanwhile(task);
         Then::Leave
     }
 
-    /// Takes the ops that follow and belong to the present one.
+    /// Takes the following ops that belong to the current one.
     fn post_meanwhile(&mut self, task: TaskId) {
         let mut frames = Vec::new();
         loop {
@@ -144,7 +144,7 @@ impl<E: Engine> Sim<E> {
             };
             frames.extend(self.wake_by_post(task, semaphore, sync));
         }
-        // The first is done first.
+        // The first frame runs first.
         self.k.this_cpu().stack.extend(frames.into_iter().rev());
     }
 
@@ -154,7 +154,7 @@ impl<E: Engine> Sim<E> {
         Then::Leave
     }
 
-    /// Makes a part of the present step free: the tape has already recorded what it took.
+    /// Makes a part of the current step free: the tape already includes its cost.
     fn without_charge<T>(&mut self, step: impl FnOnce(&mut Self) -> T) -> T {
         let before_ps = self.k.this_cpu().spent_ps;
         let done = step(self);

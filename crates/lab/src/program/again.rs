@@ -1,7 +1,8 @@
-//! What a program wants of the running machine beside its maps: to load more or another object, to attach and detach.
+//! A program's requests to the running machine other than map accesses: to load more or another object, to attach and
+//! detach.
 //!
-//! A scheduler that ends and asks for it in its exit code (`SCX_ECODE_ACT_RESTART`) is loaded again by its program, which
-//! opens its object again. Until it is attached the kernel schedules by itself.
+//! If a scheduler ends with an exit code that asks for a restart (`SCX_ECODE_ACT_RESTART`), its program opens its
+//! object again and reloads it. Until it is attached, the kernel schedules the tasks.
 
 use super::begin::{addresses, extend, set_up_maps};
 use super::failed;
@@ -14,7 +15,7 @@ use keel_object::Object;
 use keel_program::{Event, Loaded};
 use keel_vm::Vm;
 
-/// Does what the program asks for; then the run goes on.
+/// Fulfils the program's request; then the run continues.
 pub(super) fn answer(
     name: &str,
     half: &mut Half,
@@ -58,7 +59,7 @@ pub(super) fn answer(
     }
 }
 
-/// Another object in place of the one that was loaded.
+/// Replaces the loaded object by another.
 fn replace(name: &str, half: &mut Half, sim: &mut Sim<Vm>, loaded: Loaded) -> Result<Object, LabError> {
     let Loaded { object, fills, shared, touched, .. } = loaded;
     let code = load::code(name, &object)?;

@@ -1,5 +1,5 @@
-//! A program until it attaches its scheduler: it runs alone, and the machine that its object is loaded on does
-//! not advance.
+//! A program up to the moment when it attaches its scheduler: it runs alone, and the machine on which its object is
+//! loaded does not advance.
 
 use super::half::{Half, Task};
 use super::maps::Maps;
@@ -22,24 +22,24 @@ use std::fs::File;
 use std::os::fd::AsFd;
 use std::rc::Rc;
 
-/// How long it may take until it attaches a scheduler, in nanoseconds of its clock.
+/// How long a program may take to attach a scheduler, in nanoseconds of its clock.
 const MOST_SETUP_NS: u64 = 300_000_000_000;
 
-/// What came of it.
+/// The outcome.
 pub(super) enum Began {
     /// The scheduler is about to be enabled.
     Running(Box<Sim<Vm>>, Box<Object>),
-    /// The kernel refused it.
+    /// The kernel refused the scheduler.
     Refused(String),
 }
 
-/// A machine with the program's object, as soon as there is one.
+/// A program before it attaches, and the machine with its object as soon as there is one.
 struct Begin<'a> {
     spec: &'a RunSpec,
     half: &'a Rc<RefCell<Half>>,
     wants: Class,
     machine: Option<(Sim<Vm>, Object)>,
-    /// Who wants to know what the program sets up.
+    /// The record of what the program sets up, if wanted.
     record: Option<&'a mut Record>,
 }
 
@@ -116,7 +116,7 @@ impl Begin<'_> {
         stepped.map_err(|e| failed(&self.spec.scheduler.name, &e))
     }
 
-    /// It attached nothing: why, and its last words.
+    /// The error that it attached nothing: why, and its last lines of output.
     fn never(&self, why: &str) -> LabError {
         let half = &mut *self.half.borrow_mut();
         half.output.append(&mut half.program.take_output());
@@ -132,7 +132,7 @@ impl Begin<'_> {
         LabError::Program(text)
     }
 
-    /// The machine has what the program has loaded.
+    /// Loads the program's object into the machine.
     fn load(&mut self, loaded: Loaded) -> Result<(), LabError> {
         match &mut self.machine {
             Some((sim, object)) if loaded.goes_on => {
@@ -144,7 +144,7 @@ impl Begin<'_> {
         Ok(())
     }
 
-    /// A machine on which nothing runs yet, with what the program has loaded.
+    /// A machine on which nothing runs yet, with the program's object.
     fn boot(&self, loaded: Loaded) -> Result<(Sim<Vm>, Object), LabError> {
         let (spec, name) = (self.spec, &self.spec.scheduler.name);
         let Loaded { object, fills, shared, touched, .. } = loaded;
@@ -170,7 +170,7 @@ impl Begin<'_> {
         Ok((sim, object))
     }
 
-    /// A run of a program of the object, and what it returned.
+    /// Runs a program of the object and returns its result.
     fn run(&mut self, run: &TestRun) -> Result<u32, LabError> {
         let (sim, _) = self.machine.as_mut().expect("what is run was loaded");
         let function = self.half.borrow().addresses[run.program as usize];
@@ -218,7 +218,7 @@ pub(super) fn addresses(code: &Code, object: &Object) -> Vec<u64> {
     (0..object.programs.len() as u32).map(|program| code.entry_address(Entry(program))).collect()
 }
 
-/// What the program has loaded since comes to the object that is there; the larger object.
+/// Adds what the program has loaded since to the existing object; returns the larger object.
 pub(super) fn extend(
     name: &str,
     half: &mut Half,
@@ -227,7 +227,7 @@ pub(super) fn extend(
     loaded: Loaded,
 ) -> Result<Object, LabError> {
     let Loaded { mut object, fills, shared, touched, .. } = loaded;
-    // Whatever the program has made of its maps since, these are as they were made.
+    // Whatever the program has since done to its maps, these are as they were created.
     let known = before.maps.len();
     object.maps[..known].clone_from_slice(&before.maps);
     object.struct_ops.clone_from(&before.struct_ops);
@@ -238,7 +238,7 @@ pub(super) fn extend(
     Ok(object)
 }
 
-/// The maps of a loaded object get what the program has put there, and the pages that it has mapped.
+/// Fills the maps of a loaded object with the program's elements and the pages that it has mapped.
 pub(super) fn set_up_maps(
     name: &str,
     object: &Object,
@@ -268,7 +268,7 @@ pub(super) fn set_up_maps(
     Ok(())
 }
 
-/// What a program has left in its context, which is given back.
+/// Reads what a program has left in its context, and frees it.
 pub(super) fn take_context<W: World>(world: &mut W, at: Ea, len: u64) -> Vec<u8> {
     let context = world.slice(at, len).unwrap_or_default().to_vec();
     world.free(at);

@@ -12,9 +12,9 @@ use keel_trace::NullSink;
 use keel_vm::Vm;
 use std::cell::RefCell;
 
-/// How long it may take to end after SIGINT, in nanoseconds of its clock.
+/// How long a program may take to end after SIGINT, in nanoseconds of its clock.
 const MOST_END_NS: u64 = 60_000_000_000;
-/// How long a program has to notice by itself that its scheduler has exited.
+/// How long a program has to notice on its own that its scheduler has exited.
 const NOTICE_NS: u64 = 5_000_000_000;
 
 /// The run is over: the program gets SIGINT, and ends.
@@ -23,7 +23,7 @@ pub(super) fn finish(
     mut sim: Option<&mut Sim<Vm>>,
 ) -> Result<ProgramEnd, ProgramError> {
     let half = &mut *half.borrow_mut();
-    // Its time is no longer the run's.
+    // Its time is no longer part of the run.
     half.program.dismiss_clients();
     let has_ended = sim.as_ref().is_none_or(|sim| sim.exit().is_some());
     let run_ns = sim.as_ref().map_or(0, |sim| sim.now().as_ns());
@@ -32,12 +32,12 @@ pub(super) fn finish(
         half.program.attached(None)?;
     }
     if let Some(sim) = &mut sim {
-        // A run that the end has cut short.
+        // The end has cut a run short.
         half.ran(sim.engine().world(), 0)?;
     }
     let start_ns = now_ns;
     let first_calls = half.program.calls();
-    // A scheduler that has ended is something that its program notices by itself.
+    // If its scheduler has ended, the program notices that on its own.
     let mut is_told = !has_ended;
     if is_told {
         half.program.interrupt()?;
@@ -60,7 +60,7 @@ pub(super) fn finish(
             Event::Load(..) | Event::Attach(_) => half.program.attached(Some(Errno::EBUSY.0))?,
             Event::Trace(traced) => half.program.traced(traced, false)?,
             Event::Detach => {
-                // `ops.exit` has its say before the call returns.
+                // `ops.exit` runs before the call returns.
                 if let Some(sim) = &mut sim {
                     sim.detach(&mut NullSink);
                 }

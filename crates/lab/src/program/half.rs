@@ -11,28 +11,28 @@ use keel_vm::memory::VmWorld;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// How long a program sleeps of which every thread waits for another.
+/// How long a program sleeps if each of its threads waits for another.
 const FOREVER: Span = Span::from_ms(3_600_000);
 
-/// The program and what the run must know of it.
+/// The program, with what the run must know about it.
 pub(super) struct Half {
     pub(super) program: Program,
-    /// What its clock shows when the run's is 0.
+    /// The time on its clock when the run's clock is 0.
     pub(super) since_ns: u64,
     pub(super) is_attached: bool,
-    /// What a system call of its is charged, in nanoseconds.
+    /// The charge for each of its system calls, in nanoseconds.
     pub(super) call_ns: u64,
     pub(super) output: Vec<u8>,
     /// The addresses of the object's programs.
     pub(super) addresses: Vec<u64>,
-    /// What it wants of the run's owner, and does then.
+    /// Its request to the run's owner, and what it does then.
     pub(super) asked: Option<Event>,
     pub(super) next: Option<Event>,
-    /// The CPUs that it has confined itself to before it was a task.
+    /// The CPUs to which it confined itself before it was a task.
     pub(super) confined: Option<CpuSet>,
     /// Does it yield its CPU next?
     yields: bool,
-    /// The context of the program that it runs now, and its bytes.
+    /// The context of the program that it currently runs, and its size in bytes.
     context: Option<(Ea, u64)>,
 }
 
@@ -60,7 +60,7 @@ impl Companion<VmWorld> for Task {
     }
 
     fn go_on(&mut self, world: &mut VmWorld, cpu: CpuId, now: Instant) -> Act {
-        // It is in the call that detaches its scheduler, which ends when the scheduler has exited.
+        // It is in the call that detaches its scheduler, which returns when the scheduler has exited.
         let Ok(mut half) = self.half.try_borrow_mut() else { return Act::Sleep(FOREVER) };
         match half.step(world, cpu, now) {
             Ok(act) => act,
@@ -78,7 +78,7 @@ impl Companion<VmWorld> for Task {
 impl Half {
     pub(super) fn new(program: Program, call_ns: u64) -> Self {
         let (since_ns, is_attached, output, addresses) = Default::default();
-        // A call that takes no time could be made for ever.
+        // Otherwise it could make calls that take no time forever.
         let (asked, next, context) = (None, None, None);
         Self {
             program,
@@ -95,7 +95,7 @@ impl Half {
         }
     }
 
-    /// The program of the object that it runs has returned, where it runs one.
+    /// The program of the object that it runs, if any, has returned.
     pub(super) fn ran(&mut self, world: &mut VmWorld, value: u32) -> Result<(), ProgramError> {
         let Some((at, len)) = self.context.take() else { return Ok(()) };
         let context = take_context(world, at, len);
@@ -116,7 +116,7 @@ impl Half {
         }
         let call = Act::Work { insns: 0, stall_ps: self.call_ns * 1000 };
         if self.asked.is_some() {
-            // What it wants is done before long.
+            // Its request is fulfilled soon.
             return Ok(call);
         }
         let event = match self.next.take() {
@@ -127,7 +127,7 @@ impl Half {
         Ok(match event {
             Event::Called => call,
             Event::Yielded => {
-                // What it has done until then takes time first.
+                // First, time passes for what it has done so far.
                 self.yields = true;
                 call
             }

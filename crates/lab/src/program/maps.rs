@@ -1,4 +1,4 @@
-//! The loaded object's maps as bpf(2) shows them.
+//! The loaded object's maps, as seen through bpf(2).
 
 use keel_abi::CpuId;
 use keel_abi::bpf::{Ea, Errno, MapId, MapKey, World};
@@ -6,14 +6,14 @@ use keel_program::{Desk, Inner, RingView};
 use keel_vm::memory::VmWorld;
 use std::os::fd::AsFd;
 
-/// The maps in the simulated memory, as bpf(2) shows them.
+/// The maps in simulated memory, as seen through bpf(2).
 pub(super) struct Maps<'a> {
     pub(super) world: &'a mut VmWorld,
     pub(super) cpu: CpuId,
 }
 
 impl Maps<'_> {
-    /// A copy of bytes in the simulated memory, while something is done with it.
+    /// Copies bytes to simulated memory for the duration of `act`.
     fn with<T>(&mut self, bytes: &[u8], act: impl FnOnce(&mut Self, Ea) -> T) -> Result<T, Errno> {
         let at = self.world.alloc(bytes.len() as u64).ok_or(Errno::ENOMEM)?;
         if let Some(to) = self.world.slice_mut(at, bytes.len() as u64) {
@@ -91,7 +91,7 @@ impl Desk for Maps<'_> {
             is_next = key == Some(&own[..]);
             first.get_or_insert(own);
         }
-        // After a key that is missing the walk begins again; after the last one it ends.
+        // After a missing key the walk starts over; after the last one it ends.
         if is_next { Err(Errno::ENOENT) } else { first.ok_or(Errno::ENOENT) }
     }
 

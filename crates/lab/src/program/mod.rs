@@ -1,14 +1,14 @@
-//! A scheduler's own user-space program beside the simulated kernel.
+//! A scheduler's own user-space program, next to the simulated kernel.
 //!
 //! It runs alone until it attaches its scheduler; the run begins with whatever it has loaded by then. From then on it
 //! is a task on the machine, a companion, which makes its next system call whenever that task runs. When the run is
 //! over it gets SIGINT, and runs alone until it exits.
 //!
-//! - `again`: what it asks of a running machine
+//! - `again`: its requests to a running machine
 //! - `begin`: until it attaches its scheduler
 //! - `half`: the task
 //! - `end`: from SIGINT on
-//! - `record`: what it has set up, as a recipe
+//! - `record`: its setup, as a recipe
 //! - `maps`: the loaded object's maps, as the program sees them
 
 mod again;
@@ -39,16 +39,16 @@ use std::rc::Rc;
 
 /// A program may make this many calls before it attaches a scheduler, and after the run's end.
 const MOST_CALLS: u64 = 2_000_000;
-/// Last words that are quoted.
+/// How many characters of a program's last output are quoted.
 const MOST_WORDS: usize = 400;
-/// Lines of them.
+/// How many lines.
 const MOST_LINES: usize = 4;
 
-/// The recipe that does what a program does before it attaches its scheduler, for the object of these bytes. `spec` has
-/// the program, and the machine that it is shown.
+/// A recipe that does what a program does before it attaches its scheduler, for the object in these bytes. `spec` has
+/// the program, and the machine that it sees.
 ///
 /// # Errors
-/// The object cannot be read, or the program attaches no scheduler.
+/// Fails if the object cannot be read, or the program attaches no scheduler.
 pub fn recorded_recipe(spec: &RunSpec, object: &[u8]) -> Result<String, LabError> {
     let name = &spec.scheduler.name;
     let Some(argv) = spec.scheduler.bytes.program() else {
@@ -62,7 +62,7 @@ pub fn recorded_recipe(spec: &RunSpec, object: &[u8]) -> Result<String, LabError
     Ok(record.recipe(&object))
 }
 
-/// Makes a run with a program.
+/// Runs a spec with a program.
 pub(crate) fn make(
     spec: &RunSpec,
     argv: &[OsString],
@@ -147,7 +147,7 @@ fn failed(name: &str, error: &ProgramError) -> LabError {
     }
 }
 
-/// The last lines of a program's output as one: untrusted text, without blank lines and colours.
+/// The last lines of a program's output as one line: untrusted text, without blank lines and colours.
 pub fn last_words(output: &[u8]) -> String {
     let end = String::from_utf8_lossy(&output[output.len().saturating_sub(MOST_WORDS)..]);
     let plain = without_colours(&end);

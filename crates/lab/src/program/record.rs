@@ -1,5 +1,5 @@
-//! What a program sets up before it attaches its scheduler, as a recipe: variables, members of its `struct sched_ext_ops`,
-//! sizes and elements of maps, programs that it runs. What a recipe cannot say is a comment.
+//! A program's setup before it attaches its scheduler, as a recipe: variables, members of its `struct sched_ext_ops`,
+//! sizes and elements of maps, programs that it runs. Anything that a recipe can't express becomes a comment.
 
 mod notation;
 
@@ -11,11 +11,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::os::unix::fs::FileExt;
 
-/// Bytes of a name in the kernel, less the one that ends it.
+/// Bytes of a name in the kernel, without the terminating zero.
 const NAME_BYTES: usize = 15;
 /// Integer members of `struct sched_ext_ops` that a recipe sets.
 const MEMBERS: [&str; 3] = ["timeout_ms", "dispatch_max_batch", "exit_dump_len"];
-/// `BPF_MAP_TYPE_ARRAY`, `BPF_MAP_TYPE_PERCPU_ARRAY`: all their elements are there, and are 0.
+/// `BPF_MAP_TYPE_ARRAY`, `BPF_MAP_TYPE_PERCPU_ARRAY`: all their elements exist, and are 0.
 const ARRAY: u32 = 2;
 const PERCPU_ARRAY: u32 = 6;
 /// `BPF_MAP_TYPE_ARENA`.
@@ -23,7 +23,7 @@ const ARENA: u32 = 33;
 /// The address of the kernel's configuration, which loaders do not set.
 const KCONFIG: &str = ".kconfig";
 
-/// What was set up.
+/// The recorded setup.
 #[derive(Default)]
 pub(super) struct Record {
     maps: Vec<Map>,
@@ -40,16 +40,16 @@ struct Run {
     value: u32,
 }
 
-/// A map as it was when the program first used what it has loaded.
+/// A map as it was when the program first used its loaded object.
 struct Map {
     def: MapDef,
-    /// Of global data its bytes.
+    /// For global data, its bytes.
     bytes: Vec<u8>,
 }
 
 impl Record {
     pub(super) fn loaded(&mut self, loaded: &Loaded) {
-        // What was recorded before is how it was then.
+        // Maps that are already recorded stay as they were at that time.
         for (number, def) in (0..).zip(&loaded.object.maps).skip(self.maps.len()) {
             let shared = loaded.shared.iter().find(|(map, _)| *map == number);
             let bytes = match shared {
@@ -65,12 +65,12 @@ impl Record {
         self.programs = loaded.object.programs.iter().map(|program| program.name.clone()).collect();
     }
 
-    /// A program was run with this context, and returned this.
+    /// Records that a program was run with this context, and its return value.
     pub(super) fn ran(&mut self, program: &str, context: &[u8], value: u32) {
         self.runs.push(Run { program: program.to_owned(), context: context.to_vec(), value });
     }
 
-    /// The recipe for `object`, which is what the program has loaded, before it set anything.
+    /// The recipe for `object`, the program's loaded object before it set anything.
     pub(super) fn recipe(&self, object: &Object) -> String {
         let mut text = String::new();
         let (set, parts) = self.set(object);
@@ -84,7 +84,8 @@ impl Record {
         text
     }
 
-    /// The loaded map that was the object's: libbpf puts the object's name before global data, and the kernel cuts names.
+    /// The loaded map for one of the object's: libbpf puts the object's name before global data, and the kernel
+    /// truncates names.
     fn map_of(&self, own: &MapDef) -> Option<(u32, &Map)> {
         let name = &own.name.as_bytes()[..own.name.len().min(NAME_BYTES)];
         let is_it = |map: &Map| match own.name.starts_with('.') {
@@ -106,7 +107,7 @@ impl Record {
         if names.is_empty() { String::new() } else { format!("leave_out = [{}]\n", names.join(", ")) }
     }
 
-    /// Variables that were set, as a whole and in parts.
+    /// Variables that were set, whole or in part.
     fn set(&self, object: &Object) -> (String, String) {
         let (mut lines, mut in_parts) = (String::new(), String::new());
         for variable in &object.variables {
@@ -119,7 +120,7 @@ impl Record {
             if before == after {
                 continue;
             }
-            // An array that has grown is longer, and may hold nothing else.
+            // An array that has grown is longer, even if its elements are all 0.
             match value(variable, &before, &after).filter(|_| before.len() == after.len()) {
                 Some(value) => lines += &format!("{} = {value}\n", variable.name),
                 None => {
@@ -210,7 +211,7 @@ impl Record {
     }
 }
 
-/// libbpf calls a struct_ops map by its variable, as far as the kernel takes the name.
+/// libbpf names a struct_ops map after its variable, truncated to the kernel's limit.
 fn same_name(own: &str, loaded: &str) -> bool {
     own.as_bytes()[..own.len().min(NAME_BYTES)] == *loaded.as_bytes()
 }
@@ -275,7 +276,7 @@ mod tests {
             fills: vec![
                 Fill { map: 1, key: vec![3, 0, 0, 0], values: vec![vec![0xff; 8]; 2] },
                 Fill { map: 2, key: vec![0; 4], values: vec![vec![0; 4], vec![5, 0, 0, 0]] },
-                // An array has zeroes anyway.
+                // An array's elements are 0 anyway.
                 Fill { map: 2, key: vec![1, 0, 0, 0], values: vec![vec![0; 4]; 2] },
             ],
             runs: vec![
@@ -294,7 +295,7 @@ mod tests {
             # pages is an arena: what the program writes there no recipe can set\n\n\
             [[run]]\nprogram = \"setup\"\nargs = [1, 2]\n\n# probe was run, too, and returned -1\n";
         assert_eq!(record.recipe(&object), expected);
-        // It is one that can be read.
+        // The recipe can be read back.
         keel_recipe::Recipe::read("r.toml", expected).expect("a recipe");
         let nothing = Record {
             maps: vec![loaded(map("x.rodata", 24, Vec::new()), vec![0; 24])],

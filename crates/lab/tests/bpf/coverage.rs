@@ -1,14 +1,13 @@
-//! Every instruction, function and map that the engines offer is in a case, unless it is left out for a reason.
+//! Every instruction, function and map that the engines support is in a case, unless it is left out for a reason.
 
 use super::FILES;
 use keel_object::Insn;
 use keel_object::model::PSEUDO_KFUNC;
 use std::collections::BTreeSet;
 
-/// What syscall programs may not call, or get no sensible answer from;
-/// `tests/bpf/README.md` says which is which.
+/// Functions that syscall programs may not call, or that return nothing useful there; `tests/bpf/README.md` says which.
 const LEFT_OUT: &[&str] = &["bpf_ktime_get_coarse_ns", "bpf_perf_event_read_value"];
-/// Beginnings of names that only schedulers have a use for.
+/// Prefixes of functions that only schedulers use.
 const SCHEDULERS: &[&str] = &["scx_bpf_", "__scx_bpf_", "bpf_iter_scx_dsq_"];
 
 /// An instruction: its code, and the offset or immediate that distinguishes it from others of the same code.
@@ -28,7 +27,7 @@ fn kind(insn: &Insn) -> Kind {
     (insn.code, variant)
 }
 
-/// Every instruction of the set, version 4, but for packets.
+/// Every instruction of version 4 of the set, except packet accesses.
 fn instructions() -> BTreeSet<Kind> {
     let mut all: BTreeSet<Kind> = BTreeSet::new();
     for class in [4, 7] {

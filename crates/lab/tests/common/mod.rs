@@ -1,4 +1,4 @@
-//! What the tests of whole runs share: objects, specs, traces.
+//! Shared code of the tests of whole runs: objects, specs, traces.
 #![allow(dead_code, unreachable_pub, reason = "each test program uses a part")]
 
 use keel_abi::task::Workload;
@@ -81,7 +81,7 @@ pub fn trace(spec: &RunSpec) -> (Vec<u8>, Outcome) {
     (writer.finish().unwrap_or_else(|e| panic!("seed {}: {e}", spec.seed)), outcome)
 }
 
-/// All that a run emits of some classes.
+/// Everything that a run emits in some classes.
 pub struct Collector {
     wants: Class,
     pub events: Vec<Event>,
@@ -102,7 +102,7 @@ impl Sink for Collector {
     }
 }
 
-/// What a run emits of these classes.
+/// Everything that a run emits in these classes.
 pub fn collect(spec: &RunSpec, wants: Class) -> Collector {
     let mut collector = Collector { wants, events: Vec::new(), metas: Vec::new() };
     keel_lab::run(spec, &mut collector, &mut |_| {}).expect("it runs");

@@ -1,5 +1,5 @@
-//! Push and pull: no real-time task waits while a CPU that it may use runs something less urgent, beyond the time that it
-//! takes to move it.
+//! Push and pull: no real-time task waits, beyond the time that it takes to move it, while a CPU that it may use runs a
+//! less urgent task.
 
 use crate::harness::*;
 use crate::parts::*;
@@ -11,7 +11,7 @@ use keel_lab::{Machine, machines};
 use keel_trace::What;
 use keel_trace::event::Why;
 
-/// What a move may take: interrupts, locks and switches of two CPUs.
+/// How long a move may take: interrupts, locks and switches of two CPUs.
 const MOVE_NS: u64 = 30_000;
 
 /// A machine of so many CPUs, whose kernel pulls like this.

@@ -1,5 +1,5 @@
-//! Priority inheritance: whoever has a mutex that others wait for is as urgent as the most urgent of them, through chains of
-//! owners, for as long as it has it.
+//! Priority inheritance: the owner of a mutex is as urgent as its most urgent waiter, through chains of owners, for as
+//! long as it holds the mutex.
 
 use crate::harness::*;
 use crate::parts::*;

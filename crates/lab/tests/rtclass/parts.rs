@@ -1,4 +1,4 @@
-//! What the tests of the real-time class build their runs of.
+//! Building blocks for the real-time class's tests.
 
 use keel_abi::task::{ObjectId, Policy, Step};
 use keel_lab::{Machine, machines};

@@ -1,4 +1,4 @@
-//! The first waiter of a mutex that hands priorities on keeps its CPU as long as the owner has one.
+//! The first waiter of a mutex with priority inheritance keeps its CPU as long as the owner has one.
 
 use crate::harness::*;
 use crate::parts::*;

@@ -1,5 +1,5 @@
-//! The budget of the real-time class in kernels that have one instead of deadline servers: so much of each period, CPU by
-//! CPU, and the rest is others'.
+//! The budget of the real-time class in kernels that have one instead of deadline servers: a part of each period, on
+//! each CPU; the rest is for other tasks.
 
 use crate::harness::*;
 use crate::parts::{draws, fifo, lock, unlock};

@@ -1,4 +1,4 @@
-//! Where a waking real-time task goes by the rules before and after Rostedt's change, at both of its places.
+//! Where a waking real-time task goes, by the rules before and after both parts of Rostedt's change.
 
 use crate::harness::*;
 use keel_abi::task::Policy;
@@ -10,7 +10,8 @@ fn on(rule: &str) -> Scenario {
     with("tracer").on(machines::read("m.toml", &text).unwrap())
 }
 
-/// The CPUs of `woken`, of this priority, whose CPU 0 another task of priority 10 runs on, while CPU 1 is idle; and of that one.
+/// The CPUs of `woken`, of this priority, whose CPU 0 another task of priority 10 runs on, while CPU 1 is idle; and of
+/// that one.
 fn check(rule: &str, priority: u8, woken: [u32; 2], other: &[u32]) {
     let a = task("a", [run(500), sleep(2000), run(3000)]).policy(Policy::Fifo(priority));
     let b = task("b", [affinity([0]), affinity([0, 1]), run(10_000)]).policy(Policy::Fifo(10)).after_ms(1);

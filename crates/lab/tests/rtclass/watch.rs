@@ -1,4 +1,5 @@
-//! Watches a run of real-time tasks: who waits though a CPU that it may use runs something less urgent, and for how long?
+//! Watches a run of real-time tasks: which tasks wait although a CPU that they may use runs a less urgent one, and for
+//! how long?
 
 use crate::harness::{Run, Scenario, Spec};
 use keel_abi::{CpuId, Instant, TaskId};
@@ -33,8 +34,8 @@ struct State {
 }
 
 impl Watched {
-    /// The longest time in nanoseconds that a task waited though a CPU that it might use ran something less urgent, and who.
-    /// Tasks that may use one CPU only count for that one.
+    /// The longest time in nanoseconds that a task waited although a CPU that it might use ran a less urgent one, and
+    /// its name. Tasks that may use only one CPU count for that CPU.
     pub(crate) fn longest_wrong(&self, cpus: usize) -> (u64, String) {
         let names = self.run.names();
         let priority =

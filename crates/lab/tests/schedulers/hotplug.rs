@@ -1,4 +1,4 @@
-//! CPUs that come and go under load: nobody is lost, nobody starves, and no core is wasted for longer than without.
+//! CPUs that go on- and offline under load: no task is lost or starves, and no core is wasted for longer than without.
 
 use crate::harness::{repeat, run_up_to, set, sleep};
 use crate::scene::{Scene, Seen, hog, under};
@@ -8,7 +8,7 @@ use keel_abi::timeline::{Change, Happening};
 /// How long a run is.
 const MS: u64 = 1500;
 
-/// Every half of the CPUs but the first goes for 40 ms, one half after the other, again and again.
+/// Each half of the CPUs, except the first CPU, goes offline for 40 ms, one half after the other, repeatedly.
 fn halves(cpus: u32) -> Vec<Happening> {
     let halves =
         [(1..cpus).filter(|c| c % 2 == 1).collect::<Vec<_>>(), (1..cpus).filter(|c| c % 2 == 0).collect()];

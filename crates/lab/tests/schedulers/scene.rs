@@ -1,4 +1,4 @@
-//! A built-in scheduler, tasks and a machine; what the judge says of the run, and when each task ran.
+//! A built-in scheduler, tasks and a machine; the judgement of the run, and when each task ran.
 
 use crate::harness::{Spec, affinity, repeat, run, run_up_to, sleep, task};
 use keel_abi::scx::ExitKind;
@@ -10,7 +10,7 @@ use keel_trace::policy::Policy;
 use keel_trace::{Class, Event, Meta, Sink, TaskInfo, What};
 use std::sync::Arc;
 
-/// Who schedules what where.
+/// A scheduler, a workload and a machine.
 #[derive(Clone)]
 pub(crate) struct Scene {
     scheduler: SchedulerSource,
@@ -142,7 +142,7 @@ impl Scene {
         self
     }
 
-    /// Runs it; the scheduler must stay in charge to the end, and touch nothing that isn't its own.
+    /// Runs it; the scheduler must stay attached to the end, and access nothing that isn't its own.
     pub(crate) fn run(self) -> Seen {
         let spec = RunSpec {
             scheduler: self.scheduler,
@@ -206,7 +206,7 @@ impl Sink for Collector {
     }
 }
 
-/// What came of a run.
+/// The results of a run.
 pub(crate) struct Seen {
     pub(crate) outcome: Outcome,
     pub(crate) judgement: Judgement,

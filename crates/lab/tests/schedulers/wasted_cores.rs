@@ -1,5 +1,5 @@
-//! The Wasted Cores paper's four bugs in `cfs`, on its machine: each shows where its precondition holds, and nowhere else;
-//! the fix of each removes it, with or without the other three.
+//! The Wasted Cores paper's four bugs in `cfs`, on its machine: each shows if its precondition holds, and only then;
+//! its fix removes it, with or without the other three.
 
 use crate::harness::{Spec, affinity, repeat, run, set, sleep, task};
 use crate::scene::{Scene, Seen, hog, under};
@@ -23,7 +23,8 @@ fn with_bugs(scene: &Scene, bugs: &str) -> Seen {
     scene.clone().set("bug", bugs).run()
 }
 
-/// The bug wastes cores for at least this long at a time, alone and among all; without it, and without it alone, no core is.
+/// The bug wastes cores for at least this long at a time, alone and among all; without it, and without it alone, no
+/// core is.
 fn check_shows(bug: &str, scene: &Scene, at_least: Span) {
     for bugs in [bug, &BUGS.join("+")] {
         let seen = with_bugs(scene, bugs);
@@ -50,8 +51,8 @@ fn in_session(mut task: Spec, number: u32) -> Spec {
     task
 }
 
-/// Two single-threaded programs and one of 64 threads, each started from a terminal of its own; or all from one. The two are on
-/// nodes that are in one group each, however groups are formed.
+/// Two single-threaded programs and one of 64 threads, each started from a terminal of its own; or all from one. The
+/// two are on nodes that are in one group each, however groups are formed.
 fn make_beside_two(sessions: [u32; 3]) -> Scene {
     let make = in_session(hog("make").instances(64).after_ms(2), sessions[2]);
     let [r1, r2] = [("r1", 0), ("r2", 40)].map(|(name, cpu)| hog(name).on([cpu]));
@@ -154,7 +155,8 @@ fn missing_domains_need_more_than_one_node() {
     check_hides("missing-domains", &lu_after_hotplug(under("cfs").cpus(8), Some(5)));
 }
 
-/// Balancings in the second half of the run that compared the groups of domains with at least so many CPUs, by CPUs of a node.
+/// Balancings in the second half of the run that compared the groups of domains with at least so many CPUs, by CPUs of
+/// a node.
 fn compared(scene: &Scene, bugs: &str, cpus: usize, node: u32) -> Vec<Policy> {
     let seen = with_bugs(&scene.clone().set("tell_policy", 1), bugs);
     let half = keel_abi::Instant::ZERO + Span::from_ms(1500);
@@ -167,7 +169,8 @@ fn compared(scene: &Scene, bugs: &str, cpus: usize, node: u32) -> Vec<Policy> {
 fn the_average_that_hides_idle_cores_is_seen_in_the_decision() {
     let decisions = compared(&make_beside_two([1, 2, 3]), "group-imbalance", 40, 0);
     assert!(!decisions.is_empty());
-    // A node's average load with R, 1024 over 8 CPUs, beside those of nodes with make alone, whose threads weigh 16 each.
+    // A node's average load with R, 1024 over 8 CPUs, beside those of nodes with make alone, whose threads weigh 16
+    // each.
     let by_nodes: Vec<_> = decisions.iter().filter(|d| d.groups[0].cpus == 8).collect();
     assert!(!by_nodes.is_empty());
     for decision in by_nodes {

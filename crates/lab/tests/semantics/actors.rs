@@ -1,4 +1,4 @@
-//! What the workload's steps do to the scheduler.
+//! The effects of the workload's steps on the scheduler.
 
 use crate::harness::*;
 use keel_abi::task::Step;

@@ -1,4 +1,4 @@
-//! The way to memory: who brings a working set to its CPU waits longer while others of its node run.
+//! The memory bus: a task that fetches a working set waits longer while other CPUs of its node run.
 
 use crate::harness::*;
 use keel_abi::task::Step;

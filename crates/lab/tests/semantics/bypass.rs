@@ -1,4 +1,4 @@
-//! Bypass while a scheduler comes and goes, and a scheduler that is loaded again within a run.
+//! Bypass mode while a scheduler is enabled or disabled, and a scheduler that is reloaded within a run.
 
 use crate::harness::*;
 use crate::outside::{at, every};

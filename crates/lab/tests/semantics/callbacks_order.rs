@@ -1,4 +1,4 @@
-//! Which callbacks come in which order.
+//! The order of callbacks.
 
 use crate::harness::*;
 use keel_abi::task::Step;

@@ -1,4 +1,4 @@
-//! Cgroups come, change and go, and the scheduler is notified.
+//! Cgroups are created, changed and removed, and the scheduler is notified.
 
 use crate::harness::*;
 use keel_abi::cgroup::{Bandwidth, Cgroup, CgroupId, CgroupStep};

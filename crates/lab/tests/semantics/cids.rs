@@ -1,5 +1,5 @@
-//! A scheduler that calls CPUs by their cids (`struct sched_ext_ops_cid`): the arguments of its
-//! callbacks, what its answers do, and what it may not do. The messages are those of Linux 7.2.13.
+//! A scheduler that refers to CPUs by cids (`struct sched_ext_ops_cid`): the arguments of its callbacks, the effect of
+//! its return values, and what it may not do. The messages are those of Linux 7.2.13.
 
 use crate::harness::*;
 use keel_abi::scx::ExitKind;

@@ -1,4 +1,4 @@
-//! `ops.cpu_release` and `ops.cpu_acquire`: a higher class takes a CPU and gives it back.
+//! `ops.cpu_release` and `ops.cpu_acquire`: a higher class takes a CPU and returns it.
 
 use crate::harness::*;
 use keel_abi::task::Policy;

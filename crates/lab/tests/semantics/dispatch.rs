@@ -1,4 +1,4 @@
-//! `ops.dispatch`: when it is called, what it may insert, and what the kernel does with it.
+//! `ops.dispatch`: when it is called, what it may insert, and how the kernel handles the inserts.
 
 use crate::harness::*;
 use keel_abi::Instant;

@@ -1,4 +1,4 @@
-//! A scheduler's beginning and end.
+//! Enabling and disabling a scheduler.
 
 use crate::harness::*;
 use keel_abi::scx::ExitKind;

@@ -1,4 +1,4 @@
-//! `SCX_OPS_ENQ_LAST`: the scheduler is asked about the last runnable task, too.
+//! `SCX_OPS_ENQ_LAST`: the scheduler is also asked about the last runnable task.
 
 use crate::harness::*;
 use keel_abi::scx::ExitKind;

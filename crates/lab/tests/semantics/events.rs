@@ -1,4 +1,4 @@
-//! The kernel's counters of what a scheduler may not know (`scx_bpf_events()`).
+//! The kernel's counters of events that a scheduler may not know about (`scx_bpf_events()`).
 
 use crate::harness::*;
 use crate::outside::at;

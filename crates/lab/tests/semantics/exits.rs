@@ -1,4 +1,4 @@
-//! How a scheduler ends, in whose words.
+//! How a scheduler exits, and with which messages.
 
 use crate::harness::*;
 use keel_abi::scx::ExitKind;

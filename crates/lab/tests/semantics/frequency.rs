@@ -1,4 +1,4 @@
-//! CPU frequency: what a scheduler asks for, what the governor makes of it, and how fast work then proceeds.
+//! CPU frequency: a scheduler's requests, the governor's decisions, and how fast work then proceeds.
 
 use crate::harness::*;
 use keel_lab::{Machine, machines};

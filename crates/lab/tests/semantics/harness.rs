@@ -1,4 +1,4 @@
-//! Runs a scheduler on a workload built in code, and keeps what it wrote down and what happened.
+//! Runs a scheduler on a workload built in code, and keeps its log and the run's events.
 
 use keel_abi::scx::ExitKind;
 use keel_abi::task::{Amount, ObjectId, Policy, Step, TaskSpec, TimerMode, Workload};
@@ -58,7 +58,7 @@ impl Call {
     }
 }
 
-/// A scenario: who schedules what where.
+/// A scenario: a scheduler, a workload and a machine.
 #[derive(Clone)]
 pub(crate) struct Scenario {
     scheduler: String,
@@ -166,7 +166,7 @@ impl Scenario {
         self.try_run().unwrap_or_else(|e| panic!("{e}"))
     }
 
-    /// Runs it; the scheduler must stay in charge to the end.
+    /// Runs it; the scheduler must stay attached to the end.
     pub(crate) fn survives(self) -> Run {
         let run = self.run();
         assert_eq!((run.outcome.exit, run.outcome.message.as_str()), (ExitKind::None, ""));
@@ -186,7 +186,7 @@ impl Scenario {
     }
 }
 
-/// What came of a run.
+/// The results of a run.
 pub(crate) struct Run {
     pub(crate) outcome: Outcome,
     pub(crate) events: Vec<Event>,

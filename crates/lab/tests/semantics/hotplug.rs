@@ -1,4 +1,5 @@
-//! CPUs come and go: which callbacks run, where the tasks go, and how a scheduler ends that does not care for it.
+//! CPUs go on- and offline: which callbacks run, where the tasks go, and how a scheduler that does not handle hotplug
+//! exits.
 
 use crate::harness::*;
 use crate::outside::{all_ran_where_they_may, at, confine, every};
@@ -31,7 +32,7 @@ fn reported(run: &Run) -> Vec<(u32, bool)> {
     })
 }
 
-/// Nobody runs on a CPU that is off, nor comes to one's runqueue.
+/// No task runs on an offline CPU or comes to its runqueue.
 fn nobody_is_on_a_cpu_that_is_off(run: &Run) {
     let mut off = set([]);
     for event in &run.events {

@@ -1,4 +1,4 @@
-//! Idle CPUs: the kernel's masks, and the calls of `ops.update_idle`.
+//! Idle CPUs: the kernel's masks, and calls of `ops.update_idle`.
 
 use crate::harness::*;
 use keel_abi::task::Policy;

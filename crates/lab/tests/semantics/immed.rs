@@ -1,4 +1,4 @@
-//! `SCX_ENQ_IMMED`: a task in a local queue runs at once, or it comes back to `ops.enqueue`.
+//! `SCX_ENQ_IMMED`: a task in a local queue runs at once, or it goes back to `ops.enqueue`.
 
 use crate::harness::*;
 use keel_abi::task::{ObjectId, Policy, Step};

@@ -1,4 +1,4 @@
-//! Iterating over queues, moving tasks out of them, and looking into them.
+//! Iterating over queues, moving tasks out of them, and peeking into them.
 
 use crate::harness::*;
 

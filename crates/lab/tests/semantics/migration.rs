@@ -1,4 +1,4 @@
-//! Tasks that may not leave their CPU for a while (`migrate_disable()`), and kernel threads.
+//! Migration-disabled tasks (`migrate_disable()`), and kernel threads.
 
 use crate::harness::*;
 use keel_abi::task::{Policy, Step};

@@ -1,4 +1,4 @@
-//! Nice values and CPUs of tasks, changed by another: which callbacks run, and where the task goes.
+//! Nice values and CPU masks changed from outside: which callbacks run, and where the task goes.
 
 use crate::harness::*;
 use keel_abi::Span;

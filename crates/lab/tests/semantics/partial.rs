@@ -1,4 +1,5 @@
-//! `SCX_OPS_SWITCH_PARTIAL`: the scheduler has tasks of policy SCHED_EXT alone, and the fair class, above it, the others.
+//! `SCX_OPS_SWITCH_PARTIAL`: the scheduler has only tasks of policy SCHED_EXT; the fair class, above it, has the
+//! others.
 
 use crate::harness::*;
 use crate::outside::at;

@@ -1,4 +1,4 @@
-//! What a scheduler prints is recorded with the moment, the CPU and the task that was current there.
+//! A scheduler's output is recorded with the time, the CPU and the task that was current there.
 
 use crate::harness::*;
 

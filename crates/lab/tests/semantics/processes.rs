@@ -1,4 +1,4 @@
-//! Channels, children, hints: what the steps beyond rt-app's make the scheduler see.
+//! Channels, children, hints: what the scheduler sees of the steps beyond rt-app's.
 
 use crate::harness::*;
 use keel_abi::task::{Channel, ChannelKind, Hint, HintPolicy, ObjectId, Step};

@@ -1,4 +1,4 @@
-//! The real-time class above sched_ext, and what a scheduler sees of its tasks: next to nothing.
+//! The real-time class above sched_ext, and how little a scheduler sees of its tasks.
 
 use crate::harness::*;
 use keel_abi::task::{Policy, Step};

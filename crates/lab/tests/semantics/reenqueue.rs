@@ -1,4 +1,4 @@
-//! `scx_bpf_reenqueue_local()` and `scx_bpf_dsq_reenq()`: a queue's tasks go to `ops.enqueue` once more.
+//! `scx_bpf_reenqueue_local()` and `scx_bpf_dsq_reenq()`: a queue's tasks go to `ops.enqueue` again.
 
 use crate::harness::*;
 use keel_abi::task::{ObjectId, Step};

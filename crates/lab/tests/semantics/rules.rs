@@ -1,4 +1,4 @@
-//! Each rule of `tests/sim/semantics/rules.tsv` names tests, and they are there.
+//! Each rule of `tests/sim/semantics/rules.tsv` names tests, and these tests exist.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! `ops.select_cpu`: when it is called, with what, and what its answer may be.
+//! `ops.select_cpu`: when it is called, with which arguments, and what it may return.
 
 use crate::harness::*;
 use keel_abi::task::{ObjectId, Step};

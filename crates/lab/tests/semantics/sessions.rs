@@ -1,4 +1,4 @@
-//! Sessions and autogroups: who begins one, who is born into one, and that a scheduler can read it.
+//! Sessions and autogroups: which tasks begin one, which are born into one, and that a scheduler can read them.
 
 use crate::harness::*;
 use keel_abi::task::{Step, Workload};

@@ -1,4 +1,4 @@
-//! Where rules meet: real-time tasks, spells without migration, cgroups, and what others do to tasks and CPUs.
+//! Combined rules: real-time tasks, migration-disabled spells, cgroups, and changes to tasks and CPUs from outside.
 
 use crate::harness::*;
 use crate::outside::{at, confine, every};
@@ -181,7 +181,8 @@ fn around(mask: &str) -> [String; 5] {
 fn a_cpu_that_goes_waits_for_the_end_of_a_spell() {
     let run = happens(scene(2).task(works().on([1])), [goes(5000, 1)]).survives();
     let reported = after(&run, "a", 5000);
-    // The first switch makes its CPU its mask; the spell's end gives its own back. Then it is scheduled when its slice is over.
+    // The first switch makes its CPU its mask; the spell's end gives its own back. Then it is scheduled when its slice
+    // is over.
     assert_eq!(reported[..5], around("set_cpumask=2"), "{}", run.log());
     assert_eq!(reported[5..10], around("set_cpumask=2"), "{}", run.log());
     assert_eq!(run.global("cpu_offline").len(), 1);

@@ -1,4 +1,4 @@
-//! Who is woken when a task is put somewhere.
+//! Which CPU is woken when a task is put into a queue.
 
 use crate::harness::*;
 use keel_abi::task::{ObjectId, Step};

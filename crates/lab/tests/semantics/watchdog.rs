@@ -1,4 +1,4 @@
-//! The stall watchdog: one second here, looked at every half.
+//! The stall watchdog: its timeout is one second here, checked every half second.
 
 use crate::harness::*;
 use keel_abi::scx::ExitKind;

@@ -1,5 +1,4 @@
-//! The schedulers of `tests/objects`, which are wrong on purpose, end as `expected-7.2.tsv` says that
-//! they do on a real kernel.
+//! The schedulers of `tests/objects`, which are wrong on purpose, end as on a real kernel (`expected-7.2.tsv`).
 
 use crate::harness::*;
 use keel_abi::scx::ExitKind;

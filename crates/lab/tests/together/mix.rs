@@ -1,5 +1,5 @@
-//! A random machine, random tasks and a random timeline. What happens from outside ends early, so that it can be seen
-//! who is still there afterwards.
+//! A random machine, random tasks and a random timeline. Events from outside end early, so that the test can check
+//! which tasks are still there afterwards.
 
 use crate::harness::{LOCAL, Scenario, local_on, run_up_to, set, sleep, with_source};
 use keel_abi::cgroup::{Bandwidth, Cgroup, CgroupId, CgroupStep};

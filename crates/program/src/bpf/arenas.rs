@@ -1,4 +1,4 @@
-//! Arenas: sparse files that both sides map. A page that the program touches first is allocated by that.
+//! Arenas: sparse files that both sides map. The program's first touch of a page allocates it.
 
 use super::Bpf;
 use super::maps::{Map, PAGE_BYTES, kind};
@@ -7,23 +7,23 @@ use rustix::fs::{SeekFrom, seek};
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
 
-/// Where arenas are that the program maps at no address of its own: far from all that the host places by itself. Each
-/// has 4 GiB, of which it crosses no multiple.
+/// The place of arenas for which the program gives no address: far from everything that the host places itself. Each
+/// has 4 GiB, and crosses no multiple of that.
 const FIRST_AT: u64 = 0x1000 << 32;
 const APART: u64 = 1 << 32;
 
 impl Bpf {
-    /// Where the program is to map an arena.
+    /// The address at which the program should map an arena.
     pub(crate) fn arena_address(&self, map: u32) -> u64 {
         let before = self.maps[..map as usize].iter().filter(|map| map.kind == kind::ARENA).count();
         FIRST_AT + APART * before as u64
     }
 
-    /// Tells which pages the program has touched.
+    /// Reports which pages the program has touched.
     pub(crate) fn read_arenas(&mut self, desk: &mut dyn Desk) {
         for map in self.maps.iter_mut().filter(|map| map.kind == kind::ARENA) {
             let (Some(place), Some(file)) = (map.place, &map.file) else { continue };
-            // What both sides have touched so far.
+            // The blocks that both sides have touched so far.
             let blocks = file.metadata().map_or(0, |data| data.blocks());
             if blocks == map.blocks {
                 continue;
@@ -37,19 +37,19 @@ impl Bpf {
 }
 
 impl Map {
-    /// Is it one that is mapped where nobody says where?
+    /// Is it an arena mapped without a given address?
     pub(crate) fn is_arena(&self) -> bool {
         self.kind == kind::ARENA
     }
 }
 
-/// The pages of an arena's file that hold something: the first of some in a row, and how many.
+/// The non-empty pages of an arena's file, as runs: the first page, and the count.
 pub(crate) fn touched_pages(file: &File) -> impl Iterator<Item = (u64, u64)> {
     let pages = |(from, to): (u64, u64)| (from / PAGE_BYTES, to.div_ceil(PAGE_BYTES) - from / PAGE_BYTES);
     data_of(file).into_iter().map(pages)
 }
 
-/// Where a sparse file holds something: from and to, in bytes.
+/// The non-empty ranges of a sparse file, in bytes.
 fn data_of(file: &File) -> Vec<(u64, u64)> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -78,7 +78,7 @@ mod tests {
             assert_eq!(touched_pages(&file).collect::<Vec<_>>(), expected, "{writes:?}");
         };
         check(&[], &[]);
-        // Zeroes count, too: global variables begin so.
+        // Zeroes count, too: global variables begin as zeroes.
         check(&[63 * PAGE_BYTES + 7], &[(63, 1)]);
         check(&[0, PAGE_BYTES, 5 * PAGE_BYTES], &[(0, 2), (5, 1)]);
     }

@@ -1,9 +1,9 @@
 //! `union bpf_attr`: a command's parameters, by their offsets in `linux/bpf.h`.
 
-/// Bytes that are looked at.
+/// The bytes that are read.
 pub(super) const BYTES: usize = 160;
 
-/// The parameters; what the program did not give is 0.
+/// The parameters; those that the program did not give are 0.
 pub(super) struct Attr(pub(super) [u8; BYTES]);
 
 impl Attr {

@@ -1,4 +1,4 @@
-//! Elements of maps: looked up, set, removed and walked by the program.
+//! Elements of maps: the program's lookups, updates, removals and walks.
 
 use super::attr::Attr;
 use super::maps::{LINK, Map, kind};
@@ -12,7 +12,7 @@ use std::os::unix::fs::FileExt;
 /// `BPF_NOEXIST`, `BPF_EXIST`.
 const NOEXIST: u64 = 1;
 const EXIST: u64 = 2;
-/// Bytes of a key or value that is taken at all.
+/// The most bytes of a key or value.
 const MOST_BYTES: usize = 512 << 20;
 
 impl Program {
@@ -26,7 +26,7 @@ impl Program {
         Ok((map, key))
     }
 
-    /// Bytes of a value as user space has it.
+    /// Bytes of a value as user space sees it.
     fn user_bytes(&self, map: u32) -> usize {
         let map = &self.bpf.maps[map as usize];
         let cpus = if map.is_per_cpu() { self.bpf.cpus as usize } else { 1 };
@@ -44,7 +44,7 @@ impl Program {
         }
     }
 
-    /// Looks an element up and removes it: of a queue or a stack the next one.
+    /// Looks an element up and removes it; in a queue or a stack, the next one.
     pub(super) fn map_take(&mut self, attr: &Attr, desk: &mut dyn Desk) -> Answer {
         let (map, key) = match self.element(attr) {
             Ok(found) => found,
@@ -118,7 +118,7 @@ impl Program {
         }
     }
 
-    /// A struct_ops map that takes no link attaches its scheduler as it is set.
+    /// Setting a struct_ops map without a link attaches its scheduler.
     fn updated(&mut self, map: u32) -> Result<Answer, ProgramError> {
         let m = &self.bpf.maps[map as usize];
         match m.kind == kind::STRUCT_OPS && m.flags & LINK == 0 {
@@ -157,7 +157,7 @@ impl Program {
         let stride = m.stride() as usize;
         for cpu in 0..cpus {
             let own = &value[cpu as usize * stride..][..m.value_size as usize];
-            // The first one decides whether the element may be there.
+            // The first one decides whether the element may already exist.
             desk.update(place, &key, own, if cpu == 0 { flags } else { 0 }, cpu)?;
         }
         Ok(())
@@ -175,7 +175,7 @@ impl Program {
         match m.place {
             Some(place) => desk.delete(place, &key).map_or_else(|e| error(e.0), |()| Answer::Value(0)),
             None if m.is_array() || m.is_queue() => error(libc::EINVAL),
-            // A scheduler without a link goes this way.
+            // A scheduler without a link is detached this way.
             None if m.kind == kind::STRUCT_OPS => {
                 self.bpf.is_attached = false;
                 Answer::Told(0, Event::Detach)
@@ -233,12 +233,12 @@ impl Map {
         }
     }
 
-    /// Where the value is that a queue or a stack gives next.
+    /// The next value of a queue or a stack.
     fn next_early(&self) -> Option<&Vec<u8>> {
         if self.kind == kind::QUEUE { self.values.keys().next() } else { self.values.keys().next_back() }
     }
 
-    /// `queue_stack_map_push_elem()`. A queue's values have places of their own instead of keys, which grow.
+    /// `queue_stack_map_push_elem()`. A queue's values have growing numbers instead of keys.
     fn push_early(&mut self, value: Vec<u8>, flags: u64) -> Result<(), Errno> {
         if flags > EXIST || flags == NOEXIST {
             return Err(Errno::EINVAL);
@@ -254,7 +254,7 @@ impl Map {
         Ok(())
     }
 
-    /// The value that a queue or a stack gives next is gone.
+    /// Removes the next value of a queue or a stack.
     fn pop_early(&mut self) {
         if let Some(next) = self.next_early().cloned() {
             self.values.remove(&next);
@@ -286,7 +286,7 @@ impl Map {
     }
 }
 
-/// An array's index, which must be one of its own.
+/// An array's index, which must be in range.
 pub(super) fn index_of(map: &Map, key: &[u8]) -> Result<u32, Errno> {
     let index = <[u8; 4]>::try_from(key).map(u32::from_le_bytes).map_err(|_| Errno::EINVAL)?;
     if index < map.max_entries { Ok(index) } else { Err(Errno::ENOENT) }

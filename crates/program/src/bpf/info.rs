@@ -1,4 +1,4 @@
-//! What the program asks about its objects: `BPF_OBJ_GET_INFO_BY_FD`.
+//! Information about the program's objects: `BPF_OBJ_GET_INFO_BY_FD`.
 
 use super::attr::Attr;
 use crate::calls::{Answer, error};

@@ -1,4 +1,4 @@
-//! Maps as the program makes them.
+//! Maps that the program creates.
 
 use super::attr::Attr;
 use crate::ProgramError;
@@ -11,7 +11,7 @@ use keel_object::btf::TypeId;
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 
-/// `enum bpf_map_type`, as far as something depends on it here.
+/// `enum bpf_map_type`, as far as it matters here.
 pub(crate) mod kind {
     pub(crate) const ARRAY: u32 = 2;
     pub(crate) const PERCPU_HASH: u32 = 5;
@@ -40,7 +40,7 @@ pub(crate) const LINK: u32 = 1 << 13;
 pub(crate) const PAGE_BYTES: u64 = 4096;
 /// Bytes that one map may take of the program's memory.
 const MOST_BYTES: u64 = 4 << 30;
-/// Bytes of a key, and of a value; of one of which each CPU has its own (`PCPU_MIN_UNIT_SIZE`).
+/// The most bytes of a key, of a value, and of a per-CPU value (`PCPU_MIN_UNIT_SIZE`).
 const MOST_KEY_BYTES: u32 = 1 << 20;
 const MOST_VALUE_BYTES: u32 = 512 << 20;
 const MOST_PER_CPU_BYTES: u32 = 32 << 10;
@@ -55,25 +55,25 @@ pub(crate) struct Map {
     pub(crate) max_entries: u32,
     pub(crate) flags: u32,
     pub(crate) extra: u64,
-    /// Of a map of maps: the one that its maps are like.
+    /// For a map of maps: the template of its maps.
     pub(crate) inner: Option<u32>,
-    /// Of a struct_ops map: the number of its value's type among the kernel's.
+    /// For a struct_ops map: the number of its value's type among the kernel's.
     pub(crate) ops_value: u32,
-    /// Where its value has pointers to the kernel's objects.
+    /// The offsets of pointers to the kernel's objects in its value.
     pub(crate) kptrs: Vec<u32>,
     /// The pages that the program may map.
     pub(crate) file: Option<File>,
-    /// What the program has put into it before anything was loaded, and the order of that.
+    /// The elements that the program has put into it before anything was loaded, with their order.
     pub(crate) values: BTreeMap<Vec<u8>, (Vec<u8>, u64)>,
     pub(crate) frozen: bool,
-    /// Where the program has its pages.
+    /// The address at which the program has mapped its pages.
     pub(crate) mapped_at: Option<u64>,
-    /// Its place in the loaded object.
+    /// Its index in the loaded object.
     pub(crate) place: Option<u32>,
-    /// Of a ring buffer: how far it was written and read.
+    /// For a ring buffer: how far it has been written and read.
     pub(crate) producer: u64,
     pub(crate) consumer: u64,
-    /// Of an arena: blocks of its file when that was last looked at.
+    /// For an arena: the blocks of its file at the last check.
     pub(crate) blocks: u64,
 }
 
@@ -96,14 +96,14 @@ impl Map {
         matches!(self.kind, kind::RINGBUF | kind::USER_RINGBUF)
     }
 
-    /// `ringbuf_map_alloc()`: what the kernel makes no ring buffer of.
+    /// `ringbuf_map_alloc()`: would the kernel create this ring buffer?
     fn is_possible_ring(&self) -> bool {
         let bytes = self.max_entries;
         let has_sizes = self.key_size != 0 || self.value_size != 0;
         !has_sizes && bytes.is_power_of_two() && u64::from(bytes).is_multiple_of(PAGE_BYTES)
     }
 
-    /// Its values are other maps, as descriptors of the program's when it sets them.
+    /// Its values are other maps; the program sets them by descriptor.
     pub(crate) fn has_maps(&self) -> bool {
         matches!(self.kind, kind::ARRAY_OF_MAPS | kind::HASH_OF_MAPS)
     }
@@ -113,7 +113,7 @@ impl Map {
         u64::from(self.value_size).next_multiple_of(8)
     }
 
-    /// Bytes of the pages that the program may map; nothing where it may not.
+    /// Bytes of the pages that the program may map; `None` if it may not.
     fn file_bytes(&self) -> Option<u64> {
         match self.kind {
             kind::ARRAY if self.flags & MMAPABLE != 0 => Some(
@@ -122,7 +122,7 @@ impl Map {
                     .min(2 * MOST_BYTES)
                     .next_multiple_of(PAGE_BYTES),
             ),
-            // The data is there twice, so that a record that wraps is in one piece.
+            // The data is stored twice, so that a record that wraps is in one piece.
             kind::RINGBUF => Some(2 * PAGE_BYTES + 2 * u64::from(self.max_entries)),
             // Its data is mapped twice.
             kind::USER_RINGBUF => Some(2 * PAGE_BYTES + u64::from(self.max_entries)),
@@ -183,7 +183,7 @@ impl Program {
         Ok(answer)
     }
 
-    /// Where the values of a map that is to be made have pointers to the kernel's objects, as its types say.
+    /// The offsets of pointers to the kernel's objects in the values of a new map, by its types.
     fn kptrs(&self, attr: &Attr) -> Vec<u32> {
         let types = self.fds.get(attr.fd(48)).and_then(|open| match *open.kind.borrow() {
             Kind::Btf(types) => Some(types),
@@ -195,8 +195,8 @@ impl Program {
         if (value as usize) < types.len() { types.kptr_offsets(TypeId(value)) } else { Vec::new() }
     }
 
-    /// A file without a name that the program may map, and that keel has open, too. It keeps its size: else the
-    /// program could take pages from under keel.
+    /// An unnamed file that the program may map, and that keel also has open. Its size is sealed: otherwise the program
+    /// could remove pages that keel uses.
     fn new_file(
         &mut self,
         t: &mut Thread,

@@ -1,8 +1,9 @@
 //! bpf(2) as the program sees it.
 //!
-//! Until the program runs or attaches something nothing is loaded: maps hold what it puts into them, programs are kept
-//! as they come. [`object`](crate::object) makes an object of both then, and of what is loaded later a larger one. From then on maps are the
-//! owner's ([`Desk`]), but for those that the program maps into its memory: these are files that both share.
+//! Nothing is loaded until the program runs or attaches something: maps keep the elements that it puts into them, and
+//! programs are stored. Then [`object`](crate::object) makes an object of both, and later a larger one if more is
+//! loaded. From then on the owner has the maps ([`Desk`]), except those that the program maps into its memory: these
+//! are files that both share.
 
 pub(crate) mod arenas;
 mod attr;
@@ -55,7 +56,7 @@ mod cmd {
 const ATTACH_STRUCT_OPS: u32 = 44;
 const ATTACH_PERF_EVENT: u32 = 41;
 
-/// What the program has made with bpf(2).
+/// What the program has created with bpf(2).
 pub(crate) struct Bpf {
     /// The kernel's types.
     pub(crate) kernel: Btf,
@@ -63,17 +64,17 @@ pub(crate) struct Bpf {
     pub(crate) maps: Vec<Map>,
     pub(crate) progs: Vec<Prog>,
     pub(crate) types: Vec<Vec<u8>>,
-    /// Of each program its place in the loaded object.
+    /// For each program, its index in the loaded object.
     pub(crate) loaded: Option<Vec<Option<u32>>>,
-    /// Was a scheduler attached?
+    /// Is a scheduler attached?
     pub(crate) is_attached: bool,
-    /// Ever?
+    /// Has one ever been attached?
     pub(crate) was_attached: bool,
     /// Does the scheduler end with a link's descriptor, or with the map's value?
     pub(crate) by_link: bool,
-    /// What has a name in bpffs.
+    /// The objects with a name in bpffs.
     pub(crate) pins: BTreeMap<String, pins::Pin>,
-    /// The name of the scheduler that was attached last.
+    /// The name of the last attached scheduler.
     pub(crate) ops_name: String,
 }
 
@@ -102,18 +103,18 @@ impl Bpf {
         (id != 0 && (id as usize) < self.kernel.len()).then_some(TypeId(id))
     }
 
-    /// The scheduler is gone, and the program loads another object: what was loaded is not any more.
+    /// The scheduler is gone, and the program loads another object: nothing counts as loaded any more.
     pub(crate) fn begin_again(&mut self) {
         self.loaded = None;
         self.maps.iter_mut().for_each(|map| map.place = None);
     }
 
-    /// A program's place in the loaded object.
+    /// A program's index in the loaded object.
     pub(crate) fn place_of(&self, prog: u32) -> Option<u32> {
         *self.loaded.as_ref()?.get(prog as usize)?
     }
 
-    /// The programs of the loaded object, in their places.
+    /// The programs of the loaded object, by index.
     pub(crate) fn in_places(&self) -> Vec<u32> {
         let places = self.loaded.iter().flatten().zip(0..);
         let mut placed: Vec<(u32, u32)> = places.filter_map(|(place, n)| Some(((*place)?, n))).collect();
@@ -121,7 +122,7 @@ impl Bpf {
         placed.into_iter().map(|(_, n)| n).collect()
     }
 
-    /// Its maps, in their places.
+    /// Its maps, by index.
     pub(crate) fn maps_in_places(&self) -> Vec<u32> {
         let mut placed: Vec<(u32, u32)> =
             (0..).zip(&self.maps).filter_map(|(n, map)| Some((map.place?, n))).collect();
@@ -179,7 +180,7 @@ impl Program {
                 Some(_) => Answer::Value(0),
                 None => error(libc::EBADF),
             }),
-            // It says which scheduler a program belongs to: there is one.
+            // It sets the scheduler of a program: there is only one.
             cmd::PROG_ASSOC_STRUCT_OPS => Ok(match (self.map_of(attr.fd(0)), self.prog_of(attr.fd(4))) {
                 (Some(map), Some(_)) if self.bpf.maps[map as usize].kind == maps::kind::STRUCT_OPS => {
                     Answer::Value(0)
@@ -187,7 +188,7 @@ impl Program {
                 (Some(_), Some(_)) => error(libc::EINVAL),
                 _ => error(libc::EBADF),
             }),
-            // No bpffs here delegates anything.
+            // There is no bpffs that delegates anything.
             cmd::TOKEN_CREATE => Ok(error(libc::EOPNOTSUPP)),
             _ => {
                 self.refused.insert(format!("bpf command {command}"));
@@ -211,7 +212,7 @@ impl Program {
     }
 
     fn btf_load(&mut self, t: &mut Thread, attr: &Attr) -> Done {
-        /// More are never types of a program.
+        /// No program has more bytes of types.
         const MOST: u32 = 16 << 20;
         let len = attr.u32(16);
         if len > MOST {
@@ -251,7 +252,7 @@ impl Program {
     fn attach_trace(&mut self, prog: u32) -> Done {
         let Prog { name, target, .. } = &self.bpf.progs[prog as usize];
         if target.is_empty() {
-            // A kernel without what it would trace says the same.
+            // A kernel without the traced function returns the same.
             self.refused.insert(format!("attaching the traced program {name}"));
             return Ok(error(libc::ENOENT));
         }

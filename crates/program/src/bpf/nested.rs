@@ -1,7 +1,7 @@
 //! Maps of maps: the program puts maps into them by their descriptors, and reads their ids.
 //!
-//! What is where stays here, too, when the object is loaded. A map that is put there later is made then, like those that
-//! the map of maps is made for, and gets what the program has put into it so far.
+//! The entries are also kept here after the object is loaded. A map that is put into a map of maps later is created at
+//! that moment, like the map of maps' template, and gets the elements that the program has put into it so far.
 
 use super::elements::index_of;
 use super::info::FIRST_ID;
@@ -28,7 +28,7 @@ impl Program {
         let m = &self.bpf.maps[outer as usize];
         let is_array = m.kind == kind::ARRAY_OF_MAPS;
         match flags {
-            // An array's entries are all there, filled or not.
+            // An array's entries all exist, filled or not.
             NOEXIST if is_array => return Err(Errno::EEXIST),
             EXIST if !is_array && !m.values.contains_key(&key) => return Err(Errno::ENOENT),
             0..=EXIST => {}
@@ -45,7 +45,7 @@ impl Program {
         self.bpf.maps[outer as usize].set_early(key, inner.to_le_bytes().to_vec(), flags, 0)
     }
 
-    /// The map of a descriptor, which must be like the others in a map of maps (`bpf_map_meta_equal()`).
+    /// The map of a descriptor, which must match the template of the map of maps (`bpf_map_meta_equal()`).
     fn inner_map(&self, outer: u32, value: &[u8]) -> Result<u32, Errno> {
         let fd = <[u8; 4]>::try_from(value).map(i32::from_le_bytes);
         let number = fd.ok().and_then(|fd| self.map_of(fd)).ok_or(Errno(libc::EBADF))?;
@@ -60,7 +60,7 @@ impl Program {
         }
     }
 
-    /// Puts it into the loaded object's map of maps, and first makes it there if it is new.
+    /// Puts a map into the loaded object's map of maps, after creating it there if it is new.
     fn nest(&mut self, outer: u32, index: u32, number: u32, desk: &mut dyn Desk) -> Result<(), Errno> {
         let m = &mut self.bpf.maps[number as usize];
         if let Some(place) = m.place {
@@ -88,7 +88,7 @@ impl Map {
         Ok((FIRST_ID + number).to_le_bytes().to_vec())
     }
 
-    /// Takes the map out of an entry.
+    /// Removes the map from an entry.
     pub(super) fn remove_map(&mut self, key: &[u8], desk: &mut dyn Desk) -> Result<(), Errno> {
         if !self.values.contains_key(key) {
             return Err(Errno::ENOENT);

@@ -1,4 +1,4 @@
-//! Objects with a name in bpffs: `BPF_OBJ_PIN`, `BPF_OBJ_GET`, and `unlink(2)` of such a name.
+//! Objects pinned in bpffs: `BPF_OBJ_PIN`, `BPF_OBJ_GET`, and `unlink(2)` of their names.
 
 use super::attr::Attr;
 use super::{Done, cmd};
@@ -10,10 +10,10 @@ use crate::thread::Thread;
 /// Where bpffs is mounted.
 const BPFFS: &str = "/sys/fs/bpf/";
 
-/// An object that has a name.
+/// A pinned object.
 pub(crate) struct Pin {
     open: Open,
-    /// A descriptor that the program does not know of keeps a map's pages.
+    /// A descriptor unknown to the program, which keeps a map's pages.
     kept: i32,
 }
 
@@ -64,13 +64,13 @@ impl Program {
         Ok(Answer::Value(fd))
     }
 
-    /// A further number of the host's for what a descriptor is.
+    /// Duplicates a descriptor on the host.
     fn copy_number(&mut self, t: &mut Thread, fd: i32) -> Result<i64, crate::ProgramError> {
         let args = [fd as u64, libc::F_DUPFD_CLOEXEC as u64, 3, 0, 0, 0];
         Ok(t.call(&mut self.host, libc::SYS_fcntl, args)?.0)
     }
 
-    /// Takes a name away, and what is attached by it alone.
+    /// Removes a name, and detaches the object if only the name kept it attached.
     pub(crate) fn unpin(&mut self, t: &mut Thread, path: &str) -> Option<Done> {
         let Pin { open, kept } = self.bpf.pins.remove(path)?;
         self.tree.remove(path);

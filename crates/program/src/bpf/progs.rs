@@ -1,4 +1,4 @@
-//! Loaded programs, as the program gives them.
+//! BPF programs that the program loads.
 
 use super::attr::Attr;
 use crate::ProgramError;
@@ -9,7 +9,7 @@ use crate::program::{Event, Program};
 use crate::thread::Thread;
 use keel_object::Insn;
 
-/// `enum bpf_prog_type`, as far as something depends on it here.
+/// `enum bpf_prog_type`, as far as it matters here.
 pub(crate) const STRUCT_OPS: u32 = 27;
 pub(crate) const SYSCALL: u32 = 31;
 pub(crate) const TRACING: u32 = 26;
@@ -19,12 +19,12 @@ const FENTRY: u32 = 24;
 const FEXIT: u32 = 25;
 /// `BPF_F_SLEEPABLE`.
 pub(crate) const SLEEPABLE: u32 = 1 << 4;
-/// Instructions that a program may have.
+/// The most instructions of a program.
 const MOST_INSNS: u32 = 1_000_000;
-/// Bytes of a program's context (`U16_MAX`).
+/// The most bytes of a program's context (`U16_MAX`).
 const MOST_CONTEXT: u32 = 65535;
 const LD_IMM64: u8 = 0x18;
-/// Marks of `ld_imm64` that stand for descriptors: of a map, and of its first value.
+/// Marks of `ld_imm64` for descriptors: of a map, and of its first value.
 const MAP_FD: u8 = 1;
 const MAP_VALUE: u8 = 2;
 
@@ -34,14 +34,14 @@ pub(crate) struct Prog {
     pub(crate) name: String,
     pub(crate) kind: u32,
     pub(crate) flags: u32,
-    /// Of a callback of a scheduler the number of the struct's type among the kernel's.
+    /// For a scheduler's callback, the number of the struct's type among the kernel's.
     pub(crate) ops: u32,
-    /// The number of its member there.
+    /// The number of its member in that struct.
     pub(crate) member: u32,
-    /// Of a tracing program the place that it is for, as libbpf's sections name it.
+    /// For a tracing program, its attach point, as in libbpf's section names.
     pub(crate) target: String,
     pub(crate) license: String,
-    /// Instructions; in `ld_imm64` of a map stands its number, not a descriptor.
+    /// Instructions; `ld_imm64` of a map has the map's number instead of a descriptor.
     pub(crate) insns: Vec<Insn>,
     /// Its types.
     pub(crate) types: Option<u32>,
@@ -52,7 +52,7 @@ pub(crate) struct Prog {
 }
 
 impl Prog {
-    /// Does the simulated kernel load it? Others are probes, or have no place there.
+    /// Does the simulated kernel load it? Others are feature probes, or have no attach point there.
     pub(crate) fn is_kept(&self) -> bool {
         matches!(self.kind, STRUCT_OPS | SYSCALL) || self.kind == TRACING && !self.target.is_empty()
     }
@@ -75,8 +75,8 @@ impl Program {
         self.new_fd(t, Kind::Prog(number), false)
     }
 
-    /// The only reason why a program is refused that is not the caller's own mistake: libbpf looks for these words of the
-    /// verifier's to find out what the kernel can do.
+    /// Writes the verifier's message for the only refusal that is not the caller's own mistake: libbpf looks for these
+    /// words to find out which features the kernel has.
     fn tell_verdict(&self, attr: &Attr) {
         const WORDS: &[u8] = b"invalid access to map value pointer\n\0";
         let (level, bytes, at) = (attr.u32(24), attr.u32(28) as usize, attr.u64(32));
@@ -115,7 +115,7 @@ impl Program {
         })
     }
 
-    /// The place that a tracing program is for; nothing where it is none of these.
+    /// The attach point of a tracing program; empty for other programs.
     fn target(&self, kind: u32, attach: u32, id: u32) -> String {
         let traced = self.bpf.kernel_type(id).filter(|_| kind == TRACING);
         let Some(traced) = traced else { return String::new() };
@@ -145,7 +145,7 @@ impl Program {
         Ok(bytes.chunks_exact(size).map(|record| std::array::from_fn(|i| word(record, i))).collect())
     }
 
-    /// Descriptors of maps become their numbers.
+    /// Replaces descriptors of maps by their numbers.
     fn resolve_maps(&self, insns: &mut [Insn]) -> Result<(), i32> {
         let mut at = 0;
         while at < insns.len() {
@@ -192,8 +192,8 @@ impl Program {
         })
     }
 
-    /// What the owner is to do with the loaded object; `EINVAL` where that is nothing. The owner first loads what the
-    /// program has loaded since the last time.
+    /// Asks the owner for an action on the loaded object; `EINVAL` if there is none. The owner first loads everything
+    /// that the program has loaded since the last time.
     pub(super) fn when_loaded(
         &mut self,
         then: impl FnOnce(&mut Self) -> Result<Option<Event>, ProgramError>,
@@ -206,7 +206,7 @@ impl Program {
         })
     }
 
-    /// A run that the owner has made: the program finds its context where it gave it.
+    /// Ends a run that the owner has made: writes the context back to the program's memory.
     pub(crate) fn finish_run(&mut self, t: &Thread, value: u32, context: &[u8]) -> i64 {
         let [_, at, ..] = t.args();
         let Some([context_at]) = self.words(at + 48) else { return -i64::from(libc::EFAULT) };

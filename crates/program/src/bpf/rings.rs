@@ -1,8 +1,8 @@
-//! Ring buffers that the program has mapped: shown to it before it goes on, read back when it has stopped.
+//! Ring buffers that the program has mapped: written to its pages before it continues, read back when it has stopped.
 //!
-//! Those that the program writes (`USER_RINGBUF`) are read whenever it has stopped, and it is shown how far they were
-//! taken out. Their file has a page of the consumer's position, a page of the producer's, and the data, which the
-//! program maps twice in a row, so that a record that wraps is in one piece.
+//! Those that the program writes (`USER_RINGBUF`) are read whenever it has stopped, and the program sees how far they
+//! have been consumed. Their file has a page with the consumer's position, a page with the producer's, and the data,
+//! which the program maps twice in a row, so that a record that wraps is in one piece.
 
 use super::Bpf;
 use super::maps::{Map, PAGE_BYTES, kind};
@@ -15,7 +15,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 
 impl Bpf {
-    /// Copies what is new in the ring buffers into the program's pages.
+    /// Copies new records of the ring buffers to the program's pages.
     pub(crate) fn show_rings(&mut self, desk: &mut dyn Desk) {
         self.show_consumed(desk);
         for map in self.maps.iter_mut().filter(|map| map.kind == kind::RINGBUF) {
@@ -32,13 +32,13 @@ impl Bpf {
                 let _ = file.write_all_at(&view.data[from as usize..to as usize], 2 * PAGE_BYTES + from);
             };
             put(first, first + len);
-            // What begins after a record that would be cut begins at the front again.
+            // Data behind a record that would be split begins at the front again.
             put(0, (first + len).saturating_sub(size));
             let _ = file.write_all_at(&map.producer.to_le_bytes(), PAGE_BYTES);
         }
     }
 
-    /// Tells how far the program has read.
+    /// Reports how far the program has read.
     pub(crate) fn read_rings(&mut self, desk: &mut dyn Desk) {
         self.read_written(desk);
         for map in self.maps.iter_mut().filter(|map| map.kind == kind::RINGBUF && map.producer > map.consumer)
@@ -69,7 +69,7 @@ impl Bpf {
         }
     }
 
-    /// The program learns how far its records were taken out.
+    /// Shows the program how far its records have been consumed.
     fn show_consumed(&mut self, desk: &mut dyn Desk) {
         for map in self.maps.iter_mut().filter(|map| map.kind == kind::USER_RINGBUF) {
             let (Some(place), Some(file)) = (map.place, &map.file) else { continue };
@@ -82,8 +82,8 @@ impl Bpf {
         }
     }
 
-    /// Hands over what the program has written. A record that it has reserved may be submitted at any time, so all that
-    /// was not taken out counts.
+    /// Passes on the program's writes. A reserved record may be submitted at any time, so this includes everything that
+    /// has not been consumed.
     fn read_written(&mut self, desk: &mut dyn Desk) {
         for map in self.maps.iter_mut().filter(|map| map.kind == kind::USER_RINGBUF) {
             let Some(file) = &map.file else { continue };
@@ -111,7 +111,7 @@ pub(crate) enum Ready {
     ToWrite,
 }
 
-/// So many bytes of a ring from one on, which go on at its front.
+/// `len` bytes of a ring from `first` on, wrapping to its front.
 fn data_of(file: &File, first: u64, len: u64, size: u64) -> std::io::Result<Vec<u8>> {
     let mut bytes = vec![0; len as usize];
     let (before, after) = bytes.split_at_mut(len.min(size - first) as usize);

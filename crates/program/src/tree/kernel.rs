@@ -1,4 +1,4 @@
-//! What the simulated kernel shows of itself: types, symbols, the state of sched_ext, and /proc.
+//! The simulated kernel's own files: types, symbols, the state of sched_ext, and /proc.
 
 use super::{Tree, failed};
 use crate::ProgramError;
@@ -9,17 +9,17 @@ use keel_object::btf::Kind;
 use std::fmt::Write;
 use std::fs;
 
-/// How the type of a tracepoint begins.
+/// The prefix of a tracepoint's type.
 const TRACE: &str = "btf_trace_";
 /// The unit of `/proc/stat` (`USER_HZ`).
 const TICK_NS: u64 = 10_000_000;
-/// What machines of up to 4096 CPUs have (`PID_MAX_LIMIT` is what 64-bit systems set at boot).
+/// The value on machines of up to 4096 CPUs (64-bit systems set `PID_MAX_LIMIT` at boot).
 const PID_MAX: &str = "4194304\n";
-/// Where functions seem to lie.
+/// The apparent address of functions.
 const TEXT_AT: u64 = 0xffff_ffff_8100_0000;
 
 impl Tree {
-    /// Writes what the kernel shows of itself, and of the machine by way of /proc.
+    /// Writes the kernel's own files, and what /proc shows of the machine.
     pub(super) fn write_kernel(&self, machine: &Machine, kernel: &Btf) -> Result<(), ProgramError> {
         self.write("/sys/kernel/btf/vmlinux", machine.btf)?;
         self.show_scheduler(None)?;
@@ -54,7 +54,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Writes `/proc/stat`, so long after the machine's start, of CPUs that have been idle for so long.
+    /// Writes `/proc/stat` at a time since the machine's start, given the CPUs' idle times.
     pub(crate) fn write_times(
         &self,
         machine: &Machine,
@@ -66,7 +66,7 @@ impl Tree {
 }
 
 impl Program {
-    /// Shows what the CPUs have done until now, if that was not shown yet.
+    /// Writes the CPUs' times up to now, if that has not been done yet.
     pub(crate) fn show_times(&mut self) -> Result<(), ProgramError> {
         let since_ns = self.now_ns - self.since_ns;
         let tick = since_ns / TICK_NS;
@@ -97,8 +97,8 @@ fn events(kernel: &Btf) -> String {
     names.filter(|name| name.starts_with("sched_")).map(|name| format!("sched:{name}\n")).collect()
 }
 
-/// `/proc/stat`, so long after the machine's start: what a CPU was not idle counts as its tasks' own time. A CPU whose
-/// idle time is not known has not begun.
+/// `/proc/stat` at a time since the machine's start: non-idle time counts as the tasks' own time. A CPU whose idle time
+/// is not known has not started.
 fn stat(cpus: u32, since_ns: u64, idle_ns: &[u64]) -> String {
     let times = |idle_ns: Option<&u64>| match idle_ns {
         Some(&idle) => [since_ns.saturating_sub(idle) / TICK_NS, idle / TICK_NS],

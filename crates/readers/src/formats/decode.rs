@@ -1,4 +1,4 @@
-//! From the bytes of an event to its meaning.
+//! Decodes the bytes of an event.
 
 use super::Order;
 use super::describe::Description;
@@ -8,21 +8,21 @@ use crate::sched_record::{Name, SchedEvent, Who};
 use keel_trace::Why;
 use rustc_hash::FxHashMap;
 
-/// In `common_flags`: within a hard interrupt, a soft one, or one that cannot be masked (`TRACE_FLAG_*`).
+/// In `common_flags`: in a hard interrupt, a soft interrupt, or an NMI (`TRACE_FLAG_*`).
 pub(crate) const INTERRUPTS: i64 = 0x08 | 0x10 | 0x40;
-/// Kernels before 4.14 have more states than these, later ones these (`TASK_REPORT`): the bit above says preempted.
+/// The states of kernels since 4.14 (`TASK_REPORT`); older ones have more. The bit above them says preempted.
 const STATES: i64 = 0xff;
 /// `EXIT_DEAD` and `EXIT_ZOMBIE` of those.
 const DEAD: i64 = 0x30;
 
-/// What an event says.
+/// A decoded event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Decoded {
-    /// Who ran when it was written.
+    /// The task that was running when it was written.
     pub(crate) current: Option<u32>,
     /// An interrupt wrote it.
     pub(crate) interrupt: bool,
-    /// What it says; `None` where its bytes are too few or make no sense.
+    /// Its content; `None` if there are too few bytes or they are invalid.
     pub(crate) what: Option<SchedEvent>,
 }
 
@@ -38,7 +38,7 @@ pub(crate) struct Decoder {
 #[derive(Clone, Copy, Debug)]
 struct Known {
     plan: Plan,
-    /// The same for records that are as usual.
+    /// The same for records with the usual layout.
     quick: Option<Quick>,
 }
 
@@ -94,9 +94,9 @@ pub(super) enum Plan {
         goal: Field,
         step: Field,
     },
-    /// It gives only the time, CPU and task.
+    /// It only gives the time, CPU and task.
     Other,
-    /// It should say something, but lacks the fields for it.
+    /// It should have content, but lacks the fields.
     Strange,
 }
 
@@ -131,7 +131,7 @@ impl Decoder {
         self.events.values().any(|known| matches!(known.plan, Plan::Switch { .. }))
     }
 
-    /// What an event's bytes say; `None` for an event that nobody described.
+    /// Decodes an event's bytes; `None` for an event without a description.
     #[inline]
     pub(crate) fn decode(&self, record: &[u8]) -> Option<Decoded> {
         let id = u32::try_from(self.common.as_ref()?.id.number(record, self.order)?).ok()?;
@@ -230,10 +230,10 @@ fn planned(event: &Description) -> Option<Plan> {
 }
 
 impl States {
-    /// Of kernels since 4.14, where the recording does not say.
+    /// For kernels since 4.14, if the recording does not say.
     pub(crate) const USUAL: Self = Self { dead: DEAD, preempted: STATES + 1 };
 
-    /// From how `sched_switch` prints them: `{ 0x00000010, "X" }, ...`; the bit above all of these says preempted.
+    /// From the print format of `sched_switch`: `{ 0x00000010, "X" }, ...`; the bit above all of these says preempted.
     fn of(print: &str) -> Self {
         let (mut dead, mut all) = (0, 0);
         for entry in print.split('{').skip(1) {

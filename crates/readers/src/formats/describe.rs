@@ -11,7 +11,7 @@
 
 use super::field::{Field, Place};
 
-/// A description is not longer than this, nor are its fields more.
+/// The longest description, and the most fields.
 const MOST_FIELDS: usize = 256;
 
 /// An event.
@@ -25,7 +25,7 @@ pub(crate) struct Description {
 }
 
 impl Description {
-    /// Reads one; `None` where it has no name or no number.
+    /// Reads a description; `None` if it has no name or no number.
     pub(crate) fn read(text: &str) -> Option<Self> {
         let mut event = Self::default();
         let mut id = None;

@@ -1,4 +1,4 @@
-//! A field of an event: where it lies, and how to get it out of a record.
+//! A field of an event: its place, and how to read it from a record.
 
 use super::{Order, u16_at, u32_at};
 
@@ -7,7 +7,7 @@ use super::{Order, u16_at, u32_at};
 pub(crate) enum Place {
     /// At the field's offset.
     Here,
-    /// Where the field says (`__data_loc`): its length above its offset from the record's beginning.
+    /// At the place that the field gives (`__data_loc`): its length above its offset from the record's beginning.
     Elsewhere,
     /// The same, from the field's own end (`__rel_loc`).
     Behind,
@@ -23,7 +23,7 @@ pub(crate) struct Field {
 }
 
 impl Field {
-    /// Its bytes, where the record has them.
+    /// Its bytes, if the record has them.
     #[inline]
     pub(crate) fn bytes<'a>(&self, record: &'a [u8], order: Order) -> Option<&'a [u8]> {
         let here = record.get(self.offset..self.offset.checked_add(self.size)?)?;
@@ -40,7 +40,7 @@ impl Field {
     /// A number of 1, 2, 4 or 8 bytes.
     #[inline]
     pub(crate) fn number(&self, record: &[u8], order: Order) -> Option<i64> {
-        // Most are such.
+        // The most common case.
         if self.size == 4 && self.place == Place::Here {
             let number = u32_at(record, self.offset, order)?;
             return Some(if self.signed { i64::from(number.cast_signed()) } else { i64::from(number) });

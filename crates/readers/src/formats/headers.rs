@@ -1,12 +1,12 @@
-//! The part that perf.data carries as tracing data and that trace.dat begins with: how events look in that kernel.
+//! The part that perf.data contains as tracing data and that trace.dat begins with: the layout of the kernel's events.
 //!
-//! Little-endian or not, how long a `long` is, how ring buffer pages begin, and each event's description. It may be cut
-//! off: what is whole of it counts.
+//! Endianness, the size of a `long`, the header of ring buffer pages, and each event's description. It may be
+//! truncated: the complete part is used.
 
 use super::{Decoder, Description, Order};
 use std::io::Read;
 
-/// What it begins with.
+/// Its first bytes.
 pub(crate) const MAGIC: &[u8; 10] = b"\x17\x08\x44tracing";
 /// The longest description, and the most of them.
 const LONGEST: u64 = 1 << 20;
@@ -15,7 +15,7 @@ const MOST_SYSTEMS: u32 = 1 << 12;
 /// Symbols and formats of prints, which are skipped.
 const SKIPPED: u64 = 1 << 30;
 
-/// What it says.
+/// Its content.
 #[derive(Clone, Debug)]
 pub(crate) struct Headers {
     pub(crate) version: u32,
@@ -27,7 +27,7 @@ pub(crate) struct Headers {
     pub(crate) decoder: Decoder,
 }
 
-/// Sections of it, one after the other, from wherever they come. `None` where they end too early or make no sense.
+/// Its sections, one after the other, from any source. `None` if they end too early or are invalid.
 pub(crate) struct Sections<R> {
     pub(crate) from: R,
     pub(crate) order: Order,
@@ -89,7 +89,7 @@ impl<R: Read> Sections<R> {
         }
         let size = self.u64()?;
         let text = self.bytes(size, LONGEST)?;
-        // It has fields alone, and neither name nor number.
+        // It has only fields, and neither name nor number.
         let text = format!("name: page\nID: 0\n{}", String::from_utf8_lossy(&text));
         if self.text()? != "header_event" {
             return None;
@@ -127,7 +127,7 @@ impl<R: Read> Sections<R> {
         Some(())
     }
 
-    /// Symbols, formats of prints, names: nothing that is needed.
+    /// Symbols, print formats, names: nothing that is needed.
     pub(crate) fn skip_rest(&mut self, with_names: bool) -> Option<()> {
         for _ in 0..2 {
             let size = u64::from(self.u32()?);
@@ -142,7 +142,7 @@ impl<R: Read> Sections<R> {
 }
 
 impl Headers {
-    /// What begins every such part; `None` where this is none.
+    /// The beginning of each such part; `None` if this is not one.
     pub(crate) fn begin<R: Read>(from: &mut Sections<R>) -> Option<Self> {
         if &from.array()? != MAGIC {
             return None;
@@ -156,14 +156,14 @@ impl Headers {
             _ => return None,
         };
         from.order = order;
-        // How long a `long` is; the fields' sizes give it more reliably.
+        // The size of a `long`; the fields' sizes are more reliable.
         let _ = from.u8()?;
         let page = from.u32()?;
         let page_head = Description::default();
         Some(Self { version, order, page, page_head, decoder: Decoder::new(order) })
     }
 
-    /// perf's tracing data, as far as it is whole.
+    /// perf's tracing data, as far as it is complete.
     pub(crate) fn of_perf(bytes: &[u8]) -> Option<Self> {
         let mut from = Sections { from: bytes, order: Order::Little };
         let mut headers = Self::begin(&mut from)?;

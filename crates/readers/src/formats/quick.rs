@@ -1,11 +1,11 @@
-//! The usual case: a little-endian kernel whose events have each field in its place, of the size that all kernels give it.
-//! One look at a record's length then stands for one at each field.
+//! The usual case: a little-endian kernel whose events have all fields in their usual places and sizes. A single check
+//! of a record's length then replaces a check of each field.
 
 use super::decode::{Common, Decoded, INTERRUPTS, Plan, States, Task};
 use super::field::{Field, Place};
 use crate::sched_record::{Name, SchedEvent, Who};
 
-/// Where a task's pid, name and priority are.
+/// The places of a task's pid, name and priority.
 #[derive(Clone, Copy, Debug)]
 struct Places {
     pid: usize,
@@ -13,17 +13,17 @@ struct Places {
     prio: usize,
 }
 
-/// How to read an event of which all is as usual.
+/// How to read an event with the usual layout.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Quick {
-    /// So many bytes the record must have.
+    /// The least length of a record.
     length: usize,
     flags: usize,
     pid: usize,
     what: What,
 }
 
-/// The events of which there are many.
+/// The frequent events.
 #[derive(Clone, Copy, Debug)]
 enum What {
     Switch { prev: Places, state: usize, states: States, next: Places },
@@ -32,7 +32,7 @@ enum What {
 }
 
 impl Quick {
-    /// For an event of a little-endian kernel; `None` where something about it is unusual.
+    /// For an event of a little-endian kernel; `None` if anything about it is unusual.
     pub(super) fn new(common: &Common, plan: &Plan) -> Option<Self> {
         let mut look = Look { length: 0 };
         let (flags, pid) = (look.place(common.flags?, 1)?, look.number(common.pid?)?);
@@ -54,10 +54,10 @@ impl Quick {
         Some(Self { length: look.length, flags, pid, what })
     }
 
-    /// What a record says; `None` where that takes a closer look.
+    /// Decodes a record; `None` if that takes the general decoder.
     #[inline]
     pub(super) fn decode(&self, record: &[u8]) -> Option<Decoded> {
-        // All places that follow lie before this end.
+        // All places used below are before this end.
         let record = record.get(..self.length)?;
         let what = match &self.what {
             What::Switch { prev, state, states, next } => SchedEvent::Switch {
@@ -86,7 +86,7 @@ impl Places {
     }
 }
 
-/// Looks at fields, and how far they reach.
+/// Checks fields, and tracks how far they reach.
 struct Look {
     length: usize,
 }
@@ -114,7 +114,7 @@ fn bytes<const N: usize>(record: &[u8], at: usize) -> [u8; N] {
     bytes
 }
 
-/// A number that is not negative.
+/// A non-negative number.
 #[inline]
 fn unsigned(record: &[u8], at: usize) -> Option<u32> {
     u32::try_from(i32::from_le_bytes(bytes(record, at))).ok()

@@ -4,7 +4,7 @@ use super::{Decoder, Order};
 use crate::sched_record::{Name, SchedEvent, Who};
 use keel_trace::Why;
 
-/// `sched_switch` as kernels describe it: those before 4.14 had other states, those of 32 bits a shorter one.
+/// `sched_switch` as kernels describe it: before 4.14 with other states, on 32 bits with a shorter field.
 fn switch(long: usize, states: &str) -> Description {
     let after = 24 + 4 + 4 + long;
     let text = format!(
@@ -155,7 +155,7 @@ fn hotplug_is_detected_from_its_steps() {
     check(236, 235, SchedEvent::Online { target: 3, up: true });
 }
 
-/// Steps of eight bytes are nothing that a kernel has, but a file may.
+/// No kernel has steps of eight bytes, but a file may.
 #[test]
 fn the_largest_step_is_no_step_of_hotplug() {
     let text = "name: cpuhp_enter\nID: 5\nformat:

@@ -65,22 +65,22 @@ fn the_pieces_of_a_wakeup_come_together() {
     let moved = |at, cpu| seen(at, cpu, SchedEvent::Migrate { task: task(7), from: 1, to: 2 });
     let wakeup = |at, cpu, target| seen(at, cpu, SchedEvent::Wakeup { task: task(7), target });
     let far = seen(9_000_000_000, 3, SchedEvent::Other);
-    // As perf sched record has them.
+    // As in perf sched record.
     check(vec![waking(10, 1), far], &[(10, 7, 1, 50, 0)], &[]);
     check(vec![waking(10, 1), moved(12, 0), far], &[(10, 7, 2, 50, 0)], &[]);
-    // Another CPU moves it: that is a move.
+    // Another CPU moves it: a migration.
     check(vec![waking(10, 1), moved(12, 3), far], &[(10, 7, 1, 50, 0)], &[(12, 7)]);
     // With sched_wakeup, here and on the target's CPU.
     check(vec![waking(10, 1), moved(12, 0), wakeup(14, 0, 2), far], &[(14, 7, 2, 50, 0)], &[]);
     check(vec![waking(10, 1), wakeup(14, 1, 1), far], &[(14, 7, 1, 50, 0)], &[]);
     // Without sched_waking.
     check(vec![wakeup(14, 1, 1), far], &[(14, 7, 1, 51, 1)], &[]);
-    // The wakeup comes late: the waking has become one already, and its waker is still known.
+    // The wakeup comes late: the waking has already become one, and its waker is still known.
     let late = [waking(10, 1), seen(3_000_000, 3, SchedEvent::Other), wakeup(5_000_000, 1, 1)];
     check(late.to_vec(), &[(10, 7, 1, 50, 0), (5_000_000, 7, 1, 50, 0)], &[]);
     // Unless the recording is known to have wakeups.
     check_of(late.to_vec(), true, &[(5_000_000, 7, 1, 50, 0)], &[]);
-    // An interrupt wakes for nobody.
+    // A wakeup by an interrupt has no waker.
     let interrupt = SchedRecord { interrupt: true, ..waking(10, 1) };
     check(vec![interrupt, wakeup(14, 0, 1)], &[(14, 7, 1, 0, 0)], &[]);
 }
@@ -95,7 +95,7 @@ fn time_never_runs_backwards() {
         (vec![10, 30, 30, 30, 40], 2, Span::from_ns(10))
     );
     let hour = 3_600_000_000_000;
-    // One record far ahead is wrong; two are a leap.
+    // One record far ahead is damaged; two are a gap.
     let (all, clock, _) = line(vec![at(10), at(hour), at(20), at(30)]);
     assert_eq!((times(&all), clock.wild, clock.leaps, clock.backwards), (vec![10, 10, 20, 30], 1, 0, 0));
     let (all, clock, _) = line(vec![at(10), at(hour), at(hour + 5)]);

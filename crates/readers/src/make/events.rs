@@ -6,13 +6,13 @@ use crate::sched_record::{Name, SchedEvent, SchedRecord, Who};
 use keel_trace::Why;
 use proptest::prelude::*;
 
-/// How a kernel lays its events out.
+/// The layout of a kernel's events.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
     pub(crate) order: Order,
     /// Bytes of a `long`.
     pub(crate) long: usize,
-    /// Names of children lie elsewhere in the record.
+    /// Names of children are elsewhere in the record.
     pub(crate) far_names: bool,
 }
 

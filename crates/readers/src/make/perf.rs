@@ -4,7 +4,7 @@ use super::{Bytes, Shape};
 use crate::formats::Order;
 use crate::sched_record::SchedRecord;
 
-/// How it is written.
+/// The variant to write.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PerfShape {
     pub(crate) events: Shape,
@@ -69,7 +69,7 @@ fn file(order: Order, data: Bytes, shape: &PerfShape) -> Vec<u8> {
     file.raw(&features.bytes).bytes.clone()
 }
 
-/// What precedes so many bytes of records.
+/// Everything before `length` bytes of records.
 pub(crate) fn head(length: u64, shape: &PerfShape) -> Bytes {
     let order = shape.events.order;
     let mut file = Bytes::new(order);
@@ -91,12 +91,12 @@ pub(crate) fn head(length: u64, shape: &PerfShape) -> Bytes {
     file
 }
 
-/// What follows the records, which end at `at`.
+/// Everything after the records, which end at `at`.
 pub(crate) fn features(at: u64, shape: &PerfShape) -> Bytes {
     features_and(at, shape, &[])
 }
 
-/// The same, and more sections after them.
+/// The same, with more sections after them.
 fn features_and(mut at: u64, shape: &PerfShape, more: &[Vec<u8>]) -> Bytes {
     let order = shape.events.order;
     let mut file = Bytes::new(order);
@@ -162,7 +162,7 @@ fn sample(to: &mut Bytes, seen: &SchedRecord, events: &Shape) {
     record(to, 9, &body.bytes);
 }
 
-/// How events look.
+/// The layout of events.
 pub(super) fn tracing_data(events: &Shape) -> Vec<u8> {
     let mut to = Bytes::new(events.order);
     to.raw(b"\x17\x08\x44tracing0.6\0").u8(u8::from(events.order == Order::Big)).u8(8).u32(4096);

@@ -1,4 +1,4 @@
-//! Perfetto's traces, by the wire format and the published field numbers alone.
+//! Perfetto's traces, using only the wire format and the published field numbers.
 
 use crate::sched_record::{SchedEvent, SchedRecord, Who};
 use flate2::Compression;
@@ -13,7 +13,7 @@ pub(crate) struct PerfettoShape {
     /// Switches and wakings in lists.
     pub(crate) compact: bool,
     pub(crate) packing: Option<PacketPacking>,
-    /// Records between two times at which the CPUs' buffers are read.
+    /// The number of records between two reads of the CPUs' buffers.
     pub(crate) round: usize,
 }
 
@@ -24,7 +24,7 @@ pub(crate) enum PacketPacking {
     Zstd,
 }
 
-/// A message on its way.
+/// A message under construction.
 #[derive(Default)]
 struct Proto(Vec<u8>);
 
@@ -152,7 +152,7 @@ fn state(why: Why) -> u64 {
     }
 }
 
-/// The lists of the compact form: times from one to the next, names by their place.
+/// The lists of the compact form: times as differences, names by index.
 fn lists(records: &[&SchedRecord]) -> Proto {
     let mut names: Vec<String> = Vec::new();
     let (mut switches, mut wakings) = ([const { Vec::new() }; 5], [const { Vec::new() }; 6]);

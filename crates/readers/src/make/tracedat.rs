@@ -12,11 +12,11 @@ pub(crate) enum Packing {
     Zstd,
 }
 
-/// How it is written.
+/// The variant to write.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DatShape {
     pub(crate) events: Shape,
-    /// Of version 7; else it is 6.
+    /// For version 7; otherwise it is 6.
     pub(crate) packing: Option<Packing>,
     pub(crate) page: usize,
 }
@@ -48,7 +48,7 @@ fn version_6(cpus: &[Vec<u8>], shape: &DatShape) -> Vec<u8> {
     to.bytes
 }
 
-/// What precedes each CPU's pages, of which there are so many bytes.
+/// Everything before each CPU's pages, which have these sizes.
 pub(crate) fn head_6(sizes: &[u64], shape: &DatShape) -> Bytes {
     let mut to = begin(shape, b"6\0");
     heads(&mut to, shape.events.long);
@@ -167,7 +167,7 @@ fn systems(to: &mut Bytes, events: &Shape) {
     }
 }
 
-/// A CPU's pages; what was lost stands before a page of its own.
+/// A CPU's pages; lost events begin a new page.
 pub(crate) fn pages(records: &[SchedRecord], cpu: u32, shape: &DatShape) -> Vec<u8> {
     let mut all = Vec::new();
     let mut page: Option<(u64, u64, u64, Bytes)> = None;

@@ -1,4 +1,4 @@
-//! What a perf.data file says about the machine it was recorded on.
+//! Information in a perf.data file about the machine on which it was recorded.
 
 use super::layout::feature;
 use crate::formats::{Decoder, Headers, Order, Sections};
@@ -22,7 +22,7 @@ pub(super) fn learn(
     match feature {
         feature::TRACING_DATA => *decoder = Headers::of_perf(bytes).map(|headers| headers.decoder),
         feature::OSRELEASE => facts.release = text(&mut from),
-        // Those that the machine may have, and after them those online.
+        // The CPUs that the machine may have, then those online.
         feature::NRCPUS => {
             facts.cpus = from.u32().filter(|&cpus| cpus <= keel_abi::cpuset::MAX_CPUS).unwrap_or(0)
         }
@@ -39,12 +39,12 @@ pub(super) fn learn(
     }
 }
 
-/// Makes the machine's shape of its parts.
+/// Makes the machine's topology from its parts.
 pub(super) fn shape(facts: &mut Facts) {
     facts.topology = facts.parts.topology(facts.cpus);
 }
 
-/// A text, after its length with padding.
+/// A text, preceded by its padded length.
 fn text<R: Read>(from: &mut Sections<R>) -> Option<String> {
     let length = from.u32()?;
     let bytes = from.bytes(length.into(), LONGEST)?;
@@ -61,7 +61,7 @@ fn texts<R: Read>(from: &mut Sections<R>) -> Option<Vec<String>> {
 fn nodes<R: Read>(from: &mut Sections<R>) -> Option<Vec<String>> {
     let count = from.u32().filter(|&count| count <= MOST)?;
     let node = |_| {
-        // Its number, and how much memory it has in all and to spare.
+        // Its number, and its total and free memory.
         from.skip(4 + 8 + 8)?;
         text(from)
     };

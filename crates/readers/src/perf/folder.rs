@@ -1,7 +1,7 @@
 //! Records of several files at once: those of each thread of `perf record --threads`.
 //!
-//! There is a file for each CPU, whichever CPUs a thread reads, and it has no rounds. So a file's own records are put in
-//! order as far as they can be held back, and then those of all files are merged by their time.
+//! There is a file for each CPU, whichever CPUs a thread reads, without rounds. So each file's records are sorted as
+//! far as they can be held back, and then all files are merged by time.
 
 use super::State;
 use super::layout::Layout;
@@ -16,10 +16,10 @@ use std::io::{Read, Seek};
 /// `PERF_DIR_SINGLE_FILE` and `PERF_DIR_VERSION`: all records are in the head, or in files of their own.
 const SINGLE_FILE: u64 = 0;
 const FILES: u64 = 1;
-/// A file may hold back so many records, however many files there are.
+/// How many records a file may always hold back, however many files there are.
 const FEWEST: usize = 1 << 12;
 
-/// Does a head that names this version of a folder fit the files beside it? Drops those that do not belong to it.
+/// Does a head with this folder version fit the files next to it? Drops those that do not belong to it.
 pub(super) fn fits<R>(version: Option<u64>, parts: &mut Vec<R>) -> Result<(), ReadError> {
     let unsupported = |why: String| Err(ReadError::Unsupported(why));
     match version {
@@ -42,10 +42,10 @@ pub(super) fn fits<R>(version: Option<u64>, parts: &mut Vec<R>) -> Result<(), Re
     Ok(())
 }
 
-/// The files, and what comes next of each.
+/// The files, with the next record of each.
 pub(super) struct Parts<R> {
     parts: Vec<Part<R>>,
-    /// The times of the next records, and whose they are; empty where there is only one file.
+    /// The times of the next records, with their files; empty if there is only one file.
     due: BinaryHeap<Reverse<(u64, usize)>>,
     has_begun: bool,
 }
@@ -54,12 +54,12 @@ struct Part<R> {
     stream: Stream<R>,
     rounds: Rounds,
     over: bool,
-    /// The record that is due next.
+    /// The next record.
     next: Option<SchedRecord>,
 }
 
 impl<R: Read + Seek> Parts<R> {
-    /// The records of the file with this head, and of those beside it.
+    /// The records of the file with this head, and of those next to it.
     pub(super) fn open(head: R, beside: Vec<R>, layout: &Layout) -> Result<Self, ReadError> {
         let most = (MOST / (beside.len() + 1)).max(FEWEST);
         let part = |stream| Part { stream, rounds: Rounds::new(most), over: false, next: None };
@@ -70,7 +70,7 @@ impl<R: Read + Seek> Parts<R> {
         Ok(Self { parts, due: BinaryHeap::new(), has_begun: false })
     }
 
-    /// The next record of all.
+    /// The next record of all files.
     pub(super) fn next(&mut self, state: &mut State) -> Result<Option<SchedRecord>, ReadError> {
         if let [only] = &mut self.parts[..] {
             return only.read(state);

@@ -1,4 +1,4 @@
-//! Where things are in a perf.data file: `struct perf_file_header`, or the short one of a pipe.
+//! The layout of a perf.data file: `struct perf_file_header`, or the short header of a pipe.
 
 use super::FORMAT;
 use super::sample::Formats;
@@ -7,7 +7,7 @@ use crate::formats::{Order, u64_at};
 use crate::source::Damage;
 use std::io::{Read, Seek, SeekFrom};
 
-/// Bytes of the head of a file, and of a pipe's.
+/// Bytes of a file's header, and of a pipe's.
 const HEAD: usize = 104;
 const PIPE_HEAD: u64 = 16;
 /// The longest feature, and the most attributes and ids that are read.
@@ -42,7 +42,7 @@ struct Section {
 pub(super) struct Layout {
     pub(super) order: Order,
     pub(super) is_pipe: bool,
-    /// Where the records begin, and how many bytes they are.
+    /// The offset of the records, and their size in bytes.
     pub(super) data_offset: u64,
     pub(super) data_size: u64,
     attribute_size: u64,
@@ -78,7 +78,7 @@ impl Layout {
             order,
             is_pipe: false,
             data_offset: data.offset,
-            // perf writes the size last: where it was stopped, there is none, and no feature either.
+            // perf writes the size last: if it was stopped, there is neither size nor features.
             data_size: if data.size == 0 && features == [0; 4] { u64::MAX } else { data.size },
             attribute_size: number(16)?,
             attributes: section(24)?,
@@ -86,7 +86,7 @@ impl Layout {
         })
     }
 
-    /// The features that are of use; those beyond the file's end are damage.
+    /// The useful features; those beyond the file's end count as damage.
     pub(super) fn features<R: Read + Seek>(
         &self,
         file: &mut R,
@@ -117,7 +117,7 @@ impl Layout {
         Ok(read)
     }
 
-    /// Describes to `formats` how the samples of each event look.
+    /// Describes the sample format of each event to `formats`.
     pub(super) fn attributes<R: Read + Seek>(
         &self,
         file: &mut R,
@@ -150,7 +150,7 @@ impl Layout {
     }
 }
 
-/// Up to `size` bytes at `at`; fewer where the file ends.
+/// Up to `size` bytes at `at`; fewer at the file's end.
 fn bytes<R: Read + Seek>(file: &mut R, at: u64, size: u64) -> Result<Vec<u8>, ReadError> {
     let mut read = Vec::new();
     // Beyond any file there is nothing.

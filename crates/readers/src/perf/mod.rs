@@ -26,7 +26,7 @@ use sort::Rounds;
 use std::io::{Read, Seek};
 use stream::{Record, kind};
 
-/// What this format is called.
+/// This format's name.
 const FORMAT: &str = "perf.data";
 
 /// A perf.data file, or a folder of them.
@@ -35,7 +35,7 @@ pub(crate) struct Perf<R> {
     state: State,
 }
 
-/// What was read of it.
+/// What has been read from it.
 struct State {
     formats: Formats,
     decoder: Option<Decoder>,
@@ -44,7 +44,7 @@ struct State {
 }
 
 impl<R: Read + Seek> Perf<R> {
-    /// Reads the file's head; `parts` are the files of records beside it, where it is that of a folder.
+    /// Reads the file's header; `parts` are the files of records next to it, if it belongs to a folder.
     pub(crate) fn open(mut file: R, mut parts: Vec<R>) -> Result<Self, ReadError> {
         let layout = Layout::read(&mut file)?;
         let mut damage = Damage::default();
@@ -125,7 +125,7 @@ impl State {
         }
     }
 
-    /// A task's new name; those that perf makes up at its beginning have no time.
+    /// A task's new name; those that perf synthesizes at the beginning have no time.
     fn named(&mut self, record: &Record<'_>, to: &mut Rounds) {
         let (Some(tid), Some(trailer)) =
             (u32_at(record.body, 4, self.formats.order), self.formats.trailer(record.body))

@@ -1,4 +1,4 @@
-//! What a sample holds, and the trailer of other records: as the event's attribute says (`perf_event_attr`).
+//! The contents of a sample, and the trailer of other records, as given by the event's attribute (`perf_event_attr`).
 
 use crate::formats::{Order, u32_at, u64_at};
 use rustc_hash::FxHashMap;
@@ -24,14 +24,14 @@ const SAMPLE_ID_ALL: u32 = 18;
 /// The most ids that are remembered.
 const MOST_IDS: usize = 1 << 20;
 
-/// How one event's samples look.
+/// The sample format of one event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Format {
     sample_type: u64,
     read_format: u64,
     /// Other records have a trailer.
     trailers: bool,
-    /// Where in a sample the task, the time and the CPU are, and where that begins whose length differs.
+    /// The offsets of the task, the time and the CPU in a sample, and of the part with variable length.
     tid: Option<usize>,
     time: Option<usize>,
     cpu: Option<usize>,
@@ -40,7 +40,7 @@ struct Format {
 
 impl Format {
     fn new(sample_type: u64, read_format: u64, trailers: bool) -> Self {
-        /// The parts of eight bytes, in their order.
+        /// The parts of eight bytes, in order.
         const PARTS: [u64; 9] = [
             has::IDENTIFIER,
             has::IP,
@@ -59,12 +59,12 @@ impl Format {
     }
 }
 
-/// How samples look, of every event.
+/// The sample formats of all events.
 #[derive(Clone, Debug)]
 pub(super) struct Formats {
     pub(super) order: Order,
     all: Vec<Format>,
-    /// All look the same.
+    /// All formats are the same.
     same: bool,
     by_id: FxHashMap<u64, usize>,
 }
@@ -78,7 +78,7 @@ pub(super) struct Sample<'a> {
     pub(super) raw: &'a [u8],
 }
 
-/// What other records end with.
+/// The end of other records.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Trailer {
     pub(super) at: u64,
@@ -110,7 +110,7 @@ impl Formats {
         self.all.push(format);
     }
 
-    /// The same, from a pipe: the attribute's own size gives where the ids begin.
+    /// The same, from a pipe: the attribute's own size says where the ids begin.
     pub(super) fn learn_piped(&mut self, body: &[u8]) {
         let size = u32_at(body, 4, self.order).map_or(0, |size| size as usize);
         if let Some((attribute, ids)) = body.split_at_checked(size).filter(|_| self.all.len() < 1 << 12) {
@@ -129,7 +129,7 @@ impl Formats {
     /// A sample's parts.
     #[inline]
     pub(super) fn sample<'a>(&self, body: &'a [u8]) -> Option<Sample<'a>> {
-        // Where samples differ, perf has each begin with its id.
+        // If samples differ, each begins with its id.
         let format = self.of(u64_at(body, 0, self.order))?;
         let word = |at: usize| u64_at(body, at, self.order);
         let (at, cpu) = (word(format.time?)?, self.halves(word(format.cpu?)?).0);
@@ -149,7 +149,7 @@ impl Formats {
         Some(Sample { at, cpu, tid, raw })
     }
 
-    /// A record's trailer; `None` where it has none, or gives no time or CPU.
+    /// A record's trailer; `None` if it has none, or no time or CPU.
     pub(super) fn trailer(&self, body: &[u8]) -> Option<Trailer> {
         let id = body.len().checked_sub(8).and_then(|at| u64_at(body, at, self.order));
         let format = self.of(id).filter(|format| format.trailers)?;

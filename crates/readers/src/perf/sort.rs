@@ -1,26 +1,26 @@
-//! Records of all CPUs in the order of time, by perf's rounds.
+//! Sorts records of all CPUs by time, using perf's rounds.
 
 use crate::sched_record::SchedRecord;
 use std::collections::VecDeque;
 
-/// The most records that are held back, whatever may still come.
+/// The most records that are held back in any case.
 pub(super) const MOST: usize = 1 << 20;
 
-/// Records that are held back, and those that are not any more.
+/// Records that are held back, and those that have been released.
 #[derive(Debug)]
 pub(super) struct Rounds {
     most: usize,
     pending: Vec<SchedRecord>,
     ready: VecDeque<SchedRecord>,
-    /// The latest record of the last round and of the one at hand.
+    /// The latest record of the last round and of the current one.
     before: u64,
     latest: u64,
-    /// The times of those held back and their places, in order; kept for its memory.
+    /// The times of held-back records and their indices, in order; kept to reuse its memory.
     order: Vec<(u64, u32)>,
 }
 
 impl Rounds {
-    /// Holds back so many records at most.
+    /// Holds back at most this many records.
     pub(super) fn new(most: usize) -> Self {
         Self { most, pending: Vec::new(), ready: VecDeque::new(), before: 0, latest: 0, order: Vec::new() }
     }
@@ -30,13 +30,13 @@ impl Rounds {
         self.latest = self.latest.max(seen.at);
         self.pending.push(seen);
         if self.pending.len() >= self.most {
-            // Rounds are shorter than this, or there are none: the older half is hardly overtaken any more.
+            // Rounds are shorter than this, or there are none: the older half will hardly be overtaken.
             self.sort();
             self.ready.extend(self.pending.drain(..self.most / 2));
         }
     }
 
-    /// A round is over: nothing older than the round before can come any more.
+    /// A round is over: nothing older than the previous round can still come.
     pub(super) fn finish(&mut self) {
         let until = std::mem::replace(&mut self.before, self.latest);
         self.sort();
@@ -44,7 +44,7 @@ impl Rounds {
         self.ready.extend(self.pending.drain(..due));
     }
 
-    /// Nothing comes any more.
+    /// The end: nothing more comes.
     pub(super) fn end(&mut self) {
         self.sort();
         self.ready.extend(self.pending.drain(..));
@@ -55,14 +55,14 @@ impl Rounds {
         self.ready.pop_front()
     }
 
-    /// Sorts what is held back by its time: places, which are smaller than records, and then these, once each.
+    /// Sorts held-back records by time: first their indices, which are smaller, and then the records, moving each once.
     fn sort(&mut self) {
         if self.pending.is_sorted_by_key(|seen| seen.at) {
             return;
         }
         self.order.clear();
         self.order.extend(self.pending.iter().zip(0..).map(|(seen, place)| (seen.at, place)));
-        // Runs of each CPU's records, one after the other: a stable sort merges them.
+        // They are runs of each CPU's records: a stable sort merges them.
         self.order.sort_by_key(|&(at, _)| at);
         self.pending = self.order.iter().map(|&(_, place)| self.pending[place as usize]).collect();
     }
@@ -79,7 +79,8 @@ mod tests {
     }
 
     proptest! {
-        /// In round r perf reads what every CPU has written until a moment between the end of round r-1 and its own end.
+        /// In round r perf reads everything that each CPU has written until a moment between the ends of rounds r-1 and
+        /// r.
         #[test]
         fn rounds_give_records_in_order(cpus in prop::collection::vec(prop::collection::vec(0u64..100, 0..60), 1..5)) {
             let mut rounds = Rounds::new(MOST);

@@ -1,4 +1,4 @@
-//! The records of a perf.data file, one after the other; those in compressed records, too.
+//! The records of a perf.data file, one after the other, including those in compressed records.
 
 use super::layout::Layout;
 use crate::ReadError;
@@ -25,28 +25,28 @@ pub(super) mod kind {
 }
 
 const HEAD: usize = 8;
-/// What is decompressed at once.
+/// Bytes that are decompressed at a time.
 const CHUNK: usize = 128 * 1024;
-/// The largest window of a compressed stream that is accepted, as a power of two: 64 MiB.
+/// The log2 of the largest accepted window of a compressed stream: 64 MiB.
 const WINDOW_LOG: u32 = 26;
-/// Records are not packed better than this, and the first ones not than that.
+/// The best compression ratio of records, and of the first ones.
 const RATIO: u64 = 100;
 const SLACK: u64 = 16 << 20;
-/// The longest description of events that a pipe brings.
+/// The longest description of events from a pipe.
 const LONGEST_PAYLOAD: u64 = 64 << 20;
 
-/// One record, which lies where it was read to until the next one is.
+/// One record, which is valid until the next one is read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Record<'a> {
-    /// Where it begins in the file; one that was compressed, where that compressed record begins.
+    /// Its offset in the file; for a compressed one, the offset of its compressed record.
     pub(super) at: u64,
     pub(super) kind: u32,
     pub(super) body: &'a [u8],
-    /// What follows the records of descriptions of events beyond their size, in place of a body.
+    /// For records with descriptions of events, the data after them, instead of a body.
     pub(super) payload: &'a [u8],
 }
 
-/// A record's head, and where its body lies.
+/// A record's header, and the place of its body.
 #[derive(Clone, Debug)]
 struct Head {
     at: u64,
@@ -67,10 +67,10 @@ pub(super) struct Stream<R> {
 /// The compressed part of the stream.
 struct Zstd {
     context: DCtx<'static>,
-    /// What is not decompressed yet.
+    /// Input that is not decompressed yet.
     input: Vec<u8>,
     taken: usize,
-    /// What is decompressed and not handed on yet.
+    /// Output that is not passed on yet.
     output: Vec<u8>,
     given: usize,
     at: u64,
@@ -88,14 +88,14 @@ impl<R: Read + Seek> Stream<R> {
         Ok(Self { from, order: layout.order, at, left, zstd: None, payload: Vec::new() })
     }
 
-    /// The records of a file that has nothing else, beside one with this layout.
+    /// The records of a file with nothing else, next to one with this layout.
     pub(super) fn bare(mut file: R, layout: &Layout) -> Result<Self, ReadError> {
         let left = file.seek(SeekFrom::End(0))?;
         file.seek(SeekFrom::Start(0))?;
         Ok(Self { from: Ahead::new(file), order: layout.order, at: 0, left, zstd: None, payload: Vec::new() })
     }
 
-    /// The next record; `None` at the end, or where it can be read no further.
+    /// The next record; `None` at the end, or if the file can't be read further.
     #[inline]
     pub(super) fn next(&mut self, damage: &mut Damage) -> Result<Option<Record<'_>>, ReadError> {
         loop {
@@ -148,7 +148,7 @@ impl<R: Read + Seek> Stream<R> {
         let (at, order) = (self.at, self.order);
         let there = self.from.want(HEAD)?;
         let (Some(kind), Some(size)) = (u32_at(there, 0, order), u16_at(there, 6, order)) else {
-            // Where the size is unknown, this is the end.
+            // If the size is unknown, this is the end.
             if !there.is_empty() || self.left <= u64::MAX / 2 {
                 damage.end(at + there.len() as u64, "the file is cut off");
             }
@@ -174,7 +174,7 @@ impl<R: Read + Seek> Stream<R> {
         self.left = self.left.saturating_sub(bytes);
     }
 
-    /// What follows a record of that kind and is of no use.
+    /// Skips the useless data after a record of this kind.
     fn skip(&mut self, head: &Head) -> Result<(), ReadError> {
         let size = u64_at(self.from.passed(head.body.clone()), 0, self.order).unwrap_or(0);
         let skipped = std::io::copy(&mut Read::by_ref(&mut self.from).take(size), &mut std::io::sink())?;
@@ -182,7 +182,7 @@ impl<R: Read + Seek> Stream<R> {
         Ok(())
     }
 
-    /// The descriptions of events that follow such a record; false where they are cut off.
+    /// Reads the descriptions of events after such a record; false if they are truncated.
     fn payload(&mut self, head: &Head, damage: &mut Damage) -> Result<bool, ReadError> {
         let size = u32_at(self.from.passed(head.body.clone()), 0, self.order).map_or(0, u64::from);
         let size = size.next_multiple_of(8);
@@ -219,7 +219,7 @@ impl<R: Read + Seek> Stream<R> {
     }
 }
 
-/// What compressed records give.
+/// The next record from compressed ones.
 enum Unpacked {
     Record(Head),
     /// More is needed.
@@ -244,7 +244,7 @@ impl Zstd {
         }
     }
 
-    /// The next record that is whole in what was decompressed; `None` where more is needed.
+    /// The next complete record in the decompressed data; `None` if more is needed.
     fn next(&mut self, order: Order) -> Result<Option<Head>, &'static str> {
         loop {
             let there = &self.output[self.given..];

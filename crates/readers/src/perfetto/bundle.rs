@@ -1,4 +1,4 @@
-//! From a bundle's events to records.
+//! Converts a bundle's events to records.
 
 use super::messages::{CompactSched, FtraceEvent, Packet};
 use crate::formats::{INTERRUPTS, States};
@@ -10,20 +10,20 @@ use std::collections::VecDeque;
 /// The kernel's records of one CPU.
 #[derive(Debug, Default)]
 pub(super) struct Cpu {
-    /// Who was switched in last; none before the first switch.
+    /// The last task switched in; `None` before the first switch.
     running: Option<Who>,
     has_begun: bool,
 }
 
-/// What a bundle gives.
+/// The content of a bundle.
 #[derive(Debug, Default)]
 pub(super) struct Opened {
     pub(super) records: VecDeque<SchedRecord>,
-    /// What was left out, and why.
+    /// Why events were left out.
     pub(super) skipped: Vec<&'static str>,
 }
 
-/// An event of a bundle: one by itself, or a place in the lists of the compact ones.
+/// An event of a bundle: a separate one, or an index into the compact lists.
 #[derive(Clone, Copy, Debug)]
 enum Raw<'a> {
     Event(&'a FtraceEvent),
@@ -45,7 +45,7 @@ impl Cpu {
         let compact = bundle.compact_sched.unwrap_or_default();
         let mut raw = events(&bundle.event, &mut opened.skipped);
         lists(&compact, &mut raw, &mut opened.skipped);
-        // Each list is in order, so that a stable sort merges them.
+        // Each list is in order, so a stable sort merges them.
         raw.sort_by_key(|&(at, _)| at);
         let mut lost = u64::from(bundle.lost_events.unwrap_or(false));
         for (at, event) in raw {
@@ -76,7 +76,7 @@ impl Cpu {
         opened.records.push_back(SchedRecord { current: event.pid, interrupt, what, ..record });
     }
 
-    /// A compact switch. The first one of a CPU does not say who ran before: what this CPU did until then is unknown.
+    /// A compact switch. A CPU's first one does not give the previous task: what the CPU did until then is unknown.
     fn switch(&mut self, record: SchedRecord, compact: &CompactSched, n: usize, opened: &mut Opened) {
         let name = name(compact, compact.switch_next_comm_index.get(n));
         let prio = compact.switch_next_prio.get(n).copied();
@@ -111,7 +111,7 @@ impl Cpu {
     }
 }
 
-/// A bundle's events by themselves, with their times.
+/// A bundle's separate events, with their times.
 fn events<'a>(all: &'a [FtraceEvent], skipped: &mut Vec<&'static str>) -> Vec<(u64, Raw<'a>)> {
     let timed = |event: &'a FtraceEvent| match event.timestamp {
         Some(at) => Some((at, Raw::Event(event))),
@@ -123,7 +123,7 @@ fn events<'a>(all: &'a [FtraceEvent], skipped: &mut Vec<&'static str>) -> Vec<(u
     all.iter().filter_map(timed).collect()
 }
 
-/// The compact ones. Lists of different lengths belong together as far as the shortest.
+/// The compact events. Lists of different lengths are used up to the length of the shortest.
 fn lists(compact: &CompactSched, to: &mut Vec<(u64, Raw<'_>)>, skipped: &mut Vec<&'static str>) {
     let switches = [compact.switch_prev_state.len(), compact.switch_next_pid.len()];
     let wakings = [compact.waking_pid.len(), compact.waking_target_cpu.len()];
@@ -142,7 +142,7 @@ fn lists(compact: &CompactSched, to: &mut Vec<(u64, Raw<'_>)>, skipped: &mut Vec
     list(&compact.waking_timestamp, wakings, Raw::Waking);
 }
 
-/// What an event says; `None` where a number in it cannot be.
+/// Decodes an event; `None` if a number in it is impossible.
 fn what(event: &FtraceEvent) -> Option<SchedEvent> {
     let cpu = |cpu: Option<i32>| u32::try_from(cpu.unwrap_or(0)).ok();
     let wake = |wake: &super::messages::Wake| {
@@ -190,7 +190,7 @@ fn rarer(event: &FtraceEvent) -> Option<SchedEvent> {
     Some(SchedEvent::Other)
 }
 
-/// A task; a field of 0 may be left out. `None` for a pid that cannot be.
+/// A task; a field of 0 may be left out. `None` for an impossible pid.
 fn who(pid: Option<i32>, name: Option<&Bytes>, prio: Option<i32>) -> Option<Who> {
     let pid = u32::try_from(pid.unwrap_or(0)).ok()?;
     Some(Who { pid, name: name.map_or_else(Name::default, |name| Name::new(name)), prio })

@@ -1,12 +1,12 @@
 //! The messages of Perfetto's published protos that are read here, each field by its published number
 //! (`protos/perfetto/trace/`: `trace_packet.proto`, `ftrace/*.proto`, `system_info/cpu_info.proto`).
 //!
-//! Names are bytes: a task's name need not be UTF-8. What is not listed is passed over.
+//! Names are bytes: a task's name need not be UTF-8. Fields that are not listed are skipped.
 
 use prost::Message;
 use prost::bytes::Bytes;
 
-/// `TracePacket`, but for the events of its bundle.
+/// `TracePacket`, without the events of its bundle.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct PacketHead {
     #[prost(message, optional, tag = "1")]
@@ -23,7 +23,7 @@ pub(super) struct PacketHead {
     pub(super) zstd_compressed_packets: Option<Bytes>,
 }
 
-/// `FtraceEventBundle`: whose events it holds.
+/// `FtraceEventBundle`: the CPU of its events.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct BundleHead {
     #[prost(uint32, optional, tag = "1")]
@@ -53,7 +53,7 @@ pub(super) struct CpuInfo {
     pub(super) cpus: Vec<Bytes>,
 }
 
-/// `TracePacket`, its bundle alone.
+/// `TracePacket`, only its bundle.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Packet {
     #[prost(message, optional, tag = "1")]
@@ -71,12 +71,12 @@ pub(super) struct Bundle {
     pub(super) compact_sched: Option<CompactSched>,
 }
 
-/// `FtraceEvent`; at most one of the events is there.
+/// `FtraceEvent`; at most one of the events is set.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct FtraceEvent {
     #[prost(uint64, optional, tag = "1")]
     pub(super) timestamp: Option<u64>,
-    /// Who ran when it happened.
+    /// The task that was running when it happened.
     #[prost(uint32, optional, tag = "2")]
     pub(super) pid: Option<u32>,
     #[prost(message, optional, tag = "4")]
@@ -186,8 +186,9 @@ pub(super) struct Migrate {
     pub(super) dest_cpu: Option<i32>,
 }
 
-/// `FtraceEventBundle.CompactSched`: the commonest events, a list for each field. Each time but the first counts from the
-/// one before it, and a name is its place in `intern_table`. Who is switched out is not said: it is who was switched in before.
+/// `FtraceEventBundle.CompactSched`: the most common events, with a list for each field. Each time except the first is
+/// relative to the one before it, and a name is an index into `intern_table`. The task that is switched out is omitted:
+/// it is the one that was switched in before.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct CompactSched {
     #[prost(uint64, repeated, tag = "1")]

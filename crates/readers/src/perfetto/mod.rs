@@ -63,7 +63,7 @@ impl<R: Read + Seek> Perfetto<R> {
         Ok(this)
     }
 
-    /// Sees to it that CPU `n` is in line with its next record, if it has one.
+    /// Queues the next record of CPU `n`, if it has one.
     fn advance(&mut self, n: usize) -> Result<(), ReadError> {
         let cpu = &mut self.cpus[n];
         while cpu.records.is_empty()

@@ -1,4 +1,4 @@
-//! A trace's packets one after the other, and where each CPU's bundles of events lie.
+//! A trace's packets one after the other, and the places of each CPU's bundles of events.
 //!
 //! A trace is a list of packets, each with its length before it. A packet may hold other packets, compressed.
 
@@ -13,26 +13,26 @@ use prost::bytes::Bytes;
 use prost::encoding::{decode_varint, encoded_len_varint};
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 
-/// Field 1 of `Trace`, with a length: what each packet begins with.
+/// Field 1 of `Trace`, with a length: the first byte of each packet.
 const PACKET: u8 = 0x0a;
-/// The largest packet that is read. A bundle may hold all that one CPU did.
+/// The largest packet that is read. A bundle may contain everything that one CPU did.
 const LARGEST: u64 = 1 << 30;
-/// The most that comes out of one compressed packet, which holds at most half a MiB by Perfetto's own rule.
+/// The most that one compressed packet may unpack to; by Perfetto's own rule it is at most half a MiB.
 const UNPACKED: u64 = 64 << 20;
-/// A length takes at most so many bytes.
+/// The most bytes of a length.
 const LENGTH: usize = 10;
 
-/// Where a bundle lies.
+/// The place of a bundle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     /// The packet's first byte in the file, and its length.
     pub(super) at: u64,
     pub(super) length: u32,
-    /// Which of the packets within that one, where it holds compressed ones.
+    /// The index of the inner packet, if that one contains compressed packets.
     pub(super) inner: Option<u32>,
 }
 
-/// What a trace holds.
+/// The content of a trace.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Index {
     /// By CPU, in the order of the file.
@@ -115,13 +115,13 @@ impl Index {
     }
 }
 
-/// What comes next in a list of packets.
+/// The next element of a list of packets.
 enum Head {
     /// Nothing.
     End,
-    /// A packet of so many bytes, behind `head` bytes.
+    /// A packet of `length` bytes, after `head` bytes.
     Packet { head: u64, length: u64 },
-    /// No packet.
+    /// Not a packet.
     Wrong(&'static str),
 }
 
@@ -152,7 +152,7 @@ fn head(from: &mut impl Read) -> Result<Head, ReadError> {
     })
 }
 
-/// The packets within a packet, if it holds compressed ones.
+/// The inner packets of a packet, if it contains compressed ones.
 fn unpack(head: &PacketHead) -> Option<Result<Vec<Bytes>, &'static str>> {
     let mut bytes = Vec::new();
     let is_unpacked = match (&head.compressed_packets, &head.zstd_compressed_packets) {
@@ -203,11 +203,11 @@ fn split(bytes: &Bytes) -> Result<Vec<Bytes>, &'static str> {
 /// Packets by their places.
 #[derive(Debug, Default)]
 pub(super) struct Packets {
-    /// Those that were unpacked last: all CPUs need them at about the same time.
+    /// The last unpacked ones: all CPUs need them at about the same time.
     unpacked: Vec<(u64, Vec<Bytes>)>,
 }
 
-/// So many unpacked packets are kept.
+/// The number of unpacked packets that are kept.
 const KEPT: usize = 8;
 
 impl Packets {
@@ -238,7 +238,7 @@ fn load<R: Read + Seek>(file: &mut R, place: Place) -> Result<Bytes, ReadError> 
     Ok(bytes.into())
 }
 
-/// Does a file that begins so hold packets? Its first one is known to be whole, or to go on beyond what is there.
+/// Does a file with this beginning contain packets? Its first packet must be complete, or continue beyond these bytes.
 pub(crate) fn is(first: &[u8]) -> bool {
     let mut from = first;
     match head(&mut from) {
@@ -250,7 +250,7 @@ pub(crate) fn is(first: &[u8]) -> bool {
     }
 }
 
-/// Are these the fields of a packet? Behind a field that goes beyond the bytes at hand nothing is asked.
+/// Are these the fields of a packet? Nothing is checked after a field that continues beyond these bytes.
 fn is_message(mut from: &[u8], is_whole: bool) -> bool {
     /// Fields of `TracePacket` have numbers below this.
     const FIELDS: u64 = 1000;

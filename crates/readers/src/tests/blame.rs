@@ -1,5 +1,5 @@
-//! One scene in four forms (`crates/readers/recordings/blame`, written by hand): `waker`, on CPU 1, wakes `victim` on CPU 0, where `hog0`
-//! runs, though CPU 3 idles. After 50 ms CPU 3 pulls it. The wakeup is to blame, and not the pull.
+//! One scene in four formats (`crates/readers/recordings/blame`, written by hand): `waker`, on CPU 1, wakes `victim` on
+//! CPU 0, where `hog0` runs, although CPU 3 idles. After 50 ms CPU 3 pulls it. The wakeup is to blame, not the pull.
 
 use crate::read;
 use keel_abi::{CpuId, Pid, Span};

@@ -1,4 +1,4 @@
-//! Files that are cut, flipped, or spliced: they end, with a judgement or a sentence, in bounded memory.
+//! Truncated, corrupted and spliced files: reading them ends with a judgement or an error, in bounded memory.
 
 use super::{any_dat, any_perf, any_perfetto};
 use crate::make::{TextShape, any_records, perf, perfetto, text, tracedat};
@@ -7,12 +7,12 @@ use keel_check::{Judge, Judgement};
 use proptest::prelude::*;
 use std::io::Cursor;
 
-/// What is done to a file.
+/// A change to a file.
 #[derive(Clone, Debug)]
 enum Damage {
     Cut(prop::sample::Index),
     Flip(Vec<(prop::sample::Index, u8)>),
-    /// A run of bytes becomes another's.
+    /// A run of bytes is copied over another.
     Copy(prop::sample::Index, prop::sample::Index, usize),
     Drop(prop::sample::Index, usize),
 }
@@ -53,7 +53,7 @@ fn damaged(mut bytes: Vec<u8>, damage: &Damage) -> Vec<u8> {
     bytes
 }
 
-/// Reads it; whatever is said is one sentence that can be shown, and the same on however many threads.
+/// Reads it; any message is one printable sentence, and the same for any number of threads.
 fn ends(bytes: &[u8]) {
     let read = judged(Way::One, bytes);
     assert_eq!(judged(Way::Threads, bytes), read);
@@ -66,7 +66,7 @@ fn ends(bytes: &[u8]) {
     }
 }
 
-/// What is read and judged, or why nothing is.
+/// The recording and its judgement, or why there is none.
 fn judged(way: Way, bytes: &[u8]) -> Result<(Recording, Judgement), String> {
     let mut judge = Judge::default();
     match read_in(way, Files::one(Cursor::new(bytes)), &mut judge) {

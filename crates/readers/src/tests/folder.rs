@@ -37,7 +37,7 @@ proptest! {
         let read = all(&head, &parts).unwrap();
         let times = |records: &[SchedRecord]| records.iter().map(|seen| seen.at).collect::<Vec<_>>();
         prop_assert_eq!(times(&read), times(&records));
-        // Each CPU's are as they were written; what two CPUs did at one moment may come in either order.
+        // Each CPU's records are in order; records of two CPUs at the same moment may come in either order.
         for cpu in 0..4 {
             let of = |all: &[SchedRecord]| all.iter().filter(|seen| seen.cpu == cpu).copied().collect::<Vec<_>>();
             prop_assert_eq!(of(&read), of(&records));
@@ -93,8 +93,8 @@ fn a_head_says_which_files_belong_to_it() {
     check(2, &[Vec::new()], Err("folder of version 2"));
 }
 
-/// `perf record -a --threads=numa -z` on an emulated Linux 7.2.13 of two nodes with a CPU each. perf prints 1120 records of it.
-/// Whichever threads there are (`cpu`, `core`, `package`, `numa`), each CPU has a file.
+/// `perf record -a --threads=numa -z` on an emulated Linux 7.2.13 of two nodes with a CPU each. perf prints 1120
+/// records of it. Whichever threads there are (`cpu`, `core`, `package`, `numa`), each CPU has a file.
 #[test]
 fn a_compressed_folder_of_a_real_kernel_is_read_whole() {
     let head = include_bytes!("../../recordings/threads/data");
@@ -103,7 +103,7 @@ fn a_compressed_folder_of_a_real_kernel_is_read_whole() {
         include_bytes!("../../recordings/threads/data.1"),
     ];
     let read = all(head, &parts.map(<[u8]>::to_vec)).expect("it can be read");
-    // perf tells the names of tasks apart from its records.
+    // perf keeps tasks' names separate from its records.
     let is_name = |seen: &&SchedRecord| matches!(seen.what, SchedEvent::Named { .. });
     assert_eq!(read.len() - read.iter().filter(is_name).count(), 1120);
     assert!(read.is_sorted_by_key(|seen| seen.at));
@@ -113,6 +113,6 @@ fn a_compressed_folder_of_a_real_kernel_is_read_whole() {
     read_folder(Cursor::new(&head[..]), parts.map(Cursor::new).to_vec(), &mut judge)
         .expect("it can be judged");
     let summary = judge.judgement().summary;
-    // Three more than perf has: two that are missing, and the one to a task that ran already.
+    // Three more than perf has: two missing ones, and the one to a task that was already running.
     assert_eq!((summary.switches, summary.duration.as_ns() / 1_000_000), (687, 2315));
 }

@@ -11,9 +11,9 @@ use std::fs::File;
 use std::io::{BufWriter, Seek, Write};
 use std::path::Path;
 
-/// Tasks take turns on so many CPUs.
+/// The number of CPUs.
 const CPUS: u32 = 4;
-/// Records that are in memory at once, and those of a round of perf's.
+/// Records in memory at a time, and records per perf round.
 const BATCH: u64 = 100_000;
 const ROUND: usize = 100_000;
 const EVENTS: Shape = Shape { order: Order::Little, long: 8, far_names: false };

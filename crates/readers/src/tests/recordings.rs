@@ -1,15 +1,15 @@
-//! Small recordings of a real kernel (`crates/readers/recordings`), each as its stream begins, and what is said of it.
+//! Small recordings of a real kernel (`crates/readers/recordings`): the beginning of each stream, and its notes.
 //!
-//! Recorded on an emulated Linux 7.2.13 with two CPUs: `perf sched record -z`, `perf record -a -z -o -` of six events (without
-//! the records of code that perf made up at its beginning, and cut off within the last one),
-//! `trace-cmd record` of the same six (version 6, cut down to these events' descriptions and three pages a CPU), the
-//! beginnings of what `trace-cmd report`, `perf script` and ftrace print.
+//! Recorded on an emulated Linux 7.2.13 with two CPUs: `perf sched record -z`, `perf record -a -z -o -` of six events
+//! (without the records of code that perf made up at its beginning, and cut off within the last one), `trace-cmd
+//! record` of the same six (version 6, cut down to these events' descriptions and three pages a CPU), the beginnings of
+//! what `trace-cmd report`, `perf script` and ftrace print.
 
 use super::whole::described;
 use keel_check::Judge;
 use std::io::Cursor;
 
-/// Lines of a stream that are shown.
+/// How many lines of a stream are shown.
 const LINES: usize = 48;
 
 fn check(name: &str, bytes: &[u8]) {

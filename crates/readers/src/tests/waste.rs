@@ -1,9 +1,9 @@
-//! Recordings of a real kernel in which waste was provoked (`crates/readers/recordings/waste`): it is found, on the CPUs that had
-//! nothing to do; and in those of the same load without the provocation none is.
+//! Recordings of a real kernel in which waste was provoked (`crates/readers/recordings/waste`): it is found on the idle
+//! CPUs; in recordings of the same load without the provocation none is found.
 //!
-//! Emulated Linux 7.2.13 with eight CPUs on four nodes, its time counted in instructions: `tests/live/bugs.sh`, some seconds
-//! of it recorded by `keel record` and, of one turn, by `perf record` too (of the five events that are read, without the records of
-//! code that perf makes up at its beginning).
+//! They are from an emulated Linux 7.2.13 with eight CPUs on four nodes, its time counted in instructions:
+//! `tests/live/bugs.sh`, some seconds of it recorded by `keel record` and, for one case, also by `perf record` (of the
+//! five events that are read, without the records of code that perf synthesizes at the beginning).
 
 use crate::{Kind, read};
 use keel_abi::{CpuId, Instant, Span};
@@ -12,16 +12,18 @@ use keel_trace::{Cut, Reader};
 use std::io::Cursor;
 use std::ops::Range;
 
-/// The Wasted Cores paper's checker looks again after this time, and reports only what is still so (its section 4.1).
+/// The Wasted Cores paper's checker checks again after this time, and reports only waste that persists (its section
+/// 4.1).
 const CONFIRMED: Span = Span::from_ms(100);
-/// As `./x live --bugs` has it: with the provocation a CPU at least is wasted all the time, without it a tenth of that at most.
+/// As for `./x live --bugs`: with the provocation at least one CPU is wasted all the time, without it at most a tenth
+/// of that.
 const LEAST_CPUS: f64 = 1.0;
 const MOST_WITHOUT: f64 = 0.1;
 
 /// All of a recording's time.
 const ALL_MS: Range<u64> = 0..1_000_000;
 
-/// What is said of a part of a recording.
+/// The judgement of a part of a recording.
 fn judged(bytes: &[u8], ms: Range<u64>) -> Judgement {
     let at = |ms| Instant::ZERO + Span::from_ms(ms);
     let mut judge = Judge::default();
@@ -50,7 +52,7 @@ fn confirmed(judged: &Judgement) -> Vec<CpuId> {
     cpus
 }
 
-/// Those of `busy` had all the tasks, with the provocation.
+/// With the provocation, the CPUs in `busy` had all the tasks.
 fn check(with: &[u8], without: &[u8], ms: Range<u64>, busy: &[u32]) {
     let (with, without) = (judged(with, ms.clone()), judged(without, ms));
     assert!(wasted_cpus(&with) >= LEAST_CPUS, "{} CPUs", wasted_cpus(&with));
@@ -75,7 +77,7 @@ fn hogs_that_cannot_leave_their_node_are_seen() {
     );
 }
 
-/// `cfs` whose groups are the same from wherever one looks; four hogs may use two nodes, two hops apart, and begin on one.
+/// `cfs` with the same groups on every CPU; four hogs may use two nodes, two hops apart, and begin on one.
 #[test]
 fn hogs_that_are_not_balanced_over_two_hops_are_seen() {
     check(
@@ -86,7 +88,7 @@ fn hogs_that_are_not_balanced_over_two_hops_are_seen() {
     );
 }
 
-/// Hogs that were pinned to a CPU and then freed, under `ule` as it was posted, which moves nobody.
+/// Hogs that were pinned to a CPU and then freed, under `ule` as it was posted, which moves no task.
 #[test]
 fn hogs_that_are_freed_and_left_behind_are_seen() {
     check(
@@ -97,7 +99,7 @@ fn hogs_that_are_freed_and_left_behind_are_seen() {
     );
 }
 
-/// The same by perf, which begins and ends on one CPU after the other: in the middle all are recorded.
+/// The same with perf, which starts and stops on one CPU after the other: in the middle all are recorded.
 #[test]
 fn perf_records_them_too() {
     check(

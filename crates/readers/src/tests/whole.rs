@@ -1,4 +1,4 @@
-//! From a file to the stream, and to what is said of it.
+//! From a file to the stream, and to its notes.
 
 use crate::make::{TextShape, text};
 use crate::{Files, ReadError, Way, read, read_in};
@@ -7,7 +7,7 @@ use keel_trace::{Class, Event, Meta, Sink, What, Why};
 use std::fmt::Write;
 use std::io::Cursor;
 
-/// Writes a stream down, a line an element, in microseconds.
+/// Writes a stream as text, one line per element, in microseconds.
 #[derive(Default)]
 pub(super) struct Lines {
     pub(super) text: String,
@@ -81,7 +81,7 @@ impl Sink for Lines {
             }
             Meta::Unknown(unknown) => format!("{unknown:?}"),
             Meta::End => "end".to_owned(),
-            // Times here count from it.
+            // Times here are relative to it.
             Meta::Clock { .. } => return,
             other => format!("{other:?}"),
         };
@@ -89,7 +89,7 @@ impl Sink for Lines {
     }
 }
 
-/// The stream of a text, and what is said of it: the same on however many threads.
+/// The stream of a text, and its notes: the same for any number of threads.
 pub(super) fn described(bytes: &[u8]) -> String {
     let described = described_in(Way::One, bytes);
     assert_eq!(described_in(Way::Threads, bytes), described);
@@ -111,7 +111,7 @@ fn described_in(way: Way, bytes: &[u8]) -> String {
     }
 }
 
-/// Lines such as `10 0 7 sched_switch: ...`: microseconds, CPU, who ran.
+/// Lines like `10 0 7 sched_switch: ...`: microseconds, CPU, running task.
 fn script(lines: &str) -> String {
     let line = |line: &str| {
         let split = line.trim().split_once(' ').and_then(|(at, rest)| Some((at.parse::<u64>().ok()?, rest)));
@@ -220,7 +220,7 @@ fn unjudgeable_recordings_are_refused() {
 #[test]
 fn hogs_that_never_leave_their_cpus_are_seen() {
     use crate::sched_record::{Name, SchedEvent, SchedRecord, Who};
-    // CPU 1's only record is that of the end, and says who had run all the time.
+    // CPU 1's only record is at the end, and shows which task had run all the time.
     let who = |pid, name: &str| Who { pid, name: Name::new(name.as_bytes()), prio: Some(120) };
     let switch = |at: u64, cpu, prev: Who, next: Who| SchedRecord {
         at: at * 1_000_000_000,
@@ -252,14 +252,14 @@ fn names_do_not_begin_a_recording() {
     assert_eq!(judge.judgement().summary.duration, keel_abi::Span::from_us(300));
 }
 
-/// The figures of a text's stream and what is said of it.
+/// The judgement of a text's stream, and its notes.
 fn judged(lines: &str) -> (keel_check::Judgement, crate::Recording) {
     let mut judge = keel_check::Judge::default();
     let recording = read(Cursor::new(script(lines)), &mut judge).expect("it can be judged");
     (judge.judgement(), recording)
 }
 
-/// b runs from 900 ms on, on CPU 1, and nobody is seen waking it; c shows that wakeups are recorded.
+/// b runs from 900 ms on, on CPU 1, without a recorded wakeup; c shows that wakeups are recorded.
 fn unwoken(before: &str) -> keel_abi::Span {
     let (judgement, _) = judged(&format!(
         "10 0 7 wakeup c:9 [120] CPU:000
@@ -277,7 +277,7 @@ fn a_missing_wakeup_is_no_wait_since_the_beginning() {
     // c waits on CPU 0 behind a, while CPU 1 idles: that is reported.
     let of_c = unwoken("");
     assert_eq!(of_c, Span::from_ns(900_090_000));
-    // b is moved from a CPU that had idled: what it waited before is unknown, and of CPU 1 it is not waste twice.
+    // b is moved from a CPU that had idled: its earlier wait is unknown, and CPU 1 is not counted as wasted twice.
     let moved = "800000 1 0 switch swapper/1:0 [120] R ==> d:4 [120]
                  800100 1 4 switch d:4 [120] S ==> swapper/1:0 [120]
                  890000 0 7 move comm=b pid=8 prio=120 orig_cpu=1 dest_cpu=0";
@@ -290,7 +290,7 @@ fn a_missing_wakeup_is_no_wait_since_the_beginning() {
     );
     assert_eq!(judgement.summary.tasks.iter().map(|task| task.wait).max(), Some(Span::from_ns(499_990_000)));
     assert!(!recording.notes.iter().any(|note| note.contains("nobody had seen waking")), "{recording:?}");
-    // But not for longer than anybody waits.
+    // But not for longer than the limit.
     let (judgement, recording) = judged(
         "10 0 7 wakeup a:7 [120] CPU:000
          d-4 [001] d..2. 1.500000: sched_switch: d:4 [120] S ==> b:8 [120]

@@ -1,4 +1,4 @@
-//! An event's own words: the kernel's (`comm=make pid=7 prio=120 target_cpu=001`), or those of trace-cmd's plugins
+//! An event's text: the kernel's (`comm=make pid=7 prio=120 target_cpu=001`), or that of trace-cmd's plugins
 //! (`make:7 [120] CPU:001`).
 
 use super::keys::{self, ARROW, Keys};
@@ -11,7 +11,7 @@ const MIGRATE: &str = "unknown form of sched_migrate_task";
 const FORK: &str = "unknown form of sched_process_fork";
 const ONLINE: &str = "unknown form of cpuhp_enter";
 
-/// What the words of `event` say; why not, where they are not known.
+/// Parses the text of `event`; fails with the reason if it is unknown.
 #[inline]
 pub(super) fn read(event: &[u8], words: &[u8]) -> Result<SchedEvent, &'static str> {
     let words = words.trim_ascii();
@@ -114,12 +114,12 @@ fn plugin(words: &[u8]) -> Option<Who> {
     Some(Who { pid, name: Name::new(&who[..colon]), prio: prio.and_then(|prio| i32::try_from(prio).ok()) })
 }
 
-/// What follows a key, up to the next space.
+/// The value after a key, up to the next space.
 fn value<'a>(words: &'a [u8], key: &[u8]) -> Option<&'a [u8]> {
     split(words, key).map(|(_, rest)| word(rest))
 }
 
-/// What is before the next space.
+/// The text before the next space.
 fn word(words: &[u8]) -> &[u8] {
     let end = words.iter().position(u8::is_ascii_whitespace).unwrap_or(words.len());
     &words[..end]

@@ -1,4 +1,4 @@
-//! What stands before an event's name: the task, the CPU, flags, the time.
+//! The part before an event's name: the task, the CPU, flags, the time.
 //!
 //! ```text
 //!           <idle>-0       [001] d..2.    91.990599: sched_switch: ...      ftrace; trace-cmd without flags
@@ -6,7 +6,7 @@
 //!             perf   148 [000]    13.233178: sched:sched_switch: ...        perf script
 //! ```
 //!
-//! A task's name may hold anything, a time and a CPU too: so the line is searched for a time that has all of this
+//! A task's name may contain anything, even a time and a CPU. So the line is searched for a time with all of this
 //! before it.
 
 use keel_abi::cpuset::MAX_CPUS;
@@ -37,7 +37,7 @@ pub(super) struct Head {
     pub(super) interrupt: bool,
 }
 
-/// A line's head, its event's name without its system, and where the event's own words begin.
+/// A line's head, its event's name without its system, and where the event's text begins.
 #[inline]
 pub(super) fn read(line: &[u8]) -> Option<(Head, &[u8], usize)> {
     let mut from = 0;
@@ -54,18 +54,18 @@ pub(super) fn read(line: &[u8]) -> Option<(Head, &[u8], usize)> {
     None
 }
 
-/// What perf says between the events, as `PERF_RECORD_LOST lost 7`: the CPU where it is given, and its text.
+/// A remark of perf between the events, like `PERF_RECORD_LOST lost 7`: the CPU, if given, and the text.
 pub(super) fn remark(line: &[u8]) -> Option<(Option<u32>, &[u8])> {
     let begins = memchr::memmem::find(line, b"PERF_RECORD_")?;
     let head = line[..begins].trim_ascii_end().strip_suffix(b":");
     let head = head.and_then(|head| time(head).and_then(|(before, at)| before_time(&head[..before], at)));
-    // Without a head it stands alone; in the middle of something else it is none.
+    // Without a head it must stand alone; in the middle of other text it is not a remark.
     (head.is_some() || line[..begins].trim_ascii().is_empty())
         .then(|| (head.map(|head| head.cpu), &line[begins..]))
 }
 
-/// Is it a line of a stack, as perf script and ftrace print them below an event: an address and a function, or a function that
-/// is inlined?
+/// Is it a line of a stack, as perf script and ftrace print them below an event: an address and a function, or an
+/// inlined function?
 pub(super) fn is_stack(line: &[u8]) -> bool {
     let indented = line.first().is_some_and(u8::is_ascii_whitespace);
     let line = line.trim_ascii();
@@ -77,7 +77,7 @@ pub(super) fn is_stack(line: &[u8]) -> bool {
     indented && (is_call || line.ends_with(b" (inlined)"))
 }
 
-/// The time that `text` ends with, and where it begins.
+/// The time at the end of `text`, and where it begins.
 #[inline]
 fn time(text: &[u8]) -> Option<(usize, u64)> {
     let (begins, word) = last_word(text);
@@ -101,7 +101,7 @@ fn before_time(text: &[u8], at: u64) -> Option<Head> {
     if let Some(cpu) = in_brackets(word) {
         return Some(Head { at, cpu, pid: pid(rest)?, interrupt: false });
     }
-    // Flags, after a CPU in brackets or one that they are glued to.
+    // Flags, after a CPU in brackets or attached to a CPU.
     if let Some((rest, cpu)) = split_word(rest).and_then(|(rest, word)| Some((rest, in_brackets(word)?))) {
         return Some(Head { at, cpu, pid: pid(rest)?, interrupt: interrupts(word) });
     }
@@ -139,7 +139,7 @@ fn pid(text: &[u8]) -> Option<u32> {
     let separator = before.last()?;
     let separates = match separator {
         b'-' | b'/' => true,
-        // A name's end, or the blanks in place of an empty one.
+        // The end of a name, or blanks in place of an empty one.
         _ => separator.is_ascii_whitespace(),
     };
     if !separates {
@@ -169,13 +169,13 @@ fn event(line: &[u8], from: usize) -> Option<(&[u8], usize)> {
     Some((&line[start..end], end + 1))
 }
 
-/// Most bytes are no spaces, and most spaces are blanks.
+/// Most bytes are not spaces, and most spaces are blanks.
 #[inline]
 fn is_space(byte: &u8) -> bool {
     *byte <= b' ' && (*byte == b' ' || byte.is_ascii_whitespace())
 }
 
-/// The word that `text` ends with, and where it begins.
+/// The last word of `text`, and where it begins.
 #[inline]
 fn last_word(text: &[u8]) -> (usize, &[u8]) {
     let end = text.iter().rposition(|byte| !is_space(byte)).map_or(0, |at| at + 1);
@@ -184,7 +184,7 @@ fn last_word(text: &[u8]) -> (usize, &[u8]) {
     (begins, &text[begins..])
 }
 
-/// The word that `text` ends with, and what is before it; `None` if there is nothing.
+/// The last word of `text`, and the text before it; `None` if there is no word.
 #[inline]
 fn split_word(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let (begins, word) = last_word(text);

@@ -1,22 +1,22 @@
-//! Keys in an event's words (`prev_comm=make prev_pid=7 prev_prio=120`), all found on one way through them.
+//! Keys in an event's text (`prev_comm=make prev_pid=7 prev_prio=120`), all found in one pass.
 //!
-//! A key is one at the beginning or after a space, and it counts where it is found first: names hold spaces, and whatever
-//! else their owners like.
+//! A key must be at the beginning or after a space, and its first occurrence counts: names may contain spaces and
+//! anything else.
 
 use super::body::small;
 use crate::sched_record::{Name, Who};
 
-/// Stands between the two tasks of a switch.
+/// The separator between the two tasks of a switch.
 pub(super) const ARROW: &[u8] = b" ==> ";
 
-/// The keys that are looked for, an empty one for none.
+/// The wanted keys, with an empty one for none.
 pub(super) struct Wanted {
     comm: &'static [u8],
     pid: &'static [u8],
     prio: &'static [u8],
-    /// Others, which never stand at the beginning.
+    /// Others, which are never at the beginning.
     more: [&'static [u8]; 2],
-    /// Only before an [`ARROW`], which is looked for too.
+    /// Only before an [`ARROW`], which is also searched for.
     before_arrow: bool,
 }
 
@@ -35,7 +35,7 @@ pub(super) const PREV: Wanted = Wanted {
 };
 pub(super) const NEXT: Wanted = Wanted { comm: b"next_comm", pid: b"next_pid", prio: b"next_prio", ..TASK };
 
-/// Where a key begins, and what follows it.
+/// Where a key begins, and its value.
 #[derive(Clone, Copy)]
 struct Place {
     begins: usize,
@@ -54,7 +54,7 @@ pub(super) struct Keys<'a> {
 }
 
 impl<'a> Keys<'a> {
-    /// Looks for keys. It is inlined where they are known, so that each is compared as a number.
+    /// Searches for keys. It is inlined where they are known, so that each is compared as a number.
     #[inline(always)]
     pub(super) fn find(words: &'a [u8], wanted: &Wanted) -> Self {
         let mut found = Self { words, comm: None, pid: None, prio: None, more: [None; 2], arrow: None };
@@ -73,7 +73,7 @@ impl<'a> Keys<'a> {
         found
     }
 
-    /// Takes the key that ends at an equals sign, if it is one; is any still missing?
+    /// Takes the key before an equals sign, if it is a wanted one; returns whether any key is still missing.
     #[inline(always)]
     fn take(&mut self, sign: usize, wanted: &Wanted) -> bool {
         let words = self.words;
@@ -92,7 +92,7 @@ impl<'a> Keys<'a> {
         missing
     }
 
-    /// The task, where there are a name and, behind it, a pid.
+    /// The task, if there is a name followed by a pid.
     #[inline]
     pub(super) fn task(&self) -> Option<Who> {
         let (comm, pid) = (self.comm?, self.pid?);
@@ -106,7 +106,7 @@ impl<'a> Keys<'a> {
         })
     }
 
-    /// What follows one of the other keys.
+    /// The value of one of the other keys.
     #[inline]
     pub(super) fn more(&self, which: usize) -> Option<&'a [u8]> {
         self.more[which].map(|place| &self.words[place.value..])
@@ -136,7 +136,7 @@ mod tests {
         check("comm=a b pid=7 prio=120 target_cpu=001", &WAKEUP, Some(("a b", 7, Some(120))), Some("001"));
         check("comm=a= pid=7 prio=x target_cpu=", &WAKEUP, Some(("a=", 7, None)), Some(""));
         check("x comm=a pid=7", &WAKEUP, Some(("a", 7, None)), None);
-        // Names that hold keys: the first one counts, wherever it is.
+        // Names that contain keys: the first occurrence counts.
         check("comm=a pid=3 pid=7 prio=1", &WAKEUP, Some(("a", 3, Some(1))), None);
         check("comm=a prio=3 pid=7 prio=1", &WAKEUP, Some(("a prio=3", 7, Some(3))), None);
         let inside = "comm=a target_cpu=9 pid=7 target_cpu=1";
@@ -144,7 +144,7 @@ mod tests {
         check("pid=3 comm=a pid=7", &WAKEUP, None, None);
         check("target_cpu=1 comm= pid=7 target_cpu=2", &WAKEUP, Some(("", 7, None)), Some("2"));
         check("comm= pid=7 prio=120 target_cpu=001", &WAKEUP, Some(("", 7, Some(120))), Some("001"));
-        // What only ends like one is none.
+        // A word that merely ends like a key is not one.
         check("xcomm=a pid=7", &WAKEUP, None, None);
         check("comm=a ypid=7", &WAKEUP, None, None);
         check("comm=a pid=", &WAKEUP, None, None);

@@ -19,10 +19,10 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::ops::Range;
 
-/// Longer lines are no events.
+/// Longer lines are not events.
 const LONGEST: usize = 16 * 1024;
 
-/// Is there a line of an event in it, or a head that such text has?
+/// Does it contain a line of an event, or such a text's header?
 pub(crate) fn is(first: &[u8]) -> bool {
     first.split(|&byte| byte == b'\n').any(|line| {
         line.starts_with(b"# tracer: ") || head::read(line).is_some_and(|(_, event, _)| event.len() < 64)
@@ -35,14 +35,14 @@ pub(crate) struct Text<R> {
     lines: u64,
     facts: Facts,
     damage: Damage,
-    /// Events that a CPU lost and that no record of its speaks of yet.
+    /// Lost events of a CPU that are not attached to a record yet.
     lost: BTreeMap<u32, u64>,
     /// CPUs whose buffers begin here.
     begins: Vec<u32>,
-    /// A record that waits for the word on how its CPU's buffer begins.
+    /// A record that waits for the remark about the beginning of its CPU's buffer.
     pending: Option<SchedRecord>,
     last_at: u64,
-    /// The line before was one of a stack, which may have lines of any words.
+    /// The previous line belonged to a stack, which may have arbitrary lines.
     in_stack: bool,
 }
 
@@ -62,7 +62,7 @@ impl<R: Read> Text<R> {
         }
     }
 
-    /// Takes the next line, without its end; `None` at the end of the file.
+    /// Takes the next line, without its newline; `None` at the end of the file.
     #[inline]
     fn next_line(&mut self) -> Result<Option<Range<usize>>, ReadError> {
         self.lines += 1;
@@ -79,7 +79,7 @@ impl<R: Read> Text<R> {
         Ok(Some(line))
     }
 
-    /// The same, where the line's end is not there yet. Of a line that is too long nothing is left.
+    /// The same, if the line's end has not been read yet. A line that is too long is dropped.
     #[cold]
     fn far_line(&mut self) -> Result<Option<Range<usize>>, ReadError> {
         let there = self.from.want(LONGEST)?;
@@ -106,7 +106,7 @@ impl<R: Read> Text<R> {
         SchedRecord { at: head.at, cpu: head.cpu, lost, current, interrupt: head.interrupt, what }
     }
 
-    /// A line that is no event.
+    /// A line that is not an event.
     #[cold]
     fn other(&mut self, line: Range<usize>) {
         let line = self.from.passed(line);
@@ -136,7 +136,7 @@ impl<R: Read> Text<R> {
     }
 }
 
-/// What a line says; `None` where it is no event's.
+/// Parses a line; `None` if it is not an event.
 #[inline]
 fn parse(line: &[u8]) -> Option<(Head, Result<SchedEvent, &'static str>)> {
     let (head, event, from) = head::read(line)?;
@@ -170,7 +170,7 @@ impl<R: Read> Records for Text<R> {
             self.pending = Some(seen);
             return Ok(Some(SchedRecord { lost: 0, current: None, what: SchedEvent::BeginsHere, ..seen }));
         }
-        // What was lost at the very end.
+        // Events lost at the very end.
         let Some((cpu, lost)) = self.lost.pop_first() else { return Ok(None) };
         let at = self.last_at;
         Ok(Some(SchedRecord { at, cpu, lost, current: None, interrupt: false, what: SchedEvent::Other }))
@@ -187,14 +187,14 @@ impl<R: Read> Source for Text<R> {
     }
 }
 
-/// What a line that is not an event says.
+/// The content of a line that is not an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Remark {
-    /// So many CPUs.
+    /// The number of CPUs.
     Cpus(u32),
-    /// Whether more was written than is left, and by so many CPUs.
+    /// Whether records were overwritten, and the number of CPUs.
     Written { overwritten: bool, cpus: u32 },
-    /// A CPU, or nobody knows which, lost events.
+    /// A CPU, perhaps unknown, lost events.
     Lost(Option<u32>, u64),
     /// A CPU's buffer begins here.
     Begins(u32),

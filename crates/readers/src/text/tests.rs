@@ -7,7 +7,7 @@ fn who(name: &str, pid: u32, prio: i32) -> Who {
     Who { pid, name: Name::new(name.as_bytes()), prio: Some(prio) }
 }
 
-/// What one line says: time, CPU, who ran, an interrupt, and the rest.
+/// The content of one line: time, CPU, running task, interrupt, and the rest.
 fn check(line: &str, head: (u64, u32, u32, bool), what: SchedEvent) {
     let mut text = Text::open(line.as_bytes());
     let seen =
@@ -92,7 +92,7 @@ fn bodies_of_all_kinds_are_read() {
     check("sched_stat_runtime: comm=perf pid=148 runtime=979595 [ns]", SchedEvent::Other);
 }
 
-/// What a text says beside its events: CPUs, overwritten, lost by CPU, lines that are wrong.
+/// A text's remarks besides its events: CPUs, overwritten, lost by CPU, invalid lines.
 #[test]
 fn remarks_are_read() {
     let check = |text: &str, cpus, overwritten, lost: &[(u32, u64)], skipped, ends: usize| {

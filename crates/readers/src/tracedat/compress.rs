@@ -1,17 +1,17 @@
-//! What version 7 compresses: sections, and chunks of pages.
+//! The compressed parts of version 7: sections, and chunks of pages.
 
 use crate::formats::Order;
 use flate2::read::ZlibDecoder;
 use std::io::Read;
 
-/// How.
+/// The algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Compression {
     Zlib,
     Zstd,
 }
 
-/// One chunk, unpacked to `most` bytes at most, and how many bytes of the file it is.
+/// One chunk, unpacked to at most `most` bytes, and its size in the file.
 pub(super) fn chunk(
     from: &mut impl Read,
     compression: Compression,

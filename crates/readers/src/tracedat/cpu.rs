@@ -7,7 +7,7 @@ use crate::formats::Order;
 use crate::source::Damage;
 use std::io::{Read, Seek, SeekFrom};
 
-/// What all CPUs' pages have in common.
+/// The common properties of all CPUs' pages.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pages {
     pub(super) order: Order,
@@ -17,13 +17,13 @@ pub(super) struct Pages {
     pub(super) compression: Option<Compression>,
     /// The largest chunk that is accepted, unpacked.
     pub(super) chunk: usize,
-    /// How much more than [`RATIO`] times the packed bytes one CPU's chunks may be.
+    /// How many bytes more than [`RATIO`] times the packed bytes one CPU's chunks may have.
     pub(super) slack: u64,
-    /// How the clock's ticks become nanoseconds.
+    /// Converts the clock's ticks to nanoseconds.
     pub(super) clock: Clock,
 }
 
-/// Chunks of real pages are not packed better than this, small ones apart.
+/// The best compression ratio of chunks of real pages, except small ones.
 const RATIO: u64 = 200;
 
 /// Ticks to nanoseconds: `((ticks - offset) * mult) >> shift`.
@@ -35,7 +35,7 @@ pub(super) struct Clock {
 }
 
 impl Clock {
-    /// Nanoseconds as they are.
+    /// Nanoseconds, unchanged.
     pub(super) const NANOSECONDS: Self = Self { mult: 1, shift: 0, offset: 0 };
 
     #[inline]
@@ -65,7 +65,7 @@ pub(super) struct Entry {
 pub(super) struct Cpu {
     pub(super) number: u32,
     pages: Pages,
-    /// Where the next page or chunk begins in the file, and how many bytes are left.
+    /// The offset of the next page or chunk in the file, and the remaining bytes.
     offset: u64,
     left: u64,
     /// Chunks that are left.
@@ -75,7 +75,7 @@ pub(super) struct Cpu {
     unpacked: u64,
     /// One page, or one chunk of them.
     bytes: Vec<u8>,
-    /// Where the page at hand begins in it.
+    /// The offset of the current page in it.
     start: usize,
     page: Option<Page>,
     begun: bool,
@@ -100,12 +100,12 @@ impl Cpu {
         }
     }
 
-    /// Where in the file the page at hand, or its chunk, ends.
+    /// The offset in the file of the end of the current page, or of its chunk.
     pub(super) fn place(&self) -> u64 {
         self.offset
     }
 
-    /// The bytes of an event, which must be the last one that [`next`](Self::next) gave.
+    /// The bytes of an event, which must be the last one from [`next`](Self::next).
     pub(super) fn bytes(&self, entry: &Entry) -> Option<&[u8]> {
         self.bytes.get(self.start + entry.from..self.start + entry.from + entry.length)
     }
@@ -138,7 +138,7 @@ impl Cpu {
         }
     }
 
-    /// Goes to the next page; false where there is none.
+    /// Goes to the next page; false if there is none.
     fn turn<R: Read + Seek>(&mut self, file: &mut R, damage: &mut Damage) -> Result<bool, ReadError> {
         self.start += self.pages.size;
         if self.start >= self.bytes.len() {

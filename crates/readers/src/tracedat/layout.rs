@@ -1,7 +1,7 @@
-//! Where things are in a trace.dat file.
+//! The layout of a trace.dat file.
 //!
-//! Version 6 has everything in a row: how events look, options, and where each CPU's pages are. Version 7 has sections,
-//! and lists of options that say where they are; the last list is written last.
+//! Version 6 has everything in sequence: the layout of events, options, and the places of each CPU's pages. Version 7
+//! has sections, and lists of options with their places; the last list is written last.
 
 use super::FORMAT;
 use super::compress::{Compression, chunk};
@@ -14,7 +14,7 @@ use keel_abi::cpuset::MAX_CPUS;
 use std::collections::BTreeMap;
 use std::io::{BufReader, Read, Seek, SeekFrom};
 
-/// The longest section, unpacked, that is read as a whole.
+/// The longest section, when unpacked, that is read as a whole.
 const LONGEST: usize = 64 << 20;
 /// The most options, and lists of them.
 const MOST_OPTIONS: u32 = 1 << 16;
@@ -53,7 +53,7 @@ pub(super) struct Layout {
     compression: Option<Compression>,
     clock: String,
     conversion: Option<Clock>,
-    /// A CPU, where its pages are, how many bytes.
+    /// A CPU, the offset of its pages, and their size in bytes.
     cpus: Vec<(u32, u64, u64)>,
 }
 
@@ -62,7 +62,7 @@ fn damaged(at: u64, what: &'static str) -> ReadError {
 }
 
 impl Layout {
-    /// Reads the head of `file`, and what it leads to.
+    /// Reads the header of `file`, and everything that it refers to.
     pub(super) fn read<R: Read + Seek>(file: &mut R, damage: &mut Damage) -> Result<Self, ReadError> {
         let mut from = Sections { from: BufReader::new(&mut *file), order: crate::formats::Order::Little };
         let headers = Headers::begin(&mut from).ok_or_else(|| damaged(0, "its head makes no sense"))?;
@@ -145,7 +145,7 @@ impl Layout {
         damage: &mut Damage,
     ) -> Result<(), ReadError> {
         let mut at = options;
-        // One of each is enough, of however many a list speaks.
+        // One of each is enough, even if a list has several.
         let mut wanted = BTreeMap::new();
         let mut buffer: Option<Buffer> = None;
         for list in 0..MOST_LISTS {
@@ -162,7 +162,7 @@ impl Layout {
                 match (option, place) {
                     (id::DONE, Some(next)) => at = next,
                     (id::BUFFER, Some(_)) => {
-                        // Instances may hold the same events again: that with the most in it counts.
+                        // Instances may contain the same events again: the largest one counts.
                         let other = self.buffer(reported);
                         let more = other.as_ref().map(Buffer::size) > buffer.as_ref().map(Buffer::size);
                         buffer = if more { other } else { buffer };
@@ -197,7 +197,7 @@ impl Layout {
         self.clock = buffer.clock;
         self.cpus = buffer.cpus;
         if is_packed {
-            // The count of chunks, which stands before them, is not in the sizes that trace-cmd gives.
+            // trace-cmd's sizes don't include the count of chunks before them.
             self.cpus.iter_mut().for_each(|(_, _, size)| *size = size.saturating_add(COUNT));
         }
         self.pages(buffer.page, is_packed);
@@ -233,7 +233,7 @@ impl Layout {
         Ok(Some((section, flags, size)))
     }
 
-    /// A section's content; `None` where it is not there, or not whole.
+    /// A section's content; `None` if it is missing or incomplete.
     fn section<R: Read + Seek>(
         &self,
         file: &mut R,
@@ -275,7 +275,7 @@ impl Layout {
         options
     }
 
-    /// A BUFFER option: where the pages of each CPU are.
+    /// A BUFFER option: the places of each CPU's pages.
     fn buffer(&self, reported: &[u8]) -> Option<Buffer> {
         let mut from = Sections { from: reported, order: self.headers.order };
         let section = from.u64()?;
@@ -286,12 +286,12 @@ impl Layout {
         Some(Buffer { section, clock, page, cpus })
     }
 
-    /// What an option says about the machine.
+    /// Reads an option about the machine.
     fn option(&mut self, option: u16, reported: &[u8]) {
         let text =
             || String::from_utf8_lossy(reported.split(|&byte| byte == 0).next().unwrap_or(&[])).into_owned();
         match option {
-            // Its second word is the machine's name, which nobody needs.
+            // Its second word is the machine's name, which is not needed.
             id::UNAME => self.facts.release = text().split_whitespace().nth(2).map(str::to_owned),
             id::CPUCOUNT => {
                 let cpus = u32_at(reported, 0, self.headers.order).filter(|&cpus| cpus <= MAX_CPUS);
@@ -333,7 +333,7 @@ impl Layout {
         });
     }
 
-    /// Pages of two CPUs are never the same; a file that says so would be read once for each.
+    /// Removes overlaps between two CPUs' pages: otherwise the same pages would be read once for each.
     fn apart(&mut self, damage: &mut Damage) {
         self.cpus.sort_by_key(|&(_, offset, _)| offset);
         let mut end = 0;
@@ -347,7 +347,7 @@ impl Layout {
         });
     }
 
-    /// Everything was read: does it make sense?
+    /// Everything has been read: checks whether it is valid.
     fn finish(mut self) -> Result<Self, ReadError> {
         let clock =
             self.clock.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map(|(clock, _)| clock);

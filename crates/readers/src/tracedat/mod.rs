@@ -19,7 +19,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::io::{Read, Seek};
 
-/// What this format is called.
+/// This format's name.
 const FORMAT: &str = "trace.dat";
 
 /// A trace.dat file.
@@ -32,7 +32,7 @@ pub(crate) struct TraceDat<R> {
     /// The next event of each CPU, by its time.
     next: BinaryHeap<Reverse<(u64, usize)>>,
     entries: Vec<Option<Entry>>,
-    /// A record that waits for the word on how its CPU's buffer begins.
+    /// A record that waits for information about the beginning of its CPU's buffer.
     pending: Option<SchedRecord>,
 }
 

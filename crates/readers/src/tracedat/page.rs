@@ -1,17 +1,16 @@
 //! The events of one page of a ring buffer (`struct buffer_data_page`).
 //!
-//! A page begins with a time and with how much of it is used. Each event begins with a word: its kind or length in
-//! five bits, and in the others how much time has passed since the event before it.
+//! A page begins with a time and the size of its used part. Each event begins with a word: its kind or length in five
+//! bits, and in the others the time since the event before it.
 
 use crate::formats::{Description, Order, u32_at, u64_at};
 
-/// In the word that says how much is used: that, and whether events were lost before, and whether their number is
-/// known.
+/// In the word with the used size: the size, whether events were lost before, and whether their number is known.
 const USED: u64 = (1 << 27) - 1;
 const MISSED: u64 = 1 << 31;
 const MISSED_STORED: u64 = 1 << 30;
 
-/// Kinds of events beside those with data (`enum ring_buffer_type`).
+/// Kinds of events other than those with data (`enum ring_buffer_type`).
 const PADDING: u32 = 29;
 const TIME_EXTEND: u32 = 30;
 const TIME_STAMP: u32 = 31;
@@ -20,7 +19,7 @@ const TIME_BITS: u32 = 27;
 /// The bits of an absolute time that a page's own time has to add (`TS_MSB`).
 const HIGH_BITS: u64 = 0xf8 << 56;
 
-/// Where the parts of a page's head are.
+/// The places of the parts of a page's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Head {
     used_at: usize,
@@ -29,7 +28,7 @@ pub(super) struct Head {
 }
 
 impl Head {
-    /// By the file's own description.
+    /// From the file's own description.
     pub(super) fn of(page: &Description) -> Option<Self> {
         let (used, data) = (page.field("commit")?, page.field("data")?);
         let fits =
@@ -38,7 +37,7 @@ impl Head {
     }
 }
 
-/// Where a page's reading is.
+/// The position in a page.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Page {
     /// The next event.
@@ -59,7 +58,7 @@ pub(super) struct Found {
 }
 
 impl Page {
-    /// Begins a page; `None` where it has no head or says that more is used than there is.
+    /// Begins a page; `None` if it has no header or a used size beyond its end.
     pub(super) fn begin(bytes: &[u8], head: Head, order: Order) -> Option<Self> {
         let time = u64_at(bytes, 0, order)?;
         let word = match head.used_size {
@@ -82,7 +81,7 @@ impl Page {
         Some(Self { at: head.data_at, end, time, lost })
     }
 
-    /// The next event; `None` after the last. An error where the page makes no sense from here on.
+    /// The next event; `None` after the last. An error if the page is invalid from here on.
     pub(super) fn next(&mut self, bytes: &[u8], order: Order) -> Result<Option<Found>, &'static str> {
         let bytes = &bytes[..self.end.min(bytes.len())];
         while self.at + 4 <= bytes.len() {

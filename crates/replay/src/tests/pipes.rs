@@ -1,4 +1,4 @@
-//! What goes through pipes.
+//! Transfers through pipes.
 
 use super::{IDLE, check, made, start, switch, wakeup};
 use crate::{Builder, Overheads, export};
@@ -19,7 +19,7 @@ fn read(task: u32, bytes: u32) -> What {
     piped(task, bytes, Piping::Read)
 }
 
-/// How a task waited that is woken next.
+/// How the next woken task waited.
 fn waited(task: u32, call: Call) -> What {
     What::Waited { task: TaskId(task), call, source: Source::Task }
 }
@@ -46,13 +46,13 @@ fn reads_and_writes_are_steps_whether_or_not_they_waited() {
     let events = one_wait(TaskId(1), 100);
     check(&events, 0, "run10 take100 count1 run5 run10 take100 count1 run5 exit");
     check(&events, 1, "run10 put100 run3 run7 put100 run10 exit");
-    // So is a wait that nobody is known to have ended.
+    // The same for a wait that an unknown source ended.
     check(&one_wait(IDLE, 100), 0, "run10 take100 count1 run5 run10 take100 count1 run5 exit");
     assert_eq!(made(&events).unwrap().confidence.causes.by_task, 1);
     assert_eq!(made(&one_wait(IDLE, 100)).unwrap().confidence.causes.by_task, 1);
 }
 
-/// At a pipe's end there is nothing to read: who closed it woke the reader.
+/// At the end of a pipe there is nothing to read: the task that closed it woke the reader.
 #[test]
 fn a_read_that_gives_nothing_waits_for_a_wakeup() {
     let events = one_wait(TaskId(1), 0);

@@ -1,8 +1,7 @@
-//! The chart: how all callbacks together grow, a line a scheduler, one panel an axis, both scales logarithmic and the
-//! same for both panels. A static SVG that is light or dark as its reader's screen is.
+//! The chart of how the time of all callbacks together grows: one line per scheduler, one panel per axis. Both scales
+//! are logarithmic, and the same for both panels. A static SVG that follows its reader's light or dark mode.
 //!
-//! A scheduler is identified by its name at the line's end, its mark and its colour, so that no reader needs the
-//! colour.
+//! The name at the line's end, the mark and the colour all identify a scheduler, so no reader needs the colour.
 
 mod marks;
 mod scale;
@@ -18,13 +17,13 @@ use std::fmt::Write;
 
 const WIDTH: u32 = 1080;
 const HEIGHT: u32 = 500;
-/// Pixels from the picture's top to the panels'.
+/// Pixels from the top of the picture to the top of the panels.
 const TOP: f64 = 112.0;
-/// A panel's inside.
+/// The inside of a panel.
 const PANEL: (f64, f64) = (370.0, 310.0);
-/// Where the panels begin; to the right of each is room for names.
+/// The left edges of the panels; names go to the right of each.
 const LEFTS: [f64; 2] = [84.0, 618.0];
-/// Pixels that two names are apart, from baseline to baseline.
+/// Pixels between the baselines of two names.
 const LINE: f64 = 15.0;
 
 macro_rules! put {
@@ -32,7 +31,7 @@ macro_rules! put {
     ($svg:expr, $($format:tt)*) => { let _ = writeln!($svg, $($format)*); };
 }
 
-/// One scheduler's line: its number, and its points in what is measured.
+/// One scheduler's line: the scheduler's number, and the points in the units that are measured.
 struct Line<'r> {
     number: usize,
     name: &'r str,
@@ -60,7 +59,7 @@ pub fn svg(schedulers: &[DecisionsReport]) -> String {
     svg + "</svg>\n"
 }
 
-/// What a line of this axis goes through: what grows, and all callbacks together in nanoseconds.
+/// The lines of this axis: each point is a size, and the time of all callbacks together in nanoseconds.
 fn lines(schedulers: &[DecisionsReport], axis: Axis) -> Vec<Line<'_>> {
     let points = |report: &DecisionsReport| {
         let sizes = &report.along(axis).together.sizes;
@@ -107,7 +106,7 @@ fn head() -> String {
     svg
 }
 
-/// One axis: its title, grid, and lines.
+/// One panel: its title, grid and lines.
 fn panel(svg: &mut String, left: f64, y: &Scale, lines: &[Line<'_>], (title, label): (&str, &str)) {
     let (right, bottom) = (left + PANEL.0, TOP + PANEL.1);
     put!(svg, "<g>");
@@ -168,7 +167,7 @@ fn drawn(svg: &mut String, line: &Line<'_>, x: &Scale, y: &Scale) {
     put!(svg, "</g>");
 }
 
-/// Each line's name beside its end, as near as the others leave room.
+/// Each line's name beside its end, as near as the other names allow.
 fn names(svg: &mut String, lines: &[Line<'_>], x: &Scale, y: &Scale) {
     let end = |line: &Line<'_>| line.points.last().map_or((0.0, 0.0), |&(size, ns)| (x.at(size), y.at(ns)));
     let mut ends: Vec<(&Line<'_>, (f64, f64))> = lines.iter().map(|line| (line, end(line))).collect();

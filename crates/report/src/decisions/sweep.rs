@@ -7,10 +7,10 @@ use keel_check::DecisionCost;
 use keel_check::decisions::exponent;
 use serde::Serialize;
 
-/// What was measured along one axis.
+/// The measurements along one axis.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct SweepReport {
-    /// Callbacks and what is distinguished in them, in the order in which they were first seen.
+    /// The callbacks and the kinds distinguished within them, in the order in which they were first seen.
     pub callbacks: Vec<CallbackReport>,
     /// All callbacks together.
     pub together: TogetherReport,
@@ -22,9 +22,9 @@ pub struct CallbackReport {
     /// Its name in `struct sched_ext_ops`; `wakeup`, which is `select_cpu` and the `enqueue` after it; or a dispatch
     /// in which a counter of the scheduler's rose: `array switch`, `recalculation`.
     pub callback: String,
-    /// At which size it cost what.
+    /// Its cost at each size.
     pub sizes: Vec<SizeReport>,
-    /// The exponent with which its median time grows along the axis; absent where it was called at one size only.
+    /// The exponent with which its median time grows along the axis; absent if it was called at one size only.
     pub exponent: Option<f64>,
 }
 
@@ -38,18 +38,18 @@ pub struct SizeReport {
     pub calls: u64,
     /// BPF instructions a call.
     pub instructions: SpreadReport,
-    /// Time a call.
+    /// Time per call.
     pub time_ns: SpreadReport,
-    /// Time of all calls over their number.
+    /// The time of all calls divided by their number.
     pub mean_ns: u64,
 }
 
-/// Time of all callbacks over the number of dispatches.
+/// The time of all callbacks divided by the number of dispatches.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct TogetherReport {
     /// By size.
     pub sizes: Vec<TogetherSize>,
-    /// The exponent with which it grows along the axis; absent with one size.
+    /// The exponent with which it grows along the axis; absent if there is only one size.
     pub exponent: Option<f64>,
 }
 
@@ -59,7 +59,7 @@ pub struct TogetherSize {
     /// The size.
     #[serde(flatten)]
     pub size: Size,
-    /// Their time, a dispatch.
+    /// Their time per dispatch.
     pub mean_ns: u64,
 }
 
@@ -96,7 +96,7 @@ impl SweepReport {
     }
 }
 
-/// What grows, and its time in nanoseconds.
+/// The size along the axis, and the time in nanoseconds.
 fn point(axis: Axis, size: Size, ns: u64) -> (f64, f64) {
     (f64::from(size.along(axis)), ns.max(1) as f64)
 }

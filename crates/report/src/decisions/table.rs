@@ -1,4 +1,4 @@
-//! The tables: a line for each callback and size, and a sentence for each scheduler and axis.
+//! The tables: one line for each callback and size, and one sentence for each scheduler and axis.
 
 use super::sweep::{CallbackReport, SweepReport};
 use super::{Axis, DecisionsReport};
@@ -10,10 +10,10 @@ use comfy_table::{Cell, CellAlignment, Table};
 use keel_abi::Span;
 use keel_abi::numbers;
 
-/// What grows by less is called the same: the noise of lines that lie elsewhere.
+/// A cost that grows by less is reported as constant: the difference is noise from where cache lines lie.
 const GROWS: f64 = 0.1;
 
-/// Both tables of each scheduler; of an axis that was not measured nothing.
+/// Both tables of each scheduler, without axes that were not measured.
 pub fn table(schedulers: &[DecisionsReport], style: Style) -> String {
     let mut text = String::new();
     for report in schedulers {
@@ -75,7 +75,7 @@ fn shown(exponent: Option<f64>) -> String {
     exponent.map_or(String::new(), |exponent| format!("{:.2}", (exponent * 100.0).round() / 100.0 + 0.0))
 }
 
-/// What grows, by name.
+/// A sentence that names the callbacks whose costs grow.
 fn sentence(scheduler: &str, axis: Axis, sweep: &SweepReport) -> String {
     let callbacks = sweep.callbacks.iter().map(|callback| (callback.callback.as_str(), callback.exponent));
     let all = callbacks.chain([("total", sweep.together.exponent)]);

@@ -20,7 +20,7 @@ pub(super) fn report(name: &str, dispatch_ns: impl Fn(Size) -> u64) -> Decisions
     for (axis, size) in tasks.into_iter().chain(cpus) {
         let costs = [cost("enqueue", 70), cost("dispatch", dispatch_ns(size))];
         report.add(axis, size, &costs, Some(Span::from_ns(71 + dispatch_ns(size))));
-        // Dispatches that end a round are shown separately, and combined with nothing.
+        // Dispatches that end a round are listed separately, and not combined with anything.
         report.add(axis, size, &[cost("array switch", 150)], None);
     }
     report

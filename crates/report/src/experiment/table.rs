@@ -1,4 +1,4 @@
-//! Experiments as a table: one line for each claim, and one sentence at the end.
+//! Experiments as a table: one line per claim, and one sentence at the end.
 
 use super::{ClaimReport, ExperimentReport, TrendReport};
 use crate::style::{Paint, Style};
@@ -12,7 +12,7 @@ use keel_experiment::rank_correlation;
 
 /// Narrower terminals get the reasons below the table.
 const WIDE: u16 = 160;
-/// Narrower terminals are not told how often an arm ran: nothing else would fit into a line.
+/// Narrower terminals don't get the number of runs: it would leave no room for the rest of the line.
 const WITH_RUNS: u16 = 100;
 
 /// The whole table, and the sentence.
@@ -72,7 +72,7 @@ fn trends(experiments: &[ExperimentReport]) -> String {
     if lines.is_empty() { String::new() } else { lines.join("\n") + "\n\n" }
 }
 
-/// The published and our ratio as gains: of what takes time, the reverse.
+/// The published ratio and ours, as gains: inverted if the measure is a time.
 fn gains(claim: &ClaimReport) -> Option<(f64, f64)> {
     let ours = claim.ours?;
     match Measure::from_name(claim.measure).is_some_and(more_is_better) {
@@ -81,7 +81,7 @@ fn gains(claim: &ClaimReport) -> Option<(f64, f64)> {
     }
 }
 
-/// What a trend is, and whether that is enough.
+/// The value of a trend, and whether that is enough.
 pub(crate) fn trend_words(trend: &TrendReport) -> String {
     let rho = trend.rank_correlation.map_or("none".to_owned(), figures);
     let least = figures(trend.least);
@@ -89,7 +89,7 @@ pub(crate) fn trend_words(trend: &TrendReport) -> String {
     format!("rank correlation over {} cells {rho}, {enough} (at least {least})", trend.cells)
 }
 
-/// Why, a line for each claim.
+/// The reasons, one line per claim.
 fn reasons(experiments: &[ExperimentReport]) -> String {
     let mut text = String::new();
     for experiment in experiments {
@@ -101,7 +101,7 @@ fn reasons(experiments: &[ExperimentReport]) -> String {
     text
 }
 
-/// How often the arm ran that is divided.
+/// The number of runs of the arm in the numerator.
 fn runs(experiment: &ExperimentReport, claim: &ClaimReport) -> usize {
     experiment.arms.iter().find(|arm| arm.label == claim.of).map_or(0, |arm| arm.runs)
 }
@@ -125,7 +125,7 @@ fn right(text: String) -> Cell {
     Cell::new(text).set_alignment(CellAlignment::Right)
 }
 
-/// How many of how many, in one sentence.
+/// One sentence: how many experiments of how many are reproduced.
 pub fn sentence(experiments: &[ExperimentReport]) -> String {
     let count = |verdict: &str| experiments.iter().filter(|e| e.verdict == verdict).count();
     let (calibrated, reproduced) = (count("calibrated"), count("reproduced"));

@@ -1,4 +1,4 @@
-//! Tables of tasks as published, ours beside them.
+//! Published tables of tasks, with our figures beside them.
 
 use crate::verdict::printable;
 use keel_check::Measure;
@@ -6,12 +6,12 @@ use keel_experiment::model::{Table, mean};
 use keel_experiment::{ArmFigures, Experiment};
 use serde::Serialize;
 
-/// What was published of each task of an arm.
+/// The published figures of each task of an arm.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TableReport {
-    /// What the table says.
+    /// The table's title.
     pub says: String,
-    /// The arm that it is about.
+    /// The arm.
     pub arm: String,
     /// One for each task.
     pub rows: Vec<TaskRow>,
@@ -22,22 +22,22 @@ pub struct TableReport {
 pub struct TaskRow {
     /// Its name.
     pub task: String,
-    /// As published.
+    /// The published figures.
     pub published: CountsReport,
-    /// Ours: means over the runs; nothing where the arm was not run or there was no such task.
+    /// Our figures: means over the runs; `None` if the arm was not run or the task does not exist.
     pub ours: Option<CountsReport>,
 }
 
-/// What is counted of a task; what was not published is left out on both sides.
+/// The counts of a task. Counts that were not published are left out on both sides.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct CountsReport {
-    /// Times that it gave a CPU up to wait.
+    /// How often it gave up a CPU to wait.
     pub voluntary: Option<f64>,
-    /// Times that it lost a CPU.
+    /// How often it lost a CPU.
     pub involuntary: Option<f64>,
-    /// Times that it started on another CPU than it last ran on.
+    /// How often it started on a different CPU than the one it last ran on.
     pub migrated: Option<f64>,
-    /// Units that it did.
+    /// How many units of work it did.
     pub iterations: Option<f64>,
 }
 
@@ -81,7 +81,7 @@ fn row(table: &Table, at: usize, arm: &ArmFigures) -> TaskRow {
     TaskRow { task: table.tasks[at].clone(), published, ours: is_there.then_some(ours) }
 }
 
-/// The table as text: the columns that Linux's own tools count, published and ours, and the totals.
+/// The table as text: the counts that Linux's own tools report, published and ours, and the totals.
 pub(super) fn text(id: &str, table: &TableReport) -> String {
     let head = ["vol", "nonvol", "migrated", "iterations"];
     let mut text = format!("{}, {}:\n", printable(id), printable(&table.says));

@@ -1,10 +1,10 @@
-//! The commands that make an experiment's runs again, to copy into a shell and change.
+//! The commands that repeat an experiment's runs, to copy into a shell and modify.
 
 use super::{put, text};
 use keel_experiment::{Arm, Experiment, Until};
 use std::fmt::Write;
 
-/// The commands of the whole experiment and of one run of each arm.
+/// The commands for the whole experiment and for one run of each arm.
 pub(super) fn commands(page: &mut String, experiment: &Experiment) {
     put!(page, "<details><summary>Run it again, with a change</summary>");
     put!(page, "<p>All of it:</p><pre>keel lab {}</pre>", text(&word(&experiment.id)));
@@ -25,7 +25,7 @@ pub(super) fn commands(page: &mut String, experiment: &Experiment) {
     );
 }
 
-/// `keel sim` of an arm's first run.
+/// The `keel sim` command for an arm's first run.
 fn one_run(experiment: &Experiment, arm: &Arm) -> String {
     let mut command = format!("keel sim {} --workload {}", word(&command_of(arm)), word(&arm.workload));
     let _ = write!(command, " --machine {} --seed {}", word(&arm.machine), experiment.seed);
@@ -40,14 +40,14 @@ fn one_run(experiment: &Experiment, arm: &Arm) -> String {
     command
 }
 
-/// The scheduler, a program of a version at the place where `keel lab` looks for it.
+/// The scheduler. A program with a version is at the path where `keel lab` looks for it.
 fn command_of(arm: &Arm) -> String {
     let Some(version) = &arm.version else { return arm.scheduler.clone() };
     let name = arm.scheduler.split_whitespace().next().unwrap_or_default();
     format!(".cache/programs/{name}-{version}/bin/{}", arm.scheduler)
 }
 
-/// As a shell takes it for one word.
+/// Quotes text so that a shell takes it as one word.
 fn word(given: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,=@%".contains(c);
     if !given.is_empty() && given.chars().all(is_plain) {

@@ -1,7 +1,8 @@
-//! One claim on one axis: where theirs lies, and ours; where ours must lie; what a scheduler differs from itself; and
-//! what is left with the mechanism off. The axis is logarithmic: twice and half are as far from 1.
+//! One claim on one axis: the published value and ours, the range that ours must lie in, the difference between two
+//! runs of the same scheduler, and the value with the mechanism off. The axis is logarithmic: 2 and 1/2 are equally far
+//! from 1.
 //!
-//! Each mark has a line of its own with its name and its figure, so that no two meet and no reader needs the colour.
+//! Each mark has its own line with its name and its figure, so marks never overlap and no reader needs the colour.
 
 use super::put;
 use crate::experiment::ClaimReport;
@@ -13,12 +14,12 @@ const LEFT: f64 = 104.0;
 const RIGHT: f64 = 336.0;
 const TOP: f64 = 8.0;
 const LINE: f64 = 20.0;
-/// Pixels that the figures below the axis are apart at least.
+/// The minimum distance of two figures below the axis, in pixels.
 const APART: f64 = 36.0;
-/// The narrowest axis: from this share of its middle to as many times.
+/// The narrowest axis: from its middle divided by this to its middle times this.
 const NARROW: f64 = 1.25;
 
-/// Draws it; nothing where there is no figure that a logarithm has.
+/// Draws the claim; `None` if no figure has a logarithm.
 pub(super) fn svg(claim: &ClaimReport) -> Option<String> {
     let is_ratio = claim.to.is_some();
     let rows = rows(claim);
@@ -134,7 +135,7 @@ impl Mark {
     }
 }
 
-/// Numbers that fit beside the axis.
+/// Shortens a number to fit beside the axis.
 fn short(value: f64) -> String {
     match value {
         v if v >= 1e6 => format!("{:.3}M", v / 1e6),
@@ -152,7 +153,7 @@ fn round(value: f64) -> String {
     }
 }
 
-/// From values to pixels.
+/// Converts values to pixels.
 struct Scale {
     low: f64,
     high: f64,
@@ -166,13 +167,13 @@ impl Scale {
         Some(Self { low: low.min(middle / NARROW) / 1.05, high: high.max(middle * NARROW) * 1.05 })
     }
 
-    /// What is left of the axis, as 0 is, lies at its end.
+    /// A value to the left of the axis, such as 0, is drawn at its left end.
     fn at(&self, value: f64) -> f64 {
         let share = (value.max(self.low) / self.low).ln() / (self.high / self.low).ln();
         LEFT + (RIGHT - LEFT) * share.min(1.0)
     }
 
-    /// Some round values, as many as have room.
+    /// Round values, as many as fit.
     fn ticks(&self) -> Vec<f64> {
         let all = |steps: &[f64]| -> Vec<f64> {
             let decades = self.low.log10().floor() as i32..=self.high.log10().ceil() as i32;

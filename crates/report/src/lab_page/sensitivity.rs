@@ -5,7 +5,7 @@ use crate::sensitivity::{ConstantReport, SensitivityReport, changed, counted};
 use keel_abi::numbers::figures;
 use std::fmt::Write;
 
-/// The page: what moves by 5 % or more, the most first.
+/// The page: for each experiment, the constants that move it by 5 % or more, largest move first.
 pub fn of_sensitivity(experiments: &[SensitivityReport]) -> String {
     let mut page = head("Each machine constant halved and doubled", &counted(experiments));
     let heads = ["constant", "halved", "doubled"].map(str::to_owned);

@@ -2,7 +2,7 @@ use super::*;
 use keel_check::Measured;
 use keel_experiment::{ArmFigures, RunFigures, judge, read};
 
-/// Markup, quotes, a comment's end and a terminal's escape.
+/// Markup, quotes, the end of a comment and a terminal escape.
 const HOSTILE: &str = "</style><script>alert(1)</script>\"' onload=x --> &amp; \u{1b}[2J";
 
 fn experiment(texts: &str) -> Experiment {

@@ -1,4 +1,4 @@
-//! The matrix as text: values beside the best, then what was wasted, then why cells are empty.
+//! The matrix as text: values compared with the best, then wasted core time, then why cells are empty.
 
 use super::{CellReport, MatrixReport, RowReport};
 use crate::style::{Paint, Style};
@@ -8,12 +8,12 @@ use comfy_table::{Cell, CellAlignment};
 use keel_abi::numbers::{figures, short};
 use std::fmt::Write;
 
-/// Nearer to the best than so many times is as good.
+/// A value within this factor of the best counts as equally good.
 const AS_GOOD: f64 = 1.005;
-/// Less waste than this is not worth a figure.
+/// Less waste than this is not shown as a figure.
 const NO_WASTE: f64 = 0.0005;
 
-/// Both tables, and a sentence.
+/// Both tables and a sentence.
 pub fn table(matrix: &MatrixReport, style: Style) -> String {
     let mut text = String::new();
     let heading = |text: &mut String, words: &str| {
@@ -32,7 +32,7 @@ pub fn table(matrix: &MatrixReport, style: Style) -> String {
     text + &style.paint(Paint::Bold, &sentence(matrix)) + "\n"
 }
 
-/// What is measured, in its unit, and which way is better.
+/// The measure, its unit, and which direction is better.
 pub(crate) fn measured(row: &RowReport) -> String {
     match row.real_time {
         true => "not measured".to_owned(),
@@ -60,7 +60,7 @@ fn lines(
     lines_of(&table)
 }
 
-/// The value, and below it its place.
+/// The value, and below it how it compares with the best.
 pub(crate) fn value(cell: &CellReport) -> String {
     let Some(value) = cell.value else { return "failed".to_owned() };
     match cell.worse {
@@ -70,7 +70,7 @@ pub(crate) fn value(cell: &CellReport) -> String {
     }
 }
 
-/// Cores that were wasted on average.
+/// The average number of wasted cores.
 pub(crate) fn wasted(cell: &CellReport) -> String {
     match cell.wasted_cores {
         Some(cores) if cores < NO_WASTE => "0".to_owned(),

@@ -1,5 +1,5 @@
-//! What is drawn under each strip of the heat map: which CPUs were looked at, and the loads that were reported. Nothing
-//! where the scheduler reports nothing.
+//! The strips below each strip of the heat map: which CPUs the scheduler looked at, and the loads it reported. There
+//! are none if the scheduler reports nothing.
 
 use super::MOMENTS;
 use super::considered::Considered;
@@ -25,24 +25,24 @@ impl Below {
         Self { considered, loads: Drawn::new(loads, heat, layout) }
     }
 
-    /// Pixels under each strip.
+    /// The height of all of them together, in pixels.
     pub(super) fn height(&self, layout: &Layout) -> u32 {
         let strips = u32::from(self.considered.is_some()) + u32::from(self.loads.is_some());
         strips * (layout.height + GAP)
     }
 
-    /// What the reader should know of them, in lines.
+    /// Their lines in the legend.
     pub(super) fn legend(&self) -> Vec<String> {
         let considered = self.considered.iter().flat_map(Considered::legend);
         considered.chain(self.loads.as_ref().map(Drawn::legend)).collect()
     }
 
-    /// What the strips share.
+    /// The definitions that the strips share.
     pub(super) fn define(&self, svg: &mut String, layout: &Layout) {
         self.loads.iter().for_each(|loads| loads.define(svg, layout));
     }
 
-    /// Those under one strip, which ends at `bottom`; the run fills `right` pixels of it.
+    /// The strips below the one that ends at `bottom`; the run fills `right` pixels of it.
     pub(super) fn strips(&self, svg: &mut String, layout: &Layout, number: u64, right: f64, bottom: u32) {
         let mut top = bottom + GAP;
         let mut strip = |inside: &dyn Fn(&mut String)| {

@@ -1,6 +1,6 @@
-//! Under a strip of the heat map: at each moment, the CPUs that a decision looked at. A blue bar in the row of
-//! each, a thin line from the deciding CPU (a black dot) to all of them, a red ring around the CPU chosen. What
-//! was decided is shown where the mouse is.
+//! The strip that shows which CPUs a decision looked at, at each moment. A blue bar marks the row of each CPU, a
+//! thin line goes from the deciding CPU (a black dot) to all of them, and a red ring marks the chosen CPU. Pointing
+//! the mouse at a decision shows it as text.
 
 use super::MOMENTS;
 use super::draw::xml;
@@ -12,12 +12,12 @@ use keel_abi::numbers::count;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Bytes that all decisions together may take.
+/// The maximum size of all decisions together, in bytes.
 const MOST_BYTES: usize = 300_000;
-/// Colours of those at a moment of waste, and of others.
+/// The colours of decisions made while there was waste, and of others.
 const COLOURS: [&str; 2] = ["#1f3bff", "#a9b6cf"];
 
-/// All decisions that are drawn, by strip.
+/// All decisions to draw, by strip.
 #[derive(Debug, Default)]
 pub(super) struct Considered {
     strips: BTreeMap<u64, Vec<(u64, String)>>,
@@ -26,7 +26,7 @@ pub(super) struct Considered {
 }
 
 impl Considered {
-    /// The most informative ones, as many as there is room for.
+    /// The most informative decisions, as many as fit.
     pub(super) fn new(decisions: &Notable<MOMENTS>, layout: &Layout) -> Self {
         let tops: BTreeMap<CpuId, u32> = layout.tops.iter().copied().collect();
         let mut drawn = Self { received: decisions.received(), ..Self::default() };
@@ -49,7 +49,7 @@ impl Considered {
         self.strips.is_empty()
     }
 
-    /// What the reader should know of them, in lines.
+    /// Their lines in the legend.
     pub(super) fn legend(&self) -> [String; 2] {
         let which = match self.shown < self.received {
             true => {
@@ -65,7 +65,7 @@ impl Considered {
         ]
     }
 
-    /// One strip, `right` pixels wide, its top at 0.
+    /// One strip, `right` pixels wide, with its top at 0.
     pub(super) fn strip(&self, svg: &mut String, layout: &Layout, number: u64, right: f64) {
         for node in &layout.nodes {
             let (top, height) = (node.top, node.bottom - node.top);
@@ -107,7 +107,7 @@ fn mark(kept: &Kept, layout: &Layout, tops: &BTreeMap<CpuId, u32>) -> String {
     svg + "</g>\n"
 }
 
-/// Rows that were looked at, neighbours as one bar: its top and height.
+/// The rows that were looked at, with neighbours joined into one bar: the top and height of each bar.
 fn bars(kept: &Kept, layout: &Layout) -> Vec<(u32, u32)> {
     let mut bars: Vec<(u32, u32)> = Vec::new();
     for &(_, top) in layout.tops.iter().filter(|(cpu, _)| kept.policy.considered.contains(*cpu)) {

@@ -11,12 +11,12 @@ use std::fmt::Write;
 
 /// Characters of the title that fit on a line.
 const TITLE_LINE: usize = 112;
-/// Pixels from a line of the title to the next.
+/// Pixels between two lines of the title.
 const LINE: u32 = 22;
-/// And of a line of the legend.
+/// Pixels between two lines of the legend.
 const SMALL_LINE: u32 = 18;
 
-/// What stands over the picture.
+/// The text above the picture.
 #[derive(Clone, Debug)]
 pub struct Caption {
     /// The verdict.
@@ -30,7 +30,7 @@ impl Caption {
     pub fn of(run: &RunReport) -> Self {
         let [scheduler, workload, machine] =
             [&run.scheduler, &run.workload, &run.machine].map(|name| printable(name));
-        // A recording has neither.
+        // A recording has neither a machine's name nor a seed.
         let made = match machine.as_str() {
             "" => String::new(),
             machine => format!(" · machine {machine} · seed {}", run.seed),
@@ -39,7 +39,7 @@ impl Caption {
     }
 }
 
-/// `text` as XML character data: markup escaped, and what XML does not allow replaced.
+/// `text` as XML character data: markup is escaped, and characters that XML does not allow are replaced.
 pub(crate) fn xml(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in printable_once(text).chars() {
@@ -56,7 +56,7 @@ pub(crate) fn xml(text: &str) -> String {
     safe
 }
 
-/// Captions may be anybody's: no control character gets through, and what was escaped before stays.
+/// Captions are untrusted: replaces control characters, but keeps what is already escaped.
 fn printable_once(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
@@ -128,8 +128,8 @@ pub(super) fn document(heat: &Heat, below: impl Fn(&Layout) -> Below, caption: &
     svg + "</svg>\n"
 }
 
-/// What the strips share: hatchings, the window of a strip, and the whole run as one long row of
-/// columns, of which each strip shows its part.
+/// The definitions that the strips share: hatchings, the window of a strip, and the whole run as one
+/// long row of columns. Each strip shows its part of that row.
 fn definitions(svg: &mut String, layout: &Layout, paths: &Paths, stretch: f64) {
     put!(svg, "<defs>");
     for (name, width) in [("light", 1.1), ("dense", 2.4)] {
@@ -187,7 +187,7 @@ fn legend(svg: &mut String, y: u32) {
     }
 }
 
-/// One strip: its clock, its part of the run, nodes and their lines.
+/// One strip: its clock, its part of the run, and the nodes with their lines.
 fn strip_at(svg: &mut String, heat: &Heat, layout: &Layout, number: u64, top: u32, width: f64) {
     let from = number * layout.strip_ns;
     let right = shown_width(heat, layout, number);
@@ -224,7 +224,7 @@ fn shown_width(heat: &Heat, layout: &Layout, number: u64) -> f64 {
     f64::from(WIDTH) * shown as f64 / layout.strip_ns as f64
 }
 
-/// Nodes, their lines, and the end.
+/// The nodes, their lines, and the end of the run.
 pub(super) fn frame(svg: &mut String, layout: &Layout, right: f64) {
     for node in &layout.nodes {
         let (above, below) = (f64::from(node.top) - 0.5, f64::from(node.bottom) + 0.5);
@@ -238,7 +238,7 @@ pub(super) fn frame(svg: &mut String, layout: &Layout, right: f64) {
     put!(svg, "<path d=\"M{right:.1} 0V{}\" stroke=\"#000\" stroke-width=\".7\"/>", layout.height);
 }
 
-/// A clock time, all in one unit with as many digits as distinguish the ticks.
+/// A clock time. All ticks have one unit, and just enough digits to distinguish them.
 fn clock_text(ns: u64, layout: &Layout) -> String {
     let (unit, name) = match layout.strip_ns {
         0..1_000_000 => (1e3, "us"),

@@ -6,15 +6,15 @@ use crate::notable::Standing;
 use keel_abi::{CpuId, Instant, Topology};
 use keel_trace::{Event, Meta, Policy};
 
-/// Cells over all CPUs that are kept at most: 16 bytes each.
+/// The maximum number of cells over all CPUs; each has 16 bytes.
 const CELLS: usize = 1 << 19;
-/// Buckets that are kept at most.
+/// The maximum number of buckets.
 const BUCKETS: usize = 2048;
 
-/// One CPU for one bucket's time; sums in nanoseconds.
+/// One CPU in one bucket of time; sums in nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Cell {
-    /// Runnable tasks, running ones included, times time.
+    /// The number of runnable tasks, including running ones, integrated over time.
     pub(super) load: u64,
     /// Time idle while a task waited.
     pub(super) wasted: u64,
@@ -49,12 +49,12 @@ impl Heat {
         self.now - self.start
     }
 
-    /// Nanoseconds from the run's beginning.
+    /// Nanoseconds from the start of the run.
     pub(super) fn since_start(&self, at: Instant) -> u64 {
         at.as_ns().saturating_sub(self.start)
     }
 
-    /// How things are just now for this decision: a CPU that has a task is no idle one, be it about to run or not.
+    /// The current situation for this decision. A CPU that has a task isn't idle, even if the task doesn't run yet.
     pub(super) fn standing(&self, policy: &Policy) -> Standing {
         let cpus = self.topology.iter().flat_map(Topology::iter);
         let tasks: Vec<u64> = cpus.map(|cpu| self.follow.runnable(cpu)).collect();
@@ -70,7 +70,7 @@ impl Heat {
         self.cells.bucket_ns()
     }
 
-    /// The cells of `cpu` that the run reached.
+    /// The cells of `cpu` that the run has reached.
     pub(super) fn row(&self, cpu: CpuId) -> &[Cell] {
         self.cells.row(cpu, self.duration().div_ceil(self.bucket_ns()) as usize)
     }
@@ -99,7 +99,7 @@ impl Heat {
         self.cells.spread(cpu, from, to, |cell, ns| cell.wasted += ns);
     }
 
-    /// Counts what is under way.
+    /// Counts the spans that are still open.
     pub(super) fn finish(&mut self) {
         self.follow.finish(self.since_start(Instant::from_ns(self.now)), &mut self.cells);
     }

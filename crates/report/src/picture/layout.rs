@@ -1,16 +1,16 @@
-//! Where things are: rows by node, strips by time, so that 8 and 256 CPUs both fill a page.
+//! The layout: rows grouped by node, strips by time, chosen so that both 8 and 256 CPUs fill a page.
 
 use keel_abi::{CpuId, NodeId, Topology};
 
-/// Pixels from left to the strips: room for the nodes' numbers.
+/// Pixels to the left of the strips: room for the nodes' numbers.
 pub(super) const LEFT: u32 = 64;
-/// Pixels of a strip from left to right.
+/// The width of a strip in pixels.
 pub(super) const WIDTH: u32 = 1180;
 /// Pixels between two nodes.
 const BETWEEN_NODES: u32 = 3;
-/// Pixels over a strip, for its clock.
+/// Pixels above a strip, for its clock.
 pub(super) const CLOCK: u32 = 30;
-/// Pixels that all strips together should not exceed by much.
+/// The height in pixels that all strips together should not exceed by much.
 const HEIGHT: u32 = 1300;
 
 /// A node's rows.
@@ -21,18 +21,18 @@ pub(super) struct Node {
     pub(super) bottom: u32,
 }
 
-/// A strip's inside, and how many strips of what time.
+/// The inside of a strip, the number of strips, and the time of each.
 #[derive(Clone, Debug)]
 pub(super) struct Layout {
-    /// Pixels of a row.
+    /// The height of a row in pixels.
     pub(super) row: u32,
-    /// Each CPU's row: the pixels from the strip's top to the row's.
+    /// Each CPU's row: the pixels from the top of the strip to the top of the row.
     pub(super) tops: Vec<(CpuId, u32)>,
     pub(super) nodes: Vec<Node>,
-    /// Pixels of a strip from top to bottom.
+    /// The height of a strip in pixels.
     pub(super) height: u32,
     pub(super) strips: u64,
-    /// A strip's time, in nanoseconds.
+    /// The time that a strip shows, in nanoseconds.
     pub(super) strip_ns: u64,
 }
 

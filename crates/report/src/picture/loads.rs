@@ -1,8 +1,8 @@
-//! The loads that a scheduler says it saw, over time: a heat map of its own opinion.
+//! The loads that a scheduler reports, over time: a heat map of the loads as the scheduler sees them.
 //!
-//! A load is of a group of CPUs. Only the smallest groups that are reported count, so that what is compared is of one
-//! size; each colours its CPUs, which are neighbours as long as a group is no larger than a node. It holds until
-//! another is reported. What is kept is bounded: moments get longer as the run does.
+//! A load belongs to a group of CPUs. Only the smallest groups that are reported count, so that all compared groups
+//! have the same size. Each group colours its CPUs, which are neighbours as long as a group is no larger than a node. A
+//! load is valid until the next one is reported. Memory is bounded: moments get longer as the run gets longer.
 
 use super::heat::Heat;
 use super::layout::{Layout, WIDTH};
@@ -13,16 +13,16 @@ use keel_trace::Policy;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Cells over all CPUs that are kept at most.
+/// The maximum number of cells over all CPUs.
 const CELLS: usize = 1 << 18;
-/// Moments that are kept at most.
+/// The maximum number of moments.
 const SLOTS: usize = 512;
 /// A moment's first length is 2 to this power, in nanoseconds.
 const FIRST_SHIFT: u32 = 10;
-/// Bytes that all paths together may take.
+/// The maximum size of all paths together, in bytes.
 const MOST_BYTES: usize = 200_000;
 
-/// Colours of the share of the highest load reported, and the least share that each stands for.
+/// Colours for shares of the highest reported load, each with the lowest share that it stands for.
 const SHARES: [(f64, &str); 6] = [
     (0.000_001, "#fee5d9"),
     (0.1, "#fcbba1"),
@@ -32,14 +32,14 @@ const SHARES: [(f64, &str); 6] = [
     (0.8, "#a50f15"),
 ];
 
-/// What was reported last in each moment, by CPU.
+/// The last load reported in each moment, by CPU.
 #[derive(Debug)]
 pub(super) struct Loads {
     cells: BTreeMap<CpuId, Vec<Option<u64>>>,
     order: Order,
     slots: usize,
     shift: u32,
-    /// CPUs of the smallest group so far.
+    /// The number of CPUs in the smallest group so far.
     size: u16,
 }
 
@@ -50,12 +50,12 @@ impl Default for Loads {
 }
 
 impl Loads {
-    /// Was no load reported?
+    /// Has no load been reported?
     pub(super) fn is_empty(&self) -> bool {
         self.cells.is_empty()
     }
 
-    /// One decision's groups.
+    /// Receives the groups of one decision.
     pub(super) fn receive(&mut self, at: Instant, policy: &Policy, heat: &Heat) {
         let Some(topology) = heat.topology.as_ref().filter(|_| !policy.groups.is_empty()) else { return };
         if self.slots == 0 {
@@ -91,8 +91,8 @@ impl Loads {
         self.shift += 1;
     }
 
-    /// One path for each of [`SHARES`], x in columns from the run's start; how long a column is, in nanoseconds; and
-    /// the highest load.
+    /// One path for each of [`SHARES`], with x in columns from the start of the run; the length of a column in
+    /// nanoseconds; and the highest load.
     fn paths(&self, heat: &Heat, layout: &Layout) -> (Vec<String>, u64, u64) {
         let mut join = 1;
         loop {
@@ -127,7 +127,7 @@ impl Loads {
     }
 }
 
-/// CPUs in the order in which they are drawn.
+/// The CPUs in the order in which they are drawn.
 #[derive(Debug, Default)]
 struct Order {
     nodes: Vec<Vec<CpuId>>,
@@ -154,7 +154,7 @@ impl Order {
         Self { nodes, places }
     }
 
-    /// So many CPUs of a node from `first` on; none where the node has fewer.
+    /// `cpus` CPUs of a node, beginning with `first`; empty if the node has fewer.
     fn neighbours(&self, first: CpuId, cpus: usize) -> &[CpuId] {
         let Some(&(node, place)) = self.places.get(first.index()) else { return &[] };
         self.nodes[node].get(place..place + cpus).unwrap_or_default()
@@ -170,7 +170,7 @@ pub(super) struct Drawn {
 }
 
 impl Drawn {
-    /// The whole run as one row of columns, of which each strip shows its part; nothing where no load was reported.
+    /// The whole run as one row of columns; each strip shows its part. `None` if no load was reported.
     pub(super) fn new(loads: &Loads, heat: &Heat, layout: &Layout) -> Option<Self> {
         if loads.is_empty() {
             return None;
@@ -179,7 +179,7 @@ impl Drawn {
         Some(Self { paths, column_ns, highest, size: loads.size })
     }
 
-    /// What the reader should know of them.
+    /// Their line in the legend.
     pub(super) fn legend(&self) -> String {
         let of = if self.size == 1 { "each CPU".to_owned() } else { format!("groups of {} CPUs", self.size) };
         let highest = count(self.highest);
@@ -188,7 +188,7 @@ impl Drawn {
         )
     }
 
-    /// What the strips share.
+    /// The definitions that the strips share.
     pub(super) fn define(&self, svg: &mut String, layout: &Layout) {
         let stretch = f64::from(WIDTH) * self.column_ns as f64 / layout.strip_ns as f64;
         let middle = f64::from(layout.row) / 2.0;
@@ -205,7 +205,7 @@ impl Drawn {
         svg.push_str("</g></g></defs>\n");
     }
 
-    /// One strip, its top at 0.
+    /// One strip, with its top at 0.
     pub(super) fn strip(&self, svg: &mut String, number: u64) {
         let back = number * u64::from(WIDTH);
         let _ = writeln!(svg, "<g clip-path=\"url(#strip)\"><use xlink:href=\"#loads\" x=\"-{back}\"/></g>");
@@ -234,7 +234,7 @@ mod tests {
         Policy { nr_groups, groups, ..Policy::of(Kind::Balance, CpuId(0)) }
     }
 
-    /// 2 nodes of 4 CPUs for 10 ms, and what is reported at which microsecond.
+    /// A run of 10 ms on 2 nodes of 4 CPUs, with reports at these microseconds.
     fn drawn(reported: &[(u64, &[Reported])]) -> Option<(Vec<String>, u64)> {
         let (mut heat, mut loads) = (Heat::default(), Loads::default());
         let [scheduler, workload, unit] = ["", "", ""].map(str::to_owned);

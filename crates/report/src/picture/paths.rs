@@ -1,11 +1,11 @@
-//! Cells to SVG paths: one path a colour, one stroke for each run of equal neighbours.
+//! Converts cells to SVG paths: one path per colour, one stroke for each run of equal neighbours.
 
 use super::heat::{Cell, Heat};
 use super::layout::Layout;
 use keel_abi::CpuId;
 use std::fmt::Write;
 
-/// Colours of the mean number of runnable tasks, and the least mean that each stands for.
+/// Colours for the mean number of runnable tasks, each with the lowest mean that it stands for.
 pub(super) const LEVELS: [(f64, &str); 6] = [
     (0.03, "#d9f0d3"),
     (0.55, "#4daf4a"),
@@ -15,16 +15,16 @@ pub(super) const LEVELS: [(f64, &str); 6] = [
     (8.50, "#8b0000"),
 ];
 
-/// Hatchings for the share of time wasted, and the least share that each stands for.
+/// Hatchings for the share of wasted time, each with the lowest share that it stands for.
 pub(super) const HATCHES: [(f64, &str); 2] = [(0.10, "light"), (0.50, "dense")];
 
-/// Bytes that all paths together may take: decisions and loads have theirs.
+/// The maximum size of all paths together, in bytes; decisions and loads have limits of their own.
 const MOST_BYTES: usize = 1_400_000;
 
-/// The paths of the whole run: x in columns from its start, y in pixels from a strip's top.
+/// The paths of the whole run: x in columns from its start, y in pixels from the top of a strip.
 #[derive(Debug)]
 pub(super) struct Paths {
-    /// How long a column is, in nanoseconds.
+    /// The length of a column in nanoseconds.
     pub(super) column_ns: u64,
     /// One path for each of [`LEVELS`].
     pub(super) levels: Vec<String>,
@@ -33,13 +33,13 @@ pub(super) struct Paths {
 }
 
 impl Paths {
-    /// As fine as the size allows.
+    /// Paths as fine as the maximum size allows.
     pub(super) fn new(heat: &Heat, layout: &Layout) -> Self {
         let mut join = 1;
         loop {
             let paths = Self::joined(heat, layout, join);
             let bytes: usize = paths.levels.iter().chain(&paths.hatches).map(String::len).sum();
-            // A strip's edge cuts no column, but all strips share the paths.
+            // No strip's edge cuts a column, but all strips share the paths.
             if bytes <= MOST_BYTES || join >= 1 << 20 {
                 return paths;
             }
@@ -47,7 +47,7 @@ impl Paths {
         }
     }
 
-    /// With `join` buckets to a column.
+    /// Paths with `join` buckets per column.
     fn joined(heat: &Heat, layout: &Layout, join: usize) -> Self {
         let column_ns = heat.bucket_ns() * join as u64;
         let mut levels = vec![Strokes::default(); LEVELS.len()];
@@ -73,17 +73,17 @@ fn columns(heat: &Heat, cpu: CpuId, join: usize) -> Vec<Cell> {
     heat.row(cpu).chunks(join).map(sum).collect()
 }
 
-/// How much of column `at` the run filled: the last one ends with it.
+/// How much of column `at` the run fills: the last column ends with the run.
 fn lasts(heat: &Heat, column_ns: u64, at: usize) -> u64 {
     column_ns.min(heat.duration().saturating_sub(at as u64 * column_ns)).max(1)
 }
 
-/// The last grade whose least value is reached.
+/// The last grade whose lowest value is reached.
 pub(super) fn grade(grades: &[(f64, &str)], value: f64) -> Option<usize> {
     grades.iter().rposition(|&(least, _)| value >= least)
 }
 
-/// A path that grows: its text and where its pen is.
+/// A path under construction: its text, and the position of the pen.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Strokes {
     pub(super) path: String,

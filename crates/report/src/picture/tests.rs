@@ -46,7 +46,7 @@ fn cells_hold_all_of_the_time() {
         let of_cpu: Vec<_> = cells.iter().filter(|cell| cell.cpu == cpu).collect();
         assert_eq!(of_cpu.iter().map(|cell| cell.for_ns).sum::<u64>(), 2_000_000_000);
         assert!(of_cpu.windows(2).all(|pair| pair[0].at_ns + pair[0].for_ns == pair[1].at_ns));
-        // Each CPU's task wakes 900 ns after that of the CPU before it, and then never sleeps.
+        // Each CPU's task wakes 900 ns after the previous CPU's task, and then never sleeps.
         let missing: Vec<u64> = of_cpu.iter().map(|cell| cell.for_ns - cell.runnable_ns).collect();
         assert_eq!(missing[0], 900 * u64::from(cpu));
         assert!(missing[1..].iter().all(|&ns| ns == 0), "one task all the time: {missing:?}");
@@ -68,7 +68,7 @@ fn an_empty_stream_draws_nothing() {
     assert!(Picture::new().svg(&caption).contains("width=\"1\""));
 }
 
-/// A picture of a second in which CPU 0 balances `decisions` times, and looks at every other CPU.
+/// A picture of one second in which CPU 0 balances `decisions` times and looks at every other CPU.
 fn decided(topology: &Topology, decisions: u64) -> String {
     let mut picture = Picture::new();
     let end = Instant::from_ns(1_000_000_000);

@@ -5,7 +5,7 @@ use keel_abi::scx::ExitKind;
 use keel_abi::{CpuId, Instant, Pid, Span, TaskId};
 use keel_check::{Blame, Costs, Delay, Finding, Judgement, Kind, NameFigures, Summary, TaskFigures, Verdict};
 
-/// Facts of a run by `scheduler`.
+/// The facts of a run under `scheduler`.
 fn facts(scheduler: &str, seed: u64) -> RunFacts {
     RunFacts {
         scheduler: scheduler.into(),
@@ -251,7 +251,7 @@ fn json_keeps_its_names() {
     insta::assert_snapshot!("json", serde_json::to_string_pretty(&run).expect("it is plain data"));
 }
 
-/// The verdict of a recording that lacks what it needs, of one that is not whole, and of one that is both.
+/// The verdicts on a recording that lacks data it needs, on an incomplete one, and on one with both faults.
 #[test]
 fn caveats_come_before_the_figures_they_affect() {
     let unknown = keel_trace::Unknown { affinity: true, throttling: true };
@@ -282,7 +282,7 @@ fn caveats_come_before_the_figures_they_affect() {
         ..wasteful()
     };
     check(&report(also), caveat, flag, true);
-    // Nothing rests on it.
+    // No finding depends on it.
     let sound = report(Judgement { unknown, ..Judgement::default() });
     check(&sound, "No core idled", "waited.", false);
     let doubt = Some("1 record is damaged and skipped".to_owned());

@@ -1,4 +1,4 @@
-//! The screen of a terminal, however small.
+//! The screen for a terminal of any size.
 
 use super::text::{clock, costs, many};
 use super::{WatchBegin, WatchEnd, WatchFinding};
@@ -6,21 +6,21 @@ use crate::style::{Paint, Style};
 use crate::verdict::printable;
 use keel_abi::numbers::count;
 
-/// What is so at the last look.
+/// The state at the last look.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Now {
-    /// Who schedules.
+    /// The scheduler.
     pub scheduler: String,
-    /// CPUs that are used.
+    /// The number of CPUs in use.
     pub online: u32,
-    /// CPUs that idle.
+    /// The number of idle CPUs.
     pub idle: u32,
-    /// Tasks that wait.
+    /// The number of waiting tasks.
     pub waiting: u32,
 }
 
-/// The lines of a screen with so many rows, those that matter most where not all fit: the last findings fill
-/// what is left. Each has at most the style's width.
+/// The lines of a screen with this many rows. If not all fit, the most important ones are shown; the latest findings
+/// fill the remaining rows. No line is wider than the style's width.
 pub fn screen(
     begin: &WatchBegin,
     now: &Now,
@@ -69,14 +69,14 @@ pub fn screen(
             .iter()
             .map(|found| fit(&format!("{}  {}", clock(found.at_ns), found.text), style.width)),
     );
-    // Where there is space it says how to end it.
+    // If there is room, the screen shows how to quit.
     if lines.len() < rows && begin.cpus > 0 {
         lines.push(fit("Press Ctrl-C to stop", style.width));
     }
     lines
 }
 
-/// At most so many characters of a line.
+/// Cuts a line to at most this many characters.
 fn fit(text: &str, width: u16) -> String {
     let width = usize::from(width.max(1));
     match text.chars().count() > width {

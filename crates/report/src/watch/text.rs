@@ -6,7 +6,7 @@ use crate::verdict::printable;
 use keel_abi::Span;
 use keel_abi::numbers::{count, percent};
 
-/// A line as people read it; `None` for what they need not know at once.
+/// A line for people; `None` for lines that don't need to be shown at once.
 pub fn line(line: &WatchLine) -> Option<String> {
     match line {
         WatchLine::Begin(begin) => Some(begins(begin)),
@@ -21,7 +21,7 @@ pub fn line(line: &WatchLine) -> Option<String> {
     }
 }
 
-/// Seconds since the beginning.
+/// Seconds from the start.
 pub(super) fn clock(ns: u64) -> String {
     format!("{:8.1} s", ns as f64 / 1e9)
 }
@@ -63,7 +63,7 @@ fn ends(end: &WatchEnd) -> String {
     text + &format!("{}.\n", costs(&end.cost))
 }
 
-/// What it takes, without a full stop.
+/// The cost, without a full stop.
 pub(super) fn costs(cost: &WatchCost) -> String {
     let programs = match cost.programs_ns {
         Some(ns) => format!("{} in its BPF programs", Span::from_ns(ns)),

@@ -1,10 +1,10 @@
-//! How everything is at one moment of a stream, gathered from what came before it.
+//! The state at one moment of a stream, gathered from everything before it.
 
 use crate::{Class, Event, Meta, Sink, TaskInfo, What, Why};
 use keel_abi::{CpuId, DsqId, Instant, TaskId};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What is so, as far as the rest of a stream depends on it. It grows with the tasks that live, not with the stream.
+/// The state on which the rest of a stream depends. It grows with the number of live tasks, not with the stream.
 #[derive(Clone, Default)]
 pub(crate) struct State {
     start: Option<Meta>,
@@ -17,12 +17,12 @@ pub(crate) struct State {
     unknown: Option<Meta>,
     clock: Option<Meta>,
     chance: Option<Meta>,
-    /// Groups by their numbers, and how each task is scheduled.
+    /// Groups by their numbers, and each task's scheduling.
     groups: BTreeMap<u32, Meta>,
     scheduled: BTreeMap<TaskId, Meta>,
     /// The names of queues.
     queues: BTreeMap<DsqId, Meta>,
-    /// Throttled tasks, and by which group's limit.
+    /// Throttled tasks, with the group that has the limit.
     throttled: BTreeMap<TaskId, u32>,
     reserved: BTreeSet<CpuId>,
 }
@@ -36,7 +36,8 @@ struct Waits {
 }
 
 impl State {
-    /// Passes `sink` the state as that of the moment `at`; it is empty afterwards, but for what cannot come twice.
+    /// Passes the state to `sink` as of the moment `at`; it is empty afterwards, except for facts that must not come
+    /// twice.
     pub(crate) fn open(&mut self, at: Instant, sink: &mut dyn Sink) {
         let tasks = std::mem::take(&mut self.tasks).into_values().map(Meta::Task);
         let queues = std::mem::take(&mut self.queues).into_values();
@@ -79,7 +80,7 @@ impl State {
         sink.events(&events);
     }
 
-    /// What an event changes.
+    /// Applies an event.
     pub(crate) fn remember(&mut self, event: &Event) {
         let waits = |cpu| Waits { cpu, queue: None };
         match event.what {
@@ -136,7 +137,7 @@ impl State {
         }
     }
 
-    /// What a rarer fact changes.
+    /// Applies a rarer fact.
     pub(crate) fn note(&mut self, meta: &Meta) {
         match meta {
             Meta::Start { .. } => self.start = Some(meta.clone()),

@@ -1,6 +1,6 @@
-//! How a task waited: what in, and what ended it.
+//! How a task waited: in which call, and what ended the wait.
 
-/// What a task waited in: the class of its system call.
+/// The class of the system call in which a task waited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Call {
     /// Not known.
@@ -22,7 +22,7 @@ pub enum Call {
     Child,
     /// Another system call.
     Other,
-    /// None: it is a kernel thread.
+    /// None: the task is a kernel thread.
     Kernel,
     /// Reading from a pipe or a local socket, in recordings that have reads and writes.
     PipeRead,
@@ -47,7 +47,7 @@ impl Call {
         Self::PipeWrite,
     ];
 
-    /// Is it reading from a pipe or a local socket, or writing to one?
+    /// Is it a read from or a write to a pipe or a local socket?
     pub const fn is_of_pipe(self) -> bool {
         matches!(self, Self::PipeRead | Self::PipeWrite)
     }
@@ -74,14 +74,14 @@ impl Call {
 /// What woke a task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Source {
-    /// A task, or what is not known.
+    /// A task, or unknown.
     #[default]
     Task,
     /// A timer.
     Timer,
     /// A device's interrupt.
     Interrupt,
-    /// What an interrupt left to be done (softirq).
+    /// An interrupt's deferred work (softirq).
     Softirq,
     /// The task that just sent a packet to this machine itself.
     Sender,
@@ -99,7 +99,7 @@ pub enum Piping {
     Read,
     /// It begins to write.
     Write,
-    /// It begins to write a packet, which takes up a page of its own (`O_DIRECT`).
+    /// It begins to write a packet, which takes a page of its own (`O_DIRECT`).
     Packet,
 }
 

@@ -16,14 +16,14 @@ const BYTES: usize = HEAD + WORDS * 8 + MAX_GROUPS * GROUP;
 /// A record, read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Raw {
-    /// When the scheduler says that it decided, by its clock in nanoseconds.
+    /// When the scheduler claims to have decided, by its clock in nanoseconds.
     pub at_ns: u64,
-    /// What.
+    /// The decision.
     pub policy: Policy,
 }
 
-/// Reads what a recorder of Linux's own decisions writes: a record that is followed by a byte for each group, its class; or
-/// one that ends before its groups, for there are none.
+/// Reads a record of Linux's own decisions from our recorder: it is followed by a byte for the class of each group, or
+/// it ends before its groups because there are none.
 pub fn read_with_classes(bytes: &[u8], cpus: u32) -> Option<Raw> {
     if bytes.len() == BYTES - MAX_GROUPS * GROUP {
         let whole = [bytes, &[0; MAX_GROUPS * GROUP]].concat();
@@ -38,8 +38,8 @@ pub fn read_with_classes(bytes: &[u8], cpus: u32) -> Option<Raw> {
     Some(raw)
 }
 
-/// Reads one record of a scheduler's ring buffer on a machine of so many CPUs. Nothing where it is of another
-/// size, of no known kind, or names CPUs that the machine does not have.
+/// Reads one record of a scheduler's ring buffer on a machine with this many CPUs. `None` if it has another size, an
+/// unknown kind, or CPUs that the machine does not have.
 pub fn read(bytes: &[u8], cpus: u32) -> Option<Raw> {
     let bytes: &[u8; BYTES] = bytes.try_into().ok()?;
     let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap_or_default());
@@ -88,7 +88,7 @@ fn double(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap_or_default())
 }
 
-/// The entry of a table that is numbered from 1 on.
+/// The entry of a table that is numbered from 1.
 fn one_of<T: Copy>(table: &[T], number: u32) -> Option<T> {
     table.get((number as usize).checked_sub(1)?).copied()
 }
@@ -164,7 +164,7 @@ mod tests {
         check(168 + 8, 64, false);
         check(168 + 12, 65, false);
         check(168 + 12, 64, true);
-        // Beyond the groups that count: any value.
+        // Any value is allowed beyond the groups that count.
         check(200 + 8, u32::MAX, true);
         let mut long = sound();
         long.push(0);

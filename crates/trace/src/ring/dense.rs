@@ -1,4 +1,4 @@
-//! Gives the tasks of a stream new numbers, in the order in which it names them.
+//! Renumbers the tasks of a stream, in the order of their first appearance.
 
 use crate::{Act, Class, Event, Meta, Sink, TaskInfo, What};
 use keel_abi::{Instant, TaskId};

@@ -1,10 +1,10 @@
-//! The numbers of groups, and what the stream said about them.
+//! The numbers of groups, and their emitted descriptions.
 
 use super::raw::{GroupRecord, Key};
 use crate::GroupInfo;
 use rustc_hash::FxHashMap;
 
-/// Groups by their addresses, numbered from 1 in the order in which they come up.
+/// Groups by their addresses, numbered from 1 in the order of their first appearance.
 #[derive(Debug, Default)]
 pub(super) struct Groups {
     groups: FxHashMap<Key, Known>,
@@ -14,7 +14,7 @@ pub(super) struct Groups {
 #[derive(Debug, Default)]
 struct Known {
     number: u32,
-    /// What tells it from others at the same address, and what the stream said about it.
+    /// What distinguishes it from other groups at the same address, and its emitted description.
     told: Option<(u64, GroupInfo)>,
 }
 
@@ -30,9 +30,9 @@ impl Groups {
         known.number
     }
 
-    /// What is new about a group; nothing where the stream said it already.
+    /// A group's new description; `None` if it was already emitted.
     pub(super) fn news(&mut self, record: &GroupRecord) -> Option<GroupInfo> {
-        // The address of a group that is no more may be another's now.
+        // Another group may now have the address of a removed one.
         let is_another = |known: &Known| known.told.as_ref().is_some_and(|told| told.0 != record.id);
         if self.groups.get(&record.key).is_some_and(is_another) {
             self.groups.remove(&record.key);

@@ -1,8 +1,8 @@
-//! Records of many CPUs, each CPU's nearly in order, as one stream in the order of time.
+//! Merges records of many CPUs, each CPU's nearly in order, to one stream in order of time.
 //!
-//! What is held back is as much as may still be overtaken: the time between a record's time stamp and the moment when
-//! the reader can see it. What comes later still gets the time of the stream's end, and is counted: the stream's
-//! time never runs backwards.
+//! Records are held back as long as earlier ones may still arrive: the time between a record's time stamp and the
+//! moment when the reader can see it. A record that comes even later gets the time of the stream's end, and is counted:
+//! the stream's time never runs backwards.
 
 use super::raw::Raw;
 
@@ -18,14 +18,14 @@ pub struct Merge {
 }
 
 impl Merge {
-    /// One more.
+    /// Adds a record.
     pub fn push(&mut self, raw: Raw) {
         self.pending.push(raw);
     }
 
-    /// Those up to `until`, in order, and those that are more than can be held back.
+    /// The records up to `until`, in order, and any that exceed the limit.
     pub fn release(&mut self, until: u64) -> Vec<Raw> {
-        // A stable sort: what one CPU wrote in one nanosecond stays in its order.
+        // A stable sort: records that one CPU wrote in the same nanosecond stay in order.
         self.pending.sort_by_key(|raw| raw.at);
         let due = self.pending.partition_point(|raw| raw.at <= until);
         let due = due.max(self.pending.len().saturating_sub(MOST));

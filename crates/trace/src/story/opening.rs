@@ -10,14 +10,14 @@ use crate::Sink;
 use keel_abi::{CpuId, CpuSet};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What the first records show of the time before them.
+/// What the first records show about the time before them.
 #[derive(Debug, Default)]
 struct Before {
-    /// Each task's state; `None` where it was not there yet.
+    /// Each task's state; `None` if it did not exist yet.
     tasks: BTreeMap<Key, Option<Doing>>,
-    /// Who ran on each CPU.
+    /// The task that ran on each CPU.
     cpus: BTreeMap<CpuId, Key>,
-    /// What tasks are, that the snapshot may have missed.
+    /// Descriptions of tasks that the snapshot may have missed.
     task_record: BTreeMap<Key, TaskRecord>,
     /// Whether tasks were throttled.
     throttled: BTreeMap<Key, bool>,
@@ -60,15 +60,15 @@ impl Before {
         self.tasks.entry(task).or_insert(doing);
     }
 
-    /// What the recorded task was doing; `None` where it was not there yet.
+    /// What the recorded task was doing; `None` if it did not exist yet.
     fn doing(&self, task_record: &TaskRecord) -> Option<Doing> {
         let seen = self.tasks.get(&task_record.task).copied();
         seen.unwrap_or(Some(task_record.doing.unwrap_or(Doing::Asleep)))
     }
 }
 
-/// Passes `story` the machine's state at `start`: which CPUs are offline, which tasks exist, run and wait. Of the
-/// records before it, only what tasks are counts: while the programs were attached one by one, they did not record
+/// Passes `story` the machine's state at `start`: which CPUs are offline, which tasks exist, run and wait. Of earlier
+/// records, only tasks' descriptions count: while the programs were being attached one by one, they did not record
 /// everything.
 pub fn open(
     story: &mut Story,

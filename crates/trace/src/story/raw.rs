@@ -1,11 +1,11 @@
-//! What a recording says, a record at a time, before it is made to agree with itself.
+//! The raw records of a recording, before they are made consistent.
 
 use crate::{Call, GroupInfo, Piping, Policy, Source, Why};
 use keel_abi::tape::Room;
 use keel_abi::{CpuId, CpuSet, Pid};
 
-/// What distinguishes a task from others while it exists: its address in the kernel, which is its own until after its
-/// last switch, or its pid if a recording has no more.
+/// Identifies a task while it exists: its address in the kernel, which no other task has until after its last switch,
+/// or its pid if a recording has no address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key(
     /// The address or the pid; 0 for idle tasks.
@@ -31,37 +31,37 @@ pub struct Raw {
     pub writer: CpuId,
     /// Records that this CPU lost just before.
     pub lost: u32,
-    /// What it says.
+    /// Its content.
     pub what: RawWhat,
 }
 
-/// What a record says.
+/// The content of a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RawWhat {
     /// `sched_switch`.
     Switch {
         /// The CPU.
         cpu: CpuId,
-        /// Who ran.
+        /// The previous task.
         prev: Key,
         /// Why it stopped.
         why: Why,
-        /// Who runs now.
+        /// The next task.
         next: Key,
-        /// How urgent it is, as the kernel's `p->prio`, where it is given here.
+        /// Its priority, the kernel's `p->prio`, if it is given here.
         prio: Option<i16>,
     },
     /// `sched_wakeup`, with the waker and CPU of `sched_waking`.
     Wakeup {
         /// The waker's CPU.
         cpu: CpuId,
-        /// Who wakes.
+        /// The woken task.
         task: Key,
         /// The CPU whose runqueue it joins.
         target: CpuId,
         /// The waker; none for an interrupt.
         waker: Key,
-        /// What the task waited in, and what wakes it, where a recording tells.
+        /// The call in which the task waited, and what wakes it, if recorded.
         waited: Option<(Call, Source)>,
     },
     /// `sched_wakeup_new`.
@@ -72,34 +72,34 @@ pub enum RawWhat {
         child: Key,
         /// The CPU whose runqueue it joins.
         target: CpuId,
-        /// Who made it.
+        /// Its parent.
         parent: Key,
     },
     /// `sched_migrate_task` of a task that is on a runqueue.
     Migrate {
         /// The CPU that moves it.
         cpu: CpuId,
-        /// Who.
+        /// The task.
         task: Key,
-        /// Whence.
+        /// The source CPU.
         from: CpuId,
         /// The destination CPU.
         to: CpuId,
     },
     /// `sched_set_need_resched` of an idle CPU.
     Kick {
-        /// Who reports it.
+        /// The CPU that reports it.
         cpu: CpuId,
         /// The idle CPU.
         target: CpuId,
     },
-    /// The scheduler begins or ceases to use a CPU.
+    /// The scheduler starts or stops using a CPU.
     Online {
         /// The CPU on which this is done.
         cpu: CpuId,
-        /// The CPU that comes or goes.
+        /// The CPU that goes on- or offline.
         target: CpuId,
-        /// It comes.
+        /// It comes online.
         up: bool,
     },
     /// A CPU has stopped: from now on it runs its idle task.
@@ -109,16 +109,16 @@ pub enum RawWhat {
     },
     /// `sched_pi_setprio`: a task inherits a priority, or has its own again.
     Priority {
-        /// Who.
+        /// The task.
         task: Key,
-        /// As the kernel's `p->prio`.
+        /// The kernel's `p->prio`.
         prio: i16,
     },
-    /// The kernel begins or ceases to keep a runnable task off every CPU.
+    /// The kernel throttles or releases a runnable task.
     Throttled {
         /// The CPU that does this.
         cpu: CpuId,
-        /// Who.
+        /// The task.
         task: Key,
         /// It begins.
         on: bool,
@@ -138,7 +138,7 @@ pub enum RawWhat {
     Piped {
         /// The CPU.
         cpu: CpuId,
-        /// Who.
+        /// The task.
         task: Key,
         /// What distinguishes it from others while it exists.
         pipe: Key,
@@ -181,7 +181,8 @@ pub struct TaskRecord {
     pub nice: i8,
     /// How urgent it is, as the kernel's `p->prio`; none where a recording does not say.
     pub prio: Option<i16>,
-    /// Its share of CPU time among tasks of its class, as `weight_of_nice()`; 0 where it is not known, or depends on a group.
+    /// Its share of CPU time among tasks of its class, as `weight_of_nice()`; 0 where it is not known, or depends on a
+    /// group.
     pub weight: u32,
     /// Its policy, as the kernel's `task_struct.policy`, and its group (none for the root), where a recording tells.
     pub scheduled: Option<(u32, Key)>,
@@ -194,7 +195,7 @@ pub struct TaskRecord {
 }
 
 impl TaskRecord {
-    /// A task of which nothing is known.
+    /// A task with nothing known about it.
     pub fn unknown(task: Key) -> Self {
         let name = "unknown".to_owned();
         let cpus = CpuSet::new();

@@ -1,4 +1,4 @@
-//! Turns one function's instructions into operations, refusing whatever is not well formed.
+//! Turns one function's instructions into operations, and refuses malformed ones.
 
 use super::op::{Alu, Atomic, Callee, Cond, NO_SITE, Op, Operand, Size};
 use super::tables::Tables;
@@ -29,7 +29,7 @@ pub(super) fn function(object: &Object, index: u32, tables: &mut Tables) -> Resu
     Ok(ops)
 }
 
-/// Every jump must land on an operation, and the last one must not go on.
+/// Every jump must land on an operation, and the last operation must not fall through.
 fn check_flow(ops: &[Op]) -> Result<(), (u32, String)> {
     for (at, op) in ops.iter().enumerate() {
         let Some(target) = op.target() else { continue };
@@ -197,7 +197,7 @@ impl Decoder<'_> {
         }
     }
 
-    /// Backward jumps are where a program that never ends is caught.
+    /// A program that never ends is caught at backward jumps.
     fn jump_site(&mut self, target: u32) -> u32 {
         if target <= self.at { self.tables.site(self.index, self.at, None) } else { NO_SITE }
     }

@@ -29,23 +29,23 @@ pub(crate) const HELPER_LOOP: i32 = 181;
 pub(crate) const HELPER_DRAIN: i32 = 209;
 /// `bpf_rbtree_add`, which the engine executes.
 pub(crate) const KFUNC_RBTREE_ADD: &str = "bpf_rbtree_add_impl";
-/// `bpf_iter_num_next`, which the engine executes where it knows the price.
+/// `bpf_iter_num_next`, which the engine executes if it knows the price.
 pub(crate) const KFUNC_NUM_NEXT: &str = "bpf_iter_num_next";
-/// Instructions that an object may have, over all functions (the kernel's limit for a program).
+/// The most instructions that an object may have, over all functions (the kernel's limit for a program).
 pub const MAX_INSNS: usize = 1_000_000;
 
-/// Where functions seem to lie: outside the region, where the kernel has its modules.
+/// The apparent address of functions: outside the region, where the kernel has its modules.
 const FUNCTIONS_AT: u64 = 0xffff_ffff_a000_0000;
 const FUNCTION_STRIDE: u64 = 16;
-/// Where kernel functions seem to lie whose address is taken; nothing can be done with it.
+/// The apparent address of kernel functions whose address is taken; the program can't use it for anything.
 const KERNEL_FUNCTIONS_AT: u64 = 0xffff_ffff_8100_0000;
 
-/// What a program sees as the address of function number `index`.
+/// The address of function number `index`, as programs see it.
 pub(crate) const fn function_address(index: u32) -> u64 {
     FUNCTIONS_AT + FUNCTION_STRIDE * index as u64
 }
 
-/// What a program sees as the address of the kernel's function number `index` of its own list.
+/// The address of the kernel function with number `index` in the object's list, as programs see it.
 pub(crate) const fn kernel_function_address(index: u32) -> u64 {
     KERNEL_FUNCTIONS_AT + FUNCTION_STRIDE * index as u64
 }
@@ -77,7 +77,7 @@ pub(crate) struct Site {
 pub(crate) struct Func {
     pub(crate) name: String,
     pub(crate) ops: Vec<Op>,
-    /// How many operations the functions before it have: where its part of the coverage begins.
+    /// The number of operations in earlier functions: its part of the coverage begins there.
     pub(crate) first_op: u32,
     lines: Vec<LineInfo>,
     poison: Vec<Poison>,
@@ -90,7 +90,7 @@ impl Func {
     }
 }
 
-/// An object's code, checked, and translated to native code when that is first asked for.
+/// An object's code, checked, and translated to native code on first use.
 pub struct Code {
     pub(crate) functions: Vec<Func>,
     /// Per program, its function.
@@ -98,29 +98,29 @@ pub struct Code {
     pub(crate) imports: Vec<(Needed, u32)>,
     pub(crate) addresses: Vec<(Address, u32)>,
     pub(crate) sites: Vec<Site>,
-    /// What `addr_space_cast` puts into the high half of the user's addresses, where there is an arena.
+    /// The high half of user addresses, which `addr_space_cast` sets, if there is an arena.
     pub(crate) user_half: Option<u64>,
     /// Maps and kernel symbols of the object, which the addresses refer to.
     pub(crate) shape: (usize, usize),
-    /// Bytes of each map's global data, where it has any: the code may be made for these.
+    /// The size of each map's global data, if it has any: the code may depend on it.
     pub(crate) data_bytes: Vec<Option<u64>>,
-    /// The map in which tasks have their structures.
+    /// The map that holds tasks' structures.
     pub(crate) tasks: Option<u32>,
-    /// By what cache lines a machine has.
+    /// By the machine's form of cache lines.
     native: PerLines<Native>,
     #[cfg(target_arch = "x86_64")]
     emitted: [PerLines<Emitted>; 2],
 }
 
-/// Native code by whether lines are grouped and whether they are crowded, and by their size.
+/// Native code, by whether lines are grouped and whether they are crowded, and by their size.
 type PerLines<T> = [[OnceLock<Result<T, LoadError>>; LINE_SIZES]; 4];
 
-/// The bytes of a map of global data, from a line's first one on; nothing of other maps.
+/// The size of a map of global data that begins at a line; `None` for other maps.
 fn data_bytes(map: &MapDef) -> Option<u64> {
     is_one_array(map).then(|| u64::from(map.value_size))
 }
 
-/// The section of an array that has an element for each task, as a kernel has a structure for each.
+/// The section of an array with an element for each task, like a kernel's task structures.
 const TASKS_SECTION: &str = ".bss.tasks";
 
 /// The map of that section, if an object has it.
@@ -134,10 +134,10 @@ fn untranslated<T>() -> PerLines<T> {
 }
 
 impl Code {
-    /// Checks the object's code; whoever runs several simulations of one object shares the result.
+    /// Checks the object's code; several simulations of one object can share the result.
     ///
     /// # Errors
-    /// The first instruction that is not well formed, or not supported.
+    /// Fails at the first malformed or unsupported instruction.
     pub fn compile(object: &Object) -> Result<Arc<Self>, LoadError> {
         let insns: usize = object.functions.iter().map(|f| f.insns.len()).sum();
         if insns > MAX_INSNS {
@@ -185,7 +185,7 @@ impl Code {
         self.functions.last().map_or(0, |f| f.first_op as usize + f.ops.len())
     }
 
-    /// Does it begin with all that `other` has, under the same numbers?
+    /// Does it begin with everything that `other` has, with the same numbers?
     pub(crate) fn goes_on_from(&self, other: &Self) -> bool {
         let same_functions = self.functions.iter().zip(&other.functions).all(|(own, other)| {
             (&own.name, own.first_op, own.ops.len()) == (&other.name, other.first_op, other.ops.len())
@@ -203,15 +203,16 @@ impl Code {
             && self.data_bytes.starts_with(&other.data_bytes)
     }
 
-    /// Has an object as much global data as the one that this was compiled from, and its tasks' structures in the same map?
+    /// Does an object have as much global data as the one that this was compiled from, and its tasks' structures in the
+    /// same map?
     pub(crate) fn fits(&self, object: &Object) -> bool {
         let is_there = |(bytes, map): (&Option<u64>, &MapDef)| *bytes <= data_bytes(map);
         self.tasks == tasks_map(object) && self.data_bytes.iter().zip(&object.maps).all(is_there)
     }
 
-    /// Per function its native code for a machine with such lines, translated for the first caller: by Cranelift
-    /// where `by_cranelift`, or where there is nothing better for this host. `counts` says that the engine has the price of
-    /// `bpf_iter_num_next`.
+    /// Each function's native code for a machine with these lines, translated on the first call: by Cranelift if
+    /// `by_cranelift` is set, or if there is nothing better for this host. `counts` says that the engine has the price
+    /// of `bpf_iter_num_next`.
     pub(crate) fn native(
         &self,
         lines: LineForm,
@@ -231,7 +232,7 @@ impl Code {
         native.as_ref().map(Native::table).map_err(Clone::clone)
     }
 
-    /// What programs see as the address of a program's function, for [`Engine::start_function`].
+    /// The address of a program's function as programs see it, for [`Engine::start_function`].
     ///
     /// [`Engine::start_function`]: keel_abi::bpf::Engine::start_function
     pub fn entry_address(&self, entry: keel_abi::bpf::Entry) -> u64 {
@@ -263,7 +264,7 @@ impl Code {
         Fault { kind, program, insn, source }
     }
 
-    /// `file:line: text` of an instruction, where the object has it.
+    /// `file:line: text` of an instruction, if the object has it.
     fn source(&self, function: u32, insn: u32) -> Option<String> {
         let f = &self.functions[function as usize];
         match f.lines.partition_point(|l| l.insn <= insn) {
@@ -275,7 +276,7 @@ impl Code {
         }
     }
 
-    /// What the poisoned instruction at a site lacks.
+    /// What is missing for the poisoned instruction at a site.
     pub(crate) fn missing(&self, site: Site) -> String {
         let poison = &self.functions[site.function as usize].poison;
         match poison.iter().find(|p| p.insn == site.insn) {

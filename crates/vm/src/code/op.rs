@@ -81,9 +81,9 @@ pub(crate) enum Atomic {
     Or,
     And,
     Xor,
-    /// Stores the source and gives the old value.
+    /// Stores the source and returns the old value.
     Exchange,
-    /// Stores the source where memory equals R0, and gives the old value in R0.
+    /// Stores the source if memory equals R0, and returns the old value in R0.
     CompareExchange,
 }
 
@@ -94,7 +94,7 @@ pub(crate) enum Callee {
     Function(u32),
     /// A helper or kfunc.
     Host,
-    /// One that emitted code serves by itself.
+    /// A function that emitted code handles itself.
     Known(Known),
     /// `bpf_loop`.
     Loop,
@@ -106,7 +106,7 @@ pub(crate) enum Callee {
     RbtreeAdd,
     /// `bpf_iter_num_next`.
     NumNext,
-    /// Nobody: an instruction whose relocation failed.
+    /// None: an instruction whose relocation failed.
     Poison,
 }
 
@@ -124,12 +124,12 @@ pub(crate) enum Op {
         dst: u8,
         value: u64,
     },
-    /// `addr_space_cast` to the address that loads and stores take.
+    /// `addr_space_cast` to the address for loads and stores.
     CastToKernel {
         dst: u8,
         src: u8,
     },
-    /// `addr_space_cast` to the address that user space takes, whose high half this is.
+    /// `addr_space_cast` to the user-space address, with this high half.
     CastToUser {
         dst: u8,
         src: u8,
@@ -183,12 +183,12 @@ pub(crate) enum Op {
         site: u32,
     },
     Exit,
-    /// The second slot of `ld_imm64`; nothing reaches it.
+    /// The second slot of `ld_imm64`; it is never executed.
     Hole,
 }
 
 impl Op {
-    /// Does control never go on to the next operation?
+    /// Does control never continue to the next operation?
     pub(crate) const fn ends(self) -> bool {
         matches!(self, Self::Jump { .. } | Self::Exit)
     }
@@ -204,11 +204,11 @@ impl Op {
     }
 }
 
-/// The site of jumps that need none, since they go forwards.
+/// The site of forward jumps, which need none.
 pub(crate) const NO_SITE: u32 = u32::MAX;
 /// Bytes of a BPF function's stack frame.
 pub(crate) const FRAME_BYTES: u64 = 512;
-/// Frames that a callback may nest.
+/// How many frames a callback may nest.
 pub(crate) const MAX_FRAMES: u64 = 8;
 
 /// Is this an access to the function's own frame, which needs no check and costs no transfer?

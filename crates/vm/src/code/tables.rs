@@ -1,4 +1,4 @@
-//! What a program refers to, each thing once: imports, addresses, places that may fault.
+//! Everything that a program refers to, each once: imports, addresses, places that may fault.
 
 use super::{Address, Needed, Site};
 use std::collections::BTreeMap;

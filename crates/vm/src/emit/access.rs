@@ -1,4 +1,5 @@
-//! Loads and stores: one comparison for the bounds, one test of the line's holders, and everything else off the hot path.
+//! Loads and stores: one comparison for the bounds, one test of the line's holders, and everything else off the hot
+//! path.
 
 use super::asm::Label;
 use super::function::Emitter;
@@ -41,7 +42,7 @@ impl Emitter<'_> {
         self.asm.bind(back);
     }
 
-    /// Where an access goes that is in bounds.
+    /// The place of an access that is in bounds.
     pub(super) fn place(&self, base: u8, off: i32) -> MemoryOperand {
         match base {
             10 => at(FRAME, off.into()),
@@ -49,7 +50,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Counts an access out of bounds that gives no value, and goes on.
+    /// Counts an access out of bounds that has no value, and continues.
     pub(super) fn outside(&mut self, back: Label) -> Label {
         self.later(move |e| {
             e.count_bad_access();
@@ -61,7 +62,7 @@ impl Emitter<'_> {
         self.asm.mem(Code::Inc_rm64, field(offset_of!(Context, bad_accesses)));
     }
 
-    /// Goes on where the access is in bounds and the CPU holds the line, if need be after it has moved here.
+    /// Continues if the access is in bounds, once the CPU holds the line; moves the line here if necessary.
     fn check(&mut self, base: u8, off: i32, size: Size, access: Access, outside: Label) {
         let is_held = self.held.access((base, off), size, access != Access::Load, &self.values, &self.target);
         debug_assert!(!is_held, "only what is certainly in bounds is known to be held");
@@ -85,7 +86,7 @@ impl Emitter<'_> {
         self.values.get(usize::from(base)).is_some_and(|&value| self.target.is_within(value, off, size))
     }
 
-    /// Goes on where the CPU holds the line of an access that is in bounds, if need be after it has moved here.
+    /// Continues once the CPU holds the line of an access that is in bounds; moves the line here if necessary.
     fn hold(&mut self, base: u8, off: i32, size: Size, access: Access) {
         if in_frame(base, off, size) {
             return;
@@ -111,7 +112,7 @@ impl Emitter<'_> {
         self.asm.bind(held);
     }
 
-    /// Makes the number of a line of the address in `A`.
+    /// Converts the address in `A` to its line's number.
     fn number_line(&mut self) {
         self.asm.reg_imm(Code::Shr_rm64_imm8, A, self.target.lines.log2 as i32);
     }
@@ -121,7 +122,7 @@ impl Emitter<'_> {
         if access == Access::Load { movers.read } else { movers.write }
     }
 
-    /// Goes to `moves` unless the line with the word in `B` may be accessed so.
+    /// Jumps to `moves` unless the line with the word in `B` allows this access.
     fn leave_unless_held(&mut self, access: Access, moves: Label) {
         if access == Access::Load {
             self.asm.mem_reg(Code::Test_rm64_r64, field(offset_of!(Context, shared)), B);
@@ -142,7 +143,7 @@ impl Emitter<'_> {
         self.asm.to(Code::Ja_rel32_64, outside);
     }
 
-    /// Where a page of the arena holds nothing, the line was refused.
+    /// Leaves if the line was refused because its page of the arena is unbacked.
     pub(super) fn leave_if_denied(&mut self, outside: Label) {
         if self.target.has_arena {
             self.asm.mem_imm(Code::Cmp_rm64_imm8, field(offset_of!(Context, denied)), 0);
@@ -186,7 +187,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Where C functions were called, the context is on the stack.
+    /// Reloads the context from the stack after a call of a C function.
     pub(super) fn reload_context(&mut self) {
         self.asm.reg_mem(Code::Mov_r64_rm64, CONTEXT, at(iced_x86::Register::RSP, 0));
     }

@@ -129,7 +129,7 @@ impl Emitter<'_> {
         match self.source(wide, src) {
             Ok(by) => self.asm.reg_reg_reg(by_register[at], to, to, by),
             Err(imm) => match imm & if wide { 63 } else { 31 } {
-                // Not even a shift by nothing leaves the high half alone.
+                // Even a shift by 0 clears the high half.
                 0 if !wide => self.truncate(32, dst),
                 by => self.asm.reg_imm(by_constant[at], to, by),
             },
@@ -147,7 +147,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// As [`crate::interp_alu::to_kernel`].
+    /// Like [`crate::interp_alu::to_kernel`].
     pub(super) fn cast_to_kernel(&mut self, dst: u8, src: u8) {
         let user = self.read(src, A);
         let low = if src < 10 { half(src) } else { A32 };
@@ -161,7 +161,7 @@ impl Emitter<'_> {
         self.asm.reg_reg(Code::Mov_r64_rm64, whole(dst), B);
     }
 
-    /// As [`crate::interp_alu::to_user`].
+    /// Like [`crate::interp_alu::to_user`].
     pub(super) fn cast_to_user(&mut self, dst: u8, src: u8, high: u64) {
         self.read(src, A);
         let low = if src < 10 { half(src) } else { A32 };

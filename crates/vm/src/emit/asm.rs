@@ -1,4 +1,4 @@
-//! Instructions in their order, with labels, until it is known where they go.
+//! Instructions in order, with labels, until their addresses are known.
 
 use iced_x86::{Code, Encoder, IcedError, Instruction, MemoryOperand, Register};
 
@@ -16,11 +16,11 @@ const NOWHERE: u32 = u32::MAX;
 #[derive(Default)]
 pub(super) struct Asm {
     instructions: Vec<Instruction>,
-    /// Per label the instruction that it stands before.
+    /// For each label, the instruction after it.
     labels: Vec<u32>,
-    /// Instructions that go to a label.
+    /// Instructions that jump to a label.
     branches: Vec<(u32, Label)>,
-    /// Instructions that use an entry of the table of addresses, and which.
+    /// Instructions that use an entry of the table of addresses, with that entry.
     tabled: Vec<(u32, usize)>,
 }
 
@@ -37,7 +37,7 @@ impl Asm {
         Label(self.labels.len() as u32 - 1)
     }
 
-    /// The label stands here.
+    /// Places the label here.
     pub(super) fn bind(&mut self, label: Label) {
         self.labels[label.0 as usize] = self.instructions.len() as u32;
     }
@@ -96,24 +96,24 @@ impl Asm {
         self.push(Instruction::with_branch(code, 0));
     }
 
-    /// Calls what is at an entry of the table of addresses.
+    /// Calls the address in an entry of the table.
     pub(super) fn call_tabled(&mut self, entry: usize) {
         self.tabled.push((self.instructions.len() as u32, entry));
         self.mem(Code::Call_rm64, MemoryOperand::with_base_displ(Register::RIP, 0));
     }
 
-    /// Goes on at what is at an entry of the table of addresses.
+    /// Jumps to the address in an entry of the table.
     pub(super) fn jump_tabled(&mut self, entry: usize) {
         self.tabled.push((self.instructions.len() as u32, entry));
         self.mem(Code::Jmp_rm64, MemoryOperand::with_base_displ(Register::RIP, 0));
     }
 
-    /// More bytes than the code can have.
+    /// An upper bound for the code's bytes.
     pub(super) fn most_bytes(&self) -> usize {
         MOST_BYTES * self.instructions.len()
     }
 
-    /// The code for an address, with the table of addresses at another.
+    /// The code for the address `code_at`, with the table of addresses at `table_at`.
     pub(super) fn encode(mut self, code_at: u64, table_at: u64) -> Bytes {
         for &(at, entry) in &self.tabled {
             self.instructions[at as usize].set_memory_displacement64(table_at + 8 * entry as u64);
@@ -128,7 +128,7 @@ impl Asm {
             offsets.push(end as u32);
             let branch = branches.next_if(|(branch, _)| *branch as usize == at);
             if branch.is_some() {
-                // Somewhere near: where it goes is known when all have their places.
+                // A near placeholder: the target is known when all instructions have their places.
                 instruction.set_near_branch64(code_at);
             }
             end += encoder.encode(instruction, code_at + end as u64).expect("the operands fit the opcode");
@@ -140,7 +140,7 @@ impl Asm {
             assert_ne!(target, NOWHERE, "every label that is used is bound");
             let distance = i64::from(offsets[target as usize]) - end as i64;
             let distance = i32::try_from(distance).expect("an object's code is shorter than 2 GiB");
-            // Where an instruction goes is in its last four bytes.
+            // The distance to the target is in an instruction's last four bytes.
             code[end - 4..end].copy_from_slice(&distance.to_le_bytes());
         }
         Bytes { code, offsets, labels: self.labels }
@@ -152,7 +152,7 @@ impl Bytes {
         &self.code
     }
 
-    /// Where a label came to be.
+    /// The offset of a label.
     pub(super) fn offset(&self, label: Label) -> usize {
         self.offsets[self.labels[label.0 as usize] as usize] as usize
     }

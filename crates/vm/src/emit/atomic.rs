@@ -1,4 +1,4 @@
-//! Atomic instructions: when it is the callback's turn, and with the line moved here, plain ones do.
+//! Atomic instructions: when it is the callback's turn and the line has been moved here, plain ones suffice.
 
 use super::function::Emitter;
 use super::registers::{A, A32, B, B32, half, whole};

@@ -1,4 +1,4 @@
-//! Jumps: forwards as they are, backwards only while there is fuel.
+//! Jumps: forward jumps always, backward jumps only while there is fuel.
 
 use super::function::Emitter;
 use super::registers::{A, B, B32, field, half, insns};
@@ -18,7 +18,7 @@ impl Emitter<'_> {
         self.asm.to(Code::Jmp_rel32_64, target);
     }
 
-    /// The same where something else has set the flags since.
+    /// The same if something else has set the flags since.
     fn jump_later(&mut self, target: u32, site: u32) {
         if site != NO_SITE {
             self.asm.mem_imm(Code::Cmp_rm64_imm8, insns(), 0);
@@ -26,7 +26,7 @@ impl Emitter<'_> {
         self.jump(target, site);
     }
 
-    /// Goes on unless the fuel is used up. The operation has just been counted, which has set the flags.
+    /// Continues unless the fuel is used up. The operation has just been counted, which has set the flags.
     pub(super) fn check_fuel(&mut self, site: u32) {
         let never_ends = self.later(move |e| {
             e.set_site(site);
@@ -98,12 +98,12 @@ impl Emitter<'_> {
     }
 }
 
-/// Has the immediate 8 bits?
+/// Does the immediate fit into 8 bits?
 pub(super) fn fits(imm: i32) -> bool {
     i8::try_from(imm).is_ok()
 }
 
-/// The jump that is taken where the condition holds. A comparison with 0 by `test` leaves the flags of one by `cmp`.
+/// The jump that is taken if the condition holds. A comparison with 0 by `test` leaves the same flags as `cmp`.
 fn taken(cond: Cond) -> Code {
     match cond {
         Cond::Eq => Code::Je_rel32_64,

@@ -1,4 +1,4 @@
-//! Executable memory: a table of addresses, and code behind it. It is written once, then never writable again.
+//! Executable memory: a table of addresses followed by code. It is written once, and then never writable again.
 
 use std::io;
 use std::ptr::{self, NonNull};
@@ -16,10 +16,10 @@ unsafe impl Send for Buffer {}
 unsafe impl Sync for Buffer {}
 
 impl Buffer {
-    /// Memory for so many bytes of code, with this table before it.
+    /// Memory for this many bytes of code, preceded by this table.
     ///
     /// # Errors
-    /// The host's reason to refuse it.
+    /// Fails with the host's reason.
     pub(super) fn new(code_bytes: usize, table: &[u64]) -> Result<Self, String> {
         let table_bytes = size_of_val(table).next_multiple_of(64);
         let len = table_bytes + code_bytes.max(1);
@@ -61,14 +61,14 @@ impl Buffer {
         unsafe { self.start.as_ptr().add(self.table_bytes + offset) }
     }
 
-    /// With this code, executable and no longer writable.
+    /// Fills in this code and makes the memory executable and no longer writable.
     ///
     /// # Errors
-    /// The host's reason to refuse it.
+    /// Fails with the host's reason.
     pub(super) fn filled(self, code: &[u8]) -> Result<Self, String> {
         assert!(code.len() <= self.len - self.table_bytes, "the code fits");
-        // SAFETY: the bytes behind the table are the buffer's own, writable, and as many as asserted; the mapping starts
-        // at a page and has `len` bytes.
+        // SAFETY: the bytes behind the table are the buffer's own, writable, and as many as asserted; the mapping
+        // starts at a page and has `len` bytes.
         let failed = unsafe {
             ptr::copy_nonoverlapping(code.as_ptr(), self.start.as_ptr().add(self.table_bytes), code.len());
             libc::mprotect(self.start.as_ptr().cast(), self.len, libc::PROT_READ | libc::PROT_EXEC)

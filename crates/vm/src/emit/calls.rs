@@ -64,7 +64,7 @@ impl Emitter<'_> {
         self.asm.reg_mem(Code::Lea_r64_m, FRAME, at(FRAME, frame));
     }
 
-    /// As [`crate::numbers::num_next`] does; which is called where the host counts, and for an iterator that is not in the
+    /// Like [`crate::numbers::num_next`], which is called if the host counts, and for an iterator outside the
     /// function's own frame.
     fn num_next(&mut self, site: u32) {
         if !self.target.data.counts() {

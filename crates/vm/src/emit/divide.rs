@@ -1,6 +1,6 @@
-//! Division: by 0 and beyond the largest number as BPF defines it, where the processor would trap.
+//! Division: by 0 and with overflow as BPF defines it, where the processor would trap.
 //!
-//! The processor divides rdx and rax, which are R2 and R0: both are saved meanwhile where they are read later.
+//! The processor divides rdx:rax, which are R2 and R0: each is saved during the division if it is read later.
 
 use super::alu::sized;
 use super::function::Emitter;
@@ -46,7 +46,7 @@ impl Emitter<'_> {
         self.asm.bind(done);
     }
 
-    /// Takes the divisor to `B`; where it is 0, goes on at `done` with 0, or with the dividend as the remainder.
+    /// Moves the divisor to `B`; if it is 0, continues at `done` with 0, or with the dividend as the remainder.
     fn divisor(&mut self, is_quotient: bool, wide: bool, dst: u8, src: Operand, done: super::asm::Label) {
         match self.source(wide, src) {
             Ok(from) if from != divisor(wide) => {
@@ -72,12 +72,12 @@ impl Emitter<'_> {
         self.asm.to(Code::Je_rel32_64, by_zero);
     }
 
-    /// Is a register to be kept, which is not the one that is divided?
+    /// Must a register other than the dividend be preserved?
     fn keeps(&self, reg: u8, dst: u8) -> bool {
         reg != dst && live::has(self.read_later, reg)
     }
 
-    /// Saves R0 and R2 but for the one that is divided, which goes to rax.
+    /// Saves R0 and R2, except the dividend, which goes to rax.
     fn save(&mut self, wide: bool, dst: u8) {
         if self.keeps(R2, dst) {
             self.asm.reg(Code::Push_r64, whole(R2));

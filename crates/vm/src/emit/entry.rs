@@ -1,4 +1,4 @@
-//! The way in from Rust: from [`NativeFn`](crate::context::NativeFn)'s arguments to the registers of BPF.
+//! The entry from Rust: moves [`NativeFn`](crate::context::NativeFn)'s arguments to the registers of BPF.
 
 use super::asm::{Asm, Label};
 use super::registers::{CONTEXT, DELTA, FRAME, at, at_sum, field};
@@ -20,7 +20,7 @@ pub(super) fn emit(asm: &mut Asm, function: Label) -> Label {
     for (to, from) in [(RSI, RDX), (RDX, RCX), (RCX, R8), (R8, R9)] {
         asm.reg_reg(Code::Mov_r64_rm64, to, from);
     }
-    // Behind what was pushed here and the address to return to.
+    // Behind the pushed registers and the return address.
     asm.reg_mem(Code::Mov_r64_rm64, R9, at(RSP, 32));
     asm.to(Code::Call_rel32_64, function);
     asm.reg_imm(Code::Add_rm64_imm8, RSP, 8);

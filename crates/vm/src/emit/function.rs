@@ -15,7 +15,7 @@ use std::mem::offset_of;
 /// Code off the hot path, which is emitted behind the function.
 pub(super) type Cold<'a> = Box<dyn FnOnce(&mut Emitter<'a>) + 'a>;
 
-/// What functions of an object have in common.
+/// What all functions of an object have in common.
 #[derive(Clone, Copy)]
 pub(super) struct Target<'a> {
     pub(super) lines: LineForm,
@@ -35,21 +35,21 @@ impl Target<'_> {
 /// Emits one function.
 pub(super) struct Emitter<'a> {
     pub(super) asm: &'a mut Asm,
-    /// Per function of the object, where calls from emitted code go.
+    /// For each function of the object, the target of calls from emitted code.
     pub(super) functions: &'a [Label],
     ops: &'a [Op],
     pub(super) target: Target<'a>,
-    /// What the registers hold at the operation at hand, and at those that jumps lead to.
+    /// What the registers hold at the current operation, and at jump targets.
     pub(super) values: Registers,
     values_at: Vec<Option<Box<Registers>>>,
     pub(super) held: Held,
     held_at: Vec<Option<Known>>,
-    /// Per operation, where jumps to it go.
+    /// For each operation, the target of jumps to it.
     targets: Vec<Option<Label>>,
     live: Vec<Set>,
-    /// Registers that are read after the operation at hand.
+    /// Registers that are read after the current operation.
     pub(super) read_later: Set,
-    /// Registers of R6 to R9 that the function changes.
+    /// Those of R6 to R9 that the function changes.
     kept: Vec<u8>,
     /// Instructions of this block that the context does not count yet.
     pending: i32,
@@ -116,11 +116,11 @@ impl<'a> Emitter<'a> {
         while let Some(cold) = self.cold.pop() {
             cold(&mut self);
         }
-        // Nothing falls out of the last piece, and every label stands before an instruction.
+        // Nothing falls through the last piece, and every label precedes an instruction.
         self.asm.bare(Code::Ud2);
     }
 
-    /// Saves what the caller keeps, and zeroes what is read before it is written.
+    /// Saves the registers that the caller expects to keep, and zeroes those that are read before they are written.
     fn enter(&mut self) {
         for at in 0..self.kept.len() {
             self.asm.reg(Code::Push_r64, whole(self.kept[at]));
@@ -136,7 +136,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// With the context and the address to return to, an even number of words keeps the stack aligned.
+    /// With the context and the return address, an even number of words keeps the stack aligned.
     fn has_padding(&self) -> bool {
         !self.kept.len().is_multiple_of(2)
     }
@@ -195,12 +195,12 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// Where jumps to an operation go.
+    /// The target of jumps to an operation.
     pub(super) fn target(&self, at: u32) -> Label {
         self.targets[at as usize].expect("every jump's target has a label")
     }
 
-    /// Keeps a piece of code for later, and returns where it will be.
+    /// Stores a piece of code for later, and returns its label.
     pub(super) fn later(&mut self, emit: impl FnOnce(&mut Emitter<'a>) + 'a) -> Label {
         let label = self.asm.label();
         self.cold.push(Box::new(move |e| {
@@ -225,7 +225,7 @@ impl<'a> Emitter<'a> {
         into
     }
 
-    /// The same of an operand that is a register.
+    /// The same for an operand that is a register.
     pub(super) fn read_operand(&mut self, operand: Operand, into: Register) -> Result<Register, i32> {
         match operand {
             Operand::Reg(reg) => Ok(self.read(reg, into)),

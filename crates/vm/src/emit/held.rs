@@ -1,23 +1,23 @@
-//! Cache lines that the CPU certainly holds already. From one call to the next nobody else runs, so that a line which was
-//! checked once stays: only of accesses that are certainly in bounds ([`super::values`]), since others may not have
+//! Cache lines that the CPU certainly holds already. Between two calls no other CPU runs, so a line that was checked
+//! once stays. Only accesses that are certainly in bounds count ([`super::values`]), since others may not have
 //! happened.
 //!
-//! Where ways meet, and so at the head of a loop, those stay that have a place of their own and are held on every way
-//! ([`at_targets`]).
+//! Where control-flow paths meet, such as at the head of a loop, only the lines remain that can't be evicted and are
+//! held on every path ([`at_targets`]).
 
 use super::function::Target;
 use super::live::{self, Set};
 use super::values::{self, Registers, Value};
 use crate::code::op::{Access, Alu, Callee, Op, Operand, Size, in_frame};
 
-/// A line, by what is certainly the same address whenever it is.
+/// A line, identified so that equal values are certainly the same address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Line {
-    /// So many bytes into a map's global data.
+    /// This many bytes into a map's global data.
     Fixed(u32, u64),
-    /// So far from the end of the function's own frame.
+    /// At this distance from the end of the function's own frame.
     Frame(i64),
-    /// In this map's global data, so far from where a register pointed once.
+    /// In this map's global data, at this distance from an earlier value of a register.
     From { map: u32, root: Root, at: i64 },
 }
 
@@ -30,31 +30,31 @@ impl Line {
     }
 }
 
-/// What a register held once: a name for it, of which each new value takes the old one's place.
+/// A name for an earlier value of a register; each new value replaces the old one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Root {
-    /// At the function's beginning.
+    /// Its value at the function's beginning.
     Entry(u8),
-    /// After this operation was done last.
+    /// Its value after the last execution of this operation.
     Set(u32, u8),
-    /// When the ways to this operation met last.
+    /// Its value when the paths to this operation last met.
     Met(u32, u8),
-    /// Nobody knows.
+    /// Unknown.
     Lost,
 }
 
-/// Lines that are held, each with whether it may be written.
+/// Held lines, each with whether it may be written.
 type Lines = Vec<(Line, bool)>;
 
 /// What is known at one place.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Known {
-    /// Per register what it was set to last but for additions, and what was added since.
+    /// For each register, its last value before additions, and the sum of the additions since.
     roots: [(Root, i64); 10],
     lines: Lines,
 }
 
-/// The lines held, and where registers point.
+/// The held lines, and where registers point.
 pub(super) struct Held {
     known: Known,
 }
@@ -65,7 +65,7 @@ impl Held {
         Self { known: Known { roots, lines: Vec::new() } }
     }
 
-    /// Control may come from elsewhere, where so much is known.
+    /// Control may also come from elsewhere, with this knowledge.
     pub(super) fn meet(&mut self, known: Option<&Known>, at: u32) {
         match known {
             Some(known) => self.known.clone_from(known),
@@ -76,7 +76,7 @@ impl Held {
         }
     }
 
-    /// The line of an access, if it is the same for all that the register may hold.
+    /// The line of an access, if it is the same for all possible values of the register.
     fn line(&self, base: u8, off: i32, value: Value, bytes: u64) -> Option<Line> {
         let within = value.within_line(off, bytes)?;
         let map = match value {
@@ -96,7 +96,8 @@ impl Held {
         has(&self.known.lines, line, write)
     }
 
-    /// Notes an access: is its line certainly held? If not, it is from now on, where the access is certainly in bounds.
+    /// Records an access; returns whether its line is certainly held. If not, it is held from now on, if the access is
+    /// certainly in bounds.
     pub(super) fn access(
         &mut self,
         (base, off): (u8, i32),
@@ -119,7 +120,7 @@ impl Held {
         false
     }
 
-    /// A line was fetched that may be one of a task's structure: where these crowd each other, another one may be gone.
+    /// A line was fetched that may belong to a task's structure: if these crowd each other, another line may be lost.
     fn evict(&mut self, target: &Target<'_>) {
         if target.lines.crowded {
             let tasks = target.data.tasks();
@@ -127,7 +128,7 @@ impl Held {
         }
     }
 
-    /// What an operation changes, the one with this number.
+    /// Applies the changes by the operation with this number.
     pub(super) fn after(&mut self, op: Op, number: u32, target: &Target<'_>) {
         match op {
             Op::Alu { wide: true, op: Alu::Mov, dst, src: Operand::Reg(src @ 0..=9) } => {
@@ -142,7 +143,7 @@ impl Held {
                 }
             }
             Op::Call { callee: Callee::NumNext, .. } if target.data.counts() => self.evict(target),
-            // Others may have had their turn.
+            // Other CPUs may have run.
             Op::Call { .. } | Op::MayGoto { .. } => self.known.lines.clear(),
             Op::Atomic { base, off, size, .. } if !in_frame(base, off, size) => self.known.lines.clear(),
             _ => {}
@@ -151,7 +152,7 @@ impl Held {
         live::each(written, 0..=9).for_each(|reg| self.set(reg, number));
     }
 
-    /// A register is set to something new by an operation: what that has set before has no name any more.
+    /// An operation sets a register to a new value: the value that it set before has no name any more.
     fn set(&mut self, reg: u8, number: u32) {
         let name = Root::Set(number, reg);
         self.known.lines.retain(|(line, _)| !matches!(line, Line::From { root, .. } if *root == name));
@@ -160,14 +161,14 @@ impl Held {
     }
 }
 
-/// What is known wherever a jump may lead, by operation; nothing where no way is known to lead.
+/// What is known at every jump target, by operation; `None` if no path is known to lead there.
 pub(super) fn at_targets(
     ops: &[Op],
     values_at: &[Option<Box<Registers>>],
     target: &Target<'_>,
 ) -> Vec<Option<Known>> {
     let mut known: Vec<Option<Known>> = vec![None; ops.len()];
-    // Each round takes something away, or is the last but one.
+    // Each round removes something, or is the second to last.
     const MOST_ROUNDS: usize = 20;
     for _ in 0..MOST_ROUNDS {
         if !walk(ops, values_at, target, &mut known) {
@@ -177,7 +178,7 @@ pub(super) fn at_targets(
     vec![None; ops.len()]
 }
 
-/// Goes through a function once; says whether anything has become known or has turned out not to hold.
+/// Goes through a function once; returns whether any knowledge was added or removed.
 fn walk(
     ops: &[Op],
     values_at: &[Option<Box<Registers>>],
@@ -218,7 +219,7 @@ fn walk(
     changed
 }
 
-/// Keeps what is known on one more way to an operation, too; says whether that changes anything.
+/// Keeps what is also known on another path to an operation; returns whether that changes anything.
 fn keep_common(known: &mut Option<Known>, way: &Known, number: u32) -> bool {
     let Some(known) = known else {
         *known = Some(way.clone());
@@ -335,7 +336,7 @@ mod tests {
         check(false, element(1), (element(1), 0), true);
     }
 
-    /// Which of these accesses are of lines known to be held at a place that two ways lead to.
+    /// Which of these accesses have lines that are known to be held where two paths meet.
     #[test]
     fn where_ways_meet_a_line_stays_that_both_have() {
         let branch = |target| Op::Branch {
@@ -403,7 +404,7 @@ mod tests {
         check_loop([address, load, Op::Hole], call(Callee::Host), false, &[]);
         check_loop([address, Op::Hole, Op::Hole], load, false, &[]);
         check_loop([address, skip, load], Op::Hole, false, &[]);
-        // Those beside the tasks' structures take no other one's place.
+        // Lines other than tasks' structures evict no line.
         check_loop([address, load, Op::Hole], Op::Hole, true, &[(line, false)]);
     }
 }

@@ -1,4 +1,4 @@
-//! Functions that emitted code serves by itself ([`crate::known`]): in place but for clocks, which only the host can read.
+//! Functions that emitted code handles itself ([`crate::known`]): inline, except clocks, which only the host can read.
 
 use super::function::Emitter;
 use super::registers::{A, A32, B, B32, DELTA, FRAME, at_sum, field, half, whole};
@@ -10,7 +10,7 @@ use crate::known::{HOST_SERVES, Known};
 use iced_x86::{Code, MemoryOperand};
 use std::mem::offset_of;
 
-/// An iterator has at most so many numbers.
+/// The most numbers that an iterator has.
 const MOST_NUMBERS: i32 = 8 << 20;
 
 impl Emitter<'_> {
@@ -49,7 +49,7 @@ impl Emitter<'_> {
         self.asm.bind(done);
     }
 
-    /// What a function does and gives.
+    /// Emits a function's action and result.
     fn answer(&mut self, known: Known) {
         let pair = |off| -> MemoryOperand { at_sum(DELTA, whole(1), off) };
         match known {
@@ -68,19 +68,19 @@ impl Emitter<'_> {
         }
     }
 
-    /// Goes on where the iterator in R1 is in the function's own frame.
+    /// Continues if the iterator in R1 is in the function's own frame.
     pub(super) fn check_iterator(&mut self, elsewhere: super::asm::Label) {
         if self.values[1].is_in_frame(0, NUMBERS_BYTES) {
             return;
         }
-        // From the start of the frame on.
+        // At or after the start of the frame.
         self.asm.reg_mem(Code::Lea_r64_m, A, at_sum(DELTA, whole(1), FRAME_BYTES as i64));
         self.asm.reg_reg(Code::Sub_r64_rm64, A, FRAME);
         self.asm.reg_imm(Code::Cmp_rm64_imm32, A, FRAME_BYTES as i32 - NUMBERS_BYTES as i32);
         self.asm.to(Code::Ja_rel32_64, elsewhere);
     }
 
-    /// Goes on where the numbers from R2 up to R3 are a range that an iterator takes.
+    /// Continues if R2 up to R3 is a range that an iterator accepts.
     fn check_range(&mut self, elsewhere: super::asm::Label) {
         self.asm.reg_reg(Code::Cmp_r32_rm32, half(2), half(3));
         self.asm.to(Code::Jg_rel32_64, elsewhere);

@@ -1,6 +1,6 @@
 //! Which registers are read after an operation, before something else is written to them.
 //!
-//! BPF programs that no verifier has seen may read registers that a call has used up, which are 0 then. Where nobody
+//! BPF programs that no verifier has checked may read registers that a call has clobbered; they are 0 then. If nothing
 //! reads them, they need not be zeroed.
 
 use crate::code::op::{Alu, Atomic, Callee, Op, Operand};
@@ -12,7 +12,7 @@ pub(super) type Set = u16;
 const ALL: Set = 0x7ff;
 /// R1 to R5.
 const ARGUMENTS: Set = 0x3e;
-/// So many rounds are made at most; a program whose jumps need more is taken to read everything.
+/// The most rounds; a program whose jumps need more counts as reading everything.
 const ROUNDS: usize = 16;
 
 /// Per operation, the registers that are read from there on.
@@ -56,7 +56,7 @@ fn of(operand: Operand) -> Set {
     }
 }
 
-/// What an operation reads and what it writes.
+/// The registers that an operation reads and writes.
 pub(super) fn uses(op: Op) -> (Set, Set) {
     match op {
         Op::Alu { op: Alu::Mov | Alu::MovSigned(_), dst, src, .. } => (of(src), bit(dst)),

@@ -53,16 +53,16 @@ pub(crate) struct Emitted {
     _buffer: Buffer,
 }
 
-/// Has the host all instructions that are emitted?
+/// Does the host support all emitted instructions?
 pub(crate) fn is_possible() -> bool {
     std::arch::is_x86_feature_detected!("bmi1") && std::arch::is_x86_feature_detected!("bmi2")
 }
 
 impl Emitted {
-    /// Translates every function, for a machine with such lines; `counts` as for [`Code::native`].
+    /// Translates every function, for a machine with these lines; `counts` as for [`Code::native`].
     ///
     /// # Errors
-    /// The host gives no memory for code.
+    /// Fails if the host provides no memory for code.
     pub(crate) fn translate(code: &Code, lines: LineForm, counts: bool) -> Result<Self, LoadError> {
         let (asm, entries) = assembled(code, lines, counts);
         let buffer = Buffer::new(asm.most_bytes(), &stubs::addresses()).map_err(LoadError::NoNative)?;
@@ -74,13 +74,13 @@ impl Emitted {
         Ok(Self { table, _buffer: buffer.filled(bytes.code()).map_err(LoadError::NoNative)? })
     }
 
-    /// Per function its code.
+    /// The code of each function.
     pub(crate) fn table(&self) -> *const NativeFn {
         self.table.as_ptr()
     }
 }
 
-/// All functions, and where Rust enters each.
+/// All functions, with the entry from Rust of each.
 fn assembled(code: &Code, lines: LineForm, counts: bool) -> (Asm, Vec<Label>) {
     let mut asm = Asm::default();
     let inner: Vec<Label> = code.functions.iter().map(|_| asm.label()).collect();

@@ -1,7 +1,7 @@
-//! Moving a cache line here: what [`Region`](crate::memory::Region) does, in emitted code for the common ways.
+//! Moving a cache line here: the common cases of [`Region`](crate::memory::Region) in emitted code.
 //!
-//! These are: the line has moved before, its last writer still holds it, a bit of its word stands for one CPU, and the
-//! line takes no other one's place. Everything else is the engine's.
+//! In these, the line has moved before, its last writer still holds it, a bit of its word stands for one CPU, and the
+//! line evicts no other. The engine handles everything else.
 
 use super::asm::{Asm, Label};
 use super::registers::{A, A32, B, at, at_entry, field};
@@ -13,8 +13,8 @@ use std::mem::offset_of;
 
 const SAVED: [Register; 3] = [Register::RAX, Register::RCX, Register::RDX];
 
-/// Where the code is that moves a line which is read or written. It takes the line's number in `A` and its word in `B`,
-/// and keeps all other registers.
+/// The code that moves a line that is read or written. It takes the line's number in `A` and its word in `B`, and
+/// preserves all other registers.
 #[derive(Clone, Copy)]
 pub(super) struct Movers {
     pub(super) read: Label,
@@ -50,7 +50,7 @@ fn mover(asm: &mut Asm, write: bool, crowded: bool, stub: usize) {
     asm.mem_imm(Code::Cmp_rm64_imm8, field(offset_of!(Context, prices)), 0);
     asm.to(Code::Je_rel32_64, ask_now);
     if crowded {
-        // The line's word is not needed any more where it is for the engine.
+        // The line's word is no longer needed if the engine takes over.
         asm.reg(Code::Push_r64, B);
         asm.reg_reg(Code::Mov_r64_rm64, B, A);
         asm.reg_mem(Code::Sub_r64_rm64, B, field(offset_of!(Context, crowded_first)));
@@ -96,7 +96,7 @@ fn mover(asm: &mut Asm, write: bool, crowded: bool, stub: usize) {
     debug_assert_ne!(A32, ECX);
 }
 
-/// Leaves in edx the CPU that a line to be written comes from: its last writer, or another holder where that is this one.
+/// Leaves in edx the CPU that a line to be written comes from: its last writer, or another holder if that is this CPU.
 fn from_another_holder(asm: &mut Asm, ask: Label) {
     use Register::{EDX, RDX};
     let (own, found) = (asm.label(), asm.label());
@@ -113,7 +113,7 @@ fn from_another_holder(asm: &mut Asm, ask: Label) {
     asm.bind(found);
 }
 
-/// Charges and counts a move whose price is in eax and whose line's place is in ecx. One that is free counts as none.
+/// Charges and counts a move with the price in eax and the line's place in ecx. A free move does not count.
 fn count(asm: &mut Asm) {
     use Register::{EAX, RAX, RCX, RDX};
     let entry = |offset: usize| at(RCX, offset as i64 - (1 << Moved::LOG2));

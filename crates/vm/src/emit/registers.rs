@@ -1,14 +1,14 @@
-//! Who is in which register.
+//! The assignment of registers.
 //!
 //! | BPF | x86-64 | |
 //! | --- | --- | --- |
 //! | R0 | rax | where a C function leaves its value |
 //! | R1 to R5 | rsi, rdx, rcx, r8, r9 | a C function's arguments after the context |
-//! | R6 to R9 | rbx, r13, r14, r15 | a C function keeps them |
-//! | R10 | rbp | but as the process's address of the frame's end |
+//! | R6 to R9 | rbx, r13, r14, r15 | a C function preserves them |
+//! | R10 | rbp | holds the process's address of the frame's end |
 //!
-//! rdi has the context; a C function may change it, so it is also on the stack. r12 has what is added to a simulated
-//! address to get the process's. r10 and r11 are free within an operation.
+//! rdi has the context; a C function may change it, so it is also on the stack. r12 has the difference between the
+//! process's and the simulated addresses. r10 and r11 are free within an operation.
 
 use crate::context::Context;
 use iced_x86::{MemoryOperand, Register};
@@ -22,7 +22,7 @@ pub(super) const A32: Register = Register::R10D;
 pub(super) const B: Register = Register::R11;
 pub(super) const B32: Register = Register::R11D;
 
-/// R0 to R9, by how much of them is used: 1, 2, 4 and 8 bytes.
+/// R0 to R9, by the used size: 1, 2, 4 and 8 bytes.
 const REGISTERS: [[Register; 10]; 4] = {
     use Register::*;
     [
@@ -48,7 +48,7 @@ pub(super) fn half(reg: u8) -> Register {
     part(reg, 2)
 }
 
-/// As many bytes of `B`.
+/// The same part of `B`.
 pub(super) fn part_of_b(size: u8) -> Register {
     [Register::R11L, Register::R11W, Register::R11D, Register::R11][usize::from(size)]
 }
@@ -72,7 +72,7 @@ pub(super) fn at_sum(base: Register, index: Register, displacement: i64) -> Memo
     MemoryOperand::with_base_index_scale_displ_size(base, index, 1, displacement, 1)
 }
 
-/// An entry of a table of words of so many bytes.
+/// An entry of a table of words with this many bytes.
 pub(super) fn at_entry(table: Register, index: Register, bytes: u32) -> MemoryOperand {
     MemoryOperand::with_base_index_scale(table, index, bytes)
 }

@@ -1,20 +1,20 @@
-//! What emitted code calls in the engine, by a table of addresses beside the code.
+//! The engine's functions that emitted code calls, through a table of addresses next to the code.
 //!
-//! Calls off the hot path go through stubs that keep every register but r10 and r11, so that the code around them keeps
-//! its values where they are. Floating point is not saved: emitted code has none.
+//! Calls off the hot path go through stubs that preserve every register except r10 and r11, so that the code around
+//! them can leave its values where they are. Floating point is not saved: emitted code has none.
 
 use crate::{calls, drain, known, numbers, trees};
 use std::arch::naked_asm;
 
-/// Moves a line here that is read: its number in r10.
+/// Moves a line here for reading: its number in r10.
 pub(super) const TOUCH_READ: usize = 0;
-/// Moves a line here that is written: its number in r10.
+/// Moves a line here for writing: its number in r10.
 pub(super) const TOUCH_WRITE: usize = 1;
 /// Moves a line here for an atomic instruction: the offset in r10.
 pub(super) const TOUCH_ATOMICALLY: usize = 2;
-/// The next `may_goto`s.
+/// Grants the next `may_goto`s.
 pub(super) const REFILL_LOOPS: usize = 3;
-/// C functions of the context and, but for the faults, R1 to R5.
+/// C functions that take the context and, except for faults, R1 to R5.
 pub(super) const NEVER_ENDS: usize = 4;
 pub(super) const TOO_DEEP: usize = 5;
 pub(super) const POISONED: usize = 6;
@@ -23,7 +23,7 @@ pub(super) const FOR_EACH: usize = 8;
 pub(super) const DRAIN: usize = 9;
 pub(super) const RBTREE_ADD: usize = 10;
 pub(super) const NUM_NEXT: usize = 11;
-/// A C function of the context and which clock.
+/// A C function that takes the context and the clock.
 pub(super) const CLOCK: usize = 12;
 
 /// The table.
@@ -47,7 +47,7 @@ pub(super) fn addresses() -> [u64; 13] {
 
 macro_rules! stub {
     ($name:ident, $target:path, $second:literal, $third:literal) => {
-        /// Calls the engine with the context in rdi, and keeps it.
+        /// Calls the engine with the context in rdi, and preserves it.
         ///
         /// # Safety
         /// As for the function that it calls.

@@ -1,15 +1,15 @@
-//! What registers certainly hold: small numbers, addresses within an object's own arrays of global data, and addresses in
-//! the function's frame. An access that is certainly there needs no comparison with the region's bounds.
+//! What is known about registers: small numbers, addresses within an object's own arrays of global data, and addresses
+//! in the function's frame. An access that is certainly within these needs no comparison with the region's bounds.
 //!
-//! Sound for any code: a value is one of those that its description allows, whatever was executed before. Registers that
-//! come out of memory or of a call may hold anything.
+//! This is sound for any code: a value is always one that its description allows, whatever was executed before. Values
+//! from memory or from a call may be anything.
 
 use crate::code::op::{Alu, Atomic, Callee, Cond, FRAME_BYTES, Op, Operand};
 
-/// Steps beyond this are not told apart: no line of a machine is longer.
+/// Larger steps are not distinguished: no machine has longer lines.
 const MOST_STEP: u64 = 64;
 
-/// Bytes of an iterator of numbers: the one before the next, and the end.
+/// Bytes of a number iterator: the number before the next one, and the end.
 pub(super) const NUMBERS_BYTES: u64 = 8;
 
 /// Registers R0 to R9.
@@ -26,40 +26,40 @@ pub(super) enum Value {
         most: u64,
         step: u64,
     },
-    /// From the beginning of the global data in a map, `from` bytes and up to `more` further, these a multiple of `step`.
+    /// An offset into the global data of a map: `from` plus a multiple of `step` up to `more`.
     Data {
         map: u32,
         from: u64,
         more: u64,
         step: u64,
     },
-    /// So far from the end of the function's own frame.
+    /// At this distance from the end of the function's own frame.
     Frame(i64),
-    /// That, or 0.
+    /// The same, or 0.
     FrameOrNull(i64),
 }
 
-/// The bytes of a map's global data, and where a slot of the table of addresses leads: the map, and how far into it.
+/// The size of a map's global data, and the target of a slot of the table of addresses: map and offset.
 pub(super) trait Data {
-    /// Bytes, where it is an array that is there for good and begins at a line.
+    /// The size, if it is a permanent array that begins at a line.
     fn bytes(&self, map: u32) -> Option<u64>;
     /// Map and offset.
     fn address(&self, slot: u32) -> Option<(u32, u64)>;
-    /// Does the engine serve `bpf_iter_num_next` itself?
+    /// Does the engine handle `bpf_iter_num_next` itself?
     fn counts(&self) -> bool;
-    /// The map whose elements stand for tasks' structures, which crowd each other out of caches on some machines.
+    /// The map whose elements represent tasks' structures, which crowd each other out of caches on some machines.
     fn tasks(&self) -> Option<u32>;
 }
 
 impl Value {
-    /// Anything of 32 bits.
+    /// Any 32-bit number.
     const HALF: Self = Self::Number { most: u32::MAX as u64, step: 1 };
 
     fn number(most: u64, step: u64) -> Self {
         Self::Number { most, step: step.clamp(1, MOST_STEP) }
     }
 
-    /// The most that it can be and what divides it, as a number; nothing of an address.
+    /// The largest possible number and a divisor; `None` for an address.
     fn most(self) -> Option<(u64, u64)> {
         match self {
             Self::Const(value) => Some((value, step_of(value))),
@@ -78,12 +78,12 @@ impl Value {
         }
     }
 
-    /// What holds for both.
+    /// A description that holds for both.
     fn join(self, other: Self) -> Self {
         if self == other { self } else { Self::Any }
     }
 
-    /// The map in whose global data it is certainly an address, or a little beside it.
+    /// The map to whose global data, or just outside it, the value certainly points.
     pub(super) fn map(self) -> Option<u32> {
         match self {
             Self::Data { map, .. } => Some(map),
@@ -91,14 +91,14 @@ impl Value {
         }
     }
 
-    /// Is it certainly the address of so many bytes of the function's own frame?
+    /// Is it certainly the address of `bytes` bytes of the function's own frame?
     pub(super) fn is_in_frame(self, off: i32, bytes: u64) -> bool {
         let Self::Frame(from) = self else { return false };
         let Some(first) = from.checked_add(off.into()) else { return false };
         (-(FRAME_BYTES as i64)..=-(bytes as i64)).contains(&first)
     }
 
-    /// Is an access of so many bytes at this offset from here certainly within the data?
+    /// Is an access of `bytes` bytes at this offset certainly within the data?
     pub(super) fn is_within(self, off: i32, bytes: u64, data: &dyn Data) -> bool {
         let Self::Data { map, from, more, .. } = self else { return false };
         let Some(len) = data.bytes(map) else { return false };
@@ -107,21 +107,20 @@ impl Value {
         end.is_some_and(|end| end <= len)
     }
 
-    /// How far an access at this offset is behind a multiple of `line` bytes that has its place in the data, if that is
-    /// the same for all that it may hold.
+    /// The offset in a line of `line` bytes of an access at this offset, if it is the same for all possible values.
     pub(super) fn within_line(self, off: i32, line: u64) -> Option<u64> {
         match self {
             Self::Data { from, more, step, .. } => {
                 (more == 0 || step % line == 0).then(|| from.wrapping_add_signed(off.into()) % line)
             }
-            // Frames end where a line does.
+            // Frames end at the end of a line.
             Self::Frame(from) => Some(from.checked_add(off.into())?.rem_euclid(line as i64) as u64),
             _ => None,
         }
     }
 }
 
-/// The largest power of two that divides a number, as far as it counts.
+/// The largest power of two that divides a number, up to [`MOST_STEP`].
 fn step_of(value: u64) -> u64 {
     match value.trailing_zeros() {
         n if n < MOST_STEP.trailing_zeros() => 1 << n,
@@ -168,12 +167,12 @@ pub(super) fn after(op: Op, registers: &mut Registers, data: &dyn Data) {
     }
 }
 
-/// What the registers hold where a jump goes to its target.
+/// What the registers hold at a jump's target.
 fn after_jump(op: Op, registers: &mut Registers) {
     not_null(op, registers, Cond::Ne);
 }
 
-/// Where a branch compares a register with 0 by `cond`, that register is not 0 on the way at hand.
+/// If a branch compares a register with 0 by `cond`, the register is not 0 on this path.
 fn not_null(op: Op, registers: &mut Registers, by: Cond) {
     let Op::Branch { wide: true, cond, a, b: Operand::Imm(0), .. } = op else { return };
     if let Some(value) = registers.get_mut(usize::from(a))
@@ -198,7 +197,7 @@ fn alu(op: Alu, wide: bool, a: Value, b: Value) -> Value {
     if wide {
         return alu64(op, a, b);
     }
-    // Each operation on the low halves is the one on numbers of 32 bits, or says nothing.
+    // Each operation on the low halves is the operation on 32-bit numbers, or gives no knowledge.
     let (a, b) = (a.half(), b.half());
     match op {
         Alu::Add | Alu::Mul | Alu::And | Alu::Mov | Alu::Div | Alu::Mod => alu64(op, a, b).half(),
@@ -226,7 +225,7 @@ fn alu64(op: Alu, a: Value, b: Value) -> Value {
             }
             _ => Value::Any,
         },
-        // Division by 0 gives 0, and its rest is the number itself.
+        // Division by 0 gives 0, and the remainder is the number itself.
         Alu::Div => a.most().map_or(Value::Any, |(most, _)| Value::number(most, 1)),
         Alu::Mod => match (a.most(), b) {
             (_, Value::Const(by)) if by > 0 => Value::number(by - 1, 1),
@@ -283,7 +282,7 @@ fn product(a: Value, b: Value) -> Value {
     }
 }
 
-/// What the registers hold wherever a jump may lead, by operation; nothing where no jump does.
+/// What the registers hold at every jump target, by operation; `None` if no jump leads there.
 pub(super) fn at_targets(ops: &[Op], data: &dyn Data) -> Vec<Option<Box<Registers>>> {
     let mut known: Vec<Option<Box<Registers>>> = vec![None; ops.len()];
     let mut is_target = vec![false; ops.len()];
@@ -318,7 +317,7 @@ pub(super) fn at_targets(ops: &[Op], data: &dyn Data) -> Vec<Option<Box<Register
     is_target.into_iter().map(anything).collect()
 }
 
-/// Adds what holds on one more way; says whether that changes anything.
+/// Merges what holds on another path; returns whether that changes anything.
 fn merge(known: &mut Option<Box<Registers>>, way: Option<Registers>) -> bool {
     let Some(way) = way else { return false };
     let Some(known) = known else {
@@ -340,7 +339,7 @@ mod tests {
     use crate::interp_alu;
     use proptest::prelude::*;
 
-    /// One map of so many bytes, and where it lies.
+    /// One map of this many bytes.
     struct One(u64);
     const BASE: u64 = 0x1000;
     const FRAME_END: u64 = 0x8000;
@@ -408,7 +407,7 @@ mod tests {
         ]
     }
 
-    /// What the registers hold after these operations, each of which is checked; and what is known of them.
+    /// Executes and checks these operations, and returns the known and the actual values of the registers.
     fn run(ops: &[Op], start: [u64; 4]) -> Result<(Registers, [u64; 10]), TestCaseError> {
         let (mut known, mut actual) = ([Value::Any; 10], [0u64; 10]);
         actual[..4].copy_from_slice(&start);

@@ -1,4 +1,4 @@
-//! A fiber as a coroutine of a library, for hosts without a switch of our own.
+//! A fiber as a library's coroutine, for hosts without a switch of our own.
 
 use super::Signal;
 use crate::calls;
@@ -9,7 +9,7 @@ use std::ptr::NonNull;
 
 type Yielder = corosensei::Yielder<(), Signal>;
 
-/// What leaves the fiber.
+/// The handle that leaves the fiber.
 pub(crate) struct Link {
     yielder: *const Yielder,
 }

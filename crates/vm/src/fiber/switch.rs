@@ -1,9 +1,10 @@
 //! The switch between a fiber and the code that enters it, for x86-64's System V calling convention.
 //!
-//! Only what a C function must keep is kept: six registers, pushed onto the stack that is left. The rounding modes of
-//! floating point are nobody's to change here. A fiber that is forgotten leaves its frames where they are: they own nothing.
+//! It saves only the registers that a C function must preserve: six, pushed onto the stack that is left. No code here
+//! changes floating-point rounding modes. A discarded fiber leaves its frames where they are: they own nothing.
 //!
-//! A panic never crosses a switch, since the trampolines catch it ([`crate::calls`]). So the switch has no unwind tables.
+//! A panic never crosses a switch, since the trampolines catch it ([`crate::calls`]). So the switch has no unwind
+//! tables.
 
 use super::Signal;
 use crate::calls;
@@ -21,7 +22,7 @@ pub(crate) struct Link {
     top: u64,
     /// Where the fiber was left.
     fiber: u64,
-    /// Where the code that entered it goes on.
+    /// Where the code that entered it continues.
     outside: u64,
 }
 
@@ -41,8 +42,8 @@ impl Routine {
     /// The context is the fiber's own, with a job.
     #[inline(always)]
     pub(super) unsafe fn begin(&mut self, context: *mut Context) -> Signal {
-        // SAFETY: the table has an entry for each of the code's functions, and the job's is one; the stack is nobody's
-        // now, with room for eight frames.
+        // SAFETY: the table has an entry for each of the code's functions, and the job's is one; the stack is not in
+        // use, and has room for eight frames.
         unsafe {
             let table = (*context).native;
             let body = match table.is_null() {
@@ -67,14 +68,14 @@ impl Routine {
     pub(super) fn stop(&mut self) {}
 }
 
-/// Pushes the registers that a C function must keep.
+/// Pushes the registers that a C function must preserve.
 macro_rules! keep {
     () => {
         "push rbp; push rbx; push r12; push r13; push r14; push r15"
     };
 }
 
-/// Pops what [`keep`] has pushed.
+/// Pops the registers that [`keep`] has pushed.
 macro_rules! give_back {
     () => {
         "pop r15; pop r14; pop r13; pop r12; pop rbx; pop rbp"
@@ -106,7 +107,7 @@ unsafe extern "C" fn begin(context: *mut Context, body: NativeFn) -> Signal {
         "mov [rdi + {outside}], rsp",
         "mov rsp, [rdi + {top}]",
         "mov rax, rsi",
-        // Two words, as the stack's top is aligned: the context for afterwards, and the seventh argument.
+        // Two words, as the stack's top is aligned: the context for later, and the seventh argument.
         "push rdi",
         "push [rdi + {args} + 32]",
         "mov rsi, [rdi + {r10}]",
@@ -117,7 +118,7 @@ unsafe extern "C" fn begin(context: *mut Context, body: NativeFn) -> Signal {
         "call rax",
         "mov rdi, [rsp + 8]",
         "mov [rdi + {value}], rax",
-        // The code that entered it last goes on; where the fiber was suspended, other code began it.
+        // The code that last entered it continues; if the fiber was suspended, other code began it.
         "mov rsp, [rdi + {outside}]",
         "xor eax, eax",
         give_back!(),
@@ -130,7 +131,7 @@ unsafe extern "C" fn begin(context: *mut Context, body: NativeFn) -> Signal {
     )
 }
 
-/// Goes on where the fiber was left.
+/// Continues where the fiber was left.
 ///
 /// # Safety
 /// It was left by [`pause`].

@@ -1,8 +1,8 @@
 //! `ARENA`: pages that a program allocates, at addresses that user space would use (`kernel/bpf/arena.c`).
 //!
-//! A pointer in memory is the user's address; `addr_space_cast` makes of it the one that loads and stores take.
-//! Where no user space is there, nothing ever faults a page in but the loader, for global variables. Else the pages are
-//! a file's that user space has mapped, and its supervisor tells which of them it has touched.
+//! A pointer in memory is a user-space address; `addr_space_cast` converts it to the address for loads and stores.
+//! Without user space, only the loader ever faults a page in, for global variables. Otherwise the pages belong to a
+//! file that user space has mapped, and its supervisor reports which of them it has touched.
 
 use super::pages::FreePages;
 use super::plan::Plan;
@@ -14,30 +14,30 @@ use keel_object::MapDef;
 /// Where `mmap()` would put an arena whose definition names no address; the kernel's choice differs from run to run.
 const USUAL_START: u64 = 0x7f00 << 32;
 
-/// The user's address of an arena's first page.
+/// The user-space address of an arena's first page.
 fn user_start(def: &MapDef) -> u64 {
     if def.extra == 0 { USUAL_START } else { def.extra }
 }
 
-/// What `addr_space_cast` puts into the high half of the user's addresses; nothing where the map is no arena.
+/// The high half of user-space addresses, which `addr_space_cast` sets; `None` if the map is not an arena.
 pub(crate) fn user_half(def: &MapDef) -> Option<u64> {
     let converts = def.flags & kinds::NO_USER_CONV == 0;
     (def.kind == kinds::ARENA).then(|| if converts { user_start(def) >> 32 << 32 } else { 0 })
 }
 
-/// Where loads and stores find what user space has at the low half of an address.
+/// The address at which loads and stores find user space's address with this low half.
 pub(crate) const fn kernel_address(user: u64) -> u64 {
     BASE + WINDOW_AT + (user & 0xffff_ffff)
 }
 
 /// An arena.
 pub(super) struct Arena {
-    /// The user's address of the first page.
+    /// The user-space address of the first page.
     start: u64,
     /// How many pages it may have.
     pages: u64,
     free: FreePages,
-    /// Where in the arena global variables are, and their bytes.
+    /// The offset of global variables in the arena, and their size.
     data: u64,
     data_len: u64,
 }
@@ -70,7 +70,7 @@ impl Arena {
         Ok(arena)
     }
 
-    /// Where loads and stores find a byte of the arena.
+    /// The address at which loads and stores find a byte of the arena.
     fn kernel(&self, off: u64) -> Ea {
         Ea(kernel_address(self.start + off))
     }
@@ -80,13 +80,13 @@ impl Arena {
         (self.start & 0xffff_ffff) / PAGE_BYTES + page
     }
 
-    /// Its pages in the window: the first one's number, and how many.
+    /// Its pages in the window: the first one's number, and their count.
     pub(super) fn window_pages(&self) -> (u64, u64) {
         (self.in_window(0), self.pages)
     }
 
-    /// User space has touched these pages of the arena (`arena_vm_fault()`): those that were free are allocated, with
-    /// what it has put there.
+    /// User space has touched these pages of the arena (`arena_vm_fault()`): free pages are allocated, with user
+    /// space's contents.
     pub(super) fn touch(&mut self, region: &mut Region, first: u64, count: u64) {
         for page in first..first.saturating_add(count).min(self.pages) {
             if self.free.are_free(page, 1) {
@@ -101,24 +101,24 @@ impl Arena {
         region.back_pages(self.in_window(first), count);
     }
 
-    /// `compute_pgoff()`: the page of an address, of which the low half counts.
+    /// `compute_pgoff()`: the page of an address; only the low half counts.
     fn page_of(&self, at: u64) -> u64 {
         (at.wrapping_sub(self.start) & 0xffff_ffff) / PAGE_BYTES
     }
 
-    /// The user's address of the byte `offset` of the global variables, as `ld_imm64` gives it.
+    /// The user-space address of the byte `offset` of the global variables, as `ld_imm64` gives it.
     pub(super) fn variable_address(&self, offset: u32, len: u32) -> Option<Ea> {
         let fits = u64::from(offset) + u64::from(len) <= self.data_len;
         fits.then(|| Ea(self.start + self.data + u64::from(offset)))
     }
 
-    /// Where the loader reads and writes it.
+    /// The address at which the loader reads and writes a variable.
     pub(super) fn variable(&self, offset: u32, len: u32) -> Option<Ea> {
         self.variable_address(offset, len).map(|at| Ea(kernel_address(at.0)))
     }
 
-    /// `bpf_arena_alloc_pages()`: the user's address of `count` zeroed pages in a row, at `at` unless that is null;
-    /// nothing where there are none.
+    /// `bpf_arena_alloc_pages()`: the user-space address of `count` consecutive zeroed pages, at `at` unless that is
+    /// null; `None` if there are none.
     pub(super) fn alloc(&mut self, region: &mut Region, at: Ea, count: u32) -> Option<Ea> {
         let count = u64::from(count);
         if count == 0 || count > self.pages {
@@ -135,9 +135,9 @@ impl Arena {
         Some(Ea(self.start + first * PAGE_BYTES))
     }
 
-    /// `bpf_arena_free_pages()`: at once, where the kernel does it a little later for programs that may not sleep.
-    /// What is not allocated is passed over; what was reserved can be allocated again. How many pages are free now
-    /// that were not.
+    /// `bpf_arena_free_pages()`: frees pages at once, while the kernel does it a little later for programs that may not
+    /// sleep. Pages that are not allocated are ignored; reserved pages can be allocated again. Returns the number of
+    /// newly free pages.
     pub(super) fn free(&mut self, region: &mut Region, at: Ea, count: u32) -> u64 {
         let low = at.0 & 0xffff_ffff & !(PAGE_BYTES - 1);
         let user = self.start >> 32 << 32 | low;
@@ -154,7 +154,7 @@ impl Arena {
     /// `bpf_arena_reserve_pages()`: these pages are not allocated unless asked for.
     ///
     /// # Errors
-    /// EINVAL where the arena ends before, EBUSY where some are not free.
+    /// EINVAL if the pages are beyond the arena's end, EBUSY if some are not free.
     pub(super) fn reserve(&mut self, at: Ea, count: u32) -> Result<(), Errno> {
         let first = self.page_of(at.0);
         if count == 0 || !at.0.is_multiple_of(PAGE_BYTES) {

@@ -8,7 +8,7 @@ use keel_abi::CpuId;
 use keel_abi::bpf::{Ea, Errno};
 use keel_object::model::MapDef;
 
-/// Copies contents into zeroed memory, but for the pages of zeroes: a large `.bss` commits no memory.
+/// Copies contents into zeroed memory, except pages of zeroes: a large `.bss` commits no memory.
 fn fill(buffer: &mut [u8], contents: &[u8]) {
     const ZEROES: [u8; PAGE_BYTES as usize] = [0; PAGE_BYTES as usize];
     for (buffer, page) in buffer.chunks_mut(ZEROES.len()).zip(contents.chunks(ZEROES.len())) {
@@ -18,7 +18,7 @@ fn fill(buffer: &mut [u8], contents: &[u8]) {
     }
 }
 
-/// Has it one value, which begins at a line and stays where it is?
+/// Is it an array of one value that begins at a line and stays in its place?
 pub(crate) fn is_one_array(def: &MapDef) -> bool {
     def.kind == kinds::ARRAY && def.max_entries == 1
 }
@@ -29,11 +29,11 @@ pub(super) struct Array {
     stride: u64,
     entries: u32,
     value_size: u64,
-    /// From one CPU's values to the next one's; nothing where all CPUs share them.
+    /// The distance from one CPU's values to the next CPU's; 0 if all CPUs share them.
     cpu_stride: u64,
-    /// How many CPUs have values of their own; 1 where they share them.
+    /// The number of CPUs with their own values; 1 if they share them.
     cpus: u32,
-    /// Can values be updated under a lock of theirs?
+    /// Do values contain a lock for updates?
     has_lock: bool,
 }
 
@@ -47,7 +47,7 @@ impl Array {
         plan.require(def.initial.len() as u64 <= u64::from(def.value_size), "its contents exceed its value")?;
         let stride = u64::from(def.value_size).next_multiple_of(8);
         let one = stride * u64::from(def.max_entries);
-        // CPUs don't share lines of their own values.
+        // CPUs' own values don't share lines.
         let cpu_stride = if plan.per_cpu { one.next_multiple_of(64) } else { 0 };
         let cpus = if plan.per_cpu { plan.cpus } else { 1 };
         let len = if plan.per_cpu { plan.total(cpu_stride, u64::from(cpus))? } else { plan.total(one, 1)? };
@@ -116,7 +116,7 @@ impl Array {
         if region.copy(value, target, self.value_size) { Ok(()) } else { Err(Errno::EFAULT) }
     }
 
-    /// The address of bytes of the first value, where all CPUs share it.
+    /// The address of bytes of the first value, if all CPUs share it.
     pub(super) fn bytes_of_first(&self, offset: u32, len: u32) -> Option<Ea> {
         let fits = u64::from(offset) + u64::from(len) <= self.value_size;
         (self.cpu_stride == 0 && fits).then(|| self.first.offset(u64::from(offset)))

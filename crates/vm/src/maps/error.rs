@@ -1,6 +1,6 @@
-//! Why a map cannot be made.
+//! Why a map cannot be created.
 
-/// Why a map cannot be made.
+/// Why a map cannot be created.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MapError {
     /// Its type is not simulated.
@@ -11,7 +11,7 @@ pub enum MapError {
         /// `BPF_MAP_TYPE_*`, or its number.
         kind: String,
     },
-    /// The kernel would refuse its definition too.
+    /// The kernel would also refuse its definition.
     #[error("map `{map}` is not possible: {why}")]
     Invalid {
         /// The map's name.
@@ -19,15 +19,15 @@ pub enum MapError {
         /// What is wrong with the definition.
         why: &'static str,
     },
-    /// It is larger than a map may be, or than what is left of simulated memory.
+    /// It is larger than a map may be, or than the remaining simulated memory.
     #[error("map `{map}` needs {bytes} bytes, more than there is room for")]
     TooLarge {
         /// The map's name.
         map: String,
-        /// What it needs.
+        /// The bytes that it needs.
         bytes: u64,
     },
-    /// It comes later than the first object, and there are too many that do.
+    /// Too many maps are added after the first object.
     #[error("map `{map}` is one of more maps than may be added to those of the first object")]
     TooMany {
         /// The map's name.

@@ -1,9 +1,9 @@
-//! Which kinds of maps there are, and what differs from Linux 7.2's.
+//! The kinds of maps, and their differences from Linux 7.2's.
 
 use super::kinds::{self, NAMES};
 use keel_abi::feature::{Feature, FeatureKind};
 
-/// Kinds that can be made.
+/// Supported kinds.
 pub(super) const SERVED: &[u32] = &[
     kinds::ARRAY,
     kinds::PERCPU_ARRAY,
@@ -24,7 +24,7 @@ pub(super) const SERVED: &[u32] = &[
 
 const LRU: &str = "evicts the truly least recently used element, where the kernel's order is approximate, and leaves its timer";
 
-/// What differs.
+/// Differences.
 const APPROXIMATE: &[(&str, &str)] = &[
     ("LRU_HASH", LRU),
     ("LRU_PERCPU_HASH", LRU),

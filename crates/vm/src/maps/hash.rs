@@ -1,9 +1,9 @@
 //! `HASH`, `LRU_HASH` and their per-CPU kinds.
 //!
-//! Elements are in memory as the kernel's: a header, the key, the value. As there, an update of
-//! a key that exists writes another element, which takes the old one's place; whoever holds the
-//! old value's address keeps seeing the old value for a while. Each CPU has one element to spare
-//! for that. Per-CPU values, and updates under the value's lock, are written in place.
+//! Elements have the kernel's layout: a header, the key, the value. As in the kernel, an update of an existing key
+//! writes another element, which replaces the old one; a program that holds the old value's address keeps seeing the
+//! old value for a while. Each CPU has one spare element for that. Per-CPU values, and updates under the value's lock,
+//! are written in place.
 
 use super::index::{Index, Keys};
 use super::kinds::{EXIST, LOCK, LRU_HASH, LRU_PERCPU_HASH, NO_PREALLOC, NOEXIST};
@@ -18,13 +18,13 @@ use keel_abi::bpf::{Ea, Errno};
 /// Bytes of `struct htab_elem` before the key.
 const HEADER: u64 = 48;
 
-/// Where elements and values lie.
+/// The places of elements and values.
 struct Layout {
     elements: Ea,
     element_stride: u64,
     key_size: u64,
     value_size: u64,
-    /// Slot 0's value on CPU 0, the step from slot to slot, and from CPU to CPU.
+    /// Slot 0's value on CPU 0, and the distances between slots and between CPUs.
     values: Ea,
     value_stride: u64,
     cpu_stride: u64,
@@ -67,10 +67,10 @@ pub(super) struct Hash {
     index: Index,
     keys: Keys,
     slots: Slots,
-    /// Each CPU's element to spare; none where values are per CPU.
+    /// Each CPU's spare element; empty if values are per CPU.
     spare: Vec<u32>,
     recency: Option<Recency>,
-    /// Can values be updated under a lock of theirs?
+    /// Do values contain a lock for updates?
     has_lock: bool,
 }
 
@@ -165,7 +165,7 @@ impl Hash {
         Ok(())
     }
 
-    /// Frees the element used longest ago, in a map that keeps account of that.
+    /// Frees the least recently used element, in a map that tracks use.
     fn evict(&mut self) -> Option<u32> {
         let slot = self.recency.as_ref()?.oldest()?;
         self.unlink(slot);
@@ -185,8 +185,8 @@ impl Hash {
         assert!(region.copy(value, at, self.layout.value_size), "the caller has looked at the value");
     }
 
-    /// The element in `slot`, whose key is in `keys`, becomes part of the map. Its key in memory
-    /// is for programs to read; whatever they write there changes nothing here.
+    /// The element in `slot`, whose key is in `keys`, becomes part of the map. Programs may read its key in memory;
+    /// writing there changes nothing here.
     fn link(&mut self, region: &mut Region, slot: u32) {
         let key = self.keys.get(slot);
         let target = region.slice_mut(self.layout.key(slot), self.layout.key_size);
@@ -218,7 +218,7 @@ impl Hash {
         (u64::from(slot) == off / self.layout.element_stride).then_some((key, value))
     }
 
-    /// Are these bytes among the elements, but of no key or value that the map holds?
+    /// Are these bytes in the element area, but in no key or value that the map holds?
     pub(super) fn is_stale(&self, at: Ea, len: u64) -> bool {
         let l = &self.layout;
         let holds = |off: u64, stride: u64, size: u64| {

@@ -1,14 +1,14 @@
-//! From a key to the slot of its element.
+//! Maps a key to the slot of its element.
 //!
-//! Open addressing with linear probing, by a hash without a secret: a run must repeat. So a
-//! An attacker can choose keys that collide. When a key would lie too far from its home, or a
-//! removal has to move too much, the index becomes a tree for good.
+//! Open addressing with linear probing, by a hash without a secret, since a run must be repeatable. So an attacker can
+//! choose keys that collide. When a key would be too far from its home, or a removal has to move too much, the index
+//! becomes a tree for good.
 
 use std::collections::BTreeMap;
 
-/// How far from its home a key may lie. Keys that nobody chose stay well below, at half load.
+/// How far from its home a key may be. Keys that were not chosen by an attacker stay well below, at half load.
 const MAX_PROBE: usize = 128;
-/// How many entries a removal may pass.
+/// How many entries a removal may visit.
 const MAX_SHIFT: usize = 4096;
 
 /// The keys of the elements by their slots, where no program can reach them.
@@ -132,7 +132,7 @@ impl Open {
         None
     }
 
-    /// False, and nothing added, when an entry would lie too far from its home.
+    /// Adds an entry; if it would be too far from its home, adds nothing and returns false.
     fn insert(&mut self, entry: u64) -> bool {
         if (self.len + 1) * 2 > self.table.len() && !self.grow() {
             return false;
@@ -151,7 +151,7 @@ impl Open {
         fits
     }
 
-    /// Removes the entry at `hole` and closes the gap; false when that moved through too much.
+    /// Removes the entry at `hole` and closes the gap; returns false if that visited too many entries.
     fn remove(&mut self, mut hole: usize) -> bool {
         let mask = self.table.len() - 1;
         let mut at = hole;
@@ -162,7 +162,7 @@ impl Open {
             if entry == 0 {
                 break;
             }
-            // It may move back to the hole unless its home lies behind that.
+            // It may move back to the hole unless its home is behind the hole.
             let home = self.home(entry);
             if at.wrapping_sub(home) & mask >= at.wrapping_sub(hole) & mask {
                 self.table[hole] = entry;
@@ -231,7 +231,7 @@ fn fold(word: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// Inserts keys and removes every second: the same must be found as in a plain map.
+    /// Inserts keys and removes every other one: lookups must agree with a plain map.
     fn check(keys: impl Iterator<Item = u64>, becomes_tree: bool) {
         let (mut index, mut stored) = (Index::new(), Keys::new(8));
         let mut model = BTreeMap::new();

@@ -18,7 +18,7 @@ pub(super) const ARENA: u32 = 33;
 
 /// `BPF_F_NO_PREALLOC`.
 pub(super) const NO_PREALLOC: u32 = 1;
-/// `BPF_F_NUMA_NODE`: where memory comes from, which is no concern here.
+/// `BPF_F_NUMA_NODE`: where memory comes from, which does not matter here.
 pub(super) const NUMA_NODE: u32 = 4;
 /// `BPF_F_RB_OVERWRITE`.
 pub(super) const RB_OVERWRITE: u32 = 1 << 19;
@@ -31,9 +31,9 @@ pub(super) const NO_USER_CONV: u32 = 1 << 18;
 /// `BPF_F_INNER_MAP`: inner arrays may be of any length.
 pub(super) const INNER_MAP: u32 = 1 << 12;
 
-/// Update only what is not there.
+/// Only create new elements.
 pub(super) const NOEXIST: u64 = 1;
-/// Update only what is there.
+/// Only update existing elements.
 pub(super) const EXIST: u64 = 2;
 /// Update under the value's `bpf_spin_lock`.
 pub(super) const LOCK: u64 = 4;

@@ -1,4 +1,4 @@
-//! BPF maps that behave as the kernel's do, with their values in simulated memory.
+//! BPF maps that behave like the kernel's, with their values in simulated memory.
 //!
 //! Each method follows the rules of the kernel function that it names. Lookups, updates and walks find entries in the
 //! same order in every run, and no choice of keys can raise their cost beyond the logarithm of the number of entries.
@@ -41,7 +41,7 @@ use queue::Queue;
 use ring::Ring;
 use storage::Storage;
 
-/// From one map's handle to the next; `struct bpf_map` has about as many bytes.
+/// The distance from one map's handle to the next; about the size of `struct bpf_map`.
 const HANDLE_STRIDE: u64 = 256;
 
 enum Body {
@@ -54,7 +54,7 @@ enum Body {
     UserRing(Ring),
     Nested(Nested),
     Arena(Box<Arena>),
-    /// No event is ever in one.
+    /// It never contains an event.
     PerfEvents,
 }
 
@@ -69,9 +69,9 @@ struct Map {
 pub struct Entry {
     /// Its key.
     pub key: MapKey,
-    /// Its value's address, on the CPU that was asked for.
+    /// Its value's address, on the requested CPU.
     pub value: Ea,
-    /// Where the walk goes on.
+    /// Where the walk continues.
     pub next: u64,
 }
 
@@ -80,21 +80,21 @@ pub struct Maps {
     maps: Vec<Map>,
     /// The first handle.
     handles: Ea,
-    /// For how many maps there are handles.
+    /// The number of handles.
     most: u64,
     cpus: u32,
 }
 
 impl Maps {
-    /// Makes the maps.
+    /// Creates the maps.
     ///
     /// # Errors
-    /// A type that is not supported, a definition that the kernel would refuse, or no memory left.
+    /// Fails for an unsupported type, a definition that the kernel would refuse, or when out of memory.
     pub fn new(defs: &[MapDef], cpus: u32, region: &mut Region) -> Result<Self, MapError> {
         Self::with_room_for(0, defs, cpus, region)
     }
 
-    /// As [`Maps::new`], with room for so many more.
+    /// Like [`Maps::new`], with room for `spare` more.
     pub(crate) fn with_room_for(
         spare: u32,
         defs: &[MapDef],
@@ -120,8 +120,8 @@ impl Maps {
         Ok(Self { maps, handles, most: reserved / HANDLE_STRIDE, cpus })
     }
 
-    /// The same maps with their first contents, elsewhere: what the old ones hold is unreachable from now on. Global data that
-    /// is read-only lies among the rest.
+    /// The same maps with their initial contents, at new places: the old ones are unreachable from now on. Read-only
+    /// global data is placed among the rest.
     ///
     /// # Errors
     /// As for [`Maps::new`].
@@ -131,10 +131,10 @@ impl Maps {
         Ok(again)
     }
 
-    /// Makes those of `defs` that are not there yet: the last ones. Global data that is read-only lies among the rest.
+    /// Creates those of `defs` that don't exist yet: the last ones. Read-only global data is placed among the rest.
     ///
     /// # Errors
-    /// As for [`Maps::new`], or there are more than there are handles.
+    /// As for [`Maps::new`], or if there are more maps than handles.
     pub(crate) fn extend(&mut self, defs: &[MapDef], region: &mut Region) -> Result<(), MapError> {
         if defs.len() as u64 > self.most {
             let map = defs.last().map_or_else(String::new, |def| def.name.clone());
@@ -149,12 +149,12 @@ impl Maps {
         Ok(())
     }
 
-    /// Is there an arena among them, which the region must have a window for?
+    /// Is there an arena among them, for which the region needs a window?
     pub(crate) fn need_window(defs: &[MapDef]) -> bool {
         defs.iter().any(|def| def.kind == kinds::ARENA)
     }
 
-    /// The map pointer of a map. Panics when there is no such map.
+    /// The map pointer of a map. Panics if there is no such map.
     pub fn handle(&self, map: MapId) -> Ea {
         assert!((map.0 as usize) < self.maps.len(), "the object has {} maps", self.maps.len());
         self.handles.offset(HANDLE_STRIDE * u64::from(map.0))
@@ -168,7 +168,7 @@ impl Maps {
         known.then_some(MapId((off / HANDLE_STRIDE) as u32))
     }
 
-    /// How a map was declared. Panics when there is no such map.
+    /// How a map was declared. Panics if there is no such map.
     #[inline]
     pub fn info(&self, map: MapId) -> MapInfo {
         self.maps[map.0 as usize].info
@@ -192,7 +192,7 @@ impl Maps {
     /// The address of a byte in an array's first value.
     pub(crate) fn value_address(&self, map: MapId, offset: u32) -> Option<Ea> {
         match self.body(map)? {
-            // What programs have of it is the user's address.
+            // Programs use its user-space address.
             Body::Arena(arena) => arena.variable_address(offset, 1),
             _ => self.variable(map, offset, 1),
         }
@@ -207,7 +207,7 @@ impl Maps {
         }
     }
 
-    /// Where the pages of an array are that user space maps, and their bytes.
+    /// The pages of an array that user space maps: address and size.
     pub(crate) fn shared_pages(&self, map: MapId) -> Option<(Ea, u64)> {
         match self.body(map)? {
             Body::Array(array) => array.pages(),
@@ -215,7 +215,7 @@ impl Maps {
         }
     }
 
-    /// Of an arena the pages in the window: the first one's number, and how many.
+    /// An arena's pages in the window: the first one's number, and their count.
     pub(crate) fn arena_pages(&self, map: MapId) -> Option<(u64, u64)> {
         match self.body(map)? {
             Body::Arena(arena) => Some(arena.window_pages()),
@@ -245,7 +245,7 @@ impl Maps {
     /// `bpf_map_update_elem`.
     ///
     /// # Errors
-    /// Those of the kernel; EFAULT where key or value lie outside the region.
+    /// The kernel's errors; EFAULT if key or value are outside the region.
     pub fn update(
         &mut self,
         region: &mut Region,
@@ -268,7 +268,7 @@ impl Maps {
         Ok(())
     }
 
-    /// Pointers to the kernel's objects are never part of what an update copies (`copy_map_value()`).
+    /// An update never copies pointers to the kernel's objects (`copy_map_value()`).
     #[cold]
     fn clear_kptrs(&mut self, region: &mut Region, map: MapId, key: Ea, cpu: CpuId) {
         let Some(element) = self.lookup(region, map, key, cpu) else { return };
@@ -280,7 +280,7 @@ impl Maps {
     /// `bpf_map_delete_elem`.
     ///
     /// # Errors
-    /// Those of the kernel; EFAULT where the key lies outside the region.
+    /// The kernel's errors; EFAULT if the key is outside the region.
     pub fn delete(&mut self, region: &mut Region, map: MapId, key: Ea) -> Result<(), Errno> {
         match self.body_mut(map).ok_or(Errno::EINVAL)? {
             Body::Hash(hash) => hash.delete(region, key),
@@ -292,7 +292,7 @@ impl Maps {
     /// `bpf_map_push_elem`.
     ///
     /// # Errors
-    /// E2BIG when it is full and `flags` does not say to replace; EOPNOTSUPP for other types.
+    /// E2BIG if it is full and `flags` does not say to replace; EOPNOTSUPP for other types.
     pub fn push(&mut self, region: &mut Region, map: MapId, value: Ea, flags: u64) -> Result<(), Errno> {
         match self.body_mut(map) {
             Some(Body::Queue(queue)) => queue.push(region, value, flags),
@@ -311,9 +311,9 @@ impl Maps {
         }
     }
 
-    /// The first entry at or after `from`, 0 at first and then [`Entry::next`]: a walk for
-    /// `bpf_for_each_map_elem`. It ends whatever happens to the map meanwhile: an entry that is
-    /// deleted is passed over, one that is updated may be met again at its new place.
+    /// The first entry at or after `from`, which is 0 at first and then [`Entry::next`]: a walk for
+    /// `bpf_for_each_map_elem`. It ends whatever happens to the map in the meantime: a deleted entry is skipped, an
+    /// updated one may be visited again at its new place.
     pub fn walk(&self, map: MapId, from: u64, cpu: CpuId) -> Option<Entry> {
         match self.body(map)? {
             Body::Array(array) => {
@@ -328,8 +328,8 @@ impl Maps {
         }
     }
 
-    /// The element whose value holds an address: its key, and where its value begins. Values of which each CPU
-    /// has one are not looked at.
+    /// The element whose value contains an address: its key, and where its value begins. Per-CPU values are not
+    /// searched.
     pub fn element(&self, map: MapId, at: Ea) -> Option<(MapKey, Ea)> {
         match self.body(map)? {
             Body::Array(array) => array.holding(at).map(|(index, value)| (MapKey::Index(index), value)),
@@ -338,7 +338,7 @@ impl Maps {
         }
     }
 
-    /// The map whose values, shared by all CPUs, hold an address; `in_arena` where that is one of the arena's.
+    /// The map whose values, shared by all CPUs, contain an address; `in_arena` if it is an address of the arena.
     pub(crate) fn map_of(&self, at: Ea, in_arena: bool) -> Option<MapId> {
         let holds = |map: &MapId| match self.body(*map) {
             Some(Body::Arena(_)) => in_arena,
@@ -356,13 +356,13 @@ impl Maps {
         }
     }
 
-    /// `bpf_arena_alloc_pages()`: the user's address of the pages, at `at` unless that is null; nothing where the
-    /// map is no arena or has no such pages left.
+    /// `bpf_arena_alloc_pages()`: the user-space address of the pages, at `at` unless that is null; `None` if the map
+    /// is not an arena or has no such pages left.
     pub fn arena_alloc(&mut self, region: &mut Region, map: MapId, at: Ea, count: u32) -> Option<Ea> {
         self.arena(map)?.alloc(region, at, count)
     }
 
-    /// `bpf_arena_free_pages()`: how many pages were given back.
+    /// `bpf_arena_free_pages()`: returns the number of freed pages.
     pub fn arena_free(&mut self, region: &mut Region, map: MapId, at: Ea, count: u32) -> u64 {
         self.arena(map).map_or(0, |arena| arena.free(region, at, count))
     }
@@ -370,12 +370,12 @@ impl Maps {
     /// `bpf_arena_reserve_pages()`.
     ///
     /// # Errors
-    /// EINVAL where the map is no arena or ends before, EBUSY where some of the pages are not free.
+    /// EINVAL if the map is not an arena or the pages are beyond its end, EBUSY if some of the pages are not free.
     pub fn arena_reserve(&mut self, map: MapId, at: Ea, count: u32) -> Result<(), Errno> {
         self.arena(map).ok_or(Errno::EINVAL)?.reserve(at, count)
     }
 
-    /// The checked mode's question: do these bytes lie among a map's elements, but in none that it holds?
+    /// For the checked mode: are these bytes in a map's element area, but in no element that it holds?
     pub(crate) fn is_stale(&self, at: Ea, len: u64) -> bool {
         self.maps.iter().any(|map| match &map.body {
             Body::Hash(hash) => hash.is_stale(at, len),
@@ -398,7 +398,7 @@ impl Maps {
         }
     }
 
-    /// The owner's value, made if there is none and `create` says so.
+    /// The owner's value, created if there is none and `create` is set.
     #[inline]
     pub fn storage_get(
         &mut self,
@@ -418,7 +418,7 @@ impl Maps {
     /// Ends the owner's value in one map.
     ///
     /// # Errors
-    /// ENOENT when it has none; EINVAL when the map holds none of such owners.
+    /// ENOENT if it has none; EINVAL if the map is for another kind of owner.
     pub fn storage_delete(&mut self, map: MapId, owner: Owner) -> Result<(), Errno> {
         let (storage, id) = self.storage(map, owner).ok_or(Errno::EINVAL)?;
         storage.delete(id)
@@ -467,7 +467,7 @@ impl Body {
 
 fn info_of(plan: &Plan<'_>) -> MapInfo {
     let def = plan.def;
-    // libbpf's `map_set_def_max_entries()`: reserved for an event a CPU.
+    // libbpf's `map_set_def_max_entries()`: room for one event per CPU.
     let is_unset = def.kind == kinds::PERF_EVENT_ARRAY && def.max_entries == 0;
     let max_entries = if is_unset { plan.cpus } else { def.max_entries };
     MapInfo { kind: def.kind, key_size: def.key_size, value_size: def.value_size, max_entries }

@@ -1,4 +1,4 @@
-//! `ARRAY_OF_MAPS`: programs look maps up in it, user space puts them there.
+//! `ARRAY_OF_MAPS`: programs look maps up in it, and user space puts them there.
 
 use super::plan::Plan;
 use super::{Body, HANDLE_STRIDE, Map, MapError, Maps, info_of, kinds};
@@ -7,21 +7,21 @@ use keel_abi::bpf::{Ea, Errno, MapId, MapInfo};
 use keel_object::model::MapDef;
 use std::collections::BTreeMap;
 
-/// Maps that user space may add, at most; and at least, where an object has a map of maps: it may put others into the
-/// same entry.
+/// The most maps that user space may add, and the least if an object has a map of maps: it may put several maps into
+/// the same entry, one after the other.
 const MOST_ADDED: u64 = 1 << 16;
 pub(super) const LEAST_ADDED: u64 = 256;
 
 /// An array of maps.
 pub(super) struct Nested {
     entries: u32,
-    /// Those that hold a map.
+    /// The entries that hold a map.
     slots: BTreeMap<u32, MapId>,
-    /// What a map must be like to be put here.
+    /// The definition that a map must match to be put here.
     template: MapDef,
 }
 
-/// Where the handles of `defs` are to be, and of as many maps as user space may add.
+/// Bytes for the handles of `defs` and of the maps that user space may add.
 pub(super) fn handle_bytes(defs: &[MapDef]) -> u64 {
     let outer = defs.iter().filter(|def| def.kind == kinds::ARRAY_OF_MAPS);
     let added: Option<u64> = outer.map(|def| u64::from(def.max_entries)).reduce(|a, b| a + b);
@@ -56,7 +56,7 @@ impl Nested {
         Ok(Self { entries: def.max_entries, slots, template })
     }
 
-    /// The map that the 4 bytes at `key` lead to.
+    /// The map at the index in the 4 bytes at `key`.
     pub(super) fn lookup(&self, region: &Region, key: Ea) -> Option<MapId> {
         let index = u32::from_le_bytes(region.slice(key, 4)?.try_into().ok()?);
         self.slots.get(&index).copied()
@@ -64,12 +64,12 @@ impl Nested {
 }
 
 impl Maps {
-    /// What user space does to fill an entry of a map of maps: makes a map like its template and puts it there, in
-    /// place of what was there. `max_entries` says how large it is, unless that is 0.
+    /// Fills an entry of a map of maps as user space does: creates a map like its template and puts it there, replacing
+    /// any earlier one. `max_entries` is its size, unless that is 0.
     ///
     /// # Errors
-    /// EINVAL when `outer` is no map of maps, or such an inner map is not possible; E2BIG when it has no entry
-    /// `index`; ENOMEM when out of memory.
+    /// EINVAL if `outer` is not a map of maps, or the inner map is not possible; E2BIG if it has no entry `index`;
+    /// ENOMEM when out of memory.
     pub fn add_inner(
         &mut self,
         region: &mut Region,
@@ -104,10 +104,10 @@ impl Maps {
         Ok(added)
     }
 
-    /// Puts a map that is there already into an entry of a map of maps, in place of what was there.
+    /// Puts an existing map into an entry of a map of maps, replacing any earlier one.
     ///
     /// # Errors
-    /// EINVAL when `outer` is no map of maps, or `inner` is not like the others there; E2BIG when it has no entry
+    /// EINVAL if `outer` is not a map of maps, or `inner` does not match the template; E2BIG if it has no entry
     /// `index`.
     pub fn put_inner(&mut self, outer: MapId, index: u32, inner: MapId) -> Result<(), Errno> {
         let Some(info) = self.maps.get(inner.0 as usize).map(|map| map.info) else {
@@ -125,7 +125,7 @@ impl Maps {
         Ok(())
     }
 
-    /// Takes a map out of an entry of a map of maps; says whether one was there.
+    /// Removes a map from an entry of a map of maps; returns whether there was one.
     pub fn take_inner(&mut self, outer: MapId, index: u32) -> bool {
         match self.body_mut(outer) {
             Some(Body::Nested(nested)) => nested.slots.remove(&index).is_some(),

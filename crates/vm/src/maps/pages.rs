@@ -1,7 +1,7 @@
-//! Which pages of an arena are free, and which of them are given next: `kernel/bpf/range_tree.c`.
+//! Which pages of an arena are free, and which are allocated next: `kernel/bpf/range_tree.c`.
 //!
-//! Free pages are kept as ranges that do not touch. The smallest range that is long enough is taken from its
-//! start; of several the one that changed last.
+//! Free pages are kept as ranges that do not touch. Pages are taken from the start of the smallest range that is long
+//! enough; if there are several, from the most recently changed one.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Ranges of free pages.
 #[derive(Debug, Default)]
 pub(super) struct FreePages {
-    /// First page to length, and when the range became what it is.
+    /// First page to length, and when the range last changed.
     ranges: BTreeMap<u64, (u64, u64)>,
     /// Length, when, first page.
     by_length: BTreeSet<(u64, Reverse<u64>, u64)>,
@@ -47,7 +47,7 @@ impl FreePages {
         before.is_some_and(|(&start, &(len, _))| first + count <= start + len)
     }
 
-    /// `range_tree_clear()`: none of these pages is free any more.
+    /// `range_tree_clear()`: marks all these pages as used.
     pub(super) fn take(&mut self, first: u64, count: u64) {
         let end = first + count;
         if let Some((&start, &(len, _))) = self.ranges.range(..first).next_back()
@@ -67,7 +67,7 @@ impl FreePages {
         }
     }
 
-    /// `range_tree_set()`: all these pages are free, whatever they were.
+    /// `range_tree_set()`: marks all these pages as free, whatever they were.
     pub(super) fn give(&mut self, first: u64, count: u64) {
         if self.are_free(first, count) {
             return;

@@ -1,23 +1,23 @@
-//! From a map's definition to the memory that it needs.
+//! Computes the memory that a map's definition needs.
 
 use super::{MapError, kinds};
 use crate::memory::{PAGE_BYTES, Region};
 use keel_abi::bpf::Ea;
 use keel_object::model::MapDef;
 
-/// Bytes that the values of one map may take.
+/// The most bytes that the values of one map may take.
 const MAX_BYTES: u64 = 8 << 30;
 /// `KMALLOC_MAX_SIZE` on x86-64: the kernel allocates no more at once.
 const KMALLOC_MAX: u64 = 4 << 20;
 /// `PCPU_MIN_UNIT_SIZE`: a per-CPU value may be no larger.
 const PER_CPU_MAX: u64 = 32 << 10;
 
-/// A map that is to be made.
+/// A map to be created.
 pub(super) struct Plan<'a> {
     pub(super) def: &'a MapDef,
     /// CPUs of the machine.
     pub(super) cpus: u32,
-    /// Has each CPU a value of its own?
+    /// Does each CPU have its own value?
     pub(super) per_cpu: bool,
 }
 
@@ -45,7 +45,7 @@ impl<'a> Plan<'a> {
         self.require(size < KMALLOC_MAX, "its key and value exceed 4 MiB")
     }
 
-    /// `count` times `stride` bytes, if a map may be so large.
+    /// `count` times `stride` bytes, if a map may be that large.
     pub(super) fn total(&self, stride: u64, count: u64) -> Result<u64, MapError> {
         let bytes = stride.saturating_mul(count);
         if bytes <= MAX_BYTES { Ok(bytes) } else { Err(self.too_large(bytes)) }
@@ -56,8 +56,8 @@ impl<'a> Plan<'a> {
         MapError::TooLarge { map: self.def.name.clone(), bytes }
     }
 
-    /// Zeroed memory of the map's own. Small maps are close together, so that their first lines
-    /// don't compete for the same sets of the host's caches.
+    /// Zeroed memory for the map. Small maps are placed close together, so that their first lines don't compete for the
+    /// same sets of the host's caches.
     pub(super) fn zeroed(&self, len: u64, region: &mut Region) -> Result<Ea, MapError> {
         let align = if len < PAGE_BYTES && !self.def.is_shared { 64 } else { PAGE_BYTES };
         let len = if self.def.is_shared { len.next_multiple_of(PAGE_BYTES) } else { len };

@@ -10,9 +10,9 @@ use keel_abi::bpf::{Ea, Errno};
 pub(super) struct Queue {
     first: Ea,
     value_size: u64,
-    /// The kernel's ring has one place more than it takes values.
+    /// The kernel's ring has one more place than it takes values.
     places: u64,
-    /// The oldest value's place, and how many there are.
+    /// The oldest value's place, and the number of values.
     tail: u64,
     len: u64,
     is_stack: bool,
@@ -48,7 +48,7 @@ impl Queue {
             return Err(Errno::EFAULT);
         }
         if full {
-            // The oldest makes room, in a stack too.
+            // The oldest value makes room, even in a stack.
             self.tail = (self.tail + 1) % self.places;
         } else {
             self.len += 1;

@@ -1,8 +1,8 @@
 //! `RINGBUF` and `USER_RINGBUF`: records of any length, from programs to user space and back.
 //!
-//! A record begins with a header of 8 bytes, whose first 4 are its length and two flags, and fills a
-//! multiple of 8. Positions only grow; what lies between the consumer's and the producer's is in use. The
-//! kernel maps the pages twice, so that a record is never cut; here there is twice the memory.
+//! A record begins with a header of 8 bytes, whose first 4 are its length and two flags, and takes a multiple of 8
+//! bytes. Positions only grow; everything between the consumer's and the producer's is in use. The kernel maps the
+//! pages twice, so that a record is never split; here there is twice the memory.
 
 use super::kinds;
 use super::plan::Plan;
@@ -20,23 +20,23 @@ const HEADER: u64 = 8;
 const MAX_RECORD: u64 = u32::MAX as u64 / 4;
 /// `RINGBUF_PGOFF` and `RINGBUF_NR_META_PAGES`: pages of a `struct bpf_ringbuf` before its data.
 const PAGES_BEFORE: u64 = 3;
-/// `DYNPTR_MAX_SIZE`: a longer record cannot be handed to a program.
+/// `DYNPTR_MAX_SIZE`: a longer record cannot be passed to a program.
 const MAX_DYNPTR: u64 = (1 << 24) - 1;
 
 /// A ring of records.
 pub(super) struct Ring {
     data: Ea,
-    /// Bytes of data, less one.
+    /// Bytes of data, minus one.
     mask: u64,
     consumer: u64,
     producer: u64,
-    /// The oldest record that was not yet submitted, or discarded, when last looked at.
+    /// The oldest record that had not been submitted or discarded at the last check.
     pending: u64,
     /// Is a program taking records out?
     pub(super) draining: bool,
 }
 
-/// What a record takes, header included.
+/// The bytes that a record takes, including the header.
 const fn footprint(len: u64) -> u64 {
     (len + HEADER).next_multiple_of(8)
 }
@@ -52,7 +52,7 @@ impl Ring {
         plan.require(def.flags & !kinds::NUMA_NODE == 0, "it has flags that ring buffers do not take")?;
         plan.require(def.max_entries > 0, "max_entries is 0")?;
         plan.require(def.max_entries <= 1 << 31, "a ring buffer has at most 2 GiB")?;
-        // libbpf's `adjust_ringbuf_sz()`: the kernel takes a power of two of whole pages only.
+        // libbpf's `adjust_ringbuf_sz()`: the kernel only accepts a power of two of whole pages.
         let bytes = u64::from(def.max_entries).next_power_of_two().max(PAGE_BYTES);
         let buffer = plan.total(2 * bytes, 1)?;
         let data = region.place(buffer, PAGE_BYTES).ok_or_else(|| plan.too_large(buffer))?;
@@ -73,7 +73,7 @@ impl Ring {
         region.store(self.header_at(position), HEADER, page << 32 | u64::from(len));
     }
 
-    /// `__bpf_ringbuf_reserve()`: where the record's bytes are, which keep what was there before.
+    /// `__bpf_ringbuf_reserve()`: the place of the record's bytes, which keep their old contents.
     pub(super) fn reserve(&mut self, region: &mut Region, len: u64) -> Option<Ea> {
         let bytes = footprint(len.min(MAX_RECORD));
         if len > MAX_RECORD || bytes > self.mask + 1 {
@@ -96,7 +96,7 @@ impl Ring {
         Some(self.header_at(at).offset(HEADER))
     }
 
-    /// `bpf_ringbuf_commit()`: the record's bytes; nothing when no record that was reserved begins there.
+    /// `bpf_ringbuf_commit()`: the record's bytes; `None` if no reserved record begins there.
     pub(super) fn commit(&self, region: &mut Region, record: Ea, discard: bool) -> Option<u64> {
         let at = record.0.wrapping_sub(self.data.0).wrapping_sub(HEADER);
         if at > self.mask || !at.is_multiple_of(8) {
@@ -120,8 +120,8 @@ impl Ring {
         }
     }
 
-    /// What libbpf's `ring_buffer__consume_n()` does: the oldest records that were submitted, at most `most` of them, in
-    /// the order of their reservation. One that is still reserved ends it.
+    /// Like libbpf's `ring_buffer__consume_n()`: the oldest submitted records, at most `most`, in the order of their
+    /// reservation, up to one that is still reserved.
     pub(super) fn take(&mut self, region: &Region, most: usize) -> Vec<Vec<u8>> {
         let mut records = Vec::new();
         while records.len() < most && self.consumer < self.producer {
@@ -139,19 +139,20 @@ impl Ring {
         records
     }
 
-    /// Bytes ever reserved, and the ring with the room behind it, where the ends of records are that would be cut.
+    /// Bytes ever reserved, and the ring with the memory behind it, which holds the ends of records that would be
+    /// split.
     pub(super) fn pages<'r>(&self, region: &'r Region) -> Option<(u64, &'r [u8])> {
         Some((self.producer, region.slice(self.data, 2 * (self.mask + 1))?))
     }
 
-    /// User space says how far it has read; what cannot be is left alone.
+    /// User space reports how far it has read; an impossible position is ignored.
     pub(super) fn read_until(&mut self, consumer: u64) {
         if consumer >= self.consumer && consumer <= self.producer {
             self.consumer = consumer;
         }
     }
 
-    /// Passes over all records that were submitted, up to one that is still reserved.
+    /// Consumes all submitted records, up to one that is still reserved.
     pub(super) fn consume(&mut self, region: &Region) {
         while self.consumer < self.producer {
             let header = self.header(region, self.consumer);
@@ -162,7 +163,7 @@ impl Ring {
         }
     }
 
-    /// What libbpf's `user_ring_buffer__reserve()` and `_submit()` do.
+    /// Like libbpf's `user_ring_buffer__reserve()` and `_submit()`.
     pub(super) fn put(&mut self, region: &mut Region, record: &[u8]) -> Result<(), Errno> {
         let len = record.len() as u64;
         if len > MAX_RECORD || footprint(len) > self.mask + 1 {
@@ -180,13 +181,13 @@ impl Ring {
         Ok(())
     }
 
-    /// Bytes that programs have taken out so far.
+    /// Bytes that programs have consumed so far.
     pub(super) fn consumed(&self) -> u64 {
         self.consumer
     }
 
-    /// User space that has the pages mapped says how far it has written, and the ring's bytes from the oldest record
-    /// on. It may say anything: [`Ring::peek`] looks at each record.
+    /// User space that has mapped the pages reports how far it has written, with the ring's bytes from the oldest
+    /// record on. This is untrusted: [`Ring::peek`] checks each record.
     pub(super) fn written(&mut self, region: &mut Region, producer: u64, bytes: &[u8]) {
         let size = self.mask + 1;
         let bytes = &bytes[..bytes.len().min(size as usize)];
@@ -201,8 +202,8 @@ impl Ring {
         self.producer = producer;
     }
 
-    /// `__bpf_user_ringbuf_peek()`: the oldest record, and its length. ENOENT where there is none yet, EAGAIN where it was
-    /// discarded and is gone now, EINVAL and E2BIG where user space has written nonsense.
+    /// `__bpf_user_ringbuf_peek()`: the oldest record, and its length. ENOENT if there is none yet, EAGAIN if it was
+    /// discarded and is now gone, EINVAL and E2BIG if user space has written nonsense.
     pub(super) fn peek(&mut self, region: &Region) -> Result<(Ea, u64), Errno> {
         if !self.producer.is_multiple_of(8) {
             return Err(Errno::EINVAL);

@@ -1,4 +1,4 @@
-//! Ring buffers as programs and their user space use them.
+//! Ring buffers, as used by programs and their user space.
 
 use super::ring::Ring;
 use super::{Body, Maps};
@@ -20,7 +20,7 @@ impl Maps {
         }
     }
 
-    /// Bytes ever reserved, and the ring; nothing when the map is no ring buffer.
+    /// Bytes ever reserved, and the ring; `None` if the map is not a ring buffer.
     pub(crate) fn ring_pages<'r>(&self, region: &'r Region, map: MapId) -> Option<(u64, &'r [u8])> {
         match self.body(map)? {
             Body::Ring(ring) => ring.pages(region),
@@ -28,19 +28,19 @@ impl Maps {
         }
     }
 
-    /// User space has read so many bytes.
+    /// User space has read up to this position.
     pub(crate) fn ring_read(&mut self, map: MapId, consumer: u64) {
         if let Some(ring) = self.ring(map) {
             ring.read_until(consumer);
         }
     }
 
-    /// `bpf_ringbuf_reserve`: where a record of `len` bytes begins; nothing when it does not fit.
+    /// `bpf_ringbuf_reserve`: where a record of `len` bytes begins; `None` if it does not fit.
     pub fn ring_reserve(&mut self, region: &mut Region, map: MapId, len: u64) -> Option<Ea> {
         self.ring(map)?.reserve(region, len)
     }
 
-    /// `bpf_ringbuf_submit`, or with `discard` `bpf_ringbuf_discard`: the map, and the record's bytes; nothing when no
+    /// `bpf_ringbuf_submit`, or with `discard` `bpf_ringbuf_discard`: the map, and the record's bytes; `None` if no
     /// reserved record begins there.
     pub fn ring_commit(&mut self, region: &mut Region, record: Ea, discard: bool) -> Option<(MapId, u64)> {
         let mut maps = self.maps.iter().enumerate();
@@ -50,14 +50,14 @@ impl Maps {
         })
     }
 
-    /// User space has read all records that were submitted, up to one that is still reserved.
+    /// User space has read all submitted records, up to one that is still reserved.
     pub fn ring_consume(&mut self, region: &Region, map: MapId) {
         if let Some(ring) = self.ring(map) {
             ring.consume(region);
         }
     }
 
-    /// `bpf_ringbuf_query`; nothing when the map is no ring buffer.
+    /// `bpf_ringbuf_query`; `None` if the map is not a ring buffer.
     pub fn ring_count(&self, map: MapId, what: RingCount) -> Option<u64> {
         match self.body(map)? {
             Body::Ring(ring) => Some(ring.count(what)),
@@ -65,22 +65,22 @@ impl Maps {
         }
     }
 
-    /// What user space reads of a ring buffer: the oldest records that were submitted, at most `most` of them; nothing
-    /// when the map is no ring buffer.
+    /// Reads from a ring buffer as user space does: the oldest submitted records, at most `most`; `None` if the map is
+    /// not a ring buffer.
     pub fn take_records(&mut self, region: &Region, map: MapId, most: usize) -> Option<Vec<Vec<u8>>> {
         Some(self.ring(map)?.take(region, most))
     }
 
-    /// What user space writes to a user ring buffer.
+    /// Writes a record to a user ring buffer, as user space does.
     ///
     /// # Errors
-    /// Those of libbpf's `user_ring_buffer__reserve()`: E2BIG when it will never fit, ENOSPC when it does not fit now;
-    /// EINVAL when the map is no user ring buffer.
+    /// Those of libbpf's `user_ring_buffer__reserve()`: E2BIG if it can never fit, ENOSPC if it does not fit now;
+    /// EINVAL if the map is not a user ring buffer.
     pub fn put_record(&mut self, region: &mut Region, map: MapId, record: &[u8]) -> Result<(), Errno> {
         self.user_ring(map).ok_or(Errno::EINVAL)?.put(region, record)
     }
 
-    /// Bytes that programs have taken out of a user ring buffer; nothing when the map is none.
+    /// Bytes that programs have consumed from a user ring buffer; `None` if the map is not one.
     pub(crate) fn ring_consumed(&self, map: MapId) -> Option<u64> {
         match self.body(map)? {
             Body::UserRing(ring) => Some(ring.consumed()),
@@ -88,7 +88,7 @@ impl Maps {
         }
     }
 
-    /// What user space that has mapped a user ring buffer has written there, from the oldest record on.
+    /// User space that has mapped a user ring buffer has written these bytes, from the oldest record on.
     pub(crate) fn ring_written(&mut self, region: &mut Region, map: MapId, producer: u64, bytes: &[u8]) {
         if let Some(ring) = self.user_ring(map) {
             ring.written(region, producer, bytes);
@@ -98,22 +98,22 @@ impl Maps {
     /// Begins a `bpf_user_ringbuf_drain`.
     ///
     /// # Errors
-    /// EBUSY while another drains the map; EINVAL when it is no user ring buffer.
+    /// EBUSY while another CPU drains the map; EINVAL if it is not a user ring buffer.
     pub(crate) fn begin_drain(&mut self, map: MapId) -> Result<(), Errno> {
         let ring = self.user_ring(map).ok_or(Errno::EINVAL)?;
         if std::mem::replace(&mut ring.draining, true) { Err(Errno::EBUSY) } else { Ok(()) }
     }
 
-    /// The record that a drain comes to, and its length.
+    /// The next record of a drain, and its length.
     ///
     /// # Errors
-    /// ENOENT when there is none; EAGAIN when it was discarded, and the next one may be looked at; E2BIG when no dynptr
-    /// can hold it; EINVAL when it ends behind what was written.
+    /// ENOENT if there is none; EAGAIN if it was discarded, and the next one may be tried; E2BIG if no dynptr can hold
+    /// it; EINVAL if it ends beyond the written bytes.
     pub(crate) fn peek_record(&mut self, region: &Region, map: MapId) -> Result<(Ea, u64), Errno> {
         self.user_ring(map).ok_or(Errno::EINVAL)?.peek(region)
     }
 
-    /// The drain is past a record of this length.
+    /// The drain is done with a record of this length.
     pub(crate) fn release_record(&mut self, map: MapId, len: u64) {
         if let Some(ring) = self.user_ring(map) {
             ring.release(len);

@@ -1,6 +1,6 @@
 //! Which elements of a hash map are in use.
 
-/// Slots up to a limit: freed ones are taken again first, the last freed before the others.
+/// Slots up to a limit: freed ones are reused first, the last freed one before the others.
 pub(super) struct Slots {
     used: Vec<u64>,
     free: Vec<u32>,
@@ -14,7 +14,7 @@ impl Slots {
         Self { used: Vec::new(), free: Vec::new(), fresh: first, limit }
     }
 
-    /// A slot that is not in use; it still is not until [`Slots::fill`].
+    /// A slot that is not in use; it stays unused until [`Slots::fill`].
     pub(super) fn take(&mut self) -> Option<u32> {
         self.free.pop().or_else(|| {
             let slot = self.fresh;
@@ -22,12 +22,12 @@ impl Slots {
         })
     }
 
-    /// Gives a slot back that is not in use.
+    /// Returns an unused slot.
     pub(super) fn give(&mut self, slot: u32) {
         self.free.push(slot);
     }
 
-    /// The slot is in use.
+    /// Marks the slot as used.
     pub(super) fn fill(&mut self, slot: u32) {
         let word = slot as usize / 64;
         if self.used.len() <= word {
@@ -36,12 +36,12 @@ impl Slots {
         self.used[word] |= 1 << (slot % 64);
     }
 
-    /// The slot is in use no more.
+    /// Marks the slot as unused.
     pub(super) fn empty(&mut self, slot: u32) {
         self.used[slot as usize / 64] &= !(1 << (slot % 64));
     }
 
-    /// How many slots there are.
+    /// The number of slots.
     pub(super) const fn limit(&self) -> u32 {
         self.limit
     }

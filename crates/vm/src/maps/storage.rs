@@ -1,8 +1,7 @@
 //! `TASK_STORAGE` and `CGRP_STORAGE`: a value per owner, in segments indexed by the owner's id.
 //!
-//! Segment `s` has room for `FIRST << s` owners, so that few words say where any owner's value
-//! lies, and memory is reserved as ids grow. An owner has its place for good: ids are not used
-//! again, and a value is zeroed when it is made.
+//! Segment `s` has room for `FIRST << s` owners, so that a few words locate any owner's value, and memory is reserved
+//! as ids grow. An owner keeps its place for good: ids are not reused, and a value is zeroed when it is created.
 
 use super::plan::Plan;
 use crate::maps::MapError;
@@ -12,12 +11,12 @@ use keel_abi::bpf::{Ea, Errno};
 /// Owners of the first segment.
 const FIRST: u64 = 1 << FIRST_LOG;
 const FIRST_LOG: u32 = 10;
-/// Owners at most; a higher id gets no value, as when memory is short.
+/// The most owners; a higher id gets no value, as when out of memory.
 const MAX_OWNERS: u32 = 1 << 24;
-/// Where the value begins in its lines: the kernel keeps a pointer to the map before it
-/// (`struct bpf_local_storage_data`).
+/// The offset of the value in its lines: the kernel stores a pointer to the map before it (`struct
+/// bpf_local_storage_data`).
 const VALUE_AT: u64 = 8;
-/// `BPF_LOCAL_STORAGE_MAX_VALUE_SIZE`, of which the element's own fields are taken off.
+/// `BPF_LOCAL_STORAGE_MAX_VALUE_SIZE`, minus the element's own fields.
 const MAX_VALUE: u32 = u16::MAX as u32 - 128;
 
 /// The values of a storage map.
@@ -26,7 +25,7 @@ pub(super) struct Storage {
     segments: Vec<u64>,
     stride: u64,
     value_size: u64,
-    /// One bit per owner: has it a value?
+    /// One bit per owner: does it have a value?
     present: Vec<u64>,
 }
 
@@ -66,7 +65,7 @@ impl Storage {
         Some(Ea(self.segments[segment] + offset))
     }
 
-    /// Makes a value for an owner that has none; from the bytes at `init` unless that is null.
+    /// Creates a value for an owner that has none, from the bytes at `init` unless that is null.
     pub(super) fn create(&mut self, region: &mut Region, owner: u32, init: Ea) -> Option<Ea> {
         if owner >= MAX_OWNERS {
             return None;
@@ -103,7 +102,7 @@ impl Storage {
         Some(self.segments[segment])
     }
 
-    /// Are these bytes among the values, but of none that an owner has?
+    /// Are these bytes in the value area, but in no owner's value?
     pub(super) fn is_stale(&self, at: Ea, len: u64) -> bool {
         self.segments.iter().zip(FIRST_LOG..).any(|(&first, log)| {
             let off = at.0.wrapping_sub(first);

@@ -1,16 +1,15 @@
-//! Where small objects lie: size classes, each with a list of freed places, the last freed first.
+//! The places of small objects: size classes, each with a list of freed places, the last freed first.
 //!
-//! The heap deals in offsets and touches no memory. A class takes spans of 64 KiB and cuts them
-//! into places of one size; which places are taken is one bit each, so that a wrong free is
-//! known for what it is.
+//! The heap works with offsets and touches no memory. A class takes spans of 64 KiB and divides them into places of one
+//! size; one bit per place says whether it is taken, so that an invalid free is detected.
 
 /// Bytes of a span.
 pub(super) const SPAN_BYTES: u64 = 64 << 10;
-/// The longest object that the heap takes.
+/// The largest object that the heap accepts.
 pub(super) const MAX_SMALL: u64 = 32 << 10;
 const CLASSES: usize = 44;
 
-/// Rounds up to the size of a class, which has the number given. `len` is at least 1 and at most
+/// Rounds up to the size of a class; returns the class's number and size. `len` is at least 1 and at most
 /// [`MAX_SMALL`].
 fn class_of(len: u64) -> (usize, u64) {
     if len <= 64 {
@@ -56,12 +55,12 @@ impl Heap {
         Self { start, end, spans: Vec::new(), classes: std::array::from_fn(|_| Class::default()) }
     }
 
-    /// Has nothing been placed yet?
+    /// Is it still empty?
     pub(super) fn is_unused(&self) -> bool {
         self.spans.is_empty()
     }
 
-    /// A place for an object: its offset and its size; nothing when the zone is full.
+    /// A place for an object: its offset and its size; `None` if the zone is full.
     pub(super) fn alloc(&mut self, len: u64) -> Option<(u64, u64)> {
         let (class, size) = class_of(len);
         let off = match self.classes[class].free.pop() {
@@ -91,7 +90,7 @@ impl Heap {
         Some(off)
     }
 
-    /// Ends the object at `off`; false when none begins there.
+    /// Ends the object at `off`; false if none begins there.
     pub(super) fn free(&mut self, off: u64) -> bool {
         let Some((span, word, bit)) = self.bit_of(off) else { return false };
         if self.spans[span].taken[word] & bit == 0 {
@@ -102,7 +101,7 @@ impl Heap {
         true
     }
 
-    /// The span of a place, and where its bit is; nothing where no place begins.
+    /// The span of a place, and its bit; `None` if no place begins there.
     fn bit_of(&self, off: u64) -> Option<(usize, usize, u64)> {
         let within = off.checked_sub(self.start)?;
         let number = (within / SPAN_BYTES) as usize;

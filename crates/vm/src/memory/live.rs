@@ -1,4 +1,4 @@
-//! The checked mode's table of live objects: what an access may touch, beside the memory itself.
+//! The checked mode's table of live objects, which says what an access may touch. It is kept outside the memory itself.
 
 use std::collections::BTreeMap;
 
@@ -30,7 +30,7 @@ impl Live {
         }
     }
 
-    /// The object at `off` is no concern of this table any more.
+    /// Removes the object at `off` from this table.
     pub(super) fn forget(&mut self, off: u64) {
         self.objects.remove(&off);
     }

@@ -1,4 +1,4 @@
-//! Address space of this process that is committed page by page when it is first touched.
+//! Address space of this process that is committed page by page on first touch.
 #![allow(unsafe_code)]
 
 use super::{HUGE_BYTES, ReserveError};
@@ -8,7 +8,7 @@ use std::ptr::{self, NonNull};
 
 /// Private zeroed memory; its start is aligned to a huge page.
 pub(super) struct Mapping {
-    /// What `mmap` gave, and how much.
+    /// The mapping from `mmap`, and its length.
     whole: NonNull<libc::c_void>,
     whole_len: usize,
     start: NonNull<u8>,
@@ -34,13 +34,12 @@ impl Mapping {
         };
         if at == libc::MAP_FAILED {
             let why = io::Error::last_os_error().to_string();
-            // Without the number of the error.
+            // Without the error number.
             return Err(refused(why.split(" (os error").next().unwrap_or_default().to_lowercase()));
         }
         let whole = NonNull::new(at).ok_or_else(|| refused("the null page".into()))?;
-        // Where the host hands out huge pages unasked, a sparse use would commit far more than
-        // it touches. The advice may fail; then memory is used more freely, and nothing else.
-        // SAFETY: the range is the mapping just made.
+        // If the host uses huge pages by default, sparse use would commit far more than it touches. The advice may
+        // fail; then only more memory is used. SAFETY: the range is the mapping just made.
         unsafe { libc::madvise(at, whole_len, libc::MADV_NOHUGEPAGE) };
         let skip = at.cast::<u8>().align_offset(HUGE_BYTES as usize);
         // SAFETY: `skip` is less than the bytes that the mapping has beyond `len`.
@@ -53,13 +52,13 @@ impl Mapping {
         self.start
     }
 
-    /// From now on these bytes are a file's, from its first on, and shared with whoever maps that.
+    /// From now on these bytes are those of a file, from its beginning on, and shared with anyone who maps the file.
     ///
     /// # Errors
-    /// The host's words; nothing has changed then.
+    /// Fails with the host's message; then nothing has changed.
     pub(super) fn share(&mut self, off: u64, len: u64, file: BorrowedFd<'_>) -> io::Result<()> {
         assert!(off <= self.len && len <= self.len - off, "the bytes are in the mapping");
-        // A page beyond the file's end could not be touched.
+        // Touching a page beyond the file's end would fault.
         // SAFETY: the kernel fills the structure, which holds integers alone.
         let size = unsafe {
             let mut data: libc::stat = std::mem::zeroed();
@@ -81,9 +80,9 @@ impl Mapping {
         if at == libc::MAP_FAILED { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
-    /// Zeroes these bytes; of many the memory goes back to the host.
+    /// Zeroes these bytes; if there are many, returns the memory to the host.
     pub(super) fn clear(&mut self, off: u64, len: u64) {
-        /// Below this, writing is quicker than asking the host.
+        /// Below this, writing is faster than asking the host.
         const FEW: u64 = 64 << 10;
         assert!(off <= self.len && len <= self.len - off, "the bytes are in the mapping");
         let zero = |from: u64, to: u64| {
@@ -91,7 +90,7 @@ impl Mapping {
             unsafe { self.start.as_ptr().add(from as usize).write_bytes(0, (to - from) as usize) };
         };
         let end = off + len;
-        // No page of a host is larger, but for huge ones, which no arena asks for.
+        // No host has larger pages, except huge ones, which no arena asks for.
         let (first, last) = (off.next_multiple_of(FEW), end / FEW * FEW);
         if first >= last {
             return zero(off, end);
@@ -108,7 +107,7 @@ impl Mapping {
         }
     }
 
-    /// Takes whole pages out of the file that is shared there: both sides read zeroes afterwards.
+    /// Removes whole pages from the file that is shared there: both sides read zeroes afterwards.
     pub(super) fn punch(&mut self, off: u64, len: u64) {
         assert!(off <= self.len && len <= self.len - off, "the bytes are in the mapping");
         // SAFETY: the range lies within the mapping, and `self` is held exclusively. Where the host cannot do it, the
@@ -121,7 +120,7 @@ impl Mapping {
         }
     }
 
-    /// Asks for huge pages for the whole ones among these bytes.
+    /// Asks for huge pages where these bytes cover whole ones.
     pub(super) fn advise_huge(&self, off: u64, len: u64) {
         let end = off.saturating_add(len).min(self.len) / HUGE_BYTES * HUGE_BYTES;
         let off = off.next_multiple_of(HUGE_BYTES);

@@ -1,16 +1,15 @@
-//! All memory that BPF code can reach: one region per simulation, at the same simulated addresses
-//! in every run.
+//! All memory that BPF code can access: one region per simulation, at the same simulated addresses in every run.
 //!
 //! Rules of this module:
-//! - Addresses follow from the sequence of calls alone; the checked mode does not change them.
+//! - Addresses depend only on the sequence of calls; the checked mode does not change them.
 //! - Bookkeeping (free lists, sizes, what is live) is kept outside the region, where a broken program cannot reach it.
-//! - Host memory is used only for what was touched, not for all reserved address space.
+//! - Host memory is used only for touched pages, not for all reserved address space.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
 //! | `mapping` | address space of this process, committed when touched |
-//! | `region` | bytes, bounds, permissions, cache lines; within it `place`, what is placed where, and `watch`, who takes lines that others had |
-//! | `heap` | which small object lies where |
+//! | `region` | bytes, bounds, permissions, cache lines; in it `place`, the placement of objects, and `watch`, which code takes lines from others |
+//! | `heap` | the places of small objects |
 //! | `live` | the checked mode's table of live objects |
 //! | `window` | which pages of an arena are backed |
 //! | `world` | [`VmWorld`]: region and maps as the [`World`](keel_abi::bpf::World) of programs |
@@ -42,11 +41,11 @@ pub const HUGE_BYTES: u64 = 2 << 20;
 /// Bytes in a GiB.
 const GIB: f64 = (1_u64 << 30) as f64;
 
-/// What a region reserves by default, in bytes of address space.
+/// The bytes of address space that a region reserves by default.
 pub const DEFAULT_CAPACITY: u64 = 16 << 30;
 
-/// The host would not give address space. A smaller region is no way out: what fits into it would be another result than on
-/// a host that gives the whole.
+/// The host refused the address space. A smaller region is no alternative: results could differ from those on a host
+/// that provides it all.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "each run reserves {:.1} GiB of address space for simulated memory and uses little of it, and the host gives no more \
@@ -54,8 +53,8 @@ pub const DEFAULT_CAPACITY: u64 = 16 << 30;
     *bytes as f64 / GIB
 )]
 pub struct ReserveError {
-    /// What a region needs, with the tables beside it.
+    /// The bytes that a region needs, including its tables.
     pub bytes: u64,
-    /// The host's words.
+    /// The host's message.
     pub why: String,
 }

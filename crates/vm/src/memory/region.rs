@@ -1,9 +1,8 @@
 //! The region: bytes at simulated addresses, with bounds, permissions and cache lines.
 //!
-//! Offsets from [`BASE`] run through three zones: read-only objects, which are all placed first,
-//! behind a page that no object has; the heap of small objects; and above it everything large.
-//! `high_water` is the end of all that was ever handed out. An access is in bounds when it ends
-//! at or below it: one comparison, which native code makes for itself.
+//! Offsets from [`BASE`] run through three zones: read-only objects, which are all placed first, after an unused page;
+//! the heap of small objects; and above it all large objects. `high_water` is the end of everything that was ever
+//! allocated. An access is in bounds if it ends at or below it: one comparison, which native code makes itself.
 #![allow(unsafe_code)]
 
 mod bytes;
@@ -34,42 +33,42 @@ use watch::LineWatch;
 pub use watch::Source;
 pub(crate) use watch::{Blamed, Moved as Watched, NOBODY};
 
-/// The end of the heap zone, in bytes, where the region is large enough.
+/// The end of the heap zone, in bytes, if the region is large enough.
 const HEAP_END: u64 = 4 << 30;
 
-/// The region as native code sees it. The pointers hold as long as the region lives.
+/// The region as native code sees it. The pointers are valid as long as the region lives.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct RawRegion {
     /// The byte at [`BASE`].
     pub base: *mut u8,
-    /// The offset of the end of everything handed out. It only grows.
+    /// The offset of the end of everything allocated. It only grows.
     pub high_water: *const u64,
     /// Per cache line (offset >> `lines.log2`) the CPUs that hold it.
     pub sharers: *mut u64,
     /// Per cache line the CPU that wrote it last.
     pub writers: *mut u16,
-    /// What has become of lines that moved.
+    /// The state of lines that have moved.
     pub moves: RawMoves,
-    /// How a line is found and who holds it.
+    /// How to find a line and its holders.
     pub lines: LineForm,
-    /// The lines that crowd each other out of caches: the number of the first, and how many there are.
+    /// The lines that crowd each other out of caches: the number of the first, and their count.
     pub crowded: (u64, u64),
 }
 
-/// How code finds the word of a cache line, and what the word means.
+/// How code finds the word of a cache line, and the meaning of the word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LineForm {
     /// The logarithm to base 2 of a line's bytes.
     pub log2: u32,
     /// Does a bit stand for several CPUs ([`keel_abi::holders`])?
     pub grouped: bool,
-    /// Do lines take one another's place?
+    /// Do lines evict each other?
     pub crowded: bool,
 }
 
 impl LineForm {
-    /// That of a machine with these transfers.
+    /// The form for a machine with these transfers.
     pub fn of(transfers: &Transfers) -> Self {
         let grouped = transfers.holders().grouped();
         Self { log2: transfers.line_log2(), grouped, crowded: transfers.is_crowded() }
@@ -83,7 +82,7 @@ pub struct InvalidAccesses {
     pub loads: u64,
     /// Stores out of bounds, which were dropped.
     pub stores: u64,
-    /// Frees of what was no live object, which did nothing.
+    /// Frees of something other than a live object, which did nothing.
     pub frees: u64,
 }
 
@@ -111,32 +110,32 @@ pub struct Region {
     live: Option<Live>,
     window: Option<Window>,
     moves: Moves,
-    /// Who takes lines that others had, for a profile.
+    /// Which code takes lines from others, for a profile.
     watch: Option<Box<LineWatch>>,
-    /// Who has accessed what, to detect races.
+    /// The accesses, to detect races.
     races: Option<Box<Races>>,
-    /// What most accesses of a word go by.
+    /// The fast check for most accesses of a word.
     plain: Plain,
     invalid: InvalidAccesses,
 }
 
-// SAFETY: the region owns all that its pointers lead to, and shares it with no other thread.
+// SAFETY: the region owns everything that its pointers point to, and shares it with no other thread.
 unsafe impl Send for Region {}
 
 impl Region {
-    /// Reserves a region of `capacity` bytes of address space (at least 1 MiB); `checked` keeps
-    /// a table of live objects.
+    /// Reserves a region of `capacity` bytes of address space (at least 1 MiB); with `checked`, it has a table of live
+    /// objects.
     ///
     /// # Errors
-    /// The host gives no address space.
+    /// Fails if the host provides no address space.
     pub fn new(capacity: u64, checked: bool, transfers: Transfers) -> Result<Self, ReserveError> {
         Self::reserving(capacity, HEAP_END, checked, transfers)
     }
 
-    /// The same with space for an arena between heap and large objects, beside `capacity`.
+    /// The same with space for an arena between heap and large objects, in addition to `capacity`.
     ///
     /// # Errors
-    /// The host gives no address space.
+    /// Fails if the host provides no address space.
     pub fn with_window(capacity: u64, checked: bool, transfers: Transfers) -> Result<Self, ReserveError> {
         let capacity = capacity.clamp(2 * window::START, 1 << 45) + (window::END - window::START);
         let mut region = Self::reserving(capacity, window::START, checked, transfers)?;
@@ -187,7 +186,7 @@ impl Region {
         })
     }
 
-    /// What native code needs.
+    /// The view that native code needs.
     #[inline]
     pub fn raw(&self) -> RawRegion {
         RawRegion {
@@ -207,8 +206,8 @@ impl Region {
         self.transfers.key(cpu)
     }
 
-    /// By the CPU that has a line, the price for `cpu` to get it, where emitted code may move lines by itself: a bit of a
-    /// line's word stands for one CPU.
+    /// By the CPU that has a line, the price for `cpu` to get it, if emitted code may move lines itself, that is, if a
+    /// bit of a line's word stands for one CPU.
     #[inline]
     pub(crate) fn prices_to(&self, cpu: CpuId) -> Option<&[u32]> {
         match self.transfers.holders().grouped() {
@@ -217,7 +216,7 @@ impl Region {
         }
     }
 
-    /// The offset of the end of everything handed out.
+    /// The offset of the end of everything allocated.
     #[inline]
     pub fn high_water(&self) -> u64 {
         // SAFETY: the word lives as long as the region, and only the region writes it.
@@ -242,13 +241,13 @@ impl Region {
         (len <= end && off <= end - len && self.is_backed(off, len)).then_some(off)
     }
 
-    /// Are none of these bytes in a page of the arena that holds nothing?
+    /// Are none of these bytes in an unbacked page of the arena?
     #[inline]
     pub(crate) fn is_backed(&self, off: u64, len: u64) -> bool {
         self.window.as_ref().is_none_or(|window| window.allows(off, len))
     }
 
-    /// Where the arena is, if there is one.
+    /// The bounds of the arena, if there is one.
     pub(crate) fn arena_bounds(&self) -> std::ops::Range<u64> {
         match self.window {
             Some(_) => BASE + WINDOW_AT..BASE + WINDOW_AT + WINDOW_BYTES,
@@ -256,13 +255,13 @@ impl Region {
         }
     }
 
-    /// Is it an address of the arena or beside it?
+    /// Is it an address in the arena or its guards?
     pub(crate) fn is_arena(&self, at: Ea) -> bool {
         self.window.is_some() && Window::covers(at.0.wrapping_sub(BASE))
     }
 
-    /// Copies `len` bytes within the region, even where they overlap; false, and nothing done,
-    /// where any of them is out of bounds or the target read-only.
+    /// Copies `len` bytes within the region, even if they overlap. If any of them is out of bounds or the target is
+    /// read-only, does nothing and returns false.
     #[inline]
     pub fn copy(&mut self, from: Ea, to: Ea, len: u64) -> bool {
         let Some(from) = self.inside(from, len) else { return false };
@@ -274,7 +273,7 @@ impl Region {
         true
     }
 
-    /// The little-endian integer of `len` bytes (1 to 8) at `at`; 0, and counted, out of bounds.
+    /// The little-endian integer of `len` bytes (1 to 8) at `at`; out of bounds it is 0 and counted.
     #[inline]
     pub fn load(&mut self, at: Ea, len: u64) -> u64 {
         assert!((1..=8).contains(&len), "an integer has 1 to 8 bytes");
@@ -288,8 +287,8 @@ impl Region {
         }
     }
 
-    /// Stores the low `len` bytes (1 to 8) of `value`; dropped, and counted, where they are out
-    /// of bounds or read-only.
+    /// Stores the low `len` bytes (1 to 8) of `value`; if the target is out of bounds or read-only, the store is
+    /// dropped and counted.
     #[inline]
     pub fn store(&mut self, at: Ea, len: u64, value: u64) {
         assert!((1..=8).contains(&len), "an integer has 1 to 8 bytes");
@@ -316,8 +315,8 @@ impl Region {
         self.invalid.stores += 1;
     }
 
-    /// Picoseconds that `cpu` waits for the lines under these bytes, which it then holds. Bytes
-    /// out of bounds have no lines.
+    /// Picoseconds that `cpu` waits for the lines of these bytes, which it then holds. Bytes out of bounds have no
+    /// lines.
     #[inline]
     pub fn touch_ps(&mut self, at: Ea, len: u64, cpu: CpuId, write: bool) -> u64 {
         match self.inside(at, len) {
@@ -336,14 +335,14 @@ impl Region {
         (first..=last).map(|line| self.hold_line_ps(line, cpu, write)).sum()
     }
 
-    /// Picoseconds that `cpu` waits for the line under the byte at `at`.
+    /// Picoseconds that `cpu` waits for the line of the byte at `at`.
     #[inline]
     pub fn touch_line_ps(&mut self, at: Ea, cpu: CpuId, write: bool) -> u64 {
         self.inside(at, 1).map_or(0, |off| self.hold_line_ps(self.line_at(off), cpu, write))
     }
 
-    /// Picoseconds that `cpu` waits for the line under the byte at `at`, which it changes by an atomic instruction at
-    /// `now`: as long as the line takes, and until those that asked before have it.
+    /// Picoseconds that `cpu` waits for the line of the byte at `at`, which it changes by an atomic instruction at
+    /// `now`: the time that the line takes, after earlier requests have been served.
     pub fn touch_atomically_ps(&mut self, at: Ea, cpu: CpuId, now: Instant) -> u64 {
         let Some(off) = self.inside(at, 1) else { return 0 };
         let line = self.line_at(off);
@@ -361,46 +360,46 @@ impl Region {
         }
     }
 
-    /// Looks for races from now on.
+    /// Starts race detection.
     pub(crate) fn start_races(&mut self) {
         self.races = Some(Box::default());
     }
 
-    /// The races, if they are looked for.
+    /// The races, if they are detected.
     #[inline]
     pub(crate) fn races(&mut self) -> Option<&mut Races> {
         self.races.as_deref_mut()
     }
 
-    /// As [`Region::races`], to read.
+    /// Like [`Region::races`], for reading.
     pub(crate) fn races_ref(&self) -> Option<&Races> {
         self.races.as_deref()
     }
 
-    /// Keeps from now on who takes lines that others had.
+    /// Starts recording which code takes lines from others.
     pub(crate) fn start_watch(&mut self) {
         let log2 = self.transfers.line_log2();
         self.watch = Some(Box::new(LineWatch::new(self.transfers.topology().cpus(), log2)));
     }
 
-    /// Who takes lines that others had, if that is kept.
+    /// Which code takes lines from others, if that is recorded.
     #[inline]
     pub(crate) fn watch(&mut self) -> Option<&mut LineWatch> {
         self.watch.as_deref_mut()
     }
 
-    /// Who took lines that others had; nothing where that is not kept.
+    /// Which code took lines from others; empty if that is not recorded.
     pub(crate) fn watched(&self) -> impl Iterator<Item = (Watched, Blamed)> {
         self.watch.iter().flat_map(|watch| watch.moved())
     }
 
-    /// The lines that moved, by the address of their first byte, and what that has cost.
+    /// The lines that moved, by the address of their first byte, and the cost.
     pub fn moved(&self) -> impl Iterator<Item = (Ea, LineUse)> + '_ {
         let log2 = self.transfers.line_log2();
         self.moves.sorted().into_iter().map(move |(line, uses)| (Ea(BASE + (line << log2)), uses))
     }
 
-    /// The state of the line under the byte at `at`; untouched where that is out of bounds.
+    /// The state of the line of the byte at `at`; untouched if that is out of bounds.
     pub fn line(&self, at: Ea) -> Line {
         let Some(off) = self.inside(at, 1) else { return Line::default() };
         // SAFETY: both tables have an entry for every line of the region.
@@ -416,8 +415,8 @@ impl Region {
         off >> self.transfers.line_log2()
     }
 
-    /// As native code does, looks at the sharers alone: who holds a line so already, waits for
-    /// nothing and changes nothing. `line` is below the high-water mark.
+    /// Like native code, checks only the sharers: a CPU that already holds the line in this way waits for nothing and
+    /// changes nothing. `line` is below the high-water mark.
     #[inline]
     fn hold_line_ps(&mut self, line: u64, cpu: CpuId, write: bool) -> u64 {
         // SAFETY: the table has an entry for every line of the region.
@@ -427,15 +426,15 @@ impl Region {
         if held { 0 } else { self.move_line_ps(line, cpu, write) }
     }
 
-    /// Picoseconds that `cpu` waits for the line under the byte at an offset that is in bounds, of which it is known that
-    /// it does not hold it so.
+    /// Picoseconds that `cpu` waits for the line of the byte at an offset that is in bounds, given that it does not
+    /// hold the line in this way.
     #[inline]
     pub(crate) fn take_line_ps(&mut self, off: u64, cpu: CpuId, write: bool) -> u64 {
         assert!(off < self.high_water(), "the line is one of the region's");
         self.move_line_ps(self.line_at(off), cpu, write)
     }
 
-    /// The same of a line by its number, in a region without an arena; nothing where it has one.
+    /// The same for a line by its number, in a region without an arena; `None` if it has one.
     #[inline]
     pub(crate) fn take_numbered_line_ps(&mut self, line: u64, cpu: CpuId, write: bool) -> Option<u64> {
         if self.window.is_some() {

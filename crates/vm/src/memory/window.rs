@@ -1,20 +1,20 @@
-//! The arena's window in the region: 4 GiB for the low halves of user addresses, and guards that an
-//! instruction's displacement may reach.
+//! The arena's window in the region: 4 GiB for the low halves of user-space addresses, and guards that an instruction's
+//! displacement may reach.
 //!
-//! A page that is not backed holds nothing: no CPU ever holds a line of it, so that native code, which looks at
-//! the sharers first, asks the engine at each access, and the engine says no.
+//! No CPU ever holds a line of an unbacked page. So native code, which checks the sharers first, asks the engine at
+//! each access, and the engine refuses.
 
 use super::PAGE_BYTES;
 
-/// The offset of the window in the region. A multiple of 4 GiB, so that the low half of an address in it is that of
-/// the user's address.
+/// The offset of the window in the region. It is a multiple of 4 GiB, so that an address in it has the same low half as
+/// the user-space address.
 pub(crate) const WINDOW_AT: u64 = 4 << 30;
 /// Bytes of the window.
 pub(crate) const WINDOW_BYTES: u64 = 4 << 30;
 /// Bytes before it and behind it that are never backed: half of the kernel's `GUARD_SZ`.
 pub(super) const GUARD_BYTES: u64 = 32 << 10;
 
-/// Where guard and window begin, and where both end, as offsets in the region.
+/// Offsets in the region of the beginning of the first guard, and of the end of the last.
 pub(super) const START: u64 = WINDOW_AT - GUARD_BYTES;
 pub(super) const END: u64 = WINDOW_AT + WINDOW_BYTES + GUARD_BYTES;
 
@@ -23,7 +23,7 @@ const PAGES: u64 = WINDOW_BYTES / PAGE_BYTES;
 /// Which pages of the window are backed: a bit each.
 pub(super) struct Window {
     backed: Box<[u64]>,
-    /// Are its pages a file's?
+    /// Do its pages belong to a file?
     pub(super) is_shared: bool,
 }
 
@@ -41,7 +41,7 @@ impl Window {
         self.holds(off, len)
     }
 
-    /// Is the byte at this offset one of the window or its guards?
+    /// Is the byte at this offset in the window or its guards?
     pub(super) const fn covers(off: u64) -> bool {
         off >= START && off < END
     }
@@ -55,7 +55,7 @@ impl Window {
         (page(off)..=page(last)).all(|page| self.backed[(page / 64) as usize] >> (page % 64) & 1 != 0)
     }
 
-    /// Says of these pages of the window whether they are backed; of how many that is new.
+    /// Sets whether these pages of the window are backed; returns the number of pages for which that changes.
     pub(super) fn set(&mut self, first: u64, count: u64, backed: bool) -> u64 {
         assert!(first + count <= PAGES, "the pages are in the window");
         let (mut page, end, mut changed) = (first, first + count, 0);

@@ -1,4 +1,4 @@
-//! The region and the maps in it, as programs and the host of a simulation use them.
+//! The region and the maps in it, as used by programs and the host of a simulation.
 
 use super::{DEFAULT_CAPACITY, Region, ReserveError};
 use crate::maps::{MapError, Maps};
@@ -9,14 +9,14 @@ use keel_object::model::MapDef;
 use std::io;
 use std::os::fd::BorrowedFd;
 
-/// What a world is made of, besides its maps.
+/// The properties of a world, besides its maps.
 #[derive(Clone, Debug)]
 pub struct WorldConfig {
-    /// What cache lines cost that move between CPUs.
+    /// The costs of moving cache lines between CPUs.
     pub transfers: Transfers,
-    /// CPUs of the machine: as many values has an entry of a per-CPU map.
+    /// CPUs of the machine: an entry of a per-CPU map has this many values.
     pub cpus: u32,
-    /// Maps that may come later.
+    /// How many maps may be added later.
     pub spare_maps: u32,
     /// Keep a table of live objects, for [`Region::is_live`].
     pub checked: bool,
@@ -25,19 +25,19 @@ pub struct WorldConfig {
 }
 
 impl WorldConfig {
-    /// A world of the usual size on so many CPUs, unchecked.
+    /// A world of the usual size on this many CPUs, unchecked.
     pub fn new(transfers: Transfers, cpus: u32) -> Self {
         Self { transfers, cpus, spare_maps: 0, checked: false, capacity: DEFAULT_CAPACITY }
     }
 }
 
-/// Why a world cannot be made.
+/// Why a world cannot be created.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WorldError {
-    /// The host gives no address space.
+    /// The host provides no address space.
     #[error(transparent)]
     Reserve(#[from] ReserveError),
-    /// A map is not possible, or not supported.
+    /// A map is invalid or not supported.
     #[error(transparent)]
     Map(#[from] MapError),
 }
@@ -49,10 +49,10 @@ pub struct VmWorld {
 }
 
 impl VmWorld {
-    /// A world that holds these maps, global data with its first contents.
+    /// A world with these maps; global data has its initial contents.
     ///
     /// # Errors
-    /// A map is not possible or not supported, or the host gives no address space.
+    /// Fails if a map is invalid or not supported, or the host provides no address space.
     pub fn new(maps: &[MapDef], config: WorldConfig) -> Result<Self, WorldError> {
         let WorldConfig { capacity, checked, transfers, cpus, spare_maps } = config;
         let mut region = match Maps::need_window(maps) {
@@ -63,11 +63,11 @@ impl VmWorld {
         Ok(Self { region, maps })
     }
 
-    /// Recreates the maps, as for an object that is loaded again into the same world; of arenas only those that a program
-    /// of user space maps.
+    /// Recreates the maps, as for an object that is reloaded into the same world; arenas only if a user-space program
+    /// maps them.
     ///
     /// # Errors
-    /// There is no memory, or one of the maps is another arena, or there are more maps than at first.
+    /// Fails when out of memory, if one of the maps is another arena, or if there are more maps than at first.
     pub(crate) fn renew(&mut self, maps: &[MapDef]) -> Result<(), MapError> {
         if Maps::need_window(maps) && !self.region.empty_shared_window() {
             let arena = "an arena's window is made once".to_owned();
@@ -77,10 +77,10 @@ impl VmWorld {
         Ok(())
     }
 
-    /// Makes those of the maps that are not there yet: the last ones.
+    /// Creates the maps that don't exist yet: the last ones.
     ///
     /// # Errors
-    /// There is no memory or no room for so many, or one of them is an arena.
+    /// Fails when out of memory or room for maps, or if one of them is an arena.
     pub(crate) fn extend(&mut self, maps: &[MapDef]) -> Result<(), MapError> {
         let new = maps.get(self.maps.count()..).unwrap_or_default();
         if let Some(arena) = new.iter().find(|map| Maps::need_window(std::slice::from_ref(map))) {
@@ -114,23 +114,22 @@ impl VmWorld {
         (&mut self.maps, &mut self.region)
     }
 
-    /// The map pointer that programs have for a map: [`World::map_at`] leads back. Panics when
-    /// there is no such map.
+    /// The map pointer that programs have for a map; [`World::map_at`] is the inverse. Panics if there is no such map.
     pub fn map_handle(&self, map: MapId) -> Ea {
         self.maps.handle(map)
     }
 
-    /// The address of the byte `offset` of an array's first value, for `ld_imm64`; nothing when
-    /// the map is no array of one kind for all CPUs, or the value has no such byte.
+    /// The address of the byte `offset` of an array's first value, for `ld_imm64`; `None` if the map is not an array
+    /// that all CPUs share, or the value has no such byte.
     pub fn map_value_address(&self, map: MapId, offset: u32) -> Option<Ea> {
         self.maps.value_address(map, offset)
     }
 
-    /// The pages of an array or an arena that a user-space program has mapped become this file's, with what is in it.
-    /// The file must be sealed against shrinking.
+    /// The pages of an array or an arena that a user-space program has mapped become those of this file, with its
+    /// contents. The file must be sealed against shrinking.
     ///
     /// # Errors
-    /// The map has no such pages, or the host's words.
+    /// Fails if the map has no such pages, or with the host's message.
     pub fn share_pages(&mut self, map: MapId, file: BorrowedFd<'_>) -> io::Result<()> {
         if let Some((first, count)) = self.maps.arena_pages(map) {
             return self.region.share_window(first, count, file);
@@ -145,48 +144,48 @@ impl VmWorld {
         self.maps.arena_touched(&mut self.region, map, first, count);
     }
 
-    /// A ring buffer as user space sees it: bytes ever reserved, and the ring. Nothing when the map is of another kind.
+    /// A ring buffer as user space sees it: bytes ever reserved, and the ring. `None` if the map is of another kind.
     pub fn ring_pages(&self, map: MapId) -> Option<(u64, &[u8])> {
         self.maps.ring_pages(&self.region, map)
     }
 
-    /// User space has read so many bytes of a ring buffer.
+    /// User space has read a ring buffer up to this position.
     pub fn ring_read(&mut self, map: MapId, consumer: u64) {
         self.maps.ring_read(map, consumer);
     }
 
-    /// Bytes that programs have taken out of a `USER_RINGBUF`; nothing when the map is of another kind.
+    /// Bytes that programs have consumed from a `USER_RINGBUF`; `None` if the map is of another kind.
     pub fn ring_consumed(&self, map: MapId) -> Option<u64> {
         self.maps.ring_consumed(map)
     }
 
-    /// User space has mapped a `USER_RINGBUF`, and has written up to the position `producer`: the ring's bytes from
-    /// [`VmWorld::ring_consumed`] on. Nothing of that is believed.
+    /// User space has mapped a `USER_RINGBUF`, and has written up to the position `producer`; `bytes` are the ring's
+    /// bytes from [`VmWorld::ring_consumed`] on. All of this is untrusted.
     pub fn ring_written(&mut self, map: MapId, producer: u64, bytes: &[u8]) {
         self.maps.ring_written(&mut self.region, map, producer, bytes);
     }
 
-    /// What user space reads of a `RINGBUF`: the oldest records that were submitted, at most `most` of them, in the
-    /// order of their reservation. One that is still reserved ends it. Nothing when the map is of another kind.
+    /// Reads from a `RINGBUF` as user space does: the oldest submitted records, at most `most`, in the order of their
+    /// reservation, up to one that is still reserved. `None` if the map is of another kind.
     pub fn take_records(&mut self, map: MapId, most: usize) -> Option<Vec<Vec<u8>>> {
         self.maps.take_records(&self.region, map, most)
     }
 
-    /// What user space writes to a `USER_RINGBUF`.
+    /// Writes a record to a `USER_RINGBUF` as user space does.
     ///
     /// # Errors
-    /// E2BIG when the record will never fit, ENOSPC when it does not fit now, EINVAL when the map is of another kind.
+    /// E2BIG if the record can never fit, ENOSPC if it does not fit now, EINVAL if the map is of another kind.
     pub fn put_record(&mut self, map: MapId, record: &[u8]) -> Result<(), Errno> {
         self.maps.put_record(&mut self.region, map, record)
     }
 
-    /// The bytes of a global variable; nothing when its map has no such bytes.
+    /// The bytes of a global variable; `None` if its map has no such bytes.
     pub fn read_variable(&self, map: MapId, offset: u32, len: u32) -> Option<&[u8]> {
         let at = self.maps.variable(map, offset, len)?;
         self.region.slice(at, u64::from(len))
     }
 
-    /// Sets a global variable, read-only or not; false when its map has no such bytes.
+    /// Sets a global variable, read-only or not; false if its map has no such bytes.
     pub fn write_variable(&mut self, map: MapId, offset: u32, bytes: &[u8]) -> bool {
         let len = u32::try_from(bytes.len()).ok();
         let Some(at) = len.and_then(|len| self.maps.variable(map, offset, len)) else { return false };

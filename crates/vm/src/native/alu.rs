@@ -1,5 +1,5 @@
-//! Arithmetic: as Cranelift has it, but for division by zero and overflowing division, which
-//! BPF defines and processors trap on.
+//! Arithmetic: Cranelift's, except for division by zero and overflowing division, which BPF defines and processors trap
+//! on.
 
 use super::translate::Translator;
 use crate::code::op::{Alu, Operand};
@@ -18,7 +18,7 @@ fn int(bits: u8) -> Type {
 }
 
 impl Translator<'_> {
-    /// As [`crate::interp_alu::to_kernel`].
+    /// Like [`crate::interp_alu::to_kernel`].
     pub(super) fn cast_to_kernel(&mut self, dst: u8, src: u8) {
         let user = self.reg(src);
         let low = self.low_half(user);
@@ -28,7 +28,7 @@ impl Translator<'_> {
         self.set_reg(dst, value);
     }
 
-    /// As [`crate::interp_alu::to_user`].
+    /// Like [`crate::interp_alu::to_user`].
     pub(super) fn cast_to_user(&mut self, dst: u8, src: u8, high: u64) {
         let kernel = self.reg(src);
         let low = self.low_half(kernel);
@@ -98,7 +98,7 @@ impl Translator<'_> {
         }
     }
 
-    /// The quotient, 0 where the divisor is 0; or the remainder, then the dividend.
+    /// The quotient, which is 0 if the divisor is 0; or the remainder, which is then the dividend.
     fn unsigned_division(&mut self, op: Alu, ty: Type, a: Value, b: Value, known: Option<i64>) -> Value {
         let divide = |t: &mut Self, b| match op {
             Alu::Div => t.b.ins().udiv(a, b),

@@ -1,5 +1,5 @@
-//! Loads, stores and atomics: one compare for the bounds, one test for the line's sharers, and
-//! everything else off the hot path.
+//! Loads, stores and atomics: one comparison for the bounds, one test of the line's sharers, and everything else off
+//! the hot path.
 
 use super::translate::Translator;
 use crate::code::op::{Access, Atomic, Size, in_frame};
@@ -18,12 +18,12 @@ fn int(size: Size) -> Type {
     [I8, I16, I32, I64][usize::from(size.0)]
 }
 
-/// Where an access goes.
+/// The place of an access.
 struct Place {
     /// The process's address, and a displacement.
     at: Value,
     off: i32,
-    /// Where control goes on when the access was out of bounds.
+    /// Where control continues if the access is out of bounds.
     skip: Option<Block>,
 }
 
@@ -87,7 +87,7 @@ impl Translator<'_> {
         self.b.ins().store(unaligned(), value, place.at, place.off);
     }
 
-    /// Goes on where an access out of bounds goes on.
+    /// Continues where an access out of bounds continues.
     fn join(&mut self, place: &Place) {
         if let Some(skip) = place.skip {
             self.b.ins().jump(skip, &[]);
@@ -95,7 +95,7 @@ impl Translator<'_> {
         }
     }
 
-    /// The same with the access's value, which is 0 out of bounds.
+    /// The same, with the access's value, which is 0 out of bounds.
     fn join_value(&mut self, place: &Place, value: Value) -> Value {
         let Some(skip) = place.skip else { return value };
         self.b.ins().jump(skip, &[BlockArg::Value(value)]);
@@ -103,14 +103,14 @@ impl Translator<'_> {
         self.b.block_params(skip)[0]
     }
 
-    /// Checks an access; control goes on where it is in bounds. `gives`: it has a value.
+    /// Checks an access; control continues if it is in bounds. `gives`: it has a value.
     fn place(&mut self, base: u8, off: i32, size: Size, access: Access, gives: bool) -> Place {
         let fixed = self.fixed();
         if in_frame(base, off, size) {
             return Place { at: fixed.frame, off, skip: None };
         }
         if access == Access::Atomic {
-            // The engine asks how far the callback has come.
+            // The engine asks how far the callback has got.
             self.flush();
         }
         let address = self.reg(base);
@@ -164,7 +164,7 @@ impl Translator<'_> {
         Place { at, off: 0, skip: Some(skip) }
     }
 
-    /// Does the CPU hold the line at this offset already, so that it may read or write it?
+    /// Does the CPU already hold the line at this offset, so that it may read or write it?
     fn is_held(&mut self, offset: Value, write: bool) -> Value {
         let fixed = self.fixed();
         let line_log2 = self.number(i64::from(self.target.lines.log2));

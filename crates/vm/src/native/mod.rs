@@ -42,7 +42,7 @@ struct Owner(ManuallyDrop<JITModule>);
 unsafe impl Sync for Owner {}
 
 impl Native {
-    /// Translates every function, for a machine with such lines.
+    /// Translates every function, for a machine with these lines.
     pub(crate) fn translate(code: &Code, lines: LineForm) -> Result<Self, LoadError> {
         let broken = LoadError::NoNative;
         let mut module = new_module().map_err(broken)?;
@@ -68,7 +68,7 @@ impl Native {
         Ok(Self { table, _module: Owner(ManuallyDrop::new(module)) })
     }
 
-    /// Per function its code.
+    /// The code of each function.
     pub(crate) fn table(&self) -> *const NativeFn {
         self.table.as_ptr()
     }
@@ -82,19 +82,19 @@ impl Drop for Owner {
     }
 }
 
-/// Scratch space, used again from one function to the next.
+/// Scratch space, reused from one function to the next.
 struct Work {
     context: Context,
     builder: FunctionBuilderContext,
     target: Target,
 }
 
-/// What all of an object's functions are translated for.
+/// The target for which all of an object's functions are translated.
 #[derive(Clone, Copy)]
 struct Target {
     /// The machine's cache lines.
     lines: LineForm,
-    /// Does the object have an arena, whose pages may hold nothing?
+    /// Does the object have an arena, whose pages may be unbacked?
     has_arena: bool,
 }
 
@@ -112,15 +112,15 @@ fn new_module() -> Result<JITModule, String> {
     }
     let isa = cranelift_native::builder()?.finish(settings::Flags::new(flags)).map_err(|e| e.to_string())?;
     let mut builder = JITBuilder::with_isa(isa, default_libcall_names());
-    // One reservation: what is mapped piece by piece may come to lie further apart than calls reach, once regions of
-    // many simulations lie between.
+    // A single reservation: pieces mapped one by one may be farther apart than calls can reach, once regions of many
+    // simulations are in between.
     let memory = ArenaMemoryProvider::new_with_size(MAX_CODE_BYTES).map_err(|e| e.to_string())?;
     builder.memory_provider(Box::new(memory));
     symbols::addresses(&mut builder);
     Ok(JITModule::new(builder))
 }
 
-/// How much code an object may become: address space alone, until there is code. Calls reach so far.
+/// The most code for an object: only address space until there is code. Calls can reach this far.
 const MAX_CODE_BYTES: usize = 1 << 30;
 
 /// The signature of [`NativeFn`].

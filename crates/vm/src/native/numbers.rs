@@ -1,4 +1,4 @@
-//! `bpf_iter_num_next` in place: a loop asks once a round, and a call takes longer than most rounds.
+//! `bpf_iter_num_next` inline: a loop calls it once per iteration, and a call takes longer than most iterations.
 
 use super::memory::unaligned;
 use super::translate::Translator;
@@ -9,11 +9,11 @@ use cranelift_codegen::ir::types::{I32, I64};
 use cranelift_codegen::ir::{Block, BlockArg, InstBuilder, Value};
 use std::mem::offset_of;
 
-/// Bytes of an iterator: the number before the next, and the end.
+/// Bytes of an iterator: the number before the next one, and the end.
 const PAIR_BYTES: i64 = 8;
 
 impl Translator<'_> {
-    /// As [`crate::numbers::num_next`] does; which is called where the host counts, and for an iterator that is not in the
+    /// Like [`crate::numbers::num_next`], which is called if the host counts, and for an iterator outside the
     /// function's own frame.
     pub(super) fn num_next(&mut self, site: u32) {
         let count = self.settle();
@@ -51,7 +51,7 @@ impl Translator<'_> {
         self.after_call(value);
     }
 
-    /// Goes on at `done` with the iterator's address, or with 0 at the end. `at` is where it is in the process.
+    /// Continues at `done` with the iterator's address, or with 0 at the end. `at` is its address in the process.
     fn count_up(&mut self, at: Value, iterator: Value, done: Block) {
         let pair = self.b.ins().load(I64, unaligned(), at, 0);
         let half = self.number(32);

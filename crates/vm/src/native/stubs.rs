@@ -1,8 +1,8 @@
-//! The way from native code to [`calls::touch`], on x86-64.
+//! Stubs from native code to [`calls::touch`], on x86-64.
 //!
-//! Native code takes it whenever a line moves, and keeps its values in registers meanwhile. These stubs save the
-//! registers that a C function may change, but for those of floating point: translated BPF has nothing in them, and
-//! saving them takes longer than all others.
+//! Native code calls them whenever a line moves, and leaves its values in registers. The stubs save the registers that
+//! a C function may change, except those of floating point: translated BPF doesn't use them, and saving them takes
+//! longer than all others.
 #![allow(unsafe_code)]
 
 use crate::calls;
@@ -10,7 +10,7 @@ use std::arch::naked_asm;
 
 macro_rules! touch {
     ($name:ident, $write:literal) => {
-        /// `(context, offset)`: moves a line here; keeps all integer registers.
+        /// `(context, offset)`: moves a line here; preserves all integer registers.
         ///
         /// # Safety
         /// As for [`calls::touch`].

@@ -1,7 +1,7 @@
-//! What native code calls in the engine.
+//! The engine's functions that native code calls.
 //!
-//! Cold paths go through stubs that preserve every register, so that the hot path around them
-//! keeps its values where they are.
+//! Cold paths go through stubs that preserve every register, so that the hot path around them can leave its values
+//! where they are.
 
 use crate::{calls, drain, numbers, trees};
 use cranelift_codegen::Context;
@@ -41,7 +41,7 @@ pub(super) struct Symbols {
     pub(super) out_of_bounds: FuncId,
 }
 
-/// Gives the module where the engine's functions are.
+/// Registers the addresses of the engine's functions with the module.
 pub(super) fn addresses(builder: &mut JITBuilder) {
     builder.symbol("never_ends", calls::never_ends as *const u8);
     builder.symbol("too_deep", calls::too_deep as *const u8);
@@ -107,7 +107,7 @@ pub(super) fn plain(module: &JITModule, params: usize, returns: usize) -> Signat
     signature
 }
 
-/// Passes on the parameters of `touch` and whether the line is written: by the processor's own stub, where there is one.
+/// Passes the parameters of `touch` and whether the line is written: by the processor's own stub, if there is one.
 fn touch_stub(module: &mut JITModule, name: &str, touch: FuncId, write: i64) -> Result<FuncId, String> {
     if cfg!(not(target_arch = "x86_64")) {
         return stub(module, name, 2, touch, Some(write));
@@ -117,7 +117,7 @@ fn touch_stub(module: &mut JITModule, name: &str, touch: FuncId, write: i64) -> 
     module.declare_function(name, Linkage::Import, &signature).map_err(|e| e.to_string())
 }
 
-/// A function that passes its parameters and perhaps a constant on, preserving all registers.
+/// A function that passes on its parameters and perhaps a constant, preserving all registers.
 fn stub(
     module: &mut JITModule,
     name: &str,

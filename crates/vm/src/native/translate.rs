@@ -1,7 +1,7 @@
 //! One function: registers become variables, operations become instructions, block by block.
 //!
-//! Instructions are counted in a local that is brought up to date once a block and written to
-//! the context before calls and at exits.
+//! Instructions are counted in a local that is updated once per block and written to the context before calls and at
+//! exits.
 
 use super::Target;
 use super::symbols::{Symbols, plain};
@@ -63,8 +63,8 @@ pub(super) fn function(
     t.b.finalize(t.module.target_config());
 }
 
-/// A block for each operation that control can reach by a jump or by falling out of one that
-/// branches. Operations that nothing reaches get none.
+/// A block for each operation that control can reach by a jump or by falling through a branch. Unreachable operations
+/// get none.
 fn blocks(b: &mut FunctionBuilder<'_>, ops: &[Op]) -> Vec<Option<Block>> {
     let mut reached = vec![false; ops.len()];
     let mut blocks = vec![None; ops.len()];
@@ -113,7 +113,7 @@ pub(super) struct Translator<'a> {
     blocks: Vec<Option<Block>>,
     regs: [Variable; 10],
     count: Variable,
-    /// Instructions of this block that the count lacks.
+    /// Instructions of this block that are not counted yet.
     pending: i64,
     host_signature: SigRef,
     pub(super) context: Value,
@@ -124,7 +124,7 @@ pub(super) struct Translator<'a> {
     functions: Vec<Option<FuncRef>>,
 }
 
-/// Fields of the context are aligned, and always there.
+/// Fields of the context are aligned, and always present.
 pub(super) fn trusted() -> MemFlagsData {
     MemFlagsData::trusted()
 }
@@ -291,7 +291,7 @@ impl Translator<'_> {
         self.check_fuel(count, site, Some(target));
     }
 
-    /// Goes on (in `then`, or in a new block) unless the fuel is used up.
+    /// Continues (in `then`, or in a new block) unless the fuel is used up.
     pub(super) fn check_fuel(&mut self, count: Value, site: u32, then: Option<Block>) {
         let over = self.b.ins().icmp_imm_s(IntCC::SignedGreaterThan, count, 0);
         let never_ends = self.never_ends();

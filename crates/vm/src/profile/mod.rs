@@ -13,8 +13,8 @@ pub use taken::{Conflict, Kind, Place, ProfiledFunction, Taken};
 use tally::Journal;
 pub(crate) use tally::Tally;
 
-/// So many chains of calls at most are told apart. A function that is called by one more counts as if the kernel had
-/// called it.
+/// The maximum number of call chains that are distinguished. A function called by a further chain counts as if the
+/// kernel had called it.
 const MOST_CHAINS: usize = 1 << 14;
 
 /// What one instruction has cost within one chain of calls.

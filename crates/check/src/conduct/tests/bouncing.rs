@@ -26,7 +26,7 @@ fn a_task_that_goes_to_and_fro_bounces() {
 #[test]
 fn what_keeps_one_of_its_rules_does_not_bounce() {
     let none = |lines: &str| check(8, lines, BOUNCES, &[]);
-    // Too few; long enough on each; seldom; across the machine.
+    // Too few; long enough on each CPU; too rare; across the machine.
     none(&hops(64, 2, 50, 50));
     none(&hops(100, 2, 501, 50));
     none(&hops(100, 2, 50, 10_000));

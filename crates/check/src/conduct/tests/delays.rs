@@ -84,11 +84,11 @@ fn a_late_wakeup_names_its_waker_and_the_tasks_that_ran() {
 fn a_delay_within_the_limit_or_a_fair_round_is_none() {
     let lines = |us: u32| format!("0 0 fork A 0\n{us} 0 switch - idle A\n300000 end");
     check(1, &lines(100_000), LATE, &[]);
-    // One task shares a CPU with itself: a slice more.
+    // A single task counts itself: one more slice.
     check(1, &lines(119_999), LATE, &[]);
     check(1, &lines(120_000), LATE, &[]);
     assert_eq!(found(Limits::default(), 1, &lines(120_001), LATE).len(), 1);
-    // Who lost its CPU was not woken.
+    // A task that lost its CPU was not woken.
     check(1, "0 0 fork A 0\n0 0 switch - idle A\n5 0 switch A preempted -\n200000 end", LATE, &[]);
 }
 
@@ -129,7 +129,8 @@ fn a_delay_is_not_reported_where_its_cpu_stalled_meanwhile() {
     assert_eq!(found(Limits::default(), 2, &lines(300_000), LATE).len(), 1);
 }
 
-/// A, of nice 19, waits from 200 ms to `us` beside B on the one CPU, which B never holds for long; the two weigh so.
+/// A, with nice 19, waits from 200 ms to `us` on the one CPU, which B never holds for long; `a` and `b` are their
+/// weights.
 fn beside(a: u32, b: u32, us: u32) -> String {
     let mut lines = format!("0 0 prio A 139 {a}\n0 0 prio B 120 {b}\n0 0 fork A 0\n0 0 fork B 0\n");
     lines += "0 0 switch - idle B\n100000 0 switch B preempted A\n200000 0 switch A preempted B\n";
@@ -141,16 +142,16 @@ fn beside(a: u32, b: u32, us: u32) -> String {
 
 #[test]
 fn a_light_task_waits_by_its_weight_and_no_longer() {
-    // 1 s, and 20 ms for each of the 68 slices that nice 0 has for one of nice 19.
+    // 1 s, and 20 ms for each of the 68 slices that nice 0 has per slice of nice 19.
     check(1, &beside(15, 1024, 2_560_000), STARVED, &[]);
     let text = "task task-a (pid 1000) was runnable for 2.36 s without running, on CPU 0";
     check(1, &beside(15, 1024, 2_561_000), STARVED, &[text]);
     let bound = found(Limits::default(), 1, &beside(15, 1024, 2_600_000), STARVED)[0].threshold;
     assert_eq!(bound, BOUND + Span::from_ms(20) * 68);
-    // Of equals the number alone counts.
+    // With equal weights only the number counts.
     let bound = found(Limits::default(), 1, &beside(1024, 1024, 2_300_000), STARVED)[0].threshold;
     assert_eq!(bound, BOUND + Span::from_ms(20));
-    // Where weights are unknown, the nice value stands for one: 1 beside 100.
+    // If weights are unknown, nice values stand in for them: 1 against 100.
     check(1, &beside(0, 0, 3_200_000), STARVED, &[]);
     let bound = found(Limits::default(), 1, &beside(0, 0, 3_300_000), STARVED)[0].threshold;
     assert_eq!(bound, BOUND + Span::from_ms(20) * 100);

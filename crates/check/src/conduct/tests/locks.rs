@@ -70,16 +70,16 @@ fn what_a_program_does_to_itself_is_no_schedulers_doing() {
         let found = found(Limits::default(), 2, lines, LOCKED);
         assert_eq!(found.iter().map(|finding| finding.blame).collect::<Vec<_>>(), [whose], "{lines}");
     };
-    // The owner computed with it; it was kept from its CPU for a slice, and for more.
+    // The owner computed while it held the mutex; it was kept off its CPU for a slice, and for longer.
     check(&waits(30_010), Blame::Program);
     check(&owner_waits(20_000, 40_000), Blame::Program);
     check(&owner_waits(20_000, 40_001), Blame::Scheduler);
-    // What the owner does after B has run is not part of the wait.
+    // The owner's time after B has run is not part of the wait.
     check(&owner_waits(20_000, 39_999), Blame::Program);
-    // Who waits was woken in time, and ran late.
+    // The waiter was woken in time, but ran late.
     let late = waits(30_010).replace("30010 1 switch - idle B", "55000 1 switch - idle B");
     check(&late, Blame::Scheduler);
-    // A CPU that spins.
+    // A spinning CPU.
     check("5000 1 spins 0 1001\n6000 end", Blame::Scheduler);
 }
 
@@ -95,8 +95,7 @@ fn waits_that_the_program_causes_are_counted_separately() {
     );
 }
 
-/// B and C wait for A's mutex. A gives it back to B at 12 ms; B computes with it until 20 ms, and
-/// then wakes C.
+/// B and C wait for A's mutex. A releases it to B at 12 ms; B computes with it until 20 ms, and then wakes C.
 const HANDED_ON: &str = "0 0 fork A 0
      0 0 switch - idle A
      0 1 fork B 1
@@ -125,7 +124,7 @@ fn a_woken_waiter_owns_the_mutex() {
 
 #[test]
 fn a_waiter_that_gets_the_mutex_on_its_cpu_has_waited_until_then() {
-    // A gives it back while C is still on its way to sleep; then C computes with it, off its CPU for a while.
+    // A releases it while C is still going to sleep; then C computes with it, off its CPU for a while.
     let lines = "0 0 fork A 0
          0 0 switch - idle A
          0 1 fork B 1

@@ -25,7 +25,7 @@ fn something_less_urgent_on_its_cpu_inverts() {
     let text = "real-time task task-b (pid 1001) waited on CPU 0 for 3.00 ms while less urgent task task-a (pid 1000) ran there";
     check(2, &scene(120, 10, LATER), INVERTED, &[text]);
     check(2, &scene(120, 10, LATER), MISPLACED, &[]);
-    // As urgent, more urgent, and for a moment only.
+    // Equally urgent, more urgent, and only for a moment.
     check(2, &scene(50, 10, LATER), INVERTED, &[]);
     check(2, &scene(10, 10, LATER), INVERTED, &[]);
     check(2, &scene(120, 10, "2000 0 switch A preempted B\n5000 end"), INVERTED, &[]);

@@ -35,7 +35,7 @@ fn weights_decide_what_is_fair() {
 #[test]
 fn windows_in_a_row_are_one_finding() {
     let findings = found(Limits::default(), 1, &rounds(EQUAL, 41, 80, 20), UNFAIR);
-    // The first window has the moment before both were there.
+    // The first window includes the moment before both existed.
     assert_eq!(findings.iter().map(|f| f.duration).collect::<Vec<_>>(), [Span::from_s(3)]);
 }
 
@@ -44,12 +44,12 @@ fn tasks_that_cannot_be_compared_are_skipped() {
     let none = |lines: &str| check(2, lines, UNFAIR, &[]);
     // Unknown weights; a real-time task; other CPUs; less than five slices.
     none(&rounds("0 0 prio A 120 0\n0 0 prio B 120 0", 21, 80, 20));
-    // One of them alone is unknown: which tasks it shares with is unknown.
+    // The weight of one of them is unknown, so it is unknown with which tasks it shares.
     none(&rounds("0 0 prio A 120 0\n0 0 prio B 120 100", 21, 80, 20));
     none(&rounds("0 0 prio A 50 100\n0 0 prio B 120 100", 21, 80, 20));
     none(&rounds(&format!("{EQUAL}\n0 may A 0\n0 may B 0,1"), 21, 80, 20));
     none(&rounds("0 0 prio A 110 9548\n0 0 prio B 130 1024", 21, 98, 2));
-    // One that sleeps now and then does not want a CPU all the time.
+    // A task that sleeps now and then does not want a CPU all the time.
     let sleeps = "900000 0 switch B blocked A\n900001 0 wake B 0\n1900000 0 switch A blocked B\n2000000 end";
     none(&rounds(EQUAL, 9, 80, 20).replace("900000 0 switch B preempted A\n900001 end", sleeps));
 }

@@ -1,8 +1,8 @@
-//! A throttled task does not wait, whichever check asks; each finding is there when it is not throttled.
+//! A throttled task does not wait, for any check; without throttling, each finding is reported.
 
 use super::*;
 
-/// Found without throttling; not found where B is throttled from the beginning of its wait to its end.
+/// Reported without throttling; not reported if B is throttled from the beginning of its wait to its end.
 fn only_without(cpus: u32, lines: &str, kind: Kind) {
     assert_eq!(found(Limits::default(), cpus, lines, kind).len(), 1, "{lines}");
     let (reported, kept): (Vec<&str>, Vec<&str>) =

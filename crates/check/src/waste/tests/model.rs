@@ -1,4 +1,4 @@
-//! Random runs against a model that looks at every microsecond and tries every pairing.
+//! Random runs, compared with a model that checks every microsecond and tries every pairing.
 
 use super::*;
 use keel_abi::{CpuSet, Pid, Topology};
@@ -10,7 +10,7 @@ const CPUS: u32 = 4;
 const TASKS: u32 = 6;
 const START: Instant = Instant::ZERO;
 
-/// What a run is made of: after `gap` microseconds, something happens to a CPU or task.
+/// A step of a run: after `gap` microseconds, something happens to a CPU or task.
 #[derive(Clone, Debug)]
 struct Move {
     gap: u64,
@@ -24,7 +24,7 @@ fn moves() -> impl Strategy<Value = Vec<Move>> {
     prop::collection::vec(one.prop_map(|(gap, cpu, task, kind)| Move { gap, cpu, task, kind }), 1..80)
 }
 
-/// The plain truth: who runs where, who waits, who may run where.
+/// The reference state: which tasks run where, which wait, and which may run where.
 struct Model {
     running: [Option<u32>; CPUS as usize],
     waiting: [bool; TASKS as usize],

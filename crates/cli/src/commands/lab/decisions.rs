@@ -1,8 +1,8 @@
-//! `keel lab --decisions`: what each callback of a scheduler costs, from few waiting tasks to very many and from one
-//! CPU to very many; and what those dispatches cost that end a round, by the schedulers' own counters.
+//! `keel lab --decisions`: the cost of each callback of a scheduler, from few waiting tasks to very many and from one
+//! CPU to very many; and the cost of dispatches that end a round, according to the schedulers' own counters.
 //!
-//! Every point is a run of its own that ends when enough decisions have been seen, so a sweep's length depends on the
-//! number of its points, and not on how busy their machines are.
+//! Every point is a separate run that ends when enough decisions have been measured, so the time of a sweep depends on
+//! the number of its points, not on the load of their machines.
 
 mod costs;
 mod rounds;
@@ -27,28 +27,28 @@ use keel_lab::{Engine, Outcome, RunSpec, SchedulerSource};
 use keel_report::decisions::{Axis, Size, chart};
 use keel_report::{DecisionsReport, PartialRuns};
 
-/// Tasks that wait, on the requested machine.
+/// Numbers of waiting tasks, on the requested machine.
 const CROWDS: [u32; 5] = [10, 100, 1_000, 10_000, 100_000];
-/// CPUs, each with as much to do as any other.
+/// Numbers of CPUs, with the same load on each CPU.
 const CPUS: [u32; 5] = [1, 8, 64, 256, 1_024];
-/// As many BPF instructions are enough for any point: seconds of the host.
+/// The maximum number of BPF instructions for a point. They take seconds on the host.
 const MOST_INSTRUCTIONS: u64 = 1_000_000_000;
-/// Hogs have a nice value that makes their turns as short as can be, and lets all others by.
+/// The nice value of hogs. It makes their turns as short as possible, and lets all other tasks go first.
 const HOGS_NICE: i8 = 18;
 const SEED: u64 = 1;
 
-/// What is measured of a scheduler in one run.
+/// One run's measurement of a scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Point {
-    /// Every decision, with so many waiting tasks.
+    /// Every decision, with this many waiting tasks.
     Tasks(u32),
-    /// The dispatches that end a round of so many tasks.
+    /// The dispatches that end a round of this many tasks.
     Rounds(u32),
-    /// Every decision, on so many CPUs.
+    /// Every decision, on this many CPUs.
     Cpus(u32),
 }
 
-/// What came of it.
+/// The result.
 struct Measured {
     axis: Axis,
     size: Size,
@@ -87,7 +87,7 @@ pub(super) fn run(args: &LabArgs, lab: &Lab) -> Result<Code, Failure> {
     Ok(interrupt::code(true, Code::Done))
 }
 
-/// The picture's file, which is none of the inputs.
+/// Reserves the picture's file, which must not be one of the inputs.
 fn reserve(args: &LabArgs) -> Result<outputs::Outputs, Failure> {
     if let Some(path) = args.report.as_ref().filter(|path| !is_picture(path)) {
         let reported = format!("{}: with --decisions, --report writes an SVG picture", shown_path(path));
@@ -99,7 +99,7 @@ fn reserve(args: &LabArgs) -> Result<outputs::Outputs, Failure> {
     outputs::reserve(&asked, None, &inputs)
 }
 
-/// All points of all schedulers; the longest first, so that none of them is left for the end.
+/// All points of all schedulers, the longest first, so that none of them delays the end.
 fn jobs(schedulers: usize) -> Vec<(usize, Point)> {
     let sizes = CROWDS.iter().zip(&CPUS).rev();
     let points =
@@ -107,7 +107,7 @@ fn jobs(schedulers: usize) -> Vec<(usize, Point)> {
     points.flat_map(|point| (0..schedulers).map(move |source| (source, point))).collect()
 }
 
-/// Nothing where a signal comes before there are enough decisions.
+/// Measures one point; `None` if a signal comes before there are enough decisions.
 fn measure(
     lab: &Lab,
     scheduler: &SchedulerSource,
@@ -140,12 +140,12 @@ fn measure(
     }
 }
 
-/// By when so many tasks have come: to start one takes 10 to 50 µs on one CPU of our machines.
+/// The time in which this many tasks arrive: starting one takes 10 to 50 µs on one CPU of our machines.
 const fn arrival(tasks: u32) -> Span {
     Span::from_us(200_000 + 60 * tasks as u64)
 }
 
-/// What is run for the decisions of a scheduler.
+/// The spec that measures a scheduler's decisions.
 fn spec(
     lab: &Lab,
     scheduler: &SchedulerSource,
@@ -167,7 +167,7 @@ fn spec(
     })
 }
 
-/// Errs where the scheduler failed.
+/// Returns an error if the scheduler failed.
 fn in_charge(scheduler: &SchedulerSource, spec: &RunSpec, outcome: &Outcome) -> Result<(), Failure> {
     match outcome.exit.is_failure() {
         true => Err(Failure::scheduler(format!(

@@ -1,4 +1,4 @@
-//! `keel lab --matrix`: every scheduler that is built in on every experiment's work.
+//! `keel lab --matrix`: runs every built-in scheduler on every experiment's workload.
 
 use super::{make, page, partial};
 use crate::args::LabArgs;
@@ -17,9 +17,9 @@ use keel_lab::RunSpec;
 use keel_report::MatrixReport;
 use keel_report::matrix::RowReport;
 
-/// The columns, the simplest first and then the oldest; any not named here follow.
+/// The order of the columns: the simplest first, then by age, the oldest first; any others follow.
 const BY_AGE: &[&str] = &["fifo", "bsd", "goodness", "mq", "o1", "ule", "cfs", "eevdf"];
-/// Default number of runs of a scheduler in a row.
+/// The default number of runs of a scheduler in each row.
 const RUNS: u32 = 3;
 
 pub(super) fn run(args: &LabArgs, lab: &Lab, experiments: &[Experiment]) -> Result<Code, Failure> {
@@ -44,7 +44,7 @@ pub(super) fn run(args: &LabArgs, lab: &Lab, experiments: &[Experiment]) -> Resu
     Ok(interrupt::code(true, code))
 }
 
-/// A row for each experiment, with cells where schedulers have a part.
+/// One row per experiment, with cells if the choice of scheduler has an effect.
 fn reports(rows: &[Experiment], asked: &[Experiment], gathered: &[Vec<ArmFigures>]) -> Vec<RowReport> {
     let report = |row: &Experiment| {
         let made = asked.iter().zip(gathered).find(|(asked, _)| asked.id == row.id);
@@ -54,7 +54,7 @@ fn reports(rows: &[Experiment], asked: &[Experiment], gathered: &[Vec<ArmFigures
     rows.iter().map(report).collect()
 }
 
-/// Has every task a real-time policy? Then no scheduler of ordinary tasks has a part in the row.
+/// Do all tasks have a real-time policy? Then the choice of scheduler has no effect in the row.
 fn is_real_time(args: &LabArgs, lab: &Lab, row: &Experiment) -> bool {
     let all = |spec: &RunSpec| {
         let tasks = &spec.workload.tasks;
@@ -66,7 +66,7 @@ fn is_real_time(args: &LabArgs, lab: &Lab, row: &Experiment) -> bool {
         .is_some_and(|spec| spec.as_ref().is_ok_and(all))
 }
 
-/// That a scheduler fails at some work is a result, and in its cell.
+/// The exit code. A scheduler that fails at a workload is a result, reported in its cell.
 fn worst(made: &[Option<Made>]) -> Code {
     let codes = made.iter().flatten().map(|made| made.code).filter(|code| *code != Code::Scheduler);
     codes.max_by_key(|code| *code as u8).unwrap_or(Code::Done)

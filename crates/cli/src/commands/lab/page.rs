@@ -1,4 +1,4 @@
-//! `keel lab --report OUT.html`: the page's file, and the pictures in it.
+//! `keel lab --report OUT.html`: the page's file and its pictures.
 
 use crate::args::LabArgs;
 use crate::experiments;
@@ -14,7 +14,7 @@ use keel_lab::RunSpec;
 use keel_report::lab_page::ArmPicture;
 use keel_report::picture::{Caption, Picture};
 
-/// How much of a run is drawn, in virtual time.
+/// How much virtual time of a run is drawn.
 const DRAWN: Span = Span::from_ms(500);
 
 /// The page's file, if requested.
@@ -35,8 +35,8 @@ pub(super) fn reserve(args: &LabArgs) -> Result<Option<Output>, Failure> {
     }
 }
 
-/// Writes the page, unless a signal has come: a page covers the whole request. If it cannot be written, there is no
-/// `output` any more.
+/// Writes the page, unless a signal has come: a page covers the whole request. `output` is `None` afterwards if the
+/// page was not written.
 pub(super) fn write(output: &mut Option<Output>, page: impl FnOnce() -> String) -> Result<(), Failure> {
     let Some(to) = output.as_mut().filter(|_| interrupt::by().is_none()) else {
         *output = None;
@@ -44,7 +44,7 @@ pub(super) fn write(output: &mut Option<Output>, page: impl FnOnce() -> String) 
     };
     let page = page();
     let written = match interrupt::by() {
-        // Its pictures are not complete.
+        // Its pictures are incomplete.
         Some(_) => None,
         None => Some(to.write(page.as_bytes())),
     };
@@ -54,7 +54,7 @@ pub(super) fn write(output: &mut Option<Output>, page: impl FnOnce() -> String) 
     written.unwrap_or(Ok(()))
 }
 
-/// A picture of the first run of each arm, in their order; nothing of a run that gave none.
+/// A picture of the first run of each arm, in the order of the arms; none for a run that has no picture.
 pub(super) fn pictures(
     args: &LabArgs,
     lab: &Lab,
@@ -80,7 +80,7 @@ pub(super) fn pictures(
 fn draw(lab: &Lab, experiment: &Experiment, arm: usize, spec: &RunSpec) -> Option<ArmPicture> {
     let spec = RunSpec { seed: experiment.seed, duration: spec.duration.min(DRAWN), ..spec.clone() };
     let mut picture = Picture::new();
-    // Why a run failed is reported where it is judged.
+    // The reason for a failed run is reported where the run is judged.
     (lab.run)(&spec, &mut picture, &mut |_| {}, &interrupt::stop()).ok()?;
     let label = experiment.arms[arm].label.clone();
     let caption = Caption {

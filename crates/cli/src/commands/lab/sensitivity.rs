@@ -1,4 +1,4 @@
-//! `keel lab --sensitivity`: each machine constant halved and doubled, and what that does to each
+//! `keel lab --sensitivity`: halves and doubles each machine constant, and shows the effect on each
 //! experiment's first ratio.
 
 use super::{page, partial, worst};
@@ -17,7 +17,7 @@ use keel_lab::machines::Scale;
 use keel_report::sensitivity::ConstantReport;
 use keel_report::{SensitivityReport, lab_page};
 
-/// One constant, varied; none for the machines as they are.
+/// One varied constant; `None` for the unmodified machines.
 type Varied = Option<(&'static str, Scale)>;
 
 /// The arms of one experiment's first claim on varied machines.
@@ -62,7 +62,7 @@ pub(super) fn run(args: &LabArgs, lab: &Lab, experiments: &[Experiment]) -> Resu
     Ok(interrupt::code(true, code))
 }
 
-/// Every experiment as it is, and with each constant varied that its machines have.
+/// Every experiment unmodified, and with each constant of its machines varied.
 fn cells(args: &LabArgs, lab: &Lab, experiments: &[Experiment], constants: &[&'static str]) -> Vec<Cell> {
     let mut cells = Vec::new();
     for (at, experiment) in experiments.iter().enumerate() {
@@ -82,7 +82,7 @@ fn cells(args: &LabArgs, lab: &Lab, experiments: &[Experiment], constants: &[&'s
     cells
 }
 
-/// The arms on machines with one constant varied; `None` where that changes none of them.
+/// The arms on machines with one constant varied; `None` if that changes no machine.
 fn varied(
     lab: &Lab,
     arms: &[(usize, Result<RunSpec, Failure>)],

@@ -1,11 +1,11 @@
-//! What watching may take: 1 % of one CPU for every 16 CPUs, or the requested share. If it would take more, it looks
-//! less often.
+//! The CPU time that watching may use: 1 % of one CPU for every 16 CPUs, or the requested share. If it would use more,
+//! it looks less often.
 
 use std::time::Duration;
 
-/// Of one CPU's time, for each CPU of the machine.
+/// The share of one CPU's time, for each CPU of the machine.
 const SHARE_A_CPU: f64 = 0.01 / 16.0;
-/// CPU time that may be had in advance, for findings that come at once.
+/// CPU time that may be used in advance, for findings right after the start.
 const ADVANCE: Duration = Duration::from_millis(250);
 
 /// A share of one CPU's time.
@@ -27,8 +27,8 @@ impl Allowance {
         self.share
     }
 
-    /// For how long not to look, after so much CPU time was spent in so much time: until what was spent
-    /// beyond the advance is allowed.
+    /// How long to pause after `spent` CPU time in `elapsed` time: until the CPU time used beyond the
+    /// advance is allowed.
     pub(super) fn pause(self, elapsed: Duration, spent: Duration) -> Duration {
         let due = spent.saturating_sub(ADVANCE).as_secs_f64() / self.share;
         Duration::from_secs_f64(due).saturating_sub(elapsed)

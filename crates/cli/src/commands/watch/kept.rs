@@ -1,4 +1,4 @@
-//! Recordings of findings: a trace file each.
+//! Recordings of findings, one trace file each.
 
 use crate::failure::Failure;
 use crate::inputs::reason;
@@ -8,9 +8,9 @@ use keel_abi::{Instant, Span};
 use keel_trace::{Cut, Reader, Writer};
 use std::path::{Path, PathBuf};
 
-/// How much of a finding's recording is kept: its end, which is when it is confirmed.
+/// How much of a finding's recording is kept: its end, when the finding is confirmed.
 const KEPT: Span = Span::from_ms(20);
-/// Recordings that one watch keeps.
+/// The maximum number of recordings that one watch keeps.
 const MOST: u64 = 1000;
 
 /// The folder.
@@ -22,7 +22,7 @@ pub(super) struct Folder {
 }
 
 impl Folder {
-    /// Makes the folder if it is not there. What is in it stays.
+    /// Creates the folder if it doesn't exist. Existing files stay.
     pub(super) fn open(path: &Path) -> Result<Self, Failure> {
         let cannot = |e: std::io::Error| {
             Failure::input(format!("{} cannot be used: {}", shown_path(path), reason(&e)))
@@ -31,7 +31,7 @@ impl Folder {
         let entries = std::fs::read_dir(path).map_err(cannot)?;
         let numbers = entries.filter_map(|entry| number(&entry.ok()?.file_name().to_string_lossy()));
         let folder = Self { path: path.to_owned(), next: numbers.max().unwrap_or(0) + 1, kept: 0 };
-        // Whether it can be written is checked now, not at the first finding.
+        // Checks now whether it is writable, not at the first finding.
         drop(Output::reserve(&folder.place())?);
         Ok(folder)
     }
@@ -41,7 +41,7 @@ impl Folder {
         self.kept
     }
 
-    /// Keeps the end of a recording, of this length; returns its path, or `None` if there are enough.
+    /// Keeps the end of a recording of this length. Returns its path, or `None` if there are enough recordings.
     pub(super) fn keep(&mut self, trace: &[u8], length: Span) -> Result<Option<PathBuf>, Failure> {
         if self.kept >= MOST {
             return Ok(None);
@@ -65,7 +65,7 @@ impl Folder {
     }
 }
 
-/// The number in the name of one of our files.
+/// The number in the name of a file that keel wrote.
 fn number(name: &str) -> Option<u64> {
     name.strip_prefix("finding-")?.strip_suffix(".keel")?.parse().ok().filter(|&n| n < u64::MAX)
 }
@@ -76,7 +76,7 @@ mod tests {
     use keel_abi::{CpuId, TaskId, Topology};
     use keel_trace::{Event, Item, Meta, Sink, What, Why};
 
-    /// 100 ms in which task 0 runs on CPU 0 from the beginning, and again after 90 ms.
+    /// A trace of 100 ms in which task 0 runs on CPU 0 from the start, and again after 90 ms.
     fn trace() -> Vec<u8> {
         let mut writer = Writer::new(Vec::new());
         let [scheduler, workload, unit] = [const { String::new() }; 3];

@@ -1,4 +1,4 @@
-//! The last moments before a finding: a recording that runs beside the watch all the time.
+//! The last moments before a finding: a recording that runs all the time beside the watch.
 
 use super::failure;
 use crate::bell::Bell;
@@ -16,14 +16,14 @@ use std::time::{Duration, Instant};
 pub(super) struct Last {
     recorder: Recorder,
     moments: Moments,
-    /// A finding gets a file if the last file is older than this: no two files hold the same moment.
+    /// A finding gets a file if the last file is older than this, so that no two files contain the same moment.
     keep: Duration,
     written: Option<Instant>,
     files: u64,
 }
 
 impl Last {
-    /// Begins to record, if requested.
+    /// Starts to record, if requested.
     pub(super) fn begin(args: &WatchArgs, bell: &Bell) -> Result<Option<Self>, Failure> {
         let (Some(keep), Some(output)) = (args.ring, &args.output) else { return Ok(None) };
         let mut moments = Moments::new(keep, output)?;
@@ -45,7 +45,7 @@ impl Last {
         self.moments.has_failed()
     }
 
-    /// Writes a file of what led to a finding; `None` if the last one is too recent.
+    /// Writes a file of the time before a finding; `None` if the last file is too recent.
     pub(super) fn found(&mut self, bell: &Bell) -> Result<Option<PathBuf>, Failure> {
         if self.written.is_some_and(|written| written.elapsed() < self.keep) {
             return Ok(None);
@@ -53,7 +53,7 @@ impl Last {
         self.write(bell).map(Some)
     }
 
-    /// Writes a file of what happened until now.
+    /// Writes a file of the time before now.
     pub(super) fn write(&mut self, bell: &Bell) -> Result<PathBuf, Failure> {
         let until = Instant::now() + SETTLE;
         loop {
@@ -68,7 +68,7 @@ impl Last {
         self.moments.write()
     }
 
-    /// Files so far.
+    /// The number of files so far.
     pub(super) fn files(&self) -> u64 {
         self.files
     }

@@ -1,4 +1,4 @@
-//! Where a watch is shown: a terminal has a screen that is redrawn, pipes and files get lines.
+//! The output of a watch: a terminal gets a screen that is redrawn, pipes and files get lines.
 
 use crate::failure::Failure;
 use crate::inputs::reason;
@@ -10,15 +10,15 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{ErrorKind, Write};
 use std::os::fd::AsFd;
 
-/// Findings that a screen remembers.
+/// The number of findings that a screen remembers.
 const LAST: usize = 200;
 
-/// What is shown so far.
+/// The output so far.
 pub(super) struct Shown {
     begin: WatchBegin,
     how: How,
     last: Vec<WatchFinding>,
-    /// Lines of the screen as it is.
+    /// The number of lines currently on the screen.
     drawn: usize,
     is_unread: bool,
 }
@@ -31,7 +31,7 @@ enum How {
 }
 
 impl Shown {
-    /// Shows nothing yet.
+    /// Nothing is shown yet.
     pub(super) fn new(as_json: bool, begin: WatchBegin) -> Self {
         let terminal = Terminal::of(&std::io::stdout()).filter(|terminal| terminal.cursor);
         let how = match (as_json, terminal) {
@@ -42,7 +42,7 @@ impl Shown {
         Self { begin, how, last: Vec::new(), drawn: 0, is_unread: false }
     }
 
-    /// Nobody reads any more.
+    /// Does nobody read the output any more?
     pub(super) fn is_unread(&self) -> bool {
         self.is_unread || is_closed(&std::io::stdout())
     }
@@ -52,7 +52,7 @@ impl Shown {
         self.line(WatchLine::Begin(self.begin.clone()))
     }
 
-    /// Shows a line; a screen shows it when it is drawn.
+    /// Shows a line; a screen shows it the next time it is drawn.
     pub(super) fn line(&mut self, reported: WatchLine) -> Result<(), Failure> {
         let is_end = matches!(reported, WatchLine::End(_));
         match self.how {
@@ -83,7 +83,7 @@ impl Shown {
             waiting: look.waiting,
         };
         let style = Style { width: terminal.columns, colour: terminal.colour };
-        // The cursor stands on the line below.
+        // The cursor is on the line below.
         let rows = usize::from(terminal.rows).saturating_sub(1);
         let lines = screen(&self.begin, &now, sums, &self.last, style, rows);
         let text = drawn(self.drawn, &lines);
@@ -104,20 +104,20 @@ impl Shown {
     }
 }
 
-/// Has the reader of this pipe gone?
+/// Has the reader closed this pipe?
 fn is_closed(out: &impl AsFd) -> bool {
     let mut fds = [PollFd::new(out, PollFlags::empty())];
     let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
     poll(&mut fds, Some(&at_once)).is_ok() && fds[0].revents().contains(PollFlags::ERR)
 }
 
-/// These lines in the place of so many earlier ones above the cursor, which is left below them.
+/// Text that replaces the `before` lines above the cursor with these lines, and leaves the cursor below them.
 fn drawn(before: usize, lines: &[String]) -> String {
     let mut text = String::new();
     if before > 0 {
         text += &format!("\x1b[{before}A");
     }
-    // From here on everything is cleared, so that a line that wrapped leaves nothing.
+    // Clear the rest of the screen, so that nothing remains of a wrapped line.
     text += "\r\x1b[J";
     for line in lines {
         text += line;

@@ -1,4 +1,4 @@
-//! What a watch comes to.
+//! The summary of a watch.
 
 use super::ns;
 use keel_live::watch::Cost;
@@ -6,7 +6,7 @@ use keel_report::watch::{WatchCost, WatchEnd};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Counts so far, and what it took since the programs were loaded.
+/// The counts so far, and the cost since the programs were loaded.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sums {
     pub(super) looks: u64,
@@ -22,12 +22,12 @@ pub(super) struct Sums {
 }
 
 impl Sums {
-    /// Nothing so far but what loading took.
+    /// Starts with the cost of loading and no counts.
     pub(super) fn new(loaded: Cost, allowed_share: f64) -> Self {
         Self { loaded, cost: loaded, allowed_share, ..Self::default() }
     }
 
-    /// It took so much in all.
+    /// Sets the total cost.
     pub(super) fn count(&mut self, cost: Cost) {
         self.cost = cost;
     }
@@ -36,12 +36,12 @@ impl Sums {
         self.cost.process.saturating_sub(self.loaded.process).as_ns()
     }
 
-    /// CPU time that was spent, loading apart.
+    /// The CPU time used, without loading.
     pub(super) fn spent(&self) -> Duration {
         Duration::from_nanos(self.process_ns() + self.cost.programs.map_or(0, |programs| programs.as_ns()))
     }
 
-    /// The whole, after so long.
+    /// The summary after this time.
     pub(super) fn end(&self, elapsed: Duration) -> WatchEnd {
         let cost = WatchCost {
             process_ns: self.process_ns(),

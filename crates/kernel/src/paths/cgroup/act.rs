@@ -1,4 +1,4 @@
-//! What tasks do to cgroups: create, change and remove them. Each act holds `cgroup_mutex`.
+//! Tasks create, change and remove cgroups. Each of these acts holds `cgroup_mutex`.
 
 use crate::paths::sim::Sim;
 use crate::state::cgroup::Number;
@@ -24,7 +24,7 @@ impl<E: Engine> Sim<E> {
         match act {
             CgroupStep::Join(_) => self.begin_move(task, number, false),
             CgroupStep::JoinProcess(_) => self.begin_move(task, number, true),
-            // The root's settings are no files, and its directory stays.
+            // The root has no settings files, and its directory stays.
             _ if number == Number::ROOT => {}
             CgroupStep::Remove(_) => self.remove_cgroup(c, number),
             CgroupStep::Weight(_, weight) => self.weigh_cgroup(c, number, weight),
@@ -51,7 +51,7 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// [`CgroupFrame::Made`]: an error means that there is no such cgroup.
+    /// [`CgroupFrame::Made`]: after an error the cgroup does not exist.
     pub(crate) fn made_cgroup(&mut self, c: CpuId, number: Number) {
         let answer = self.k.this_cpu().returned as i32;
         if answer != 0 {

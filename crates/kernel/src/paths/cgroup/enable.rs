@@ -1,4 +1,4 @@
-//! Cgroups when a scheduler comes or goes: `scx_cgroup_init()` and `scx_cgroup_exit()`.
+//! Cgroups when a scheduler is enabled or disabled: `scx_cgroup_init()` and `scx_cgroup_exit()`.
 //!
 //! Parents are initialized before their children, and all cgroups before any task; at the end children exit before
 //! their parents, again all before any task.
@@ -38,7 +38,7 @@ impl<E: Engine> Sim<E> {
         self.init_cgroup(c, number);
     }
 
-    /// [`CgroupFrame::Enabled`]: an error ends the scheduler, in the kernel's words as it was returned.
+    /// [`CgroupFrame::Enabled`]: an error ends the scheduler. The kernel's message contains it as it was returned.
     pub(crate) fn enabled_cgroup(&mut self, c: CpuId, number: Number, place: u32) {
         let answer = self.k.this_cpu().returned as i32;
         if answer != 0 {
@@ -48,7 +48,7 @@ impl<E: Engine> Sim<E> {
         self.k.this_cpu().stack.push(Frame::Cgroup(CgroupFrame::Enable { place: place + 1 }));
     }
 
-    /// [`CgroupFrame::Disable`]: of the cgroups that were taken in, the next; the tasks follow.
+    /// [`CgroupFrame::Disable`]: the next initialized cgroup; the tasks follow after the last one.
     pub(crate) fn disable_cgroup(&mut self, c: CpuId, place: u32) {
         if place == 0 {
             self.k.cgroups.enabled = false;

@@ -49,7 +49,7 @@ impl<E: Engine> Sim<E> {
         self.start(c, op, task, &[ea.0, from.0, to.0]);
     }
 
-    /// [`CgroupFrame::Prepared`]: if one is refused, none moves.
+    /// [`CgroupFrame::Prepared`]: if the scheduler rejects one task, none moves.
     pub(crate) fn prepared_move(&mut self, c: CpuId, task: TaskId, to: Number, whole: bool, mover: TaskId) {
         let answer = self.k.this_cpu().returned as i32;
         if answer != 0 {
@@ -72,7 +72,7 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// `cgroup_migrate_execute()`: all have new css_sets before the first is moved between task groups.
+    /// `cgroup_migrate_execute()`: all tasks get new css_sets before the first is moved between task groups.
     fn commit_move(&mut self) {
         for at in 0..self.k.cgroups.moving.len() {
             let (mover, _, to) = self.k.cgroups.moving[at];
@@ -143,7 +143,7 @@ impl<E: Engine> Sim<E> {
         self.start(c, Op::Quiescent, task, &[ea.0, LEAVES]);
     }
 
-    /// [`CgroupFrame::Change`]: `scx_cgroup_move_task()`, whoever asks sees the task in its new cgroup.
+    /// [`CgroupFrame::Change`]: `scx_cgroup_move_task()`. From now on the task is in its new cgroup.
     pub(crate) fn change_cgroup(&mut self, c: CpuId, task: TaskId, to: Number, was_on: WasOn) {
         let was = self.k.cgroups.of(task);
         self.k.cgroups.move_task(task, to);
@@ -159,7 +159,7 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// [`CgroupFrame::Restore`]: back where it was; what ran is switched away from as soon as may be.
+    /// [`CgroupFrame::Restore`]: puts the task back where it was; a running task is rescheduled as soon as possible.
     pub(crate) fn restore_moved(&mut self, c: CpuId, task: TaskId, was_on: WasOn) {
         let t = &self.k.tasks[task];
         let (ea, rq) = (t.ea, t.cpu);

@@ -1,5 +1,5 @@
-//! Moving tasks between CPUs of a level (`sched_balance_rq()`): the overloaded CPU is found without a lock; tasks are
-//! taken under the source's, and put where they go under that CPU's.
+//! Moves tasks between CPUs of a level (`sched_balance_rq()`): the overloaded CPU is found without a lock; tasks are
+//! detached under the source's lock, and attached under the destination's.
 
 use crate::paths::sim::Sim;
 use crate::rules::fair::balance::End;
@@ -10,7 +10,7 @@ use keel_abi::CpuId;
 use keel_abi::bpf::Engine;
 
 impl<E: Engine> Sim<E> {
-    /// Balances a level for `to`; `asker` goes on afterwards.
+    /// Balances a level for `to`; `asker` continues afterwards.
     pub(super) fn begin_round(
         &mut self,
         c: CpuId,

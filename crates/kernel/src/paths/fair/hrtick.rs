@@ -10,7 +10,7 @@ use keel_abi::bpf::Engine;
 use keel_abi::{CpuId, Instant};
 
 impl<E: Engine> Sim<E> {
-    /// [`Frame::Hrtick`]: the slice of whoever runs is over (`hrtick()`, `entity_tick()`).
+    /// [`Frame::Hrtick`]: the slice of the running task is over (`hrtick()`, `entity_tick()`).
     pub(crate) fn hrtick(&mut self, c: CpuId) {
         if !self.k.lock_rq(c, c) {
             return self.k.this_cpu().stack.push(Frame::Hrtick);

@@ -36,7 +36,7 @@ impl<E: Engine> Sim<E> {
         self.k.this_cpu().stack.push(Frame::Fair(FairFrame::Newidled));
     }
 
-    /// A level has been tried.
+    /// Continues after a level has been tried.
     pub(super) fn newidle_tried(&mut self, c: CpuId, level: usize, moved: bool) {
         let now = self.k.moment();
         let search = &mut self.k.fair.searches[c.index()];
@@ -58,7 +58,7 @@ impl<E: Engine> Sim<E> {
         self.k.this_cpu().stack.push(Frame::Fair(next));
     }
 
-    /// [`FairFrame::Newidled`]: whatever has come meanwhile is picked.
+    /// [`FairFrame::Newidled`]: picks again, including tasks that came during the search.
     pub(crate) fn newidled(&mut self, c: CpuId) {
         if !self.k.lock_rq(c, c) {
             return self.k.this_cpu().stack.push(Frame::Fair(FairFrame::Newidled));
@@ -73,7 +73,7 @@ impl<E: Engine> Sim<E> {
         }
         let cpu = self.k.this_cpu();
         cpu.lock.defers = true;
-        // What came during the search is seen by the pick (`clear_tsk_need_resched()`).
+        // The pick sees tasks that came during the search (`clear_tsk_need_resched()`).
         (cpu.need_resched, cpu.resched_at) = (false, Instant::NEVER);
         self.pick_searched(c);
     }

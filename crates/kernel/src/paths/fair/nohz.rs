@@ -27,7 +27,7 @@ impl<E: Engine> Sim<E> {
         self.k.this_cpu().stack.push(Frame::Fair(FairFrame::Nohz { nth: 0 }));
     }
 
-    /// [`FairFrame::Nohz`]: the idle CPUs from the one behind `c` around to itself.
+    /// [`FairFrame::Nohz`]: balances for the idle CPUs, from the one after `c` around to `c` itself.
     pub(crate) fn nohz_balance(&mut self, c: CpuId, nth: u32) {
         let all = self.k.cpus.len() as u32;
         let kick = self.k.fair.nohz.kicks[c.index()];

@@ -1,4 +1,4 @@
-//! Tasks whose group has used up its `cpu.max`: each goes on until it would return to user mode, and then waits in no
+//! Tasks whose group has used up its `cpu.max`. Each continues until it would return to user mode, and then waits in no
 //! queue (`throttle_cfs_rq_work()`).
 
 use crate::paths::sim::Sim;
@@ -11,7 +11,8 @@ use keel_abi::CpuId;
 use keel_abi::bpf::Engine;
 
 impl<E: Engine> Sim<E> {
-    /// The task on `c` is about to return to user mode, picked from a queue without time (`throttle_cfs_rq_work()`).
+    /// Throttles the task on `c`, which is about to return to user mode and whose queue has no runtime left
+    /// (`throttle_cfs_rq_work()`).
     #[cold]
     pub(crate) fn throttle_current(&mut self, c: CpuId) {
         if !self.k.lock_rq(c, c) {

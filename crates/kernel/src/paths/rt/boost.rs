@@ -25,8 +25,8 @@ impl<E: Engine> Sim<E> {
         self.k.this_cpu().stack.push(Frame::Rt(RtFrame::AdjustLock { task, rq, depth }));
     }
 
-    /// [`RtFrame::AdjustLock`]: `rt_mutex_setprio()`. A task that is just being woken or moved is waited for, as for its
-    /// `pi_lock`.
+    /// [`RtFrame::AdjustLock`]: `rt_mutex_setprio()`. Waits for a task that is just being woken or moved, as the kernel
+    /// waits for its `pi_lock`.
     pub(crate) fn adjust_lock(&mut self, c: CpuId, task: TaskId, rq: CpuId, depth: u16) {
         if !self.k.lock_rq(c, rq) {
             return self.k.this_cpu().stack.push(Frame::Rt(RtFrame::AdjustLock { task, rq, depth }));
@@ -50,7 +50,7 @@ impl<E: Engine> Sim<E> {
         self.make_urgent(c, task, Urgency { policy, boost });
     }
 
-    /// [`RtFrame::Adjusted`]: the lock is given back, and the chain goes on.
+    /// [`RtFrame::Adjusted`]: releases the lock, and continues the chain.
     pub(crate) fn adjusted(&mut self, task: TaskId, rq: CpuId, depth: u16) {
         self.k.task(task).busy = false;
         let (next, finish) = (RtFrame::AdjustNext { task, depth }, RtFrame::Finish { rq });

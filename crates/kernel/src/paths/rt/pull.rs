@@ -28,7 +28,7 @@ impl<E: Engine> Sim<E> {
             return self.k.this_cpu().stack.extend([both, Frame::Unlock { rq: c }]);
         }
         if in_pick {
-            // Whatever has come meanwhile is picked from now (`clear_tsk_need_resched()`).
+            // The pick also sees tasks that came during the pull (`clear_tsk_need_resched()`).
             let cpu = self.k.this_cpu();
             (cpu.need_resched, cpu.resched_at) = (false, Instant::NEVER);
         }
@@ -62,7 +62,7 @@ impl<E: Engine> Sim<E> {
         self.k.this_cpu().stack.extend([RtFrame::AskNext, finish, push].map(Frame::Rt));
     }
 
-    /// The step that pulls for `c`: the path goes on when it is over, with `c` locked again.
+    /// The step that pulls for `c`. When it is over, the path continues with `c` locked again.
     pub(crate) const fn pull_step(in_pick: bool) -> Frame {
         Frame::Rt(RtFrame::Pull { from: 0, in_pick })
     }

@@ -25,8 +25,8 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// [`RtFrame::Push`]: where does the first go who may be pushed from `rq`? Nowhere if it is to run here, or if no CPU is
-    /// better: then the next to come down will ask for it.
+    /// [`RtFrame::Push`]: where does the first pushable task of `rq` go? Nowhere if it should run here, or if no CPU is
+    /// better: then the next CPU whose priority drops will pull it.
     pub(crate) fn push_rt(&mut self, c: CpuId, rq: CpuId, tries: u8) {
         let Some(task) = self.k.cpus[rq].rt.first_pushable().filter(|_| tries < MAX_TRIES) else { return };
         if self.k.tasks[task].rt_priority() > self.k.priority_of(self.k.cpus[rq].curr) {
@@ -55,7 +55,7 @@ impl<E: Engine> Sim<E> {
         } else if fits {
             Some(tries + 1)
         } else {
-            // It is another's turn, or the task has changed: only the former is tried again.
+            // Another task is first now, or this task has changed: tries again only in the former case.
             (!is_first).then_some(0)
         };
         let again = again.map(|tries| Frame::Rt(RtFrame::Push { rq, tries }));

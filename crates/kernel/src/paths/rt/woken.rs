@@ -8,8 +8,8 @@ use keel_abi::bpf::Engine;
 use keel_abi::{CpuId, TaskId};
 
 impl<E: Engine> Sim<E> {
-    /// A task of the class has joined `rq`, which is locked: it, or another that waits there, may move elsewhere at
-    /// once; then the lock is released.
+    /// A task of the class has joined `rq`, which is locked. This task, or another that waits there, may be pushed to
+    /// another CPU at once; then the lock is released.
     #[cold]
     pub(crate) fn woken_rt(&mut self, c: CpuId, task: TaskId, rq: CpuId) {
         if !self.k.pushes_woken(rq, task) || self.k.class_of(task) != SchedClass::Rt {

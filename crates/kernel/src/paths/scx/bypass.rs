@@ -1,10 +1,11 @@
-//! Bypass: the kernel schedules a scheduler's tasks by itself while one comes or goes (`scx_bypass()`).
+//! Bypass mode: the kernel schedules a scheduler's tasks itself while the scheduler is being enabled or disabled
+//! (`scx_bypass()`).
 //!
-//! CPU by CPU, each waiting task is taken out of its queue and enqueued again, so that it belongs to the scheduler or
-//! class that schedules from now on. During bypass, tasks run first come, first served, for slices of 5 ms that every
-//! tick ends; callbacks that make decisions are not called, those that notify are.
+//! CPU by CPU, each waiting task is removed from its queue and enqueued again, so that it belongs to the scheduler or
+//! class that schedules from now on. In bypass mode, tasks run in FIFO order, for slices of 5 ms that every tick ends.
+//! Callbacks that make decisions are not called; callbacks that notify are.
 //!
-//! A bypassed task waits in its CPU's local queue, where the kernel has a queue beside it.
+//! A bypassed task waits in its CPU's local queue; the kernel has a separate queue for it.
 
 use crate::paths::sim::Sim;
 use crate::state::flag;
@@ -12,7 +13,7 @@ use crate::state::frame::Frame;
 use keel_abi::bpf::Engine;
 use keel_abi::{CpuId, TaskId};
 
-/// `DEQUEUE_SAVE | DEQUEUE_MOVE`, and what `sched_change_begin()` adds.
+/// `DEQUEUE_SAVE | DEQUEUE_MOVE`, and the flag that `sched_change_begin()` adds.
 const ROUND: u64 = flag::SAVE_RESTORE | flag::MOVE | flag::NOCLOCK;
 
 impl<E: Engine> Sim<E> {
@@ -37,7 +38,7 @@ impl<E: Engine> Sim<E> {
             .this_cpu()
             .stack
             .extend([Frame::Bypass { cpu: CpuId(cpu.0 + 1), on }, Frame::Bypassed { rq: cpu }]);
-        // The last pushed is the first done.
+        // The last frame pushed runs first.
         self.k.this_cpu().stack.extend(waiting.into_iter().map(|task| Frame::BypassTask { task }));
     }
 

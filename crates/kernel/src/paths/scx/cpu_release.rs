@@ -17,7 +17,7 @@ const PREEMPT_RT: u32 = 0;
 const PREEMPT_UNKNOWN: u32 = 3;
 
 impl<E: Engine> Sim<E> {
-    /// [`Frame::Release`]: `next` is who takes the CPU.
+    /// [`Frame::Release`]: `next` is the task that takes the CPU.
     pub(crate) fn release_cpu(&mut self, c: CpuId, next: TaskId) {
         self.k.this_cpu().released = true;
         if !self.k.has(Op::CpuRelease) {
@@ -41,7 +41,7 @@ impl<E: Engine> Sim<E> {
         self.start(c, Op::CpuRelease, TaskId::IDLE, &[u64::from(c.0), args.0]);
     }
 
-    /// The CPU is the scheduler's again, which is notified; then the pick goes on from its beginning.
+    /// The scheduler gets the CPU back and is notified; then the pick starts again.
     pub(crate) fn acquire_cpu(&mut self, c: CpuId) {
         let cpu = self.k.this_cpu();
         cpu.in_balance = true;

@@ -1,7 +1,7 @@
-//! A scheduler's end: `scx_root_disable()`.
+//! Disabling a scheduler: `scx_root_disable()`.
 //!
-//! From now on the kernel schedules by itself. Every cgroup and every task leaves the scheduler, runnable tasks for the
-//! fair class; `ops.exit` runs. Then the run is over, unless the scheduler's user-space half loads it again.
+//! The kernel schedules by itself. Every cgroup and every task leaves the scheduler, runnable tasks for the fair class;
+//! then `ops.exit` runs. Then the run is over, unless the scheduler's user-space half reloads it.
 
 use crate::paths::sim::Sim;
 use crate::state::class::{SchedClass, Takes};
@@ -15,7 +15,7 @@ use keel_abi::scx::Op;
 use keel_abi::{CpuId, TaskId};
 
 impl<E: Engine> Sim<E> {
-    /// The scheduler has failed or asked to exit: its pending work on this CPU is completed, and then every cgroup and
+    /// The scheduler has failed or asked to exit. Its pending work on this CPU is completed, and then every cgroup and
     /// every task leaves it.
     pub(crate) fn begin_disable(&mut self) {
         self.k.scx.phase = Phase::Disabling;

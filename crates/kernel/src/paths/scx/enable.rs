@@ -22,7 +22,7 @@ use keel_abi::{CpuId, Instant, Span, TaskId};
 /// Bytes for the longest argument struct with its strings.
 const SCRATCH_BYTES: u64 = 4096;
 
-/// Bytes for the arguments of a callback that may be held up, a CPU.
+/// Bytes per CPU for the arguments of a callback that may be suspended.
 const ARGS_BYTES: u64 = 64;
 
 impl crate::state::scx::Scx {
@@ -46,7 +46,7 @@ impl<E: Engine> Sim<E> {
     /// The boot CPU begins to enable the scheduler.
     pub(crate) fn begin_enable(&mut self) {
         self.k.scx.phase = Phase::Enabling;
-        // No task is there yet that the kernel would schedule meanwhile.
+        // There is no task yet that the kernel would have to schedule in bypass mode.
         self.k.scx.events.count(ScxEvent::BypassActivate);
         self.k.give_cids();
         let cpu = self.k.cpu(BOOT_CPU);
@@ -56,7 +56,7 @@ impl<E: Engine> Sim<E> {
         self.start(BOOT_CPU, Op::Init, TaskId::IDLE, &[]);
     }
 
-    /// [`Frame::Inited`]: an error from `ops.init` ends it; else it is called for every cgroup, then for every task.
+    /// [`Frame::Inited`]: an error from `ops.init` ends it. Otherwise every cgroup is initialized, then every task.
     pub(crate) fn inited(&mut self, c: CpuId) {
         let answer = self.k.this_cpu().returned as i32;
         let answer = self.k.sane_errno(c, "init", answer);
@@ -78,7 +78,7 @@ impl<E: Engine> Sim<E> {
     /// change class.
     pub(crate) fn enable_task(&mut self, c: CpuId, task: TaskId) {
         if self.k.scx.phase != Phase::Enabling {
-            // Another CPU has begun to disable it: nothing is taken any more.
+            // Another CPU has begun to disable it: no more tasks are taken over.
             return;
         }
         if task.index() >= self.k.tasks.len() {
@@ -147,8 +147,8 @@ impl<E: Engine> Sim<E> {
         self.start(c, Op::SetWeight, task, &args);
     }
 
-    /// [`Frame::EnableCpus`]: a class that takes a task over gets its CPUs; for a new task it
-    /// isn't (`switching_to_scx()`).
+    /// [`Frame::EnableCpus`]: a class that takes over a task is notified of the task's CPUs; for a new
+    /// task it isn't (`switching_to_scx()`).
     pub(crate) fn enable_cpus(&mut self, c: CpuId, task: TaskId) {
         let ea = self.k.tasks[task].ea;
         let mask = self.vm.world().u64_at(ea.offset(layout::task::CPUS_PTR));
@@ -156,7 +156,7 @@ impl<E: Engine> Sim<E> {
         self.start(c, Op::SetCpumask, task, &[ea.0, cpus]);
     }
 
-    /// [`Frame::EnableDone`]: the watchdog begins, and tasks that wait to be made are.
+    /// [`Frame::EnableDone`]: starts the watchdog, and creates the tasks that wait to be created.
     pub(crate) fn enable_done(&mut self) {
         if self.k.scx.phase != Phase::Enabling {
             return;
@@ -175,7 +175,7 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// The scheduler is attached: they go on.
+    /// The scheduler is attached, so its companions continue.
     pub(crate) fn wake_companions(&mut self) {
         for number in (0..self.companions.len() as u32).rev() {
             let wake = Frame::Wake { task: task_of(number), flags: wake::TTWU, waker: TaskId::IDLE };

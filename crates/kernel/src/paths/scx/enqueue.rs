@@ -10,7 +10,7 @@ use keel_abi::{CpuId, TaskId};
 use keel_trace::{Class, What};
 
 impl<E: Engine> Sim<E> {
-    /// [`Frame::Enqueue`]: the exits of `do_enqueue_task()` in their order.
+    /// [`Frame::Enqueue`]: the cases of `do_enqueue_task()` in their order.
     pub(crate) fn enqueue(&mut self, c: CpuId, task: TaskId, enq_flags: u64) {
         let rq = self.k.tasks[task].cpu;
         let world = self.vm.world();
@@ -49,7 +49,7 @@ impl<E: Engine> Sim<E> {
         self.call(c, Op::Enqueue, (task, &args), enqueued, |sim| sim.enqueued(c, task, enq_flags));
     }
 
-    /// [`Frame::Enqueued`]: dispatched directly, or now in the scheduler's hands.
+    /// [`Frame::Enqueued`]: the task was dispatched directly, or the scheduler now has it.
     pub(crate) fn enqueued(&mut self, c: CpuId, task: TaskId, enq_flags: u64) {
         if self.k.tasks[task].direct.is_some() {
             return self.k.direct_dispatch(self.vm.world(), c, task, enq_flags);

@@ -1,8 +1,8 @@
-//! Kicks: asynchronous, one interrupt after the kicking callback's runqueue lock has been released, however often
-//! a CPU was named (`kick_cpus_irq_workfn()`).
+//! Kicks: asynchronous, with one interrupt after the kicking callback's runqueue lock has been released, no matter how
+//! often the callback kicked a CPU (`kick_cpus_irq_workfn()`).
 //!
-//! With `SCX_KICK_WAIT` the kicking CPU picks again itself, and then waits until the CPUs that it kicked have, too
-//! (`kick_sync_wait_bal_cb()`).
+//! With `SCX_KICK_WAIT` the kicking CPU picks again itself, and then waits until the CPUs that it kicked have also
+//! picked again (`kick_sync_wait_bal_cb()`).
 
 use crate::paths::sim::Sim;
 use crate::state::class::SchedClass;
@@ -45,7 +45,7 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// After a pick, the runqueue still locked: is there a CPU to wait for?
+    /// After a pick, with the runqueue still locked: is there a CPU to wait for?
     #[cold]
     pub(crate) fn begin_sync_wait(&mut self) {
         if self.k.this_cpu().sync_pending {
@@ -56,7 +56,7 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// [`Frame::SyncWait`]: whoever waits counts as having picked, lest CPUs wait for each other.
+    /// [`Frame::SyncWait`]: a waiting CPU counts as having picked, so that CPUs never wait for each other.
     pub(crate) fn sync_wait(&mut self) {
         self.k.this_cpu().picks += 1;
         if self.k.still_to_sync() {

@@ -1,8 +1,8 @@
 //! `SEC("syscall")` programs that the scheduler's user-space half runs (`bpf_prog_test_run_syscall()`): once
 //! before the scheduler is attached, or again and again while it is.
 //!
-//! Whoever runs one is no task here: it happens on the boot CPU, between what else that CPU does, with
-//! no runqueue locked. A program that fails ends the run, as it ends the loader on a real kernel.
+//! No task runs them here: they run on the boot CPU, between its other work, with no runqueue locked. A
+//! program that fails ends the run, as it ends the loader on a real kernel.
 
 use crate::paths::callback::Begun;
 use crate::paths::sim::Sim;
@@ -15,7 +15,7 @@ use keel_abi::scx::Op;
 use keel_abi::{CpuId, TaskId};
 
 impl<E: Engine> Sim<E> {
-    /// What has to run before the scheduler is attached: nothing else happens meanwhile.
+    /// Runs the programs that must run before the scheduler is attached, while nothing else happens.
     pub(crate) fn run_programs_once(&mut self) -> Result<(), ProgramFailure> {
         for program in 0..self.k.programs.len() as u32 {
             if self.k.programs[program as usize].every.is_some() {

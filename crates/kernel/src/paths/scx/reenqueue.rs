@@ -1,8 +1,9 @@
-//! Gives a queue's tasks back to the scheduler: because it asked for that (`scx_bpf_dsq_reenq()`,
-//! `scx_bpf_reenqueue_local()`), or because they were to run at once or not at all (`SCX_ENQ_IMMED`) and cannot.
+//! Returns a queue's tasks to the scheduler, because it asked for that (`scx_bpf_dsq_reenq()`,
+//! `scx_bpf_reenqueue_local()`), or because they must run at once or not at all (`SCX_ENQ_IMMED`) and can't run at
+//! once.
 //!
-//! Of a local queue the CPU that next holds the runqueue's lock for a wakeup or a pick does it,
-//! just before the release; otherwise the CPU that noticed does it as soon as it holds no lock, as
+//! For a local queue, the next CPU that holds the runqueue's lock for a wakeup or a pick does it, just
+//! before it releases the lock. Otherwise the CPU that noticed does it as soon as it holds no lock, as
 //! the kernel's irq_work would.
 
 use crate::paths::sim::Sim;
@@ -24,9 +25,9 @@ impl<E: Engine> Sim<E> {
         self.finish_rare(c, rq);
     }
 
-    /// [`Frame::ReenqueueLocal`]: `process_deferred_reenq_locals()` and `reenq_local()`, which takes all tasks out first, so
-    /// that none is met twice. What the scheduler puts back to run at once where it still cannot comes again, but
-    /// not for ever.
+    /// [`Frame::ReenqueueLocal`]: `process_deferred_reenq_locals()` and `reenq_local()`, which removes all tasks first,
+    /// so that none is processed twice. A task that the scheduler puts back with `SCX_ENQ_IMMED`, and that still can't
+    /// run at once, is reenqueued again, but not forever.
     pub(crate) fn reenqueue_local(&mut self, c: CpuId, rq: CpuId, times: u32) {
         let Some(flags) = self.k.cpu(rq).reenqueue.take() else { return };
         if times > 0 {
@@ -69,7 +70,7 @@ impl<E: Engine> Sim<E> {
         self.k.this_cpu().stack.extend([Frame::Reenqueued { rq }, again]);
     }
 
-    /// Takes tasks out of the local queue that cannot run at once but should, or all (`local_task_should_reenq()`).
+    /// Removes from the local queue all tasks, or those that must run at once but can't (`local_task_should_reenq()`).
     fn take_local(&mut self, rq: CpuId, flags: u64) -> Vec<Frame> {
         let is_open = self.k.is_open(rq, 0);
         let local = self.k.queues.local(rq);
@@ -104,7 +105,7 @@ impl<E: Engine> Sim<E> {
         self.k.mirror_scx_bits(self.vm.world(), task, ent::REENQ_REASON_MASK, 0);
     }
 
-    /// [`Frame::Reenqueued`]: moves that this has brought are done, the lock is given back.
+    /// [`Frame::Reenqueued`]: does the moves that this has caused, and releases the lock.
     pub(crate) fn reenqueued(&mut self, c: CpuId, rq: CpuId) {
         self.k.run_deferred(self.vm.world(), c, rq);
         self.k.this_cpu().stack.push(Frame::Unlock { rq });

@@ -16,32 +16,32 @@ use keel_abi::{CpuId, Span, TaskId};
 use keel_trace::{Class, What};
 
 impl<E: Engine> Sim<E> {
-    /// From now on a scheduler whose end asks for it is to be loaded again so long after:
-    /// [`run_until`](Self::run_until) then says [`State::Detached`](crate::run::main_loop::State::Detached).
+    /// From now on, a scheduler whose exit code asks for it is reloaded after this time:
+    /// [`run_until`](Self::run_until) then returns [`State::Detached`](crate::run::main_loop::State::Detached).
     pub fn restart_after(&mut self, after: Span) {
         self.k.again.after = Some(after);
     }
 
-    /// From now on a scheduler whose end asks for it is loaded again by a program of user space beside the run, in its own
-    /// time.
+    /// From now on, a scheduler whose exit code asks for it is reloaded by a user-space program beside the run, at a
+    /// time of its choice.
     pub fn restart_by_program(&mut self) {
         self.k.again.by_program = true;
     }
 
-    /// What user space wanted ([`State::Detached`](crate::run::main_loop::State::Detached)) was done, and the run goes on.
+    /// Continues the run after user space has handled [`State::Detached`](crate::run::main_loop::State::Detached).
     pub fn answered(&mut self) {
         self.k.again.is_due = false;
     }
 
-    /// How many times that happened.
+    /// How often the scheduler was reloaded.
     pub fn restarts(&self) -> u32 {
         self.k.again.times.len() as u32
     }
 
-    /// As [`Sim::attach_again`], while [`Sim::is_between`].
+    /// Like [`Sim::attach_again`], but while [`Sim::is_between`].
     ///
     /// # Errors
-    /// The kernel refuses it.
+    /// The kernel rejects it.
     pub fn attach_now(&mut self, scheduler: &Scheduler) -> Result<(), SetupError> {
         self.k.again.is_due = true;
         let attached = self.attach_again(scheduler, Vec::new());
@@ -49,16 +49,16 @@ impl<E: Engine> Sim<E> {
         attached
     }
 
-    /// Is there no scheduler now, but one to come?
+    /// Is there no scheduler now, but will there be one?
     pub fn is_between(&self) -> bool {
         self.k.scx.is_gone() && self.k.again.is_awaited()
     }
 
-    /// Attaches a scheduler to the machine as it is now. Call it only after
+    /// Attaches a scheduler to the machine in its current state. Call it only after
     /// [`State::Detached`](crate::run::main_loop::State::Detached). The engine's maps are new.
     ///
     /// # Errors
-    /// The kernel refuses it.
+    /// The kernel rejects it.
     pub fn attach_again(
         &mut self,
         scheduler: &Scheduler,
@@ -77,7 +77,7 @@ impl<E: Engine> Sim<E> {
         Ok(())
     }
 
-    /// [`Frame::Attach`]: what user space runs before; then the kernel begins.
+    /// [`Frame::Attach`]: user space runs its programs first; then the kernel begins to enable the scheduler.
     pub(crate) fn run_before_enabling(&mut self) {
         self.k.this_cpu().stack.extend([Frame::BeginEnable, Frame::TraceReg { nth: 0 }]);
         let once = (0..self.k.programs.len() as u32).filter(|&p| self.k.programs[p as usize].every.is_none());

@@ -1,5 +1,5 @@
-//! A task changes class by another's hand: the scheduler takes it over or leaves it, while it runs, waits or sleeps
-//! (`sched_change_begin()` to `sched_change_end()` around a new `p->sched_class`).
+//! A task's class is changed by another task: the scheduler takes it over or gives it up, while it runs, waits or
+//! sleeps (`sched_change_begin()` to `sched_change_end()` around a new `p->sched_class`).
 
 use crate::paths::sim::Sim;
 use crate::state::class::SchedClass;
@@ -12,8 +12,8 @@ use keel_abi::scx::{Op, deq};
 use keel_abi::task::Policy;
 use keel_abi::{CpuId, TaskId};
 
-/// How a task changes class where a scheduler comes or goes: `DEQUEUE_SAVE | DEQUEUE_MOVE | DEQUEUE_CLASS`, and what
-/// `sched_change_begin()` adds.
+/// The flags with which a task changes class when a scheduler is enabled or disabled:
+/// `DEQUEUE_SAVE | DEQUEUE_MOVE | DEQUEUE_CLASS`, and the flag that `sched_change_begin()` adds.
 const COMES_OR_GOES: u64 = deq::SAVE | deq::MOVE | deq::CLASS | flag::NOCLOCK;
 
 impl<E: Engine> Sim<E> {
@@ -35,8 +35,8 @@ impl<E: Engine> Sim<E> {
         Some(rq)
     }
 
-    /// A task of another class, its runqueue locked, becomes the scheduler's under `policy`: `ops.enable`, `ops.set_weight`,
-    /// `ops.set_cpumask`, and where it is runnable `ops.runnable`.
+    /// A task of another class, whose runqueue is locked, joins the scheduler under `policy`: `ops.enable`,
+    /// `ops.set_weight`, `ops.set_cpumask`, and `ops.runnable` if it is runnable.
     pub(crate) fn join_scheduler(&mut self, c: CpuId, task: TaskId, policy: Policy) {
         let rq = self.k.tasks[task].cpu;
         self.k.task(task).busy = true;
@@ -56,7 +56,7 @@ impl<E: Engine> Sim<E> {
         self.join_asleep(c, task, policy);
     }
 
-    /// The same of a task that is in no queue.
+    /// The same for a task that is in no queue.
     pub(crate) fn join_asleep(&mut self, c: CpuId, task: TaskId, policy: Policy) {
         self.k.forget_delayed(task);
         self.k.remove_load(task);
@@ -66,8 +66,8 @@ impl<E: Engine> Sim<E> {
         self.enable_member(c, task);
     }
 
-    /// A task of the scheduler's, its runqueue locked, goes to the class of `policy`: `ops.quiescent` where it is runnable,
-    /// `ops.disable`, and `ops.exit_task` where the scheduler goes altogether.
+    /// A task of the scheduler, whose runqueue is locked, goes to the class of `policy`: `ops.quiescent` if it is
+    /// runnable, `ops.disable`, and `ops.exit_task` if the scheduler itself is being disabled.
     pub(crate) fn leave_ext(&mut self, c: CpuId, task: TaskId, policy: Policy) {
         let t = self.k.task(task);
         t.busy = true;
@@ -93,8 +93,8 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// Another gives a task, its runqueue locked, a policy that means another class, or another place within the real-time
-    /// class (`__sched_setscheduler()`). Says whether it is that.
+    /// Another task gives a task, whose runqueue is locked, a policy of a different class, or a different place within
+    /// the real-time class (`__sched_setscheduler()`). Returns whether that is the case.
     pub(crate) fn change_class(&mut self, c: CpuId, task: TaskId, policy: Policy) -> bool {
         let to = self.k.urgency_with(task, policy);
         let (from, class) = (self.k.tasks[task].class, self.k.class_of_urgency(to));
@@ -123,7 +123,8 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    /// [`Frame::SwitchSettle`]: who runs may have to make room for others now, who waits may go before whoever runs.
+    /// [`Frame::SwitchSettle`]: a running task may have to make room for others now; a waiting task may preempt the
+    /// running one.
     pub(crate) fn switch_settle(&mut self, c: CpuId, task: TaskId, rq: CpuId) {
         self.k.task(task).busy = false;
         let t = &self.k.tasks[task];

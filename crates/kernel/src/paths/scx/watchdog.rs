@@ -8,7 +8,7 @@ use keel_abi::scx::ExitKind;
 use keel_abi::{CpuId, Span, TaskId};
 
 impl<E: Engine> Sim<E> {
-    /// Looks at every runnable task, and comes again after half the timeout.
+    /// Checks every runnable task, and runs again after half the timeout.
     pub(crate) fn watchdog(&mut self, c: CpuId) {
         if self.k.scx.is_disabling() || self.k.now < self.k.scx.watchdog_at {
             return;

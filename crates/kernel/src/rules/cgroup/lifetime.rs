@@ -8,7 +8,7 @@ use keel_abi::bpf::{Ea, Owner, World};
 use keel_abi::cgroup::CgroupId;
 
 impl Kernel {
-    /// The root, and what is there before the scheduler is; false when the world is full.
+    /// Creates the root and the cgroups that exist before the scheduler; false when the world is full.
     pub(crate) fn make_first_cgroups<W: World>(&mut self, world: &mut W) -> bool {
         let there = |(place, cgroup): (usize, &keel_abi::cgroup::Cgroup)| {
             cgroup.is_there.then_some(CgroupId::at(place))
@@ -23,7 +23,7 @@ impl Kernel {
         })
     }
 
-    /// A cgroup that can't be found yet; nothing where its parent does not exist, or memory runs out.
+    /// Creates a cgroup that can't be found yet; `None` if its parent does not exist or memory runs out.
     pub(crate) fn new_cgroup<W: World>(&mut self, world: &mut W, id: CgroupId) -> Option<Number> {
         let settings = id.place().map(|place| &self.workload.cgroups[place]);
         let parent = match settings {
@@ -34,7 +34,7 @@ impl Kernel {
         self.mirror_cgroup(world, number).then_some(number)
     }
 
-    /// `struct scx_cgroup_init_args` of a cgroup, where `c` keeps arguments.
+    /// Writes a cgroup's `struct scx_cgroup_init_args` to the place where `c` keeps arguments.
     pub(crate) fn cgroup_init_args<W: World>(&self, world: &mut W, c: CpuId, number: Number) -> Ea {
         let at = self.scx.args_at(c);
         let group = &self.cgroups[number];

@@ -13,11 +13,11 @@ const CSS_ONLINE: u32 = 1 << 1;
 /// `__PERCPU_REF_ATOMIC_DEAD`: marks a killed reference count.
 const REF_DEAD: u64 = 3;
 
-/// What the kernel keeps of a name (`NAME_MAX`), and its end.
+/// The longest name that the kernel keeps (`NAME_MAX`), with its terminating zero.
 const NAME_BYTES: u64 = 256;
 
 impl Kernel {
-    /// Makes what BPF sees of a new cgroup; false when the world is full.
+    /// Creates the structures of a new cgroup that BPF sees; false when the world is full.
     pub(super) fn mirror_cgroup<W: World>(&mut self, world: &mut W, number: Number) -> bool {
         let level = u64::from(self.cgroups[number].level);
         let size = cgroup::SIZE + 8 * (level + 1);
@@ -57,7 +57,7 @@ impl Kernel {
         path.rsplit('/').next().unwrap_or_default().to_owned()
     }
 
-    /// The cgroup has been removed: its reference count is dead, which some schedulers look at.
+    /// The cgroup has been removed: its reference count is dead. Some schedulers check that.
     pub(crate) fn mirror_cgroup_dead<W: World>(&self, world: &mut W, number: Number) {
         let at = self.cgroups[number].ea;
         world.put(at.offset(cgroup::SELF_FLAGS), &0u32.to_le_bytes());

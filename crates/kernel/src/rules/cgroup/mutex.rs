@@ -8,8 +8,8 @@ use keel_abi::{CpuId, Span};
 const CGROUP_MUTEX: u32 = 0;
 
 impl Kernel {
-    /// Takes `cgroup_mutex`; where another CPU has it, `c` gets in line and this says no. Approximate: all that wait
-    /// spin, which in the kernel they do while the owner runs (`mutex_optimistic_spin()`).
+    /// Takes `cgroup_mutex`. If another CPU has it, `c` queues for it and this returns false. Approximate: all waiters
+    /// spin; in the kernel they do so only while the owner runs (`mutex_optimistic_spin()`).
     pub(crate) fn lock_cgroups(&mut self, c: CpuId) -> bool {
         let now = self.moment();
         let mutex = &mut self.cgroups.mutex;

@@ -1,4 +1,4 @@
-//! What a task's step does to which cgroup.
+//! What a task's step does, and to which cgroup.
 
 use crate::state::kernel::Kernel;
 use keel_abi::TaskId;

@@ -1,4 +1,4 @@
-//! Whether a CPU should balance a level, and what follows from an attempt.
+//! Whether a CPU should balance a level, and what an attempt leads to.
 
 use crate::rules::fair::cost::Visit;
 use crate::state::cpu::Irq;
@@ -22,8 +22,8 @@ pub(crate) enum End {
 }
 
 impl Kernel {
-    /// Is it this CPU that balances for its group (`should_we_balance()`)? The first idle one, on an idle core if there is
-    /// one, else the first.
+    /// Does this CPU balance for its group (`should_we_balance()`)? The first idle CPU does, on an idle core if there
+    /// is one; if none is idle, the first CPU.
     pub(crate) fn should_balance(&mut self, c: CpuId, round: &Round) -> bool {
         if !self.cpus[round.to].online {
             return false;
@@ -54,7 +54,7 @@ impl Kernel {
         single.unwrap_or(group.first_balancer()) == round.to
     }
 
-    /// Balancing failed because no task may go to the CPU with room: the level above is informed (`sgc->imbalance`).
+    /// Balancing failed because no task may go to the CPU with room: marks this in the level above (`sgc->imbalance`).
     pub(crate) fn note_pinned(&mut self, round: &Round) {
         if round.some_pinned && round.imbalance > 0 {
             self.set_imbalanced(round, true);
@@ -102,7 +102,7 @@ impl Kernel {
         false
     }
 
-    /// Is the task that runs on the busiest CPU to be pushed away (`need_active_balance()`)?
+    /// Should the running task of the busiest CPU be pushed away (`need_active_balance()`)?
     fn needs_push(&self, round: &Round) -> bool {
         let hierarchy = round.hierarchy.clone();
         let level = &hierarchy.levels(round.owner)[round.level];
@@ -117,7 +117,7 @@ impl Kernel {
             || round.moves == Moves::Misfit
     }
 
-    /// Asks the busiest CPU's stopper to push its task; says no where that may not go there.
+    /// Asks the busiest CPU's stopper to push its task; returns false if the task may not go to the destination.
     fn ask_to_push(&mut self, c: CpuId, round: &Round) -> bool {
         let curr = self.cpus[round.from].curr;
         if curr.is_idle() || !self.may_use(curr, round.owner) {

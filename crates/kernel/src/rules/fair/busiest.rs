@@ -129,8 +129,8 @@ impl Kernel {
         stats
     }
 
-    /// Has the CPU one fair task, and less for it than it could have (`sched_reduced_capacity()`)? More tasks than one are
-    /// seen anyway.
+    /// Has the CPU a single fair task, with less capacity for it than the CPU could have (`sched_reduced_capacity()`)?
+    /// Several tasks are noticed anyway.
     fn is_alone_beside_rt(&self, cpu: CpuId, level: &Level) -> bool {
         self.cpus[cpu].fair.len() == 1 && self.is_reduced(cpu, level.imbalance_pct)
     }
@@ -190,7 +190,7 @@ impl Kernel {
         is_chosen && !is_faster
     }
 
-    /// What is recorded about a level while its groups are compared: how far searches in the cache go
+    /// Records about a level, while its groups are compared, how far searches in the cache go
     /// (`update_idle_cpu_scan()`), and whether any task on the machine waits (`set_rd_overloaded()`).
     fn note_level(&mut self, round: &Round, level: &Level, groups: &Groups) {
         let hierarchy = round.hierarchy.clone();
@@ -246,7 +246,7 @@ fn has_less_spare(stats: &Stats, best: &Stats) -> bool {
 }
 
 impl Groups {
-    /// How much should move, and of what; `None` if nothing should (the end of `sched_balance_find_src_group()`).
+    /// How much should move, and in which unit; `None` if nothing should (the end of `sched_balance_find_src_group()`).
     fn imbalance(mut self, idleness: Idleness, level: &Level) -> Option<(Moves, u64)> {
         let (local, busiest) = (self.local, self.busiest);
         if matches!(busiest.kind, GroupClass::Misfit | GroupClass::Imbalanced) {

@@ -10,7 +10,7 @@ fn with_level(nodes: u32, number: usize, check: impl FnOnce(&Level)) {
     check(&hierarchy.levels(CpuId(0))[number]);
 }
 
-/// A group of eight CPUs with so many tasks, at most one a CPU where it is not overloaded.
+/// A group of eight CPUs with `tasks` tasks: at most one per CPU unless the group is overloaded.
 fn group(tasks: u32, kind: GroupClass) -> Stats {
     let load = u64::from(tasks) * ONE;
     let mut stats = Stats {
@@ -49,7 +49,7 @@ fn nodes_are_evened_out_by_what_they_lack() {
         check(spare(0), spare(4), Idle, Some((Moves::Tasks, 2)));
         check(spare(0), spare(4), Busy, None);
         check(spare(3), spare(4), Idle, None);
-        // A pair may stay together, and nothing is there to be moved.
+        // A pair may stay together, and there is nothing to move.
         check(spare(0), spare(2), Idle, None);
         check(spare(0), spare(1), Idle, None);
         check(spare(4), crowd(16), Busy, Some((Moves::Util, 4 * ONE)));

@@ -1,28 +1,28 @@
-//! What real-time tasks leave of a CPU (`scale_rt_capacity()`). It is looked at when the CPU is balanced for, so it may be as
-//! old as that.
+//! The capacity that real-time tasks leave of a CPU (`scale_rt_capacity()`). It is updated when the CPU is balanced
+//! for, so it may be out of date.
 //!
-//! Interrupts take nothing here, as in kernels that do not account their time (`CONFIG_IRQ_TIME_ACCOUNTING`; Debian's do
-//! not), and there are no deadline tasks.
+//! Interrupts take no capacity, as in kernels that don't account their time (`CONFIG_IRQ_TIME_ACCOUNTING`; Debian's
+//! don't), and there are no deadline tasks.
 
 use crate::state::fair::pelt::Doing;
 use crate::state::fair::round::{Idleness, Round};
 use crate::state::kernel::Kernel;
 use keel_abi::CpuId;
 
-/// What is left of a CPU of this capacity; never zero.
+/// The capacity that is left of a CPU; never zero.
 fn left(capacity: u64, rt: u64) -> u64 {
     capacity.saturating_sub(rt).max(1)
 }
 
 impl Kernel {
-    /// `c` begins to run a real-time task, or stops to (`update_rt_rq_load_avg()`).
+    /// `c` starts or stops running a real-time task (`update_rt_rq_load_avg()`).
     pub(crate) fn note_rt(&mut self, c: CpuId, runs: bool) {
         self.count_rt(c);
         self.fair.loads[c.index()].runs_rt = runs;
         self.govern(c);
     }
 
-    /// Counts what real-time tasks use of a CPU up to now.
+    /// Updates the average of what real-time tasks use of a CPU.
     pub(super) fn count_rt(&mut self, cpu: CpuId) {
         let now = self.pelt_now(cpu);
         let load = &mut self.fair.loads[cpu.index()];
@@ -38,8 +38,8 @@ impl Kernel {
         self.fair.loads[cpu.index()].rt.util
     }
 
-    /// The CPU that a round at its lowest level is for is looked at again; not each time that it runs out of tasks
-    /// (`update_group_capacity()`, `update_cpu_capacity()`).
+    /// Updates the capacity of the CPU that a round at its lowest level balances for, though not each time that the CPU
+    /// runs out of tasks (`update_group_capacity()`, `update_cpu_capacity()`).
     pub(super) fn update_capacity(&mut self, round: &Round) {
         let (cpu, now) = (round.to, self.ticks());
         if round.idleness == Idleness::NewlyIdle && now < self.fair.loads[cpu.index()].left_until {

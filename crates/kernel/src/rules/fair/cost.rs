@@ -1,12 +1,13 @@
-//! What the class's own decisions cost: by what they visit, as callbacks cost by what they execute.
+//! What the class's own decisions cost: they pay for what they visit, as callbacks pay for what they execute.
 //!
-//! The lengths of the kernel's loops are in BPF instructions of the machine, like prices of kfuncs
-//! ([`crate::state::cost::kfunc`]): loads, comparisons and branches of one turn in the source of Linux 7.2. Lines that move come on top.
+//! The lengths of the kernel's loops are in BPF instructions of the machine, like the prices of kfuncs
+//! ([`crate::state::cost::kfunc`]): the loads, comparisons and branches of one iteration in the source of Linux 7.2.
+//! Cache lines that move come on top.
 
 use crate::state::kernel::Kernel;
 use keel_abi::CpuId;
 
-/// A turn of a loop, by what it looks at.
+/// An iteration of a loop, by what it looks at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Visit {
     /// Is a CPU idle (`available_idle_cpu()`, `sched_idle_cpu()`)? Five loads and as many comparisons.
@@ -20,9 +21,9 @@ pub(crate) enum Visit {
     Source,
     /// A task that might be moved (`can_migrate_task()`, `task_h_load()`).
     Task,
-    /// A level of a CPU's domains, with what is kept of it (`for_each_domain()`).
+    /// A level of a CPU's domains, with its state (`for_each_domain()`).
     Level,
-    /// An average that is counted up to now (`update_load_avg()`): three sums, their decay and three divisions.
+    /// An average that is updated (`update_load_avg()`): three sums, their decay and three divisions.
     Average,
 }
 
@@ -41,13 +42,13 @@ impl Visit {
 }
 
 impl Kernel {
-    /// `c` takes such a turn, about its own data.
+    /// `c` executes one iteration on its own data.
     pub(crate) fn take_turn(&mut self, c: CpuId, visit: Visit) {
         let ps = visit.insns() * self.machine.costs.insn_ps;
         self.charge_ps(c, ps);
     }
 
-    /// `c` takes such a turn about another CPU, whose runqueue it reads.
+    /// `c` executes one iteration for another CPU, whose runqueue it reads.
     pub(super) fn look_at(&mut self, c: CpuId, cpu: CpuId, visit: Visit) {
         let touched_ps = self.lines.read_runqueue_ps(cpu, c);
         self.charge_ps(c, touched_ps);

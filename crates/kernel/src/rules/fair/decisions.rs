@@ -1,5 +1,6 @@
-//! What placements and balancings considered, as policy events, where a run asks for them
-//! ([`FairSettings::tell_policy`](crate::state::fair::settings::FairSettings)). Nothing here changes what is decided, or what it costs.
+//! What placements and balancing attempts considered, as policy events, if a run asks for them
+//! ([`FairSettings::tell_policy`](crate::state::fair::settings::FairSettings)). Nothing here changes a decision or its
+//! cost.
 
 use crate::rules::fair::balance::End;
 use crate::rules::fair::stats::Stats;
@@ -29,7 +30,7 @@ impl Considered {
 }
 
 impl Kernel {
-    /// A decision begins: its inputs are kept until it ends, if anyone listens.
+    /// A decision begins: its inputs are kept until it ends, if there is a listener.
     pub(crate) fn begin_decision(&mut self) {
         let is_asked = self.fair.settings.tell_policy && self.out.wants(Class::POLICY);
         self.fair.considered = is_asked.then(Box::default);

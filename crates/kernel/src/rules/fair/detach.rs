@@ -21,7 +21,7 @@ impl Kernel {
             round.all_pinned = false;
             return;
         }
-        // Who is passed over goes to the end of the list.
+        // A task that is passed over goes to the end of the list.
         for task in self.by_last_run(from) {
             let is_last = round.idleness != Idleness::Busy && self.nr_running(from) <= 1;
             if is_last || round.imbalance <= 0 {
@@ -145,7 +145,7 @@ impl Kernel {
     fn take(&mut self, c: CpuId, round: &mut Round, task: TaskId) {
         let from = round.from;
         if self.fair.entities[task].delayed {
-            // It sleeps on: it only stops to compete.
+            // It stays asleep; it only stops competing.
             return self.forget_delayed(task);
         }
         self.dequeue_fair(task);

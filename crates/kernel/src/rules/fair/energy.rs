@@ -25,8 +25,8 @@ impl Candidates {
 }
 
 impl Kernel {
-    /// Does the machine have an energy model, and CPUs to choose from (`sched_energy_enabled()`)? Not with several threads
-    /// to a core.
+    /// Does the machine have an energy model, and CPUs to choose from (`sched_energy_enabled()`)? Not with several
+    /// threads to a core.
     pub(super) fn heeds_energy(&self) -> bool {
         !self.machine.energy.is_empty() && self.is_uneven() && !self.fair.has_smt
     }
@@ -70,7 +70,7 @@ impl Kernel {
             let base = self.energy(domain, &cpus, task, None, busy);
             let more = |to| self.energy(domain, &cpus, task, Some(to), busy + own).checked_sub(base);
             if found.prev.is_some() {
-                // If the task adds less than nothing, its CPUs' utilization has changed meanwhile.
+                // If the task adds less than nothing, the CPUs' utilization has changed in the meantime.
                 let Some(takes) = more(prev) else { return Some(prev) };
                 prev_takes = Some(takes);
                 if best.is_none_or(|(_, least)| takes < least) {
@@ -107,7 +107,7 @@ impl Kernel {
         found
     }
 
-    /// How much the domain's CPUs are used without the task (`eenv_pd_busy_time()`).
+    /// The utilization of the domain's CPUs without the task (`eenv_pd_busy_time()`).
     fn busy_time(&mut self, c: CpuId, task: TaskId, cpus: &CpuSet) -> u64 {
         cpus.iter()
             .map(|cpu| {
@@ -118,20 +118,20 @@ impl Kernel {
             .sum()
     }
 
-    /// What the domain takes with the task on `to`, if it is there at all (`compute_energy()`).
+    /// The energy that the domain takes with the task on `to`, if it is there at all (`compute_energy()`).
     fn energy(&self, domain: usize, cpus: &CpuSet, task: TaskId, to: Option<CpuId>, busy: u64) -> u64 {
         let all: u64 = cpus.iter().map(|cpu| self.capacity(cpu)).sum();
         let needed = |cpu| {
             let capacity = self.capacity(cpu);
             let util = (self.util_with(cpu, task, to, true) + self.rt_util(cpu)).min(capacity);
-            // What the governor gives (`sugov_effective_cpu_perf()`): all, where a real-time task can run.
+            // What the governor gives (`sugov_effective_cpu_perf()`): everything if a real-time task can run.
             if self.cpus[cpu].rt.is_ready() { capacity } else { (util + util / 4).min(capacity) }
         };
         let most = cpus.iter().map(needed).max().unwrap_or(0);
         self.machine.energy[domain].energy(most, busy.min(all))
     }
 
-    /// What a CPU is used with the task on `to` (`cpu_util()`). Boosted, tasks that wait count as well.
+    /// A CPU's utilization with the task on `to` (`cpu_util()`). If boosted, waiting tasks count as well.
     fn util_with(&self, cpu: CpuId, task: TaskId, to: Option<CpuId>, is_boosted: bool) -> u64 {
         let load = &self.fair.loads[cpu.index()];
         let own = &self.fair.entities[task];

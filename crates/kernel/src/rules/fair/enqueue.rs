@@ -48,7 +48,8 @@ impl Kernel {
         self.start_hrtick(rq);
     }
 
-    /// `dequeue_task_fair()`. One that goes to sleep may stay until it is owed something, though it counts no more.
+    /// `dequeue_task_fair()`. A task that goes to sleep may stay queued until it is owed something, but no longer
+    /// counts.
     pub(crate) fn dequeue_fair(&mut self, task: TaskId) {
         let (rq, state) = (self.tasks[task].cpu, self.tasks[task].state);
         if self.leave_limbo(task) {
@@ -70,21 +71,21 @@ impl Kernel {
         }
     }
 
-    /// A task that sleeps leaves the queue that it has stayed in (`DEQUEUE_DELAYED`).
+    /// A sleeping task leaves the queue that it has stayed in (`DEQUEUE_DELAYED`).
     pub(crate) fn forget_delayed(&mut self, task: TaskId) {
         if self.fair.entities.get(task).is_some_and(|entity| entity.delayed) {
             self.forget(task.into());
         }
     }
 
-    /// As [`Kernel::forget_delayed`], also for a group that nothing is left in.
+    /// Like [`Kernel::forget_delayed`], but also for an empty group.
     pub(crate) fn forget(&mut self, id: EntityId) {
         self.update_load(self.fair.entities[id].queue, id);
         self.leave_queues(id, Leaves::Goes);
         self.fair.queued -= u32::from(id.task().is_some());
     }
 
-    /// The CPU in whose queue the task sleeps, if it does: it wakes there, wherever else is idle (`ttwu_runnable()`).
+    /// The CPU in whose queue the task sleeps, if any: it wakes there, even if other CPUs are idle (`ttwu_runnable()`).
     pub(crate) fn sleeps_in(&self, task: TaskId) -> Option<CpuId> {
         self.fair.entities.get(task).filter(|entity| entity.delayed).map(|entity| entity.queue.cpu)
     }
@@ -99,7 +100,7 @@ impl Kernel {
         }
     }
 
-    /// Its nice value or policy has changed (`reweight_entity()`): what it is owed is owed by its new weight.
+    /// The task's nice value or policy has changed (`reweight_entity()`): its lag is scaled to its new weight.
     pub(crate) fn reweight_fair(&mut self, task: TaskId) {
         let t = &self.tasks[task];
         let (policy, nice, is_dead) = (t.policy, t.nice, t.state == State::Dead);
@@ -124,7 +125,7 @@ impl Kernel {
         }
     }
 
-    /// Charges the fair task that runs on `rq`, if one does, up to now.
+    /// Charges the fair task that runs on `rq`, if there is one, for its time up to now.
     pub(crate) fn charge_fair_curr(&mut self, rq: CpuId) {
         let (curr, at) = (self.cpus[rq].curr, self.cpus.this_cpu.clock);
         if self.class_of(curr) != SchedClass::Fair {
@@ -137,7 +138,7 @@ impl Kernel {
         self.charge_fair(curr, ran);
     }
 
-    /// A fair task has run for so long, and each group that it is in.
+    /// Charges a fair task, and each group that it is in, for `ran`.
     #[cold]
     pub(crate) fn charge_fair(&mut self, task: TaskId, ran: Span) {
         let rq = self.tasks[task].cpu;

@@ -1,4 +1,4 @@
-//! Which group and queue a task belongs to, and the way up from there.
+//! Which group and queue a task belongs to, and the groups above.
 
 use crate::state::cgroup::Number;
 use crate::state::fair::entity::Entities;
@@ -11,8 +11,8 @@ use keel_abi::task::Policy;
 use keel_abi::{CpuId, TaskId};
 
 impl Kernel {
-    /// The group of a task (`task_group()`, `autogroup_task_group()`): its cgroup, or its session's autogroup if that is the
-    /// root's.
+    /// The group of a task (`task_group()`, `autogroup_task_group()`): its cgroup's, or its session's autogroup if it
+    /// is in the root cgroup.
     fn group_of(&mut self, task: TaskId) -> GroupId {
         if let Some(group) = self.fair.entity(task).group {
             return group;
@@ -99,7 +99,7 @@ impl Kernel {
         std::iter::successors(at.group(), |slot| self.fair.entities[slot.entity()].queue.group())
     }
 
-    /// The fair task that runs on a CPU, on its queues or just leaving them.
+    /// The fair task that runs on a CPU, still on its queues or just leaving them.
     #[inline]
     pub(super) fn fair_curr(&self, cpu: CpuId) -> Option<TaskId> {
         let mut id = self.cpus[cpu].fair.curr()?;

@@ -1,4 +1,5 @@
-//! A task's way up: where it joins a queue, its group joins the one above, and so on (`for_each_sched_entity()`).
+//! The way up from a task: when it joins a queue, its group joins the queue above, and so on
+//! (`for_each_sched_entity()`).
 
 use crate::state::fair::ids::{EntityId, QueueId, Slot};
 use crate::state::fair::queue::{Counts, Joins, Share};
@@ -10,16 +11,16 @@ use keel_abi::{CpuId, TaskId};
 pub(crate) enum Leaves {
     /// A task goes elsewhere, or is changed, and wants to run.
     Moves,
-    /// It sleeps, and stays for as long as it is owed nothing (`DELAY_DEQUEUE`).
+    /// It sleeps, and stays queued as long as it is owed nothing (`DELAY_DEQUEUE`).
     Sleeps,
-    /// It sleeps or dies, and does not stay.
+    /// It sleeps or dies, and does not stay queued.
     Goes,
     /// Its group has used up its `cpu.max` (`DEQUEUE_THROTTLE`).
     Throttled,
 }
 
 impl Kernel {
-    /// An entity joins its queue, and each group above that was empty its own.
+    /// An entity joins its queue, and so does each group above that was empty.
     pub(super) fn join_queues(&mut self, task: TaskId, share: Share, joins: Joins) {
         let (mut id, mut share, mut joins) = (EntityId::from(task), share, joins);
         let mut come = Counts::one(share.is_idle);
@@ -59,8 +60,8 @@ impl Kernel {
         let had_others = !self.cpus[cpu].fair.is_idle_only();
         let leaves = self.leave_upwards(id, why);
         if had_others && self.cpus[cpu].fair.is_idle_only() {
-            // If only SCHED_IDLE tasks are left, tasks of other CPUs may be worth more: the CPU balances at its next
-            // tick.
+            // If only SCHED_IDLE tasks are left, tasks on other CPUs may be more important: the CPU balances at its
+            // next tick.
             self.fair.next_balance[cpu.index()] = self.ticks();
         }
         leaves
@@ -154,7 +155,7 @@ impl Kernel {
         }
     }
 
-    /// A task in this queue stays there asleep, or not any more (`set_delayed()`).
+    /// A task starts or stops sleeping in this queue (`set_delayed()`).
     fn count_delayed(&mut self, at: QueueId) {
         let sleeper = Counts { delayed: 1, ..Counts::default() };
         self.each_queue(at, |queue| queue.count(sleeper));
@@ -197,8 +198,8 @@ impl Kernel {
         }
     }
 
-    /// Those that run on `c` stop to, down to the first level at which the next task's group differs: groups that both are
-    /// in go on (`pick_next_task_fair()`).
+    /// The entities that run on `c` stop, down to the first level at which the next task's group differs: groups that
+    /// contain both tasks keep running (`pick_next_task_fair()`).
     pub(super) fn put_queues(&mut self, c: CpuId, next: Option<TaskId>) {
         let mut at = QueueId::root(c);
         let mut is_common = next.is_some();
@@ -214,12 +215,12 @@ impl Kernel {
         }
     }
 
-    /// Is the group one that the task is in, on its CPU?
+    /// Does the group contain the task, on its CPU?
     fn is_above(&self, group: EntityId, task: TaskId) -> bool {
         self.groups_above(self.fair.entities[task].queue).any(|slot| slot.entity() == group)
     }
 
-    /// A task begins to run, and each group above it that does not run yet.
+    /// A task starts running, and so does each group above it that is not running yet.
     pub(super) fn set_queues(&mut self, task: TaskId) {
         let mut id = EntityId::from(task);
         loop {
@@ -235,7 +236,8 @@ impl Kernel {
         }
     }
 
-    /// The entities of two tasks of one CPU that compete in the same queue, and that queue (`find_matching_se()`).
+    /// The entities through which two tasks of one CPU compete in the same queue, and that queue
+    /// (`find_matching_se()`).
     pub(super) fn matching(&self, one: TaskId, other: TaskId) -> (EntityId, EntityId, QueueId) {
         let (mut one, mut other) = (EntityId::from(one), EntityId::from(other));
         loop {
@@ -256,7 +258,7 @@ impl Kernel {
         }
     }
 
-    /// As [`Kernel::matching`] where one of them is in the root's queue.
+    /// Like [`Kernel::matching`], if one of them is in the root's queue.
     fn matching_at_root(&self, one: EntityId, other: EntityId) -> (EntityId, EntityId, QueueId) {
         let top =
             |id: EntityId| self.groups_above(self.fair.entities[id].queue).last().map_or(id, Slot::entity);

@@ -9,7 +9,7 @@ use keel_abi::{CpuId, Instant, Span};
 const SHORTEST_NS: u64 = 10_000;
 
 impl Kernel {
-    /// A task has come: the timer is set where it is not yet (`hrtick_update()`).
+    /// A task has joined: sets the timer if it is not set yet (`hrtick_update()`).
     pub(super) fn start_hrtick(&mut self, rq: CpuId) {
         let cpu = &self.cpus[rq];
         if cpu.hrtick_at == Instant::NEVER && self.class_of(cpu.curr) == SchedClass::Fair {
@@ -17,7 +17,7 @@ impl Kernel {
         }
     }
 
-    /// Arms it for the end of the slice of the task that runs on `rq`, if other tasks wait there
+    /// Arms the timer for the end of the slice of the task that runs on `rq`, if other tasks wait there
     /// (`hrtick_start_fair()`).
     pub(super) fn set_hrtick(&mut self, rq: CpuId) {
         let is_shared = self.fair.settings.hrtick && self.cpus[rq].fair.queued() > 1;

@@ -11,7 +11,7 @@ use keel_abi::{CpuId, TaskId};
 use keel_trace::policy::GroupClass;
 
 impl Kernel {
-    /// The CPU for it, which is made by or runs on `c`.
+    /// The CPU for a task that is created by or runs on `c`.
     pub(super) fn spread(&mut self, c: CpuId, task: TaskId, prev: CpuId, flags: u64) -> CpuId {
         let hierarchy = self.hierarchy();
         let takes = |level: &&Level| match flags & wake::FORK != 0 {
@@ -46,7 +46,7 @@ impl Kernel {
         }
     }
 
-    /// The group with the least to do, where that is not the one of `cpu` (`sched_balance_find_dst_group()`).
+    /// The group with the least to do, unless that is the group of `cpu` (`sched_balance_find_dst_group()`).
     fn idlest_group(&mut self, c: CpuId, task: TaskId, cpu: CpuId, level: &Level) -> Option<Group> {
         let hierarchy = self.hierarchy();
         let mut local: Option<Stats> = None;
@@ -112,7 +112,7 @@ impl Kernel {
         stats
     }
 
-    /// The CPU of a group that became idle last, or if none is idle the one with the least load
+    /// The CPU of a group that became idle last or, if none is idle, the CPU with the least load
     /// (`sched_balance_find_dst_group_cpu()`).
     fn idlest_in(&mut self, c: CpuId, task: TaskId, cpu: CpuId, group: &Group) -> CpuId {
         if group.weight == 1 {
@@ -140,7 +140,7 @@ impl Kernel {
     }
 }
 
-/// Has a group less to do than the idlest so far (`update_pick_idlest()`)?
+/// Does a group have less to do than the idlest so far (`update_pick_idlest()`)?
 fn is_idler(stats: &Stats, best: &Stats) -> bool {
     if stats.kind != best.kind {
         return stats.kind < best.kind;

@@ -1,7 +1,8 @@
 //! The recent load of tasks and runqueues, updated as tasks come, go, run and move (`update_load_avg()`).
 //!
 //! A sleeping task still counts on the CPU where it ran last, less and less. If it moves, its load is removed when the
-//! queue that it left is next updated, because that queue's lock is not held now (`remove_entity_load_avg()`).
+//! queue that it left is next updated, because that queue's lock is not held at the move
+//! (`remove_entity_load_avg()`).
 
 use crate::state::fair::ids::{EntityId, QueueId, Slot};
 use crate::state::fair::load::QueueLoad;
@@ -11,7 +12,7 @@ use crate::state::kernel::Kernel;
 use keel_abi::{CpuId, TaskId};
 
 impl Kernel {
-    /// The time that loads are counted in on `rq` (`rq_clock_pelt()`).
+    /// The clock that loads on `rq` are measured by (`rq_clock_pelt()`).
     pub(crate) fn pelt_now(&mut self, rq: CpuId) -> u64 {
         let at = self.cpus.this_cpu.clock;
         let is_idle = self.cpus[rq].is_idle();
@@ -21,7 +22,7 @@ impl Kernel {
         clock.now_ns()
     }
 
-    /// The time that the load of a queue is counted in (`cfs_rq_clock_pelt()`).
+    /// The clock that a queue's load is measured by (`cfs_rq_clock_pelt()`).
     fn queue_now(&mut self, at: QueueId) -> u64 {
         let cpu_ns = self.pelt_now(at.cpu);
         match at.group() {
@@ -30,7 +31,7 @@ impl Kernel {
         }
     }
 
-    /// A group's queue without time for its tasks is empty: its load stays what it is, and need not be counted.
+    /// A group's queue without time for its tasks is empty: its load stays the same and needs no updates.
     pub(super) fn stop_clock(&mut self, slot: Slot) {
         let below = &self.fair.groups.slots[slot.index()];
         if below.local.throttles() == 0 || below.queue.entities() > 0 {
@@ -41,7 +42,7 @@ impl Kernel {
         self.fair.groups.unlist(slot);
     }
 
-    /// The group has time again, or a task all the same.
+    /// The group has time again, or has a task anyway.
     pub(super) fn restart_clock(&mut self, slot: Slot) {
         let cpu_ns = self.pelt_now(self.fair.groups.slots[slot.index()].cpu);
         let below = &mut self.fair.groups.slots[slot.index()];
@@ -69,7 +70,7 @@ impl Kernel {
         self.count_rt(rq);
     }
 
-    /// Those of groups, deeper ones first (`__update_blocked_fair()`).
+    /// Updates the load of groups' queues on a CPU, deeper groups first (`__update_blocked_fair()`).
     fn update_groups_on(&mut self, rq: CpuId) {
         for slot in self.fair.groups.listed[rq.index()].clone() {
             let at = QueueId { cpu: rq, slot };
@@ -141,7 +142,7 @@ impl Kernel {
         }
     }
 
-    /// A task is about to join a queue: its load does where it is not there yet.
+    /// A task is about to join a queue: its load joins, too, if it is not there yet.
     pub(super) fn load_joins(&mut self, at: QueueId, task: TaskId, weight: i64) {
         let before = self.fair.entity(task).load.queue;
         if before == Some(at) {
@@ -171,7 +172,7 @@ impl Kernel {
         self.util_changed(at);
     }
 
-    /// A group's entity counts in its parent's queue from now on, with nothing (`attach_entity_cfs_rq()`).
+    /// A group's entity counts in its parent's queue from now on, with no load yet (`attach_entity_cfs_rq()`).
     pub(super) fn attach_group(&mut self, slot: Slot) {
         let id = slot.entity();
         let at = self.fair.entities[id].queue;
@@ -204,7 +205,7 @@ impl Kernel {
         }
     }
 
-    /// Counts the load of a task that sleeps up to when its queue's was (`sync_entity_load_avg()`).
+    /// Brings a sleeping task's load up to the last update of its queue's load (`sync_entity_load_avg()`).
     pub(super) fn sync_load(&mut self, task: TaskId) {
         if let Some(at) = self.fair.entities.get(task).and_then(|entity| entity.load.queue) {
             let last_ns = self.load_mut(at).avg.last_ns;
@@ -212,7 +213,7 @@ impl Kernel {
         }
     }
 
-    /// As [`Kernel::remove_load`], of a task whose queue is locked: at once (`detach_entity_load_avg()`).
+    /// Like [`Kernel::remove_load`], but at once, as the task's queue is locked (`detach_entity_load_avg()`).
     pub(crate) fn detach_load(&mut self, task: TaskId) {
         let queue = self.fair.entities[task].load.queue;
         self.remove_load(task);
@@ -237,7 +238,8 @@ impl Kernel {
             queue.load_sum.saturating_sub(old_weight * before.avg.load_sum) + weight * now.load_sum;
     }
 
-    /// A task wants to run on `rq` (`util_est_enqueue()`), or no more (`util_est_dequeue()`, `util_est_update()`).
+    /// A task becomes runnable on `rq` (`util_est_enqueue()`), or stops being so (`util_est_dequeue()`,
+    /// `util_est_update()`).
     pub(super) fn estimate_joins(&mut self, rq: CpuId, task: TaskId) {
         let estimate = self.fair.entities[task].load.estimate;
         self.fair.loads[rq.index()].estimate += estimate;
@@ -275,7 +277,7 @@ impl Kernel {
         load.queue.avg.util.max(load.queue.avg.runnable).max(load.estimate).min(self.capacity(cpu))
     }
 
-    /// What a task adds to the load of its CPU: its part of its group's, and so on upwards (`task_h_load()`).
+    /// How much a task adds to the load of its CPU: its part of its group's load, and so on upwards (`task_h_load()`).
     pub(super) fn task_load(&self, task: TaskId) -> u64 {
         let Some(entity) = self.fair.entities.get(task) else { return 0 };
         let (mut load, mut at) = (entity.load.avg.load, entity.load.queue);
@@ -287,7 +289,7 @@ impl Kernel {
         load
     }
 
-    /// The CPU's load, runnable average and utilization without this task's part (`cpu_load_without()` and its like).
+    /// The CPU's load, runnable average and utilization without this task (`cpu_load_without()` and similar functions).
     pub(super) fn cpu_without(&self, cpu: CpuId, task: TaskId) -> (u64, u64, u64) {
         let all = &self.fair.loads[cpu.index()];
         let avg = &all.queue.avg;
@@ -302,8 +304,8 @@ impl Kernel {
     }
 }
 
-/// A new task weighs what it may, and gets half of the utilization that is left (`init_entity_runnable_average()`,
-/// `post_init_entity_util_avg()`).
+/// A new task starts with the load of its full weight and half of the utilization that is left
+/// (`init_entity_runnable_average()`, `post_init_entity_util_avg()`).
 fn first(queue: &Average, weight: u64, capacity: u64) -> Average {
     let most = capacity.saturating_sub(queue.util) / 2;
     let util = match queue.util {

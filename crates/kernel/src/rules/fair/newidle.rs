@@ -36,5 +36,5 @@ impl Kernel {
     }
 }
 
-/// A CPU that will be needed sooner does not care for others' averages (`nohz_newidle_balance()`).
+/// A CPU that will be needed sooner than this does not update others' averages (`nohz_newidle_balance()`).
 pub(super) const SOON_NS: u64 = MIGRATION_COST.as_ns();

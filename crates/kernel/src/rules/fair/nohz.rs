@@ -7,11 +7,11 @@ use crate::state::fair::balancing::Kick;
 use crate::state::kernel::Kernel;
 use keel_abi::CpuId;
 
-/// Averages of idle CPUs are counted this often at most (`LOAD_AVG_PERIOD`).
+/// Averages of idle CPUs are updated at most this often (`LOAD_AVG_PERIOD`).
 const BLOCKED_MS: u64 = 32;
 
 impl Kernel {
-    /// `c` goes idle: it has no tick any more (`nohz_balance_enter_idle()`).
+    /// `c` goes idle: it has no tick from now on (`nohz_balance_enter_idle()`).
     pub(super) fn enter_nohz(&mut self, c: CpuId) {
         if !self.cpus[c].online {
             return;
@@ -83,7 +83,7 @@ impl Kernel {
         self.send_irq(c, target, Irq::Nohz);
     }
 
-    /// `c` has searched in vain: averages of idle CPUs are counted before it goes idle, where that is due
+    /// `c` has found no task: it updates the averages of idle CPUs before it goes idle, if that is due
     /// (`nohz_newidle_balance()`, `nohz_run_idle_balance()`).
     pub(crate) fn note_newly_idle(&mut self, c: CpuId) {
         let now = self.ticks();
@@ -102,7 +102,7 @@ impl Kernel {
         nohz.next_blocked = now + BLOCKED_MS * u64::from(self.machine.hz) / 1000;
     }
 
-    /// An idle CPU's averages up to now (`update_nohz_stats()`); says whether there is more to come.
+    /// Updates an idle CPU's averages (`update_nohz_stats()`); returns whether there is still load to decay.
     pub(crate) fn count_blocked(&mut self, c: CpuId, cpu: CpuId) -> bool {
         if !self.fair.nohz.blocked[cpu.index()] {
             return false;

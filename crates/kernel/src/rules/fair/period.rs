@@ -1,4 +1,4 @@
-//! When the periods of groups' limits begin and end.
+//! When the periods of group limits begin and end.
 
 use crate::state::fair::budget_timer::BudgetTimer;
 use crate::state::fair::ids::GroupId;

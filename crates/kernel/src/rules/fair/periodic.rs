@@ -8,7 +8,7 @@ use keel_abi::CpuId;
 use std::sync::Arc;
 
 impl Kernel {
-    /// The machine's domains, made where they are needed first or have changed.
+    /// The machine's domains, built on first use and after a change.
     pub(crate) fn hierarchy(&mut self) -> Arc<Hierarchy> {
         if let Some(hierarchy) = &self.fair.hierarchy {
             return hierarchy.clone();
@@ -22,7 +22,7 @@ impl Kernel {
         made
     }
 
-    /// What a CPU's level remembers; nothing where domains have changed meanwhile.
+    /// The state of a CPU's level; the default if the domains have changed in the meantime.
     pub(crate) fn memory_of(&self, cpu: CpuId, level: usize) -> Memory {
         let memory = self.fair.memories.get(cpu.index()).and_then(|levels| levels.get(level));
         memory.copied().unwrap_or(Memory::new(1, 0))
@@ -35,7 +35,7 @@ impl Kernel {
         }
     }
 
-    /// No interval is longer, in ticks (`update_max_interval()`).
+    /// The longest interval, in ticks (`update_max_interval()`).
     pub(crate) fn most_interval(&self) -> u64 {
         u64::from(self.machine.hz) * self.cpus.len() as u64 / 10
     }

@@ -3,8 +3,8 @@
 
 use crate::state::fair::pelt::{Average, LEAST_DIVIDER, ONE};
 
-/// The `entity` of this `weight`, and with it the queue `above` that it counts in, follow the queue `below` and the sum of
-/// the weights there. `changed` is by how much the load sums of the tasks that came and went differ.
+/// Updates `entity`, whose weight is `weight`, and the queue `above` that it counts in from the queue `below` and the
+/// sum of the weights there. `changed` is the difference between the load sums of the tasks that came and went.
 pub(super) fn follow(
     entity: &mut Average,
     weight: u64,
@@ -31,7 +31,7 @@ pub(super) fn follow(
     let runnable = if changed > 0 {
         (entity.load_sum + changed.unsigned_abs()).min(divider)
     } else {
-        // The mean of what is left says best for how much of the time the group wants to run.
+        // The mean of the remaining tasks is the best estimate of how much of the time the group is runnable.
         let mean = below.load_sum.checked_div(below_weight).unwrap_or(0);
         entity.load_sum.min(mean)
     };
@@ -45,7 +45,7 @@ pub(super) fn follow(
     (entity.load, entity.load_sum) = (load, sum);
 }
 
-/// An average and its sum change by what a part of them does, from one value to another.
+/// A part of an average and of its sum changes from one value to another: both change by the difference.
 fn shift(average: &mut u64, sum: &mut u64, averages: (u64, u64), sums: (u64, u64)) {
     *average = (*average + averages.1).saturating_sub(averages.0);
     *sum = (*sum + sums.1).saturating_sub(sums.0).max(*average * LEAST_DIVIDER);
@@ -91,9 +91,9 @@ mod tests {
         };
         let half = (LEAST_DIVIDER / 2) as i64;
         check(0, half, 1024, 512);
-        // No more than all of the time.
+        // At most all of the time.
         check(1024, half, 1024, 1024);
-        // Who is left wants half of the time.
+        // The remaining tasks want half of the time.
         check(1024, -half, 2048, 512);
         check(512, -half, 2048, 512);
         check(1024, -half, 0, 0);

@@ -10,7 +10,7 @@ use keel_abi::TaskId;
 use keel_abi::task::Policy;
 
 impl Kernel {
-    /// A task is in another group from now on, and its load with it. One that runs is picked again.
+    /// A task moves to another group with its load. A running task is picked again.
     pub(crate) fn regroup_fair(&mut self, task: TaskId) {
         if self.fair.entities.get(task).is_none() {
             return;

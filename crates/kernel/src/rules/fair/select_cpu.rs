@@ -10,7 +10,7 @@ use keel_abi::task::Policy;
 use keel_abi::{CpuId, TaskId};
 
 impl Kernel {
-    /// A CPU for `task`, woken, made or starting a program on `c`.
+    /// A CPU for `task`, which is woken or created by `c`, or starts a program there.
     pub(crate) fn select_fair(&mut self, c: CpuId, task: TaskId, prev: CpuId, flags: u64) -> CpuId {
         self.begin_decision();
         let chosen = self.place_fair(c, task, prev, flags);
@@ -61,19 +61,19 @@ impl Kernel {
         self.cpus.this_cpu.clock.as_ns() / self.tick.as_ns()
     }
 
-    /// Does no task run there, nor is about to (`available_idle_cpu()`)?
+    /// Is no task running there or about to run (`available_idle_cpu()`)?
     pub(crate) fn is_vacant(&self, cpu: CpuId) -> bool {
         let cpu = &self.cpus[cpu];
         cpu.online && cpu.is_idle() && cpu.nr_ready() == 0 && cpu.ttwu_pending == 0
     }
 
-    /// Are all of the core's CPUs vacant, this one apart (`is_core_idle()`)?
+    /// Are all other CPUs of the core vacant (`is_core_idle()`)?
     pub(super) fn is_core_vacant_beside(&self, cpu: CpuId) -> bool {
         self.cpus[cpu].siblings.iter().all(|other| self.is_vacant(other))
     }
 
-    /// Could the task run there at once (`choose_idle_cpu()`)? It could if the CPU's tasks are all SCHED_IDLE and it is
-    /// not.
+    /// Could the task run there at once (`choose_idle_cpu()`)? It also could if all of the CPU's tasks are SCHED_IDLE
+    /// and this one is not.
     pub(super) fn is_free_for(&self, task: TaskId, cpu: CpuId) -> bool {
         let has_idle_policy = self.tasks[task].policy == Policy::Idle;
         self.is_vacant(cpu) || !has_idle_policy && self.has_only_idle_policy(cpu)
@@ -100,7 +100,8 @@ impl Kernel {
         }
     }
 
-    /// The waker's if it is idle and near, or about to be; the previous one if that is idle (`wake_affine_idle()`).
+    /// The waker's CPU if it is idle and near, or about to be idle; the previous one if that is idle
+    /// (`wake_affine_idle()`).
     fn affine_by_idleness(&self, c: CpuId, prev: CpuId, sync: bool) -> Option<CpuId> {
         let is_prev_vacant = self.is_vacant(prev);
         if self.is_vacant(c) && self.share_cache(c, prev) {
@@ -112,7 +113,7 @@ impl Kernel {
         is_prev_vacant.then_some(prev)
     }
 
-    /// Would the task have less beside it on the waker's CPU (`wake_affine_weight()`)?
+    /// Would the task compete with less load on the waker's CPU (`wake_affine_weight()`)?
     fn is_lighter(&self, c: CpuId, task: TaskId, prev: CpuId, level: &Level, sync: bool) -> bool {
         let load = |task: TaskId| self.task_load(task);
         let mut here = i128::from(self.cpu_load(c));

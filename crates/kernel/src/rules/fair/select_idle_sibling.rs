@@ -1,12 +1,12 @@
-//! An idle CPU that shares a cache with another (`select_idle_sibling()`): the CPU itself, the previous one, one used lately,
-//! then a search, which goes the less far the more the cache's CPUs are used (`SIS_UTIL`).
+//! An idle CPU that shares a cache with another (`select_idle_sibling()`): the CPU itself, the previous one, a recently
+//! used one, then a search. The busier the cache's CPUs are, the fewer it looks at (`SIS_UTIL`).
 
 use crate::rules::fair::cost::Visit;
 use crate::state::fair::pelt::ONE;
 use crate::state::kernel::Kernel;
 use keel_abi::{CpuId, CpuSet, TaskId};
 
-/// How many CPUs a search looks at in a cache of so many, given the sum of their utilization and the level's
+/// How many CPUs of a cache a search looks at, given their number, the sum of their utilization and the level's
 /// `imbalance_pct` (`update_idle_cpu_scan()`).
 pub(crate) fn idle_scan(cpus: u32, util: u64, imbalance_pct: u64) -> u32 {
     let mean = u128::from(util / u64::from(cpus));
@@ -16,7 +16,7 @@ pub(crate) fn idle_scan(cpus: u32, util: u64, imbalance_pct: u64) -> u32 {
 }
 
 impl Kernel {
-    /// The CPU that a task which would go to `target` goes to.
+    /// The CPU to use for a task that would otherwise go to `target`.
     pub(super) fn idle_sibling(&mut self, c: CpuId, task: TaskId, prev: CpuId, target: CpuId) -> CpuId {
         let uneven = self.is_uneven();
         let fits = |k: &Self, cpu| !uneven || k.task_fits(task, cpu);
@@ -48,7 +48,8 @@ impl Kernel {
         self.search(c, task, prev, target).unwrap_or(target)
     }
 
-    /// Is the waker a kernel thread of that one CPU, which has nothing else to do? It stays with the task that it worked for.
+    /// Is the waker a kernel thread of that one CPU, which has nothing else to do? Then the task stays with the thread
+    /// that worked for it.
     fn is_done_by_own_kthread(&self, c: CpuId, prev: CpuId) -> bool {
         let curr = self.cpus[c].curr;
         let is_own = !curr.is_idle() && self.is_kthread(curr) && self.tasks[curr].nr_allowed == 1;
@@ -99,8 +100,8 @@ impl Kernel {
         single
     }
 
-    /// Is the whole core of `cpu` idle (`select_idle_core()`)? Otherwise it is not looked at again, and an idle thread of it
-    /// is kept for want of better.
+    /// Is the whole core of `cpu` idle (`select_idle_core()`)? If not, the core is not looked at again, and one of its
+    /// idle threads is kept as a second choice.
     fn idle_core(
         &mut self,
         c: CpuId,
@@ -146,13 +147,13 @@ impl Kernel {
         })
     }
 
-    /// Tasks on the CPU's runqueue, those that sleep there included (`rq->nr_running`).
+    /// Tasks on the CPU's runqueue, including those that sleep there (`rq->nr_running`).
     pub(crate) fn nr_running(&self, cpu: CpuId) -> u32 {
         let cpu = &self.cpus[cpu];
         cpu.nr_ready() + cpu.fair.queued() - cpu.fair.len()
     }
 
-    /// `c` has gone idle: is its whole core (`__update_idle_core()`)?
+    /// `c` has gone idle: is its whole core idle now (`__update_idle_core()`)?
     pub(super) fn note_idle_core(&mut self, c: CpuId) {
         if self.fair.has_smt && self.is_core_vacant_beside(c) {
             let llc = self.machine.topology.place(c).llc.index();
@@ -161,8 +162,8 @@ impl Kernel {
     }
 }
 
-/// The CPUs of a set, from the one behind `cpu` around to itself (`for_each_cpu_wrap()`), so that neighbours do not all find
-/// the same.
+/// The CPUs of a set, from the one after `cpu` around to `cpu` itself (`for_each_cpu_wrap()`), so that neighbours don't
+/// all find the same one.
 fn behind(set: &CpuSet, cpu: CpuId) -> Vec<CpuId> {
     let after = set.iter().filter(|&other| other > cpu);
     after.chain(set.iter().filter(|&other| other <= cpu)).collect()

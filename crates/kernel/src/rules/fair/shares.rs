@@ -6,11 +6,11 @@ use crate::state::fair::ids::{EntityId, GroupId, Slot};
 use crate::state::fair::weight::LEAST_WEIGHT;
 use crate::state::kernel::Kernel;
 
-/// A queue's part of its group's load is counted again after so long, in nanoseconds (`update_tg_load_avg()`).
+/// How often a queue's part of its group's load is updated, in nanoseconds (`update_tg_load_avg()`).
 const CONTRIBUTION_NS: u64 = 1_000_000;
 
-/// A group's weight on a CPU (`calc_group_shares()`): `shares` on the whole machine, where its load is `all`, of which `own`
-/// is what this CPU has added for its present load of `load`.
+/// A group's weight on a CPU (`calc_group_shares()`). On the whole machine the group has the weight `shares` and the
+/// load `all`; this CPU has contributed `own` to that, and its load is now `load`.
 fn share(shares: i64, load: u64, all: u64, own: u64) -> i64 {
     let all = all.saturating_sub(own) + load;
     let weight = match all {
@@ -21,7 +21,7 @@ fn share(shares: i64, load: u64, all: u64, own: u64) -> i64 {
 }
 
 impl Kernel {
-    /// Brings a group's entity up to now: its load, what it takes over from the queue below, and its weight.
+    /// Updates a group's entity: its load, what it takes over from the queue below, and its weight.
     pub(super) fn update_entity(&mut self, id: EntityId) {
         let at = self.fair.entities[id].queue;
         self.update_load(at, id);
@@ -30,7 +30,7 @@ impl Kernel {
         self.take_turn(c, crate::rules::fair::cost::Visit::Average);
     }
 
-    /// A group weighs what its load on the CPU is worth (`update_cfs_group()`). Without load it keeps its weight.
+    /// Sets a group's weight by its load on the CPU (`update_cfs_group()`). Without load it keeps its weight.
     fn reweigh_group(&mut self, id: EntityId) {
         let Some(slot) = id.slot() else { return };
         let below = &self.fair.groups.slots[slot.index()];
@@ -56,7 +56,8 @@ impl Kernel {
         self.reweight_load(id, before, weight);
     }
 
-    /// A queue's load has changed: its group's load on the whole machine follows, now and then (`update_tg_load_avg()`).
+    /// A queue's load has changed: its group's load on the whole machine follows, now and then
+    /// (`update_tg_load_avg()`).
     pub(super) fn contribute(&mut self, slot: Slot) {
         let now_ns = self.cpus.this_cpu.clock.as_ns();
         let below = &mut self.fair.groups.slots[slot.index()];
@@ -71,7 +72,7 @@ impl Kernel {
         }
     }
 
-    /// A CPU goes: it has no part in any group's load (`clear_tg_offline_cfs_rqs()`).
+    /// A CPU goes offline: it has no part in any group's load any more (`clear_tg_offline_cfs_rqs()`).
     pub(super) fn withdraw_contributions(&mut self, cpu: keel_abi::CpuId) {
         for below in self.fair.groups.slots.iter_mut().filter(|below| below.cpu == cpu) {
             let group = &mut self.fair.groups.all[below.group.index()].load;
@@ -114,7 +115,7 @@ impl Kernel {
         }
     }
 
-    /// A group's tasks count as SCHED_IDLE from now on, or not any more, in each queue above up to a group that is idle.
+    /// A group's tasks start or stop counting as SCHED_IDLE, in each queue above up to a group that is itself idle.
     fn count_idle(&mut self, slot: Slot, is_idle: bool) {
         let tasks = self.fair.groups.slots[slot.index()].queue.tasks();
         let others =
@@ -148,7 +149,7 @@ mod tests {
         };
         check(1024, 1024, 0, 0, 1024);
         check(1024, 1024, 2048, 1024, 512);
-        // It has come to this CPU since its load was counted.
+        // It has come to this CPU since its load was last updated.
         check(1024, 1024, 1024, 0, 512);
         check(2048, 300, 1200, 300, 512);
         check(1024, 1, 1 << 20, 1, 2);

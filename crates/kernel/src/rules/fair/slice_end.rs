@@ -1,7 +1,7 @@
 //! When the running task has to yield at the end of its slice (`update_curr()`, `task_tick_fair()`).
 //!
-//! A CPU that another one asks is not interrupted: it looks when it next leaves the kernel, at its tick at the latest
-//! (`resched_curr_lazy()`).
+//! A CPU that another one asks to reschedule is not interrupted: it does so when it next leaves the kernel, at its tick
+//! at the latest (`resched_curr_lazy()`).
 
 use crate::state::fair::ids::QueueId;
 use crate::state::kernel::Kernel;
@@ -17,8 +17,8 @@ impl Kernel {
         }
     }
 
-    /// The fair task that runs on `rq` has been charged: is its slice over, or that of a group above it, and do other
-    /// tasks wait there (`update_curr()`)?
+    /// The fair task that runs on `rq` has been charged: has its slice ended, or the slice of a group above it, and do
+    /// other tasks wait there (`update_curr()`)?
     pub(super) fn end_slice(&mut self, rq: CpuId) {
         let mut at = QueueId::root(rq);
         loop {
@@ -34,7 +34,7 @@ impl Kernel {
         }
     }
 
-    /// The tick of a fair task (`task_tick_fair()`): a slice that is over goes to another, if there is one.
+    /// The tick of a fair task (`task_tick_fair()`): if its slice has ended, another task runs, if there is one.
     pub(crate) fn tick_fair(&mut self, c: CpuId) {
         let cpu = &self.cpus[c];
         if cpu.rt.is_ready() && !cpu.fair_server.is_serving() {

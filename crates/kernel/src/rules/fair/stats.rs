@@ -21,17 +21,17 @@ pub(crate) struct Stats {
     pub(super) most_capacity: u64,
     /// The load of a task that does not fit its CPU.
     pub(super) misfit: u64,
-    /// It is a core with several tasks.
+    /// The group is a core with several tasks.
     pub(super) is_shared_core: bool,
     /// Balancing below failed.
     pub(super) is_imbalanced: bool,
     pub(super) kind: GroupClass,
-    /// Load for its capacity; known of groups whose kind makes it matter.
+    /// Load relative to capacity; only set for the kinds of group where it matters.
     pub(super) mean: u64,
 }
 
 impl Stats {
-    /// One more CPU of the group.
+    /// Adds another CPU of the group.
     pub(super) fn add_capacity(&mut self, capacity: u64) {
         self.capacity += capacity;
         self.least_capacity = self.least_capacity.min(capacity);
@@ -52,7 +52,7 @@ impl Stats {
         self.capacity * pct >= self.runnable * 100 && self.capacity * 100 > self.util * pct
     }
 
-    /// Its kind, at a level with this `imbalance_pct` (`group_classify()`).
+    /// Sets the group's kind, at a level with the `imbalance_pct` `pct` (`group_classify()`).
     pub(super) fn classify(&mut self, pct: u64) {
         self.kind = if self.is_overloaded(pct) {
             GroupClass::Overloaded
@@ -69,7 +69,7 @@ impl Stats {
         };
     }
 
-    /// Its load for its capacity.
+    /// The group's load relative to its capacity.
     pub(super) fn load_for_capacity(&self) -> u64 {
         self.load * ONE / self.capacity.max(1)
     }
@@ -78,7 +78,7 @@ impl Stats {
 /// An imbalance between nodes that is tolerated while few tasks would run on the destination
 /// (`adjust_numa_imbalance()`).
 pub(super) fn allowed_between_nodes(imbalance: u64, running: u64, allowance: u64) -> u64 {
-    /// Two tasks that talk to each other may stay together (`NUMA_IMBALANCE_MIN`).
+    /// Two tasks that communicate may stay together (`NUMA_IMBALANCE_MIN`).
     const PAIR: u64 = 2;
     if running <= allowance && imbalance <= PAIR { 0 } else { imbalance }
 }

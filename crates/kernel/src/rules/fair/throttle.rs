@@ -1,4 +1,4 @@
-//! Groups that have used up their time: which are throttled, which wait, and which are released.
+//! Groups that have used up their runtime: which are throttled, which wait, and which are released.
 
 use crate::state::fair::bandwidth::SLACK;
 use crate::state::fair::budget_timer::BudgetTimer;
@@ -9,7 +9,7 @@ use keel_abi::{CpuId, Span, TaskId};
 use keel_trace::{Class, What};
 
 impl Kernel {
-    /// A group's `cpu.max` (`tg_set_cfs_bandwidth()`): all of its CPUs begin again.
+    /// Sets a group's `cpu.max` (`tg_set_cfs_bandwidth()`): all of its CPUs start over.
     pub(super) fn set_budget(&mut self, group: GroupId, bandwidth: Bandwidth) {
         let budget = &mut self.fair.groups.all[group.index()].budget;
         budget.set(bandwidth);
@@ -30,7 +30,7 @@ impl Kernel {
         }
     }
 
-    /// A CPU's part of a limit begins again, with the least that lets tasks run.
+    /// A CPU's part of a limit starts over, with the least runtime that lets tasks run.
     fn limit(&mut self, slot: Slot, is_limited: bool) {
         let cpu = self.fair.groups.slots[slot.index()].cpu;
         self.charge_fair_curr(cpu);
@@ -41,7 +41,7 @@ impl Kernel {
         }
     }
 
-    /// A group's queue has had the CPU for so long (`account_cfs_rq_runtime()`).
+    /// Charges a group's queue for `ran` (`account_cfs_rq_runtime()`).
     pub(super) fn account(&mut self, slot: Slot, ran: Span) {
         let below = &mut self.fair.groups.slots[slot.index()];
         if !below.local.is_limited {
@@ -73,7 +73,7 @@ impl Kernel {
         }
     }
 
-    /// A pick comes by this queue: is its limit used up (`check_cfs_rq_runtime()`)?
+    /// A pick reaches this queue: is its runtime used up (`check_cfs_rq_runtime()`)?
     pub(super) fn is_out_of_time(&mut self, slot: Slot) -> bool {
         let local = &self.fair.groups.slots[slot.index()].local;
         match local.is_limited && local.left_ns <= 0 {
@@ -82,7 +82,7 @@ impl Kernel {
         }
     }
 
-    /// `throttle_cfs_rq()`; says no where there was some time after all.
+    /// `throttle_cfs_rq()`; returns false if there was runtime left after all.
     fn throttle(&mut self, slot: Slot) -> bool {
         let below = &mut self.fair.groups.slots[slot.index()];
         let (group, cpu) = (below.group, below.cpu);
@@ -135,7 +135,7 @@ impl Kernel {
         }
     }
 
-    /// Has a limit of the task's group or of one above been used up on its CPU (`throttled_hierarchy()`)?
+    /// Has the task's group, or a group above, used up its runtime on the CPU (`throttled_hierarchy()`)?
     pub(crate) fn waits_for_time(&self, at: QueueId) -> bool {
         at.group().is_some_and(|slot| self.fair.groups.slots[slot.index()].local.throttles() > 0)
     }
@@ -159,7 +159,7 @@ impl Kernel {
         self.fair.entities[task].queue = home;
     }
 
-    /// A throttled task leaves its CPU, its group or the class (`dequeue_throttled_task()`). Says no where it is not
+    /// A throttled task leaves its CPU, its group or the class (`dequeue_throttled_task()`). Returns false if it is not
     /// throttled.
     pub(super) fn leave_limbo(&mut self, task: TaskId) -> bool {
         let entity = &self.fair.entities[task];
@@ -174,25 +174,26 @@ impl Kernel {
         was_there
     }
 
-    /// Emits that a task of this queue is throttled, or not any more, with the group whose limit it is.
+    /// Emits that a task of this queue is throttled or released, with the group that has the limit.
     pub(crate) fn tell_throttled(&mut self, task: TaskId, at: QueueId, on: bool) {
         let group = self.used_up(at).or_else(|| self.limited(self.fair.entities[task].group?));
         self.emit_throttled(task, group, on);
     }
 
-    /// The nearest group of this queue that has used up its limit.
+    /// The nearest group, from this queue's own upwards, that has used up its runtime.
     fn used_up(&self, at: QueueId) -> Option<GroupId> {
         let mut above = self.groups_above(at).map(|slot| &self.fair.groups.slots[slot.index()]);
         above.find(|above| above.local.is_throttled).map(|above| above.group)
     }
 
-    /// The nearest group with a limit, this one or one that it is in.
+    /// The nearest group with a limit: this one, or one above it.
     fn limited(&self, group: GroupId) -> Option<GroupId> {
         let groups = &self.fair.groups;
         groups.upwards(group).find(|group| groups.all[group.index()].budget.is_limited())
     }
 
-    /// Emits whose limit holds for a task that has come to a group, so that readers know before it is first throttled.
+    /// Emits which group's limit applies to a task that has come to a group, so that readers know before it is first
+    /// throttled.
     pub(super) fn tell_limit(&mut self, task: TaskId, group: GroupId) {
         if let Some(limited) = self.limited(group) {
             self.emit_throttled(task, Some(limited), false);
@@ -221,8 +222,8 @@ impl Kernel {
         }
     }
 
-    /// A CPU goes: its tasks must run to be moved (`unthrottle_offline_cfs_rqs()`). One that comes has limits again
-    /// (`update_runtime_enabled()`).
+    /// A CPU that goes offline has no limits, as its tasks must run to be moved (`unthrottle_offline_cfs_rqs()`). A CPU
+    /// that comes online has limits again (`update_runtime_enabled()`).
     pub(crate) fn limit_cpu(&mut self, cpu: CpuId, online: bool) {
         if self.fair.groups.is_flat() {
             return;
@@ -237,7 +238,7 @@ impl Kernel {
         }
     }
 
-    /// Is the group's limit used up on that CPU, so that no task shall come (`lb_throttled_cfs_rq()`)?
+    /// Is the group's runtime used up on that CPU, so that no task should move there (`lb_throttled_cfs_rq()`)?
     pub(super) fn is_throttled_on(&self, task: TaskId, cpu: CpuId) -> bool {
         let groups = &self.fair.groups;
         let group = self.fair.entities[task].group.unwrap_or(GroupId::ROOT);

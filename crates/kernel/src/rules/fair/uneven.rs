@@ -1,6 +1,6 @@
-//! An idle CPU for a task where CPUs are not equally fast (`select_idle_capacity()`): the first on an idle core that is fast
-//! enough for the task. Without one, an idle core counts for more than a CPU that is fast enough, and that for more than one
-//! that is not; of equals the fastest is best.
+//! An idle CPU for a task where CPUs are not equally fast (`select_idle_capacity()`): the first on an idle core that is
+//! fast enough for the task. Without one, an idle core counts for more than a CPU that is fast enough, and that for
+//! more than one that is not; of equals the fastest is best.
 
 use crate::rules::fair::cost::Visit;
 use crate::rules::fair::select_idle_sibling::behind_or_at;
@@ -33,8 +33,8 @@ impl Rank {
 }
 
 impl Kernel {
-    /// The CPU that a task which would go to `target` goes to. The search goes as far as other searches of the cache where
-    /// the cache has CPUs of all kinds.
+    /// The CPU to use for a task that would otherwise go to `target`. The search is as long as other searches of the
+    /// cache if the cache has CPUs of all kinds.
     pub(super) fn idle_capacity(&mut self, c: CpuId, task: TaskId, target: CpuId) -> CpuId {
         let hierarchy = self.hierarchy();
         let Some(level) = hierarchy.levels(target).iter().find(|level| level.is_uneven) else {
@@ -81,7 +81,8 @@ impl Kernel {
         self.machine.capacity.windows(2).any(|pair| pair[0] != pair[1])
     }
 
-    /// Does the CPU do with four fifths of what it has left what the task needs (`task_fits_cpu()`, `util_fits_cpu()`)?
+    /// Does the task need at most four fifths of the capacity that the CPU has left (`task_fits_cpu()`,
+    /// `util_fits_cpu()`)?
     pub(super) fn task_fits(&self, task: TaskId, cpu: CpuId) -> bool {
         let util = self.fair.entities.get(task).map_or(0, |entity| entity.load.util_or_estimate());
         util * 1280 < self.capacity_left(cpu) * ONE

@@ -8,8 +8,9 @@ use keel_abi::task::Policy;
 use keel_abi::{CpuId, Instant, TaskId};
 
 impl Kernel {
-    /// Among fair tasks one that wakes takes the CPU where it, or the group that competes for it, would be picked now
-    /// (`wakeup_preempt_fair()`). One with a shorter slice than the current one heeds no protection (`PREEMPT_SHORT`).
+    /// A fair task that wakes preempts another if it, or the group that competes for it, would be picked now
+    /// (`wakeup_preempt_fair()`). With a shorter slice than the current task's it ignores that task's protection
+    /// (`PREEMPT_SHORT`).
     pub(crate) fn preempt_fair(&mut self, rq: CpuId, task: TaskId) {
         let cpu = &self.cpus[rq];
         let curr = cpu.curr;

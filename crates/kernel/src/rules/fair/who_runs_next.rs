@@ -7,8 +7,8 @@ use crate::state::kernel::Kernel;
 use keel_abi::{CpuId, TaskId};
 
 impl Kernel {
-    /// Who of `c`'s fair tasks runs next, unless starved tasks of the scheduler are being served. The one that runs has been
-    /// charged.
+    /// Which of `c`'s fair tasks runs next, unless starved tasks of the scheduler are being served. The running task
+    /// has been charged.
     pub(crate) fn next_fair(&mut self, c: CpuId) -> Option<TaskId> {
         let cpu = self.this_cpu();
         if cpu.server.is_serving() {
@@ -20,7 +20,8 @@ impl Kernel {
         self.pick_task(c)
     }
 
-    /// The next of the queue at the top, and where that is a group the next of its queue, and so on (`pick_task_fair()`).
+    /// Picks from the queue at the top; if that gives a group, picks from the group's queue, and so on
+    /// (`pick_task_fair()`).
     fn pick_task(&mut self, c: CpuId) -> Option<TaskId> {
         'again: loop {
             let mut at = QueueId::root(c);
@@ -43,8 +44,8 @@ impl Kernel {
         }
     }
 
-    /// The next of one queue, as `pick_eevdf()` says. One that sleeps and would be next is owed nothing any more, and goes
-    /// (`pick_next_entity()`). Nothing where that empties the queue.
+    /// Picks from one queue, as `pick_eevdf()` does. A sleeping entity that would be picked has no lag left to settle
+    /// and leaves the queue (`pick_next_entity()`). `None` if that empties the queue.
     pub(crate) fn pick_entity(&mut self, at: QueueId, pick: Pick) -> Option<EntityId> {
         loop {
             let next = self.queue_at(at).pick(&self.fair.entities, pick)?;
@@ -57,7 +58,7 @@ impl Kernel {
 }
 
 impl FairQueue {
-    /// Who is next (`pick_eevdf()`); it may be one that sleeps.
+    /// The next entity (`pick_eevdf()`); it may be a sleeping one.
     pub(crate) fn pick(&self, entities: &Entities, pick: Pick) -> Option<EntityId> {
         let curr = self.curr.filter(|&curr| entities[curr].on_rq);
         if self.entities == 1 {
@@ -67,7 +68,7 @@ impl FairQueue {
         if weight == 0 {
             return None;
         }
-        // A virtual run time is eligible up to the mean, rounded down.
+        // A virtual runtime is eligible up to the mean, rounded down.
         let most = weighted.div_euclid(i128::from(weight)) as i64;
         let preferred = self.preferred.filter(|&id| entities[id].vruntime <= most);
         if pick == Pick::Protecting && preferred.is_some() {

@@ -1,11 +1,11 @@
-//! Real-time tasks that come, go and yield, and turns of SCHED_RR.
+//! Real-time tasks that come, go and yield, and the time slices of SCHED_RR.
 
 use crate::state::kernel::Kernel;
 use crate::state::machine::WakeupRule;
 use keel_abi::task::Policy;
 use keel_abi::{CpuId, Span, TaskId};
 
-/// A turn of a SCHED_RR task (`RR_TIMESLICE`).
+/// The time slice of a SCHED_RR task (`RR_TIMESLICE`).
 const TURN: Span = Span::from_ms(100);
 
 impl Kernel {
@@ -38,7 +38,8 @@ impl Kernel {
         if curr.is_idle() { 0 } else { self.tasks[curr].rt_priority() }
     }
 
-    /// Is a task that has just joined `rq` to be pushed away at once (`task_woken_rt()`)? Not where `rq` is about to pick.
+    /// Should a task that has just joined `rq` be pushed away at once (`task_woken_rt()`)? Not if `rq` is about to
+    /// pick.
     pub(crate) fn pushes_woken(&self, rq: CpuId, task: TaskId) -> bool {
         let (t, cpu) = (&self.tasks[task], &self.cpus[rq]);
         let waits = !t.on_cpu && !cpu.need_resched && t.nr_allowed > 1;
@@ -46,7 +47,7 @@ impl Kernel {
     }
 
     /// The tick of a real-time task (`task_tick_rt()`), which has been charged: if its class is now throttled, it
-    /// yields; when its turn is over, the next task of equal priority runs.
+    /// yields; when its time slice is over, the next task of equal priority runs.
     pub(crate) fn tick_rt(&mut self, c: CpuId, task: TaskId) {
         if self.cpus[c].rt.nr_throttled() > 0 {
             self.resched(c, c);
@@ -66,7 +67,7 @@ impl Kernel {
         }
     }
 
-    /// Ticks of a turn.
+    /// The time slice in ticks.
     pub(crate) fn turn_ticks(&self) -> u32 {
         (TURN.as_ns() / self.tick.as_ns()).max(1) as u32
     }
@@ -78,7 +79,7 @@ impl Kernel {
         self.cpu(rq).rt.requeue(task, priority, false);
     }
 
-    /// Its priority has changed while it is queued (`prio_changed_rt()`): must another task run?
+    /// The priority of a queued task has changed (`prio_changed_rt()`): must another task run?
     pub(crate) fn rt_priority_changed(&mut self, c: CpuId, task: TaskId) {
         let (rq, priority) = (self.tasks[task].cpu, self.tasks[task].rt_priority());
         let (curr, highest) = (self.cpus[rq].curr, self.cpus[rq].rt.highest());

@@ -6,7 +6,7 @@ use crate::state::task::State;
 use keel_abi::TaskId;
 
 impl Kernel {
-    /// `enqueue_pushable_task()`, where the task waits and may run elsewhere.
+    /// `enqueue_pushable_task()`, if the task is waiting and may run elsewhere.
     pub(super) fn add_pushable(&mut self, task: TaskId) {
         let t = &self.tasks[task];
         let (rq, priority) = (t.cpu, t.rt_priority());

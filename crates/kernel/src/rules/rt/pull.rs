@@ -1,11 +1,11 @@
-//! Which waiting real-time task a CPU that comes down takes from another.
+//! Which waiting real-time task a CPU takes from another when its own most urgent task becomes less urgent.
 
 use crate::state::cpu::Irq;
 use crate::state::kernel::Kernel;
 use keel_abi::{CpuId, TaskId};
 
 impl Kernel {
-    /// Does `c`, whose most urgent task has been of this priority, have something to pull (`need_pull_rt_task()`)?
+    /// Does `c`, whose most urgent task had the priority `before`, have something to pull (`need_pull_rt_task()`)?
     pub(crate) fn needs_pull(&self, c: CpuId, before: u8) -> bool {
         let cpu = &self.cpus[c];
         cpu.online && cpu.rt.highest() < before && self.overload.is_elsewhere(c)

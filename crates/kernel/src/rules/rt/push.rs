@@ -6,7 +6,8 @@ use keel_abi::{CpuId, TaskId};
 use keel_trace::{Class, What};
 
 impl Kernel {
-    /// Takes two runqueues' locks, the lower CPU's first; says no where `c` gets in line for one, having perhaps the other.
+    /// Takes two runqueues' locks, the lower CPU's first. Returns false if `c` has to wait for one; it may hold the
+    /// other then.
     pub(crate) fn lock_two(&mut self, c: CpuId, a: CpuId, b: CpuId) -> bool {
         self.lock_rq(c, a.min(b)) && self.lock_rq(c, a.max(b))
     }

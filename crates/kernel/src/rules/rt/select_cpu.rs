@@ -1,7 +1,7 @@
 //! Where a waking or pushed real-time task goes: to one of the CPUs that run the least urgent tasks.
 //!
-//! Whether a waking task goes anywhere at all is the machine's [`WakeupRule`]: where it was, unless it would have to wait
-//! there (`select_task_rq_rt()`).
+//! The machine's [`WakeupRule`] says whether a waking task moves at all: it stays where it was, unless it would have to
+//! wait there (`select_task_rq_rt()`).
 
 use crate::state::class::SchedClass;
 use crate::state::kernel::Kernel;
@@ -10,7 +10,7 @@ use keel_abi::scx::wake;
 use keel_abi::{CpuId, TaskId};
 
 impl Kernel {
-    /// A CPU for `task`, woken or made on `c`.
+    /// A CPU for `task`, woken or created on `c`.
     pub(crate) fn select_rt(&mut self, c: CpuId, task: TaskId, prev: CpuId, flags: u64) -> CpuId {
         let rule = self.machine.realtime.wakeup;
         let is_new = flags & wake::FORK != 0;
@@ -34,15 +34,15 @@ impl Kernel {
         }
     }
 
-    /// Of the CPUs that the task may use, those whose most urgent task is the least urgent of all, where it is less so than the
-    /// task (`cpupri_find()`): what that priority is.
+    /// The lowest of the highest priorities on the CPUs that the task may use, if it is below the task's
+    /// (`cpupri_find()`).
     pub(super) fn lowest_for(&self, task: TaskId) -> Option<u8> {
         let priority = self.tasks[task].rt_priority();
         self.usable(task).map(|cpu| self.cpus[cpu].rt.highest()).min().filter(|&lowest| lowest < priority)
     }
 
-    /// One of those CPUs: the one that the task was on, else the nearest; of several as near `c`, which is cheaper to preempt,
-    /// else one after the other (`find_lowest_rq()`).
+    /// A CPU with that priority: the CPU that the task was on, or else the nearest. If several are equally near, it is
+    /// `c`, which is cheaper to preempt, or else each in turn (`find_lowest_rq()`).
     pub(crate) fn find_lowest(&mut self, c: CpuId, task: TaskId) -> Option<CpuId> {
         let lowest = self.lowest_for(task)?;
         let own = self.tasks[task].cpu;

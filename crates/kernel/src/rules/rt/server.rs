@@ -26,7 +26,7 @@ impl crate::state::cpu::Cpu {
 }
 
 impl Kernel {
-    /// Do tasks of a class wait for `cpu` while one of a higher class has it or is about to?
+    /// Do tasks of a class wait for `cpu` while a task of a higher class runs there or is about to?
     fn is_starving(&self, cpu: CpuId, class: SchedClass) -> bool {
         let cpu = &self.cpus[cpu];
         let waits = match class {
@@ -45,7 +45,7 @@ impl Kernel {
         self.arm_server(rq, SchedClass::Fair);
     }
 
-    /// Watches over the tasks of a class, unless it does so already.
+    /// Starts to watch over the tasks of a class, unless it is already doing so.
     fn arm_server(&mut self, rq: CpuId, class: SchedClass) {
         if self.cpus[rq].server_of(class).armed.is_some() || !self.is_starving(rq, class) {
             return;

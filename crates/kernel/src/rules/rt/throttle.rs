@@ -5,14 +5,14 @@ use crate::state::timer_number;
 use keel_abi::{CpuId, Instant, Span, TaskId};
 
 impl Kernel {
-    /// Is `task` spared as it has inherited its priority (`rt_se_boosted()`)?
+    /// Is `task` spared because it has inherited its priority (`rt_se_boosted()`)?
     fn counts_as_boosted(&self, task: TaskId) -> bool {
         let t = &self.tasks[task];
         let spares = self.machine.realtime.throttle.is_some_and(|rule| rule.spares_boosted);
         spares && t.boost > t.policy.rt_priority()
     }
 
-    /// A real-time task has joined `rq` (`inc_rt_group()`): the periods begin, unless they have.
+    /// A real-time task has joined `rq` (`inc_rt_group()`): the periods begin, unless they have already begun.
     #[cold]
     pub(super) fn joins_throttled_class(&mut self, task: TaskId, rq: CpuId) {
         let boosted = self.counts_as_boosted(task);
@@ -27,7 +27,7 @@ impl Kernel {
         }
     }
 
-    /// One leaves `rq`, as urgent as it has been there (`dec_rt_group()`).
+    /// A real-time task leaves `rq`, with the urgency it had there (`dec_rt_group()`).
     #[cold]
     pub(super) fn leaves_throttled_class(&mut self, task: TaskId, rq: CpuId) {
         let boosted = self.counts_as_boosted(task);
@@ -39,7 +39,7 @@ impl Kernel {
         self.queue.push(at, timer_number::RT_PERIOD);
     }
 
-    /// Charges a real-time task's time to its CPU (`update_curr_rt()`). The tick notices when it is too much.
+    /// Charges a real-time task's time to its CPU (`update_curr_rt()`). The tick notices if it is too much.
     #[cold]
     pub(crate) fn charge_rt(&mut self, task: TaskId, ran: Span) {
         let Some(rule) = self.machine.realtime.throttle else { return };
@@ -50,7 +50,7 @@ impl Kernel {
         }
     }
 
-    /// `c` goes away: tasks there must run to be pushed to others (`__disable_runtime()`). When it comes back it has
+    /// `c` goes offline: its tasks must run to be pushed elsewhere (`__disable_runtime()`). When it comes back, it has
     /// used nothing.
     pub(crate) fn stop_throttling(&mut self, c: CpuId) {
         let rt = &mut self.cpu(c).rt;
@@ -61,7 +61,7 @@ impl Kernel {
         }
     }
 
-    /// The next CPU from this number on that has real-time tasks or owes time.
+    /// The next CPU, from the number `from` on, that has real-time tasks or owes time.
     pub(crate) fn next_to_replenish(&self, from: u32) -> Option<CpuId> {
         let is_used = |cpu: &CpuId| {
             let cpu = &self.cpus[*cpu];

@@ -4,7 +4,7 @@ use crate::state::kernel::Kernel;
 use keel_abi::{CpuId, TaskId};
 
 impl Kernel {
-    /// Among real-time tasks only a higher priority preempts (`wakeup_preempt_rt()`).
+    /// A real-time task preempts another only if its priority is higher (`wakeup_preempt_rt()`).
     pub(crate) fn preempt_rt(&mut self, c: CpuId, rq: CpuId, task: TaskId) {
         let (curr, priority) = (self.cpus[rq].curr, self.tasks[task].rt_priority());
         let running = self.priority_of(curr);
@@ -13,8 +13,8 @@ impl Kernel {
         }
     }
 
-    /// Should the task that runs on `rq` look for another CPU, since its equal, which has just come, has none
-    /// (`check_preempt_equal_prio()`)? That one then goes first.
+    /// Should `curr` look for another CPU because `task`, which has just come and has equal priority, has no other
+    /// (`check_preempt_equal_prio()`)? Then `task` goes first.
     pub(crate) fn makes_room(&mut self, rq: CpuId, curr: TaskId, task: TaskId) -> bool {
         let can_move = |k: &Self, task| k.tasks[task].nr_allowed > 1 && k.lowest_for(task).is_some();
         if curr.is_idle() || self.cpus[rq].need_resched || !can_move(self, curr) || can_move(self, task) {

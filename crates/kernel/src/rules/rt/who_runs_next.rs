@@ -5,7 +5,8 @@ use crate::state::rt::queue::RtQueue;
 use keel_abi::TaskId;
 
 impl Kernel {
-    /// Whose turn it is on the CPU that picks, unless those that starved are being served or real-time tasks throttled.
+    /// The next real-time task of the CPU that picks, unless starved tasks are being served or real-time tasks
+    /// throttled.
     pub(crate) fn next_rt(&self) -> Option<TaskId> {
         let cpu = &self.cpus.this_cpu;
         let serves = cpu.server.is_serving() || cpu.fair_server.is_serving() && !cpu.fair.is_empty();
@@ -14,7 +15,7 @@ impl Kernel {
 }
 
 impl RtQueue {
-    /// Whose turn it is.
+    /// The next task.
     pub(crate) fn first(&self) -> Option<TaskId> {
         self.queues.get(usize::from(self.highest()))?.front().copied()
     }

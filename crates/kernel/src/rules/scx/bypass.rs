@@ -1,4 +1,4 @@
-//! Scheduling by the kernel itself, without the scheduler (`SCX_RQ_BYPASSING`): since when, and whose turn it is.
+//! Bypass mode: the kernel schedules without the scheduler (`SCX_RQ_BYPASSING`). Since when, and which task is next.
 
 use crate::state::kernel::Kernel;
 use crate::state::scx::events::ScxEvent;
@@ -7,7 +7,7 @@ use keel_abi::{CpuId, TaskId};
 use keel_trace::{Class, What};
 
 impl Kernel {
-    /// The first CPU is about to change.
+    /// The first CPU is about to enter or leave bypass mode.
     pub(crate) fn begin_bypass(&mut self, c: CpuId, on: bool) {
         self.scx.slice_dfl_ns = if on { SLICE_BYPASS_NS } else { SLICE_DFL_NS };
         if on {
@@ -27,7 +27,7 @@ impl Kernel {
         }
     }
 
-    /// The run ends: what has been bypassed up to now counts.
+    /// The run ends: counts the bypassed time up to now.
     pub(crate) fn count_bypass(&mut self) {
         if let Some(since) = self.scx.bypassed_since {
             self.counters.bypass_time += self.now.since(since);
@@ -35,7 +35,7 @@ impl Kernel {
         }
     }
 
-    /// The scheduler's tasks that wait on `rq` (`rq->scx.runnable_list`), longest waiting first.
+    /// The scheduler's tasks that wait on `rq` (`rq->scx.runnable_list`), in the order they began to wait.
     pub(crate) fn waiting_on(&self, rq: CpuId) -> Vec<TaskId> {
         let cpu = &self.cpus[rq];
         if cpu.nr_running == cpu.rt.len() + cpu.fair.len() + cpu.fair.limbo() {

@@ -1,5 +1,5 @@
-//! How CPUs are passed to a scheduler that calls them by cids (`struct sched_ext_ops_cid`), and what
-//! its answers mean.
+//! How CPUs are passed to a scheduler that refers to them by cids (`struct sched_ext_ops_cid`), and how its return
+//! values are read.
 
 use crate::state::kernel::Kernel;
 use crate::state::layout::{self, cmask};
@@ -11,11 +11,11 @@ const GROW_PAGES: u32 = 4;
 
 const PAGE_BYTES: u64 = 4096;
 
-/// BPF instructions that a CPU of a mask takes to become a bit of a `struct scx_cmask`.
+/// BPF instructions that it takes to convert a CPU of a mask to a bit of a `struct scx_cmask`.
 const CPU_INSNS: u64 = 6;
 
 impl Kernel {
-    /// Which cids the CPUs have is decided before `ops.init` (`scx_cid_init()`).
+    /// Assigns cids to CPUs, before `ops.init` (`scx_cid_init()`).
     pub(crate) fn give_cids(&mut self) {
         let cpus = &self.cpus;
         self.cids.probe(&self.machine.topology, |cpu| cpus[cpu].online);
@@ -31,8 +31,8 @@ impl Kernel {
         }
     }
 
-    /// The CPU that a callback answers (`scx_cpu_ret()`). A bad cid is an error, and -EINVAL; what
-    /// is negative stays so.
+    /// The CPU that a callback returns (`scx_cpu_ret()`). A bad cid is an error and becomes -EINVAL; a negative value
+    /// stays as it is.
     #[inline]
     pub(crate) fn answered_cpu(&mut self, c: CpuId, answer: i32) -> i32 {
         if answer < 0 || !self.scx.speaks_cids() {
@@ -47,7 +47,7 @@ impl Kernel {
         }
     }
 
-    /// After `ops.init`: a `struct scx_cmask` for each CPU, in the scheduler's arena
+    /// After `ops.init`: allocates a `struct scx_cmask` for each CPU in the scheduler's arena
     /// (`scx_set_cmask_scratch_alloc()`).
     pub(crate) fn make_cmasks<W: World>(&mut self, world: &mut W) -> Result<(), Errno> {
         let Some(arena) = self.scx.arena else { return Ok(()) };
@@ -70,10 +70,9 @@ impl Kernel {
         Ok(())
     }
 
-    /// A task's CPUs, whose mask is at `mask`, as an argument of a callback on `c`: that address, or
-    /// the user's address of a cmask (`scx_call_op_set_cpumask()`). Of the latter the kernel gives
-    /// the low half, which is all that loads and stores look at; but where that is 0, it is a null
-    /// pointer here.
+    /// A task's CPUs, whose mask is at `mask`, as an argument of a callback on `c`: that address, or the user-space
+    /// address of a cmask (`scx_call_op_set_cpumask()`). The kernel passes only the low half of the latter, which is
+    /// all that loads and stores look at; but if that half is 0, it is a null pointer here.
     pub(crate) fn cpus_argument<W: World>(&mut self, world: &mut W, c: CpuId, mask: u64) -> u64 {
         let Some(&at) = self.scx.cmasks.get(c.index()) else { return mask };
         let cpus = self.cpus.len();
@@ -87,7 +86,7 @@ impl Kernel {
         }
         let header = world.arena_at(at);
         for (nth, word) in bits.iter().enumerate() {
-            // A program may have given the page back.
+            // A program may have freed the page.
             if let Some(to) = world.slice_mut(header.offset(cmask::SIZE + 8 * nth as u64), 8) {
                 to.copy_from_slice(&word.to_le_bytes());
             }

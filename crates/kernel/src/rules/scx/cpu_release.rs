@@ -1,4 +1,4 @@
-//! Whether the scheduler must be notified that a higher class takes a CPU.
+//! Must the scheduler be notified that a higher class takes a CPU?
 
 use crate::state::class::SchedClass;
 use crate::state::kernel::Kernel;

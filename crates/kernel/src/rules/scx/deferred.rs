@@ -1,6 +1,5 @@
-//! Moves to other CPUs' local queues: those that were decided on where the other runqueue's lock
-//! could not be taken (`process_ddsp_deferred_locals()`), and those of `ops.dispatch`
-//! (`dispatch_to_local_dsq()`).
+//! Moves to other CPUs' local queues: deferred ones, because the other runqueue's lock could not be taken when they
+//! were decided (`process_ddsp_deferred_locals()`), and those of `ops.dispatch` (`dispatch_to_local_dsq()`).
 
 use crate::state::kernel::Kernel;
 use crate::state::scx::events::ScxEvent;
@@ -31,8 +30,8 @@ impl Kernel {
         }
     }
 
-    /// Into the local queue of `target`, moving the task there if it may run there; else that is
-    /// an error and the global queue serves (`dispatch_to_local_dsq()`).
+    /// Inserts into the local queue of `target` and moves the task there. If it may not run there, that is an error,
+    /// and the task goes to the global queue (`dispatch_to_local_dsq()`).
     pub(crate) fn insert_at<W: World>(
         &mut self,
         world: &mut W,
@@ -56,8 +55,8 @@ impl Kernel {
         self.insert_local(world, c, target, task, enq_flags | enq::CLEAR_OPSS);
     }
 
-    /// May `task` go to `target`'s runqueue (`task_can_run_on_remote_rq()`)? If not: an error
-    /// message, or none where the CPU is merely offline.
+    /// May `task` go to `target`'s runqueue (`task_can_run_on_remote_rq()`)? If not, returns an error message, or none
+    /// if the CPU is merely offline.
     fn check_move(&self, task: TaskId, target: CpuId) -> Result<(), Option<String>> {
         let t = &self.tasks[task];
         if t.migration_disabled > 0 {
@@ -78,8 +77,7 @@ impl Kernel {
         if self.cpus[target].online { Ok(()) } else { Err(None) }
     }
 
-    /// From one runqueue to another. The scheduler's `ops.quiescent` and `ops.runnable` are not
-    /// called: the task is runnable all along.
+    /// Moves a task to another runqueue. `ops.quiescent` and `ops.runnable` are not called: the task stays runnable.
     pub(crate) fn move_task<W: World>(&mut self, world: &mut W, c: CpuId, task: TaskId, to: CpuId) {
         let from = self.tasks[task].cpu;
         debug_assert_ne!(from, to, "a move goes somewhere");

@@ -10,7 +10,7 @@ use keel_abi::{CpuId, DsqId, TaskId};
 
 /// Where `do_enqueue_task()` sends a task.
 pub(crate) enum Way {
-    /// Without the scheduler, and what is counted then.
+    /// Without the scheduler, and the event that this counts as.
     Local(Option<ScxEvent>),
     Global,
     Direct,
@@ -38,8 +38,8 @@ impl Kernel {
         }
     }
 
-    /// `direct_dispatch()`: at once, unless it is another CPU's local queue, whose lock can't be
-    /// taken here: then the move is owed.
+    /// `direct_dispatch()`: inserts at once, unless the target is another CPU's local queue, whose lock can't be taken
+    /// here: then the move is deferred.
     pub(crate) fn direct_dispatch<W: World>(
         &mut self,
         world: &mut W,
@@ -67,7 +67,7 @@ impl Kernel {
         }
     }
 
-    /// What is wrong with a `LOCAL_ON` id that names no CPU.
+    /// The error message for a `LOCAL_ON` id that names no CPU.
     pub(crate) fn invalid_local(&self, id: DsqId, place: &str) -> String {
         let number = (id.0 & dsq::LOCAL_CPU_MASK) as i32;
         match number >= 0 && self.scx.speaks_cids() {

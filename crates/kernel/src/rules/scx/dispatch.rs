@@ -1,5 +1,5 @@
-//! Filling a CPU's local queue: from the global queue, from the scheduler's queues, and from what
-//! `ops.dispatch` has buffered.
+//! Filling a CPU's local queue: from the global queue, from the scheduler's queues, and from the buffer of
+//! `ops.dispatch`.
 
 use crate::state::cpu::Buffered;
 use crate::state::kernel::Kernel;
@@ -17,7 +17,7 @@ impl Kernel {
         !self.looks_empty(c, queue) && self.consume(world, c, queue, 0)
     }
 
-    /// Is a queue empty? Its line is read, without its lock (`consume_dispatch_q()`).
+    /// Is a queue empty? Reads its cache line without taking its lock (`consume_dispatch_q()`).
     #[inline]
     pub(crate) fn looks_empty(&mut self, c: CpuId, queue: QueueId) -> bool {
         let ps = self.lines.read_queue_ps(queue, c);
@@ -58,8 +58,8 @@ impl Kernel {
         true
     }
 
-    /// What `ops.dispatch` has buffered takes effect (`flush_dispatch_buf()`). Says no where a task
-    /// is just being given to the scheduler by another CPU, which must be waited for.
+    /// Flushes the buffer of `ops.dispatch` (`flush_dispatch_buf()`). Returns false if another CPU is just giving one
+    /// of the tasks to the scheduler: that must be waited for.
     #[inline(always)]
     pub(crate) fn flush_dispatch<W: World>(&mut self, world: &mut W, c: CpuId) -> bool {
         self.cpus.this_cpu.dispatch.inserts.is_empty() || self.finish_inserts(world, c)
@@ -77,8 +77,7 @@ impl Kernel {
         true
     }
 
-    /// `finish_dispatch()`: a task that is no longer the scheduler's, or was given to it again
-    /// since, is left alone.
+    /// `finish_dispatch()`: leaves a task alone that the scheduler no longer has, or has got again in the meantime.
     #[inline]
     fn finish_dispatch<W: World>(&mut self, world: &mut W, c: CpuId, insert: Buffered) -> bool {
         let Buffered { task, qseq, dsq, enq_flags, by } = insert;

@@ -1,6 +1,6 @@
-//! Into a queue and out of one (`dispatch_enqueue()`, `local_dsq_post_enq()`), and custody: the
-//! scheduler is notified once when a task that it held itself or in its own queue leaves
-//! for one of the kernel's (`task_leave_custody()`).
+//! Inserting into a queue and removing from one (`dispatch_enqueue()`, `local_dsq_post_enq()`), and custody: when a
+//! task that the scheduler held itself or in its own queue leaves for one of the kernel's queues, the scheduler is
+//! notified once (`task_leave_custody()`).
 
 use crate::state::class::SchedClass;
 use crate::state::dsq::MixedModes;
@@ -13,7 +13,7 @@ use keel_abi::{CpuId, TaskId};
 use keel_trace::{Class, What};
 
 impl Kernel {
-    /// Puts `task` into the local queue of `rq`; `c` is the CPU that does it.
+    /// Puts `task` into the local queue of `rq`; `c` is the acting CPU.
     #[inline]
     pub(crate) fn insert_local<W: World>(
         &mut self,
@@ -104,7 +104,7 @@ impl Kernel {
         }
     }
 
-    /// The scheduler's hands are off `task`: it is owed an `ops.dequeue` with `flags`.
+    /// `task` leaves the scheduler's custody: `ops.dequeue` with `flags` is owed.
     #[inline]
     pub(crate) fn leave_custody(&mut self, task: TaskId, flags: u64) {
         let was = std::mem::take(&mut self.task(task).in_custody);

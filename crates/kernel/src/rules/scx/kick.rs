@@ -1,24 +1,24 @@
-//! Kicks that callbacks asked for, and which CPUs a CPU is still waiting for.
+//! Kicks that callbacks have asked for, and the CPUs that a CPU is still waiting for.
 
 use crate::state::kernel::Kernel;
 use keel_abi::CpuId;
 use keel_abi::scx::kick;
 
 impl Kernel {
-    /// Notes a kick for when `c` has left the scheduler's hands (`scx_kick_cpu()`).
+    /// Notes a kick to be sent after the scheduler returns (`scx_kick_cpu()`).
     #[inline]
     pub(crate) fn note_kick(&mut self, target: CpuId, flags: u64) {
         if self.this_cpu().bypassing {
             return;
         }
-        // Only a CPU whose lock is free is known not to be going idle (`can_skip_idle_kick()`).
+        // A CPU is only known not to be going idle if its lock is free (`can_skip_idle_kick()`).
         let known = self.cpus[target].lock.holder.is_none();
         if flags & kick::IDLE != 0 && known && !self.cpus[target].is_idle() {
             return;
         }
         let kicks = &mut self.this_cpu().kicks;
         match kicks.iter_mut().find(|(noted, _)| *noted == target) {
-            // A plain kick swallows an idle one.
+            // A plain kick replaces an idle one.
             Some((_, noted)) => *noted = (*noted & !kick::IDLE) | (flags & (*noted | !kick::IDLE)),
             None => kicks.push((target, flags)),
         }
@@ -26,7 +26,7 @@ impl Kernel {
 }
 
 impl Kernel {
-    /// Has any of the CPUs that this one kicked not picked since?
+    /// Has any CPU that this one kicked not picked since?
     pub(crate) fn still_to_sync(&mut self) -> bool {
         let mut waits_for = std::mem::take(&mut self.this_cpu().to_sync);
         waits_for.retain(|&(cpu, picks)| !self.cpus.is_running(cpu) && self.cpus[cpu].picks == picks);

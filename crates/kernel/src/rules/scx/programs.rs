@@ -1,4 +1,4 @@
-//! When the programs of the scheduler's user-space half run, and what their failure ends.
+//! When the programs of the scheduler's user-space half run, and what happens if they fail.
 
 use crate::rules::callback::why_stopped;
 use crate::state::cpus::BOOT_CPU;
@@ -9,7 +9,7 @@ use keel_abi::bpf::Fault;
 use keel_abi::{CpuId, Instant, Span};
 
 impl Kernel {
-    /// The scheduler is attached: the programs that run again and again begin.
+    /// The scheduler is attached: starts the periodic programs.
     pub(crate) fn arm_programs(&mut self) {
         for program in 0..self.programs.len() as u32 {
             self.arm_program(BOOT_CPU, program);
@@ -34,7 +34,7 @@ impl Kernel {
         }
     }
 
-    /// A program was stopped; a verifier would not have let it in.
+    /// A program was stopped; a verifier would have rejected it.
     pub(crate) fn stop_program(&mut self, fault: &Fault) {
         let failure = ProgramFailure { program: fault.program.clone(), why: why_stopped(fault) };
         self.failed_program.get_or_insert(failure);

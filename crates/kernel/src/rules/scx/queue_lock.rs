@@ -1,9 +1,8 @@
 //! A dispatch queue's lock, and the lines that are touched under it.
 //!
-//! The lock, the first task's pointer, the list's head and the count share a line (`struct
-//! scx_dispatch_q`). A local queue is under its runqueue's lock instead. Nothing of the simulation
-//! runs between a queue's lock and unlock, so the lock is held by reservation
-//! ([`crate::state::cost::lock`]): for as long as what comes in between costs.
+//! The lock, the first task's pointer, the list's head and the count share a cache line (`struct scx_dispatch_q`). A
+//! local queue is protected by its runqueue's lock instead. Nothing else is simulated between a queue's lock and
+//! unlock, so the lock is held by reservation ([`crate::state::cost::lock`]): for as long as the work under it costs.
 
 use crate::state::cost::lock::VirtualLock;
 use crate::state::kernel::Kernel;
@@ -13,7 +12,7 @@ use keel_abi::{CpuId, Span, TaskId};
 use keel_trace::Lock;
 
 impl Kernel {
-    /// Takes the queue's line, and its lock if it has one of its own; waits as long as others hold it.
+    /// Takes the queue's cache line, and its lock if it has its own; waits as long as others hold it.
     #[inline(always)]
     pub(crate) fn lock_queue(&mut self, c: CpuId, queue: QueueId) {
         let line_ps = self.lines.write_queue_ps(queue, c);
@@ -58,7 +57,7 @@ impl Kernel {
         self.waited_for(c, Lock::Dsq(dsq), waited);
     }
 
-    /// Gives back what [`Kernel::lock_queue`] took, at the moment that `c`'s step has come to.
+    /// Releases what [`Kernel::lock_queue`] took, at the moment that `c`'s step has reached.
     #[inline]
     pub(crate) fn unlock_queue(&mut self, queue: QueueId) {
         if let QueueKind::Local(_) = self.queues.kind(queue) {
@@ -72,8 +71,8 @@ impl Kernel {
         }
     }
 
-    /// What linking `task` into a queue touches beforehand (`dispatch_enqueue()`): the task itself, and its neighbours.
-    /// By vtime it reads the path down the tree, whose last two nodes are the neighbours.
+    /// Charges for the lines that linking `task` into a queue touches (`dispatch_enqueue()`): the task itself and its
+    /// neighbours. For an insert by vtime it reads the path down the tree, whose last two nodes are the neighbours.
     #[inline(always)]
     pub(crate) fn charge_link(
         &mut self,
@@ -99,8 +98,8 @@ impl Kernel {
         self.charge_ps(c, ps);
     }
 
-    /// What unlinking `task` from its queue touches, while it is in it (`task_unlink_from_dsq()`): itself and its
-    /// neighbours.
+    /// Charges for the lines that unlinking `task` from its queue touches (`task_unlink_from_dsq()`): the task itself
+    /// and its neighbours. Call it while the task is still queued.
     pub(crate) fn charge_unlink(&mut self, c: CpuId, queue: QueueId, task: TaskId) {
         let mut ps = self.lines.write_task_ps(task, c);
         let table = &self.queues.table;
@@ -110,7 +109,7 @@ impl Kernel {
         self.charge_ps(c, ps);
     }
 
-    /// Takes `task` out of whichever queue it is in, under that queue's lock (`dispatch_dequeue()`).
+    /// Takes `task` out of its queue, under that queue's lock (`dispatch_dequeue()`).
     pub(crate) fn take_from_queue(&mut self, c: CpuId, task: TaskId) {
         let Some(queue) = self.tasks[task].queue else { return };
         self.lock_queue(c, queue);

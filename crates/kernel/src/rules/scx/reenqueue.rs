@@ -1,4 +1,4 @@
-//! Which tasks of local queues are to be given to the scheduler once more.
+//! Which tasks of local queues are to be given back to the scheduler.
 
 use crate::state::class::SchedClass;
 use crate::state::cpu::Reenqueued;
@@ -7,11 +7,11 @@ use keel_abi::bpf::World;
 use keel_abi::scx::{enq, ent};
 use keel_abi::{CpuId, DsqId, TaskId};
 
-/// `SCX_REENQ_ANY`: all tasks, not only those that were to run at once.
+/// `SCX_REENQ_ANY`: all tasks, not only the immediate ones (`SCX_ENQ_IMMED`).
 pub(crate) const ANY: u64 = 1;
 
 impl Kernel {
-    /// Notes the local queue of the runqueue that `c` has locked, or else of its own
+    /// Notes the local queue of the runqueue that `c` has locked, or else of `c`'s own runqueue
     /// (`scx_bpf_dsq_reenq()`).
     pub(crate) fn note_reenqueue(&mut self, c: CpuId) {
         let subject = self.cpus.this_cpu.callback.subject;
@@ -36,7 +36,7 @@ impl Kernel {
         }
     }
 
-    /// The same for a queue of the scheduler's own.
+    /// The same for one of the scheduler's own queues.
     pub(crate) fn note_reenqueue_of(&mut self, id: DsqId) {
         let cpu = self.this_cpu();
         if !cpu.bypassing && !cpu.reenqueues.contains(&Reenqueued::User(id)) {
@@ -54,7 +54,7 @@ impl Kernel {
         }
     }
 
-    /// A task that is to run at once joins the local queue of `rq` (`dsq_inc_nr()`).
+    /// An immediate task joins the local queue of `rq` (`dsq_inc_nr()`).
     #[cold]
     pub(crate) fn count_immed<W: World>(
         &mut self,
@@ -74,8 +74,8 @@ impl Kernel {
         }
     }
 
-    /// A pick has found something: those that are to run at once and are behind others do not
-    /// (`balance_one()`'s end).
+    /// A pick has found a task: immediate tasks that are queued behind others are reenqueued (the end of
+    /// `balance_one()`).
     #[inline(always)]
     pub(crate) fn reenqueue_extra(&mut self, c: CpuId) {
         if self.cpus.this_cpu.nr_immed > 0 && self.queues.table.queue(self.queues.local(c)).len() > 1 {

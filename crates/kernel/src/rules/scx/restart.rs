@@ -1,4 +1,4 @@
-//! Whether a scheduler that has ended comes again, and what is forgotten in between.
+//! Whether a scheduler restarts after it has ended, and what is forgotten in between.
 
 use crate::state::bpf::iter::Cursors;
 use crate::state::bpf::res_spin::ResLocks;
@@ -18,7 +18,7 @@ const MOST: usize = 5;
 const WINDOW: Span = Span::from_ms(60_000);
 
 impl Kernel {
-    /// The scheduler has exited: will it be back?
+    /// The scheduler has exited: will it restart?
     pub(crate) fn comes_again(&mut self) -> bool {
         if self.again.by_program {
             self.again.awaited = self.exit.as_ref().is_some_and(wants_restart);
@@ -40,7 +40,7 @@ impl Kernel {
         self.again.is_due = self.again.awaited;
     }
 
-    /// Nothing is left of the scheduler that exited.
+    /// Removes everything that is left of the scheduler that exited.
     pub(crate) fn forget_scheduler(&mut self, c: CpuId) {
         self.scx.entries = [None; Op::ALL.len()];
         self.scx.slice_dfl_ns = SLICE_DFL_NS;
@@ -62,12 +62,12 @@ impl Kernel {
         self.release_happenings();
     }
 
-    /// The kernel's own memory in the world stays; everything else is the new scheduler's.
+    /// Installs the new scheduler; of the world, only the kernel's own memory stays.
     pub(crate) fn renew_scheduler(&mut self, scheduler: &Scheduler, programs: Vec<UserProgram>) {
         let mut scx = Scx::new(scheduler);
         scx.at_boot = false;
         if scx.hotplug_seq != 0 {
-            // A loader reads it as it opens the object.
+            // A loader reads it when it opens the object.
             scx.hotplug_seq = self.outside.hotplug.seq;
         }
         let old = std::mem::replace(&mut self.scx, scx);
@@ -75,13 +75,13 @@ impl Kernel {
         self.programs = programs;
         self.take_scheduler(scheduler);
         self.idle.set_all(true);
-        // No callback but ops.init comes before all tasks are in.
+        // Before all tasks are in the scheduler, no callback but ops.init is called.
         for cpu in self.machine.topology.iter() {
             self.cpu(cpu).bypassing = true;
         }
     }
 
-    /// What the kernel keeps of a scheduler beside its callbacks.
+    /// Stores the scheduler's properties besides its callbacks.
     pub(crate) fn take_scheduler(&mut self, scheduler: &Scheduler) {
         self.local_types = scheduler.local_types.clone();
         self.objects.processes.hints = scheduler.hints;
@@ -92,7 +92,7 @@ impl Kernel {
     }
 }
 
-/// Does the end ask for a new beginning? An error does not.
+/// Does the exit ask for a restart? An error does not.
 fn wants_restart(exit: &Exit) -> bool {
     let is_error = matches!(exit.kind, ExitKind::Error | ExitKind::ErrorBpf | ExitKind::ErrorStall);
     !is_error && exit.code & ecode::ACT_RESTART != 0

@@ -11,7 +11,7 @@ use keel_abi::lines::LINE_BYTES;
 use keel_abi::{CpuId, TaskId};
 
 impl Kernel {
-    /// Marks `c` idle or busy, where the kernel keeps track (`update_builtin_idle()`).
+    /// Marks `c` idle or busy, if the kernel keeps track (`update_builtin_idle()`).
     #[inline]
     pub(crate) fn set_idle<W: World>(&mut self, world: &mut W, c: CpuId, idle: bool) {
         if !self.scx.tracks_idle {
@@ -29,7 +29,7 @@ impl Kernel {
         for mask in IdleMask::ALL {
             match touched.of(mask) {
                 (0, 0) => {}
-                // Most machines have one line of each.
+                // On most machines each mask has one line.
                 (read @ 0..=1, written @ 0..=1) => {
                     if read != 0 {
                         self.charge_idle_read(c, mask, 0);
@@ -70,8 +70,7 @@ impl Kernel {
         self.charge_ps(c, ps);
     }
 
-    /// What it costs to take a line of a mask from its readers, whether these are kernel or BPF code: it is the same
-    /// line.
+    /// The cost of taking a mask's line from its readers, kernel or BPF code: both read the same line.
     fn write_shown_ps<W: World>(&self, world: &mut W, c: CpuId, mask: IdleMask, line: u32) -> u64 {
         let (shown, bytes) = match self.idle.per_node() {
             true => {
@@ -103,7 +102,7 @@ impl Kernel {
         }
     }
 
-    /// The kernel's default choice for `task`, which is taken; `c` is the waker's CPU.
+    /// Claims and returns the kernel's default choice for `task`; `c` is the waker's CPU.
     #[inline]
     pub(crate) fn select_cpu_dfl<W: World>(
         &mut self,
@@ -116,7 +115,7 @@ impl Kernel {
         self.select_cpu(world, c, task, prev, flags, (None, 0))
     }
 
-    /// The choice among `allowed` as well, with `SCX_PICK_IDLE_*` in `pick`.
+    /// The same, restricted to `allowed`, with `SCX_PICK_IDLE_*` in `pick`.
     pub(crate) fn select_cpu<W: World>(
         &mut self,
         world: &mut W,
@@ -165,15 +164,15 @@ impl Kernel {
         }
     }
 
-    /// Has `cpu` gone offline since it was chosen for `task`? A CPU that already has its runqueue's lock was in time.
+    /// Has `cpu` gone offline since it was chosen for `task`? Not if `c` already has the runqueue's lock: then it was
+    /// in time.
     #[inline]
     pub(crate) fn is_leaving(&self, c: CpuId, task: TaskId, cpu: CpuId) -> bool {
         let chosen = &self.cpus[cpu];
         !chosen.online && chosen.lock.holder != Some(c) && !self.may_use(task, cpu)
     }
 
-    /// A CPU for a task that may not go where it was sent: on its node, else anywhere
-    /// (`select_fallback_rq()`).
+    /// A CPU for a task that may not go where it was sent: one on its node, or else any (`select_fallback_rq()`).
     pub(crate) fn fallback_cpu(&self, task: TaskId) -> CpuId {
         let t = &self.tasks[task];
         let node = self.machine.topology.place(t.cpu).node;
@@ -185,7 +184,7 @@ impl Kernel {
     }
 }
 
-/// Writes the bits of a set that are in `own` too; a word without any stays as it is.
+/// Writes the bits of a set that are also in `own`; a word with none stays unchanged.
 fn write_cut<W: World>(world: &mut W, at: keel_abi::bpf::Ea, words: &[u64], own: &[u64]) {
     for (i, (word, own)) in words.iter().zip(own).enumerate().filter(|(_, (_, own))| **own != 0) {
         world.put(at.offset(i as u64 * 8), &(word & own).to_le_bytes());

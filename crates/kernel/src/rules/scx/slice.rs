@@ -1,5 +1,4 @@
-//! Slices and running time. A task's slice and vtime are in the world's `task_struct`, where the
-//! scheduler may write them.
+//! Slices and runtime. A task's slice and vtime are in the world's `task_struct`, where the scheduler may write them.
 
 use crate::state::class::SchedClass;
 use crate::state::kernel::Kernel;
@@ -10,7 +9,7 @@ use keel_abi::scx::SLICE_INF;
 use keel_abi::{CpuId, Instant, TaskId};
 
 impl Kernel {
-    /// What is left of the task's slice, in nanoseconds.
+    /// The rest of the task's slice, in nanoseconds.
     #[inline]
     pub(crate) fn slice<W: World>(&self, world: &W, task: TaskId) -> u64 {
         world.u64_at(self.tasks[task].ea.offset(field::SCX_SLICE))
@@ -46,7 +45,7 @@ impl Kernel {
         self.charge_running(world, curr, at);
     }
 
-    /// The same of a task that runs on any CPU.
+    /// The same for a task that runs on any CPU.
     #[inline]
     pub(crate) fn charge_running<W: World>(&mut self, world: &mut W, curr: TaskId, at: Instant) {
         if curr.is_idle() {

@@ -1,12 +1,11 @@
-//! Since when a task has been waiting, for the stall watchdog.
+//! Since when a task has been waiting. The stall watchdog uses this.
 
 use crate::state::kernel::Kernel;
 use keel_abi::TaskId;
 use keel_abi::bpf::World;
 
 impl Kernel {
-    /// The task waits for a CPU from now on, unless it has been waiting since before
-    /// (`set_task_runnable()`).
+    /// The task begins to wait for a CPU, unless it is already waiting (`set_task_runnable()`).
     #[inline]
     pub(crate) fn set_runnable<W: World>(&mut self, world: &mut W, task: TaskId) {
         let now = self.now;
@@ -18,7 +17,7 @@ impl Kernel {
         }
     }
 
-    /// It is not runnable any more (`clr_task_runnable()`).
+    /// The task is no longer runnable (`clr_task_runnable()`).
     #[inline]
     pub(crate) fn clear_runnable(&mut self, task: TaskId) {
         self.task(task).watched = false;
@@ -26,7 +25,7 @@ impl Kernel {
 }
 
 impl crate::state::task::Task {
-    /// It runs, which only resets its waiting time (`clr_task_runnable()`).
+    /// The current task runs, which only resets its waiting time (`clr_task_runnable()`).
     #[inline]
     pub(crate) fn runs(&mut self) {
         self.watched = false;

@@ -1,7 +1,7 @@
-//! Which of the scheduler's tasks runs next (`balance_one()`): the previous one while it has time left, else the first of
-//! the CPU's local queue, else the first that the node's global queue has for it.
+//! Which of the scheduler's tasks runs next (`balance_one()`): the previous one while its slice lasts, or else the
+//! first in the CPU's local queue, or else the first in the node's global queue that may run there.
 //!
-//! `paths::who_runs_next` asks `ops.dispatch` where there is none, and then asks here again.
+//! If there is none, `paths::who_runs_next` calls `ops.dispatch` and then asks here again.
 
 use crate::state::kernel::Kernel;
 use keel_abi::bpf::World;
@@ -9,7 +9,7 @@ use keel_abi::scx::ops_flags;
 use keel_abi::{CpuId, TaskId};
 
 impl Kernel {
-    /// Who runs next on `c`, without asking the scheduler. Charges the task that runs.
+    /// The task that runs next on `c`, without asking the scheduler. Charges the running task.
     #[inline(always)]
     pub(crate) fn next_ext<W: World>(&mut self, world: &mut W, c: CpuId) -> Option<TaskId> {
         let prev = self.cpus.this_cpu.curr;
@@ -32,7 +32,7 @@ impl Kernel {
         self.first_local(c).or_else(|| self.next_global(world, c))
     }
 
-    /// The first of the global queue that may run on `c`, moved to its local queue.
+    /// Moves the first task of the global queue that may run on `c` to its local queue.
     #[inline(always)]
     pub(crate) fn next_global<W: World>(&mut self, world: &mut W, c: CpuId) -> Option<TaskId> {
         let is_moved = self.consume_global(world, c);
@@ -45,8 +45,8 @@ impl Kernel {
         self.queues.table.queue(self.queues.local(c)).first()
     }
 
-    /// Does the previous task continue if there is no other? Not if the scheduler wants to be asked even about the last
-    /// one (`SCX_OPS_ENQ_LAST`).
+    /// Does the previous task continue if there is no other? Not if the scheduler wants to be asked even then
+    /// (`SCX_OPS_ENQ_LAST`).
     #[inline]
     pub(crate) fn keeps_last(&self) -> bool {
         let cpu = &self.cpus.this_cpu;

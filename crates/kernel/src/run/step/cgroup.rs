@@ -1,4 +1,4 @@
-//! The steps of paths over cgroups.
+//! The steps of the cgroup paths.
 
 use crate::paths::sim::Sim;
 use crate::state::frame::cgroup::CgroupFrame;

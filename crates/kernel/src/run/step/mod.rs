@@ -10,11 +10,11 @@ use crate::state::frame::Frame;
 use keel_abi::CpuId;
 use keel_abi::bpf::Engine;
 
-/// What has become of the topmost frame.
+/// What happened to the topmost frame.
 pub(crate) enum Step {
-    /// It has been taken.
+    /// Its step has been taken.
     Taken,
-    /// Begins a duty; the CPU or task that asked carries it out.
+    /// It begins a duty, which the caller carries out.
     Begins(Duty),
     /// There is none.
     None,
@@ -62,7 +62,7 @@ impl<E: Engine> Sim<E> {
         Step::Taken
     }
 
-    /// The steps that few paths have; those that begin a duty are no steps here.
+    /// The rarer steps; those that begin a duty are not handled here.
     #[inline(never)]
     fn step_rarely(&mut self, c: CpuId, frame: Frame) {
         match frame {

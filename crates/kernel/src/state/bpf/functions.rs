@@ -1,7 +1,7 @@
 //! Every helper and kfunc that is served: its name, and where it may be called from.
 //!
-//! Linux 7.2 refuses a call from the wrong place when it verifies a program
-//! (`scx_kfunc_context_filter()`); here it is refused when it is reached, in the same terms.
+//! Linux 7.2 rejects a call from the wrong place when it verifies a program (`scx_kfunc_context_filter()`); keel
+//! rejects it when the program reaches the call, by the same rules.
 
 use crate::state::cpu::Place;
 use keel_abi::bpf::FuncId;
@@ -18,23 +18,23 @@ pub(super) enum From {
     Dispatch,
     /// `ops.cpu_release`.
     CpuRelease,
-    /// `ops.dispatch`, and wherever no runqueue is locked.
+    /// `ops.dispatch`, and any place where no runqueue is locked.
     DispatchOrUnlocked,
-    /// `ops.select_cpu`, `ops.enqueue`, and wherever no runqueue is locked.
+    /// `ops.select_cpu`, `ops.enqueue`, and any place where no runqueue is locked.
     SelectCpu,
     /// `ops.init`, by a program that may sleep.
     Init,
-    /// Wherever no runqueue is locked and a program may sleep; not `ops.exit_task`, which is in no list
-    /// of `scx_kf_allow_flags`.
+    /// Any place where no runqueue is locked and a program may sleep; not `ops.exit_task`, which is in no list of
+    /// `scx_kf_allow_flags`.
     Sleepable,
 }
 
 impl From {
-    /// May it be called from here? `op` counts where it is a callback.
+    /// May the function be called from here? `op` matters only in a callback.
     fn allows(self, op: Op, place: Place) -> bool {
         let is_op = place == Place::Op;
         if place == Place::Trace {
-            // Of sched_ext's sets the kernel gives these programs one.
+            // The kernel gives these programs only one of sched_ext's sets.
             return matches!(self, Self::Any);
         }
         let unlocked = !is_op || is_unlocked(op);
@@ -66,7 +66,7 @@ fn is_unlocked(op: Op) -> bool {
     of_a_cgroup || matches!(op, Op::Init | Op::Exit | Op::InitTask | Op::CpuOnline | Op::CpuOffline)
 }
 
-/// Those of them whose programs may sleep (`bpf_scx_check_member()`).
+/// Those whose programs may sleep (`bpf_scx_check_member()`).
 fn may_sleep(op: Op) -> bool {
     !matches!(op, Op::CgroupCancelMove | Op::CgroupSetWeight | Op::CgroupSetBandwidth | Op::CgroupSetIdle)
 }
@@ -304,7 +304,7 @@ pub(crate) fn functions() -> impl Iterator<Item = (&'static str, bool)> {
     ALL.iter().map(|f| (f.name(), f.is_helper()))
 }
 
-/// What must be known of a function at each call of it, worked out once.
+/// What each call of a function needs to know, computed once.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Terms {
     /// The function itself.
@@ -313,7 +313,7 @@ pub(crate) struct Terms {
     pub(crate) cost_ps: u64,
     /// A bit for each callback that may call it, and one each for timers, syscall programs and tracing programs.
     allowed: u64,
-    /// A bit for each callback in which a call of it is a boundary.
+    /// A bit for each callback in which its calls are boundaries.
     boundary: u64,
 }
 
@@ -342,8 +342,8 @@ impl Terms {
         }
     }
 
-    /// Says whether the scheduler is a `struct sched_ext_ops_cid`, whose callbacks and timers the kernel denies the
-    /// functions that name CPUs (`scx_kfunc_ids_cpu_only`).
+    /// Sets whether the scheduler is a `struct sched_ext_ops_cid`. The kernel forbids its callbacks and timers the
+    /// functions that take CPU numbers (`scx_kfunc_ids_cpu_only`).
     pub(crate) fn set_form(&mut self, speaks_cids: bool) {
         if !self.is_for_cpus() {
             return;
@@ -354,12 +354,12 @@ impl Terms {
         }
     }
 
-    /// Does it name CPUs, where another function names cids?
+    /// Does it take CPU numbers and have a counterpart for cids?
     pub(crate) fn is_for_cpus(&self) -> bool {
         self.f.is_for_cpus()
     }
 
-    /// What it costs by itself, in picoseconds.
+    /// Its own cost in picoseconds.
     pub(crate) fn cost_ps(&self) -> u64 {
         self.cost_ps
     }
@@ -427,8 +427,8 @@ impl F {
     }
 
     /// Can other CPUs observe when it is served? A call that concerns only the caller's own CPU, its own task or
-    /// nothing at all is served wherever the callback has got to. An insert is the caller's own affair except in
-    /// `ops.dispatch`, which may name any task.
+    /// nothing at all is served at the moment that the callback has reached. An insert concerns only the caller except
+    /// in `ops.dispatch`, which may name any task.
     fn is_boundary(self, op: Op) -> bool {
         if op == Op::Dispatch
             && matches!(

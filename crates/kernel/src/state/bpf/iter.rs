@@ -2,8 +2,8 @@
 
 use crate::state::dsq::Cursor;
 
-/// The iterations in progress. The most recent ones are kept: a program can have few open at once,
-/// and one that forgets to close them loses the oldest.
+/// The iterations in progress. Only the most recent ones are kept: a program can have few open at once, and a program
+/// that forgets to close them loses the oldest.
 #[derive(Debug, Default)]
 pub(crate) struct Cursors {
     ring: Vec<Cursor>,

@@ -5,7 +5,7 @@ use keel_abi::Instant;
 use keel_abi::bpf::Ea;
 use std::collections::BTreeMap;
 
-/// This many locks are found at once.
+/// The number of locks that are found without a search.
 const NEAR: usize = 64;
 
 /// Each lock that was ever taken.
@@ -25,15 +25,15 @@ impl Default for SpinLocks {
 }
 
 impl SpinLocks {
-    /// What each has been used for.
+    /// The use of each lock.
     pub(crate) fn uses(&self) -> impl Iterator<Item = (LockName, LockUse)> {
         self.places.iter().map(|(&at, &place)| (LockName::Bpf(Ea(at)), self.locks[place].uses()))
     }
 
-    /// The lock at an address, free where it was never taken.
+    /// The lock at an address, a free one if it was never taken.
     #[inline]
     pub(crate) fn at(&mut self, lock: Ea) -> &mut VirtualLock {
-        // Locks lie in lines of their own, or side by side.
+        // Locks are in cache lines of their own, or side by side.
         let near = &mut self.near[(lock.0 >> 6 ^ lock.0 >> 2) as usize % NEAR];
         if near.0 != lock.0 || lock.is_null() {
             let next = self.locks.len();
@@ -46,7 +46,7 @@ impl SpinLocks {
         &mut self.locks[near.1]
     }
 
-    /// Gives a lock back that is held.
+    /// Releases a held lock.
     pub(crate) fn release(&mut self, lock: Ea, at: Instant) {
         self.at(lock).release(at);
     }

@@ -10,11 +10,11 @@ const MOST_TIMERS: usize = 1 << 16;
 pub(crate) struct Timer {
     /// The address of the `struct bpf_timer`; null once its element is freed.
     pub(crate) at: Ea,
-    /// The map that it is part of, the element's key and value: what its callback gets.
+    /// The map that contains the timer. This, and the element's key and value, are its callback's arguments.
     pub(crate) map: Ea,
     pub(crate) key: Ea,
     pub(crate) value: Ea,
-    /// Memory for an index, once it was needed.
+    /// Memory for an index, once it is needed.
     pub(crate) index: Ea,
     pub(crate) function: u64,
     pub(crate) cpu: CpuId,
@@ -23,7 +23,7 @@ pub(crate) struct Timer {
     pub(crate) running: bool,
 }
 
-/// All timers, in the order of their making.
+/// All timers, in the order of their creation.
 #[derive(Debug, Default)]
 pub(crate) struct Timers(pub(crate) Vec<Timer>);
 
@@ -32,7 +32,7 @@ impl Timers {
         self.0.iter_mut().enumerate().find(|(_, t)| t.at == at).map(|(i, t)| (i as u32, t))
     }
 
-    /// Has this map timers?
+    /// Does this map have timers?
     pub(crate) fn are_in(&self, map: Ea) -> bool {
         self.0.iter().any(|t| t.map == map && !t.at.is_null())
     }
@@ -46,14 +46,14 @@ impl Timers {
         }
     }
 
-    /// The scheduler has exited, and its maps are freed.
+    /// Frees all timers: the scheduler has exited, and its maps are freed.
     pub(crate) fn forget_all(&mut self) {
         for timer in &mut self.0 {
             *timer = Timer { due: Instant::NEVER, cpu: timer.cpu, ..Timer::default() };
         }
     }
 
-    /// A slot for a timer: that of a freed timer, or a new one.
+    /// A slot for a timer: one of a freed timer, or a new one.
     pub(crate) fn place(&mut self) -> Result<&mut Timer, Errno> {
         let gone = self.0.iter().position(|t| t.at.is_null() && !t.running);
         if gone.is_none() && self.0.len() >= MOST_TIMERS {
@@ -71,7 +71,7 @@ impl Timers {
         self.0[timer as usize].cpu
     }
 
-    /// Its function has returned.
+    /// The timer's function has returned.
     pub(crate) fn ran(&mut self, timer: u32) {
         self.0[timer as usize].running = false;
     }

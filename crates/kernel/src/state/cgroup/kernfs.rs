@@ -4,7 +4,7 @@ use crate::state::cgroup::{Cgroups, Number};
 use keel_abi::TaskId;
 use keel_abi::bpf::Ea;
 
-/// From one cgroup's id to the next: the files of a cgroup's directory have the ids between.
+/// The distance from one cgroup's id to the next: the files of a cgroup's directory have the ids in between.
 const IDS_A_CGROUP: u64 = 64;
 
 /// The root's id.
@@ -15,7 +15,7 @@ pub(crate) const fn kernfs_id(number: Number) -> u64 {
     ROOT_ID + IDS_A_CGROUP * number.0 as u64
 }
 
-/// Back again.
+/// The cgroup with this `kn->id`.
 pub(super) fn number_of_kernfs_id(id: u64) -> Option<Number> {
     let offset = id.checked_sub(ROOT_ID)?;
     let number = u32::try_from(offset / IDS_A_CGROUP).ok()?;

@@ -12,7 +12,7 @@ use keel_abi::cgroup::{Bandwidth, Cgroup, CgroupId, WEIGHT_DFL};
 use keel_abi::{CpuId, Instant, TaskId};
 use std::collections::{BTreeMap, VecDeque};
 
-/// A cgroup's number, in the order in which they are made.
+/// A cgroup's number, in the order of creation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Number(pub(crate) u32);
 
@@ -20,7 +20,7 @@ impl Number {
     pub(crate) const ROOT: Self = Self(0);
 }
 
-/// Cgroups that one run can make.
+/// The most cgroups that one run can create.
 const MOST: usize = 1 << 20;
 
 /// A cgroup.
@@ -30,10 +30,10 @@ pub(crate) struct Group {
     pub(crate) ea: Ea,
     /// The address of its `struct css_set`.
     pub(crate) css_set: Ea,
-    /// What the workload calls it.
+    /// Its id in the workload.
     pub(crate) id: CgroupId,
     pub(crate) parent: Option<Number>,
-    /// Live children, in the order in which they were made.
+    /// Live children, in the order of creation.
     pub(crate) children: Vec<Number>,
     /// 0 for the root.
     pub(crate) level: u32,
@@ -44,9 +44,9 @@ pub(crate) struct Group {
     online: bool,
     /// The kernel's own reference: from creation until after it has gone offline.
     is_held: bool,
-    /// `ops.cgroup_init` has taken it in (`SCX_TG_INITED`).
+    /// `ops.cgroup_init` has initialized it (`SCX_TG_INITED`).
     pub(crate) inited: bool,
-    /// Tasks that are in it.
+    /// The number of tasks in it.
     pub(crate) tasks: u32,
     /// References that BPF holds.
     refs: u32,
@@ -60,33 +60,33 @@ pub(crate) struct Cgroups {
     pub(crate) by_address: BTreeMap<Ea, Number>,
     /// By task.
     of_task: Vec<Number>,
-    /// By [`CgroupId`], the cgroup that has the path now.
+    /// By [`CgroupId`], the cgroup that currently has the path.
     present: Vec<Option<Number>>,
     /// The scheduler is notified of cgroups (`scx_cgroup_enabled`).
     pub(crate) enabled: bool,
-    /// Cgroups in the order in which the scheduler is notified of them, while it is.
+    /// Cgroups in the order in which the scheduler is notified of them, while that is in progress.
     pub(crate) walk: Vec<Number>,
     /// Who moves, from where, and where to.
     pub(crate) moving: Vec<(TaskId, Number, Number)>,
-    /// They are a process.
+    /// They form a process.
     pub(crate) moves_process: bool,
     /// `cgroup_mutex`, under which cgroups and memberships change.
     pub(crate) mutex: Mutex,
 }
 
-/// A lock that those wait for in line.
+/// A lock with a queue of waiters.
 #[derive(Debug, Default)]
 pub(crate) struct Mutex {
     pub(crate) holder: Option<CpuId>,
     pub(crate) free_at: Instant,
     pub(crate) waiters: VecDeque<CpuId>,
-    /// Since when its holder has it.
+    /// When its holder got it.
     pub(crate) since: Instant,
     pub(crate) uses: LockUse,
 }
 
 impl Cgroups {
-    /// What `cgroup_mutex` has been used for.
+    /// The use of `cgroup_mutex`.
     pub(crate) fn mutex_uses(&self) -> LockUse {
         self.mutex.uses
     }
@@ -132,12 +132,12 @@ impl Cgroups {
         self.of_task[task.index()]
     }
 
-    /// Is the task in another cgroup than the root's?
+    /// Is the task in a cgroup other than the root?
     pub(crate) fn is_below_root(&self, task: TaskId) -> bool {
         self[self.of(task)].level > 0
     }
 
-    /// The cgroup that now has the workload's path.
+    /// The cgroup that currently has the workload's path.
     pub(crate) fn present(&self, id: CgroupId) -> Option<Number> {
         self.present.get(id.0 as usize).copied().flatten()
     }
@@ -153,7 +153,7 @@ impl Cgroups {
         self.groups.get(number.0 as usize).filter(|group| group.online).map(|_| number)
     }
 
-    /// The cgroup of its line at this level, its own included.
+    /// The ancestor of a cgroup at a level, which may be the cgroup itself.
     pub(crate) fn ancestor(&self, of: Number, level: u32) -> Option<Number> {
         let mut number = of;
         while self[number].level > level {
@@ -172,7 +172,7 @@ impl Cgroups {
         is_held
     }
 
-    /// Gives a reference back; is that the end of a removed cgroup?
+    /// Drops a reference; returns whether a removed cgroup ends with it.
     pub(crate) fn put(&mut self, number: Number) -> bool {
         let group = &mut self[number];
         let had = group.refs;
@@ -180,20 +180,20 @@ impl Cgroups {
         had == 1 && !group.is_held
     }
 
-    /// The kernel gives its own reference back; is that the end?
+    /// Drops the kernel's own reference; returns whether the cgroup ends with it.
     pub(crate) fn let_go(&mut self, number: Number) -> bool {
         self[number].is_held = false;
         self[number].refs == 0
     }
 
-    /// A new task is in this cgroup.
+    /// Adds a new task to this cgroup.
     pub(crate) fn add_task(&mut self, task: TaskId, number: Number) {
         debug_assert_eq!(self.of_task.len(), task.index(), "tasks are placed as they are made");
         self.of_task.push(number);
         self[number].tasks += 1;
     }
 
-    /// A dead task is in no cgroup any more, though it still names its last.
+    /// Removes a dead task from its cgroup, though it still refers to it.
     pub(crate) fn remove_task(&mut self, task: TaskId) {
         let number = self.of(task);
         self[number].tasks -= 1;
@@ -249,7 +249,7 @@ impl Cgroups {
         self.present[place] = Some(number);
     }
 
-    /// The cgroup is found no more.
+    /// The cgroup can no longer be found.
     pub(crate) fn withdraw(&mut self, number: Number) {
         let (id, parent) = (self[number].id, self[number].parent);
         self[number].online = false;

@@ -1,4 +1,4 @@
-//! The tree itself: lines, orders, references.
+//! The tree itself: ancestors, orders, references.
 
 use super::*;
 

@@ -1,9 +1,9 @@
-//! The memory bus that the CPUs of a node share: a CPU that fetches much while many others run waits longer for it.
+//! The memory bus that the CPUs of a node share: a CPU that fetches a lot of data while many others run waits longer.
 //!
-//! Up to `bus_free_cpus` busy CPUs of a node get their memory at full speed; each one beyond takes
-//! `bus_loss_per_mille` of that from all. No CPU gets less than an equal share of what the free ones draw together.
-//! A fetch is priced when it starts, by how many CPUs run at that moment. Approximate: every busy CPU counts as one
-//! that uses memory, whatever it runs, and a node's memory serves only that node's CPUs.
+//! Up to `bus_free_cpus` busy CPUs of a node get their memory at full speed; each further CPU takes
+//! `bus_loss_per_mille` of that speed from all. No CPU gets less than an equal share of the bandwidth of
+//! `bus_free_cpus` CPUs. A fetch is priced when it starts, by how many CPUs run at that moment. Approximate: every busy
+//! CPU counts as one that uses memory, whatever it runs, and a node's memory serves only that node's CPUs.
 
 use crate::state::cost::Costs;
 use keel_abi::{CpuId, Topology};
@@ -26,7 +26,7 @@ impl Bus {
         Self { busy, node_of, free: costs.bus_free_cpus, loss_per_mille: costs.bus_loss_per_mille }
     }
 
-    /// `c` begins to run tasks, or ends it.
+    /// `c` starts or stops running tasks.
     #[inline]
     pub(crate) fn note(&mut self, c: CpuId, busy: bool) {
         let count = &mut self.busy[self.node_of[c.index()]];
@@ -36,7 +36,7 @@ impl Bus {
         }
     }
 
-    /// How long a memory transfer that takes `ns` on an idle bus takes for `c` now, rounded up.
+    /// The time that `c` now needs for a memory transfer that takes `ns` on an idle bus, rounded up.
     pub(crate) fn slowed_ns(&self, c: CpuId, ns: u64) -> u64 {
         let busy = self.busy[self.node_of[c.index()]];
         let beyond = busy.saturating_sub(self.free);
@@ -53,7 +53,7 @@ impl Bus {
 mod tests {
     use super::*;
 
-    /// With this many busy CPUs on a node: how long 1000 ns of transfer take the first.
+    /// How long 1000 ns of transfer take the first CPU with `busy` busy CPUs on a node.
     fn check(free: u64, loss_per_mille: u64, busy: u32, expected: u64) {
         let costs = Costs { bus_free_cpus: free, bus_loss_per_mille: loss_per_mille, ..Costs::default() };
         let mut bus = Bus::new(&Topology::regular(2, 1, 8, 1), &costs);

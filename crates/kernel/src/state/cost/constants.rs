@@ -1,12 +1,12 @@
-//! A machine's constants, by the names that machine files use.
+//! A machine's constants, by their names in machine files.
 
 use keel_abi::Span;
 use std::ops::RangeInclusive;
 
-/// What a span may be: up to a second.
+/// The range of a span: up to a second.
 const NS: RangeInclusive<u64> = 0..=1_000_000_000;
 
-/// What one process has of something, in bytes, lines or pages.
+/// The range of a count of bytes, lines or pages that one process has.
 const COUNT: RangeInclusive<u64> = 0..=1 << 20;
 
 /// A cache's size in KiB: up to 4 GiB.
@@ -14,8 +14,7 @@ const KB: RangeInclusive<u64> = 0..=4 << 20;
 
 macro_rules! constants {
     ($($(#[doc = $doc:literal])+ $name:ident: $range:expr,)+) => {
-        /// A machine's constants. Times are of the path itself: waiting for locks and cache lines
-        /// comes on top.
+        /// A machine's constants. Times are for the path itself: waiting for locks and cache lines comes on top.
         #[derive(Clone, Debug, Default, PartialEq, Eq)]
         pub struct Costs {
             $($(#[doc = $doc])+ pub $name: u64,)+
@@ -25,7 +24,7 @@ macro_rules! constants {
             /// Every constant's name.
             pub const NAMES: &'static [&'static str] = &[$(stringify!($name)),+];
 
-            /// The constant with this name, and what it may be.
+            /// The constant with this name, and its range.
             pub fn slot(&mut self, name: &str) -> Option<(&mut u64, RangeInclusive<u64>)> {
                 match name {
                     $(stringify!($name) => Some((&mut self.$name, $range)),)+
@@ -41,13 +40,13 @@ constants! {
     insn_ps: 1..=1_000_000,
     /// A system call that does nothing: entry and exit.
     syscall_ns: NS,
-    /// What a scheduler's own program is charged for each of its system calls, with the user code before it.
+    /// The charge for each system call of a scheduler's own program, including the user code before it.
     program_call_ns: NS,
     /// `__schedule()` up to the choice of the next task.
     schedule_ns: NS,
-    /// The same where the CPU leaves idle; 0 for `schedule_ns`.
+    /// The same when the CPU leaves idle; 0 for `schedule_ns`.
     schedule_from_idle_ns: NS,
-    /// The same where the CPU goes idle; 0 for `schedule_ns`.
+    /// The same when the CPU goes idle; 0 for `schedule_ns`.
     schedule_to_idle_ns: NS,
     /// `context_switch()`: registers, address space, accounting.
     context_switch_ns: NS,
@@ -59,7 +58,8 @@ constants! {
     irq_ns: NS,
     /// From a timer's expiry to its handler.
     timer_ns: NS,
-    /// How much later than requested an ordinary task's sleep may end, and does end if nothing else interrupts the CPU.
+    /// How much later than requested an ordinary task's sleep may end; it ends that late if nothing else interrupts the
+    /// CPU.
     timer_slack_ns: NS,
     /// From sending an interrupt to another CPU until it arrives there.
     ipi_ns: NS,
@@ -75,53 +75,55 @@ constants! {
     migration_ns: NS,
     /// Entry and exit of a callback: the struct_ops trampoline.
     callback_ns: NS,
-    /// Taking a free lock whose line is at hand.
+    /// Taking a free lock whose cache line is in the CPU's cache.
     lock_acquire_ns: NS,
-    /// Handing a lock on to a waiter.
+    /// Handing a lock over to a waiter.
     lock_handover_ns: NS,
-    /// Added to a hand-over by each waiter, the one that gets the lock among them, where the machine's
-    /// locks are test-and-set; 0 for queued locks.
+    /// Added to a hand-over for each waiter, including the one that gets the lock, if the machine's locks are
+    /// test-and-set; 0 for queued locks.
     lock_per_waiter_ns: NS,
     /// The speed of a CPU whose SMT sibling is busy too, in thousandths of its speed when alone.
     smt_shared_per_mille: 1..=1000,
-    /// How long an emulated CPU executes before the next busy one does, on the one thread that executes them all; 0
-    /// where CPUs execute at once.
+    /// How long an emulated CPU executes before the next busy one, on the single thread that executes them all; 0 if
+    /// CPUs execute at the same time.
     turn_ns: NS,
     /// Busy CPUs of a node that its memory serves at full speed.
     bus_free_cpus: 0..=4096,
-    /// What transfers from memory lose of their speed by each busy CPU beyond those, in thousandths.
+    /// How much speed transfers from memory lose for each busy CPU beyond those, in thousandths.
     bus_loss_per_mille: 0..=1000,
     /// `fork()` of a process, without its pages and its wakeup.
     fork_process_ns: NS,
     /// Sharing one page with a child at `fork()`: its page table entry and its count.
     page_share_ns: NS,
-    /// Giving one page up at exit or exec.
+    /// Releasing one page at exit or exec.
     page_release_ns: NS,
     /// Clearing a page that is in no near cache.
     page_clear_ns: NS,
-    /// Pages of a small process's page tables.
+    /// Pages that a small process's page tables take.
     table_pages: COUNT,
-    /// Cleared pages for page tables that a CPU keeps for itself, at most; it gives half away when there are more.
+    /// The most cleared pages for page tables that a CPU keeps for itself; when there are more, it releases half of
+    /// them.
     table_stock: COUNT,
-    /// Bytes of the objects that describe an address space and open files: `fork()` writes them, and exit goes over them.
+    /// Bytes of the objects that describe an address space and open files: `fork()` writes them, and exit goes over
+    /// them.
     process_bytes: COUNT,
-    /// Bytes of the signal handlers, which `fork()` writes, and exit only gives back.
+    /// Bytes of the signal handlers, which `fork()` writes, and exit only frees.
     signal_bytes: COUNT,
-    /// Bytes of `task_struct` that a child's start and exit write, and reaping it after them.
+    /// Bytes of `task_struct` that a child's start and exit write, and later its reaping.
     task_bytes: COUNT,
-    /// Cache lines of locks, lists and counts that all processes share and each `fork()` and exit writes.
+    /// Cache lines of locks, lists and counts that all processes share; each `fork()` and exit writes them.
     shared_lines: COUNT,
     /// A fault on a page that is not there, until it is.
     page_fault_ns: NS,
-    /// A fault on a page that may only be read, without the copy.
+    /// A write fault on a read-only page, without the copy.
     write_fault_ns: NS,
     /// Copying a page that is in the CPU's own cache.
     page_copy_ns: NS,
-    /// `execve()`, without the pages that the old program gives up and the new one faults in.
+    /// `execve()`, without the pages that the old program releases and the new one faults in.
     exec_ns: NS,
     /// `waitpid()`: reaping a child.
     wait_ns: NS,
-    /// A pipe's part of sending or receiving, beside the system call and the copy.
+    /// A pipe's part of sending or receiving, besides the system call and the copy.
     pipe_ns: NS,
     /// A local socket's part of that.
     unix_ns: NS,
@@ -135,11 +137,11 @@ constants! {
     l2_kb: KB,
     /// The last-level cache that the CPUs of an LLC domain share in KiB; 0 for none.
     llc_kb: KB,
-    /// Going over a KiB that has to come from the second-level cache.
+    /// Reading a KiB that has to come from the second-level cache.
     l2_kb_ns: NS,
-    /// Going over a KiB that has to come from the shared cache.
+    /// Reading a KiB that has to come from the shared cache.
     llc_kb_ns: NS,
-    /// Going over a KiB that has to come from memory.
+    /// Reading a KiB that has to come from memory.
     memory_kb_ns: NS,
 }
 
@@ -162,7 +164,7 @@ impl Costs {
         }
     }
 
-    /// Handing a lock on while `others` wait for it besides the one that gets it; the lock's line is counted
+    /// Handing a lock over while `others` wait for it besides the one that gets it; the lock's line is counted
     /// separately. Test-and-set: every spinner has a copy of the line. The release must invalidate the copies, the
     /// winner's too, and the winner must own the line that it has fetched before it can set it (Anderson, IEEE TPDS
     /// 1(1), 1990).

@@ -1,8 +1,8 @@
-//! The cache lines of the kernel's own objects, those that lie nowhere in simulated memory.
+//! The cache lines of the kernel's own objects that have no place in simulated memory.
 //!
 //! One line represents the hot part of each object: a CPU's runqueue, a dispatch queue, a task, a lock; the idle masks
-//! have one for each 512 CPUs, or one a node if they are per node. A function returns what the access costs the CPU
-//! `by` in picoseconds, and leaves the line where that access puts it.
+//! have one for each 512 CPUs, or one per node if they are per node. A function returns the cost of the access for the
+//! CPU `by` in picoseconds, and moves the line to where that access puts it.
 
 use crate::state::cost::lock::LockUse;
 use crate::state::dsq::DsqHandle;
@@ -20,7 +20,7 @@ pub struct KernelLines {
     queues: Vec<Line>,
     tasks: Vec<Line>,
     crowd: Option<Crowd>,
-    /// By [`IdleMask`], those of the machine's mask, then those of the nodes' masks.
+    /// By [`IdleMask`]: the lines of the machine's mask, then those of the nodes' masks.
     idle: [Vec<AtomicLine>; 2],
     idle_per_node: bool,
     /// Words of mutexes and conditions, by number.
@@ -31,7 +31,7 @@ pub struct KernelLines {
     uses: Uses,
 }
 
-/// What the lines of each kind of object have cost.
+/// The costs of the lines of each kind of object.
 #[derive(Clone, Copy, Debug, Default)]
 struct Uses {
     runqueues: LineUse,
@@ -43,7 +43,7 @@ struct Uses {
 }
 
 impl KernelLines {
-    /// A machine whose lines have not been touched.
+    /// A machine whose lines have never been touched.
     pub fn new(topology: &Topology, costs: LineCosts) -> Self {
         let cpus = topology.cpus();
         let transfers = Transfers::new(topology.clone(), costs);
@@ -64,7 +64,7 @@ impl KernelLines {
         }
     }
 
-    /// What the lines of each kind of object have cost so far.
+    /// The costs of the lines of each kind of object so far.
     pub fn uses(&self) -> [(&'static str, LineUse); 6] {
         let Uses { runqueues, queues, tasks, idle, futexes, locks } = self.uses;
         [
@@ -77,12 +77,12 @@ impl KernelLines {
         ]
     }
 
-    /// What moving lines costs on this machine.
+    /// The costs of moving lines on this machine.
     pub const fn transfers(&self) -> &Transfers {
         &self.transfers
     }
 
-    /// Allocates lines for `task`; others may be touched without this.
+    /// Allocates lines for `task`; this is optional.
     pub fn add_task(&mut self, task: TaskId) {
         if task.index() >= self.tasks.len() {
             self.tasks.resize(task.index() + 1, Line::default());
@@ -95,7 +95,7 @@ impl KernelLines {
         self.uses.runqueues.count(self.transfers.read_ps(&mut self.runqueues[rq.index()], by))
     }
 
-    /// Writes the runqueue of `rq`, its lock included.
+    /// Writes the runqueue of `rq`, including its lock.
     #[inline]
     pub fn write_runqueue_ps(&mut self, rq: CpuId, by: CpuId) -> u64 {
         self.uses.runqueues.count(self.transfers.write_ps(&mut self.runqueues[rq.index()], by))
@@ -107,7 +107,7 @@ impl KernelLines {
         self.uses.queues.count(self.transfers.read_ps(line(&mut self.queues, queue.index()), by))
     }
 
-    /// Writes a dispatch queue, its lock included.
+    /// Writes a dispatch queue, including its lock.
     #[inline]
     pub fn write_queue_ps(&mut self, queue: DsqHandle, by: CpuId) -> u64 {
         self.uses.queues.count(self.transfers.write_ps(line(&mut self.queues, queue.index()), by))
@@ -127,7 +127,7 @@ impl KernelLines {
         self.uses.tasks.count(self.transfers.write_ps(line(&mut self.tasks, task.index()), by))
     }
 
-    /// `by` is about to touch a task: if it has to fetch its line, that may take another task's place.
+    /// `by` is about to touch a task: if it has to fetch the line, that may evict another task's.
     #[inline(always)]
     fn fetch_task(&mut self, task: TaskId, by: CpuId) {
         if self.crowd.is_some() {
@@ -149,14 +149,14 @@ impl KernelLines {
         }
     }
 
-    /// Are the idle masks kept per node?
+    /// Sets whether the idle masks are per node.
     pub fn set_idle_per_node(&mut self, per_node: bool) {
         self.idle_per_node = per_node;
     }
 
-    /// Changes bits of a line of an idle mask at `now`. Lines are numbered as [`Touched`](crate::state::idle::Touched) does. A
-    /// CPU's own bit is changed by an atomic instruction, the bits of its core by plain ones (`cpumask_andnot()`), which do
-    /// not queue.
+    /// Changes bits of a line of an idle mask at `now`. Lines are numbered as in
+    /// [`Touched`](crate::state::idle::Touched). A CPU's own bit is changed by an atomic instruction, the bits of its
+    /// core by plain ones (`cpumask_andnot()`), which do not queue.
     #[inline]
     pub(crate) fn write_idle_ps(&mut self, mask: IdleMask, line: u32, by: CpuId, now: Instant) -> u64 {
         let line = self.idle_line(line);
@@ -183,7 +183,7 @@ impl KernelLines {
         self.transfers.topology().cpus().div_ceil(CPUS_PER_LINE)
     }
 
-    /// How CPUs came by the right to change the idle masks: the machine's, or a node's.
+    /// How CPUs contended to change the idle masks: the machine's, or each node's.
     pub fn idle_uses(&self) -> impl Iterator<Item = (Option<NodeId>, LockUse)> {
         let machine = self.machine_idle_lines();
         let sum = |lines: std::ops::Range<u32>| {
@@ -210,12 +210,12 @@ impl KernelLines {
         self.uses.futexes.count(word.read_ps(&self.transfers, by, now))
     }
 
-    /// Writes its bucket in the kernel, the lock included.
+    /// Writes its bucket in the kernel, including the lock.
     pub fn write_bucket_ps(&mut self, futex: u32, by: CpuId) -> u64 {
         self.uses.futexes.count(self.transfers.write_ps(line(&mut self.buckets, futex as usize), by))
     }
 
-    /// Writes a lock of its own, by a dense number that the caller chooses.
+    /// Writes a standalone lock, by a dense number that the caller chooses.
     #[inline]
     pub fn write_lock_ps(&mut self, lock: u32, by: CpuId) -> u64 {
         self.uses.locks.count(self.transfers.write_ps(line(&mut self.locks, lock as usize), by))
@@ -227,7 +227,7 @@ impl KernelLines {
 struct AtomicLine {
     line: Line,
     transit: InTransit,
-    /// Of the changes.
+    /// How CPUs contended for the changes.
     uses: LockUse,
 }
 

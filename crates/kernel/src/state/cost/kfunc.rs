@@ -1,15 +1,14 @@
-//! What each helper and kfunc costs by itself, in BPF instructions of the machine.
+//! The price of each helper and kfunc, in BPF instructions of the machine.
 //!
-//! In instructions rather than time, so that it scales with the machine's `insn_ps`. A price is the
-//! length of the kernel function on its common path, call and return included. Waiting is counted where
-//! it happens and is not included here: locks, cache lines that move, a target CPU's interrupt. If the
-//! work grows with the machine or an argument, `per_word` is added for every 64-bit word of it (a CPU
-//! mask, a string or block of memory).
+//! Prices are in instructions rather than time, so that they scale with the machine's `insn_ps`. A price is the length
+//! of the kernel function on its common path, including call and return. Waiting is counted where it happens and is not
+//! included here: locks, cache lines that move, a target CPU's interrupt. If the work grows with the machine or an
+//! argument, `per_word` is added for every 64-bit word of it (a CPU mask, a string or block of memory).
 
 /// A function's price, in BPF instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Price {
-    /// Once a call.
+    /// For each call.
     pub insns: u32,
     /// For each 64-bit word of its mask or memory.
     pub per_word: u32,
@@ -23,7 +22,7 @@ impl Price {
     }
 }
 
-/// What a function costs that is in no group: an ordinary short kernel function.
+/// The price of a function that is in no group: an ordinary short kernel function.
 pub const OTHERS: Price = Price { insns: 40, per_word: 0 };
 
 struct Group {
@@ -94,7 +93,7 @@ const GROUPS: &[Group] = &[
             "scx_bpf_dispatch_cancel",
         ],
     ),
-    // Looks up the scheduler that calls and checks an argument, then reads or writes one field.
+    // Looks up the calling scheduler and checks an argument, then reads or writes one field.
     group(
         16,
         0,
@@ -162,9 +161,9 @@ const GROUPS: &[Group] = &[
             "bpf_cpumask_first_and",
         ],
     ),
-    // A search over the words that begins at this CPU's last find.
+    // A search over the words that begins where this CPU's last one ended.
     group(20, 5, &["bpf_cpumask_any_distribute", "bpf_cpumask_any_and_distribute"]),
-    // From the BPF allocator's per-CPU cache, or back to it: a list operation, and zeroing.
+    // From the BPF allocator's per-CPU cache, or back to it: a list operation and zeroing.
     group(
         60,
         1,
@@ -178,7 +177,7 @@ const GROUPS: &[Group] = &[
     ),
     // The clock: reading the time stamp counter takes about 25 cycles, scaling it a few more.
     group(60, 0, &["bpf_ktime_get_ns", "bpf_ktime_get_boot_ns", "bpf_get_prandom_u32"]),
-    // This runqueue's cached clock, as a rule without reading the counter.
+    // This runqueue's cached clock, usually without reading the counter.
     group(15, 0, &["scx_bpf_now"]),
     // Array look-ups are inlined; a per-CPU one on another CPU adds an address computation. The
     // look-up of hash maps is priced below, by map type.
@@ -244,7 +243,7 @@ const GROUPS: &[Group] = &[
     group(150, 0, &["scx_bpf_dsq_move_to_local", "scx_bpf_consume"]),
     // Finds both queues, checks the cursor, unlinks and links.
     group(180, 0, &["scx_bpf_dsq_move", "scx_bpf_dsq_move_vtime", "__scx_bpf_dsq_move_vtime"]),
-    // Walks the CPUs; what it adds up is charged beside it.
+    // Walks the CPUs; adding up the counters is charged separately.
     group(30, 0, &["scx_bpf_events"]),
     // A cursor is linked into the queue or taken out, under the queue's lock.
     group(50, 0, &["bpf_iter_scx_dsq_new", "bpf_iter_scx_dsq_destroy"]),
@@ -279,7 +278,7 @@ const GROUPS: &[Group] = &[
     group(200, 0, &["scx_bpf_destroy_dsq"]),
     // Walks a queue and marks what is to be enqueued again; the work itself is charged later.
     group(80, 0, &["scx_bpf_reenqueue_local", "scx_bpf_dsq_reenq"]),
-    // Copies with page faults caught, a word a step.
+    // Copies with page faults caught, one word per step.
     group(
         30,
         2,
@@ -310,7 +309,7 @@ const GROUPS: &[Group] = &[
     // Ring buffers: reserve under a lock, or commit and perhaps wake the reader.
     group(70, 0, &["bpf_ringbuf_reserve", "bpf_ringbuf_submit", "bpf_ringbuf_discard", "bpf_ringbuf_query"]),
     group(150, 0, &["bpf_user_ringbuf_drain"]),
-    // Allocates pages and maps them, or the reverse; each page is charged beside it.
+    // Allocates pages and maps them, or the reverse; each page is charged separately.
     group(800, 0, &["bpf_arena_alloc_pages", "bpf_arena_free_pages"]),
     group(80, 0, &["bpf_arena_reserve_pages"]),
 ];

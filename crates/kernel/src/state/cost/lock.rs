@@ -1,8 +1,8 @@
 //! A lock in virtual time, by reservation: a taker learns when it will hold the lock.
 //!
-//! If the holder's end is known, a waiter needs no event of its own: it has the lock after the last reservation and the
-//! hand-over. Only while a holder is itself held up, and its end not known yet, must others queue elsewhere and ask
-//! again.
+//! If it is known when the holder will release the lock, a waiter needs no event of its own: it has the lock after the
+//! last reservation and the hand-over. Only while the holder itself has to wait, so that its release time is not known
+//! yet, must others queue elsewhere and ask again.
 
 use crate::state::cost::Costs;
 use keel_abi::bpf::Ea;
@@ -10,7 +10,7 @@ use keel_abi::task::ObjectId;
 use keel_abi::{CpuId, DsqId, Instant, NodeId, Span};
 use std::collections::VecDeque;
 
-/// What a lock has been used for.
+/// How a lock has been used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LockUse {
     /// How often it was taken.
@@ -26,7 +26,7 @@ pub struct LockUse {
 }
 
 impl LockUse {
-    /// Adds what another lock of the kind was used for.
+    /// Adds the use of another lock of the same kind.
     pub fn add(&mut self, other: Self) {
         self.taken += other.taken;
         self.contended += other.contended;
@@ -35,7 +35,7 @@ impl LockUse {
         self.most_waiters = self.most_waiters.max(other.most_waiters);
     }
 
-    /// Counts that it was taken after this wait, when so many waited, the taker among them.
+    /// Counts an acquisition after a wait of `waited`, with `waiters` waiters including the taker.
     #[inline]
     pub fn count(&mut self, waited: Span, waiters: u64) {
         self.taken += 1;
@@ -56,9 +56,9 @@ pub enum LockName {
     Queue(DsqId),
     /// A `bpf_spin_lock` or `bpf_res_spin_lock`, by its address.
     Bpf(Ea),
-    /// The machine's idle masks: no lock, but words that CPUs change by atomic instructions, one after the other.
+    /// The machine's idle masks: not a lock, but words that CPUs change by atomic instructions, one after the other.
     IdleMasks,
-    /// Those of a node, where they are kept per node.
+    /// The idle masks of a node, if they are per node.
     NodeIdleMasks(NodeId),
     /// `cgroup_mutex`.
     CgroupMutex,
@@ -68,14 +68,14 @@ pub enum LockName {
     Condition(ObjectId),
 }
 
-/// A lock's state. Acquisitions come in the order of virtual time, as nearly as callers can.
+/// A lock's state. Acquisitions come in the order of virtual time, as far as callers can ensure that.
 #[derive(Clone, Debug, Default)]
 pub struct VirtualLock {
     holder: Option<CpuId>,
     free_at: Instant,
     /// When the waiters got or will get it, ascending; past entries are dropped.
     pending: VecDeque<Instant>,
-    /// Since when its holder has it.
+    /// When its holder got it.
     since: Instant,
     uses: LockUse,
 }
@@ -83,15 +83,15 @@ pub struct VirtualLock {
 /// A lock that has been taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Acquired {
-    /// When the taker has it and may go on.
+    /// When the taker has the lock and may continue.
     pub at: Instant,
     /// How long it waited for others; part of the time until `at`.
     pub waited: Span,
 }
 
 impl VirtualLock {
-    /// Takes the lock for `cpu`, which asks at `now`; `transfer_ps` is what its line costs to
-    /// get. `None` while a holder has not said when it ends: ask again after its release.
+    /// Takes the lock for `cpu`, which asks at `now`; `transfer_ps` is the cost of fetching its line. `None` while the
+    /// holder's release time is not known: ask again after the release.
     #[inline(always)]
     pub fn acquire(&mut self, now: Instant, cpu: CpuId, costs: &Costs, transfer_ps: u64) -> Option<Acquired> {
         if self.holder.is_some() {
@@ -116,7 +116,7 @@ impl VirtualLock {
             self.pending.pop_front();
         }
         let before = self.pending.len() as u64;
-        // Each pair of waiters that spin at once slows one hand-over, the later one's.
+        // Each pair of waiters that spin at the same time slows down one hand-over, the one to the later waiter.
         let handover = costs.handover(before);
         let at = self.free_at + took + handover;
         self.pending.push_back(at);
@@ -130,8 +130,8 @@ impl VirtualLock {
         acquired
     }
 
-    /// Gives the lock, which is released at `at`, to `cpu`, which queued elsewhere at `asked`: when does it have it?
-    /// `others` stay in the queue.
+    /// Gives the lock, which is released at `at`, to `cpu`, which queued elsewhere at `asked`, and returns when `cpu`
+    /// has it. `others` stay in the queue.
     pub fn hand_to(
         &mut self,
         cpu: CpuId,
@@ -147,8 +147,8 @@ impl VirtualLock {
         has_it
     }
 
-    /// Extends the last reservation: the atomic access of a CPU that arrives takes the lock's line from the holder, which
-    /// fetches it back for the data beside the lock. Does nothing if no CPU is known to hold the lock at `now`.
+    /// Extends the last reservation: the atomic access of a CPU that arrives takes the lock's line from the holder,
+    /// which fetches it back for the data beside the lock. Does nothing if no CPU is known to hold the lock at `now`.
     #[inline]
     pub fn disturb(&mut self, now: Instant, fetch_ps: u64) {
         if self.holder.is_none() && self.free_at > now {
@@ -156,7 +156,7 @@ impl VirtualLock {
         }
     }
 
-    /// Gives the lock back at `at`. Panics unless it is held.
+    /// Releases the lock at `at`. Panics unless it is held.
     #[inline]
     pub fn release(&mut self, at: Instant) {
         assert!(self.holder.take().is_some(), "only a held lock is given back");
@@ -164,17 +164,17 @@ impl VirtualLock {
         self.free_at = self.free_at.max(at);
     }
 
-    /// What it has been used for.
+    /// How the lock has been used.
     pub const fn uses(&self) -> LockUse {
         self.uses
     }
 
-    /// Who has it and has not said until when.
+    /// The holder whose release time is not known, if there is one.
     pub const fn holder(&self) -> Option<CpuId> {
         self.holder
     }
 
-    /// Until when it is known to be held: [`Instant::NEVER`] while its holder has not said.
+    /// Until when the lock is held: [`Instant::NEVER`] while that is not known.
     pub fn held_until(&self) -> Instant {
         if self.holder.is_some() { Instant::NEVER } else { self.free_at }
     }

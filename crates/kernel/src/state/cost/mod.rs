@@ -1,5 +1,5 @@
-//! What everything costs: a machine's constants, the price of each kfunc and helper, locks held in virtual time, and
-//! the cache lines of the kernel's own objects.
+//! Costs: a machine's constants, the price of each kfunc and helper, locks held in virtual time, and the cache lines of
+//! the kernel's own objects.
 //!
 //! A callback costs the instructions that it executes, the kfuncs that it calls, the cache lines that it moves and the
 //! time that it waits for locks. The constants belong to the machine, and are the same for every scheduler.

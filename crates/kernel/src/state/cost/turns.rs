@@ -1,8 +1,8 @@
 //! CPUs that an emulator executes one after the other on one thread of its host, while virtual time passes for all of
 //! them.
 //!
-//! A turn ends at the next multiple of its length, when its CPU goes idle, or when a timer is due, on whatever CPU: then
-//! the next busy CPU has the rest of it.
+//! A turn ends at the next multiple of its length, when its CPU goes idle, or when a timer is due on any CPU: then the
+//! next busy CPU gets the rest of the turn.
 
 use keel_abi::CpuId;
 
@@ -12,13 +12,13 @@ pub(crate) struct Turns {
     turn_ns: u64,
     /// In the order of their turns.
     busy: Vec<CpuId>,
-    /// Who executed at `at_ns`, by its place among `busy`, and when that was.
+    /// The CPU that executed at `at_ns`, as an index into `busy`, and that moment.
     holder: usize,
     at_ns: u64,
 }
 
 impl Turns {
-    /// Turns of this length; nobody is busy.
+    /// Turns of this length, with no busy CPU.
     pub(crate) const fn new(turn_ns: u64) -> Self {
         Self { turn_ns, busy: Vec::new(), holder: 0, at_ns: 0 }
     }
@@ -32,7 +32,7 @@ impl Turns {
         (self.busy.len() as u64).max(1)
     }
 
-    /// A CPU has something to do from now on.
+    /// A CPU becomes busy.
     pub(crate) fn becomes_busy(&mut self, c: CpuId, at_ns: u64) {
         self.go_on_to(at_ns);
         let Err(place) = self.busy.binary_search(&c) else { return };
@@ -42,7 +42,7 @@ impl Turns {
         }
     }
 
-    /// A CPU has nothing to do any more.
+    /// A CPU becomes idle.
     pub(crate) fn becomes_idle(&mut self, c: CpuId, at_ns: u64) {
         self.go_on_to(at_ns);
         let Ok(place) = self.busy.binary_search(&c) else { return };
@@ -59,7 +59,7 @@ impl Turns {
         self.holder = if self.holder + 1 < self.busy.len() { self.holder + 1 } else { 0 };
     }
 
-    /// When a busy CPU will have executed what takes `work_ns` by itself, if the same CPUs stay busy.
+    /// When a busy CPU will have done work that takes `work_ns` on its own, if the same CPUs stay busy.
     pub(crate) fn done_at_ns(&self, c: CpuId, at_ns: u64, work_ns: u64) -> u64 {
         let (turn_ns, others_ns) = (self.turn_ns, self.others_ns());
         if others_ns == 0 || work_ns == 0 {
@@ -74,7 +74,7 @@ impl Turns {
         begins_ns + work_ns + (work_ns - 1) / turn_ns * others_ns
     }
 
-    /// For how long a busy CPU has executed between two moments, if the same CPUs were busy.
+    /// How long a busy CPU has executed between two moments, if the same CPUs were busy all the time.
     pub(crate) fn executed_ns(&self, c: CpuId, from_ns: u64, to_ns: u64) -> u64 {
         let (turn_ns, others_ns) = (self.turn_ns, self.others_ns());
         let all_ns = to_ns.saturating_sub(from_ns);
@@ -91,12 +91,12 @@ impl Turns {
         done_ns + since_ns / round_ns * turn_ns + (since_ns % round_ns).min(turn_ns)
     }
 
-    /// How long the turns of all others take.
+    /// The total length of one turn of each other CPU.
     fn others_ns(&self) -> u64 {
         (self.busy.len() as u64).saturating_sub(1) * self.turn_ns
     }
 
-    /// How many turns, with the present one, end before that of a CPU; a CPU that isn't busy comes last.
+    /// How many turns, including the current one, end before a CPU's own turn; a CPU that isn't busy comes last.
     fn turns_until(&self, c: CpuId, at_ns: u64) -> u64 {
         let (busy, place) = (self.busy.len() as u64, self.busy.partition_point(|other| *other < c) as u64);
         (place + busy - self.holder_at(at_ns)) % busy.max(1)
@@ -118,7 +118,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// So many CPUs from 0, and the first has its turn at 0.
+    /// `busy` CPUs from 0 on; the first has its turn at 0.
     fn turns(busy: u32) -> Turns {
         let mut turns = Turns::new(100);
         (0..busy).for_each(|c| turns.becomes_busy(CpuId(c), 0));

@@ -1,32 +1,32 @@
-//! Which domains each CPU has (`build_sched_domains()`, `cpu_attach_domain()`): pure, from the machine's shape and the CPUs in
-//! use.
+//! Which domains each CPU has (`build_sched_domains()`, `cpu_attach_domain()`), computed from the machine's topology
+//! and the CPUs in use.
 //!
 //! The levels are x86's: SMT, cluster, last-level cache, package, node, then one for each distance between nodes. A
 //! level of one CPU, or of the same CPUs as the level below, is left out but keeps its number; nothing is built above
-//! the first that has them all.
+//! the first level that has all CPUs.
 
 use crate::state::domains::flags;
 use keel_abi::{CpuId, CpuSet, NodeId, Topology};
 
-/// What the levels are called, by [`Kind`].
+/// The levels' names, by [`Kind`].
 pub(super) const NAMES: [&str; 6] = ["SMT", "CLS", "MC", "PKG", "NODE", "NUMA"];
 
 /// What the CPUs of a level share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Smt,
-    /// A second-level cache, which is a core's here.
+    /// A second-level cache; here each core has one.
     Cluster,
     Cache,
     /// A socket; here each node is one.
     Package,
     Node,
-    /// Nodes within so many hops.
+    /// Nodes within this many hops.
     Numa(u8),
 }
 
 impl Kind {
-    /// Its place in [`NAMES`].
+    /// Its index in [`NAMES`].
     pub(super) const fn number(self) -> usize {
         match self {
             Self::Smt => 0,
@@ -43,7 +43,7 @@ impl Kind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Domain {
     pub(super) kind: Kind,
-    /// Levels below, those left out among them.
+    /// The number of levels below, including those left out.
     pub(super) level: u32,
     pub(super) span: CpuSet,
 }
@@ -56,12 +56,12 @@ pub(super) struct Traits {
     pub(super) cache_nice_tries: u32,
 }
 
-/// The distance of firmware's tables to a node itself, and of each hop.
+/// The distance in the firmware's tables from a node to itself, and of each hop.
 const DISTANCE_SELF: u32 = 10;
 
 const DISTANCE_HOP: u32 = 10;
 
-/// `node_reclaim_distance`: beyond it new and woken tasks are not placed.
+/// `node_reclaim_distance`: new and woken tasks are not placed farther away.
 const RECLAIM_DISTANCE: u32 = 30;
 
 impl Domain {
@@ -165,7 +165,7 @@ impl Masks {
     }
 }
 
-/// For every distance between nodes with CPUs in use, each node's surroundings (`sched_init_numa()`).
+/// For every distance between nodes with CPUs in use, the CPUs within it of each node (`sched_init_numa()`).
 fn within(topology: &Topology, nodes: &[CpuSet]) -> Vec<(u8, Vec<CpuSet>)> {
     let ids = || (0..topology.nodes()).map(NodeId).filter(|node| !nodes[node.index()].is_empty());
     let hops: std::collections::BTreeSet<u8> =

@@ -1,8 +1,8 @@
 //! The scheduling domains as the fair class balances over them: each CPU's levels, and each level's groups
 //! (`build_sched_groups()`, `build_overlap_sched_groups()`).
 //!
-//! A level's groups are what its CPUs' levels below span. CPUs that see the same groups share them. If nodes are
-//! unequally far apart, groups overlap, and each CPU has a list of its own.
+//! Each group of a level is the span of a level below, of one of the CPUs. CPUs that see the same groups share them. If
+//! nodes are not equally far apart, groups overlap, and each CPU has its own list.
 
 use crate::state::domains::build::{Domain, Kind, domains};
 use crate::state::domains::flags;
@@ -12,13 +12,13 @@ use keel_abi::{CpuId, CpuSet, Topology};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Group {
     pub(crate) cpus: CpuSet,
-    /// How many they are.
+    /// The number of CPUs.
     pub(crate) weight: u32,
-    /// Of the level below that it spans; 0 for a single CPU.
+    /// The flags of the level below that it spans; 0 for a single CPU.
     flags: u32,
-    /// Cores that its CPUs belong to.
+    /// The number of cores that its CPUs belong to.
     pub(crate) cores: u32,
-    /// Those of its CPUs that balance for it (`group_balance_mask()`).
+    /// The CPUs that balance for the group (`group_balance_mask()`).
     pub(crate) balancers: CpuSet,
 }
 
@@ -28,31 +28,31 @@ impl Group {
         self.flags & flags::SHARE_CPUCAPACITY != 0
     }
 
-    /// Do tasks go to its siblings first (`SD_PREFER_SIBLING`)?
+    /// Do tasks spread to its siblings first (`SD_PREFER_SIBLING`)?
     pub(crate) fn prefers_sibling(&self) -> bool {
         self.flags & flags::PREFER_SIBLING != 0
     }
 
-    /// The CPU that the group is known by (`group_balance_cpu()`).
+    /// The CPU that identifies the group (`group_balance_cpu()`).
     pub(crate) fn first_balancer(&self) -> CpuId {
         self.balancers.lowest().or_else(|| self.cpus.lowest()).expect("a group has a CPU")
     }
 }
 
-/// A domain of a CPU (`struct sched_domain`), what never changes of it.
+/// The immutable part of a CPU's domain (`struct sched_domain`).
 #[derive(Clone, Debug)]
 pub(crate) struct Level {
     pub(crate) span: CpuSet,
-    /// CPUs of the span (`span_weight`).
+    /// The number of CPUs in the span (`span_weight`).
     pub(crate) weight: u32,
     flags: u32,
     pub(crate) imbalance_pct: u64,
     pub(crate) cache_nice_tries: u32,
-    /// Tasks by which nodes may differ (`imb_numa_nr`).
+    /// The number of tasks by which nodes may differ (`imb_numa_nr`).
     pub(crate) numa_allowance: u64,
     /// Its CPUs are not equally fast (`SD_ASYM_CPUCAPACITY`).
     pub(crate) is_uneven: bool,
-    /// Its number on the machine, levels left out counted.
+    /// Its number on the machine, counting levels that are left out.
     pub(crate) number: u32,
     ring: usize,
     first: usize,
@@ -100,7 +100,7 @@ pub(crate) struct Hierarchy {
 }
 
 impl Hierarchy {
-    /// For the CPUs in use of a machine with these capacities, or equal ones where none are given.
+    /// Builds the domains of a machine with these CPUs in use and these capacities; if none are given, all are equal.
     pub(crate) fn new(topology: &Topology, active: &CpuSet, capacity: &[u16]) -> Self {
         let all = domains(topology, active);
         let mut hierarchy = Self::default();
@@ -118,7 +118,7 @@ impl Hierarchy {
         &self.levels[cpu.index()]
     }
 
-    /// A level's groups, that of the level's CPU first.
+    /// A level's groups, beginning with the group of the level's CPU.
     pub(crate) fn groups(&self, level: &Level) -> impl Iterator<Item = &Group> {
         let ring = &self.rings[level.ring];
         ring[level.first..].iter().chain(&ring[..level.first])
@@ -162,7 +162,7 @@ impl Hierarchy {
         }
     }
 
-    /// The groups of a domain, made or shared.
+    /// The groups of a domain, new or shared.
     fn ring(&mut self, topology: &Topology, all: &[Vec<Domain>], cpu: CpuId, domain: &Domain) -> usize {
         let below = |other: CpuId| below(&all[other.index()], domain.level);
         let own = CpuSet::from_iter([cpu]);
@@ -182,7 +182,7 @@ impl Hierarchy {
                 continue;
             }
             let (cpus, flags) = match below(other) {
-                // A group that reaches beyond the domain is one of its CPUs' view of the machine, not this one's.
+                // A group that reaches beyond the domain is another CPU's view of the machine, not this one's.
                 Some(child) if child.span.is_subset(&domain.span) => {
                     (child.span.clone(), child.traits().flags)
                 }
@@ -218,8 +218,8 @@ fn below(domains: &[Domain], level: u32) -> Option<&Domain> {
     domains.iter().rfind(|domain| domain.level < level)
 }
 
-/// By how many tasks nodes of the domain may differ (`sd->imb_numa_nr`): an eighth of a node with one cache, a task a cache
-/// where it has several; as many times that as the domain is larger than one whose nodes are neighbours.
+/// By how many tasks nodes of the domain may differ (`sd->imb_numa_nr`): an eighth of a node with one cache, or one
+/// task per cache if a node has several; multiplied by how much larger the domain is than one of neighbouring nodes.
 fn numa_allowance(topology: &Topology, all: &[Vec<Domain>], cpu: CpuId, at: usize) -> u64 {
     let own = &all[cpu.index()];
     if !matches!(own[at].kind, Kind::Numa(_)) {

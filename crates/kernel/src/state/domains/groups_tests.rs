@@ -24,7 +24,7 @@ fn groups_are_what_the_level_below_spans() {
     check(&Topology::flat(3), 1, "1 2 0");
     check(&Topology::regular(1, 2, 2, 1), 2, "2 3; 2-3 0-1");
     check(&Topology::regular(2, 1, 2, 2), 5, "5 4; 4-5 6-7; 4-7 0-3");
-    // Node 0 of the Opteron sees 1, 2, 4 and 6 at a hop; what node 3 sees overlaps with it.
+    // Node 0 of the Opteron sees 1, 2, 4 and 6 at a distance of one hop; the nodes that node 3 sees overlap with these.
     let opteron = Machine::built_in("opteron-6272").expect("it comes along").topology;
     let all = shown(&opteron, &CpuSet::first(64), 0);
     let levels: Vec<&str> = all.split("; ").collect();

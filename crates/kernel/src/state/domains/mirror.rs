@@ -1,4 +1,4 @@
-//! `struct sched_domain` as BPF sees it, one a CPU and level, with the mask of its CPUs behind it.
+//! `struct sched_domain` as BPF sees it, one per CPU and level, followed by the mask of its CPUs.
 
 use crate::state::domains::build;
 use crate::state::domains::build::{Domain, NAMES};
@@ -9,7 +9,7 @@ use crate::state::percpu;
 use keel_abi::CpuId;
 use keel_abi::bpf::{Ea, World};
 
-/// From one name to the next.
+/// The distance from one name to the next.
 const NAME_BYTES: u64 = 8;
 
 /// `busy_factor` of every domain.
@@ -25,7 +25,7 @@ impl Kernel {
         }
     }
 
-    /// As [`Kernel::set_active`], before anything uses the domains.
+    /// Like [`Kernel::set_active`], before anything uses the domains.
     pub(crate) fn set_active_at_boot(&mut self, cpu: CpuId, active: bool) {
         if !active {
             self.domains.free_llc_id(cpu);
@@ -34,7 +34,7 @@ impl Kernel {
         self.fair.forget_domains();
     }
 
-    /// A CPU is about to go: its cache's number goes before `ops.cpu_offline`, its domains after.
+    /// A CPU is about to go offline: its LLC id is removed before `ops.cpu_offline`, its domains after it.
     pub(crate) fn free_llc_id<W: World>(&mut self, world: &mut W, cpu: CpuId) {
         self.domains.free_llc_id(cpu);
         if !self.per_cpu.is_null() {
@@ -42,7 +42,7 @@ impl Kernel {
         }
     }
 
-    /// Rewrites all domains where BPF reads them. Those from two rebuilds ago are freed then.
+    /// Rewrites all domains for BPF to read, and frees those from two rebuilds ago.
     pub(crate) fn show_domains<W: World>(&mut self, world: &mut W) {
         if self.domains.names.is_null() {
             self.domains.names = names(world);
@@ -69,7 +69,7 @@ impl Kernel {
         world.put(at, &id.to_le_bytes());
     }
 
-    /// A CPU's domains, linked; the lowest, or null where there is none, or no memory.
+    /// Writes a CPU's domains as a linked list; returns the lowest, or null if there is none or no memory.
     fn show_chain<W: World>(&mut self, world: &mut W, domains: &[Domain]) -> Ea {
         let mut chain: Vec<Ea> = Vec::new();
         for domain in domains {
@@ -102,7 +102,7 @@ impl Kernel {
     }
 }
 
-/// The levels' names; when out of memory none has one.
+/// Writes the levels' names; when out of memory, no level has one.
 fn names<W: World>(world: &mut W) -> Ea {
     let Some(at) = world.alloc(NAME_BYTES * NAMES.len() as u64) else { return Ea::NULL };
     for (i, name) in NAMES.iter().enumerate() {

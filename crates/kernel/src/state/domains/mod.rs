@@ -35,12 +35,12 @@ pub(crate) struct Domains {
     /// The levels' names, in the order of [`build::NAMES`].
     names: Ea,
     present: Vec<Ea>,
-    /// The previous domains, which a walk in progress still reads.
+    /// The previous domains, which a walk in progress may still read.
     retired: Vec<Ea>,
 }
 
 impl Domains {
-    /// All CPUs are in use.
+    /// Domains with all CPUs in use.
     pub(crate) fn new(topology: &Topology) -> Self {
         let mut domains = Self {
             active: CpuSet::first(topology.cpus()),
@@ -58,7 +58,7 @@ impl Domains {
         &self.active
     }
 
-    /// A CPU comes, or goes; did that change anything?
+    /// Adds or removes a CPU; returns whether that changed anything.
     fn set_active(&mut self, topology: &Topology, cpu: CpuId, active: bool) -> bool {
         let changed = match active {
             true => self.active.insert(cpu),
@@ -70,12 +70,12 @@ impl Domains {
         changed
     }
 
-    /// The CPU's cache has no number from now on (`sched_domains_free_llc_id()`).
+    /// Removes the CPU's LLC id (`sched_domains_free_llc_id()`).
     fn free_llc_id(&mut self, cpu: CpuId) {
         self.llc_ids[cpu.index()] = None;
     }
 
-    /// CPUs without one get the number of their cache, or the lowest that is free.
+    /// Gives CPUs without an LLC id their cache's, or else the lowest free one.
     fn give_llc_ids(&mut self, topology: &Topology) {
         let mut of_cache: Vec<Option<u32>> = Vec::new();
         for cpu in topology.iter() {

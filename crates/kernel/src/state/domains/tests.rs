@@ -30,8 +30,7 @@ fn every_cpu_sees_its_own_surroundings() {
         assert_eq!(shown(topology, &without(topology, off), cpu), expected, "{cpu} without {off:?}");
     };
     let opteron = Machine::built_in("opteron-6272").expect("it comes along").topology;
-    // Node 0 has 1, 2, 4 and 6 within a hop, node 3 has 1, 2, 4, 5 and 7; no node is farther than
-    // two.
+    // Node 0 has 1, 2, 4 and 6 within a hop, node 3 has 1, 2, 4, 5 and 7; no node is farther than two hops.
     check(&opteron, &[], 0, "SMT@0 0-1; MC@2 0-7; NUMA@5 0-23,32-39,48-55; NUMA@6 0-63");
     check(&opteron, &[], 31, "SMT@0 30-31; MC@2 24-31; NUMA@5 8-47,56-63; NUMA@6 0-63");
     check(&opteron, &[31], 30, "MC@2 24-30; NUMA@5 8-30,32-47,56-63; NUMA@6 0-30,32-63");
@@ -44,14 +43,14 @@ fn every_cpu_sees_its_own_surroundings() {
     check(&Topology::regular(1, 2, 2, 1), &[], 2, "MC@1 2-3; PKG@2 0-3");
     check(&Topology::regular(2, 2, 2, 1), &[], 2, "MC@1 2-3; PKG@2 0-3; NUMA@4 0-7");
     check(&Topology::regular(2, 1, 2, 2), &[], 5, "SMT@0 4-5; MC@2 4-7; NUMA@5 0-7");
-    // As Linux 7.2.13 has them on four nodes in a line, all there and without the last.
+    // As in Linux 7.2.13 on four nodes in a line, with all nodes and without the last.
     let line = in_line(2, 2);
     check(&line, &[], 0, "SMT@0 0-1; NUMA@5 0-3; NUMA@6 0-5; NUMA@7 0-7");
     check(&line, &[], 5, "SMT@0 4-5; NUMA@5 2-7; NUMA@6 0-7");
     check(&line, &[7], 6, "NUMA@5 4-6; NUMA@6 2-6; NUMA@7 0-6");
     check(&line, &[6, 7], 2, "SMT@0 2-3; NUMA@5 0-5");
     check(&line, &[6, 7], 0, "SMT@0 0-1; NUMA@5 0-3; NUMA@6 0-5");
-    // A node whose CPUs are all off is no distance away.
+    // A node whose CPUs are all offline adds no distance.
     check(&Topology::regular(2, 1, 2, 1), &[2, 3], 0, "MC@1 0-1");
     let between =
         with_hops(&Topology::regular(3, 1, 2, 1), vec![vec![0, 2, 1], vec![2, 0, 1], vec![1, 1, 0]]);
@@ -66,7 +65,7 @@ fn traits_follow_the_kind() {
     let all = domains(&opteron, &CpuSet::first(64));
     let traits: Vec<_> = all[0].iter().map(Domain::traits).collect();
     let told: Vec<_> = traits.iter().map(|t| (t.flags, t.imbalance_pct, t.cache_nice_tries)).collect();
-    // As 7.2 has them on a machine of two nodes with two threads a core, and two hops are not far.
+    // As in 7.2 on a machine of two nodes with two threads per core, and two hops are not far.
     assert_eq!(told, [(0x1297, 110, 0), (0x1217, 117, 1), (0x2417, 117, 2), (0x2417, 117, 2)]);
     // Three hops are too far: no task is placed there.
     let far = domains(&in_line(2, 1), &CpuSet::first(8))[0].last().map(Domain::traits).expect("all four");
@@ -94,7 +93,7 @@ fn caches_get_the_lowest_number_that_is_free() {
     assert_eq!(plug(3, false), [0, 0, -1, -1, 2, 2]);
     assert_eq!(plug(4, false), [0, 0, -1, -1, -1, 2]);
     assert_eq!(plug(5, false), [0, 0, -1, -1, -1, -1]);
-    // The first to come has the lower one, whichever its cache had before.
+    // The first CPU to come online gets the lower id, whichever its cache had before.
     assert_eq!(plug(5, true), [0, 0, -1, -1, -1, 1]);
     assert_eq!(plug(2, true), [0, 0, 2, -1, -1, 1]);
     assert_eq!(plug(3, true), [0, 0, 2, 2, -1, 1]);

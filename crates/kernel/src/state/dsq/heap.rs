@@ -1,15 +1,15 @@
-//! Vtime order: a heap of four children a node that knows each task's place.
+//! Vtime order: a heap with four children per node that knows each task's place.
 //!
-//! Vtimes compare as the kernel's `time_before64()`, wrapping; equal ones by the number of their
-//! insert. With vtimes more than half the range apart this is no total order: what comes first
-//! is then arbitrary, but always the same.
+//! Vtimes compare like the kernel's `time_before64()`, wrapping; equal ones by the number of their insert. If vtimes
+//! are more than half the range apart, this is not a total order: which task comes first is then arbitrary, but always
+//! the same.
 
 use crate::state::dsq::links::Links;
 use keel_abi::TaskId;
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-/// What the order goes by.
+/// The sort key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Key {
     pub(super) vtime: u64,
@@ -19,7 +19,7 @@ pub(super) struct Key {
 impl Key {
     #[inline]
     pub(super) fn before(self, other: Self) -> bool {
-        // Equal vtimes are rare, so this branch is cheap to predict; the answer itself is not.
+        // Equal vtimes are rare, so this branch is easy to predict; the result of the comparison is not.
         match self.vtime.wrapping_sub(other.vtime) as i64 {
             0 => (self.seq.wrapping_sub(other.seq) as i32) < 0,
             ahead => ahead < 0,
@@ -65,7 +65,7 @@ impl Heap {
         self.entries.first().map(|e| e.task)
     }
 
-    /// Of a complete binary tree over the tasks, those between the next leaf and the root.
+    /// The tasks between the next leaf and the root, in a complete binary tree over the tasks.
     #[inline]
     pub(super) fn way_down(&self) -> impl Iterator<Item = TaskId> {
         let leaf = self.entries.len() + 1;
@@ -81,7 +81,7 @@ impl Heap {
         [at(place / 2), at(place * 2)]
     }
 
-    /// In no order.
+    /// All entries, in no order.
     pub(super) fn entries(&self) -> &[Entry] {
         &self.entries
     }
@@ -108,7 +108,7 @@ impl Heap {
         }
     }
 
-    /// A key that comes behind all others, for an insert with this number.
+    /// A key behind all others, for an insert with this number.
     #[cold]
     pub(super) fn behind_all(&self, seq: u32) -> Key {
         let mut last = self.entries[0].key();
@@ -139,7 +139,7 @@ impl Heap {
         best
     }
 
-    /// The first task in order, the root left out, that is `eligible`.
+    /// The first task in order, excluding the root, that is `eligible`.
     #[cold]
     pub(super) fn first_after_root_where(&self, mut eligible: impl FnMut(TaskId) -> bool) -> Option<TaskId> {
         let mut open = BinaryHeap::new();

@@ -1,10 +1,9 @@
-//! Iteration as `bpf_iter_scx_dsq` does it: forwards or backwards, blind to what was queued
-//! after it began, undisturbed by tasks that leave meanwhile.
+//! Iteration as `bpf_iter_scx_dsq` does it: forwards or backwards, without the tasks that are queued after it began,
+//! and undisturbed by tasks that leave in the meantime.
 //!
-//! Usually only a few tasks of a vtime queue are looked at, so the first steps search the heap;
-//! going further, or backwards, sorts the queue once. A sorted copy serves every iteration that
-//! began before it was made: tasks that have left since are skipped, tasks that came since are
-//! invisible.
+//! Usually only a few tasks of a vtime queue are visited, so the first steps search the heap; going further, or
+//! backwards, sorts the queue once. A sorted copy serves every iteration that began before the copy was made: tasks
+//! that have left since are skipped, tasks that came since are invisible.
 
 use crate::state::dsq::fifo::Fifo;
 use crate::state::dsq::heap::{Entry, Heap, Key};
@@ -15,7 +14,7 @@ use keel_abi::TaskId;
 /// Steps that search the heap before the queue is sorted.
 const SEARCHED_STEPS: u32 = 8;
 
-/// The state of an iteration. It holds nothing: it may be dropped at any time.
+/// The state of an iteration. It owns nothing: it may be dropped at any time.
 #[derive(Clone, Copy, Debug)]
 pub struct Cursor {
     queue: u32,
@@ -28,7 +27,7 @@ pub struct Cursor {
     anchor: Option<Seen>,
 }
 
-/// The task that was returned last.
+/// The task that was last returned.
 #[derive(Clone, Copy, Debug)]
 enum Last {
     None,
@@ -36,7 +35,7 @@ enum Last {
     Vtime(Key),
 }
 
-/// A task of a FIFO as it was seen.
+/// A task of a FIFO queue as it was seen.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
     task: TaskId,
@@ -44,7 +43,7 @@ struct Seen {
     rank: u32,
 }
 
-/// A vtime queue's tasks in order, as they were when insert `made_at` was the last.
+/// A vtime queue's tasks in order, as of insert `made_at`.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sorted {
     entries: Vec<Entry>,
@@ -52,7 +51,7 @@ pub(super) struct Sorted {
 }
 
 impl Cursor {
-    /// The queue it goes over.
+    /// The queue that it iterates over.
     pub const fn queue(&self) -> DsqHandle {
         DsqHandle(self.queue)
     }
@@ -76,8 +75,8 @@ impl Dsq {
         }
     }
 
-    /// Is `task` in this queue, and has been since before the iteration began? Otherwise a move
-    /// under this cursor fails (`scx_dsq_move()`).
+    /// Has `task` been in this queue since before the iteration began? Otherwise a move with this cursor fails
+    /// (`scx_dsq_move()`).
     pub fn sees(&self, links: &Links, cursor: &Cursor, task: TaskId) -> bool {
         let link = links.at(task);
         link.queue == self.handle && !is_after(link.seq, cursor.limit)
@@ -101,8 +100,8 @@ impl Dsq {
         None
     }
 
-    /// A task from which the walk continues: behind the last one, behind one visited before it, or
-    /// from the end where the iteration began.
+    /// The task at which the walk continues: behind the last one, behind one visited before it, or at the end where the
+    /// iteration began.
     fn resume(&self, links: &Links, cursor: &Cursor) -> Option<TaskId> {
         let last = match cursor.last {
             Last::Fifo(last) => Some(last),
@@ -172,7 +171,7 @@ fn is_after(seq: u32, limit: u32) -> bool {
     seq.wrapping_sub(limit) as i32 > 0
 }
 
-/// Has the walk been at `task`'s place already?
+/// Has the walk already passed `task`'s place?
 fn is_passed(links: &Links, cursor: &Cursor, task: TaskId) -> bool {
     let Last::Fifo(last) = cursor.last else { return false };
     let ahead = links.at(task).rank.wrapping_sub(last.rank) as i32;

@@ -3,7 +3,7 @@
 use crate::state::dsq::DsqHandle;
 use keel_abi::TaskId;
 
-/// No task, no queue.
+/// No task, or no queue.
 pub(super) const NOWHERE: u32 = u32::MAX;
 
 /// A task's record. Two fill a cache line.
@@ -24,7 +24,7 @@ pub(super) struct Link {
 
 const FREE: Link = Link { queue: NOWHERE, seq: 0, prev_or_place: NOWHERE, next: NOWHERE, rank: 0 };
 
-/// A task's stay in a queue, from its insert to its leaving.
+/// A task's stay in a queue, from its insert to its removal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stay {
     queue: u32,
@@ -38,7 +38,7 @@ pub struct Links {
 }
 
 impl Links {
-    /// Records for no tasks yet.
+    /// Creates an empty table.
     pub const fn new() -> Self {
         Self { all: Vec::new() }
     }
@@ -57,7 +57,7 @@ impl Links {
         (queue != NOWHERE).then_some(DsqHandle(queue))
     }
 
-    /// Which stay in which queue it is, if it is in one.
+    /// The task's current stay, if it is in a queue.
     pub fn stay(&self, task: TaskId) -> Option<Stay> {
         let Link { queue, seq, .. } = *self.at(task);
         (queue != NOWHERE).then_some(Stay { queue, seq })

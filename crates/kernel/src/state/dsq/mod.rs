@@ -1,4 +1,4 @@
-//! Dispatch queues, FIFO or ordered by vtime, as `struct scx_dispatch_q` behaves.
+//! Dispatch queues, FIFO or ordered by vtime, which behave like `struct scx_dispatch_q`.
 //!
 //! A task is in at most one queue, so every task has one [`Links`] record, whichever queue it is in. A non-empty queue
 //! keeps its mode; an empty one may switch. Each insert draws the queue's next number, so that an iteration does not
@@ -20,7 +20,7 @@ use crate::state::dsq::heap::Heap;
 use keel_abi::{DsqId, TaskId};
 use std::fmt;
 
-/// A queue's place in a [`DsqTable`]; stays the same for the queue's life, is used again after.
+/// A queue's index in a [`DsqTable`]. It stays the same for the queue's life and is reused afterwards.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DsqHandle(pub u32);
 
@@ -31,8 +31,8 @@ impl DsqHandle {
     }
 }
 
-/// A task was inserted by FIFO into a queue that holds vtime tasks, or the reverse: an error of
-/// the scheduler. The task is in the queue all the same, behind all others.
+/// A task was inserted in FIFO order into a queue that holds vtime tasks, or the reverse: an error of the scheduler.
+/// The task is queued anyway, behind all others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MixedModes {
     /// A vtime insert; the queue holds FIFO tasks.
@@ -52,13 +52,13 @@ impl fmt::Display for MixedModes {
 
 impl std::error::Error for MixedModes {}
 
-/// One dispatch queue. The links that it is given are always those of its table.
+/// One dispatch queue. Always pass it the links of its own table.
 #[derive(Clone, Debug)]
 pub struct Dsq {
     id: DsqId,
     handle: u32,
     len: u32,
-    /// The number of the last insert; wraps, as the kernel's `dsq->seq`.
+    /// The number of the last insert; wraps like the kernel's `dsq->seq`.
     seq: u32,
     fifo: fifo::Fifo,
     heap: Heap,
@@ -95,7 +95,7 @@ impl Dsq {
         self.len
     }
 
-    /// Does it hold none?
+    /// Is it empty?
     #[inline]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
@@ -150,7 +150,7 @@ impl Dsq {
         Ok(())
     }
 
-    /// Takes `task` out; says whether it was in this queue.
+    /// Removes `task`; returns whether it was in this queue.
     #[inline]
     pub fn remove(&mut self, links: &mut Links, task: TaskId) -> bool {
         if !self.holds(links, task) {
@@ -178,14 +178,15 @@ impl Dsq {
         self.fifo.last()
     }
 
-    /// Tasks on the path down the kernel's tree to where the next one by vtime would be linked, from there up to the
-    /// root. A complete tree over the same tasks represents the red-black tree, which is at most twice as deep.
+    /// The tasks on the path between the place where the kernel would link the next task by vtime and the root of its
+    /// tree, bottom up. A complete tree over the same tasks stands for the red-black tree, which is at most twice as
+    /// deep.
     #[inline]
     pub(crate) fn way_down(&self) -> impl Iterator<Item = TaskId> {
         self.heap.way_down()
     }
 
-    /// The tasks beside one that the queue holds: those linked to it.
+    /// The neighbours of a task in the queue: those linked to it.
     #[inline]
     pub(crate) fn neighbours(&self, links: &Links, task: TaskId) -> [Option<TaskId>; 2] {
         if self.fifo.is_empty() {
@@ -194,7 +195,7 @@ impl Dsq {
         [true, false].map(|reverse| fifo::Fifo::step(links, task, reverse))
     }
 
-    /// Takes the first task out.
+    /// Removes and returns the first task.
     #[inline]
     pub fn pop_first(&mut self, links: &mut Links) -> Option<TaskId> {
         let task = self.first()?;
@@ -202,7 +203,7 @@ impl Dsq {
         Some(task)
     }
 
-    /// The first task in order that is `eligible`. Looks no further than that one.
+    /// The first task in order that is `eligible`. Stops at that task.
     #[inline]
     pub fn first_where(&self, links: &Links, mut eligible: impl FnMut(TaskId) -> bool) -> Option<TaskId> {
         let first = self.first()?;

@@ -9,7 +9,7 @@ use keel_abi::{DsqId, TaskId};
 /// Ids below this are looked up by index, others by hash.
 const DIRECT_IDS: u64 = 4096;
 
-/// The queues that may exist at once; a real kernel runs out of memory.
+/// The most queues that may exist at once; a real kernel runs out of memory instead.
 const MAX_QUEUES: usize = 1 << 20;
 
 /// Why a queue was not created.
@@ -17,9 +17,9 @@ const MAX_QUEUES: usize = 1 << 20;
 pub enum CreateError {
     /// The id has the built-in bit.
     Builtin,
-    /// There is one with this id.
+    /// There is already a queue with this id.
     Exists,
-    /// There are too many.
+    /// There are too many queues.
     NoMemory,
 }
 
@@ -37,7 +37,7 @@ impl CreateError {
 /// Why a queue was not destroyed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DestroyError {
-    /// There is none with this id.
+    /// There is no queue with this id.
     Missing,
     /// It holds tasks.
     Busy,
@@ -75,7 +75,7 @@ impl DsqTable {
             return Err(CreateError::NoMemory);
         }
         let handle = match self.free.pop() {
-            // Insert numbers go on, so an iteration over the old queue sees nothing of the new one.
+            // Insert numbers continue, so an iteration over the old queue sees nothing of the new one.
             Some(old) => {
                 self.queues[old as usize].id = id;
                 old
@@ -118,13 +118,13 @@ impl DsqTable {
         &self.queues[handle.index()]
     }
 
-    /// One queue to change, and the links that its methods want.
+    /// One queue for changes, and the links that its methods need.
     #[inline]
     pub fn queue_mut(&mut self, handle: DsqHandle) -> (&mut Dsq, &mut Links) {
         (&mut self.queues[handle.index()], &mut self.links)
     }
 
-    /// How many handles there are; those of destroyed queues count.
+    /// The number of handles, including those of destroyed queues.
     pub fn handles(&self) -> u32 {
         self.queues.len() as u32
     }
@@ -152,7 +152,7 @@ impl DsqTable {
         self.queues[queue.index()].push_vtime(&mut self.links, task, vtime)
     }
 
-    /// Takes `task` out of whichever queue it is in, and returns which that was.
+    /// Removes `task` from its queue, and returns that queue.
     #[inline]
     pub fn remove(&mut self, task: TaskId) -> Option<DsqHandle> {
         let queue = self.links.queue_of(task)?;
@@ -218,7 +218,7 @@ impl IdMap {
     #[inline]
     fn slot(&self, id: u64) -> usize {
         let mask = self.slots.len() - 1;
-        // 2^64 over the golden ratio spreads neighbouring ids; its high bits are the good ones.
+        // Multiplying by 2^64 divided by the golden ratio spreads neighbouring ids; the high bits are the good ones.
         let mut slot = (id.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize & mask;
         while self.slots[slot].is_some_and(|(other, _)| other != id) {
             slot = (slot + 1) & mask;

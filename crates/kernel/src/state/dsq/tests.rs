@@ -51,7 +51,7 @@ impl Model {
     }
 }
 
-/// An iteration spelt out: what stood in the queue at its beginning, less what left since.
+/// An iteration spelt out: the tasks in the queue at its beginning, without those that have left since.
 struct ModelCursor {
     queue: usize,
     ahead: Vec<(u32, Option<u64>, u32)>,

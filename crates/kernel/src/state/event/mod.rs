@@ -1,4 +1,4 @@
-//! What happens next: one total order over all pending events.
+//! The event queue: one total order over all pending events.
 //!
 //! Events are ordered by (instant, timers before CPUs, number), never by insertion, so the order is the same however
 //! the queue was filled. A CPU has at most one event, re-armed in place. A timer number may be due several times; its
@@ -24,15 +24,15 @@ pub enum Source {
 /// The last moment that virtual time can reach: 52 days. Anything due later never happens.
 pub const MAX_INSTANT: Instant = Instant::from_ns((1 << 52) - 2);
 
-/// The CPUs that one queue can hold.
+/// The most CPUs that one queue can hold.
 pub const MAX_CPUS: u32 = 1 << tournament::CPU_BITS;
 
-/// Everything that is due, earliest first.
+/// All pending events, earliest first.
 #[derive(Clone, Debug)]
 pub struct EventQueue {
     timers: Wheel,
     cpus: Tournament,
-    /// When the first event of all is due, or the horizon: read far more often than it changes.
+    /// When the very first event is due, or the horizon: read far more often than it changes.
     next_at: Instant,
     horizon: Instant,
 }
@@ -49,7 +49,7 @@ impl EventQueue {
         }
     }
 
-    /// Sets the one event of `cpu`, in place of any that it had.
+    /// Sets the one event of `cpu`, replacing any previous one.
     #[inline]
     pub fn set_cpu(&mut self, cpu: CpuId, at: Instant) {
         self.cpus.set(cpu, at);
@@ -79,7 +79,7 @@ impl EventQueue {
         is_next
     }
 
-    /// Takes the event of `cpu` away.
+    /// Removes the event of `cpu`.
     #[inline]
     pub fn clear_cpu(&mut self, cpu: CpuId) {
         self.cpus.clear(cpu);
@@ -101,32 +101,32 @@ impl EventQueue {
         }
     }
 
-    /// Nobody goes beyond `horizon` for now: [`EventQueue::peek`] returns nothing later.
+    /// Sets the horizon that no CPU passes for now: [`EventQueue::peek`] returns nothing later.
     pub fn set_horizon(&mut self, horizon: Instant) {
         self.horizon = horizon;
         self.note();
     }
 
-    /// When the next event is due, horizon or not; [`Instant::NEVER`] without one.
+    /// When the next event is due, regardless of the horizon; [`Instant::NEVER`] if there is none.
     #[inline]
     pub fn next_due(&self) -> Instant {
         self.timers.next_at().min(self.cpus.next_at())
     }
 
-    /// When the next event is due, or the horizon where that comes first, or [`Instant::NEVER`].
+    /// When the next event is due, or the horizon if that comes first, or [`Instant::NEVER`].
     #[inline]
     pub fn peek(&self) -> Instant {
         self.next_at
     }
 
-    /// Does a step of `cpu` at `at` come before all that is due? Beyond the horizon nothing comes. The order is that of
-    /// [`EventQueue::pop`], so a CPU that goes on does what it would do had it been queued and taken.
+    /// Does a step of `cpu` at `at` come before everything that is due? Nothing happens beyond the horizon. The order
+    /// is that of [`EventQueue::pop`], so a CPU that continues does the same as if it had been queued and taken.
     #[inline]
     pub fn comes_first(&self, cpu: CpuId, at: Instant) -> bool {
         at < self.next_at || at == self.next_at && self.wins_tie(cpu, at)
     }
 
-    /// Others, or the horizon, are at the very same instant.
+    /// Breaks the tie when others, or the horizon, are at the very same instant.
     #[cold]
     #[inline(never)]
     fn wins_tie(&self, cpu: CpuId, at: Instant) -> bool {
@@ -138,7 +138,7 @@ impl EventQueue {
         self.next_at = self.next_due().min(self.horizon);
     }
 
-    /// The next event, which stays.
+    /// The next event, without taking it.
     #[inline]
     pub fn peek_source(&self) -> Option<(Instant, Source)> {
         let (timer_at, cpu_at) = (self.timers.next_at(), self.cpus.next_at());
@@ -162,7 +162,7 @@ impl EventQueue {
         popped
     }
 
-    /// Timer expiries that are due some time.
+    /// The number of pending timer expiries.
     pub fn timers(&self) -> usize {
         self.timers.len()
     }

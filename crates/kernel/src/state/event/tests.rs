@@ -1,7 +1,7 @@
 use super::*;
 use proptest::prelude::*;
 
-/// The order that is promised, spelt out: a sorted list.
+/// The promised order, spelt out: a sorted list.
 #[derive(Default)]
 struct Model {
     due: Vec<(Instant, Source)>,
@@ -82,7 +82,7 @@ fn check_against_model(cpus: u32, acts: &[Act]) {
                 }
                 assert_eq!(queue.takes_cpu(CpuId(cpu), at), expected);
             }
-            // A CPU that goes on has no event: it comes first if it would be taken first.
+            // A CPU that continues has no event: it comes first if it would be taken first.
             Act::GoOn(cpu, ns) => {
                 let own = (Instant::from_ns(ns.min(MAX_INSTANT.as_ns())), Source::Cpu(CpuId(cpu)));
                 model.clear(CpuId(cpu));

@@ -15,7 +15,7 @@ pub(super) const CPU_BITS: u32 = 12;
 /// No event.
 pub(super) const NEVER: u64 = u64::MAX;
 
-/// Who plays in a group.
+/// The players of a group.
 const LANES: usize = 8;
 
 /// The keys of eight CPUs, or the winners of eight groups.
@@ -32,7 +32,7 @@ impl Group {
         a.min(b).min(c.min(d))
     }
 
-    /// Sets a lane's key; `before` is the group's winner so far. Gives the winner if it is another.
+    /// Sets a lane's key; `before` is the group's winner so far. Returns the winner if it changes.
     #[inline]
     fn replace(&mut self, lane: usize, key: u64, before: u64) -> Option<u64> {
         let old = std::mem::replace(&mut self.0[lane % LANES], key);
@@ -49,10 +49,10 @@ impl Group {
 
 #[derive(Clone, Debug)]
 pub(super) struct Tournament {
-    /// The final first, then round by round: the players of group `n` are the winners of groups `8n + 1` to
-    /// `8n + 8`, or the CPUs themselves.
+    /// The final first, then round by round: the players of group `n` are the winners of groups `8n + 1` to `8n + 8`,
+    /// or the CPUs themselves.
     groups: Vec<Group>,
-    /// The CPUs' place, counted as if they were groups.
+    /// The index of the CPUs, counted as if they were groups.
     cpus: usize,
     /// The earliest key of all CPUs.
     winner: u64,
@@ -123,7 +123,7 @@ impl Tournament {
         instant(self.winner)
     }
 
-    /// Takes the event of the CPU that is due first; only meaningful if one is. Every group above it gets another
+    /// Takes the event of the CPU that is due first; only meaningful if one is due. Every group above it gets another
     /// winner, whatever the others' keys.
     #[inline]
     pub(super) fn take_first(&mut self) -> CpuId {
@@ -162,7 +162,7 @@ impl Tournament {
         self.of_final = key;
     }
 
-    /// The CPU that is due first; only meaningful when one is.
+    /// The CPU that is due first; only meaningful if one is due.
     #[inline]
     pub(super) fn next_cpu(&self) -> CpuId {
         cpu_of(self.winner)

@@ -1,15 +1,14 @@
-//! Timers: a wheel of buckets of 8 us each, sorted one by one as time reaches them.
+//! Timers: a wheel of buckets of 8 us each, which are sorted one by one as time reaches them.
 //!
-//! Compared with a heap of eight-byte keys it was about as fast with 16 timers and a third to twice
-//! faster with thousands. A bucket is a list of nodes, in no order; the earliest that is not empty is
-//! kept sorted aside, so that the next timer is always ready. Timers due more than 268 ms after the last
-//! one taken wait in a plain heap.
+//! Compared with a heap of eight-byte keys it was about as fast with 16 timers and a third to twice faster with
+//! thousands. A bucket is an unordered list of nodes; the earliest non-empty one is kept sorted separately, so that the
+//! next timer is always ready. Timers due more than 268 ms after the last one taken wait in a plain heap.
 
 use keel_abi::Instant;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// 2^13 ns a bucket.
+/// 2^13 ns per bucket.
 const BUCKET_BITS: u32 = 13;
 
 const BUCKETS: usize = 1 << 15;
@@ -40,21 +39,20 @@ pub(super) struct Wheel {
     free: u32,
     /// Each bucket's first node.
     heads: Vec<u32>,
-    /// Which buckets are not empty, and which words of that are not 0.
+    /// Which buckets are not empty, and which words of that bitmap are not 0.
     words: Vec<u64>,
     tops: [u64; TOPS],
-    /// The bucket of the last timer that was taken: all buckets are numbered from here, once around.
+    /// The bucket of the last timer that was taken: all buckets of the wheel are numbered from here.
     floor: u64,
-    /// The earliest bucket that is not empty, and its timers, the earliest last. Only empty when
-    /// all buckets are.
+    /// The earliest non-empty bucket, and its timers, the earliest last. Only empty when all buckets are.
     current: u64,
     sorted: Vec<Due>,
-    /// What is due more than once around after `floor`.
+    /// Timers due more than one turn of the wheel after `floor`.
     far: BinaryHeap<Reverse<Due>>,
     /// When the first of those is due.
     far_at: Instant,
     len: usize,
-    /// When the first timer of all is due: read more often than it changes.
+    /// When the very first timer is due: read more often than it changes.
     next_at: Instant,
 }
 
@@ -95,7 +93,7 @@ impl Wheel {
         }
     }
 
-    /// The first of all, given the first that is near, if any.
+    /// The very first timer, given the first of the wheel, if any.
     #[cold]
     #[inline(never)]
     fn first_of(&self, near: Option<Due>) -> Option<(Instant, u32)> {
@@ -109,7 +107,7 @@ impl Wheel {
         self.len += 1;
         self.next_at = self.next_at.min(at);
         let due = Due { at, id };
-        // What is late already joins the first bucket there can be.
+        // A timer that is already late joins the earliest possible bucket.
         let bucket = (at.as_ns() >> BUCKET_BITS).max(self.floor);
         if bucket - self.floor >= BUCKETS as u64 {
             self.far.push(Reverse(due));
@@ -146,7 +144,7 @@ impl Wheel {
         Some((at, id))
     }
 
-    /// Where the far heap may be first.
+    /// Takes the first timer when it may be in the far heap.
     #[cold]
     #[inline(never)]
     fn take_rarely(&mut self) -> Option<(Instant, u32)> {
@@ -156,7 +154,7 @@ impl Wheel {
             return Some((at, id));
         }
         self.len -= 1;
-        // All others are due later, so the buckets may count from here.
+        // All others are due later, so the buckets may be numbered from here.
         self.floor = self.floor.max(at.as_ns() >> BUCKET_BITS);
         self.far.pop();
         self.far_at = self.far.peek().map_or(Instant::NEVER, |Reverse(far)| far.at);

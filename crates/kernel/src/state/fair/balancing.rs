@@ -1,15 +1,16 @@
-//! How far balancing is on each CPU: searches of CPUs that run out of tasks, periodic walks over levels, and balancing
-//! for idle CPUs.
+//! The progress of balancing on each CPU: searches by CPUs that run out of tasks, periodic walks over levels, and
+//! balancing for idle CPUs.
 
 use keel_abi::{CpuSet, Instant};
 
-/// An attempt under way.
+/// An attempt in progress.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Search {
-    /// When the present level was begun, and what those before have cost.
+    /// When the current level was begun, and the cost of the levels before.
     pub(crate) began: Instant,
     pub(crate) spent_ns: u64,
-    /// How many tasks a success counts for: the attempts that the dice allowed also represent those they did not.
+    /// How many tasks a success counts for: the attempts that were allowed at random also represent those that were
+    /// not.
     pub(crate) weight: u32,
 }
 
@@ -17,14 +18,14 @@ impl Search {
     pub(crate) const NONE: Self = Self { began: Instant::ZERO, spent_ns: 0, weight: 1 };
 }
 
-/// What a woken CPU is to do (`NOHZ_*_KICK`).
+/// What a woken CPU has to do (`NOHZ_*_KICK`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Kick {
-    /// Count averages.
+    /// Update averages.
     pub(crate) stats: bool,
     /// Balance.
     pub(crate) balance: bool,
-    /// Find out when the next balancing is due.
+    /// Compute when the next balancing is due.
     pub(crate) next: bool,
 }
 
@@ -40,9 +41,9 @@ impl Kick {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Nohz {
     pub(crate) idle: CpuSet,
-    /// Their averages are above 0, perhaps.
+    /// Their averages may be above 0.
     pub(crate) has_blocked: bool,
-    /// A CPU has come whose balancing may be due sooner.
+    /// A CPU has joined whose balancing may be due sooner.
     pub(crate) needs_update: bool,
     /// In ticks.
     pub(crate) next_balance: u64,
@@ -51,7 +52,7 @@ pub(crate) struct Nohz {
     pub(crate) kicks: Vec<Kick>,
     /// By CPU: its averages may be above 0.
     pub(crate) blocked: Vec<bool>,
-    /// The walk of the CPU that balances for all: whether averages are left.
+    /// In the walk of the CPU that balances for all: are some averages still above 0?
     pub(crate) still_blocked: bool,
 }
 
@@ -70,12 +71,12 @@ impl Nohz {
 /// A walk over a CPU's levels.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Walk {
-    /// The earliest that one of them is due again.
+    /// When the first of them is due again.
     pub(crate) next: Option<u64>,
-    /// What searches cost in all, where that was forgotten a little.
+    /// The sum of the levels' search costs.
     pub(crate) search_ns: u64,
     pub(crate) forgets: bool,
     pub(crate) is_idle: bool,
-    /// It holds the lock of levels that one CPU at a time balances (`SD_SERIALIZE`).
+    /// It holds the lock for levels that only one CPU at a time may balance (`SD_SERIALIZE`).
     pub(crate) is_serialized: bool,
 }

@@ -6,47 +6,47 @@ use keel_abi::cgroup::{Bandwidth, QUOTA_NONE};
 use keel_abi::{CpuId, Instant, Span, TaskId};
 use std::collections::VecDeque;
 
-/// What a CPU takes at a time (`sysctl_sched_cfs_bandwidth_slice`).
+/// The runtime that a CPU takes at a time (`sysctl_sched_cfs_bandwidth_slice`).
 const SLICE_NS: u64 = 5_000_000;
 
-/// What a CPU keeps when its last task of the group goes to sleep (`min_cfs_rq_runtime`).
+/// The runtime that a CPU keeps when its last task of the group goes to sleep (`min_cfs_rq_runtime`).
 const KEEPS_NS: i64 = 1_000_000;
 
-/// Returned runtime is handed on after this long (`cfs_bandwidth_slack_period`).
+/// Returned runtime is redistributed after this time (`cfs_bandwidth_slack_period`).
 pub(crate) const SLACK: Span = Span::from_ms(5);
 
-/// Not where the period ends within this time after that (`min_bandwidth_expiration`).
+/// It is not if the period ends within this time after that (`min_bandwidth_expiration`).
 const LEAST_LEFT: Span = Span::from_ms(2);
 
-/// What is left of the group's time in the period.
+/// The group's remaining runtime in the period.
 #[derive(Debug, Default)]
 pub(crate) struct Budget {
-    /// In each period; nothing where there is no limit.
+    /// The runtime per period; `None` if there is no limit.
     quota_ns: Option<u64>,
     pub(crate) period: Span,
-    /// What may be saved from periods in which less was used.
+    /// The most runtime that may be saved from periods in which less was used.
     burst_ns: u64,
     runtime_ns: u64,
-    /// Nothing has been used since the last period began (`cfs_b->idle`).
+    /// No runtime has been used since the last period began (`cfs_b->idle`).
     is_unused: bool,
-    /// When its periods begin, from any multiple of their length on; drawn for the first.
+    /// The offset of its periods from multiples of their length; drawn at random for the first.
     pub(crate) phase_ns: Option<u64>,
     /// When the period ends, while its timer runs (`period_active`), and the CPU that it interrupts.
     pub(crate) ends: Option<(Instant, CpuId)>,
-    /// The timer for what was given back runs (`slack_started`).
+    /// When the timer for returned runtime is due, while it is armed (`slack_started`).
     pub(crate) slack_at: Option<Instant>,
-    /// CPUs without time, longest waiting first (`throttled_cfs_rq`).
+    /// CPUs without runtime, in the order they began to wait (`throttled_cfs_rq`).
     pub(crate) throttled: VecDeque<Slot>,
 }
 
-/// What the timer of the period finds (`do_sched_cfs_period_timer()`).
+/// What the period timer does (`do_sched_cfs_period_timer()`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Period {
-    /// The group's time is not needed: the timer stops.
+    /// The group's runtime is not needed: the timer stops.
     Stops,
     /// The next period has begun.
     GoesOn,
-    /// It has, and CPUs wait for its time.
+    /// The next period has begun, and CPUs wait for its runtime.
     Distributes,
 }
 
@@ -71,7 +71,7 @@ impl Budget {
         }
     }
 
-    /// Gives a CPU with `left_ns` enough for this `slice_ns`, or what there is (`__assign_cfs_rq_runtime()`).
+    /// Fills a CPU's `left_ns` up to `slice_ns`, as far as there is runtime (`__assign_cfs_rq_runtime()`).
     fn assign(&mut self, left_ns: i64, slice_ns: u64) -> i64 {
         let wanted_ns = (slice_ns as i64 - left_ns).max(0) as u64;
         if self.quota_ns.is_none() {
@@ -101,7 +101,7 @@ impl Budget {
         }
     }
 
-    /// For a throttled CPU: just enough to run again, or what there is (`distribute_cfs_runtime()`).
+    /// Gives a throttled CPU just enough to run again, as far as there is runtime (`distribute_cfs_runtime()`).
     pub(crate) fn distribute(&mut self, local: &mut LocalBudget) {
         let wanted_ns = (1 - local.left_ns).max(0) as u64;
         let given_ns = wanted_ns.min(self.runtime_ns);
@@ -109,7 +109,7 @@ impl Budget {
         local.left_ns += given_ns as i64;
     }
 
-    /// Is there time to hand out?
+    /// Is there runtime to distribute?
     pub(crate) fn has_time(&self) -> bool {
         self.runtime_ns > 0
     }
@@ -124,13 +124,13 @@ impl Budget {
         self.ends.is_some_and(|(ends, _)| ends.since(now) < span)
     }
 
-    /// Shall what was given back wait for the end of the period?
+    /// Should returned runtime wait for the end of the period?
     pub(crate) fn ends_soon(&self, now: Instant) -> bool {
         self.ends_within(now, LEAST_LEFT)
     }
 
     /// A CPU's last task of the group sleeps: the CPU returns the runtime it does not keep
-    /// (`__return_cfs_rq_runtime()`). Returns whether a timer should hand it on.
+    /// (`__return_cfs_rq_runtime()`). Returns whether a timer should redistribute it.
     pub(crate) fn take_back(&mut self, local: &mut LocalBudget, now: Instant) -> bool {
         let slack_ns = local.left_ns - KEEPS_NS;
         if slack_ns <= 0 {
@@ -146,16 +146,16 @@ impl Budget {
     }
 }
 
-/// A CPU's part of it (`struct cfs_rq`).
+/// A CPU's part of a group's budget (`struct cfs_rq`).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LocalBudget {
     /// There is a limit (`runtime_enabled`).
     pub(crate) is_limited: bool,
-    /// What is left of the slice that it took; negative if it has run for too long (`runtime_remaining`).
+    /// The rest of the slice that it took; negative if it has run for too long (`runtime_remaining`).
     pub(crate) left_ns: i64,
-    /// Its own limit is used up (`throttled`).
+    /// Its own runtime is used up (`throttled`).
     pub(crate) is_throttled: bool,
-    /// The limits that are used up: its own and those of the groups above (`throttle_count`).
+    /// How many groups, its own and those above, have used up their runtime (`throttle_count`).
     throttles: u32,
     /// Tasks that wait for time, in no queue (`throttled_limbo_list`).
     pub(crate) limbo: Vec<TaskId>,
@@ -166,34 +166,34 @@ impl LocalBudget {
         Self { is_limited, ..Self::default() }
     }
 
-    /// The same below groups of which so many have used up their limits.
+    /// The same, below `throttles` groups that have used up their runtime.
     pub(super) fn below(self, throttles: u32) -> Self {
         Self { throttles, ..self }
     }
 
-    /// Limits that are used up, its own or above.
+    /// The number of groups without runtime: itself or above.
     pub(crate) fn throttles(&self) -> u32 {
         self.throttles
     }
 
-    /// One more is used up.
+    /// One more group has used up its runtime.
     pub(crate) fn throttle(&mut self) {
         self.throttles += 1;
     }
 
-    /// One CPU is no longer throttled; was it the last?
+    /// One group is no longer throttled; returns whether it was the last.
     pub(crate) fn unthrottle(&mut self) -> bool {
         self.throttles -= 1;
         self.throttles == 0
     }
 
-    /// Tries to get a slice (`assign_cfs_rq_runtime()`); is there any time?
+    /// Tries to get a slice (`assign_cfs_rq_runtime()`); returns whether there is any runtime.
     pub(crate) fn refill(&mut self, budget: &mut Budget) -> bool {
         self.left_ns = budget.assign(self.left_ns, SLICE_NS);
         self.left_ns > 0
     }
 
-    /// Tries to get as little as lets it run (`throttle_cfs_rq()`).
+    /// Tries to get the least runtime that lets it run (`throttle_cfs_rq()`).
     pub(crate) fn refill_least(&mut self, budget: &mut Budget) -> bool {
         self.left_ns = budget.assign(self.left_ns, 1);
         self.left_ns > 0

@@ -1,19 +1,19 @@
-//! The timers of groups' limits, and their numbers.
+//! The timers of group limits, and their numbers.
 
 use crate::state::fair::ids::GroupId;
 use crate::state::timer_number;
 
-/// A timer of a group: which, and of which group.
+/// A group's timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BudgetTimer {
     /// A period is over.
     Period(GroupId),
-    /// CPUs have given time back.
+    /// CPUs have returned runtime.
     Slack(GroupId),
 }
 
 impl BudgetTimer {
-    /// By its number among such timers.
+    /// The timer with this number.
     pub(crate) fn numbered(number: u32) -> Self {
         let group = GroupId(number / 2);
         if number.is_multiple_of(2) { Self::Period(group) } else { Self::Slack(group) }

@@ -1,15 +1,15 @@
-//! What a placement or balancing under way has looked at, where a run asks for that.
+//! What a placement or balancing attempt in progress has looked at, if a run asks for that.
 
 use keel_abi::{CpuId, CpuSet};
 use keel_trace::Policy;
 use keel_trace::policy::{Group, Kind};
 
-/// What a decision under way has looked at.
+/// What a decision in progress has looked at.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Considered {
     pub(crate) cpus: CpuSet,
     pub(crate) nr_groups: u32,
-    /// The first [`MAX_GROUPS`](keel_trace::policy::MAX_GROUPS), the decider's own in front.
+    /// The first [`MAX_GROUPS`](keel_trace::policy::MAX_GROUPS), beginning with the deciding CPU's own.
     pub(crate) groups: Vec<Group>,
 }
 

@@ -1,4 +1,4 @@
-//! A task, or a group on one CPU, as the fair class counts it (`struct sched_entity`).
+//! A task, or a group on one CPU, as the fair class sees it (`struct sched_entity`).
 
 use crate::state::fair::ids::{EntityId, GroupId, QueueId};
 use crate::state::fair::load::TaskLoad;
@@ -21,13 +21,13 @@ impl Entities {
         self.tasks.is_empty()
     }
 
-    /// A task's, if the class has had it.
+    /// A task's entity, if the class has had the task.
     #[inline]
     pub(crate) fn get(&self, task: TaskId) -> Option<&Entity> {
         self.tasks.get(task.index())
     }
 
-    /// A task's, made where it is not there yet.
+    /// A task's entity, created if necessary.
     #[inline]
     pub(super) fn task(&mut self, task: TaskId) -> &mut Entity {
         if task.index() >= self.tasks.len() {
@@ -36,7 +36,7 @@ impl Entities {
         &mut self.tasks[task.index()]
     }
 
-    /// A new group's, on one CPU: slots are numbered in the order in which they are added.
+    /// Adds a new group's entity on one CPU: slots are numbered in the order in which they are added.
     pub(super) fn add_group(&mut self, entity: Entity) {
         self.groups.push(entity);
     }
@@ -78,49 +78,49 @@ impl IndexMut<TaskId> for Entities {
     }
 }
 
-/// Virtual times are nanoseconds of a task of nice 0.
+/// An entity. Virtual times are in nanoseconds of a nice 0 task.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entity {
     /// Its share of the CPU.
     pub(crate) weight: i64,
     /// Is it in a queue?
     pub(crate) on_rq: bool,
-    /// What it has run for.
+    /// Its virtual runtime.
     pub(crate) vruntime: i64,
-    /// When its slice ends.
+    /// Its virtual deadline: when its slice ends.
     pub(crate) deadline: i64,
-    /// Until then it keeps the CPU, unless the other task has a shorter slice (`vprot`).
+    /// It keeps the CPU until then, unless the other task has a shorter slice (`vprot`).
     pub(super) protected: i64,
-    /// By how much it was behind the others when it left a queue (`vlag`).
+    /// How far it was behind the others when it left a queue (`vlag`).
     pub(crate) lag: i64,
-    /// What was left until its deadline, where it left a queue without having slept (`rel_deadline`).
+    /// The time that was left until its deadline, if it left a queue without going to sleep (`rel_deadline`).
     pub(crate) left: Option<i64>,
-    /// What it asks to run for at a time, in nanoseconds of its own.
+    /// The slice that it asks for, in nanoseconds of its own time.
     pub(crate) slice_ns: u64,
-    /// It sleeps, but competes until it is owed something again (`sched_delayed`).
+    /// It sleeps, but stays queued until its lag is settled (`sched_delayed`).
     pub(crate) delayed: bool,
     /// Its policy is SCHED_IDLE, or its group's `cpu.idle` is 1.
     pub(crate) is_idle: bool,
     /// The queue that it is in, or was last in.
     pub(crate) queue: QueueId,
-    /// A task's group; nothing until that is looked up.
+    /// A task's group; `None` until it is looked up.
     pub(crate) group: Option<GroupId>,
     /// A task's group has used up its `cpu.max`: it is in no queue until the group gets more (`p->throttled`).
     pub(crate) is_throttled: bool,
-    /// What it has weighed, waited and run of late.
+    /// Its recent load, waiting and running time.
     pub(crate) load: TaskLoad,
-    /// Which task it wakes.
+    /// Which tasks it wakes.
     pub(crate) waker: Waker,
     /// Where it was before its last wakeup (`recent_used_cpu`).
     pub(crate) recent: Option<CpuId>,
-    /// Its place on its CPU's list, which balancing takes tasks from.
+    /// Its position in its CPU's list, from which balancing takes tasks.
     pub(crate) listed: u64,
-    /// Its place among those of the same deadline: the order in which they came.
+    /// Its position among entities with the same deadline: they are in order of arrival.
     pub(super) turn: u64,
 }
 
 impl Entity {
-    /// One that has never been in a queue.
+    /// An entity that has never been in a queue.
     pub(super) const NEW: Self = Self {
         weight: 0,
         on_rq: false,
@@ -142,17 +142,17 @@ impl Entity {
         turn: 0,
     };
 
-    /// Time of its own in virtual time (`calc_delta_fair()`).
+    /// Converts its own time to virtual time (`calc_delta_fair()`).
     pub(super) fn scaled(&self, ns: u64) -> i64 {
         scaled(ns, self.weight)
     }
 
-    /// Does it keep the CPU (`protect_slice()`)?
+    /// Is its slice protected (`protect_slice()`)?
     pub(crate) fn is_protected(&self) -> bool {
         self.vruntime < self.protected
     }
 
-    /// It does no more (`cancel_protect_slice()`).
+    /// Ends the protection (`cancel_protect_slice()`).
     pub(crate) fn unprotect(&mut self) {
         self.protected = self.protected.min(self.vruntime);
     }

@@ -1,6 +1,6 @@
-//! Task groups (`struct task_group`): cgroups and autogroups, as far as fair tasks are in them.
+//! Task groups (`struct task_group`): the cgroups and autogroups that have had fair tasks.
 //!
-//! A group has an entity and a queue on each CPU. They are made when its first task comes to that CPU.
+//! A group has an entity and a queue on each CPU. They are created when its first task comes to that CPU.
 
 use crate::state::cgroup::Number;
 use crate::state::fair::bandwidth::{Budget, LocalBudget};
@@ -12,10 +12,10 @@ use crate::state::fair::queue::FairQueue;
 use keel_abi::CpuId;
 use std::collections::BTreeMap;
 
-/// What a group is.
+/// What a group stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Origin {
-    /// A cgroup; the root's is [`GroupId::ROOT`].
+    /// A cgroup; the root cgroup's group is [`GroupId::ROOT`].
     Cgroup(Number),
     /// The session with this number.
     Autogroup(u32),
@@ -24,11 +24,11 @@ pub(crate) enum Origin {
 /// One group.
 #[derive(Debug)]
 pub(crate) struct TaskGroup {
-    /// Nothing for the root.
+    /// `None` for the root.
     pub(super) parent: Option<GroupId>,
-    /// Groups between it and the root, itself included.
+    /// Its depth: the number of groups below the root down to and including itself.
     depth: u32,
-    /// What it weighs on the whole machine (`tg->shares`).
+    /// Its weight on the whole machine (`tg->shares`).
     pub(crate) shares: i64,
     /// Its `cpu.idle` is 1.
     pub(crate) is_idle: bool,
@@ -48,14 +48,14 @@ pub(crate) struct OnCpu {
     /// Its tasks and the groups below it.
     pub(crate) queue: FairQueue,
     pub(crate) load: QueueLoad,
-    /// What that is counted by.
+    /// The clock of the queue's load.
     pub(crate) clock: QueueClock,
     /// Its part of the group's load (`tg_load_avg_contrib`).
     pub(crate) contribution: u64,
     /// When that was last updated.
     pub(crate) contributed_ns: u64,
     pub(crate) local: LocalBudget,
-    /// It is on its CPU's list of queues whose load is counted (`cfs_rq->on_list`).
+    /// It is on its CPU's list of queues whose load is updated (`cfs_rq->on_list`).
     pub(super) is_listed: bool,
 }
 
@@ -65,7 +65,7 @@ pub(crate) struct Groups {
     pub(crate) all: Vec<TaskGroup>,
     by_origin: BTreeMap<Origin, GroupId>,
     pub(crate) slots: Vec<OnCpu>,
-    /// By CPU, the queues whose load is counted, deeper ones first (`leaf_cfs_rq_list`).
+    /// By CPU, the queues whose load is updated, deeper ones first (`leaf_cfs_rq_list`).
     pub(crate) listed: Vec<Vec<Slot>>,
 }
 
@@ -91,7 +91,7 @@ impl Groups {
         self.slots.is_empty()
     }
 
-    /// The group of this origin, if tasks have been in it.
+    /// The group with this origin, if tasks have been in it.
     pub(crate) fn find(&self, origin: Origin) -> Option<GroupId> {
         self.by_origin.get(&origin).copied()
     }
@@ -111,7 +111,7 @@ impl Groups {
         id
     }
 
-    /// The group's queue on a CPU, made where it is not there yet.
+    /// The group's queue on a CPU, created if necessary.
     pub(crate) fn queue_on(&mut self, entities: &mut Entities, group: GroupId, cpu: CpuId) -> QueueId {
         let TaskGroup { parent, shares, is_idle, ref budget, .. } = self.all[group.index()];
         let Some(parent) = parent else { return QueueId::root(cpu) };
@@ -148,12 +148,12 @@ impl Groups {
         self.all[group.index()].slots.iter().copied().flatten().collect()
     }
 
-    /// Groups between the root and this one, itself included (`se->depth` of what is in it).
+    /// The group's depth, counting itself but not the root (`se->depth` of the entities in it).
     pub(crate) fn depth_of(&self, slot: Slot) -> u32 {
         self.all[self.slots[slot.index()].group.index()].depth
     }
 
-    /// Is `above` this group or one that it is in?
+    /// Is `above` this group or one above it?
     pub(crate) fn is_within(&self, group: GroupId, above: GroupId) -> bool {
         self.upwards(group).any(|group| group == above)
     }
@@ -169,7 +169,7 @@ impl Groups {
         all.filter(move |(_, on_cpu)| on_cpu.cpu == cpu).map(|(place, _)| Slot::at(place))
     }
 
-    /// A queue has got something: its load is counted from now on (`list_add_leaf_cfs_rq()`).
+    /// A queue is no longer empty: its load is updated from now on (`list_add_leaf_cfs_rq()`).
     pub(crate) fn list(&mut self, slot: Slot) {
         let OnCpu { cpu, group, is_listed, .. } = self.slots[slot.index()];
         if is_listed {
@@ -181,7 +181,7 @@ impl Groups {
         self.listed[cpu.index()].insert(place, slot);
     }
 
-    /// Nothing is left in it, nor of its load (`list_del_leaf_cfs_rq()`).
+    /// The queue is empty and its load has decayed (`list_del_leaf_cfs_rq()`).
     pub(crate) fn unlist(&mut self, slot: Slot) {
         self.slots[slot.index()].is_listed = false;
         let cpu = self.slots[slot.index()].cpu;

@@ -1,8 +1,9 @@
-//! Names of what competes in the fair class, and of where it competes.
+//! Ids of the entities that compete in the fair class, and of the queues that they compete in.
 
 use keel_abi::{CpuId, TaskId};
 
-/// What competes for a CPU (`struct sched_entity`): a task, or a group on one CPU, which represents the tasks in it.
+/// An entity that competes for a CPU (`struct sched_entity`): a task, or a group on one CPU, which represents its
+/// tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct EntityId(u32);
 
@@ -13,15 +14,15 @@ const IS_GROUP: u32 = 1 << 31;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Slot(u32);
 
-/// A task group (`struct task_group`), in the order in which the class met them; the root has number 0.
+/// A task group (`struct task_group`), numbered in the order of first use; the root has number 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct GroupId(pub(crate) u32);
 
-/// A queue (`struct cfs_rq`): the root's of a CPU, or a group's there.
+/// A queue (`struct cfs_rq`): a CPU's root queue, or a group's queue there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct QueueId {
     pub(crate) cpu: CpuId,
-    /// Nothing for the root's.
+    /// `Slot::ROOT` for a root queue.
     pub(crate) slot: Slot,
 }
 
@@ -32,13 +33,13 @@ impl From<TaskId> for EntityId {
 }
 
 impl EntityId {
-    /// The task that it is, if it is one.
+    /// The task, if the entity is one.
     #[inline]
     pub(crate) fn task(self) -> Option<TaskId> {
         (self.0 & IS_GROUP == 0).then_some(TaskId(self.0))
     }
 
-    /// The group on a CPU that it represents, if it is no task.
+    /// The group on a CPU that the entity represents, if it is not a task.
     #[inline]
     pub(crate) fn slot(self) -> Option<Slot> {
         (self.0 & IS_GROUP != 0).then_some(Slot(self.0 & !IS_GROUP))
@@ -46,7 +47,7 @@ impl EntityId {
 }
 
 impl Slot {
-    /// No group's: the root.
+    /// The root: no group.
     const ROOT: Self = Self(u32::MAX);
 
     pub(crate) fn at(place: usize) -> Self {
@@ -78,7 +79,7 @@ impl QueueId {
         Self { cpu, slot: Slot::ROOT }
     }
 
-    /// The group on its CPU whose queue it is; nothing for the root's.
+    /// The group on its CPU that owns the queue; `None` for a root queue.
     #[inline]
     pub(crate) fn group(self) -> Option<Slot> {
         (self.slot != Slot::ROOT).then_some(self.slot)

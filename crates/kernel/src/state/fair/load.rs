@@ -1,14 +1,14 @@
-//! The averages that each task, queue and CPU has.
+//! The load averages of tasks, queues and CPUs.
 
 use crate::state::fair::ids::QueueId;
 use crate::state::fair::pelt::{Average, ONE};
 use crate::state::fair::pelt_clock::PeltClock;
 
-/// What is known of a task's load.
+/// A task's load.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct TaskLoad {
     pub(crate) avg: Average,
-    /// The queue that it counts in.
+    /// The queue in which it counts.
     pub(crate) queue: Option<QueueId>,
     /// Its utilization when it last went to sleep, smoothed (`util_est`).
     pub(crate) estimate: u64,
@@ -17,7 +17,7 @@ pub(crate) struct TaskLoad {
 }
 
 impl TaskLoad {
-    /// Nothing.
+    /// No load.
     pub(super) const NEW: Self = Self { avg: Average::NONE, queue: None, estimate: 0, is_known: false };
 
     /// `task_util_est()`.
@@ -25,7 +25,7 @@ impl TaskLoad {
         self.avg.util.max(self.estimate)
     }
 
-    /// The task goes to sleep: what it has used until now is an estimate of what it will (`util_est_update()`).
+    /// The task goes to sleep: its utilization up to now is an estimate of its future one (`util_est_update()`).
     pub(crate) fn estimate(&mut self, capacity: u64) {
         let (used, last) = (self.avg.util, self.estimate);
         if last <= used {
@@ -33,7 +33,7 @@ impl TaskLoad {
             return;
         }
         let less = last - used;
-        // One that had to wait would have used more.
+        // A task that had to wait would have used more.
         if less < MARGIN || used > capacity || used + MARGIN < self.avg.runnable {
             return;
         }
@@ -47,13 +47,13 @@ pub(crate) struct QueueLoad {
     pub(crate) avg: Average,
     /// Load, runnable average and utilization of tasks that have left since (`cfs_rq->removed`).
     pub(crate) gone: [u64; 3],
-    /// By how much the load sums of tasks that came and went have changed it since its group's entity was looked at; nothing
-    /// where none did (`cfs_rq->propagate`, `cfs_rq->prop_runnable_sum`).
+    /// By how much the load sums of tasks that came and went have changed it since its group's entity was updated;
+    /// `None` if none did (`cfs_rq->propagate`, `cfs_rq->prop_runnable_sum`).
     pub(crate) changed: Option<i64>,
 }
 
 impl QueueLoad {
-    /// The load sums of tasks that came or went (`add_tg_cfs_propagate()`).
+    /// Records a change by the load sum of a task that came or went (`add_tg_cfs_propagate()`).
     pub(crate) fn has_changed(&mut self, by: i64) {
         self.changed = Some(self.changed.unwrap_or(0) + by);
     }
@@ -62,22 +62,22 @@ impl QueueLoad {
 /// A CPU's load.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct CpuLoad {
-    /// That of the queue at the top.
+    /// The load of the root queue.
     pub(crate) queue: QueueLoad,
     pub(crate) clock: PeltClock,
-    /// The estimates of the tasks that want to run (`util_est`).
+    /// The sum of the estimates of the runnable tasks (`util_est`).
     pub(crate) estimate: u64,
-    /// What real-time tasks use of it (`avg_rt`), and whether one runs.
+    /// The utilization by real-time tasks (`avg_rt`), and whether one is running.
     pub(crate) rt: Average,
     pub(crate) runs_rt: bool,
-    /// The capacity left by those tasks when it was last balanced (`cpu_capacity`); `None` before.
+    /// The capacity that those tasks left when the CPU was last balanced (`cpu_capacity`); `None` before.
     pub(crate) left: Option<u64>,
-    /// Until when that is not looked at again by a CPU that has just run out of tasks, in ticks (`sgc->next_update`).
+    /// The tick before which a CPU that has just run out of tasks does not update that again (`sgc->next_update`).
     pub(crate) left_until: u64,
 }
 
 /// A change of a task's utilization that is too small to record (`UTIL_EST_MARGIN`).
 pub(crate) const MARGIN: u64 = ONE / 100;
 
-/// A new estimate counts for a quarter (`UTIL_EST_WEIGHT_SHIFT`).
+/// A new estimate has a weight of one quarter (`UTIL_EST_WEIGHT_SHIFT`).
 pub(crate) const ESTIMATE_SHIFT: u32 = 2;

@@ -1,8 +1,8 @@
-//! Linux's own fair class (EEVDF), for the tasks that no sched_ext scheduler has: all ordinary tasks if none is loaded.
+//! Linux's own fair class (EEVDF), for the tasks that no sched_ext scheduler has: all normal tasks if none is loaded.
 //!
-//! Among its tasks and groups that have not had more than their share, each CPU picks the one whose slice ends first in
-//! virtual time, and within a group does the same again. A waking task looks for an idle CPU near its last one; a CPU
-//! that runs out of tasks takes a waiting one from another. The rules are those of Linux 7.2 (`kernel/sched/fair.c`)
+//! Among the tasks and groups that have not had more than their share, each CPU picks the one whose slice ends first in
+//! virtual time; within a group it does the same again. A waking task looks for an idle CPU near its last one; a CPU
+//! that runs out of tasks pulls a waiting one from another. The rules are those of Linux 7.2 (`kernel/sched/fair.c`)
 //! with its default features on x86: RUN_TO_PARITY, PREEMPT_SHORT, DELAY_DEQUEUE, DELAY_ZERO, HRTICK, lazy preemption,
 //! no NEXT_BUDDY.
 
@@ -42,25 +42,25 @@ use keel_abi::{CpuId, Span, TaskId, Topology};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// What a run is called in which no sched_ext scheduler is loaded.
+/// The scheduler's name in a run without a sched_ext scheduler.
 pub const NAME: &str = "eevdf";
 
-/// What the class draws random numbers by: no task's, and not the scheduler's.
+/// The class's own random stream, distinct from those of tasks and of the scheduler.
 const RNG_STREAM: u64 = u64::MAX - 1;
 
-/// What is kept of the fair class beside its queues. Lists without another index are by CPU.
+/// The fair class's state besides its queues. Lists are indexed by CPU unless stated otherwise.
 #[derive(Debug)]
 pub(crate) struct Fair {
-    /// By task; grown when the first task of the class comes.
+    /// By task; grown when the first task of the class arrives.
     pub(crate) entities: Entities,
     /// Cgroups and autogroups.
     pub(crate) groups: Groups,
     /// Queued tasks on the whole machine: while there are none, nothing here is consulted.
     pub(crate) queued: u32,
-    /// What a task may run for before others are looked at (`sysctl_sched_base_slice`).
+    /// How long a task may run before others are considered (`sysctl_sched_base_slice`).
     pub(crate) slice: Span,
     pub(crate) settings: FairSettings,
-    /// What the placement or comparison under way looks at, where that is reported.
+    /// What the current placement or comparison looks at, if that is reported.
     pub(crate) considered: Option<Box<Considered>>,
     pub(crate) loads: Vec<CpuLoad>,
     /// Idle tasks as wakers.
@@ -69,36 +69,37 @@ pub(crate) struct Fair {
     pub(crate) caches: Vec<SharedCache>,
     pub(crate) has_smt: bool,
     pub(crate) rest: Vec<Rest>,
-    /// The domains, once they were needed.
+    /// The domains, once they are needed.
     pub(crate) hierarchy: Option<Arc<Hierarchy>>,
     /// By CPU and level.
     pub(crate) memories: Vec<Vec<Memory>>,
     /// Groups below which balancing failed, by the level's number and the CPU that represents them.
     pub(crate) imbalanced: BTreeSet<(u32, CpuId)>,
-    /// Tasks wait somewhere, as far as is known (`rd->overloaded`).
+    /// As far as is known, tasks are waiting somewhere (`rd->overloaded`).
     pub(crate) is_overloaded: bool,
     /// A CPU is too busy for energy-aware placement (`rd->overutilized`).
     pub(crate) is_overused: bool,
-    /// Attempts to balance under way, and what they are part of.
+    /// Balancing attempts in progress.
     pub(crate) rounds: Vec<Option<Box<Round>>>,
     pub(crate) searches: Vec<Search>,
     pub(crate) walks: Vec<Walk>,
-    /// Does the walk go on to higher levels?
+    /// Does the walk continue to higher levels?
     pub(crate) goes_on: Vec<bool>,
     /// When periodic balancing is due, in ticks.
     pub(crate) next_balance: Vec<u64>,
-    /// Who balances a level that one CPU at a time balances.
+    /// The CPU that is balancing a level that only one CPU at a time may balance.
     pub(crate) serialized: Option<CpuId>,
     pub(crate) nohz: Nohz,
     /// Where the stopper should push the CPU's task.
     pub(crate) pushes: Vec<Option<CpuId>>,
-    /// Times that a task has been put at the end of its CPU's list.
+    /// How often a task has been put at the end of its CPU's list.
     pub(crate) listed: u64,
     pub(crate) rng: Rng,
 }
 
 impl Fair {
-    /// For a machine: unless it is set, a slice is 0.7 ms for one CPU, and more for more (`SCHED_TUNABLESCALING_LOG`).
+    /// The class on a machine: unless it is set, the slice is 0.7 ms with one CPU and grows with the number of CPUs
+    /// (`SCHED_TUNABLESCALING_LOG`).
     pub(crate) fn new(topology: &Topology, settings: FairSettings, seed: u64) -> Self {
         let cpus = topology.cpus();
         let factor = 1 + cpus.clamp(1, 8).ilog2();
@@ -135,7 +136,7 @@ impl Fair {
         }
     }
 
-    /// The CPUs in use have changed: domains are built again.
+    /// The CPUs in use have changed: domains will be rebuilt.
     pub(crate) fn forget_domains(&mut self) {
         self.hierarchy = None;
         self.imbalanced.clear();

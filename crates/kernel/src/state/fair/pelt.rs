@@ -1,15 +1,16 @@
-//! Per-entity load tracking (`kernel/sched/pelt.c`): how much a task or a runqueue has weighed, waited and run of late.
+//! Per-entity load tracking (`kernel/sched/pelt.c`): the recent load, runnable time and running time of a task or
+//! queue.
 //!
-//! Time is counted in microseconds of 1024 ns and in periods of 1024 of them. The past decays by a factor y each
-//! period, where y^32 = 1/2. All of it is integer arithmetic with the kernel's rounding.
+//! Time is counted in microseconds of 1024 ns and in periods of 1024 microseconds. The past decays by a factor y each
+//! period, where y^32 = 1/2. All arithmetic is in integers with the kernel's rounding.
 
-/// Microseconds a period.
+/// Microseconds per period.
 const PERIOD: u64 = 1024;
 
 /// Periods until a contribution has halved (`LOAD_AVG_PERIOD`).
 const HALF_LIFE: u64 = 32;
 
-/// What a sum of full periods comes to in the end (`LOAD_AVG_MAX`).
+/// The limit of a sum of full periods (`LOAD_AVG_MAX`).
 pub(super) const MOST: u64 = 47_742;
 
 /// The least that a sum is divided by (`PELT_MIN_DIVIDER`).
@@ -18,7 +19,7 @@ pub(crate) const LEAST_DIVIDER: u64 = MOST - PERIOD;
 /// A full average, and the weight of nice 0 (`SCHED_CAPACITY_SCALE`).
 pub(crate) const ONE: u64 = 1024;
 
-/// y^n of 2^32, for less than a half-life (`runnable_avg_yN_inv[]`).
+/// y^n in units of 2^-32, for n below a half-life (`runnable_avg_yN_inv[]`).
 const POWERS: [u64; HALF_LIFE as usize] = powers();
 
 /// y is the fifth square root in succession of a half, here in units of 2^-62.
@@ -38,7 +39,7 @@ const fn powers() -> [u64; HALF_LIFE as usize] {
     table
 }
 
-/// A value as it counts after so many periods (`decay_load()`).
+/// A value, decayed by this many periods (`decay_load()`).
 pub(super) fn decayed(value: u64, periods: u64) -> u64 {
     if periods > HALF_LIFE * 63 {
         return 0;
@@ -50,9 +51,9 @@ pub(super) fn decayed(value: u64, periods: u64) -> u64 {
 /// What an entity or a queue has done since its last update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Doing {
-    /// The weight that it had, or 1 for a task, whose weight is applied to the average.
+    /// A queue's weight, or 1 for a task, whose weight is applied to the average.
     pub(crate) weight: u64,
-    /// How many wanted to run.
+    /// How many were runnable.
     pub(crate) runnable: u64,
     pub(crate) is_running: bool,
 }
@@ -60,23 +61,23 @@ pub(crate) struct Doing {
 /// The sums and their averages (`struct sched_avg`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Average {
-    /// Up to when it is counted; 0 where it belongs to no queue.
+    /// When it was last updated; 0 if it belongs to no queue.
     pub(crate) last_ns: u64,
     pub(crate) load_sum: u64,
     pub(crate) runnable_sum: u64,
     pub(crate) util_sum: u64,
-    /// Microseconds of the period that has begun (`period_contrib`).
+    /// Microseconds of the current period that have passed (`period_contrib`).
     pub(crate) begun: u64,
     /// Mean weight.
     pub(crate) load: u64,
-    /// Mean number of those that wanted to run, of [`ONE`] each.
+    /// Mean number of runnable tasks, in units of [`ONE`] per task.
     pub(crate) runnable: u64,
-    /// The part of the time that it ran, of [`ONE`].
+    /// The fraction of time that it ran, in units of [`ONE`].
     pub(crate) util: u64,
 }
 
 impl Average {
-    /// Of what has never been anywhere.
+    /// The average of an entity that has never been queued.
     pub(super) const NONE: Self = Self {
         last_ns: 0,
         load_sum: 0,
@@ -88,22 +89,22 @@ impl Average {
         util: 0,
     };
 
-    /// Has it run without a rest (`util_sum` at its most)?
+    /// Has it run without a break (`util_sum` at its maximum)?
     pub(crate) fn is_full(&self) -> bool {
         self.util_sum >= LEAST_DIVIDER * ONE - MOST
     }
 
-    /// Is nothing left of it (`cfs_rq_is_decayed()`)?
+    /// Has it decayed to nothing (`cfs_rq_is_decayed()`)?
     pub(crate) fn is_over(&self) -> bool {
         self.load_sum == 0 && self.runnable_sum == 0 && self.util_sum == 0
     }
 
-    /// What sums are divided by now (`get_pelt_divider()`).
+    /// The current divisor of the sums (`get_pelt_divider()`).
     pub(crate) fn divider(&self) -> u64 {
         LEAST_DIVIDER + self.begun
     }
 
-    /// Counts up to `now_ns`; says whether a period ended (`___update_load_sum()`).
+    /// Updates the sums up to `now_ns`; returns whether a period ended (`___update_load_sum()`).
     pub(crate) fn count(&mut self, now_ns: u64, mut doing: Doing) -> bool {
         let Some(passed_ns) = now_ns.checked_sub(self.last_ns) else {
             self.last_ns = now_ns;
@@ -148,7 +149,7 @@ impl Average {
         self.util = self.util_sum / divider;
     }
 
-    /// Takes a queue's place in time, with sums that give the same averages (`attach_entity_load_avg()`).
+    /// Aligns the entity's clock with a queue's, with sums that give the same averages (`attach_entity_load_avg()`).
     pub(crate) fn settle_in(&mut self, queue: &Average, weight: u64) {
         (self.last_ns, self.begun) = (queue.last_ns, queue.begun);
         let divider = queue.divider();
@@ -158,7 +159,7 @@ impl Average {
         self.load_sum = if weight < load_sum { load_sum / weight.max(1) } else { 1 };
     }
 
-    /// A queue gets what a task of this weight has.
+    /// Adds the averages of a task of this weight to a queue.
     pub(crate) fn add(&mut self, task: &Average, weight: u64) {
         self.load += task.load;
         self.load_sum += weight * task.load_sum;
@@ -168,7 +169,7 @@ impl Average {
         self.util_sum += task.util_sum;
     }
 
-    /// A queue loses these averages; its sums stay as large as what is left needs (`detach_entity_load_avg()`).
+    /// Subtracts these averages from a queue; its sums stay large enough for the rest (`detach_entity_load_avg()`).
     pub(crate) fn take(&mut self, load: u64, runnable: u64, util: u64) {
         let divider = self.divider();
         let less = |average: &mut u64, sum: &mut u64, gone: u64| {
@@ -181,7 +182,7 @@ impl Average {
     }
 }
 
-/// The rest of the first period, the full ones between, and the begun one (`__accumulate_pelt_segments()`).
+/// The rest of the first period, the full periods after it, and the part of the last (`__accumulate_pelt_segments()`).
 fn segments(periods: u64, first: u64, last: u64) -> u64 {
     decayed(first, periods) + MOST - decayed(MOST, periods) - PERIOD + last
 }

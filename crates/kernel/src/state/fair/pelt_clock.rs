@@ -1,15 +1,15 @@
-//! The time that loads are counted in (`rq_clock_pelt()`): slower on a CPU that is slower, so that equal work is equal load.
+//! The clock of load tracking (`rq_clock_pelt()`): it runs slower on a slower CPU, so that equal work is equal load.
 //!
 //! An idle CPU catches up with real time (`update_rq_clock_pelt()`).
 
 use crate::state::fair::pelt::ONE;
 
-/// One CPU's.
+/// One CPU's clock.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PeltClock {
     real_ns: u64,
     scaled_ns: u64,
-    /// What a full CPU would have needed beyond the time that it had (`lost_idle_time`).
+    /// The time that a fully used CPU would have needed beyond the time it had (`lost_idle_time`).
     lost_ns: u64,
 }
 
@@ -18,7 +18,7 @@ impl PeltClock {
         self.scaled_ns - self.lost_ns
     }
 
-    /// Time has passed, with the CPU idle or at this capacity and performance, of [`ONE`].
+    /// Time has passed, with the CPU idle or at this capacity and performance, in units of [`ONE`].
     pub(crate) fn advance(&mut self, real_ns: u64, is_idle: bool, capacity: u64, performance: u64) {
         let passed = real_ns.saturating_sub(self.real_ns);
         self.real_ns = self.real_ns.max(real_ns);
@@ -29,8 +29,8 @@ impl PeltClock {
         }
     }
 
-    /// The CPU is about to go idle; where it was full, the time that it catches up with is none in which it had nothing to
-    /// do (`update_idle_rq_clock_pelt()`).
+    /// The CPU is about to go idle. If it was fully used, the time that its clock catches up does not count as idle
+    /// (`update_idle_rq_clock_pelt()`).
     pub(crate) fn idles(&mut self, was_full: bool) {
         if was_full {
             self.lost_ns += self.real_ns - self.scaled_ns;
@@ -39,23 +39,23 @@ impl PeltClock {
     }
 }
 
-/// The clock of a group's queue, which stops while the queue is empty because its `cpu.max` is used up: so its load is
-/// unchanged when its tasks continue (`cfs_rq_clock_pelt()`).
+/// The clock of a group's queue. It stops while the queue is empty because its `cpu.max` is used up, so that its load
+/// is unchanged when its tasks continue (`cfs_rq_clock_pelt()`).
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct QueueClock {
     /// When it stopped, by the CPU's clock.
     stopped_ns: Option<u64>,
-    /// For how long it has stood still in all.
+    /// The total time for which it has been stopped.
     lost_ns: u64,
 }
 
 impl QueueClock {
-    /// One that begins at this time of the CPU's clock, standing still where a limit above is used up (`sync_throttle()`).
+    /// A clock that begins at this time of the CPU's clock, stopped if a limit above is used up (`sync_throttle()`).
     pub(crate) fn new(cpu_ns: u64, stands_still: bool) -> Self {
         Self { stopped_ns: stands_still.then_some(cpu_ns), lost_ns: 0 }
     }
 
-    /// Its time, given that of its CPU.
+    /// Its time, given its CPU's.
     pub(crate) fn now_ns(&self, cpu_ns: u64) -> u64 {
         self.stopped_ns.unwrap_or(cpu_ns) - self.lost_ns
     }

@@ -1,8 +1,8 @@
-//! What competes for a CPU in one queue (`struct cfs_rq`), tasks and groups: those that wait, in the order of their
-//! deadlines, and the one that runs.
+//! One queue of tasks and groups that compete for a CPU (`struct cfs_rq`): the waiting ones, in the order of their
+//! deadlines, and the running one.
 //!
-//! The queue's virtual time is the mean of its entities', each counted by its weight. Who is not ahead of it is
-//! eligible, and of those the one with the earliest deadline is next (`pick_eevdf()`).
+//! The queue's virtual time is the mean of its entities' virtual runtimes, weighted by their weights. An entity that is
+//! not ahead of it is eligible; of the eligible entities the one with the earliest deadline is next (`pick_eevdf()`).
 
 use crate::state::fair::entity::{Entities, Entity};
 use crate::state::fair::ids::EntityId;
@@ -10,45 +10,45 @@ use crate::state::fair::slices::Slices;
 use crate::state::fair::timeline::Timeline;
 use crate::state::fair::weight::scaled;
 
-/// The entities, and the sums that their mean is made of. The one that runs is in no sum.
+/// The entities, and the sums from which their mean is computed. The running entity is in no sum.
 #[derive(Debug, Default)]
 pub(crate) struct FairQueue {
     pub(crate) waiting: Timeline,
-    /// Who runs, in the queue still or just leaving it (`cfs_rq->curr`).
+    /// The running entity, still in the queue or just leaving it (`cfs_rq->curr`).
     pub(crate) curr: Option<EntityId>,
-    /// The entity to go on with, if it is eligible (`cfs_rq->next`).
+    /// The entity to pick next if it is eligible (`cfs_rq->next`).
     pub(crate) preferred: Option<EntityId>,
     /// The sum of weights (`sum_weight`).
     weight: i64,
-    /// The sum of weights times virtual run times (`sum_w_vruntime`).
+    /// The sum of weights times virtual runtimes (`sum_w_vruntime`).
     weighted: i128,
     /// The virtual time when the queue last had a task (`zero_vruntime`).
     last: i64,
-    /// What its tasks ask to run for.
+    /// The slices that its tasks ask for.
     slices: Slices,
     /// The entities in it (`nr_queued`).
     pub(crate) entities: u32,
     /// The tasks in it and in the groups below it.
     tasks: Counts,
-    /// The CPU's tasks that are in none of its queues, as their group has used up its `cpu.max`; counted in the root's.
+    /// The CPU's tasks that are in no queue because their group has used up its `cpu.max`; counted in the root queue.
     limbo: u32,
-    /// Tasks that have ever begun to wait.
+    /// How often a task has begun to wait.
     turns: u64,
 }
 
 /// Tasks of a queue and of the groups below it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
-    /// All, those that sleep included (`h_nr_queued`).
+    /// All, including sleeping ones (`h_nr_queued`).
     pub(crate) queued: u32,
-    /// Those of them that sleep (`h_nr_queued - h_nr_runnable`).
+    /// Those that sleep (`h_nr_queued - h_nr_runnable`).
     pub(crate) delayed: u32,
-    /// Those of them that are SCHED_IDLE, or in a group that is (`h_nr_idle`).
+    /// Those that are SCHED_IDLE, or in a group that is (`h_nr_idle`).
     pub(crate) idle: u32,
 }
 
 impl Counts {
-    /// One task that wants to run.
+    /// One runnable task.
     pub(crate) fn one(is_idle: bool) -> Self {
         Self { queued: 1, delayed: 0, idle: u32::from(is_idle) }
     }
@@ -57,7 +57,7 @@ impl Counts {
 /// How a task joins a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Joins {
-    /// It has just been made, and begins with half a slice (`ENQUEUE_INITIAL`).
+    /// It is new, and begins with half a slice (`ENQUEUE_INITIAL`).
     New,
     /// It has slept, or comes from another queue.
     Restart,
@@ -74,26 +74,26 @@ pub(crate) struct Share {
 /// Tasks that a pick may choose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pick {
-    /// The one that runs, while its slice is protected.
+    /// The running one while its slice is protected, or else the next.
     Protecting,
-    /// Whoever is next (`PREEMPT_WAKEUP_SHORT`).
+    /// The next one, regardless of protection (`PREEMPT_WAKEUP_SHORT`).
     Plain,
 }
 
 impl FairQueue {
-    /// Does nothing in it want to run?
+    /// Has it no runnable tasks?
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// How many want to run (`h_nr_runnable`).
+    /// The number of runnable tasks (`h_nr_runnable`).
     #[inline]
     pub(crate) fn len(&self) -> u32 {
         self.tasks.queued - self.tasks.delayed
     }
 
-    /// All in it, those that sleep included (`h_nr_queued`).
+    /// The number of tasks in it, including sleeping ones (`h_nr_queued`).
     #[inline]
     pub(crate) fn queued(&self) -> u32 {
         self.tasks.queued
@@ -104,36 +104,36 @@ impl FairQueue {
         self.tasks
     }
 
-    /// The tasks and groups in it, not counting what is in the groups (`nr_queued`).
+    /// The number of tasks and groups in it, not counting the contents of groups (`nr_queued`).
     #[inline]
     pub(crate) fn entities(&self) -> u32 {
         self.entities
     }
 
-    /// The CPU's tasks that wait for more of their group's `cpu.max`.
+    /// The number of the CPU's tasks that wait for runtime of their group's `cpu.max`.
     #[inline]
     pub(crate) fn limbo(&self) -> u32 {
         self.limbo
     }
 
-    /// One more task does, or one less.
+    /// Changes that number by one.
     pub(crate) fn wait_for_time(&mut self, by: i32) {
         self.limbo = self.limbo.saturating_add_signed(by);
     }
 
-    /// Are all that want to run SCHED_IDLE (`sched_idle_rq()`)?
+    /// Are all runnable tasks SCHED_IDLE (`sched_idle_rq()`)?
     pub(crate) fn is_idle_only(&self) -> bool {
         self.tasks.queued > 0 && self.tasks.idle == self.tasks.queued
     }
 
-    /// Tasks have come, in it or in a group below it.
+    /// Tasks have joined this queue or one below it.
     pub(crate) fn count(&mut self, come: Counts) {
         self.tasks.queued += come.queued;
         self.tasks.delayed += come.delayed;
         self.tasks.idle += come.idle;
     }
 
-    /// Tasks have left, it or a group below it.
+    /// Tasks have left this queue or one below it.
     pub(crate) fn discount(&mut self, gone: Counts) {
         self.tasks.queued -= gone.queued;
         self.tasks.delayed -= gone.delayed;
@@ -145,36 +145,36 @@ impl FairQueue {
         self.slices.shortest()
     }
 
-    /// Who runs (`cfs_rq->curr`).
+    /// The running entity (`cfs_rq->curr`).
     #[inline]
     pub(crate) fn curr(&self) -> Option<EntityId> {
         self.curr
     }
 
-    /// All entities in it, the one that runs among them.
+    /// All entities in it, including the running one.
     pub(crate) fn all(&self) -> impl Iterator<Item = EntityId> {
         let curr = self.curr.filter(|_| self.entities as usize > self.waiting.len());
         self.waiting.iter().chain(curr)
     }
 
-    /// The next pick goes on with this entity, if it is eligible (`set_next_buddy()`).
+    /// The next pick chooses this entity if it is eligible (`set_next_buddy()`).
     pub(crate) fn prefer(&mut self, id: EntityId) {
         self.preferred = Some(id);
     }
 
-    /// It does not any more (`clear_buddies()`); says whether it did.
+    /// It no longer does (`clear_buddies()`); returns whether it did.
     pub(crate) fn stop_preferring(&mut self, id: EntityId) -> bool {
         self.preferred.take_if(|preferred| *preferred == id).is_some()
     }
 
-    /// The sum of all weights, and that of weights times virtual run times.
+    /// The sum of all weights, and the sum of weights times virtual runtimes.
     pub(crate) fn sums(&self, entities: &Entities) -> (i64, i128) {
         let curr = self.curr.map(|task| &entities[task]).filter(|curr| curr.on_rq);
         let curr = curr.map_or((0, 0), |curr| (curr.weight, product(curr)));
         (self.weight + curr.0, self.weighted + curr.1)
     }
 
-    /// The sum of their weights.
+    /// The sum of all weights.
     pub(crate) fn weight(&self, entities: &Entities) -> i64 {
         self.sums(entities).0
     }
@@ -187,14 +187,14 @@ impl FairQueue {
         }
     }
 
-    /// Is it not ahead of the queue's time (`entity_eligible()`)?
+    /// Is the entity not ahead of the queue's time (`entity_eligible()`)?
     pub(crate) fn is_eligible(&self, entities: &Entities, entity: &Entity) -> bool {
         let (weight, weighted) = self.sums(entities);
         i128::from(entity.vruntime) * i128::from(weight) <= weighted
     }
 
-    /// A task joins (`enqueue_entity()`), as far from the queue's time as it was when it left; what the queue's time will
-    /// move when its weight joins is taken into account (`place_entity()`).
+    /// A task joins (`enqueue_entity()`) at the same distance from the queue's time that it had when it left. The
+    /// placement compensates for the shift of the queue's time by the task's own weight (`place_entity()`).
     pub(crate) fn join(&mut self, entities: &mut Entities, task: EntityId, share: Share, joins: Joins) {
         let entity = &entities[task];
         debug_assert!(!entity.on_rq && share.weight > 0, "a task is in one queue");
@@ -221,7 +221,7 @@ impl FairQueue {
         }
     }
 
-    /// A task leaves (`dequeue_entity()`). One that has `slept` forgets its deadline.
+    /// A task leaves (`dequeue_entity()`). If it goes to sleep (`slept`), its deadline is forgotten.
     pub(crate) fn leave(&mut self, entities: &mut Entities, task: EntityId, slept: bool, tick_ns: u64) {
         self.note_lag(entities, task, tick_ns);
         let entity = &mut entities[task];
@@ -234,7 +234,7 @@ impl FairQueue {
         (entity.on_rq, entity.delayed) = (false, false);
     }
 
-    /// A task goes to sleep: where it is owed nothing it stays until it is (`DELAY_DEQUEUE`). Says whether it stays.
+    /// A task goes to sleep: if it is owed nothing, it stays until it is (`DELAY_DEQUEUE`). Returns whether it stays.
     pub(crate) fn stays_asleep(&mut self, entities: &mut Entities, task: EntityId, tick_ns: u64) -> bool {
         let entity = &entities[task];
         if entity.delayed || self.is_eligible(entities, entity) {
@@ -245,7 +245,7 @@ impl FairQueue {
         true
     }
 
-    /// A task that has stayed wakes (`requeue_delayed_entity()`): it has lost nothing and gained nothing (`DELAY_ZERO`).
+    /// A task that has stayed wakes (`requeue_delayed_entity()`), with no gain from its sleep (`DELAY_ZERO`).
     pub(crate) fn wakes(&mut self, entities: &mut Entities, task: EntityId, tick_ns: u64) {
         let before = entities[task];
         let time = self.time(entities);
@@ -261,7 +261,7 @@ impl FairQueue {
         self.join(entities, task, share, Joins::Restart);
     }
 
-    /// What a task is owed, or owes, within bounds (`update_entity_lag()`, `entity_lag()`).
+    /// Stores a task's lag, within bounds (`update_entity_lag()`, `entity_lag()`).
     fn note_lag(&mut self, entities: &mut Entities, task: EntityId, tick_ns: u64) {
         let time = self.time(entities);
         self.last = time;
@@ -272,7 +272,7 @@ impl FairQueue {
         entity.lag = if entity.delayed { lag.max(entity.lag).min(0) } else { lag };
     }
 
-    /// The running task has run for so long (`update_curr()`, `update_deadline()`).
+    /// The running task has run for `ran_ns` (`update_curr()`, `update_deadline()`).
     pub(crate) fn ran(&mut self, entities: &mut Entities, task: EntityId, ran_ns: u64) {
         debug_assert_eq!(self.curr, Some(task), "only who runs is charged");
         let entity = &mut entities[task];
@@ -283,7 +283,8 @@ impl FairQueue {
         }
     }
 
-    /// The running task gives the rest of its slice up (`yield_task_fair()`), unless it has had more than its share anyway.
+    /// The running task gives up the rest of its slice (`yield_task_fair()`), unless it has had more than its share
+    /// anyway.
     pub(crate) fn give_way(&mut self, entities: &mut Entities, task: EntityId) {
         if !self.is_eligible(entities, &entities[task]) {
             return;
@@ -293,8 +294,8 @@ impl FairQueue {
         entity.deadline += entity.scaled(entity.slice_ns);
     }
 
-    /// A task begins to run (`set_next_entity()`): until its deadline, or for the shortest slice in the queue where that is
-    /// shorter, it is protected (`set_protect_slice()`).
+    /// A task begins to run (`set_next_entity()`): it is protected until its deadline, or for the shortest slice in the
+    /// queue if that is shorter (`set_protect_slice()`).
     pub(crate) fn set_next(&mut self, entities: &mut Entities, task: EntityId) {
         let shortest = self.slices.shortest();
         let entity = &mut entities[task];
@@ -306,14 +307,15 @@ impl FairQueue {
         self.curr = Some(task);
     }
 
-    /// A task that has come while the one that runs goes on may have a shorter slice (`update_protect_slice()`).
+    /// A task that joins while another one keeps running may have a shorter slice, which shortens the protection
+    /// (`update_protect_slice()`).
     pub(crate) fn tighten(&self, entities: &mut Entities, task: EntityId) {
         let shortest = self.slices.shortest();
         let entity = &mut entities[task];
         entity.protected = entity.protected.min(entity.vruntime + entity.scaled(shortest));
     }
 
-    /// What runs here is this queue's without having been picked: it has changed its class or its group.
+    /// The running task comes to this queue without being picked: it has changed its class or its group.
     pub(crate) fn adopt(&mut self, entities: &Entities, task: EntityId) {
         if self.curr != Some(task) && entities[task].on_rq {
             self.unlink(&entities[task]);
@@ -321,8 +323,8 @@ impl FairQueue {
         self.curr = Some(task);
     }
 
-    /// An entity weighs differently (`reweight_entity()`): what it is owed, and what is left until its deadline and of its
-    /// protection, it keeps in time of the CPU.
+    /// Changes an entity's weight (`reweight_entity()`): its lag, the time until its deadline and the rest of its
+    /// protection stay the same in CPU time.
     pub(crate) fn reweigh(&mut self, entities: &mut Entities, id: EntityId, weight: i64, tick_ns: u64) {
         let before = entities[id];
         let by_weight = |virtual_ns: i64| {
@@ -346,7 +348,7 @@ impl FairQueue {
         entity.delayed = before.delayed;
     }
 
-    /// A group's slice is another (`se->slice`). Its deadline stays.
+    /// Changes a group's slice (`se->slice`). Its deadline stays.
     pub(crate) fn set_slice(&mut self, entities: &mut Entities, id: EntityId, slice_ns: u64) {
         let before_ns = std::mem::replace(&mut entities[id].slice_ns, slice_ns);
         if before_ns != slice_ns && entities[id].on_rq {
@@ -355,7 +357,7 @@ impl FairQueue {
         }
     }
 
-    /// Whoever runs stops to (`put_prev_entity()`).
+    /// The running entity stops running (`put_prev_entity()`).
     pub(crate) fn put_prev(&mut self, entities: &mut Entities) {
         let Some(task) = self.curr.take() else { return };
         let entity = &mut entities[task];

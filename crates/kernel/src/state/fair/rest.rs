@@ -3,47 +3,47 @@
 
 use keel_abi::{Instant, Span};
 
-/// What moving a task is taken to cost (`sysctl_sched_migration_cost`).
+/// The assumed cost of moving a task (`sysctl_sched_migration_cost`).
 pub(crate) const MIGRATION_COST: Span = Span::from_us(500);
 
-/// A new time idle counts for an eighth (`update_avg()`).
+/// A new idle time has a weight of one eighth (`update_avg()`).
 const SHIFT: u32 = 3;
 
-/// One CPU's.
+/// One CPU's idle times.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rest {
     /// Since when it has been looking for work or idle.
     pub(crate) since: Option<Instant>,
-    /// Its mean time idle.
+    /// Its mean idle time.
     pub(crate) mean_ns: u64,
-    /// The most that looking for work has cost of late (`max_idle_balance_cost`).
+    /// The highest recent cost of looking for work (`max_idle_balance_cost`).
     pub(crate) search_ns: u64,
 }
 
 impl Rest {
-    /// Of a CPU that has been idle since it came.
+    /// For a CPU that has been idle since it came online.
     pub(super) const NEW: Self = Self {
         since: Some(Instant::ZERO),
         mean_ns: 2 * MIGRATION_COST.as_ns(),
         search_ns: MIGRATION_COST.as_ns(),
     };
 
-    /// When it became idle; the start where it is not.
+    /// When it became idle; the run's start if it is not idle.
     pub(crate) fn since(&self) -> Instant {
         self.since.unwrap_or(Instant::ZERO)
     }
 
-    /// It has nothing to do.
+    /// The CPU runs out of work.
     pub(crate) fn begins(&mut self, at: Instant) {
         self.since = Some(at);
     }
 
-    /// It has found something to do before it went idle: that was no time idle.
+    /// The CPU has found work before it went idle: this does not count as idle time.
     pub(crate) fn is_none(&mut self) {
         self.since = None;
     }
 
-    /// It has something to do (`update_rq_avg_idle()`).
+    /// The CPU has work again (`update_rq_avg_idle()`).
     pub(crate) fn ends(&mut self, at: Instant) {
         let Some(since) = self.since.take() else { return };
         let idle_ns = at.since(since).as_ns();

@@ -1,17 +1,18 @@
-//! One attempt to balance a level for a CPU (`struct lb_env`), and what a CPU's levels remember between attempts.
+//! One attempt to balance a level for a CPU (`struct lb_env`), and the state of a CPU's levels between attempts.
 
 use crate::state::domains::groups::Hierarchy;
 use crate::state::fair::considered::Considered;
 use keel_abi::{CpuId, CpuSet, TaskId};
 use std::sync::Arc;
 
-/// Tasks that are looked at before the source's lock is given back, and at most (`SCHED_NR_MIGRATE_BREAK`).
+/// How many tasks are examined before the source's lock is released, and in total (`SCHED_NR_MIGRATE_BREAK`).
 pub(crate) const TASKS_A_LOCK: u32 = 32;
 
-/// A level whose tasks may all not move is balanced this seldom at most, in milliseconds (`MAX_PINNED_INTERVAL`).
+/// The longest interval between attempts at a level none of whose tasks may move, in milliseconds
+/// (`MAX_PINNED_INTERVAL`).
 const MOST_PINNED_MS: u64 = 512;
 
-/// What the CPU does that is balanced for (`enum cpu_idle_type`).
+/// Whether the CPU that is balanced for is idle (`enum cpu_idle_type`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Idleness {
     Busy,
@@ -20,7 +21,7 @@ pub(crate) enum Idleness {
     NewlyIdle,
 }
 
-/// What an imbalance counts (`enum migration_type`).
+/// The unit of an imbalance (`enum migration_type`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Moves {
     Load,
@@ -29,7 +30,7 @@ pub(crate) enum Moves {
     Misfit,
 }
 
-/// The CPU that asked, and continues afterwards.
+/// Who asked for the balancing, and continues afterwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Asker {
     /// A CPU that runs out of tasks.
@@ -40,37 +41,37 @@ pub(crate) enum Asker {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Round {
-    /// The CPU that tasks are to come to, and the level's place among its levels.
+    /// The CPU that is to get tasks, and the index of the level among its levels.
     pub(crate) to: CpuId,
     pub(crate) level: usize,
-    /// The CPU that this began for: it may be another than `to` in the end.
+    /// The CPU for which this began: `to` may change on the way.
     pub(crate) owner: CpuId,
     pub(crate) idleness: Idleness,
     pub(crate) asker: Asker,
-    /// The domains when it began.
+    /// The domains as they were when it began.
     pub(crate) hierarchy: Arc<Hierarchy>,
     /// CPUs that may give or take.
     pub(crate) cpus: CpuSet,
     pub(crate) moves: Moves,
     pub(crate) imbalance: i64,
     pub(crate) from: CpuId,
-    /// Tasks looked at so far, and when to give the lock back.
+    /// Tasks examined so far, and the number at which to release the lock.
     pub(crate) looked_at: u32,
     pub(crate) pause: u32,
     pub(crate) most: u32,
     pub(crate) needs_pause: bool,
-    /// Tasks that could not go to `to` (`LBF_SOME_PINNED`); none could go there (`LBF_ALL_PINNED`).
+    /// Some tasks could not go to `to` (`LBF_SOME_PINNED`), or none could (`LBF_ALL_PINNED`).
     pub(crate) some_pinned: bool,
     pub(crate) all_pinned: bool,
-    /// Another CPU of the group where one of those may go (`LBF_DST_PINNED`).
+    /// Another CPU of the group to which one of those may go (`LBF_DST_PINNED`).
     pub(crate) other: Option<CpuId>,
     /// Taken from `from`, in no queue.
     pub(crate) taken: Vec<TaskId>,
-    /// Tasks moved in all.
+    /// The total number of tasks moved.
     pub(crate) moved: u32,
-    /// The balancing is for a running task that is pushed away (`LBF_ACTIVE_LB`).
+    /// The round pushes away a running task (`LBF_ACTIVE_LB`).
     pub(crate) is_active: bool,
-    /// What it looked at, where that is reported.
+    /// What it looked at, if that is reported.
     pub(crate) considered: Option<Box<Considered>>,
 }
 
@@ -108,23 +109,23 @@ impl Round {
         }
     }
 
-    /// Tasks are looked at from the beginning.
+    /// Starts over with the first task.
     pub(crate) fn restart(&mut self) {
         (self.looked_at, self.pause) = (0, TASKS_A_LOCK);
     }
 }
 
-/// What a CPU's level remembers.
+/// The state of a CPU's level between attempts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Memory {
-    /// When it was balanced, in ticks.
+    /// When it was last balanced, in ticks.
     pub(crate) last: u64,
-    /// Between one time and the next, in milliseconds: as many as it has CPUs, or twice that.
+    /// The interval between attempts in milliseconds: the number of its CPUs, or twice that.
     pub(super) interval_ms: u64,
     least_ms: u64,
-    /// Attempts without a task that moved (`nr_balance_failed`).
+    /// Attempts that moved no task (`nr_balance_failed`).
     pub(crate) failed: u32,
-    /// What looking for work at this level costs a CPU without any at most (`max_newidle_lb_cost`), and since when, in ticks.
+    /// The highest cost of looking for work at this level (`max_newidle_lb_cost`), and since when, in ticks.
     pub(crate) cost_ns: u64,
     cost_at: u64,
     calls: u32,
@@ -134,7 +135,7 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// Of a level of so many CPUs, made at this tick (`sd_init()`).
+    /// The state of a new level of `cpus` CPUs at the tick `now` (`sd_init()`).
     pub(crate) fn new(cpus: u32, now: u64) -> Self {
         let least_ms = u64::from(cpus);
         Self {
@@ -150,8 +151,8 @@ impl Memory {
         }
     }
 
-    /// The interval in ticks of `hz` a second, at most `most`; longer for busy CPUs, and no multiple of that of other
-    /// levels (`get_sd_balance_interval()`).
+    /// The interval in ticks, with `hz` ticks per second, at most `most`. It is longer for busy CPUs, and not a
+    /// multiple of other levels' intervals (`get_sd_balance_interval()`).
     pub(crate) fn interval(&self, is_busy: bool, hz: u64, most: u64) -> u64 {
         /// `sd->busy_factor`.
         const BUSY_FACTOR: u64 = 16;
@@ -160,12 +161,12 @@ impl Memory {
         ticks.saturating_sub(u64::from(is_busy)).clamp(1, most.max(1))
     }
 
-    /// Something was out of balance: it is looked at again soon.
+    /// The level was out of balance: the next attempt follows soon.
     pub(crate) fn hurry(&mut self) {
         self.interval_ms = self.least_ms;
     }
 
-    /// All was well, or nothing could be moved: it is looked at more seldom.
+    /// The level was balanced, or nothing could be moved: the interval grows.
     pub(crate) fn relax(&mut self, all_pinned: bool) {
         if all_pinned && self.interval_ms < MOST_PINNED_MS || self.interval_ms < 2 * self.least_ms {
             self.interval_ms *= 2;
@@ -183,14 +184,14 @@ impl Memory {
         }
     }
 
-    /// What it cost (`update_newidle_cost()`).
+    /// Records the cost of an attempt (`update_newidle_cost()`).
     pub(crate) fn cost(&mut self, ns: u64, ticks: u64) {
         if ns > self.cost_ns {
             (self.cost_ns, self.cost_at) = (ns, ticks);
         }
     }
 
-    /// That gets less by a hundredth a second; says whether it just did.
+    /// Decays that cost by one percent per second; returns whether it just did.
     pub(crate) fn forget_cost(&mut self, ticks: u64, hz: u64) -> bool {
         let is_old = ticks > self.cost_at + hz;
         if is_old {

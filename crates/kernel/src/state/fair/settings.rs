@@ -1,4 +1,4 @@
-//! What can be set of the fair class, under the names that the kernel has for it.
+//! Settings of the fair class, under the kernel's names.
 
 use keel_abi::Span;
 use std::ops::RangeInclusive;
@@ -6,18 +6,18 @@ use std::ops::RangeInclusive;
 /// Settings of the kernel's own scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FairSettings {
-    /// What a task may run for before others are looked at (`/sys/kernel/debug/sched/base_slice_ns`); `None` for the
-    /// kernel's own choice, which depends on the number of CPUs.
+    /// How long a task may run before others are considered (`/sys/kernel/debug/sched/base_slice_ns`); `None` for the
+    /// kernel's default, which depends on the number of CPUs.
     pub base_slice: Option<Span>,
-    /// End slices by a timer (`HRTICK` in `/sys/kernel/debug/sched/features`), as Linux does by default since 7.1. If
-    /// not, they end at the first tick after their time.
+    /// End slices by a timer (`HRTICK` in `/sys/kernel/debug/sched/features`), as Linux has done by default since 7.1.
+    /// Otherwise they end at the first tick after their time.
     pub hrtick: bool,
-    /// Report what placements and balancings considered, as policy events. It costs no simulated time.
+    /// Report what placements and balancing attempts considered, as policy events. This costs no simulated time.
     pub tell_policy: bool,
 }
 
 impl Default for FairSettings {
-    /// As Linux 7.2 has them.
+    /// The settings of Linux 7.2.
     fn default() -> Self {
         Self { base_slice: None, hrtick: true, tell_policy: false }
     }
@@ -31,10 +31,10 @@ impl FairSettings {
     /// within the same bounds.
     const SLICE_NS: RangeInclusive<u64> = 100_000..=100_000_000;
 
-    /// Sets one by its name.
+    /// Sets a setting by its name.
     ///
     /// # Errors
-    /// What is expected instead.
+    /// Returns a description of the expected value.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
         match name {
             "base_slice_ns" => {

@@ -19,12 +19,12 @@ impl Slices {
         }
     }
 
-    /// The shortest; more than any where there is no task.
+    /// The shortest; the maximum value if there is no task.
     pub(super) fn shortest(&self) -> u64 {
         self.0.first_key_value().map_or(u64::MAX, |(&slice_ns, _)| slice_ns)
     }
 
-    /// The longest; 0 where there is no task.
+    /// The longest; 0 if there is no task.
     pub(super) fn longest(&self) -> u64 {
         self.0.last_key_value().map_or(0, |(&slice_ns, _)| slice_ns)
     }

@@ -1,4 +1,4 @@
-//! Fairness of one queue, its tasks run by hand.
+//! Fairness of one queue whose tasks are run by hand.
 
 use super::*;
 use crate::state::fair::weight::weight_of;
@@ -13,7 +13,7 @@ fn id(task: u32) -> EntityId {
     EntityId::from(TaskId(task))
 }
 
-/// A queue with tasks that never sleep, looked at every tick.
+/// A queue with tasks that never sleep, checked at every tick.
 struct Bench {
     queue: FairQueue,
     entities: Entities,
@@ -115,7 +115,7 @@ fn the_running_task_keeps_the_cpu_for_a_slice() {
         runs.push(bench.queue.curr().expect("somebody runs"));
     }
     let lengths: Vec<usize> = runs.chunk_by(|a, b| a == b).map(<[_]>::len).collect();
-    // Each begins with half a slice.
+    // Each task begins with half a slice.
     assert!(lengths[2..lengths.len() - 1].iter().all(|&ticks| ticks == 3), "{lengths:?}");
 }
 
@@ -144,7 +144,7 @@ fn a_waker_with_a_shorter_slice_tightens_protection() {
 
 #[test]
 fn sleep_is_no_gain_and_no_loss() {
-    // Task 0 is owed something when it leaves: the same when it comes again, however long it was away.
+    // Task 0 is owed something when it leaves: it is owed the same when it returns, however long it was away.
     let mut bench = Bench::new(&[1024, 1024, 1024]);
     bench.run(7);
     let owed = bench.lag(0);
@@ -198,7 +198,7 @@ fn a_task_with_negative_lag_stays_queued_when_it_sleeps() {
     assert_eq!((bench.queue.entities(), bench.of(0).delayed), (2, true));
     let owes = bench.of(0).lag;
     assert!(owes < 0);
-    // The other one runs, and what the sleeper owes gets less, until it is picked: then it owes nothing.
+    // The other task runs, and the sleeper's debt shrinks, until the sleeper is picked: then it owes nothing.
     let picked = loop {
         bench.queue.put_prev(&mut bench.entities);
         match bench.queue.pick(&bench.entities, Pick::Plain).expect("both are queued") {
@@ -247,7 +247,7 @@ proptest! {
         }
     }
 
-    /// A task of a steady crowd is never owed more than a slice and a tick of its own time, nor owes more
+    /// In a fixed set of tasks, none is ever owed or owes more than a slice and a tick of its own time
     /// (`-r_max < lag < max(r_max, q)`).
     #[test]
     fn lag_has_bounds(nices in prop::collection::vec(-20i8..20, 2..10), ticks in 1u64..300) {
@@ -262,7 +262,7 @@ proptest! {
         }
     }
 
-    /// The sums are those of the tasks, whichever came and went.
+    /// The sums are correct whichever tasks come and go.
     #[test]
     fn sums_are_kept(moves in prop::collection::vec((0u32..6, 0u64..5), 1..200)) {
         let mut bench = Bench::new(&[1024]);
@@ -298,7 +298,7 @@ fn a_preferred_entity_goes_on_while_it_is_eligible() {
     let next = |bench: &Bench, pick| bench.queue.pick(&bench.entities, pick);
     assert_eq!(next(&bench, Pick::Protecting), Some(id(0)));
     bench.queue.prefer(id(2));
-    // Protection does not count when a wakeup asks whether it may preempt in spite of it.
+    // Protection does not count when a wakeup asks whether it may preempt regardless.
     assert_eq!([Pick::Protecting, Pick::Plain].map(|pick| next(&bench, pick)), [Some(id(2)), Some(id(0))]);
     bench.run(1);
     // It has run for longer than the others.

@@ -1,12 +1,12 @@
 //! The entities that wait in one queue, ordered by deadline (`cfs_rq->tasks_timeline`).
 //!
-//! A balanced tree in which each node knows the least virtual run time below it. So the first eligible entity is found
+//! A balanced tree in which each node knows the least virtual runtime below it. So the first eligible entity is found
 //! in one descent, however many are not eligible (`__pick_eevdf()`). The kernel's tree is red-black; this one is a
-//! treap, whose priorities follow from the order of arrival. Both find the same entity.
+//! treap whose priorities depend on the order of arrival. Both find the same entity.
 
 use crate::state::fair::ids::EntityId;
 
-/// The place of an entity: its deadline, and among equal deadlines the order in which they came.
+/// The sort key of an entity: its deadline, then the order of arrival.
 pub(super) type Key = (i64, u64);
 
 const NONE: u32 = u32::MAX;
@@ -16,13 +16,13 @@ struct Node {
     key: Key,
     entity: EntityId,
     vruntime: i64,
-    /// The least virtual run time of this node and those below it (`min_vruntime`).
+    /// The least virtual runtime of this node and those below it (`min_vruntime`).
     least: i64,
     left: u32,
     right: u32,
 }
 
-/// The tree. Nodes lie in one list, and those that are free are used again.
+/// The tree. All nodes are in one list; free ones are reused.
 #[derive(Debug)]
 pub(crate) struct Timeline {
     nodes: Vec<Node>,
@@ -36,7 +36,7 @@ impl Default for Timeline {
     }
 }
 
-/// As good as random, and the same in every run.
+/// A pseudorandom priority, the same in every run.
 fn priority(key: Key) -> u64 {
     let x = key.1.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (x ^ x >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93)
@@ -74,7 +74,7 @@ impl Timeline {
         self.first_within(i64::MAX)
     }
 
-    /// The entity with the earliest deadline of those whose virtual run time is at most `most`.
+    /// The entity with the earliest deadline of those whose virtual runtime is at most `most`.
     pub(crate) fn first_within(&self, most: i64) -> Option<EntityId> {
         let mut at = self.root;
         while at != NONE {
@@ -157,7 +157,7 @@ impl Timeline {
         at
     }
 
-    /// Those before the key, and those after it.
+    /// Splits a tree into the entities before the key and those after it.
     fn split(&mut self, at: u32, key: Key) -> (u32, u32) {
         if at == NONE {
             return (NONE, NONE);
@@ -176,7 +176,7 @@ impl Timeline {
         }
     }
 
-    /// One tree of two, all of whose first come before all of the second.
+    /// Merges two trees. Everything in the first must come before everything in the second.
     fn merge(&mut self, first: u32, second: u32) -> u32 {
         if first == NONE || second == NONE {
             return if first == NONE { second } else { first };
@@ -193,7 +193,7 @@ impl Timeline {
         }
     }
 
-    /// How many nodes lie on the longest way down.
+    /// The number of nodes on the longest path down.
     #[cfg(test)]
     fn depth(&self, at: u32) -> usize {
         if at == NONE {
@@ -211,7 +211,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// `__pick_eevdf()`: the search finds what a look at all of them finds.
+        /// `__pick_eevdf()`: the search finds the same entity as a scan of all of them.
         #[test]
         fn the_first_eligible_is_found(
             steps in prop::collection::vec((any::<bool>(), 0_i64..40, -20_i64..20), 1..120),

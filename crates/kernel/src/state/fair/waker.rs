@@ -1,14 +1,14 @@
-//! Which task wakes which, as far as the kernel remembers it (`record_wakee()`, `wake_wide()`): one that wakes many different tasks is
-//! no partner whose cache they share.
+//! Which task wakes which, as far as the kernel remembers (`record_wakee()`, `wake_wide()`): a task that wakes many
+//! different tasks does not pull them to its cache.
 
 use keel_abi::TaskId;
 
-/// What is kept of a task that wakes others.
+/// A waker's history.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Waker {
     /// The task it woke last.
     last: Option<TaskId>,
-    /// How often that was another than the time before; halved once a second.
+    /// How often the wakee differed from the one before; halved once a second.
     flips: u32,
     /// The second from which `flips` counts, in ticks.
     since: u64,
@@ -18,7 +18,7 @@ impl Waker {
     /// A task that has woken no other.
     pub(super) const NEW: Self = Self { last: None, flips: 0, since: 0 };
 
-    /// It wakes a task, so many ticks from the start, of `hz` a second (`record_wakee()`).
+    /// The task wakes another, `ticks` ticks from the start, with `hz` ticks per second (`record_wakee()`).
     pub(crate) fn wakes(&mut self, task: TaskId, ticks: u64, hz: u64) {
         if ticks > self.since + hz {
             self.flips >>= 1;
@@ -30,7 +30,7 @@ impl Waker {
         }
     }
 
-    /// Has one of the two more partners than a cache with this many CPUs can hold (`wake_wide()`)?
+    /// Does either task have more partners than a cache with this many CPUs can hold (`wake_wide()`)?
     pub(crate) fn is_wide(&self, wakee: &Self, cache: u32) -> bool {
         let (less, more) = (self.flips.min(wakee.flips), self.flips.max(wakee.flips));
         less >= cache && u64::from(more) >= u64::from(less) * u64::from(cache)

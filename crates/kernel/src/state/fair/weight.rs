@@ -2,17 +2,17 @@
 
 use keel_abi::task::Policy;
 
-/// The weight of nice 0, in whose time virtual time is counted (`NICE_0_LOAD`).
+/// The weight of nice 0, which is the unit of virtual time (`NICE_0_LOAD`).
 const NICE_0_WEIGHT: u64 = 1024;
 
 /// The weight of a SCHED_IDLE task (`WEIGHT_IDLEPRIO`).
 const IDLE_WEIGHT: i64 = 3;
 
-/// No group weighs less on a CPU (`MIN_SHARES`).
+/// The least weight of a group on a CPU (`MIN_SHARES`).
 pub(crate) const LEAST_WEIGHT: i64 = 2;
 
-/// What a group with this `cpu.weight` weighs (`sched_weight_from_cgroup()`); one with `cpu.idle` as little as a SCHED_IDLE
-/// task.
+/// The weight of a group with this `cpu.weight` (`sched_weight_from_cgroup()`); with `cpu.idle` it is that of a
+/// SCHED_IDLE task.
 pub(crate) fn group_weight(cpu_weight: u32, is_idle: bool) -> i64 {
     /// `CGROUP_WEIGHT_DFL`.
     const DEFAULT: i64 = 100;
@@ -38,7 +38,7 @@ fn inverse(weight: u64) -> u64 {
     }
 }
 
-/// Run time in nanoseconds as virtual time of a task of this weight, with the kernel's rounding (`calc_delta_fair()`).
+/// Runtime in nanoseconds as virtual time of a task of this weight, with the kernel's rounding (`calc_delta_fair()`).
 pub(super) fn scaled(ns: u64, weight: i64) -> i64 {
     let weight = weight.unsigned_abs();
     if weight == NICE_0_WEIGHT {
@@ -52,7 +52,7 @@ pub(super) fn scaled(ns: u64, weight: i64) -> i64 {
     i64::try_from((u128::from(ns) * u128::from(factor)) >> shift).unwrap_or(i64::MAX / 4)
 }
 
-/// The run time after which a task of this weight has got so far in virtual time (`hrtick_start_fair()`).
+/// The runtime in which a task of this weight advances by `virtual_ns` of virtual time (`hrtick_start_fair()`).
 pub(crate) fn run_time(virtual_ns: i64, weight: i64) -> u64 {
     (i128::from(virtual_ns) * i128::from(weight) / i128::from(NICE_0_WEIGHT)).max(0) as u64
 }

@@ -1,21 +1,21 @@
-//! The steps of kernel paths over cgroups.
+//! The steps of the kernel's cgroup paths.
 
 use crate::state::cgroup::Number;
 use keel_abi::{CpuId, TaskId};
 
-/// One step of a path over cgroups.
+/// One step of a cgroup path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CgroupFrame {
-    /// Enabling: `ops.cgroup_init` for the cgroup at this place of the pre-order.
+    /// Enabling: `ops.cgroup_init` for the cgroup at this place in the pre-order.
     Enable { place: u32 },
-    /// It has returned.
+    /// `ops.cgroup_init` has returned.
     Enabled { number: Number, place: u32 },
-    /// Disabling: `ops.cgroup_exit` for the cgroup at this place of the post-order.
+    /// Disabling: `ops.cgroup_exit` for the cgroup at this place in the post-order.
     Disable { place: u32 },
 
-    /// A step of the task's program, which the index of the step identifies: takes `cgroup_mutex`.
+    /// A step of the task's program, identified by its index: takes `cgroup_mutex`.
     Act { task: TaskId, step: u32 },
-    /// Gives `cgroup_mutex` back.
+    /// Releases `cgroup_mutex`.
     Unlock,
 
     /// `cgroup_mkdir()`: `ops.cgroup_init` has returned.
@@ -33,11 +33,11 @@ pub(crate) enum CgroupFrame {
     Prepare { task: TaskId, to: Number, whole: bool, from: u32 },
     /// `ops.cgroup_prep_move` has returned.
     Prepared { task: TaskId, to: Number, whole: bool, mover: TaskId },
-    /// One was refused: takes back what was prepared before.
+    /// One task was refused: cancels the moves that were prepared before.
     Cancel { to: Number, place: u32 },
-    /// `cpu_cgroup_attach()`: the next of them moves.
+    /// `cpu_cgroup_attach()`: the next task moves.
     Attach { place: u32 },
-    /// `sched_move_task()`: takes the lock of the runqueue that the task was on when it was looked at.
+    /// `sched_move_task()`: takes the lock of the runqueue that the task was on when that was checked.
     Move { task: TaskId, to: Number, rq: CpuId },
     /// `ops.quiescent`, before the change.
     Quiesce { task: TaskId, to: Number, was_on: WasOn },

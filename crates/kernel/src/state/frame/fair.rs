@@ -1,4 +1,4 @@
-//! The steps of balancing, cut where another runqueue's lock is taken.
+//! The steps of balancing, split where another runqueue's lock is taken.
 
 use crate::state::fair::ids::Slot;
 use keel_abi::{CpuId, TaskId};
@@ -8,19 +8,19 @@ use keel_abi::{CpuId, TaskId};
 pub(crate) enum FairFrame {
     /// `sched_balance_rq()`: which CPU is overloaded?
     Find,
-    /// `detach_tasks()`, with the source's lock.
+    /// `detach_tasks()`, with the source's lock held.
     Detach,
-    /// They have been attached.
+    /// The tasks have been attached.
     Attached,
     /// `sched_balance_newidle()`, from this level on.
     Newidle { level: u32 },
-    /// It is over: the own runqueue is locked again.
+    /// `sched_balance_newidle()` is over: the CPU's own runqueue is locked again.
     Newidled,
     /// `sched_balance_domains()` for this CPU, from this level on.
     Periodic { cpu: CpuId, level: u32 },
     /// `sched_balance_softirq()`.
     Softirq,
-    /// `_nohz_idle_balance()`: the next idle CPU, so many have been.
+    /// `_nohz_idle_balance()`: the next idle CPU, after `nth` others.
     Nohz { nth: u32 },
     /// `active_load_balance_cpu_stop()`.
     Push,

@@ -1,9 +1,9 @@
 //! What a CPU has left to do in the kernel, as a stack of small frames.
 //!
-//! A kernel path (a wakeup, a pick, a tick) is cut into frames at its callbacks and lock waits, because it may be held
-//! up there while other CPUs continue. A frame is a name and some ids, much as a return address on a real kernel's
-//! stack is a number: it knows nothing about the code behind it. `run::step` has the step for each frame;
-//! `paths::suspend` says what may be held across it. The frame for whatever comes afterwards is pushed first.
+//! A kernel path (a wakeup, a pick, a tick) is split into frames at its callbacks and lock waits, because it may be
+//! suspended there while other CPUs continue. A frame is a name and some ids. Like a return address on a real kernel's
+//! stack, it knows nothing about the code behind it. `run::step` maps each frame to its step; `paths::suspend` says
+//! what may be held across it. Frames are pushed in reverse: the last step first.
 
 pub(crate) mod cgroup;
 pub(crate) mod fair;
@@ -22,24 +22,24 @@ use keel_abi::{CpuId, TaskId};
 /// One step of a kernel path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Frame {
-    /// Goes on with the innermost suspended callback.
+    /// Resumes the innermost suspended callback.
     Resume,
-    /// Gives a runqueue lock back.
+    /// Releases a runqueue lock.
     Unlock { rq: CpuId },
 
-    /// Carries on with the current task's program.
+    /// Continues the current task's program.
     Act,
     /// Takes the next interrupt from the inbox.
     Interrupt,
     /// Notifies one CPU of a kick that a callback asked for.
     Kick { target: CpuId, flags: u64 },
 
-    /// Waits until the CPUs that it kicked have picked.
+    /// Waits until the CPUs that this CPU kicked have picked.
     SyncWait,
 
     /// `try_to_wake_up()`: chooses a CPU.
     Wake { task: TaskId, flags: u64, waker: TaskId },
-    /// The choice of `ops.select_cpu` is in.
+    /// `ops.select_cpu` has returned its choice.
     WakeSelected { task: TaskId, flags: u64, waker: TaskId },
     /// A wakeup that another CPU has left to this one.
     QueuedWakeup { task: TaskId, waker: TaskId },
@@ -54,26 +54,26 @@ pub(crate) enum Frame {
     Enqueue { task: TaskId, enq_flags: u64 },
     /// `ops.enqueue` has returned.
     Enqueued { task: TaskId, enq_flags: u64 },
-    /// Does what is deferred on a runqueue (`deferred_irq_workfn()`).
+    /// Does deferred work of a runqueue (`deferred_irq_workfn()`).
     Reenqueue { rq: CpuId },
-    /// `reenq_local()`: gives a local queue's tasks to the scheduler once more, so many times already.
+    /// `reenq_local()`: gives a local queue's tasks back to the scheduler, after `times` rounds.
     ReenqueueLocal { rq: CpuId, times: u32 },
-    /// `reenq_user()`: a task of a queue of the scheduler's own, if that is still the stay that had this number.
+    /// `reenq_user()`: a task in one of the scheduler's own queues, if it is still the same stay.
     ReenqueueTask { task: TaskId, stay: Stay },
-    /// A task is enqueued again; `p->scx.flags` says why.
+    /// Reenqueues a task; `reason` is what `p->scx.flags` shows.
     EnqueueAgain { task: TaskId, reason: u32 },
-    /// It has been.
+    /// The task has been reenqueued.
     EnqueuedAgain { task: TaskId },
-    /// All of them have been enqueued.
+    /// All tasks have been reenqueued.
     Reenqueued { rq: CpuId },
 
-    /// `__schedule()`: takes the own runqueue's lock.
+    /// `__schedule()`: takes the CPU's own runqueue lock.
     Schedule,
     /// Takes a blocking task off the runqueue.
     Deactivate,
     /// `ops.quiescent`, after `ops.stopping`.
     Quiesce { task: TaskId },
-    /// `dequeue_task_scx()`'s end.
+    /// The end of `dequeue_task_scx()`.
     Deactivated { task: TaskId },
     /// `pick_next_task()`.
     Pick,
@@ -83,7 +83,7 @@ pub(crate) enum Frame {
     Dispatch { left: u32 },
     /// `ops.dispatch` has returned.
     Dispatched { left: u32 },
-    /// Nothing was found.
+    /// No task was found.
     NothingFound,
     /// `put_prev_set_next_task()`.
     Switch { next: TaskId },
@@ -94,7 +94,7 @@ pub(crate) enum Frame {
     /// `ops.running` or `ops.update_idle` has returned.
     Scheduled { prev: TaskId },
 
-    /// `task_tick_scx()`: takes the own runqueue's lock.
+    /// `task_tick_scx()`: takes the CPU's own runqueue lock.
     Tick,
     /// Charges the current task and calls `ops.tick`.
     TickLocked,
@@ -103,7 +103,7 @@ pub(crate) enum Frame {
     /// `ops.tick` has returned.
     Ticked,
 
-    /// `yield_task_scx()`: takes the own runqueue's lock.
+    /// `yield_task_scx()`: takes the CPU's own runqueue lock.
     Yield,
     /// Calls `ops.yield`.
     YieldLocked,
@@ -123,24 +123,24 @@ pub(crate) enum Frame {
     Reap { task: TaskId },
     /// `ops.exit_task`.
     ReapExit { task: TaskId },
-    /// Forgets it.
+    /// Forgets the dead task.
     Reaped { task: TaskId },
 
     /// The current task's nice value changes: takes its runqueue's lock.
     SetNice { task: TaskId, nice: i8 },
     /// `ops.quiescent`, before a change.
     ChangeQuiesce { task: TaskId },
-    /// The change itself, the task taken off its runqueue.
+    /// The change itself, with the task off its runqueue.
     ChangeNice { task: TaskId, nice: i8 },
     /// The current task's CPUs change to a set of its spec's steps.
     SetCpus { task: TaskId, step: u32 },
     /// The change itself.
     ChangeCpus { task: TaskId, step: u32 },
-    /// The mask that BPF sees of the current task becomes its CPU, or its own again.
+    /// Sets the current task's mask that BPF sees to its CPU, or back to its own mask.
     Pin { task: TaskId, is_pinned: bool },
     /// The change itself.
     Pinned { task: TaskId, is_pinned: bool },
-    /// A spell in which it could not migrate is over.
+    /// The task's migration-disabled spell is over.
     SpellOver { task: TaskId },
     /// The current task's policy changes to one of its spec's steps.
     SetPolicy { task: TaskId, step: u32 },
@@ -154,9 +154,9 @@ pub(crate) enum Frame {
     ChangeWithin { task: TaskId, policy: Policy },
     /// A task that the scheduler has taken over is runnable: `ops.runnable`.
     RestoreClass { task: TaskId, flags: u64 },
-    /// `ops.running`, where it runs.
+    /// `ops.running`, if it runs.
     RunClass { task: TaskId },
-    /// The task is in its new class; its real-time priority was this before.
+    /// The task is in its new class; `before` is its old real-time priority.
     PolicyChanged { task: TaskId, before: u8 },
     /// Puts a changed task back where it was.
     Restore { task: TaskId },
@@ -164,16 +164,16 @@ pub(crate) enum Frame {
     RestoreRunning { task: TaskId },
     /// A task that may not stay where it is moves (`migration_cpu_stop()`).
     PushAway { task: TaskId },
-    /// It has left its CPU.
+    /// The task has left its CPU.
     PushedAway { task: TaskId },
-    /// It leaves its runqueue, on which it waits.
+    /// A waiting task leaves its runqueue.
     PushWaiting { task: TaskId },
-    /// It joins another runqueue.
+    /// The task joins another runqueue.
     MoveLock { task: TaskId, target: CpuId },
 
-    /// An entry of the timeline is done to its `nth` task or CPU.
+    /// Applies an entry of the timeline to its `nth` task or CPU.
     Happen { entry: u32, nth: u32 },
-    /// Another changes a task: takes the lock of its runqueue.
+    /// Somebody else changes a task: takes the lock of its runqueue.
     OutsideLock { entry: u32, task: TaskId, rq: CpuId },
     /// The change itself.
     OutsideChange { entry: u32, task: TaskId },
@@ -181,23 +181,23 @@ pub(crate) enum Frame {
     OutsideSettle { task: TaskId, rq: CpuId },
     /// A runnable task leaves its runqueue for a change: `ops.quiescent`.
     TakeOff { task: TaskId, flags: u64 },
-    /// It comes back: `ops.runnable`.
+    /// The task comes back: `ops.runnable`.
     PutBack { task: TaskId, flags: u64 },
-    /// `ops.running`, where it runs.
+    /// `ops.running`, if it runs.
     PutBackRunning { task: TaskId },
-    /// A task that has none of its CPUs left may use all.
+    /// None of the task's CPUs is left: it may use all CPUs.
     Widen { task: TaskId },
-    /// The stopper looks whether a task may stay.
+    /// The stopper checks whether a task may stay.
     StopTask { task: TaskId },
-    /// This CPU goes away.
+    /// This CPU goes offline.
     Offline,
-    /// A runnable task of a CPU that goes away is put into its local queue.
+    /// Puts a runnable task of a CPU that goes offline into its local queue.
     Requeue { task: TaskId },
     /// `ops.cpu_online` or `ops.cpu_offline`.
     Hotplug { online: bool },
     /// It has returned.
     Hotplugged { online: bool },
-    /// A CPU that goes away is empty.
+    /// A CPU that goes offline is empty.
     Die,
 
     /// A woken waiter of a condition takes its mutex.
@@ -215,11 +215,11 @@ pub(crate) enum Frame {
     /// The program that a companion runs has returned.
     CompanionRan { number: u32 },
 
-    /// The next of the programs that trace switches.
+    /// The next program that traces switches.
     TraceSwitch { prev: TaskId, next: TaskId, nth: u32 },
-    /// The next of the programs that trace ticks.
+    /// The next program that traces ticks.
     TraceTick { nth: u32 },
-    /// The next of the programs that trace the enabling.
+    /// The next program that traces the enabling.
     TraceReg { nth: u32 },
 
     /// A step of the fair class.
@@ -227,7 +227,7 @@ pub(crate) enum Frame {
     /// A step of a path of the real-time class.
     Rt(RtFrame),
 
-    /// A step of a path over cgroups.
+    /// A step of a cgroup path.
     Cgroup(CgroupFrame),
 
     /// Enabling: `ops.init` has returned.
@@ -242,27 +242,27 @@ pub(crate) enum Frame {
     EnableWeight { task: TaskId },
     /// Enabling: `ops.set_cpumask`.
     EnableCpus { task: TaskId },
-    /// Enabling: all tasks are in.
+    /// Enabling: all tasks have been initialized.
     EnableDone,
-    /// The kernel begins or ceases to schedule the scheduler's tasks on `cpu` by itself, then on the next CPU.
+    /// Bypass mode begins or ends on `cpu`, then on the next CPU.
     Bypass { cpu: CpuId, on: bool },
-    /// One of that CPU's waiting tasks goes round.
+    /// Dequeues and enqueues one of that CPU's waiting tasks.
     BypassTask { task: TaskId },
-    /// All of them have.
+    /// All of the CPU's tasks have been cycled.
     Bypassed { rq: CpuId },
-    /// A task that has changed class by another's hand settles on its runqueue, which is given back.
+    /// Settles a task whose class somebody else has changed on its runqueue, and releases that.
     SwitchSettle { task: TaskId, rq: CpuId },
     /// Disabling: the next task.
     DisableTask { task: TaskId },
     /// Disabling: `ops.disable`.
     DisableMember { task: TaskId },
-    /// Another takes a task from the scheduler: it joins its new class, in a queue of it if it is runnable.
+    /// Somebody else takes a task from the scheduler: it joins its new class, and is queued there if it is runnable.
     LeaveClass { task: TaskId, policy: Policy, was_on: bool },
     /// Disabling: `ops.exit`.
     DisableExit,
     /// The scheduler has exited.
     Disabled,
-    /// User space attaches a scheduler to a machine that is up.
+    /// User space attaches a scheduler to a running machine.
     Attach,
     /// The kernel begins to enable it.
     BeginEnable,

@@ -1,7 +1,7 @@
-//! What a CPU has left to do in the kernel, last first.
+//! A CPU's remaining steps in the kernel, the next one last.
 //!
-//! A vector would do, but what it pops it copies whole, where a step needs a field or two of its frame: so frames are
-//! looked at in their place, which is free for the next one as soon as they have been.
+//! A vector would do, but it copies the whole frame on each pop, while a step needs only a field or two. So frames are
+//! read in place, and the place is free for the next frame right afterwards.
 
 use crate::state::frame::Frame;
 
@@ -28,7 +28,7 @@ impl Stack {
         self.top += 1;
     }
 
-    /// The last of them is the first done.
+    /// Pushes frames; the last one runs first.
     #[inline]
     pub(crate) fn extend(&mut self, frames: impl IntoIterator<Item = Frame>) {
         frames.into_iter().for_each(|frame| self.push(frame));
@@ -41,7 +41,7 @@ impl Stack {
         self.frames.get(last)
     }
 
-    /// What is done next.
+    /// The next frame.
     pub(crate) fn last(&self) -> Option<&Frame> {
         self.frames.get(self.top.checked_sub(1)?)
     }

@@ -1,8 +1,8 @@
-//! A set of CPUs that knows which of its words hold any, so that a search of a large machine passes over empty ones.
+//! A set of CPUs that knows which of its words are not empty, so that a search of a large machine skips empty ones.
 
 use std::ops::Index;
 
-/// One bit a CPU, in words of 64; at most 64 words.
+/// One bit per CPU, in 64-bit words; at most 64 words.
 #[derive(Clone, Debug)]
 pub(super) struct Mask {
     words: Vec<u64>,
@@ -11,10 +11,10 @@ pub(super) struct Mask {
 }
 
 impl Mask {
-    /// An empty set of so many words.
+    /// An empty set of this many words.
     ///
     /// # Panics
-    /// More than 64 words.
+    /// Panics if there are more than 64 words.
     pub(super) fn new(words: usize) -> Self {
         assert!(words <= 64, "a word of bits has one for each word");
         Self { words: vec![0; words], filled: 0 }

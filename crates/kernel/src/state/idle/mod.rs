@@ -25,9 +25,9 @@ pub struct IdleMasks {
     shape: Shape,
     /// Idle CPUs.
     cpus: Mask,
-    /// CPUs of wholly idle cores; unused without SMT.
+    /// CPUs of fully idle cores; unused without SMT.
     cores: Mask,
-    /// For each CPU, where its last search that spreads (`distribute_cpu_mask_prev`) ended.
+    /// For each CPU, where its last distributing search (`distribute_cpu_mask_prev`) ended.
     spread: Vec<u32>,
     per_node: bool,
     changes: u64,
@@ -35,7 +35,7 @@ pub struct IdleMasks {
 }
 
 impl IdleMasks {
-    /// The masks of a machine with this shape; every CPU is online and none idle.
+    /// The masks of a machine with this topology; every CPU is online and none is idle.
     pub fn new(topology: &Topology) -> Self {
         let shape = Shape::new(topology);
         Self {
@@ -49,8 +49,8 @@ impl IdleMasks {
         }
     }
 
-    /// Says whether the scheduler wants masks per node (`SCX_OPS_BUILTIN_IDLE_PER_NODE`): searches
-    /// then begin at a node and go on by distance.
+    /// Sets whether the scheduler wants per-node masks (`SCX_OPS_BUILTIN_IDLE_PER_NODE`): searches then begin at a node
+    /// and continue by distance.
     pub fn set_per_node(&mut self, per_node: bool) {
         self.per_node = per_node;
     }
@@ -60,13 +60,12 @@ impl IdleMasks {
         self.per_node
     }
 
-    /// Have cores more than one CPU, so that there is a mask of wholly idle ones?
+    /// Do cores have more than one CPU, so that there is a mask of fully idle cores?
     pub(crate) const fn has_smt(&self) -> bool {
         self.shape.smt
     }
 
-    /// Records that `cpu` comes or goes (`scx_idle_update_selcpu_topology()`). One that goes is no
-    /// longer idle.
+    /// Records that `cpu` goes on- or offline (`scx_idle_update_selcpu_topology()`). An offline CPU is not idle.
     pub fn set_online(&mut self, cpu: CpuId, online: bool) {
         self.shape.set_online(cpu, online);
         if !online {
@@ -116,8 +115,8 @@ impl IdleMasks {
         self.note_read(IdleMask::Cpus, cpu);
     }
 
-    /// Takes `cpu` if it is idle (`scx_idle_test_and_clear_cpu()`). Its core is not wholly idle
-    /// afterwards either way.
+    /// Claims `cpu` if it is idle (`scx_idle_test_and_clear_cpu()`). Its core is not fully idle afterwards in either
+    /// case.
     #[inline]
     pub fn test_and_clear(&mut self, cpu: CpuId) -> bool {
         if self.shape.smt {
@@ -132,7 +131,7 @@ impl IdleMasks {
         self.clear(cpu)
     }
 
-    /// Marks `cpu` as not idle, and its core; was it idle?
+    /// Marks `cpu` and its core as not idle; returns whether `cpu` was idle.
     #[inline]
     fn clear(&mut self, cpu: CpuId) -> bool {
         let (word, bit) = place(cpu);
@@ -166,13 +165,13 @@ impl IdleMasks {
         self.cpus.words()
     }
 
-    /// The words of `scx_bpf_get_idle_smtmask()`: wholly idle cores, or without SMT idle CPUs.
+    /// The words of `scx_bpf_get_idle_smtmask()`: fully idle cores, or idle CPUs without SMT.
     #[inline]
     pub fn smt_words(&self) -> &[u64] {
         if self.shape.smt { self.cores.words() } else { self.cpus.words() }
     }
 
-    /// The CPUs of `node`, to cut the machine's words down to the node's.
+    /// The CPUs of `node`, to restrict the machine's words to the node.
     pub fn node_words(&self, node: NodeId) -> &[u64] {
         self.shape.node(node)
     }
@@ -182,20 +181,20 @@ impl IdleMasks {
         self.shape.online()
     }
 
-    /// Grows whenever a word may have changed, for those that keep a copy.
+    /// A counter that grows whenever a word may have changed, for users that keep a copy.
     #[inline]
     pub const fn changes(&self) -> u64 {
         self.changes
     }
 }
 
-/// Where a CPU's bit is.
+/// The word and bit of a CPU.
 #[inline]
 const fn place(cpu: CpuId) -> (usize, u64) {
     (cpu.index() / 64, 1 << (cpu.0 % 64))
 }
 
-/// A word of a set that may be cut off after its last CPU.
+/// A word of a set; the set may end before it.
 #[inline]
 fn word_of(set: &[u64], word: usize) -> u64 {
     set.get(word).copied().unwrap_or(0)

@@ -1,14 +1,13 @@
-//! Picking an idle CPU out of a set: wholly idle cores first, and from one pick to the next
-//! around the set, so that no CPU is worn out.
+//! Picking an idle CPU from a set: fully idle cores first, and successive picks go around the set, so that they spread
+//! over all CPUs.
 
 use crate::state::idle::{IdleMask, IdleMasks, word_of};
 use keel_abi::scx::pick_idle::{CORE, IN_NODE};
 use keel_abi::{CpuId, NodeId};
 
 impl IdleMasks {
-    /// Takes an idle CPU out of `allowed` (`scx_pick_idle_cpu()`), for the CPU `on` that searches.
-    /// `node` is where a search in masks per node begins, and it must be `None` without them.
-    /// `flags` are `SCX_PICK_IDLE_*`.
+    /// Claims an idle CPU of `allowed` (`scx_pick_idle_cpu()`) for the searching CPU `on`. With per-node masks, the
+    /// search begins at `node`, which must otherwise be `None`. `flags` are `SCX_PICK_IDLE_*`.
     pub fn pick_idle(
         &mut self,
         on: CpuId,
@@ -19,8 +18,8 @@ impl IdleMasks {
         self.pick_among(on, |_, word| word_of(allowed, word), node, flags)
     }
 
-    /// An idle CPU out of `allowed`, which is taken, else any of them (`scx_bpf_pick_any_cpu()` and
-    /// its `_node` variant). `tracked` says that idle tracking is on.
+    /// Claims an idle CPU of `allowed`, or else returns any of them (`scx_bpf_pick_any_cpu()` and its `_node` variant).
+    /// `tracked` says that idle tracking is on.
     pub fn pick_any(
         &mut self,
         on: CpuId,
@@ -42,13 +41,12 @@ impl IdleMasks {
         }
     }
 
-    /// The next CPU of `set`, wrapping around, after the one that `on` got last
-    /// (`cpumask_any_distribute()`).
+    /// The next CPU of `set`, wrapping around, after the one that `on` got last (`cpumask_any_distribute()`).
     pub fn any_distribute(&mut self, on: CpuId, set: &[u64]) -> Option<CpuId> {
         self.next_around(on, self.shape.all_words(), |_, word| word_of(set, word))
     }
 
-    /// As [`IdleMasks::any_distribute`], of what both sets hold (`cpumask_any_and_distribute()`).
+    /// Like [`IdleMasks::any_distribute`], for the CPUs that are in both sets (`cpumask_any_and_distribute()`).
     pub fn any_and_distribute(&mut self, on: CpuId, a: &[u64], b: &[u64]) -> Option<CpuId> {
         self.next_around(on, self.shape.all_words(), |_, word| word_of(a, word) & word_of(b, word))
     }
@@ -72,7 +70,7 @@ impl IdleMasks {
         })
     }
 
-    /// Takes an idle CPU of one node, or of the machine (`pick_idle_cpu_in_node()`). `span` has a bit for each word
+    /// Claims an idle CPU of one node, or of the machine (`pick_idle_cpu_in_node()`). `span` has a bit for each word
     /// that may hold an allowed CPU.
     #[inline]
     pub(super) fn pick_in_node(
@@ -141,7 +139,7 @@ impl IdleMasks {
     }
 }
 
-/// The words that have a bit here, ascending.
+/// The words whose bit is set in `span`, ascending.
 fn words_of(mut span: u64) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let word = span.trailing_zeros() as usize;

@@ -5,7 +5,7 @@ use keel_abi::CpuId;
 use keel_abi::scx::pick_idle::{CORE, IN_NODE};
 use keel_abi::scx::wake;
 
-/// A task that wants a CPU.
+/// A task that needs a CPU.
 #[derive(Clone, Copy, Debug)]
 pub struct SelectCpu<'a> {
     /// The CPU that searches: the waker's.
@@ -20,7 +20,7 @@ pub struct SelectCpu<'a> {
     pub waker_exits: bool,
     /// The task's own CPUs (`p->cpus_ptr`).
     pub cpus: &'a [u64],
-    /// Further confines it (`scx_bpf_select_cpu_and()`).
+    /// Restricts the choice further (`scx_bpf_select_cpu_and()`).
     pub allowed: Option<&'a [u64]>,
     /// `SCX_PICK_IDLE_*`.
     pub flags: u64,
@@ -40,16 +40,16 @@ impl SelectCpu<'_> {
 }
 
 impl IdleMasks {
-    /// The idle CPU that the kernel would choose, which is taken; or none. Not for tasks with one
-    /// CPU: see [`IdleMasks::select_pinned`].
+    /// Claims and returns the idle CPU that the kernel would choose, if any. Not for tasks with one CPU: see
+    /// [`IdleMasks::select_pinned`].
     pub fn select_cpu_dfl(&mut self, task: &SelectCpu<'_>) -> Option<CpuId> {
         self.beside_the_waker(task)
             .or_else(|| self.whole_core(task))
             .or_else(|| if self.shape.smt && task.flags & CORE != 0 { None } else { self.single_cpu(task) })
     }
 
-    /// What the kfuncs do for a task with one CPU, or that may not migrate now: returns its last
-    /// CPU if that is idle and allowed, else none (`select_cpu_from_kfunc()`).
+    /// The kfuncs' choice for a task with one CPU, or one that may not migrate now: its last CPU if that is idle and
+    /// allowed, else none (`select_cpu_from_kfunc()`).
     pub fn select_pinned(&mut self, task: &SelectCpu<'_>) -> Option<CpuId> {
         // The kfunc searches only the given set, if there is one.
         let (word, bit) = place(task.prev);
@@ -57,8 +57,8 @@ impl IdleMasks {
         (allowed && self.test_and_clear(task.prev)).then_some(task.prev)
     }
 
-    /// A waker about to sleep: the task's last CPU if it is idle and shares the waker's cache,
-    /// otherwise the waker's, if nothing waits there and the machine is not full.
+    /// The choice when the waker is about to sleep: the task's last CPU if it is idle and shares the waker's cache, or
+    /// else the waker's, if no task waits there and the machine is not full.
     #[inline]
     fn beside_the_waker(&mut self, task: &SelectCpu<'_>) -> Option<CpuId> {
         if task.wake_flags & wake::SYNC == 0 {
@@ -78,7 +78,7 @@ impl IdleMasks {
         if !self.idle_near(on) || !task.may_use(on) {
             return None;
         }
-        // The waker is running, so its bit is clear already: the kernel leaves it alone.
+        // The waker is running, so its bit is already clear: the kernel leaves it alone.
         self.clear(on);
         Some(on)
     }
@@ -92,7 +92,7 @@ impl IdleMasks {
         node.iter().zip(self.cpus.words()).any(|(a, b)| a & b != 0)
     }
 
-    /// A wholly idle core: the last CPU's, or one in its cache, its node, anywhere.
+    /// A fully idle core: the last CPU's, or one in its cache, its node, anywhere.
     #[inline]
     fn whole_core(&mut self, task: &SelectCpu<'_>) -> Option<CpuId> {
         if !self.shape.smt {
@@ -136,7 +136,7 @@ impl IdleMasks {
         None
     }
 
-    /// From the last CPU's cache to its node to the whole machine.
+    /// Searches outwards from the last CPU's cache to its node to the whole machine.
     #[inline]
     fn outwards(&mut self, task: &SelectCpu<'_>, core: u64) -> Option<CpuId> {
         let (on, prev) = (task.on, task.prev);

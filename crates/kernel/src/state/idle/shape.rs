@@ -1,5 +1,5 @@
-//! The machine's shape as masks: each CPU's core, cache and node, and which of them are worth a
-//! search of their own.
+//! The machine's topology as masks: each CPU's core, cache and node, and which of these are worth a search of their
+//! own.
 
 use crate::state::idle::place;
 use keel_abi::{CpuId, NodeId, Topology};
@@ -16,7 +16,7 @@ pub(super) struct Part {
 pub(super) struct Shape {
     topology: Topology,
     words: usize,
-    /// Every core's parts, and for each CPU where its core's begin and end.
+    /// Every core's parts, and for each CPU where its core's parts begin and end.
     parts: Vec<Part>,
     core_of: Vec<(u32, u32)>,
     llcs: Vec<u64>,
@@ -31,7 +31,7 @@ pub(super) struct Shape {
     pub(super) smt: bool,
     /// Search within the cache first (`scx_selcpu_topo_llc`).
     pub(super) by_llc: bool,
-    /// Search within the node next (`scx_selcpu_topo_numa`); only where masks are not per node.
+    /// Search within the node next (`scx_selcpu_topo_numa`); only if masks are not per node.
     pub(super) by_node: bool,
 }
 
@@ -134,9 +134,9 @@ impl Shape {
         self.weigh();
     }
 
-    /// Decides which searches are worth it (`scx_idle_update_selcpu_topology()`): by cache, if
-    /// the first CPU's does not hold all; by node, if its node does not hold all and nodes are
-    /// not just the caches. A cache of one CPU, or a single node, counts as none.
+    /// Decides which searches are worthwhile (`scx_idle_update_selcpu_topology()`): by cache, if the first CPU's cache
+    /// does not have all CPUs; by node, if its node does not have all CPUs and nodes differ from caches. A cache of one
+    /// CPU, or a single node, does not count.
     fn weigh(&mut self) {
         let weight =
             |mask: &[u64]| mask.iter().zip(&self.online).map(|(a, b)| (a & b).count_ones()).sum::<u32>();
@@ -155,13 +155,13 @@ impl Shape {
     }
 }
 
-/// For each mask of so many words, a bit for each word that is not 0.
+/// For each mask of `words` words, a bit for each word that is not 0.
 fn spans(masks: &[u64], words: usize) -> Vec<u64> {
     let bit = |(word, &bits): (usize, &u64)| u64::from(bits != 0) << word;
     masks.chunks(words).map(|mask| mask.iter().enumerate().map(bit).sum()).collect()
 }
 
-/// Each core's parts in one list, and for each CPU where its core's begin and end.
+/// Each core's parts in one list, and for each CPU where its core's parts begin and end.
 fn cores(topology: &Topology, cores: usize) -> (Vec<Part>, Vec<(u32, u32)>) {
     let mut of_core: Vec<Vec<Part>> = vec![Vec::new(); cores];
     for cpu in topology.iter() {

@@ -137,7 +137,7 @@ fn check(topology: &Topology, idle: &str, prev: u32, expected: Option<u32>) {
 
 #[test]
 fn the_choice_goes_outwards_from_the_last_cpu() {
-    // Two nodes of two caches of two cores of two threads.
+    // Two nodes, each with two caches of two cores with two threads.
     let t = Topology::regular(2, 2, 2, 2);
     check(&t, "", 9, None);
     check(&t, "0-15", 9, Some(9)); // its own core is wholly idle
@@ -200,9 +200,8 @@ fn the_choice_stays_within_what_is_allowed() {
 }
 
 proptest! {
-    /// At all times, words and bits agree: a core is wholly idle exactly if it became so by
-    /// `set_idle` and none of it was taken since; a picked CPU is idle and allowed, and not idle
-    /// afterwards.
+    /// Words and bits always agree: a core is fully idle exactly if it became so by `set_idle` and none of its CPUs has
+    /// been claimed since; a picked CPU is idle and allowed, and not idle afterwards.
     #[test]
     fn masks_agree_with_single_bits(
         shape in prop_oneof![Just((1, 1, 4, 2)), Just((2, 2, 2, 2)), Just((1, 3, 50, 1)), Just((2, 1, 40, 2))],

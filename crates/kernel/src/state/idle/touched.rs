@@ -1,15 +1,15 @@
-//! Which cache lines of the idle masks a search or a change has read and written, so that they can be paid for.
+//! The cache lines of the idle masks that a search or a change has read and written, so that they can be charged.
 //!
-//! The mask of idle CPUs and that of wholly idle cores lie apart. A line holds the bits of 512 CPUs; a mask of a node's
-//! own has one.
+//! The mask of idle CPUs and the mask of fully idle cores are in different lines. A line holds the bits of 512 CPUs; a
+//! per-node mask has one line.
 
 use crate::state::idle::IdleMasks;
 use keel_abi::{CpuId, NodeId};
 
-/// CPUs whose bits share a line.
+/// The number of CPUs whose bits share a line.
 pub(crate) const CPUS_PER_LINE: u32 = 512;
 
-/// Words that do.
+/// The number of words in a line.
 const WORDS_PER_LINE: usize = CPUS_PER_LINE as usize / 64;
 
 /// A mask that the kernel keeps.
@@ -25,7 +25,7 @@ impl IdleMask {
     pub(crate) const ALL: [Self; 2] = [Self::Cpus, Self::Cores];
 }
 
-/// Lines of both masks: a bit for each line, or for each node.
+/// The touched lines of both masks: a bit for each line, or for each node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Touched {
     read: [u64; 2],
@@ -44,7 +44,7 @@ impl Touched {
         lines(self.read[mask as usize])
     }
 
-    /// Those that were written.
+    /// The lines of a mask that were written.
     pub(crate) fn written(&self, mask: IdleMask) -> impl Iterator<Item = u32> + use<> {
         lines(self.written[mask as usize])
     }
@@ -59,7 +59,7 @@ fn lines(mut bits: u64) -> impl Iterator<Item = u32> {
     })
 }
 
-/// The bit of a line or node; the last one represents all beyond 63.
+/// The bit of a line or node; the last bit stands for all from 63 on.
 const fn bit(line: usize) -> u64 {
     1 << if line < 63 { line } else { 63 }
 }
@@ -90,8 +90,8 @@ impl IdleMasks {
         self.touched.written[mask as usize] |= bit(self.line_of(cpu));
     }
 
-    /// A search of a mask, or of a node's, which begins behind the CPU `after`, goes on until it has `found` one, around the
-    /// end.
+    /// Records a search of a mask, the machine's or a node's, that begins behind the CPU `after`, wraps around, and
+    /// ends at the CPU that it `found`.
     #[inline]
     pub(super) fn note_search(
         &mut self,
@@ -124,8 +124,8 @@ mod tests {
     use keel_abi::scx::wake;
     use keel_abi::{CpuSet, Topology};
 
-    /// On so many CPUs of two nodes these are idle: which lines does an act touch? Read and written of the CPUs' mask, then
-    /// of the cores'.
+    /// Which lines an act touches on a machine of two nodes with these CPUs idle: the lines read and written of the
+    /// CPUs' mask, then of the cores' mask.
     fn check(threads: u32, cpus: u32, idle: &str, act: fn(&mut IdleMasks, &[u64]), expected: [&[u32]; 4]) {
         let mut masks = IdleMasks::new(&Topology::regular(2, 1, cpus / 2 / threads, threads));
         idle.parse::<CpuSet>().expect("CPUs").iter().for_each(|cpu| masks.set_idle(cpu, true));

@@ -6,12 +6,12 @@ use crate::state::machine::read::{LINE_NAMES, line_slot};
 use std::ops::RangeInclusive;
 
 impl Machine {
-    /// The name of every constant: what paths cost, then what cache lines cost.
+    /// The name of every constant: costs of paths, then costs of cache lines.
     pub fn constant_names() -> impl Iterator<Item = &'static str> {
         Costs::NAMES.iter().chain(LINE_NAMES).copied()
     }
 
-    /// The constant with this name, and what it may be.
+    /// The constant with this name, and its range.
     pub fn constant(&mut self, name: &str) -> Option<(&mut u64, RangeInclusive<u64>)> {
         match LINE_NAMES.contains(&name) {
             true => line_slot(&mut self.lines, name),

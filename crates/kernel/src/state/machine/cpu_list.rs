@@ -6,12 +6,12 @@ use serde::Deserialize;
 use serde::de::{Deserializer, SeqAccess, Visitor};
 use std::fmt;
 
-/// A list of CPUs, or what is wrong with it.
+/// A list of CPUs, or the reason why it is invalid.
 #[derive(Clone, Debug)]
 pub(super) struct CpuList(Result<CpuSet, BadCpuList>);
 
 impl CpuList {
-    /// The CPUs, if these can be CPUs.
+    /// The CPUs, if the list is valid.
     pub(super) fn read(&self) -> Result<CpuSet, BadCpuList> {
         self.0.clone()
     }

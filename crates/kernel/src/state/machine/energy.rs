@@ -1,4 +1,4 @@
-//! What a machine's CPUs take at which frequency: the `[[energy]]` tables (`struct em_perf_domain`).
+//! The power that a machine's CPUs take at each frequency: the `[[energy]]` tables (`struct em_perf_domain`).
 
 use crate::state::machine::cpu_list::CpuList;
 use crate::state::machine::frequency::PERF_ONE;
@@ -9,10 +9,10 @@ use serde::Deserialize;
 use std::ops::RangeInclusive;
 use toml::Spanned;
 
-/// What a CPU may take, in milliwatts: up to a kilowatt.
+/// The range of a CPU's power in milliwatts: up to a kilowatt.
 const POWER_MW: RangeInclusive<u64> = 1..=1_000_000;
 
-/// CPUs that change their frequency together (a performance domain), and what one of them takes.
+/// CPUs that change their frequency together (a performance domain), and the power that one of them takes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EnergyDomain {
     /// Its CPUs.
@@ -24,25 +24,25 @@ pub struct EnergyDomain {
 /// A frequency of a domain (`struct em_perf_state`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EnergyState {
-    /// What a CPU can do at it, of [`PERF_ONE`] for the fastest CPU of the machine.
+    /// A CPU's performance at this frequency, where [`PERF_ONE`] is the fastest CPU of the machine.
     pub performance: u64,
-    /// What it takes when it is always busy.
+    /// Its power when it is always busy.
     pub power_mw: u64,
-    /// What a unit of work takes, in units that mean nothing by themselves.
+    /// The energy per unit of work, in arbitrary units.
     pub cost: u64,
-    /// A faster one takes no more for the same work.
+    /// A faster state takes no more energy for the same work.
     pub is_inefficient: bool,
 }
 
 impl EnergyDomain {
-    /// For states of performance and power (`em_compute_costs()`).
+    /// Creates a domain from states of performance and power (`em_compute_costs()`).
     fn new(cpus: CpuSet, states: &[(u64, u64)]) -> Self {
         let mut least = u64::MAX;
         let mut states: Vec<EnergyState> = states
             .iter()
             .rev()
             .map(|&(performance, power_mw)| {
-                // Microwatts, and a digit more for the division, as the kernel has it.
+                // Microwatts, and one more digit for the division, as in the kernel.
                 let cost = power_mw * 1000 * 10 / performance;
                 let is_inefficient = cost >= least;
                 least = least.min(cost);
@@ -53,7 +53,7 @@ impl EnergyDomain {
         Self { cpus, states }
     }
 
-    /// What the domain takes while its CPUs together do `util`, and the busiest of them needs `most` (`em_cpu_energy()`).
+    /// The domain's energy if its CPUs' total utilization is `util`, and the busiest needs `most` (`em_cpu_energy()`).
     #[must_use]
     pub fn energy(&self, most: u64, util: u64) -> u64 {
         let is_enough = |state: &&EnergyState| state.performance >= most && !state.is_inefficient;
@@ -62,7 +62,7 @@ impl EnergyDomain {
     }
 }
 
-/// A table of the file.
+/// One `[[energy]]` table of the file.
 #[derive(Deserialize)]
 #[serde(
     deny_unknown_fields,
@@ -74,11 +74,11 @@ pub(super) struct EnergyTable {
     source: Spanned<String>,
 }
 
-/// The machine's energy model; empty without one.
+/// The machine's energy model; empty if it has none.
 ///
 /// # Errors
-/// If CPUs are unknown, left out or in two tables, if a state is not faster than the one before, or if the last state
-/// does not match the CPUs' capacity.
+/// Fails if CPUs are unknown, missing or in two tables, if a state is not faster than the one before, or if the last
+/// state does not match the CPUs' capacity.
 pub(super) fn domains(
     text: Text<'_>,
     tables: &[EnergyTable],
@@ -139,7 +139,7 @@ fn check_states(states: &[(u64, u64)], cpus: &CpuSet, capacity: &[u16]) -> Resul
 mod tests {
     use super::*;
 
-    /// The fake platform of the kernel's sched-energy.rst: what each of three places for a task takes there.
+    /// The fake platform of the kernel's sched-energy.rst: the energy for each of three places for a task.
     #[test]
     fn energy_is_as_in_the_kernels_document() {
         let little = EnergyDomain::new(CpuSet::new(), &[(170, 50), (341, 150), (512, 300)]);

@@ -1,10 +1,9 @@
-//! What can be wrong with a machine file, one sentence each.
+//! Errors in a machine file, with one sentence for each.
 
 use keel_abi::CpuSet;
 use std::fmt;
 
-/// What is wrong with a machine file, and where. Prints as `line 7, node[1].cpus: ...`, to be put
-/// behind the file's name.
+/// An error in a machine file, with its place. Prints as `line 7, node[1].cpus: ...`, to follow the file's name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}{}: {problem}", Field(.field))]
 pub struct MachineError {
@@ -27,13 +26,13 @@ impl fmt::Display for Field<'_> {
 /// What is wrong.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
-    /// No TOML, a wrong type, a negative number or an unknown field.
+    /// Invalid TOML, a wrong type, a negative number or an unknown field.
     #[error("{0}")]
     Syntax(String),
     /// Not a known constant.
     #[error("there is no such constant; the constants are {known}")]
     UnknownConstant {
-        /// Those that are.
+        /// The known ones.
         known: String,
     },
     /// A size that must be a power of two.
@@ -42,7 +41,7 @@ pub enum Problem {
     /// A constant out of its range.
     #[error("{value} is out of range; give {least} to {most}")]
     OutOfRange {
-        /// What was given.
+        /// The given value.
         value: u64,
         /// The least allowed.
         least: u64,
@@ -55,19 +54,19 @@ pub enum Problem {
     /// A constant without its value or its source.
     #[error("a constant has a value and its source; write {wanted}")]
     Incomplete {
-        /// The line that was meant.
+        /// The expected line.
         wanted: String,
     },
-    /// A constant that is never set.
+    /// A constant that no file sets.
     #[error("the constant {0} is missing; give its value and source")]
     MissingConstant(&'static str),
-    /// Neither a regular nor an explicit shape, or both.
+    /// Neither a regular nor an explicit topology, or both.
     #[error("give either topology.nodes or [[node]] tables, and not both")]
     NoShape,
     /// No CPU at all.
     #[error("the machine has no CPU; give at least one")]
     NoCpus,
-    /// Too many.
+    /// Too many CPUs.
     #[error("{cpus} CPUs are too many; give at most {}", crate::state::machine::MAX_CPUS)]
     TooManyCpus {
         /// How many were asked for.
@@ -76,7 +75,7 @@ pub enum Problem {
     /// A list of CPUs that cannot be read.
     #[error("{0}")]
     BadCpus(String),
-    /// A CPU in two places of a kind.
+    /// A CPU in two places of the same kind.
     #[error("CPU {cpus} is in an earlier {place} too; give each CPU to one {place}")]
     Overlap {
         /// Which CPUs.
@@ -84,7 +83,7 @@ pub enum Problem {
         /// `node`, `cache` or `core`.
         place: &'static str,
     },
-    /// A cache or core with CPUs that are not of its node or cache.
+    /// A cache or core with CPUs outside its node or cache.
     #[error("CPU {cpus} is not of this {outer}; keep each {place} within one {outer}")]
     Outside {
         /// Which CPUs.
@@ -94,7 +93,7 @@ pub enum Problem {
         /// `node` or `cache`.
         outer: &'static str,
     },
-    /// A hole in the numbers.
+    /// A gap in the numbers.
     #[error("CPU {cpu} is in no {place}; number CPUs from 0 without holes and place each")]
     Unplaced {
         /// The first one.
@@ -107,12 +106,12 @@ pub enum Problem {
     HopsShape {
         /// Nodes of the machine.
         nodes: usize,
-        /// The row, from 0; `nodes` where the number of rows is wrong.
+        /// The row, from 0; `nodes` if the number of rows is wrong.
         row: usize,
         /// How many there are.
         given: usize,
     },
-    /// Hops that cannot be.
+    /// An impossible number of hops.
     #[error("node {a} is {hops} hops from node {b}; give 0 to itself alone, and the same both ways")]
     BadHops {
         /// From this node.
@@ -122,10 +121,10 @@ pub enum Problem {
         /// As given.
         hops: u8,
     },
-    /// An entry of the timeline that makes no sense.
+    /// An invalid entry of the timeline.
     #[error("{0}")]
     BadTimeline(String),
-    /// Links and hops both, or a link to nowhere.
+    /// Both links and hops, or a link to an unknown node.
     #[error("{0}")]
     BadLinks(String),
     /// A node that no link reaches.

@@ -1,4 +1,4 @@
-//! How fast a machine's CPUs are, and how that may change: the `[frequency]` table and `[[capacity]]` tables.
+//! The speed of a machine's CPUs, and how it may change: the `[frequency]` table and `[[capacity]]` tables.
 
 use crate::state::machine::cpu_list::CpuList;
 use crate::state::machine::text::{Text, in_range};
@@ -11,20 +11,20 @@ use toml::Spanned;
 /// `SCX_CPUPERF_ONE`: all of a CPU's performance, or the fastest CPU's capacity.
 pub const PERF_ONE: u64 = 1024;
 
-/// What a frequency or a capacity may be, of [`PERF_ONE`].
+/// The range of a frequency or a capacity, in units of [`PERF_ONE`].
 const PERF: RangeInclusive<u64> = 1..=PERF_ONE;
 
-/// Nanoseconds that something about frequencies may take: up to ten seconds.
+/// The range of a frequency constant in nanoseconds: up to ten seconds.
 const NS: RangeInclusive<u64> = 0..=10_000_000_000;
 
-/// What a machine's frequencies can do.
+/// The properties of a machine's frequencies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frequency {
-    /// The lowest, of [`PERF_ONE`]; that itself where the machine has but one.
+    /// The lowest frequency, in units of [`PERF_ONE`]; [`PERF_ONE`] itself if the machine has only one.
     pub least: u64,
-    /// From the governor's decision until the CPU is at its new frequency.
+    /// The time from the governor's decision until the CPU reaches its new frequency.
     pub switch_ns: u64,
-    /// For so long after a change the governor changes nothing (`rate_limit_us` of schedutil).
+    /// How long after a change the governor changes nothing (`rate_limit_us` of schedutil).
     pub rate_limit_ns: u64,
 }
 
@@ -37,7 +37,7 @@ impl Default for Frequency {
 impl Frequency {
     pub(super) const NAMES: &'static [&'static str] = &["least", "switch_ns", "rate_limit_ns"];
 
-    /// The constant with this name, and what it may be.
+    /// The constant with this name, and its range.
     pub(super) fn slot(&mut self, name: &str) -> Option<(&mut u64, RangeInclusive<u64>)> {
         match name {
             "least" => Some((&mut self.least, PERF)),
@@ -48,7 +48,7 @@ impl Frequency {
     }
 }
 
-/// CPUs that are not as fast as the fastest.
+/// One `[[capacity]]` table: CPUs that are slower than the fastest.
 #[derive(Deserialize)]
 #[serde(
     deny_unknown_fields,

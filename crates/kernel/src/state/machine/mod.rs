@@ -1,7 +1,7 @@
-//! Machines as data: the shape and the constants of a machine, read from a machine file.
+//! Machines as data: the topology and the constants of a machine, read from a machine file.
 //!
-//! A file is TOML. It gives the shape, either regular or CPU by CPU, and the constants that differ from the default
-//! machine's, each with its source. The repository has examples in `machines/`.
+//! A file is TOML. It gives the topology, either as regular counts or CPU by CPU, and the constants that differ from
+//! the default machine's, each with its source. The repository has examples in `machines/`.
 
 mod constant;
 mod constants;
@@ -35,7 +35,7 @@ use keel_abi::timeline::Happening;
 /// The most CPUs that a machine can have.
 pub const MAX_CPUS: u32 = keel_abi::cpuset::MAX_CPUS;
 
-/// The constants of a server of today, and the ones that a machine file leaves out.
+/// The constants of a current server, which apply if a machine file leaves them out.
 const DEFAULT: &str = include_str!("../../../../../machines/default.toml");
 
 /// The machine files that come with the product: name and text.
@@ -60,40 +60,41 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("opteron-6272", include_str!("../../../../../machines/opteron-6272.toml")),
 ];
 
-/// A machine: its shape, its tick and what things cost on it.
+/// A machine: its topology, its tick and its costs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Machine {
     /// Its name, as printed.
     pub name: String,
     /// Which CPUs share what.
     pub topology: Topology,
-    /// Ticks a second.
+    /// Ticks per second.
     pub hz: u32,
-    /// Whether each CPU ticks at a moment of its own (`skew_tick`); without a value as [`crate::state::noise`] says.
+    /// Whether each CPU ticks at its own moment (`skew_tick`); if not given, [`crate::state::noise`] decides.
     pub skew_tick: Option<bool>,
-    /// Whether sessions have autogroups: for the fair class (`sched_autogroup_enabled`), and as schedulers see them.
+    /// Whether sessions have autogroups, for the fair class (`sched_autogroup_enabled`) and for schedulers that read
+    /// them.
     pub autogroup: bool,
-    /// What each path costs.
+    /// The cost of each path.
     pub costs: Costs,
-    /// What a scheduler's own instruction costs, in thousandths of `insn_ps`: 1000, unless its code is taken for compiled C
-    /// ([`Machine::policy_insn_ps`]).
+    /// The cost of a scheduler's own instruction, in thousandths of `insn_ps`: 1000, unless its code counts as compiled
+    /// C ([`Machine::policy_insn_ps`]).
     pub policy_per_mille: u16,
-    /// What moving cache lines costs.
+    /// The costs of moving cache lines.
     pub lines: LineCosts,
-    /// What its frequencies can do.
+    /// Its frequencies.
     pub frequency: Frequency,
     /// Rules of its kernel's real-time class.
     pub realtime: Realtime,
-    /// Each CPU's capacity, of [`PERF_ONE`]; empty where all are as fast as the fastest.
+    /// Each CPU's capacity, in units of [`PERF_ONE`]; empty if all are equally fast.
     pub capacity: Vec<u16>,
-    /// What its CPUs take at which frequency; empty without an energy model.
+    /// The power of its CPUs at each frequency; empty without an energy model.
     pub energy: Vec<EnergyDomain>,
-    /// CPUs that go on- and offline, whatever runs on the machine.
+    /// CPUs that go on- and offline, regardless of the workload.
     pub timeline: Vec<Happening>,
 }
 
 impl Machine {
-    /// What an instruction of the scheduler's callbacks costs, in picoseconds.
+    /// The cost of an instruction of the scheduler's callbacks, in picoseconds.
     #[inline]
     pub fn policy_insn_ps(&self) -> u64 {
         self.costs.insn_ps * u64::from(self.policy_per_mille) / 1000
@@ -105,14 +106,14 @@ impl Machine {
         read::parse(text, Some(&base))
     }
 
-    /// The machine that comes with the product under this name.
+    /// The built-in machine with this name.
     pub fn built_in(name: &str) -> Option<Self> {
         let (_, text) = BUILT_IN.iter().find(|(n, _)| *n == name)?;
         Some(Self::parse(text).expect("machine files of the product are right"))
     }
 
-    /// A server of today with `cpus` CPUs: no SMT, eight CPUs to a cache, 64 to a node, every two
-    /// nodes one hop apart. Panics at no CPUs or more than [`MAX_CPUS`].
+    /// A current server with `cpus` CPUs: no SMT, eight CPUs per cache, 64 per node, any two nodes one hop apart.
+    /// Panics if `cpus` is 0 or more than [`MAX_CPUS`].
     pub fn of_cpus(cpus: u32) -> Self {
         assert!((1..=MAX_CPUS).contains(&cpus), "1 to {MAX_CPUS} CPUs");
         let base = read::parse(DEFAULT, None).expect("the default machine's file is right");

@@ -1,4 +1,4 @@
-//! Which rules of the real-time class a machine's kernel has: the `[realtime]` table.
+//! The rules of the real-time class that a machine's kernel has: the `[realtime]` table.
 
 use crate::state::machine::MachineError;
 use crate::state::machine::text::{Text, in_range};
@@ -7,20 +7,20 @@ use serde::Deserialize;
 use std::ops::RangeInclusive;
 use toml::Spanned;
 
-/// When a real-time task that wakes looks for another CPU than the one it was on.
+/// When a waking real-time task looks for another CPU than the one it was on.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum WakeupRule {
-    /// If any real-time task runs there: that one keeps its caches (Linux up to 2.6.36).
+    /// If any real-time task runs there, so that that task keeps its caches (Linux up to 2.6.36).
     Before,
-    /// If a more urgent one runs there, as Rostedt's change of September 2010 has it.
+    /// If a more urgent task runs there, as in Rostedt's change of September 2010.
     Posted,
-    /// If a task runs there that is as urgent or more, or may run nowhere else: today's rule (since 3.2).
+    /// If a task runs there that is at least as urgent, or may run nowhere else: the current rule (since 3.2).
     #[default]
     After,
 }
 
-/// How a CPU that comes down to something less urgent gets what waits elsewhere.
+/// How a CPU that drops to something less urgent gets waiting tasks from elsewhere.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pull {
@@ -31,32 +31,32 @@ pub enum Pull {
     Ask,
 }
 
-/// How much of a CPU real-time tasks may have in each period (`sched_rt_runtime_us`, `sched_rt_period_us`): a kernel before 6.12,
-/// which has no deadline servers.
+/// How much of a CPU real-time tasks may have in each period (`sched_rt_runtime_us`, `sched_rt_period_us`). For kernels
+/// before 6.12, which have no deadline servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Throttle {
-    /// `runtime_us`; at most the period, which is no limit.
+    /// `runtime_us`; at most the period, which means no limit.
     pub runtime: Span,
     /// `period_us`.
     pub period: Span,
-    /// `spares_boosted`: no task waits on a CPU with a runnable task that has inherited its priority. Only kernels with
+    /// `spares_boosted`: a CPU with a runnable task that has inherited its priority is not throttled. Only kernels with
     /// `RT_GROUP_SCHED` do this (`rt_nr_boosted`).
     pub spares_boosted: bool,
 }
 
-/// The rules of a machine's real-time class; today's kernel's by default.
+/// The rules of a machine's real-time class; the current kernel's by default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Realtime {
     /// `wakeup`.
     pub wakeup: WakeupRule,
     /// `pull`.
     pub pull: Pull,
-    /// `spin`: the first waiter of a mutex that hands priorities on spins while the owner runs (since 5.15).
+    /// `spin`: the first waiter of a mutex with priority inheritance spins while the owner runs (since 5.15).
     pub spin: bool,
     /// `throttle`; without it deadline servers keep real-time tasks from starving others.
     pub throttle: Option<Throttle>,
-    /// `watchdog_ms`: how often each CPU's watchdog thread runs for a moment, above all other real-time tasks (2.6.36 to 4.18,
-    /// kernel/watchdog.c); `None` for kernels whose watchdog needs no such thread.
+    /// `watchdog_ms`: how often each CPU's watchdog thread runs for a moment, above all other real-time tasks (2.6.36
+    /// to 4.18, kernel/watchdog.c); `None` for kernels whose watchdog has no thread.
     pub watchdog: Option<Span>,
 }
 
@@ -66,7 +66,7 @@ impl Default for Realtime {
     }
 }
 
-/// `[realtime]` as it is written.
+/// `[realtime]` as in the file.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default, expecting = "a [realtime] table: wakeup = \"after\", pull = \"ask\"")]
 pub(super) struct Table {
@@ -86,13 +86,14 @@ struct ThrottleTable {
     spares_boosted: bool,
 }
 
-/// A period in microseconds: the kernel's most, and no less than ticks can see (its own least is 1).
+/// The range of a period in microseconds: up to the kernel's maximum, and at least what ticks can resolve (the kernel's
+/// own minimum is 1).
 const PERIOD_US: RangeInclusive<u64> = 1000..=i32::MAX as u64;
 
 /// The watchdog's period in milliseconds: the kernel counts it in seconds, and its longest is a day.
 const WATCHDOG_MS: RangeInclusive<u64> = 1..=86_400_000;
 
-/// The rules that a table gives, and the default ones.
+/// The rules that a table gives, with defaults for the rest.
 pub(super) fn read(text: Text<'_>, table: &Table) -> Result<Realtime, MachineError> {
     let throttle = table.throttle.as_ref().map(|table| table.read(text)).transpose()?;
     let spin = table.spin.unwrap_or(Realtime::default().spin);

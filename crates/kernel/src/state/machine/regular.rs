@@ -1,4 +1,4 @@
-//! Regular shapes: so many nodes of so many caches of so many cores of so many threads.
+//! Regular topologies, given by counts of nodes, caches per node, cores per cache and threads per core.
 
 use keel_abi::topology::Place;
 use keel_abi::{CoreId, LlcId, NodeId, Topology};
@@ -9,14 +9,14 @@ const CPUS_PER_LLC: u32 = 8;
 /// CPUs on one of its nodes.
 const CPUS_PER_NODE: u32 = 64;
 
-/// A regular shape; the counts are at least 1, and their product has been checked.
+/// A regular topology; the counts are at least 1, and their product has been checked.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Regular {
     pub(super) nodes: u32,
     pub(super) llcs: u32,
     pub(super) cores: u32,
     pub(super) threads: u32,
-    /// All first threads are numbered before all second ones, as most firmware does it.
+    /// All first threads are numbered before all second ones, as by most firmware.
     pub(super) threads_last: bool,
 }
 
@@ -43,7 +43,7 @@ pub(super) fn server(cpus: u32) -> Topology {
     Topology::new((0..cpus).map(place).collect(), one_hop(nodes))
 }
 
-/// Every two nodes one hop apart.
+/// Any two nodes are one hop apart.
 pub(super) fn one_hop(nodes: usize) -> Vec<Vec<u8>> {
     (0..nodes).map(|a| (0..nodes).map(|b| u8::from(a != b)).collect()).collect()
 }

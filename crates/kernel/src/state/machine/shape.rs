@@ -1,4 +1,4 @@
-//! A machine file's shape: regular counts, or nodes with their lists of CPUs; and hops.
+//! A machine file's topology: regular counts, or nodes with their lists of CPUs; and hops.
 
 use crate::state::machine::cpu_list::CpuList;
 use crate::state::machine::regular::{Regular, one_hop};
@@ -194,7 +194,7 @@ fn within(
     Err(Problem::Outside { cpus: outside, place, outer: outer_place })
 }
 
-/// Hops as given, or counted along links, or one between every two nodes.
+/// Hops as given, or counted along links, or one between any two nodes.
 fn read_hops(
     text: Text<'_>,
     table: Option<&RegularTable>,
@@ -232,7 +232,7 @@ fn check_hops(hops: &[Vec<u8>], nodes: usize) -> Result<(), Problem> {
     Ok(())
 }
 
-/// The fewest links between every two nodes, breadth first from each.
+/// The fewest links between any two nodes, by a breadth-first search from each.
 fn hops_along(links: &[[usize; 2]], nodes: usize) -> Result<Vec<Vec<u8>>, Problem> {
     let mut neighbours = vec![Vec::new(); nodes];
     for &[a, b] in links {

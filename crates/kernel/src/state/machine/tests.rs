@@ -6,7 +6,7 @@ fn error(text: &str) -> String {
     Machine::parse(text).expect_err("a machine file with a fault").to_string()
 }
 
-/// A file with this after its name, and what is said about it.
+/// Checks the error for a file with `rest` after its name.
 fn check(rest: &str, expected: &str) {
     assert_eq!(error(&format!("name = 'm'\n{rest}")), expected, "{rest}");
 }

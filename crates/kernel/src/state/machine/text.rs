@@ -1,4 +1,4 @@
-//! The position in its text at which a machine file is wrong.
+//! The position of an error in a machine file's text.
 
 use super::{MachineError, Problem};
 use std::ops::{Range, RangeInclusive};

@@ -1,4 +1,4 @@
-//! CPUs that come and go on a machine of their own accord: its `[[timeline]]` tables.
+//! A machine's own hotplug: its `[[timeline]]` tables.
 
 use crate::state::machine::cpu_list::CpuList;
 use crate::state::machine::text::Text;
@@ -8,7 +8,7 @@ use keel_abi::{CpuId, CpuSet, Span, Topology};
 use serde::Deserialize;
 use toml::Spanned;
 
-/// Microseconds that a time may have, as in workload files.
+/// The longest time in microseconds, as in workload files.
 const MOST_US: u64 = i32::MAX as u64;
 
 /// An entry; times in microseconds.

@@ -1,4 +1,4 @@
-//! Activity beside the workload, and the random numbers that determine it.
+//! Activity besides the workload, and the random numbers that determine it.
 
 mod profile;
 mod threads;
@@ -22,13 +22,13 @@ const MACHINE: u64 = 3 << 32;
 #[derive(Debug)]
 pub(crate) struct NoiseState {
     pub(crate) profile: Option<&'static Profile>,
-    /// What interrupts beside the tick are drawn from, by CPU; nothing without noise.
+    /// Random numbers for interrupts other than the tick, by CPU; empty without noise.
     pub(crate) interrupts: Vec<Rng>,
-    /// What the latency of ticks and slice timers is drawn from, by CPU; nothing without noise.
+    /// Random numbers for the latency of ticks and slice timers, by CPU; empty without noise.
     pub(crate) ticks: Vec<Rng>,
-    /// What the machine's own moments are drawn from.
+    /// Random numbers for the machine's own moments.
     pub(crate) machine: Rng,
-    /// Whether each CPU ticks at a moment of its own.
+    /// Whether each CPU ticks at its own moment.
     pub(crate) skewed: bool,
     /// The phase of the first CPU's tick in the period.
     pub(crate) tick_offset_ns: u64,

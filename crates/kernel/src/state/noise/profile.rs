@@ -1,22 +1,21 @@
-//! How often a machine's noise comes, and how much it is. `docs/explanation/noise.md` has each figure with its source.
+//! The frequency and amount of a machine's noise. `docs/explanation/noise.md` has each figure with its source.
 //!
-//! What the kernel executes is counted in instructions, at the machine's price of one, so that slow machines take longer
-//! for it.
+//! The kernel's work is counted in instructions at the machine's price, so that it takes longer on slow machines.
 
 use keel_abi::{Noise, Span};
 
-/// A kernel thread that wakes again and again, works a little and sleeps.
+/// A kernel thread that repeatedly wakes, works a little and sleeps.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Thread {
-    /// From one wakeup to the next, on average: half to one and a half times as long.
+    /// The mean time from one wakeup to the next: each is half to one and a half times as long.
     pub(super) every: Span,
-    /// The work of each wakeup, on average: half to one and a half times as much.
+    /// The mean work of each wakeup: each is half to one and a half times as much.
     pub(super) insns: u64,
     /// Whether it sleeps with a deferrable timer.
     pub(super) deferrable: bool,
 }
 
-/// What goes on beside a workload.
+/// The activity besides a workload.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Profile {
     /// Each CPU's own worker thread.
@@ -27,16 +26,16 @@ pub(crate) struct Profile {
     pub(super) rcu: Thread,
     /// `kcompactd` of each node.
     pub(super) compactor: Thread,
-    /// From one interrupt beside the tick to the next on each CPU, on average: uniform from 0 to twice that.
+    /// The mean time between two interrupts other than the tick on each CPU: uniform from 0 to twice that.
     pub(crate) interrupt_every: Span,
-    /// The work of an interrupt and its softirq, on average: uniform from 0 to twice that.
+    /// The mean work of an interrupt and its softirq: uniform from 0 to twice that.
     pub(crate) interrupt_insns: u64,
-    /// By how many thousandths the length of work varies at most, up or down.
+    /// The most that the length of work varies up or down, in thousandths.
     pub(crate) work_per_mille: u64,
 }
 
 impl Profile {
-    /// The profile of a level; none where nothing goes on.
+    /// The profile of a noise level; `None` without noise.
     pub(super) const fn of(noise: Noise) -> Option<&'static Self> {
         match noise {
             Noise::None => None,

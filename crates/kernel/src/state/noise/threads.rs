@@ -1,7 +1,8 @@
-//! Kernel threads that wake by themselves: the noise's, and watchdogs. They are ordinary tasks, so the scheduler under test schedules them: a sched_ext
-//! scheduler sees `PF_KTHREAD` and, for those of one CPU, `nr_cpus_allowed == 1`.
+//! Kernel threads that wake on their own: those of the noise, and watchdogs. They are ordinary tasks, so the scheduler
+//! under test schedules them: a sched_ext scheduler sees `PF_KTHREAD` and, for those of one CPU, `nr_cpus_allowed ==
+//! 1`.
 //!
-//! On a real kernel they are there, asleep, long before a scheduler is attached. So nothing starts them: their specs have
+//! On a real kernel they exist, asleep, long before a scheduler is attached. So nothing starts them: their specs have
 //! no instances, and the machine boots with a task for each.
 
 use crate::state::machine::Machine;
@@ -9,7 +10,7 @@ use crate::state::noise::profile::{Profile, Thread};
 use keel_abi::task::{Amount, Policy, Step, TaskSpec, Workload};
 use keel_abi::{CpuSet, NodeId, Noise, Span};
 
-/// How many kernel threads there are. None of them ever exits.
+/// The number of kernel threads. None of them ever exits.
 pub fn threads(noise: Noise, machine: &Machine) -> u64 {
     specs(noise, machine).len() as u64
 }
@@ -28,11 +29,12 @@ fn specs(noise: Noise, machine: &Machine) -> Vec<TaskSpec> {
     specs
 }
 
-/// What a watchdog thread executes when it runs: it notes the time (`__touch_watchdog()` of 2.6.36) and goes to sleep.
+/// Instructions of a watchdog thread when it runs: it notes the time (`__touch_watchdog()` of 2.6.36) and goes to
+/// sleep.
 const WATCHDOG_INSNS: u64 = 100;
 
-/// The watchdog thread of each CPU, where the machine's kernel has them: these are no noise. Each CPU's timer began when the
-/// CPU came up, long before the run.
+/// The watchdog thread of each CPU, if the machine's kernel has them; these don't count as noise. Each CPU's timer
+/// began when the CPU came up, long before the run.
 fn watchdogs(machine: &Machine) -> Vec<TaskSpec> {
     let Some(period) = machine.realtime.watchdog else { return Vec::new() };
     let work = Span::from_ns(WATCHDOG_INSNS * machine.costs.insn_ps / 1000);

@@ -1,4 +1,4 @@
-//! Barriers, and the tasks that wait at them.
+//! Barriers and their waiting tasks.
 
 use keel_abi::TaskId;
 use keel_abi::lines::Line;
@@ -8,7 +8,7 @@ use keel_abi::lines::Line;
 pub(crate) struct Barrier {
     wanted: u32,
     pub(crate) come: Vec<Comer>,
-    /// Its counter.
+    /// The line of its counter.
     pub(crate) line: Line,
 }
 
@@ -19,12 +19,12 @@ pub(crate) struct Comer {
 }
 
 impl Barrier {
-    /// One that waits for so many tasks.
+    /// A barrier for this many tasks.
     pub(super) fn of(wanted: u32) -> Self {
         Self { wanted, come: Vec::new(), line: Line::default() }
     }
 
-    /// The next task to arrive is the last.
+    /// Is the next task to arrive the last?
     pub(crate) fn is_complete(&self) -> bool {
         self.come.len() as u32 + 1 >= self.wanted
     }

@@ -1,8 +1,8 @@
 //! Working sets in caches: how much of a task's memory has to be fetched to its CPU again.
 //!
-//! Each cache holds working sets, the one used longest ago first, and evicts the oldest bytes when it is
-//! full. A set is traversed from beginning to end, so if it does not fit, or would have to displace itself,
-//! no part of it hits: as in a cache with strict LRU replacement.
+//! Each cache holds working sets, least recently used first, and evicts the oldest bytes when it is full. A set is
+//! traversed from beginning to end, so if it does not fit, or would have to evict itself, no part of it hits: as in a
+//! cache with strict LRU replacement.
 
 use crate::state::cost::{Bus, Costs};
 use keel_abi::{CpuId, TaskId, Topology};
@@ -15,7 +15,7 @@ pub(crate) struct Caches {
     l2: Vec<Cache>,
     /// By LLC domain.
     llc: Vec<Cache>,
-    /// Which LLC domain each CPU is in.
+    /// The LLC domain of each CPU.
     domains: Vec<usize>,
 }
 
@@ -32,7 +32,7 @@ impl Caches {
         }
     }
 
-    /// `task` goes over `bytes` on `c`: nanoseconds beyond finding all of it in the nearest cache.
+    /// `task` reads `bytes` on `c`. Returns the nanoseconds beyond finding all of it in the nearest cache.
     pub(crate) fn touch_ns(&mut self, costs: &Costs, bus: &Bus, c: CpuId, task: TaskId, bytes: u64) -> u64 {
         let kb = bytes.div_ceil(1024);
         let l1 = kb - self.l1[c.index()].touch(task, kb);
@@ -50,7 +50,7 @@ impl Caches {
 struct Cache {
     size_kb: u64,
     used_kb: u64,
-    /// Whose, and how much of it is here: longest ago first, none empty.
+    /// Each set's owner and its size here: least recently used first, none empty.
     sets: VecDeque<(TaskId, u64)>,
 }
 
@@ -59,7 +59,7 @@ impl Cache {
         Self { size_kb, used_kb: 0, sets: VecDeque::new() }
     }
 
-    /// `owner` goes over `kb` of memory, which is then here as far as it fits. How much was here?
+    /// `owner` reads `kb` of memory, which is then here as far as it fits. Returns how much was here.
     fn touch(&mut self, owner: TaskId, kb: u64) -> u64 {
         if self.size_kb == 0 || kb == 0 {
             return 0;
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Tasks go over so many KiB one after the other: what each found in a cache of `size` KiB.
+    /// Tasks read these numbers of KiB one after the other: checks what each found in a cache of `size` KiB.
     fn check(size: u64, touches: &[(u32, u64)], expected: &[u64]) {
         let mut cache = Cache::new(size);
         let found: Vec<_> = touches.iter().map(|&(task, kb)| cache.touch(TaskId(task), kb)).collect();

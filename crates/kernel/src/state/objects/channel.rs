@@ -1,4 +1,4 @@
-//! Pipes and sockets: byte buffers, and the tasks that wait for them.
+//! Pipes and sockets: byte buffers and their waiting tasks.
 
 use keel_abi::TaskId;
 use keel_abi::lines::Line;
@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 #[derive(Debug, Default)]
 pub(crate) struct Channels {
     pub(crate) list: Vec<Buffer>,
-    /// By task: what is left of the transfer that it waits in.
+    /// By task: the rest of the transfer in which it waits.
     left: Vec<Option<u32>>,
 }
 
@@ -21,9 +21,9 @@ pub(crate) struct Buffer {
     held: u32,
     pub(crate) readers: VecDeque<TaskId>,
     pub(crate) writers: VecDeque<TaskId>,
-    /// Its head: lock, indices, wait queues.
+    /// The line of its head: lock, indices, wait queues.
     pub(crate) head: Line,
-    /// Stands for each line of what it holds.
+    /// Stands for each line of its content.
     pub(crate) content: Line,
 }
 
@@ -41,13 +41,13 @@ impl Channels {
         Self { list: channels.iter().map(buffer).collect(), left: Vec::new() }
     }
 
-    /// What is left of the transfer that `task` waits in, which it takes up.
+    /// Takes the rest of the transfer in which `task` waited: it continues.
     #[inline]
     pub(crate) fn take_left(&mut self, task: TaskId) -> Option<u32> {
         self.left.get_mut(task.index())?.take()
     }
 
-    /// `task` waits in a transfer of which so much is left.
+    /// `task` waits in a transfer with `bytes` left.
     pub(crate) fn leave(&mut self, task: TaskId, bytes: u32) {
         if task.index() >= self.left.len() {
             self.left.resize(task.index() + 1, None);
@@ -57,7 +57,7 @@ impl Channels {
 }
 
 impl Buffer {
-    /// Moves up to `bytes`; how many were moved.
+    /// Moves up to `bytes`; returns how many were moved.
     #[inline]
     pub(crate) fn pass(&mut self, way: Way, bytes: u32) -> u32 {
         match way {
@@ -74,7 +74,7 @@ impl Buffer {
         }
     }
 
-    /// A waiting reader that there is something for.
+    /// A waiting reader, if there is something to read.
     #[inline]
     pub(crate) fn next_reader(&mut self) -> Option<(TaskId, u64)> {
         if self.readers.is_empty() || self.held == 0 {

@@ -3,7 +3,7 @@
 use keel_abi::TaskId;
 use keel_abi::lines::Line;
 
-/// A flag, and the tasks that spin on it.
+/// A flag and the tasks that spin on it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Flag {
     pub(crate) is_up: bool,

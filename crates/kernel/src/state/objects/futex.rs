@@ -12,12 +12,12 @@ pub(crate) struct Buckets {
 }
 
 impl Buckets {
-    /// For so many mutexes and conditions.
+    /// The buckets of this many mutexes and conditions.
     pub(super) fn new(mutexes: u32, conditions: u32) -> Self {
         Self { locks: vec![VirtualLock::default(); (mutexes + conditions) as usize], mutexes }
     }
 
-    /// What each has been used for.
+    /// The use of each bucket's lock.
     pub(crate) fn uses(&self) -> impl Iterator<Item = (LockName, LockUse)> {
         let name = |number: u32| match number.checked_sub(self.mutexes) {
             None => LockName::Mutex(ObjectId(number)),

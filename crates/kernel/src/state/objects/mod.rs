@@ -1,4 +1,4 @@
-//! What tasks share and wait on: conditions, whose waiters are woken first come, first served, and [mutexes](mutex),
+//! Objects that tasks share and wait on: conditions, whose waiters are woken in order of arrival, [mutexes](mutex),
 //! [barriers](barrier), [flags](flag), [channels](channel) and [processes](process).
 
 pub(crate) mod barrier;
@@ -36,7 +36,7 @@ pub(crate) struct Objects {
     pub(crate) buckets: Buckets,
     pub(crate) barriers: Vec<Barrier>,
     pub(crate) flags: Vec<Flag>,
-    /// Last expiry, by timer that tasks share; grown as used.
+    /// Last expiry of each timer that tasks share; grown on use.
     pub(crate) shared_timers: Vec<(ObjectId, Instant)>,
     pub(crate) channels: Channels,
     pub(crate) semaphores: Semaphores,

@@ -1,4 +1,4 @@
-//! Mutexes: which task owns one, which wait for it, and whose priority it inherits.
+//! Mutexes: their owners, their waiters, and the priorities that owners inherit.
 
 use keel_abi::TaskId;
 use keel_abi::task::ObjectId;
@@ -11,14 +11,14 @@ pub(crate) const MAX_DEPTH: u16 = 1024;
 #[derive(Debug, Default)]
 pub(crate) struct Mutexes {
     all: Vec<Mutex>,
-    /// What tasks have to do with mutexes that hand priorities on; only of those that have or want one.
+    /// Each task's mutexes with priority inheritance; only for tasks that hold or want one.
     pub(crate) ties: BTreeMap<TaskId, Ties>,
 }
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Mutex {
     pub(crate) owner: Option<TaskId>,
-    /// The most urgent first, then first come, first served.
+    /// The most urgent first, then in order of arrival.
     pub(crate) waiters: Vec<Waiter>,
     pub(crate) inherits: bool,
 }
@@ -69,12 +69,12 @@ impl Mutexes {
         self.all[id.0 as usize].owner
     }
 
-    /// Whoever comes first of those that wait for it.
+    /// The first waiter.
     pub(crate) fn first(&self, id: ObjectId) -> Option<TaskId> {
         self.all[id.0 as usize].top()
     }
 
-    /// Does the task wait for this mutex, which hands priorities on?
+    /// Does the task wait for this mutex, which has priority inheritance?
     pub(crate) fn awaits(&self, task: TaskId, id: ObjectId) -> bool {
         self.awaited(task) == Some(id)
     }
@@ -83,23 +83,23 @@ impl Mutexes {
         self.ties.get(&task)?.awaited
     }
 
-    /// The first waiter of the mutex that the task waits for, perhaps itself.
+    /// The first waiter of the mutex that the task waits for; this may be the task itself.
     pub(crate) fn first_beside(&self, task: TaskId) -> Option<TaskId> {
         self.first(self.awaited(task)?)
     }
 
-    /// The first waiter of each mutex that the task has and that hands priorities on.
+    /// The first waiter of each mutex with priority inheritance that the task holds.
     pub(crate) fn firsts_behind(&self, owner: TaskId) -> Vec<TaskId> {
         let held = self.ties.get(&owner).map_or(&[][..], |ties| &ties.held);
         held.iter().filter_map(|&id| self.first(id)).collect()
     }
 
-    /// A mutex of the task's that hands priorities on.
+    /// A mutex with priority inheritance that the task holds.
     pub(crate) fn held(&self, task: TaskId) -> Option<ObjectId> {
         self.ties.get(&task)?.held.first().copied()
     }
 
-    /// Takes a mutex with priority inheritance, if it is free and no other task comes first (`try_to_take_rt_mutex()`).
+    /// Takes a mutex with priority inheritance if it is free and no other task goes first (`try_to_take_rt_mutex()`).
     pub(crate) fn try_take(&mut self, task: TaskId, priority: u8, id: ObjectId) -> bool {
         let mutex = self.get(id);
         let comes_first = |top: &Waiter| top.task == task || priority > top.priority;
@@ -114,7 +114,7 @@ impl Mutexes {
         true
     }
 
-    /// The task releases what it has; true if another waits for it.
+    /// The task releases a mutex; returns whether another task waits for it.
     pub(crate) fn give_up(&mut self, task: TaskId, id: ObjectId) -> bool {
         let mutex = self.get(id);
         mutex.owner = None;
@@ -135,7 +135,7 @@ impl Mutexes {
         waiters.map(|waiter| waiter.priority).max().unwrap_or(0)
     }
 
-    /// Would the task wait for itself in the end, or for more others than the kernel follows?
+    /// Would the task end up waiting for itself, or for a longer chain than the kernel follows?
     pub(crate) fn is_deadlock(&self, task: TaskId, id: ObjectId) -> bool {
         let mut id = id;
         for _ in 0..MAX_DEPTH {
@@ -149,7 +149,7 @@ impl Mutexes {
         true
     }
 
-    /// The priority of a task that waits for a mutex has changed: which task has to be looked at next, and why?
+    /// The priority of a task that waits for a mutex has changed. Returns which task has to be checked next, and why.
     pub(crate) fn requeue(&mut self, task: TaskId, priority: u8) -> Option<Next> {
         let id = self.ties.get(&task)?.awaited?;
         let mutex = self.get(id);
@@ -172,6 +172,6 @@ impl Mutexes {
 pub(crate) enum Next {
     /// The owner may inherit another priority.
     Owner(TaskId),
-    /// Nobody has the mutex: this one comes first now.
+    /// The mutex is free: this task is first now.
     Wake(TaskId),
 }

@@ -1,10 +1,9 @@
 //! Address spaces: pages that processes share after a fork until one of them writes.
 //!
-//! A page that is written while another process still shares it is copied by the writer; its last user only makes it
-//! writable again. So which process pays, and for how many pages, depends on which runs first. Both sides touch cache
-//! lines that move between their CPUs: each page's count, and the tables and areas of an address space that is built on
-//! one CPU and taken down on another. Where the memory for these comes from, and what all processes share, is in
-//! `stock.rs`.
+//! If a page is written while another process still shares it, the writer copies it; its last user only makes it
+//! writable again. So which process pays, and for how many pages, depends on which runs first. Both touch cache lines
+//! that move between their CPUs: each page's count, and the tables and areas of an address space that is built on one
+//! CPU and torn down on another. `stock.rs` has the memory for these, and what all processes share.
 
 use crate::state::cost::{Bus, Costs, KernelLines};
 use crate::state::machine::Machine;
@@ -13,13 +12,13 @@ use keel_abi::CpuId;
 use keel_abi::lines::{Line, Transfers};
 use std::ops::Range;
 
-/// Entries of a page table in a line.
+/// Page table entries per cache line.
 const ENTRIES_PER_LINE: u64 = 8;
 
-/// KiB of a page.
+/// A page's size in KiB.
 const PAGE_KB: u64 = 4;
 
-/// An address space, by its place in [`Memory`].
+/// An address space, by its index in [`Memory`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct MmId(u32);
 
@@ -29,7 +28,7 @@ pub(crate) struct Memory {
     spaces: Vec<Space>,
     free_spaces: Vec<u32>,
     pages: Vec<Page>,
-    /// Last freed, first used, as the kernel does for the cache's sake.
+    /// The last freed page is used first, as in the kernel, because it is still in the cache.
     free_pages: Vec<u32>,
     stocks: Stocks,
 }
@@ -37,9 +36,9 @@ pub(crate) struct Memory {
 #[derive(Debug, Default)]
 struct Space {
     users: u32,
-    /// Stands for each of its lines: its areas, its files and its page tables.
+    /// Stands for each of its lines: areas, files and page tables.
     line: Line,
-    /// What a fault writes of it.
+    /// The line that a fault writes.
     head: Line,
     table: Vec<Entry>,
 }
@@ -47,20 +46,20 @@ struct Space {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
     page: u32,
-    /// May be written without a fault.
+    /// It may be written without a fault.
     writable: bool,
 }
 
 #[derive(Debug, Default)]
 struct Page {
-    /// Address spaces that have it.
+    /// The number of address spaces that have it.
     sharers: u32,
     count: Line,
     /// Stands for each of its lines.
     content: Line,
 }
 
-/// Whose step costs what.
+/// The CPU whose step is charged, and its costs.
 #[derive(Clone, Copy)]
 pub(crate) struct On<'a> {
     pub(crate) costs: &'a Costs,
@@ -76,14 +75,14 @@ impl<'a> On<'a> {
 }
 
 impl Memory {
-    /// An address space with this many pages of its own, as before the run began.
-    /// `line` is how each of its lines begins.
+    /// An address space with this many pages of its own, as if created before the run began. `line` is the initial
+    /// state of each of its lines.
     pub(crate) fn create(&mut self, pages: u32, line: Line) -> MmId {
         let table = (0..pages).map(|_| self.new_entry(line)).collect();
         self.add(Space { users: 1, line, head: line, table })
     }
 
-    /// One more task uses it.
+    /// Another task uses it.
     pub(crate) fn join(&mut self, mm: MmId) {
         self.spaces[mm.0 as usize].users += 1;
     }
@@ -131,7 +130,7 @@ impl Memory {
         ps
     }
 
-    /// One task less uses `old`, and has an empty one instead. The price is in picoseconds.
+    /// A task leaves `old` and gets an empty address space instead. The price is in picoseconds.
     pub(crate) fn replace(&mut self, old: MmId, on: On<'_>) -> (MmId, u64) {
         let counts = !self.spaces[old.0 as usize].table.is_empty();
         let mut ps = self.leave(old, on);
@@ -141,8 +140,9 @@ impl Memory {
         (self.create(0, on.transfers.line_of(on.cpu)), ps)
     }
 
-    /// Writes the pages of `numbers`, up to one that has to be copied: other processes with such pages may be writing
-    /// them at the same time. Returns the price in picoseconds, and the first page that is left to write.
+    /// Writes the pages of `numbers`, up to and including the first that has to be copied: other processes that share
+    /// these pages may be writing them at the same time. Returns the price in picoseconds, and the first page left to
+    /// write.
     pub(crate) fn write(&mut self, mm: MmId, numbers: Range<u32>, on: On<'_>) -> (u64, u32) {
         let mut ps = 0;
         for number in numbers.clone() {
@@ -176,7 +176,7 @@ impl Memory {
         ps += self.release(old, on);
         let mut entry = self.new_entry(Line::default());
         entry.writable = true;
-        // The new page is the one that was freed last, possibly by another CPU, which then has its lines.
+        // The new page is the last freed one, possibly freed by another CPU, which then has its lines.
         let into_away = on.transfers.write_ps(&mut self.pages[entry.page as usize].content, on.cpu) > 0;
         let fetched = u64::from(from_away) + u64::from(into_away);
         ps += on.bus.slowed_ns(on.cpu, fetched * PAGE_KB * on.costs.memory_kb_ns) * 1000;
@@ -206,7 +206,7 @@ impl Memory {
         on.transfers.write_ps(&mut page.count, on.cpu)
     }
 
-    /// An entry with a page of its own. A page that was in use before is where that left it.
+    /// An entry with a page of its own. The lines of a reused page stay where its last user left them.
     fn new_entry(&mut self, line: Line) -> Entry {
         let page = self.free_pages.pop().unwrap_or_else(|| {
             self.pages.push(Page { sharers: 0, count: line, content: line });
@@ -230,7 +230,7 @@ impl Memory {
     }
 }
 
-/// Lines that so many bytes are in.
+/// The number of cache lines that `bytes` take.
 pub(crate) fn lines_of(bytes: u64, on: On<'_>) -> u64 {
     bytes.div_ceil(1 << on.transfers.line_log2())
 }

@@ -1,22 +1,22 @@
-//! Pipes and local sockets of a recording, as Linux has them, and the tasks that wait.
+//! Pipes and local sockets of a recording, which behave as in Linux, and their waiting tasks.
 //!
-//! A pipe is some pages in a row. A page holds what one write put there; a later write that fits into the rest of the last
-//! page goes there, unless either is a packet. A page is free again when all of it has been read. A writer wakes a reader only
-//! if it found the pipe empty, and a reader a writer only if it found it full; who has waited wakes the next of its kind where
-//! there is more to do.
+//! A pipe is a row of pages. A page holds the data of one write; a later write that fits into the rest of the last page
+//! goes there, unless either is a packet. A page is free again when all of it has been read. A writer wakes a reader
+//! only if it found the pipe empty, and a reader wakes a writer only if it found the pipe full. A task that has waited
+//! wakes the next of its kind if there is more to do.
 //!
-//! A socket's messages take memory. Each message wakes all waiting readers. Writers that found no memory are all woken when
-//! three quarters of it are free (`unix_writable()`).
+//! A socket's messages take memory. Each message wakes all waiting readers. Writers that found no memory are all woken
+//! when three quarters of it are free (`unix_writable()`).
 
 use keel_abi::TaskId;
 use keel_abi::scx::wake;
 use keel_abi::tape::{PAGE_BYTES, RecordedPipe, Room, message_memory};
 use std::collections::VecDeque;
 
-/// All these wakeups say that the waker is about to wait.
+/// The flags of all these wakeups: the waker is about to sleep.
 pub(crate) const FLAGS: u64 = wake::TTWU | wake::SYNC;
 
-/// What a task does.
+/// The direction of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
     Put { packet: bool },
@@ -27,7 +27,7 @@ pub(crate) enum Way {
 #[derive(Debug, Default)]
 pub(crate) struct Pipes {
     list: Vec<Pipe>,
-    /// By task: what is left of the transfer that it waits in.
+    /// By task: the rest of the transfer in which it waits.
     left: Vec<Option<u32>>,
 }
 
@@ -35,26 +35,26 @@ pub(crate) struct Pipes {
 struct Pipe {
     room: Room,
     held: VecDeque<Piece>,
-    /// What a socket's messages take.
+    /// The memory that a socket's messages take.
     memory: u64,
     readers: VecDeque<TaskId>,
     writers: VecDeque<TaskId>,
 }
 
-/// A page or a message that holds something, between these bytes of it.
+/// A non-empty page or message, and the range of bytes that is left in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Piece {
     from: u32,
     to: u32,
-    /// Nothing joins it.
+    /// Later writes don't join it.
     is_packet: bool,
     memory: u64,
 }
 
-/// What a transfer did.
+/// The outcome of a transfer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Passed {
-    /// There is no more to do: otherwise the task waits.
+    /// The transfer is complete: otherwise the task waits.
     pub(crate) done: bool,
     /// The tasks that it wakes, in this order.
     pub(crate) wakes: Vec<TaskId>,
@@ -65,7 +65,7 @@ impl Pipes {
         Self { list: recorded.iter().map(Pipe::new).collect(), left: Vec::new() }
     }
 
-    /// `task` puts or takes `bytes`, or what is left of them since it waited.
+    /// `task` writes or reads `bytes`, or the rest of them if it has waited.
     pub(crate) fn pass(&mut self, task: TaskId, number: u32, bytes: u32, way: Way) -> Passed {
         let Some(pipe) = self.list.get_mut(number as usize) else {
             return Passed { done: true, ..Passed::default() };
@@ -117,10 +117,10 @@ impl Pipe {
         }
     }
 
-    /// Puts bytes into a pipe. Gives what found no room.
+    /// Writes bytes to a pipe. Returns how many found no room.
     fn put(&mut self, bytes: u32, is_packet: bool, wakes: &mut Vec<TaskId>) -> u32 {
         let (was_empty, mut left) = (self.held.is_empty(), bytes);
-        // What goes beyond whole pages joins the last page if it fits.
+        // The bytes beyond whole pages join the last page if they fit.
         let odd = bytes % PAGE_BYTES;
         let last = self.held.back_mut().filter(|last| !last.is_packet && last.to + odd <= PAGE_BYTES);
         if let Some(last) = last.filter(|_| !is_packet) {
@@ -138,7 +138,7 @@ impl Pipe {
         left
     }
 
-    /// Puts a message into a socket. Gives its bytes where there is no memory for it.
+    /// Sends a message to a socket. Returns its bytes if there is no memory for it.
     fn send(&mut self, bytes: u32, wakes: &mut Vec<TaskId>) -> u32 {
         if self.is_full() {
             return bytes;
@@ -150,7 +150,7 @@ impl Pipe {
         0
     }
 
-    /// Gives what was not there.
+    /// Reads bytes. Returns how many were missing.
     fn take(&mut self, bytes: u32, wakes: &mut Vec<TaskId>) -> u32 {
         let (mut left, mut frees) = (bytes, false);
         while left > 0
@@ -179,7 +179,7 @@ impl Pipe {
     /// The next waiter like the one that does this, if there is something to do for it.
     fn next(&mut self, way: Way) -> Option<TaskId> {
         let has = match (self.room, way) {
-            // These were all woken.
+            // All of these have been woken already.
             (Room::Memory(_), _) => false,
             (_, Way::Put { .. }) => !self.is_full(),
             (_, Way::Take) => !self.held.is_empty(),
@@ -192,8 +192,8 @@ impl Pipe {
 mod tests {
     use super::*;
 
-    /// Does what `text` says, a word each: task, `+` (`*` for a packet) or `-`, bytes. Gives who is done or waits (`!`), and
-    /// which tasks it wakes.
+    /// Executes `text`, word by word: task, `+` (`*` for a packet) or `-`, bytes. For each word `expected` says whether
+    /// the task is done (`.`) or waits (`!`), or which tasks it wakes.
     fn check_room(room: Room, held_bytes: u32, text: &str, expected: &str) {
         let mut pipes = Pipes::new(&[RecordedPipe { room, held_bytes }]);
         let said: Vec<String> = text
@@ -218,14 +218,14 @@ mod tests {
 
     #[test]
     fn who_comes_first_waits() {
-        // Whichever comes first, reader or writer; the wakeup is of the first who waits, and only of an empty pipe.
+        // Reader or writer may come first; only a write to an empty pipe wakes, and it wakes the first waiter.
         check(16, 0, "1+100 2-100 2-100 1+100 2-100", ". . ! 2 .");
         check(16, 0, "2-100 3-100 1+100 1+100", "! ! 2 .");
-        // Who was woken and leaves something wakes the next.
+        // A woken reader that leaves something wakes the next.
         check(16, 0, "2-100 3-100 1+100 1+100 2-100", "! ! 2 . 3");
-        // It waits on where another was first.
+        // A woken reader keeps waiting if another was first.
         check(16, 0, "2-100 1+100 3-100 2-100", "! 2 . !");
-        // What was in it already.
+        // Bytes that were already in the pipe.
         check(16, 100, "2-100 2-100", ". !");
     }
 
@@ -234,7 +234,7 @@ mod tests {
         check(1, 0, "1+4000 1+96 1+1", ". . !");
         check(1, 0, "1+4000 1+97", ". !");
         check(1, 0, "1+4096 3+1 2-4000 2-96", ". ! . 3");
-        // A large write goes on as there is room, page by page.
+        // A large write continues page by page as there is room.
         check(2, 0, "1+12288 2-4096 1+0 2-8192", "! 1 . .");
         check(2, 0, "1+12288 2-4096 1+0 3+1 2-4096", "! 1 . ! 3");
     }

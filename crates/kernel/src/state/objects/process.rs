@@ -1,4 +1,4 @@
-//! Which tasks form a process, and the parent of each process.
+//! Processes: their tasks and their parents.
 
 use crate::state::objects::pages::MmId;
 use keel_abi::TaskId;
@@ -6,26 +6,24 @@ use keel_abi::bpf::{Ea, MapId};
 use keel_abi::lines::Line;
 use keel_abi::task::Hint;
 
-/// How a task comes into being.
+/// How a task is created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Birth {
-    /// Not forked: it starts at the run's beginning or after its delay; the kernel's first task
-    /// too.
+    /// Not forked: it starts at the beginning of the run or after its delay. This includes the kernel's first task.
     Start,
     /// As a thread of its parent's process.
     Thread,
-    /// As a process of its own, by `fork()`.
+    /// As a new process, by `fork()`.
     Process,
 }
 
-/// Every task's place among the others.
+/// The process relations of every task.
 #[derive(Debug, Default)]
 pub(crate) struct Processes {
     pub(crate) members: Vec<Member>,
-    /// Address spaces of the processes that are not forked, by the workload's number; and the first
-    /// task in each.
+    /// Address spaces of the processes that are not forked, by the workload's number, each with its first task.
     pub(crate) started: Vec<(u32, MmId, TaskId)>,
-    /// Where hints are delivered to.
+    /// The map to which hints are delivered.
     pub(crate) hints: Option<MapId>,
 }
 
@@ -36,7 +34,7 @@ pub(crate) struct Member {
     pub(crate) leader: TaskId,
     /// `real_parent`; [`TaskId::IDLE`] for the kernel's first task.
     pub(crate) parent: TaskId,
-    /// Somebody waits for its end: it is no thread.
+    /// It is a child process, not a thread: somebody waits for its end.
     pub(crate) is_child: bool,
     /// Address spaces it has made, so that their addresses differ.
     pub(crate) spaces: u32,

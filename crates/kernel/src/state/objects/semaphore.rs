@@ -1,4 +1,4 @@
-//! Semaphores: their counts, and the tasks that wait.
+//! Semaphores: their counts and waiting tasks.
 
 use keel_abi::TaskId;
 use keel_abi::task::Workload;
@@ -10,7 +10,7 @@ pub(crate) struct Semaphores(Vec<Semaphore>);
 
 #[derive(Clone, Debug, Default)]
 struct Semaphore {
-    /// Posts that have not been waited for yet.
+    /// Posts that no wait has taken yet.
     posted: u32,
     waiters: VecDeque<TaskId>,
 }
@@ -21,7 +21,7 @@ impl Semaphores {
         Self(vec![Semaphore::default(); workload.semaphores.max(recorded) as usize])
     }
 
-    /// One more post: which task does it wake?
+    /// Adds a post; returns the task that it wakes, if any.
     pub(crate) fn post(&mut self, number: u32) -> Option<TaskId> {
         let semaphore = &mut self.0[number as usize];
         let first = semaphore.waiters.pop_front();
@@ -29,7 +29,7 @@ impl Semaphores {
         first
     }
 
-    /// Takes a post; `false` where there is none, and the task waits for one.
+    /// Takes a post; if there is none, returns `false` and the task waits.
     pub(crate) fn take(&mut self, number: u32, task: TaskId) -> bool {
         let semaphore = &mut self.0[number as usize];
         if semaphore.posted == 0 {

@@ -1,10 +1,10 @@
-//! What forks take and exits give back: memory for page tables and for the kernel's own objects, of which each CPU keeps
-//! some for itself; and the locks, lists and counts that all processes share.
+//! What forks take and exits return: memory for page tables and for the kernel's own objects, some of which each CPU
+//! keeps for itself; and the locks, lists and counts that all processes share.
 //!
-//! A CPU allocates what it freed last: that is cleared and in its cache. If processes begin on one CPU and end on
-//! another, one CPU runs out and the other has too much: then memory moves through the common pool, and has left all
-//! caches by then. (`pte_quicklist`, `pgd_quicklist` and the slab allocator's arrays in Linux 2.4, lists of free pages
-//! for each CPU since 2.5.)
+//! A CPU allocates the memory that it freed last: it is cleared and in the CPU's cache. If processes begin on one CPU
+//! and end on another, one CPU runs out and the other has too much: then memory moves through the common pool, and has
+//! left all caches by then. (`pte_quicklist`, `pgd_quicklist` and the slab allocator's arrays in Linux 2.4, per-CPU
+//! lists of free pages since 2.5.)
 
 use crate::state::objects::pages::On;
 use keel_abi::lines::Line;
@@ -15,7 +15,7 @@ const PAGE_BYTES: u64 = 4096;
 /// Entries of a page table.
 const ENTRIES: u64 = 1024;
 
-/// All CPUs' stocks, and what all of them share.
+/// All CPUs' stocks, and the lines that all CPUs share.
 #[derive(Debug, Default)]
 pub(crate) struct Stocks {
     /// By CPU.
@@ -27,12 +27,12 @@ pub(crate) struct Stocks {
 #[derive(Clone, Copy, Debug, Default)]
 struct Stock {
     tables: u64,
-    /// Sets of objects, each of a process.
+    /// Sets of objects; a set is enough for one process.
     objects: u64,
 }
 
 impl Stocks {
-    /// A process of so many pages begins: what its memory, and what is shared, costs in picoseconds.
+    /// A process of `pages` pages begins. Returns the cost of its memory and of the shared lines in picoseconds.
     pub(crate) fn begin(&mut self, pages: usize, on: On<'_>) -> u64 {
         let costs = on.costs;
         let stock = self.at(on);
@@ -48,7 +48,7 @@ impl Stocks {
         ps + self.share_ps(on)
     }
 
-    /// One ends: the CPU gets its memory. The price is in picoseconds.
+    /// A process ends: the CPU gets its memory. The price is in picoseconds.
     pub(crate) fn end(&mut self, pages: usize, on: On<'_>) -> u64 {
         let most = on.costs.table_stock;
         let stock = self.at(on);
@@ -75,7 +75,7 @@ impl Stocks {
     }
 }
 
-/// Pages of page tables: a small process's, and one more for each that is full.
+/// The number of page table pages: those of a small process, and one more for each full table.
 fn tables(pages: usize, on: On<'_>) -> u64 {
     on.costs.table_pages + pages as u64 / ENTRIES
 }
@@ -87,7 +87,7 @@ mod tests {
     use keel_abi::lines::{LineCosts, Transfers};
     use keel_abi::{CpuId, Topology};
 
-    /// Processes begin and end on these CPUs, one after another: what each beginning cost in nanoseconds.
+    /// Processes begin and end on these CPUs, one after another: checks what each beginning costs in nanoseconds.
     fn check(rounds: &[(u32, u32)], expected: &[u64]) {
         let costs = Costs {
             page_clear_ns: 4096,

@@ -1,4 +1,4 @@
-//! CPUs on which real-time tasks wait that may run elsewhere (`rto_mask`).
+//! CPUs with waiting real-time tasks that may run elsewhere (`rto_mask`).
 
 use keel_abi::{CpuId, CpuSet};
 
@@ -6,9 +6,9 @@ use keel_abi::{CpuId, CpuSet};
 #[derive(Debug, Default)]
 pub(crate) struct Overload {
     pub(crate) cpus: CpuSet,
-    /// The CPU that is being asked to push, where one is.
+    /// The CPU that is being asked to push, if any.
     asked: Option<CpuId>,
-    /// Rounds wanted, and the one in progress: a round that is wanted meanwhile makes it start over.
+    /// The number of requested rounds, and the one in progress: a new request makes it start over.
     wanted: u64,
     round: u64,
 }
@@ -19,12 +19,12 @@ impl Overload {
         self.next_from(0, c).is_some()
     }
 
-    /// The next overloaded CPU from this number on, apart from `c`.
+    /// The next overloaded CPU from the number `from` on, except `c`.
     pub(crate) fn next_from(&self, from: u32, c: CpuId) -> Option<CpuId> {
         self.cpus.iter().find(|&cpu| cpu.0 >= from && cpu != c)
     }
 
-    /// A round of pushes is wanted: which CPU to ask first, unless one is in progress (`tell_cpu_to_push()`).
+    /// Requests a round of pushes. Returns the CPU to ask first, unless a round is in progress (`tell_cpu_to_push()`).
     pub(crate) fn begin_round(&mut self) -> Option<CpuId> {
         self.wanted += 1;
         if self.asked.is_some() { None } else { self.next_asked() }
@@ -56,7 +56,7 @@ mod tests {
         let mut all = overloaded(&[1, 3]);
         assert_eq!(all.begin_round(), Some(CpuId(1)));
         assert_eq!(all.next_asked(), Some(CpuId(3)));
-        // The end of a round whose wish was not yet seen begins another.
+        // A round that ends with an unseen request begins another.
         assert_eq!(all.next_asked(), Some(CpuId(1)));
         assert_eq!(all.begin_round(), None, "one is in progress");
         assert_eq!(all.next_asked(), Some(CpuId(3)));

@@ -1,4 +1,4 @@
-//! A CPU's runnable real-time tasks, the running one included (`struct rt_prio_array`).
+//! A CPU's runnable real-time tasks, including the running one (`struct rt_prio_array`).
 
 use crate::state::rt::throttle::Budget;
 use keel_abi::{CpuId, TaskId};
@@ -11,14 +11,14 @@ const PRIORITIES: usize = 100;
 #[derive(Debug, Default)]
 pub(crate) struct RtQueue {
     bitmap: u128,
-    /// Empty until the first task comes: most machines never have one.
+    /// Empty until the first real-time task comes: most machines never have one.
     pub(crate) queues: Vec<VecDeque<TaskId>>,
     len: u32,
-    /// Those that wait and may run elsewhere, the most urgent first, then first come, first served (`pushable_tasks`).
+    /// Waiting tasks that may run elsewhere, the most urgent first, then in order of arrival (`pushable_tasks`).
     pushable: Vec<(u8, TaskId)>,
     /// The CPU last chosen from here among several equally good ones (`distribute_cpu_mask_prev`).
     pub(crate) chosen: Option<CpuId>,
-    /// How much of this period's time they have had.
+    /// How much of this period's time the tasks have had.
     pub(crate) budget: Budget,
 }
 
@@ -34,7 +34,7 @@ impl RtQueue {
         self.len > 0 && !self.budget.is_throttled()
     }
 
-    /// How many are not to run in this period any more.
+    /// The number of tasks that may not run any more in this period.
     #[inline]
     pub(crate) fn nr_throttled(&self) -> u32 {
         if self.budget.is_throttled() { self.len } else { 0 }
@@ -46,17 +46,17 @@ impl RtQueue {
         (u128::BITS - 1).saturating_sub(self.bitmap.leading_zeros()) as u8
     }
 
-    /// How many there are.
+    /// The number of tasks.
     pub(crate) fn len(&self) -> u32 {
         self.len
     }
 
-    /// Are there others of this priority beside the one whose turn it is?
+    /// Are there several tasks of this priority?
     pub(crate) fn has_equals(&self, priority: u8) -> bool {
         self.queues.get(usize::from(priority)).is_some_and(|queue| queue.len() > 1)
     }
 
-    /// Behind those of its priority, or before them.
+    /// Adds a task behind or before those of its priority.
     pub(crate) fn push(&mut self, task: TaskId, priority: u8, head: bool) {
         debug_assert!((1..PRIORITIES).contains(&usize::from(priority)), "priorities are 1 to 99");
         if self.queues.is_empty() {
@@ -81,7 +81,7 @@ impl RtQueue {
         }
     }
 
-    /// To the end of its queue, or before its equals (`requeue_task_rt()`).
+    /// Moves a task to the end or the head of its queue (`requeue_task_rt()`).
     pub(crate) fn requeue(&mut self, task: TaskId, priority: u8, head: bool) {
         self.remove(task, priority);
         self.push(task, priority, head);
@@ -92,18 +92,18 @@ impl RtQueue {
         self.queues.get(usize::from(priority)).is_some_and(|queue| queue.contains(&task))
     }
 
-    /// Who is to be pushed first.
+    /// The task to push first.
     #[inline]
     pub(crate) fn first_pushable(&self) -> Option<TaskId> {
         self.pushable.first().map(|&(_, task)| task)
     }
 
-    /// The highest priority of those that may be pushed, or 0 (`highest_prio.next`).
+    /// The highest priority of the pushable tasks, or 0 (`highest_prio.next`).
     pub(crate) fn highest_pushable(&self) -> u8 {
         self.pushable.first().map_or(0, |&(priority, _)| priority)
     }
 
-    /// Those that may be pushed, in that order.
+    /// The pushable tasks, in that order.
     pub(crate) fn pushable(&self) -> impl Iterator<Item = TaskId> {
         self.pushable.iter().map(|&(_, task)| task)
     }

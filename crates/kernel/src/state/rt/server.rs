@@ -1,15 +1,15 @@
-//! The server of a class on a CPU: whether it is armed, and what it still has to give.
+//! The server of a class on a CPU: whether it is armed, and the runtime that it still has to give.
 
 use keel_abi::{Instant, Span};
 
 /// The server of a class on a CPU.
 #[derive(Debug, Default)]
 pub(crate) struct ClassServer {
-    /// Its timer runs until this moment; what tasks of the class had got of the CPU when it began.
+    /// When its timer expires, and the CPU time that the class's tasks had had when it was armed.
     pub(crate) armed: Option<(Instant, Span)>,
-    /// What tasks of the class have got of the CPU in all.
+    /// The total CPU time that tasks of the class have had.
     pub(crate) ran: Span,
-    /// They go before those of higher classes until they have got this in all.
+    /// They run before higher classes until their total reaches this.
     pub(crate) until: Span,
 }
 
@@ -24,7 +24,7 @@ impl ClassServer {
         self.until = Span::ZERO;
     }
 
-    /// Its CPU goes offline: a pending timer no longer belongs to it.
+    /// The CPU goes offline: a pending timer no longer belongs to the server.
     pub(crate) fn disarm(&mut self) {
         self.armed = None;
         self.stop();

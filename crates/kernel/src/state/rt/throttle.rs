@@ -1,16 +1,16 @@
-//! Budgets of real-time tasks' time (`rt_rq->rt_time`), and the period that they are for.
+//! Budgets of CPU time for real-time tasks (`rt_rq->rt_time`), and their period.
 
 use crate::state::machine::Throttle;
 use keel_abi::{CpuId, Instant, Span};
 
-/// A CPU's part of it (`struct rt_rq`).
+/// A CPU's budget (`struct rt_rq`).
 #[derive(Debug, Default)]
 pub(crate) struct Budget {
-    /// What its real-time tasks have had and no period has paid for yet (`rt_time`).
+    /// The time that its real-time tasks have had and no period has paid for yet (`rt_time`).
     pub(crate) time: Span,
     /// It has used too much (`rt_throttled`).
     pub(crate) used_up: bool,
-    /// Runnable tasks that have inherited their priority, where those are spared (`rt_nr_boosted`).
+    /// Runnable tasks that have inherited their priority, if those are spared (`rt_nr_boosted`).
     pub(crate) nr_boosted: u32,
 }
 
@@ -27,7 +27,7 @@ impl Budget {
         self.used_up |= rule.runtime < rule.period && self.time > rule.runtime;
     }
 
-    /// This many periods are over: true if that lets tasks run again.
+    /// This many periods are over; returns whether tasks may run again.
     pub(crate) fn replenish(&mut self, periods: u64, rule: Throttle) -> bool {
         let paid = Span::from_ns(rule.runtime.as_ns().saturating_mul(periods));
         self.time = self.time.saturating_sub(paid);
@@ -40,7 +40,7 @@ impl Budget {
 /// The periods that all CPUs share (`def_rt_bandwidth`).
 #[derive(Debug, Default)]
 pub(crate) struct RtPeriod {
-    /// When the one in progress ends.
+    /// When the current period ends.
     pub(crate) ends: Option<Instant>,
     /// The CPU whose timer expired.
     pub(crate) owner: CpuId,
@@ -66,7 +66,8 @@ mod tests {
         Throttle { runtime, period, spares_boosted: false }
     }
 
-    /// Charges and periods that are over, in turn: what is owed in microseconds after each, `!` where tasks must not run.
+    /// Charges and ended periods, one after the other: checks what is owed in microseconds after each, with `!` if
+    /// tasks must not run.
     fn check(runtime_us: u64, steps: &[Result<u64, u64>], expected: &str) {
         let mut budget = Budget::default();
         let mut states = Vec::new();
@@ -88,7 +89,7 @@ mod tests {
     fn a_budget_is_used_up_by_more_than_it_holds_and_pays_for_what_was_too_much() {
         check(950, &[Ok(900), Ok(50), Ok(1), Err(1)], "900 950 951! 1");
         check(950, &[Ok(900), Err(1), Ok(951)], "900 0 951!");
-        // More than a period behind: it is throttled until less is owed than a period pays for.
+        // More than a period behind: it is throttled until it owes less than a period pays for.
         check(100, &[Ok(250), Err(1), Err(1), Ok(50)], "250! 150! 50 100");
         check(100, &[Ok(250), Err(2)], "250! 50");
         check(100, &[Ok(200), Err(1), Err(1)], "200! 100! 0");

@@ -1,17 +1,15 @@
-//! Topological CPU ids (`kernel/sched/ext/cid.c`): CPUs that share a core, a cache or a node have
-//! cids in a row.
+//! Topological CPU ids (`kernel/sched/ext/cid.c`): CPUs that share a core, a cache or a node have consecutive cids.
 
 use keel_abi::{CpuId, Topology};
 use std::collections::BTreeMap;
 
-/// Where a cid belongs, as `struct scx_cid_topo` has it: of its core, its cache and its node the
-/// first cid, and which of all it is.
+/// A cid's place, as in `struct scx_cid_topo`: for its core, its cache and its node, the first cid and the index.
 pub(crate) type CidTopo = [i32; 6];
 
-/// A cid whose CPU was offline, or whose place the scheduler chose.
+/// The place of a cid whose CPU was offline, or that the scheduler assigned itself.
 pub(crate) const NOWHERE: CidTopo = [-1; 6];
 
-/// What is wrong with a mapping of the scheduler's own.
+/// An error in the scheduler's own mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BadCid {
     /// There is no such cid.
@@ -20,8 +18,7 @@ pub(crate) enum BadCid {
     Taken(i32),
 }
 
-/// Which cid each CPU has. Empty until a scheduler is first enabled; then it stays, and the next
-/// one renews it.
+/// The cid of each CPU. Empty until a scheduler is first enabled; then it stays until the next one replaces it.
 #[derive(Debug, Default)]
 pub(crate) struct Cids {
     to_cpu: Vec<CpuId>,
@@ -31,8 +28,8 @@ pub(crate) struct Cids {
 }
 
 impl Cids {
-    /// `scx_cid_init()`: the online CPUs go first, node by node, cache by cache, core by core, each
-    /// in the order of its lowest CPU; the others follow in their own order, and belong nowhere.
+    /// `scx_cid_init()`: the online CPUs go first, node by node, cache by cache, core by core, each in the order of its
+    /// lowest CPU; the others follow in their own order, and have no place.
     pub(crate) fn probe(&mut self, topology: &Topology, is_online: impl Fn(CpuId) -> bool) {
         self.to_cpu.clear();
         self.topo.clear();
@@ -61,8 +58,8 @@ impl Cids {
         }
     }
 
-    /// `scx_bpf_cid_override()`: the cid of each CPU, in the order of CPUs. What comes before a bad
-    /// one is taken over.
+    /// `scx_bpf_cid_override()`: sets the cid of each CPU, in the order of CPUs. Cids before an invalid one take
+    /// effect.
     pub(crate) fn set(&mut self, cids: impl IntoIterator<Item = i32>) -> Result<(), BadCid> {
         let mut seen = vec![false; self.to_cpu.len()];
         for (cpu, cid) in cids.into_iter().enumerate().take(self.to_cid.len()) {
@@ -78,12 +75,12 @@ impl Cids {
         Ok(())
     }
 
-    /// The scheduler has gone, and with it what its cids stood for.
+    /// The scheduler has exited: removes the places of its cids.
     pub(crate) fn forget_topology(&mut self) {
         self.topo.clear();
     }
 
-    /// The cid of a CPU, if there are any.
+    /// The cid of a CPU, if there are cids.
     #[inline]
     pub(crate) fn of(&self, cpu: CpuId) -> Option<u32> {
         self.to_cid.get(cpu.index()).copied()
@@ -95,13 +92,13 @@ impl Cids {
         usize::try_from(cid).ok().and_then(|cid| self.to_cpu.get(cid)).copied()
     }
 
-    /// Where a cid belongs.
+    /// The place of a cid.
     pub(crate) fn topo(&self, cid: i32) -> CidTopo {
         usize::try_from(cid).ok().and_then(|cid| self.topo.get(cid)).copied().unwrap_or(NOWHERE)
     }
 }
 
-/// CPUs by what they share, in the order of the first one of each.
+/// Groups CPUs by what they share, in the order of each group's first CPU.
 fn split<K: Ord>(cpus: &[CpuId], shared: impl Fn(CpuId) -> K) -> Vec<Vec<CpuId>> {
     let mut numbers = BTreeMap::new();
     let mut groups: Vec<Vec<CpuId>> = Vec::new();
@@ -121,7 +118,7 @@ mod tests {
     use keel_abi::topology::Place;
     use keel_abi::{CoreId, LlcId, NodeId};
 
-    /// A CPU per triple of core, cache and node, on two nodes.
+    /// The cids of a machine with one CPU per triple of core, cache and node.
     fn probed(places: &[(u32, u32, u32)], offline: &[u32]) -> Cids {
         let place = |&(core, llc, node)| Place { core: CoreId(core), llc: LlcId(llc), node: NodeId(node) };
         let places = places.iter().map(place).collect();
@@ -147,10 +144,10 @@ mod tests {
         // Siblings far apart, as on x86.
         let smt = [(0, 0, 0), (1, 0, 0), (0, 0, 0), (1, 0, 0)];
         check(&smt, &[], "0:[0,0,0,0,0,0] 2:[0,0,0,0,0,0] 1:[2,1,0,0,0,0] 3:[2,1,0,0,0,0]");
-        // The lowest CPU is on the second node, whose cids so come first.
+        // The lowest CPU is on the second node, so that node's cids come first.
         let nodes = [(0, 1, 1), (1, 0, 0), (2, 1, 1)];
         check(&nodes, &[], "0:[0,0,0,0,0,0] 2:[1,1,0,0,0,0] 1:[2,2,2,1,2,1]");
-        // Who is offline has no place, even if its sibling has one.
+        // An offline CPU has no place, even if its sibling has one.
         check(&smt, &[0], "1:[0,0,0,0,0,0] 3:[0,0,0,0,0,0] 2:[2,1,0,0,0,0] 0:[-1,-1,-1,-1,-1,-1]");
     }
 

@@ -1,34 +1,34 @@
-//! What happened to a scheduler that it may not know of (`struct scx_event_stats`).
+//! Events that a scheduler may not know about (`struct scx_event_stats`).
 
-/// What is counted, in the order of the struct's members.
+/// The counted events, in the order of the struct's members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ScxEvent {
     /// `ops.select_cpu` chose a CPU that the task may not use.
     SelectCpuFallback,
     /// A task was sent to the local queue of a CPU that was offline.
     DispatchLocalDsqOffline,
-    /// A task went on because there was no other.
+    /// A task continued because there was no other.
     DispatchKeepLast,
-    /// A task that exits was put into its CPU's local queue.
+    /// An exiting task was put into its CPU's local queue.
     EnqSkipExiting,
-    /// The same of a task that may not migrate now.
+    /// The same for a migration-disabled task.
     EnqSkipMigrationDisabled,
-    /// A task that was to run at once could not, and was given back.
+    /// An immediate task could not run at once, and was reenqueued.
     ReenqImmed,
-    /// Giving back tasks of a local queue made more of them come back.
+    /// Reenqueuing tasks of a local queue caused further reenqueues.
     ReenqLocalRepeat,
     /// A task was given a default slice.
     RefillSliceDfl,
-    /// Nanoseconds in which the kernel scheduled by itself.
+    /// Nanoseconds in bypass mode.
     BypassDuration,
-    /// Tasks that it sent to a queue meanwhile.
+    /// Tasks dispatched in bypass mode.
     BypassDispatch,
-    /// How many times it began to.
+    /// How often bypass mode was activated.
     BypassActivate,
 }
 
 impl ScxEvent {
-    /// How many the struct has: its last two count tasks of other schedulers, and never are.
+    /// The number of counters in the struct: its last two, for tasks of other schedulers, are never used.
     pub(crate) const COUNT: usize = Self::BypassActivate as usize + 3;
 
     /// Their names, in their order.

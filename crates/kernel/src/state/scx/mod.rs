@@ -1,5 +1,5 @@
-//! sched_ext on top of the scheduler core: queues, direct dispatch, custody, kicks, enabling and
-//! disabling, the watchdog. The rules are those of Linux 7.2 (`kernel/sched/ext/ext.c`).
+//! sched_ext on top of the scheduler core: queues, direct dispatch, custody, kicks, enabling and disabling, the
+//! watchdog. The rules are those of Linux 7.2 (`kernel/sched/ext/ext.c`).
 
 pub(crate) mod cids;
 pub(crate) mod events;
@@ -15,9 +15,9 @@ use keel_abi::{Instant, NodeId, Span, scx};
 /// A scheduler's state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// No scheduler is loaded, and none will be: the fair class has every ordinary task.
+    /// No scheduler is loaded, and none will be: the fair class has every normal task.
     Absent,
-    /// Its object is loaded; the kernel does not know it yet.
+    /// Its object is loaded, but the scheduler is not registered yet.
     Loaded,
     Enabling,
     Enabled,
@@ -31,15 +31,15 @@ pub(crate) struct Scx {
     /// The program of each callback.
     pub(crate) entries: [Option<Entry>; Op::ALL.len()],
     pub(crate) flags: u64,
-    /// The arena of a scheduler that calls CPUs by their cids. Others have none here.
+    /// The arena of a scheduler that refers to CPUs by cids; `None` for others.
     pub(crate) arena: Option<MapId>,
-    /// There, for each CPU, the user's address of the `struct scx_cmask` that callbacks on it are given.
+    /// In the arena, for each CPU, the user-space address of the `struct scx_cmask` that its callbacks get.
     pub(crate) cmasks: Vec<Ea>,
     pub(crate) hotplug_seq: u64,
     pub(crate) timeout: Span,
-    /// When the watchdog next checks; anything earlier belongs to another scheduler.
+    /// When the watchdog next checks; an earlier expiry belongs to a previous scheduler.
     pub(crate) watchdog_at: Instant,
-    /// When its user-space half's programs run next.
+    /// When the programs of its user-space half run next.
     pub(crate) programs_at: Vec<Instant>,
     pub(crate) max_batch: u32,
     pub(crate) phase: Phase,
@@ -47,9 +47,9 @@ pub(crate) struct Scx {
     pub(crate) at_boot: bool,
     /// The tasks that it takes now.
     pub(crate) takes: Takes,
-    /// Since when the kernel has been scheduling its tasks by itself, where it does.
+    /// Since when bypass mode has been on, if it is.
     pub(crate) bypassed_since: Option<Instant>,
-    /// A default slice: shorter while the kernel schedules by itself.
+    /// The default slice: shorter in bypass mode.
     pub(crate) slice_dfl_ns: u64,
     /// The kernel keeps track of idle CPUs.
     pub(crate) tracks_idle: bool,
@@ -59,18 +59,18 @@ pub(crate) struct Scx {
     pub(crate) idle_masks: Option<(Ea, Ea)>,
     /// The same for single nodes, if BPF has asked for them.
     pub(crate) node_idle_masks: Vec<(NodeId, Ea, Ea)>,
-    /// `cpu_none_mask`, once it was needed.
+    /// `cpu_none_mask`, once it is needed.
     pub(crate) none_mask: Ea,
-    /// Some task was to run at once or not at all: before that, no check is needed.
+    /// There has been an immediate task: before that, no check is needed.
     pub(crate) knows_immed: bool,
     /// A rare condition of a switch has occurred: CPUs that wait for each other, tasks that have to be enqueued again
     /// or may not migrate. Before that, no switch needs to check.
     pub(crate) needs_slow_path: bool,
-    /// It wants to be notified of CPUs that higher classes take (`SCX_OPS_HAS_CPU_PREEMPT`).
+    /// It wants to be notified when higher classes take CPUs (`SCX_OPS_HAS_CPU_PREEMPT`).
     pub(crate) has_cpu_preempt: bool,
-    /// Memory for the arguments of `ops.cpu_release`, a place a CPU, once it was needed.
+    /// Memory for the arguments of `ops.cpu_release`, one place per CPU, once it is needed.
     pub(crate) release_args: Ea,
-    /// What happened to it that it may not know of.
+    /// Counts of events that the scheduler may not know about.
     pub(crate) events: events::Events,
 }
 
@@ -113,13 +113,13 @@ impl Scx {
         }
     }
 
-    /// Does it call CPUs by their cids (`struct sched_ext_ops_cid`)?
+    /// Does it refer to CPUs by cids (`struct sched_ext_ops_cid`)?
     #[inline]
     pub(crate) const fn speaks_cids(&self) -> bool {
         self.arena.is_some()
     }
 
-    /// From now on it takes the tasks it wants.
+    /// From now on it takes the tasks that it wants.
     pub(crate) fn begin_taking(&mut self) {
         self.takes = match self.flags & ops_flags::SWITCH_PARTIAL {
             0 => Takes::All,
@@ -127,7 +127,7 @@ impl Scx {
         };
     }
 
-    /// What outlasts a scheduler: the kernel's own memory in the world, and spells without migration.
+    /// Keeps what outlasts a scheduler: the kernel's own memory in the world, and migration-disabled spells.
     pub(crate) fn keep_memory(&mut self, old: Self) {
         self.scratch = old.scratch;
         self.idle_masks = old.idle_masks;

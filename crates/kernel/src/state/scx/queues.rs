@@ -1,11 +1,11 @@
-//! The dispatch queues of a run: a local one a CPU, a global one a node, and the scheduler's own.
+//! The dispatch queues of a run: one local queue per CPU, one global queue per node, and the scheduler's own.
 
 use crate::state::dsq::{DsqHandle, DsqTable};
 use crate::state::scx::cids::Cids;
 use keel_abi::scx::dsq;
 use keel_abi::{CpuId, DsqId, NodeId, TaskId, Topology};
 
-/// A queue's place in the table.
+/// A queue's index in the table.
 pub(crate) type QueueId = DsqHandle;
 
 /// All queues.
@@ -14,11 +14,11 @@ pub(crate) struct Queues {
     pub(crate) table: DsqTable,
     cpus: u32,
     nodes: u32,
-    /// The CPUs by the numbers that `LOCAL_ON` ids have; empty where these are the CPUs' own.
+    /// The CPUs by the numbers in `LOCAL_ON` ids; empty if these are CPU numbers.
     by_cid: Vec<CpuId>,
 }
 
-/// What kind of queue one is.
+/// The kind of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum QueueKind {
     Local(CpuId),
@@ -38,7 +38,7 @@ impl Queues {
         }
     }
 
-    /// The scheduler's own queues go with it; its tasks have left them.
+    /// Destroys the scheduler's own queues when it exits; its tasks have left them.
     pub(crate) fn destroy_users(&mut self) {
         let own: Vec<DsqId> = self.table.user_queues().map(|queue| queue.id()).collect();
         for id in own {
@@ -72,7 +72,7 @@ impl Queues {
         }
     }
 
-    /// The CPU of a `LOCAL_ON` id that names one of the machine's.
+    /// The CPU of a `LOCAL_ON` id, if the machine has it.
     #[inline]
     pub(crate) fn local_on(&self, id: DsqId) -> Option<CpuId> {
         let cpu = (id.0 & dsq::LOCAL_CPU_MASK) as u32;
@@ -80,7 +80,7 @@ impl Queues {
         named.then(|| self.by_cid.get(cpu as usize).copied().unwrap_or(CpuId(cpu)))
     }
 
-    /// From now on `LOCAL_ON` ids have cids in them; or CPUs again.
+    /// Sets whether `LOCAL_ON` ids contain cids or CPU numbers.
     pub(crate) fn show_cids(&mut self, cids: Option<&Cids>) {
         self.by_cid =
             cids.map_or_else(Vec::new, |cids| (0..self.cpus).filter_map(|n| cids.cpu(n as i32)).collect());

@@ -1,30 +1,30 @@
-//! Whether a scheduler that ends is loaded again, and how often it has been.
+//! Whether a scheduler is reloaded when it ends, and how often it has been.
 
 use keel_abi::{Instant, Span};
 
 /// What the scheduler's user-space half does when it is asked to restart.
 #[derive(Debug, Default)]
 pub(crate) struct Restart {
-    /// How long it takes to; `None` where it does not.
+    /// How long the reload takes; `None` if there is none.
     pub(crate) after: Option<Span>,
-    /// When it did.
+    /// When it has been reloaded.
     pub(crate) times: Vec<Instant>,
-    /// It is about to.
+    /// A reload is pending.
     pub(crate) awaited: bool,
-    /// Now is the moment, or user space wants something of the run's owner.
+    /// The reload is due, or user space needs the run's owner.
     pub(crate) is_due: bool,
-    /// A program of user space loads it again by itself, when it has noticed.
+    /// A user-space program reloads it on its own, once it has noticed.
     pub(crate) by_program: bool,
 }
 
 impl Restart {
-    /// Will there be a scheduler once more?
+    /// Will there be a scheduler again?
     #[inline]
     pub(crate) fn is_awaited(&self) -> bool {
         self.awaited
     }
 
-    /// User space wants something.
+    /// User space needs the run's owner.
     pub(crate) fn ask(&mut self) {
         self.is_due = true;
     }

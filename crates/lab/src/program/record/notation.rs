@@ -7,10 +7,10 @@ use keel_program::Fill;
 const MOST_ELEMENTS: usize = 4096;
 /// The most integers of a list in a recipe.
 const MOST_OF_A_LIST: usize = 1 << 16;
-/// Words that two differences of a variable may be apart to be written in one list.
+/// How many words two differences of a variable may be apart to be written in one list.
 const MOST_BETWEEN: usize = 8;
 
-/// A variable's bytes in its map; an array that has its section for itself may have grown.
+/// A variable's bytes in its map; an array that is alone in its section may have grown.
 pub(super) fn bytes_of(variable: &Variable, own: &MapDef, bytes: &[u8]) -> Vec<u8> {
     let (from, size) = (variable.offset as usize, variable.size as usize);
     let is_alone = variable.offset == 0 && variable.size == own.value_size && variable.elements.is_some();
@@ -18,7 +18,7 @@ pub(super) fn bytes_of(variable: &Variable, own: &MapDef, bytes: &[u8]) -> Vec<u
     (from..end).map(|at| bytes.get(at).copied().unwrap_or(0)).collect()
 }
 
-/// In a recipe's notation; an array up to its last element that differs.
+/// The value in a recipe's notation; an array up to its last element that differs.
 pub(super) fn value(variable: &Variable, before: &[u8], after: &[u8]) -> Option<String> {
     if let Some(signed) = variable.signed {
         return Some(number(integer(after, signed)));
@@ -33,7 +33,7 @@ pub(super) fn value(variable: &Variable, before: &[u8], after: &[u8]) -> Option<
     Some(format!("[{}]", parts.collect::<Vec<_>>().join(", ")))
 }
 
-/// The elements of a map that the program has put there, those left out that an array has anyway.
+/// The elements that the program has put into a map, without those that an array has anyway.
 pub(super) fn entries<'a>(fills: impl Iterator<Item = &'a Fill>, is_array: bool) -> String {
     let is_new = |value: &[u8]| !is_array || value.iter().any(|&byte| byte != 0);
     let mut lines: Vec<String> = Vec::new();
@@ -63,7 +63,7 @@ pub(super) fn entries<'a>(fills: impl Iterator<Item = &'a Fill>, is_array: bool)
     format!("entries = [\n{}]\n", lines.concat())
 }
 
-/// What a variable's type doesn't let you set as a whole, and what has grown: where its bytes differ, in words.
+/// Variables whose type can't be set as a whole, and variables that have grown: the words that differ.
 pub(super) fn parts(name: &str, before: &[u8], after: &[u8]) -> String {
     let size = word_size(after.len());
     let was = |at: usize| before.get(at).copied().unwrap_or(0);
@@ -79,7 +79,7 @@ pub(super) fn parts(name: &str, before: &[u8], after: &[u8]) -> String {
     let mut text = String::new();
     let mut at = 0;
     while let Some(from) = differs[at..].iter().position(|&differs| differs).map(|found| at + found) {
-        // What lies between two differences is written with them, if it is short.
+        // A short gap between two differences is written with them.
         let mut end = from + 1;
         let most = differs.len().min(from + MOST_OF_A_LIST);
         while let Some(more) = differs[end..most.min(end + MOST_BETWEEN)].iter().position(|&differs| differs)
@@ -97,7 +97,7 @@ pub(super) fn parts(name: &str, before: &[u8], after: &[u8]) -> String {
     text
 }
 
-/// The largest size of an integer that so many bytes are whole ones of.
+/// The largest integer size that divides this number of bytes.
 fn word_size(bytes: usize) -> usize {
     [8, 4, 2, 1].into_iter().find(|&size| bytes.is_multiple_of(size)).unwrap_or(1)
 }
@@ -112,7 +112,7 @@ fn whole(bytes: &[u8]) -> String {
     format!("[{}]", parts.join(", "))
 }
 
-/// Little-endian; longer ones are cut.
+/// The little-endian integer; longer values are truncated.
 pub(super) fn integer(bytes: &[u8], signed: bool) -> i128 {
     let len = bytes.len().min(8);
     let fill =
@@ -144,7 +144,7 @@ mod tests {
         check(&[0; 6], &[0, 0, 1, 1, 0, 0], &part(2, "size = 2\nvalues = [257]\n"));
         let mut after = vec![0; 160];
         (after[8], after[32], after[152]) = (1, 2, 3);
-        // Two that are near share a list, the third has one of its own.
+        // Two near differences share a list; the third has its own.
         let two = format!("{}\n{}", part(8, "values = [1, 0, 0, 2]\n"), part(152, "values = [3]\n"));
         check(&[0; 160], &after, &two);
         // What has grown is as long as its last byte says.

@@ -1,7 +1,7 @@
-//! What distinguishes schedulers: colours that readers with any sight can distinguish on white and on dark, and marks
-//! for those who see no colour.
+//! Colours and marks that distinguish schedulers. The colours work on white and on dark for readers with any colour
+//! vision; the marks are for those who see no colour.
 
-/// On white, and on dark; each has at least three times the ground's luminance, or a third of it.
+/// On white, and on dark. Each has at least three times the luminance of the background, or at most a third of it.
 pub(super) const COLOURS: [(&str, &str); 7] = [
     ("#0072b2", "#56b4e9"),
     ("#d55e00", "#ff8a4c"),
@@ -12,7 +12,7 @@ pub(super) const COLOURS: [(&str, &str); 7] = [
     ("#5b3fa8", "#b3a1f7"),
 ];
 
-/// Disc, square, triangle, diamond, triangle on its head, cross, bar.
+/// Disc, square, triangle, diamond, inverted triangle, cross, bar.
 const MARKS: [&str; 7] = [
     "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0z",
     "M-4 -4h8v8h-8z",
@@ -23,8 +23,8 @@ const MARKS: [&str; 7] = [
     "M-5.5 -2h11v4h-11z",
 ];
 
-/// The mark of the scheduler with this number: a path around 0. Where there are more schedulers than colours, marks
-/// are others the second time.
+/// The mark of the scheduler with this number: a path around 0. If there are more schedulers than colours, the second
+/// round of colours gets different marks.
 pub(super) fn mark(number: usize) -> &'static str {
     MARKS[(number + number / COLOURS.len()) % MARKS.len()]
 }

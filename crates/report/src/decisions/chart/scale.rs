@@ -1,18 +1,18 @@
-//! From values to pixels, and where names go.
+//! Converts values to pixels, and places names.
 
 /// A logarithmic scale.
 #[derive(Clone, Debug)]
 pub(super) struct Scale {
-    /// Logarithms of its ends.
+    /// The logarithms of its ends.
     from: f64,
     to: f64,
-    /// Pixels of its ends.
+    /// The pixels of its ends.
     first: f64,
     last: f64,
 }
 
 impl Scale {
-    /// From the least of the values, which are above 0, to the greatest.
+    /// A scale from the least of the values, which are above 0, to the greatest.
     pub(super) fn between(values: impl Iterator<Item = f64>, first: f64, last: f64) -> Self {
         let (least, greatest) =
             values.fold((f64::MAX, 0.0_f64), |(a, b), value| (a.min(value), b.max(value)));
@@ -20,7 +20,7 @@ impl Scale {
         Self { from, to: if to > from { to } else { from + 1.0 }, first, last }
     }
 
-    /// From a power of ten to a power of ten.
+    /// A scale from a power of ten to a power of ten.
     pub(super) fn decades(values: impl Iterator<Item = f64>, first: f64, last: f64) -> Self {
         let exact = Self::between(values, first, last);
         Self { from: exact.from.floor(), to: exact.to.ceil(), ..exact }
@@ -37,10 +37,10 @@ impl Scale {
     }
 }
 
-/// Where to write what is wanted at these heights, in their order: at least `line` apart, within the ends where there
-/// is room, and no farther off than that needs.
+/// The heights at which to write names that are wanted at these heights, in the same order: at least `line` apart,
+/// between `top` and `bottom` if there is room, and moved no farther than necessary.
 pub(super) fn apart(wanted: &[f64], line: f64, top: f64, bottom: f64) -> Vec<f64> {
-    // Each run of names that touch hangs around the middle of what its names want.
+    // Each run of touching names is centred on the middle of the heights that its names want.
     let mut runs: Vec<(f64, Vec<f64>)> = Vec::new();
     for &want in wanted {
         let mut run = (0.0, vec![want]);
@@ -56,7 +56,7 @@ pub(super) fn apart(wanted: &[f64], line: f64, top: f64, bottom: f64) -> Vec<f64
     runs.iter().flat_map(|run| -> Vec<f64> { places(&(run.0, run.1.clone())) }).collect()
 }
 
-/// Where the first of names that touch goes.
+/// The height of the first name in a run of touching names.
 fn start(run: &[f64], line: f64, top: f64, bottom: f64) -> f64 {
     let tall = (run.len() as f64 - 1.0) * line;
     let middle = run.iter().sum::<f64>() / run.len() as f64;

@@ -2,7 +2,7 @@ use super::scale::apart;
 use super::*;
 use crate::decisions::tests::{report, reports};
 
-/// How many elements of the picture have this in them.
+/// How many elements of the picture contain this.
 fn count(svg: &str, what: &str) -> usize {
     svg.matches(what).count()
 }
@@ -19,7 +19,7 @@ fn each_scheduler_has_a_line_a_name_and_marks_in_both_panels() {
     let picture = svg(&six);
     assert_eq!(count(&picture, "class=\"line\""), 12);
     assert_eq!(count(&picture, "class=\"name\""), 12);
-    // Three points a line, and one beside the name.
+    // Three points per line, and one beside the name.
     assert_eq!(count(&picture, "class=\"mark\""), 12 * 4);
     let mut marks: Vec<&str> = (0..6).map(marks::mark).collect();
     marks.sort_unstable();

@@ -1,5 +1,5 @@
-//! The region's bytes as slices and words, for the host and the engine. Words are mostly [`Plain`](super::plain::Plain),
-//! and then one comparison is all that stands before them; anything else is looked at out of the way.
+//! The region's bytes as slices and words, for the host and the engine. Most words are [`Plain`](super::plain::Plain),
+//! and need only one comparison; everything else is off the hot path.
 #![allow(unsafe_code)]
 
 use super::Region;
@@ -7,7 +7,7 @@ use crate::memory::BASE;
 use keel_abi::bpf::Ea;
 
 impl Region {
-    /// `len` bytes, or nothing where any of them is out of bounds.
+    /// `len` bytes, or `None` if any of them is out of bounds.
     #[inline(always)]
     pub fn slice(&self, at: Ea, len: u64) -> Option<&[u8]> {
         if self.plain.holds(at, len) {
@@ -17,14 +17,14 @@ impl Region {
         self.slice_anywhere(at, len)
     }
 
-    /// The same of bytes that need not be plain.
+    /// The same for bytes that need not be plain.
     fn slice_anywhere(&self, at: Ea, len: u64) -> Option<&[u8]> {
         let off = self.inside(at, len)?;
         // SAFETY: they are in bounds.
         Some(unsafe { self.slice_at(off, len) })
     }
 
-    /// `N` bytes that the host knows to be there; panics where they are not.
+    /// `N` bytes that the host knows to be in bounds; panics if they are not.
     #[inline(always)]
     pub(in crate::memory) fn known<const N: usize>(&self, at: Ea) -> [u8; N] {
         if !self.plain.holds(at, N as u64) {
@@ -41,7 +41,7 @@ impl Region {
         bytes.expect("the host's own objects are in the world")
     }
 
-    /// Writes bytes where the host knows that there is room for them; panics where there is not.
+    /// Writes bytes to a place that the host knows to be in bounds; panics if it is not.
     #[inline(always)]
     pub(in crate::memory) fn put_known(&mut self, at: Ea, bytes: &[u8]) {
         let len = bytes.len() as u64;
@@ -65,13 +65,12 @@ impl Region {
     /// They are in bounds.
     #[inline(always)]
     unsafe fn slice_at(&self, off: u64, len: u64) -> &[u8] {
-        // SAFETY: the bytes are within the mapping, which is initialised (zeroed) and lives as
-        // long as `self`; whatever writes them holds `self` exclusively or runs when no
-        // reference into the region is alive.
+        // SAFETY: the bytes are within the mapping, which is initialised (zeroed) and lives as long as `self`; any
+        // writer holds `self` exclusively or runs when no reference into the region is alive.
         unsafe { std::slice::from_raw_parts(self.bytes.start().as_ptr().add(off as usize), len as usize) }
     }
 
-    /// `len` bytes to write, or nothing where any of them is out of bounds or read-only.
+    /// `len` bytes to write, or `None` if any of them is out of bounds or read-only.
     #[inline(always)]
     pub fn slice_mut(&mut self, at: Ea, len: u64) -> Option<&mut [u8]> {
         if self.plain.holds(at, len) {
@@ -81,7 +80,7 @@ impl Region {
         self.slice_mut_anywhere(at, len)
     }
 
-    /// The same of bytes that need not be plain.
+    /// The same for bytes that need not be plain.
     fn slice_mut_anywhere(&mut self, at: Ea, len: u64) -> Option<&mut [u8]> {
         if at.0.wrapping_sub(BASE) < self.writable_from {
             return None;
@@ -89,7 +88,7 @@ impl Region {
         self.slice_mut_anyway(at, len)
     }
 
-    /// `len` bytes to write, read-only or not: for the first contents of read-only objects.
+    /// `len` bytes to write, read-only or not: for the initial contents of read-only objects.
     #[inline]
     pub fn slice_mut_anyway(&mut self, at: Ea, len: u64) -> Option<&mut [u8]> {
         let off = self.inside(at, len)?;

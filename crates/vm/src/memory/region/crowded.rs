@@ -1,5 +1,5 @@
-//! An array of which each element stands for a task's structure: its lines crowd each other out of caches, where the machine
-//! says so.
+//! An array whose elements represent tasks' structures: its lines crowd each other out of caches, if the machine says
+//! so.
 
 use super::{BASE, Region};
 use keel_abi::CpuId;
@@ -19,14 +19,14 @@ pub(super) struct Crowded {
     places: Vec<Place>,
 }
 
-/// Where a line is in its element, and in a cache.
+/// A line's place in its element, and in a cache.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     /// Which of the element's lines it is.
     which: u32,
-    /// How many lines after the same one of the first element.
+    /// The distance in lines from the same line of the first element.
     behind: u32,
-    /// The set that it falls into, and that set's place in [`Crowded::lost`].
+    /// Its cache set, and the set's index in [`Crowded::lost`].
     set: u32,
     lost: u32,
 }
@@ -47,7 +47,7 @@ impl Crowded {
         Self { places, lost, lines, crowds }
     }
 
-    /// The number of the first line, and how many there are.
+    /// The number of the first line, and the count.
     pub(super) fn extent(&self) -> (u64, u64) {
         (self.lines.start, self.lines.end - self.lines.start)
     }
@@ -74,7 +74,7 @@ impl Crowded {
         let Some(Place { which, behind, set, lost }) = self.place(line) else { return };
         let me = holders.key(cpu).shared;
         let sharers = &mut sharers[self.lines.start as usize + which as usize..];
-        // Mostly it has all lines of the set, and nobody needs to look at them.
+        // Usually it has all lines of the set, and no check is needed.
         let gone = match self.lost[lost as usize] & me {
             0 => self.crowds[which as usize].replaced(cpu, set, behind),
             _ => None,
@@ -90,7 +90,7 @@ impl Crowded {
         *word = holders.without(*word, cpu);
     }
 
-    /// The line to be evicted where some were lost, or where there is still a place.
+    /// The line to evict if some were lost, or if there is still room.
     #[inline(never)]
     fn fetched_rarely(&mut self, line: u64, cpu: CpuId, sharers: &[u64], holders: &Holders) -> Option<u32> {
         let Place { which, behind, set, lost } = self.place(line)?;
@@ -106,8 +106,8 @@ impl Crowded {
 }
 
 impl Region {
-    /// Says that the elements of `size` bytes each, in `len` bytes from `at` on, stand for tasks' structures. They begin at
-    /// a line and have whole ones; where not, or out of bounds, nothing crowds.
+    /// Declares that the elements of `size` bytes each, in `len` bytes from `at` on, represent tasks' structures. They
+    /// must begin at a line and consist of whole lines; otherwise, or out of bounds, nothing crowds.
     pub(crate) fn crowd(&mut self, at: Ea, len: u64, size: u64) {
         let bytes = 1 << self.transfers.line_log2();
         let off = at.0.wrapping_sub(BASE);

@@ -1,4 +1,4 @@
-//! What has become of each line that moved: how often, what that cost, and when it arrives.
+//! The state of each line that has moved: how often, at which cost, and when it arrives.
 //!
 //! Every move is counted, so a line finds its entry by its number alone, without a search. Emitted code does the same
 //! ([`RawMoves`]).
@@ -14,21 +14,21 @@ use std::ptr::{self, NonNull};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Moved {
     line: u64,
-    /// How often, and how long CPUs waited for that, in picoseconds: a [`LineUse`].
+    /// How often it moved, and how long CPUs waited for that in picoseconds: a [`LineUse`].
     pub(crate) times: u64,
     pub(crate) stall_ps: u64,
     /// On its way for an atomic instruction.
     pub(crate) transit: InTransit,
 }
 
-// Emitted code shifts a place by this to find its entry.
+// Emitted code shifts an index by this to find its entry.
 const _: () = assert!(size_of::<Moved>() == 1 << Moved::LOG2);
 
 impl Moved {
     /// The logarithm to base 2 of an entry's bytes.
     pub(crate) const LOG2: u32 = 5;
 
-    /// Counts a move at such a price.
+    /// Counts a move with this price.
     #[inline]
     pub(super) fn count(&mut self, price_ps: u64) {
         self.times += 1;
@@ -36,18 +36,19 @@ impl Moved {
     }
 }
 
-/// Where the entries are, as emitted code sees it.
+/// The entries, as emitted code sees them.
 #[derive(Clone, Copy, Debug)]
 pub struct RawMoves {
-    /// Per line of the region a 32-bit number: its place among the entries, counted from 1; 0 for a line that never moved.
+    /// For each line of the region a 32-bit number: its index among the entries, from 1; 0 for a line that has never
+    /// moved.
     pub(crate) places: *const u32,
-    /// Where the address of the first entry is.
+    /// The place of the first entry's address.
     pub(crate) first: *const *mut Moved,
 }
 
 /// All lines that moved.
 pub(super) struct Moves {
-    /// As [`RawMoves`] says.
+    /// As in [`RawMoves`].
     places: Mapping,
     lines: u64,
     moved: Vec<Moved>,
@@ -56,7 +57,7 @@ pub(super) struct Moves {
 }
 
 impl Moves {
-    /// For so many lines, none of which has moved.
+    /// For this many lines, none of which has moved.
     ///
     /// # Errors
     /// The host gives no address space.
@@ -66,12 +67,12 @@ impl Moves {
         Ok(Self { places, lines, moved: Vec::new(), first })
     }
 
-    /// What emitted code needs. Its pointers hold as long as `self` does.
+    /// The view that emitted code needs. Its pointers are valid as long as `self`.
     pub(super) fn raw(&self) -> RawMoves {
         RawMoves { places: self.places.start().as_ptr().cast(), first: self.first.as_ptr() }
     }
 
-    /// The entry of a line, which begins at zero.
+    /// The entry of a line; a new one is all zero.
     #[inline]
     pub(super) fn of(&mut self, line: u64) -> &mut Moved {
         assert!(line < self.lines, "the line is one of the region's");
@@ -84,14 +85,14 @@ impl Moves {
             // SAFETY: the word lives as long as `self`, and emitted code, which reads it, is not running.
             unsafe { *self.first.as_ptr() = self.moved.as_mut_ptr() };
         }
-        // SAFETY: a line's place is that of one of the entries, and no reference to one is alive. By the pointer that emitted
-        // code has, so that it stays good.
+        // SAFETY: a line's place is that of one of the entries, and no reference to one is alive. By the pointer that
+        // emitted code has, so that it stays good.
         unsafe { &mut *(*self.first.as_ptr()).add(*place as usize - 1) }
     }
 
-    /// The lines by number, and what their moves have cost.
+    /// The lines by number, and the cost of their moves.
     pub(super) fn sorted(&self) -> Vec<(u64, LineUse)> {
-        // SAFETY: the entries are there, and nobody has a reference to one of them or changes it meanwhile.
+        // SAFETY: the entries exist, and nobody has a reference to one of them or changes it during this call.
         let moved = match self.moved.len() {
             0 => &[],
             len => unsafe { std::slice::from_raw_parts(*self.first.as_ptr(), len) },

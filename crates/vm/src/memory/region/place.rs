@@ -1,4 +1,4 @@
-//! Where objects and areas are placed in the region, and which of them live.
+//! The placement of objects and areas in the region, and which of them are live.
 #![allow(unsafe_code)]
 
 use super::{Plain, Region};
@@ -21,7 +21,7 @@ impl Region {
         }
     }
 
-    /// The end of what was handed out, or the beginning of what may be written, has changed.
+    /// The end of allocated memory, or the beginning of writable memory, has changed.
     fn note_plain(&mut self) {
         let behind = if self.window.is_some() { window::END } else { 0 };
         self.plain = Plain::new(self.writable_from.max(behind), self.high_water());
@@ -35,8 +35,8 @@ impl Region {
         Ea(BASE + off)
     }
 
-    /// Memory that programs can only read, aligned to 64 bytes; nothing when it does not fit.
-    /// Panics when the heap is in use already: read-only memory comes first.
+    /// Memory that programs can only read, aligned to 64 bytes; `None` if it does not fit. Panics if the heap is
+    /// already in use: read-only memory comes first.
     pub fn place_read_only(&mut self, len: u64) -> Option<Ea> {
         assert!(self.heap.is_unused(), "read-only memory is placed before the heap is used");
         let off = self.front.next_multiple_of(LINE_BYTES);
@@ -48,8 +48,8 @@ impl Region {
         Some(self.born(off, len, false))
     }
 
-    /// Zeroed memory in the large zone, never freed, aligned to `align` (a power of two, at least
-    /// 64); nothing when it does not fit.
+    /// Zeroed memory in the large zone, never freed, aligned to `align` (a power of two, at least 64); `None` if it
+    /// does not fit.
     pub fn place(&mut self, len: u64, align: u64) -> Option<Ea> {
         assert!(align.is_power_of_two() && align >= LINE_BYTES, "lines have one owner");
         let off = self.top.checked_next_multiple_of(align)?;
@@ -58,26 +58,26 @@ impl Region {
         Some(self.born(off, len, true))
     }
 
-    /// From now on these bytes, a whole number of pages, are a file's.
+    /// From now on these bytes, a whole number of pages, are those of a file.
     ///
     /// # Errors
-    /// They are not in bounds, or the host's words.
+    /// Fails if they are out of bounds, or with the host's message.
     pub fn share(&mut self, at: Ea, len: u64, file: BorrowedFd<'_>) -> io::Result<()> {
         let off = self.inside(at, len).ok_or_else(|| io::Error::other("out of bounds"))?;
         self.bytes.share(off, len, file)
     }
 
-    /// From now on these pages of the window are a file's.
+    /// From now on these pages of the window are those of a file.
     ///
     /// # Errors
-    /// There is no window, or the host's words.
+    /// Fails if there is no window, or with the host's message.
     pub(crate) fn share_window(&mut self, first: u64, count: u64, file: BorrowedFd<'_>) -> io::Result<()> {
         let window = self.window.as_mut().ok_or_else(|| io::Error::other("there is no arena"))?;
         window.is_shared = true;
         self.bytes.share(WINDOW_AT + first * PAGE_BYTES, count * PAGE_BYTES, file)
     }
 
-    /// Takes all pages of a window that is shared: what was in them stays the file's. False where there is none.
+    /// Unbacks all pages of a shared window: their contents stay in the file. False if there is no such window.
     pub(crate) fn empty_shared_window(&mut self) -> bool {
         let Some(window) = self.window.as_mut().filter(|window| window.is_shared) else { return false };
         window.set(0, WINDOW_BYTES / PAGE_BYTES, false);
@@ -87,7 +87,7 @@ impl Region {
         true
     }
 
-    /// Backs a page of a shared window with what is in it.
+    /// Backs a page of a shared window with its present contents.
     pub(crate) fn keep_page(&mut self, page: u64) {
         self.window.as_mut().expect("the region has a window").set(page, 1, true);
     }
@@ -115,8 +115,7 @@ impl Region {
         Some(at)
     }
 
-    /// A zeroed object, aligned to 8 bytes, or to 64 where it is at least as long; nothing when
-    /// it does not fit.
+    /// A zeroed object, aligned to 8 bytes, or to 64 if it is at least that long; `None` if it does not fit.
     pub fn alloc(&mut self, len: u64) -> Option<Ea> {
         let len = len.max(1);
         if len > MAX_SMALL {
@@ -144,12 +143,12 @@ impl Region {
         Some(at)
     }
 
-    /// Also where no object was before: a program may have written there by mistake.
+    /// Clears memory even if there was no object before: a program may have written there by mistake.
     fn clear(&mut self, at: Ea, len: u64) {
         self.slice_mut_anyway(at, len).expect("the object was just placed").fill(0);
     }
 
-    /// Ends an object that [`Region::alloc`] gave. Anything else is counted and left alone.
+    /// Frees an object from [`Region::alloc`]. Anything else is counted and ignored.
     pub fn free(&mut self, at: Ea) {
         let off = at.0.wrapping_sub(BASE);
         let known = if off < self.heap_end { self.heap.free(off) } else { self.free_large(off) };
@@ -167,19 +166,19 @@ impl Region {
         size.map(|size| self.large_free.entry(size).or_default().push(off)).is_some()
     }
 
-    /// Backs pages of the window, which are zeroed. Panics when the region has no window, as the next one.
+    /// Backs pages of the window, zeroed. Panics if the region has no window.
     pub(crate) fn back_pages(&mut self, first: u64, count: u64) {
         self.window.as_mut().expect("the region has a window").set(first, count, true);
         self.clear_head(first);
     }
 
-    /// An access is judged by its first byte: one from the page before may have left something here.
+    /// Only an access's first byte is checked, so one from the page before may have written here.
     fn clear_head(&mut self, page: u64) {
         self.bytes.clear(WINDOW_AT + page * PAGE_BYTES, 8);
     }
 
-    /// Takes what backs pages of the window: nobody holds a line of them any more, and their contents are gone.
-    /// How many there were.
+    /// Unbacks pages of the window: no CPU holds their lines any more, and their contents are gone. Returns how many
+    /// were backed. Panics if the region has no window.
     pub(crate) fn unback_pages(&mut self, first: u64, count: u64) -> u64 {
         let changed = self.window.as_mut().expect("the region has a window").set(first, count, false);
         if changed == 0 {
@@ -200,16 +199,16 @@ impl Region {
         changed
     }
 
-    /// A placed area is not one live object: its owner knows which parts of it live.
+    /// Marks a placed area as not being one live object: its owner knows which parts of it are live.
     pub(crate) fn disown(&mut self, at: Ea) {
         if let Some(live) = &mut self.live {
             live.forget(at.0.wrapping_sub(BASE));
         }
     }
 
-    /// What is where an access goes that [`Region::is_live`] is false of.
+    /// What is at the address of an access for which [`Region::is_live`] is false.
     pub(crate) fn invalid_place(&self, at: Ea, len: u64) -> InvalidPlace {
-        /// What a displacement adds at most.
+        /// The most that a displacement adds.
         const NEAR: u64 = 64 << 10;
         let off = at.0.wrapping_sub(BASE);
         let ended = self.live.as_ref().is_some_and(|live| live.has_ended(off));

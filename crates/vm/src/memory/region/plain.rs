@@ -1,27 +1,27 @@
-//! Where an access of a word needs no second look.
+//! Addresses at which an access of a word needs no further checks.
 
 use crate::memory::BASE;
 use keel_abi::bpf::Ea;
 
-/// So many bytes a plain access has at most.
+/// The most bytes of a plain access.
 pub(super) const WORD: u64 = 8;
 
-/// Addresses at which [`WORD`] bytes are handed out, may be written, and are no part of an arena's window. Most
-/// accesses of the kernel go there, and take one comparison to know.
+/// Addresses at which [`WORD`] bytes are allocated, writable, and not part of an arena's window. Most of the kernel's
+/// accesses are there, which takes one comparison to check.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Plain {
     first: u64,
-    /// How many there are from `first` on.
+    /// The number of these addresses from `first` on.
     count: u64,
 }
 
 impl Plain {
-    /// Of these offsets into the region.
+    /// For these offsets into the region.
     pub(super) const fn new(from: u64, end: u64) -> Self {
         Self { first: BASE + from, count: (end + 1).saturating_sub(from + WORD) }
     }
 
-    /// Are these bytes certainly plain? Only what is as long as a word or shorter can be.
+    /// Are these bytes certainly plain? Only accesses of at most a word can be.
     #[inline(always)]
     pub(super) const fn holds(self, at: Ea, len: u64) -> bool {
         len <= WORD && at.0.wrapping_sub(self.first) < self.count

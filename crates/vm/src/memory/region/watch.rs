@@ -1,7 +1,7 @@
-//! Who takes cache lines, and who had them: kept for a profile alone.
+//! Which code takes cache lines, and which had them before; recorded only for a profile.
 //!
-//! Whoever acts on a CPU says in whose name it does so ([`LineWatch::blame`]): an instruction by its number, or
-//! [`NOBODY`] for the kernel outside of callbacks. A line remembers who wrote it last and who fetched it last.
+//! Code that acts on a CPU declares whom to blame ([`LineWatch::blame`]): an instruction by its number, or [`NOBODY`]
+//! for the kernel outside of callbacks. A line remembers its last writer and the last code that fetched it.
 
 use keel_abi::CpuId;
 use keel_abi::lines::{Line, LineUse, Transfers};
@@ -20,7 +20,7 @@ pub enum Source {
     Cache(Distance),
 }
 
-/// What moved, told apart by all of this.
+/// The key of a move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Moved {
     pub(crate) from: u32,
@@ -29,7 +29,7 @@ pub(crate) struct Moved {
     pub(crate) writes: bool,
 }
 
-/// What has come of such moves.
+/// The totals of moves with the same key.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Blamed {
     /// One of the lines, as an offset into the region.
@@ -51,12 +51,12 @@ type Page = Box<[Last; PAGE_LINES as usize]>;
 
 /// The moves of a run's lines.
 pub(crate) struct LineWatch {
-    /// Per CPU, in whose name it acts.
+    /// For each CPU, whom to blame for its accesses.
     blamed: Vec<u32>,
     line_log2: u32,
     pages: BTreeMap<u64, Page>,
     moved: BTreeMap<Moved, Blamed>,
-    /// The last move, which a wait for an atomic instruction's turn belongs to.
+    /// The last move, to which a wait for an atomic instruction's turn belongs.
     latest: Option<Moved>,
 }
 
@@ -66,7 +66,7 @@ impl LineWatch {
         Self { blamed, line_log2, pages: BTreeMap::new(), moved: BTreeMap::new(), latest: None }
     }
 
-    /// What `cpu` does from now on is done by this instruction; gives the one before.
+    /// Blames this instruction for everything that `cpu` does from now on; returns the previous one.
     pub(crate) fn blame(&mut self, cpu: CpuId, insn: u32) -> u32 {
         std::mem::replace(&mut self.blamed[cpu.index()], insn)
     }
@@ -83,7 +83,7 @@ impl LineWatch {
         &mut page[(line % PAGE_LINES) as usize]
     }
 
-    /// `cpu` has taken a line, which was as `before` says.
+    /// `cpu` has taken a line whose state was `before`.
     pub(super) fn took(
         &mut self,
         transfers: &Transfers,
@@ -99,7 +99,7 @@ impl LineWatch {
         };
         let is_first = before.sharers == 0;
         let last = self.last(line);
-        // Who wrote a line last has lost it to those who fetched it since.
+        // The last writer of a line has lost it to those that have fetched it since.
         let is_own = writes && before.writer == cpu.0 as u16;
         let from = if is_own { last.fetcher } else { last.writer };
         if writes || is_first {
@@ -120,19 +120,19 @@ impl LineWatch {
         self.latest = Some(moved);
     }
 
-    /// Whoever took a line last waited for it so much longer.
+    /// The code that last took a line waited this much longer.
     pub(super) fn waited(&mut self, ps: u64) {
         if let Some(sum) = self.latest.and_then(|latest| self.moved.get_mut(&latest)) {
             sum.uses.stall_ps += ps;
         }
     }
 
-    /// All moves, and what has come of them.
+    /// All moves, and their totals.
     pub(super) fn moved(&self) -> impl Iterator<Item = (Moved, Blamed)> {
         self.moved.iter().map(|(moved, blamed)| (*moved, *blamed))
     }
 
-    /// Other code is loaded: the numbers of instructions are no longer theirs.
+    /// Other code is loaded: the instructions' numbers are no longer valid.
     pub(crate) fn forget(&mut self) {
         self.blamed.fill(NOBODY);
         self.pages.clear();

@@ -1,4 +1,4 @@
-//! What every callback costs in one situation, until enough of them have been seen.
+//! The cost of every callback in one situation, measured until there are enough calls.
 
 use super::{HOGS_NICE, MOST_INSTRUCTIONS, arrival, in_charge, spec};
 use crate::failure::Failure;
@@ -12,26 +12,27 @@ use keel_lab::machines::Machine;
 use keel_lab::watch::{Listener, run_until_enough};
 use keel_trace::{Class, Event, Meta, Sink};
 
-/// Enough decisions of a kind for its median.
+/// The number of decisions of one kind that is enough for a median.
 const ENOUGH: u64 = 2_000;
-/// And for so long at least, where that is no more than [`MOST_DISPATCHES`]: some do once a second what no median has.
+/// The minimum time, unless it has more than [`MOST_DISPATCHES`]: some schedulers do rare work once per second, which
+/// no median shows.
 const SHORTEST: Span = Span::from_s(1);
-/// As many dispatches are enough, however rare something else is.
+/// The maximum number of dispatches, however rare other calls are.
 const MOST_DISPATCHES: u64 = 50_000;
-/// The time over which decisions are measured is a multiple of this: the periodic balancing of waiting tasks happens
-/// every 200 ms, so a mean over a fraction of that would have too many or too few of them.
+/// Decisions are measured over a multiple of this time: the periodic balancing of waiting tasks happens every 200 ms,
+/// so a mean over a fraction of that would include too many or too few balancings.
 const STEP: Span = Span::from_ms(200);
-/// The last event is no farther from a step's end: every busy CPU ticks.
+/// The maximum distance of the last event from a step's end: every busy CPU ticks.
 const TICKS: Span = Span::from_ms(50);
-/// For so long at most.
+/// The maximum time.
 const LONGEST: Span = Span::from_s(10);
-/// Two hogs and one that wakes, for each CPU.
+/// Tasks per CPU: two hogs and one that sleeps and wakes.
 pub(super) const TASKS_A_CPU: u32 = 3;
 
-/// What callbacks cost, and all of them together a dispatch; nothing of a run that a signal stopped.
+/// The costs of callbacks, and of all of them together per dispatch; `None` if a signal stopped the run.
 type Costs = Option<(Vec<DecisionCost>, Option<Span>)>;
 
-/// With so many runnable tasks all the time, beside 16 that wake a thousand times a second.
+/// Measures with this many tasks that are always runnable, and 16 that wake a thousand times per second.
 pub(super) fn of_crowd(
     lab: &Lab,
     scheduler: &SchedulerSource,
@@ -42,8 +43,8 @@ pub(super) fn of_crowd(
     measure(lab, scheduler, machine, &workload, tasks)
 }
 
-/// With the same for each CPU: two tasks that want it all the time, and one that wakes 50 to 400 times a second and
-/// takes 2 % of it.
+/// Measures with the same load on each CPU: two tasks that are always runnable, and one that wakes 50 to 400 times per
+/// second and takes 2 % of the CPU.
 pub(super) fn of_machine(
     lab: &Lab,
     scheduler: &SchedulerSource,
@@ -78,7 +79,7 @@ fn measure(
 /// Collects decisions until there are enough.
 struct Collector {
     received: Decisions,
-    /// When the last of them was.
+    /// The time of the last decision.
     now: Instant,
     long_enough: Instant,
 }

@@ -1,5 +1,5 @@
-//! What the dispatches cost that end a round of all waiting tasks: when arrays are exchanged, or all counters made
-//!again. A scheduler that counts them is asked for its counter; another has no figure.
+//! The cost of the dispatches that end a round of all waiting tasks, in which arrays are exchanged or all counters
+//! recalculated. They are found by the scheduler's own counter; a scheduler without one has no figure.
 
 use super::{HOGS_NICE, MOST_INSTRUCTIONS, arrival, in_charge, spec};
 use crate::failure::Failure;
@@ -13,20 +13,20 @@ use keel_lab::machines::Machine;
 use keel_lab::watch::{Counted, declares, run_counted};
 use keel_trace::{Class, Event, Meta, Sink, What};
 
-/// How long a turn is at the hogs' nice value under both `goodness` and `o1`; `ule`'s is a fifth longer.
+/// The length of a turn at the hogs' nice value under `goodness` and `o1`; under `ule` it is a fifth longer.
 const TURN: Span = Span::from_ms(10);
-/// At most this many rounds, each with time for decisions that cost as much again as a turn.
+/// The maximum number of rounds. Each has time for decisions that take as long as a turn.
 const ROUNDS: u64 = 3;
-/// The kernel's watchdog waits as long for any task: a longer round has no end to measure.
+/// The kernel's watchdog lets no task wait longer than this, so a longer round has no end to measure.
 const WATCHDOG: Span = Span::from_s(30);
-/// As many dispatches that end a round are enough.
+/// The number of dispatches ending a round that is enough.
 const ENOUGH: u64 = 32;
-/// As many dispatches are enough once one of them has ended a round.
+/// The maximum number of dispatches once one of them has ended a round.
 const MOST_DISPATCHES: u64 = 50_000;
-/// How often the counters are read: less than two dispatches of a CPU are apart.
+/// The interval at which the counters are read. It is shorter than the time between two dispatches of a CPU.
 const STEP: Span = Span::from_us(20);
 
-/// Counters of schedulers, by CPU, and what a dispatch does that counts there.
+/// The per-CPU counters of schedulers, with the work of the dispatches that they count.
 const COUNTERS: [(&str, &str); 4] = [
     ("array_switches", "array switch"),
     ("balances", "balancing"),
@@ -34,8 +34,8 @@ const COUNTERS: [(&str, &str); 4] = [
     ("recalculations", "recalculation"),
 ];
 
-/// What they cost with this many tasks; `None` if the scheduler does not count them, or a round takes too long. An
-/// empty result if a signal stopped the run.
+/// Measures their cost with this many tasks; `None` if the scheduler does not count them, or a round takes too long.
+/// The result is empty if a signal stopped the run.
 pub(super) fn ends(
     lab: &Lab,
     scheduler: &SchedulerSource,
@@ -69,7 +69,7 @@ pub(super) fn ends(
     Ok(Some(ends.calls.cost(reported).into_iter().collect()))
 }
 
-/// The calls in which the counter rose, until there are enough.
+/// Collects the calls in which the counter rose, until there are enough.
 struct RoundEnds {
     calls: CountedCalls,
     dispatches: u64,

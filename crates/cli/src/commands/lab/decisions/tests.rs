@@ -25,13 +25,13 @@ fn every_scheduler_has_every_point_once() {
 fn a_point_ends_after_enough_decisions() {
     let tasks = measured("o1", Point::Tasks(10));
     assert_eq!((tasks.axis, tasks.size), (Axis::Tasks, Size { tasks: 10, cpus: 2 }));
-    // Sixteen that wake a thousand times a second would wake 160,000 times in the ten seconds that are the most.
+    // Sixteen tasks that wake a thousand times per second would wake 160,000 times in the maximum of ten seconds.
     assert!((2_000..20_000).contains(&calls(&tasks, "wakeup")), "{:?}", tasks.costs);
     assert!(calls(&tasks, "dispatch") >= 2_000 && tasks.together.is_some());
     let cpus = measured("o1", Point::Cpus(8));
     assert_eq!((cpus.axis, cpus.size), (Axis::Cpus, Size { tasks: 24, cpus: 8 }));
     assert!((2_000..3_000).contains(&calls(&cpus, "wakeup")), "{:?}", cpus.costs);
-    // With one CPU the kernel does not ask where a task wakes: an event that does not come is awaited for ten seconds.
+    // With one CPU the kernel never calls select_cpu, so the run waits for that event until its maximum of ten seconds.
     let one = measured("o1", Point::Cpus(1));
     assert_eq!(calls(&one, "wakeup"), 0, "{:?}", one.costs);
     assert!((9_900..=10_100).contains(&calls(&one, "tick")), "{:?}", one.costs);

@@ -1,8 +1,8 @@
-//! Which resilient locks each CPU has, and which it wants: the tables in which the kernel looks for deadlocks
-//! (`struct rqspinlock_held`), by the rules of Linux 7.2.
+//! The resilient locks that each CPU holds and the one that it wants: the tables in which the kernel looks for
+//! deadlocks (`struct rqspinlock_held`), by the rules of Linux 7.2.
 //!
 //! Asking for a lock that the CPU already holds fails at once. A waiter checks each millisecond whether the lock's
-//! holder waits for one of the waiter's own locks. A table holds 31 locks: beyond that only the timeout helps.
+//! holder waits for one of the waiter's own locks. A table has room for 31 locks: beyond that only the timeout helps.
 
 use keel_abi::bpf::Ea;
 use keel_abi::{CpuId, Instant, Span};
@@ -11,24 +11,24 @@ use std::collections::VecDeque;
 /// `RES_NR_HELD`.
 const ROOM: usize = 31;
 
-/// `RES_DEF_TIMEOUT`, for a CPU that waits alone. The first in the queue behind it waits twice as long.
+/// `RES_DEF_TIMEOUT`, for a CPU that waits alone. The first CPU in the queue behind it waits twice as long.
 const PATIENCE: Span = Span::from_ms(250);
 
 /// How often a waiter looks for deadlocks (`check_timeout()`).
 const LOOKS: Span = Span::from_ms(1);
 
-/// A lock that a CPU has.
+/// A lock that a CPU holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Held {
     pub(crate) lock: Ea,
-    /// Taken with interrupts off, by the kfunc for that.
+    /// It was taken by the kfunc that disables interrupts.
     pub(crate) saves_irq: bool,
 }
 
 /// What a CPU finds when it looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// The lock is its own.
+    /// The CPU has the lock.
     Granted,
     Waits,
     /// `-EDEADLK`.
@@ -37,15 +37,15 @@ pub(crate) enum Verdict {
     TimedOut,
 }
 
-/// A CPU waits for a lock.
+/// A CPU's wait for a lock.
 #[derive(Clone, Copy, Debug)]
 struct Wait {
     lock: Ea,
     since: Instant,
     next_look: Instant,
-    /// Until when it is patient; never while others are queued before it.
+    /// When its timeout expires; never while others are queued before it.
     until: Instant,
-    /// Others waited when it came: it is in the queue, not at the lock itself (`_Q_PENDING_VAL`).
+    /// Others were waiting when it came, so it is in the queue, not spinning on the lock itself (`_Q_PENDING_VAL`).
     queued: bool,
     granted: bool,
 }
@@ -58,12 +58,12 @@ struct Table {
 }
 
 impl Table {
-    /// The locks it has and the one it wants (`rqspinlock_held.cnt`).
+    /// The locks that it holds and the one that it wants (`rqspinlock_held.cnt`).
     fn count(&self) -> usize {
         self.held.len() + usize::from(self.waits.is_some())
     }
 
-    /// Is the lock among the first `count` that it has?
+    /// Is the lock among the first `count` that it holds?
     fn has_among(&self, lock: Ea, count: usize) -> bool {
         self.held.iter().take(count).any(|held| held.lock == lock)
     }
@@ -73,7 +73,7 @@ impl Table {
         self.has_among(lock, self.count().min(ROOM) - 1)
     }
 
-    /// The last entry: the lock that the CPU wants, or took last.
+    /// The last entry: the lock that the CPU wants or, if none, the lock that it took last.
     fn last(&self) -> Option<Ea> {
         self.waits.map(|wait| wait.lock).or_else(|| self.held.last().map(|held| held.lock))
     }
@@ -82,7 +82,7 @@ impl Table {
 /// All CPUs' tables.
 #[derive(Debug, Default)]
 pub(crate) struct Tables {
-    /// By CPU, as far as any has used its own.
+    /// By CPU, up to the last CPU that has used its table.
     of: Vec<Table>,
 }
 
@@ -103,14 +103,14 @@ impl Tables {
         self.of(c).waits.is_some()
     }
 
-    /// The CPU has a lock more, and waits for it no longer.
+    /// The CPU has got a lock, and no longer waits for it.
     pub(crate) fn got(&mut self, c: CpuId, held: Held) {
         let table = self.of(c);
         table.waits = None;
         table.held.push(held);
     }
 
-    /// The lock that the CPU has taken last.
+    /// The lock that the CPU took last.
     pub(crate) fn last(&mut self, c: CpuId) -> Option<Held> {
         self.of(c).held.last().copied()
     }
@@ -124,7 +124,7 @@ impl Tables {
         self.of(c).held.pop()
     }
 
-    /// The CPU begins to wait behind so many others, unless it has the lock itself (`check_deadlock_AA()`).
+    /// The CPU begins to wait behind `before` others, unless it holds the lock itself (`check_deadlock_AA()`).
     pub(crate) fn begin(&mut self, c: CpuId, lock: Ea, now: Instant, before: usize) -> Verdict {
         let until = match before {
             0 => now + PATIENCE,
@@ -151,7 +151,7 @@ impl Tables {
             return Verdict::TimedOut;
         }
         wait.next_look = now + LOOKS;
-        // Who is not at the queue's head spins on its own word, and looks at nothing else.
+        // A CPU that is not at the queue's head spins on its own word and checks nothing else.
         let (lock, looks) = (wait.lock, wait.until != Instant::NEVER);
         match looks && self.is_crossed(c, lock) {
             true => Verdict::Deadlock,
@@ -159,7 +159,7 @@ impl Tables {
         }
     }
 
-    /// Does the lock's holder wait for a lock that `c` has (`check_deadlock_ABBA()`)?
+    /// Does the lock's holder wait for a lock that `c` holds (`check_deadlock_ABBA()`)?
     fn is_crossed(&self, c: CpuId, lock: Ea) -> bool {
         let own = &self.of[c.index()];
         let others = self.of.iter().enumerate().filter(|&(other, _)| other != c.index());
@@ -169,36 +169,36 @@ impl Tables {
         holder.and_then(Table::last).is_some_and(|wanted| own.shows(wanted))
     }
 
-    /// When the CPU, which waits, looks next.
+    /// When the waiting CPU looks next.
     pub(crate) fn next_look(&mut self, c: CpuId) -> Instant {
         self.wait(c).next_look
     }
 
-    /// Is the CPU in the queue, rather than at the lock?
+    /// Is the CPU in the queue, rather than spinning on the lock?
     pub(crate) fn is_queued(&mut self, c: CpuId) -> bool {
         self.wait(c).queued
     }
 
-    /// The CPU has the lock: since when has it waited?
+    /// The CPU has got the lock: returns since when it waited.
     pub(crate) fn grant(&mut self, c: CpuId) -> Instant {
         let wait = self.wait(c);
         wait.granted = true;
         wait.since
     }
 
-    /// The CPU is sent away by the head of its queue.
+    /// The head of its queue makes the CPU give up.
     pub(crate) fn dismiss(&mut self, c: CpuId) {
         self.wait(c).until = Instant::ZERO;
     }
 
-    /// The CPU waits no longer: since when has it?
+    /// The CPU stops waiting: returns since when it waited.
     pub(crate) fn give_up(&mut self, c: CpuId) -> Instant {
         let since = self.wait(c).since;
         self.of(c).waits = None;
         since
     }
 
-    /// Of the CPUs that wait now, the one at the head of the queue becomes impatient.
+    /// The queue has moved on: starts the timeout of the CPU that is now at its head.
     pub(crate) fn advance(&mut self, waiters: &VecDeque<CpuId>, now: Instant) {
         let head = waiters.iter().copied().find(|&waiter| self.is_queued(waiter));
         let Some(head) = head else { return };
@@ -218,7 +218,7 @@ mod tests {
         Instant::ZERO + Span::from_ms(ms)
     }
 
-    /// CPU 0 has these locks.
+    /// CPU 0 holds these locks.
     fn holding(locks: impl IntoIterator<Item = Ea>) -> Tables {
         let mut tables = Tables::default();
         locks.into_iter().for_each(|lock| tables.got(CpuId(0), Held { lock, saves_irq: false }));

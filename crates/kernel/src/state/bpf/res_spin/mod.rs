@@ -1,4 +1,4 @@
-//! Every `bpf_res_spin_lock` taken so far, and which CPU waits for which lock.
+//! Every `bpf_res_spin_lock` taken so far, and which CPUs wait for it.
 
 pub(crate) mod held;
 
@@ -8,10 +8,10 @@ use keel_abi::CpuId;
 use keel_abi::bpf::Ea;
 use std::collections::{BTreeMap, VecDeque};
 
-/// All resilient locks, and which CPU has or wants which.
+/// All resilient locks, and which CPUs hold or want them.
 #[derive(Debug, Default)]
 pub(crate) struct ResLocks {
-    /// Each that was ever taken, by its address.
+    /// Each lock that was ever taken, by its address.
     pub(crate) locks: BTreeMap<u64, ResLock>,
     pub(crate) tables: Tables,
 }
@@ -19,12 +19,12 @@ pub(crate) struct ResLocks {
 #[derive(Debug, Default)]
 pub(crate) struct ResLock {
     pub(crate) lock: VirtualLock,
-    /// In the order in which they get it.
+    /// In the order in which they get the lock.
     pub(crate) waiters: VecDeque<CpuId>,
 }
 
 impl ResLocks {
-    /// What each has been used for.
+    /// The use of each lock.
     pub(crate) fn uses(&self) -> impl Iterator<Item = (LockName, LockUse)> {
         self.locks.iter().map(|(&at, of)| (LockName::Bpf(Ea(at)), of.lock.uses()))
     }

@@ -34,7 +34,7 @@ impl TwoCpus {
     }
 }
 
-/// All of them, as a task that is never interrupted does it.
+/// Writes all pages, as a task that is never interrupted does.
 fn write(memory: &mut Memory, mm: MmId, pages: u32, on: On<'_>) -> u64 {
     let (mut ps, mut next) = (0, 0);
     while next < pages {
