@@ -33,10 +33,9 @@
 //! 1. Find the rule in `rules`, named as the kernel names it, and the path in `paths` that calls it. If the answer
 //!    needs no callback and no other runqueue's lock, change only the rule: rules can't suspend.
 //! 2. Otherwise add a step: a method of `Sim` beside its neighbours, a variant of its path's frame in `state/frame`
-//! with the
-//!    ids that the step needs, and its line in `run/step`.
+//!    with the ids that the step needs, and its line in `run/step`.
 //! 3. End the step before it with `go` or `call` with the new frame and the new method. Both must stand for the same
-//! step.
+//!    step.
 //! 4. Test it with `--engine frames`, which leaves a frame after each step: the trace must be the same, byte for byte
 //!    (`cargo run --release -p keel-lab --example same frames`, and the same without `frames`).
 
