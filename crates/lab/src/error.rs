@@ -20,7 +20,7 @@ pub enum LabError {
         /// The program's output until then: untrusted.
         output: Vec<u8>,
     },
-    /// A bug of ours: what was expected, and what was found.
+    /// An internal error: what was expected, and what was found.
     #[error("{0}")]
     Bug(String),
 }

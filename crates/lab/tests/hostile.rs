@@ -46,7 +46,7 @@ fn all_end(cases: Vec<(String, Vec<u8>)>) -> usize {
     worker.join().unwrap_or_else(|_| panic!("{current}: panicked; its message is above"))
 }
 
-/// Did it run? A refusal must be one sentence that names the object, and not a bug of ours.
+/// Did it run? A refusal must be one sentence that names the object, and not an internal error.
 fn ends(name: &str, result: Result<Outcome, LabError>) -> bool {
     match result {
         Ok(outcome) => {

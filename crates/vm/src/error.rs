@@ -36,7 +36,7 @@ pub enum LoadError {
     /// There is no native code for this processor or operating system.
     #[error("native code cannot be made on this machine ({0}); use the interpreter")]
     NoNative(String),
-    /// The code generator refused a function; that is a bug of ours.
+    /// The code generator refused a function; that is an internal error.
     #[error("function `{function}` could not be translated to native code: {why}")]
     Translation {
         /// The function's name.

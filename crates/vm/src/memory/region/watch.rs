@@ -1,6 +1,6 @@
 //! Which code takes cache lines, and which had them before; recorded only for a profile.
 //!
-//! Code that acts on a CPU declares whom to blame ([`LineWatch::blame`]): an instruction by its number, or [`NOBODY`]
+//! Code that acts on a CPU declares what to blame ([`LineWatch::blame`]): an instruction by its number, or [`NOBODY`]
 //! for the kernel outside of callbacks. A line remembers its last writer and the last code that fetched it.
 
 use keel_abi::CpuId;
@@ -51,7 +51,7 @@ type Page = Box<[Last; PAGE_LINES as usize]>;
 
 /// The moves of a run's lines.
 pub(crate) struct LineWatch {
-    /// For each CPU, whom to blame for its accesses.
+    /// For each CPU, what to blame for its accesses.
     blamed: Vec<u32>,
     line_log2: u32,
     pages: BTreeMap<u64, Page>,
