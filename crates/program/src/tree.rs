@@ -16,7 +16,7 @@ use tempfile::TempDir;
 /// What is shown of the simulated machine alone: a file that is not in the tree is not there.
 const SHOWN: &[&str] = &["/sys", "/proc", "/var/run", "/run", "/dev/shm", "/dev/cpu", "/boot"];
 /// Of the program's own process, and no file of the machine.
-const OWN: &[&str] = &["/proc/self/maps"];
+const OWN: &[&str] = &["/proc/self/maps", "/proc/self/exe"];
 /// Of a capacity that no machine file names.
 const FULL_CAPACITY: u16 = 1024;
 /// Distances in `nodeN/distance`: to itself, and what each hop adds.
