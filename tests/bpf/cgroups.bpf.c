@@ -114,6 +114,15 @@ CASE(of_the_current_task, 1)
 	return id;
 }
 
+/* What has CPU time in common is a cgroup's, or an autogroup's, which has none. */
+CASE(of_the_current_task_group, 1)
+{
+	struct task_struct *p = bpf_get_current_task_btf();
+	struct cgroup *cgrp = BPF_CORE_READ(p, sched_task_group, css.cgroup);
+
+	return cgrp ? BPF_CORE_READ(cgrp, ancestors[0], kn, id) : 1;
+}
+
 /* Whoever runs this is somewhere below the root. */
 CASE(below_the_root, 1)
 {

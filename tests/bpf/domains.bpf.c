@@ -12,6 +12,7 @@
 
 extern const int sd_llc_id __ksym;
 extern const int sd_llc_size __ksym;
+extern const int sched_core_priority __ksym;
 
 STEPS(runqueues_by_number, 8, 0, 1, 1)
 {
@@ -164,6 +165,20 @@ STEPS(names, 0, 1)
 			got[1] |= name[0] >= 'A' && name[0] <= 'Z';
 		}
 	}
+}
+
+/* No driver here ranks cores. */
+CASE(priorities_of_cores, CPUS)
+{
+	u64 same = 0;
+	s32 cpu;
+
+	for_range(cpu, 0, CPUS) {
+		int *priority = bpf_per_cpu_ptr(&sched_core_priority, cpu);
+
+		same += priority && *priority == 0;
+	}
+	return same;
 }
 
 /* Who shares a cache has its number, and counts as many. */

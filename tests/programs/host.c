@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/membarrier.h>
 #include <linux/seccomp.h>
@@ -15,6 +16,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #define SETTING "/sys/devices/system/cpu/cpu0/power/pm_qos_resume_latency_us"
@@ -84,6 +86,35 @@ static int can_filter(void)
 	       !syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &filter);
 }
 
+/* Can it read its own binary, and give up what it may do, but not take that back? */
+static int can_step_down(void)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct all[2], none[2] = {};
+	char magic[4] = "", own[256];
+	int file = open("/proc/self/exe", O_RDONLY);
+	int has_read = read(file, magic, sizeof(magic)) == 4 && !memcmp(magic, "\177ELF", 4);
+
+	close(file);
+	if (!has_read || readlink("/proc/self/exe", own, sizeof(own)) <= 0)
+		return 0;
+	if (syscall(SYS_capget, &header, all) || !all[0].effective || syscall(SYS_capset, &header, none))
+		return 0;
+	if (syscall(SYS_capset, &header, all) != -1 || errno != EPERM)
+		return 0;
+	return !syscall(SYS_capget, &header, all) && !all[0].effective && !prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+}
+
+/* Does a coarse clock show whole ticks? */
+static int has_ticks(void)
+{
+	struct timespec fine, coarse, now;
+
+	return !clock_getres(CLOCK_MONOTONIC, &fine) && fine.tv_nsec == 1 &&
+	       !clock_getres(CLOCK_MONOTONIC_COARSE, &coarse) && coarse.tv_nsec == 1000000 &&
+	       !clock_gettime(CLOCK_MONOTONIC_COARSE, &now) && now.tv_nsec % 1000000 == 0;
+}
+
 /* 0 where all is as it should be. */
 int use_host(void)
 {
@@ -111,5 +142,9 @@ int use_host(void)
 		return 7;
 	if (!can_filter())
 		return 11;
+	if (!has_ticks())
+		return 12;
+	if (!can_step_down())
+		return 13;
 	return stay_home();
 }

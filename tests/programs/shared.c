@@ -2,12 +2,13 @@
 /*
  * Loads shared.bpf.o with libbpf, runs its program, attaches what traces and the scheduler, and prints what it sees once
  * every virtual second until it gets SIGINT. Any argument but the object's path makes it fail on purpose: `hang`,
- * `exit`, `crash`. `leave` ends once its scheduler is ended. `yield` yields its CPU over and over. `all` runs what arena.c,
+ * `exit`, `exec`, `crash`. `leave` ends once its scheduler is ended. `yield` yields its CPU over and over. `all` runs what arena.c,
  * maps.c, sockets.c and host.c have first. `later` loads the object more than once: before the scheduler is attached, and
  * while it is; that one's scheduler is attached when the first has ended.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <errno.h>
 #include <linux/bpf.h>
 #include <pthread.h>
 #include <sched.h>
@@ -229,6 +230,10 @@ static int go_on(struct running *r, const char *how)
 			sched_yield();
 		if (!strcmp(how, "exit"))
 			exit(7);
+		if (!strcmp(how, "exec")) {
+			execl("/proc/self/exe", "shared", "no.bpf.o", NULL);
+			exit(errno == EACCES ? 9 : 10);
+		}
 		if (!strcmp(how, "crash"))
 			abort();
 		if (!strcmp(how, "kill"))

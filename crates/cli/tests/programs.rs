@@ -83,6 +83,20 @@ fn a_program_loads_its_scheduler_again_when_a_cpu_comes_or_goes() {
 }
 
 #[test]
+fn a_scheduler_that_is_to_be_back_when_the_run_ends_has_not_failed() {
+    let folder = tempfile::tempdir().unwrap();
+    let (program, object) = build(folder.path());
+    // The program looks every 100 ms: it has not noticed yet.
+    let options = ["--workload", "mix:8:60+hotplug:3:950:5000", "--machine", "4", "--program-log", "log"];
+    let output = keel_for("1s", folder.path(), &options, &program, &[object.to_str().unwrap(), "all"]);
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!((output.status.code(), stderr.as_str()), (Some(0), ""));
+    let log = std::fs::read_to_string(folder.path().join("log")).unwrap();
+    let ended: Vec<&str> = log.lines().filter_map(|line| line.strip_prefix("detached, exit kind ")).collect();
+    assert!(ended.len() == 2 && ended[0].starts_with("66,") && ended[1].starts_with("64,"), "{log}");
+}
+
+#[test]
 fn a_program_loads_more_before_and_beside_its_scheduler() {
     let folder = tempfile::tempdir().unwrap();
     let (program, object) = build(folder.path());
@@ -133,6 +147,7 @@ fn what_goes_wrong_is_said() {
     };
     check(&["no.bpf.o"], "attached no scheduler: it ended with exit code 1", "no.bpf.o");
     check(&[object, "exit"], "ended before the run did, with exit code 7", "answer 42");
+    check(&[object, "exec"], "ended before the run did, with exit code 9", "answer 42");
     check(&[object, "crash"], "ended before the run did, with exit code 134", "answer 42");
     check(&[object, "kill"], "ended before the run did, with exit code 137", "answer 42");
     assert!(

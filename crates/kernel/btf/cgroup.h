@@ -38,6 +38,11 @@ struct css_set {
 	struct cgroup *dfl_cgrp;
 };
 
+/* One a cgroup, for each has a controller of CPU time. */
+struct task_group {
+	struct cgroup_subsys_state css;
+};
+
 /* In map values and objects of BPF's own; sizes are fixed by the kernel's ABI. */
 struct bpf_rb_root {
 	__u64 __opaque[2];

@@ -50,6 +50,7 @@ union {
 	struct cgroup cgroup;
 	struct kernfs_node kernfs_node;
 	struct css_set css_set;
+	struct task_group task_group;
 	struct bpf_rb_root rb_root;
 	struct bpf_rb_node rb_node;
 	struct bpf_iter_num iter_num;
@@ -122,7 +123,6 @@ long cpuset_write_resmask(struct kernfs_open_file *of, char *buf, size_t nbytes,
    ops.cgroup_set_bandwidth. */
 u64 bpf_spin_lock(u64 lock, u64 b, u64 c, u64 d, u64 e) { return 0; }
 u64 bpf_spin_unlock(u64 lock, u64 b, u64 c, u64 d, u64 e) { return 0; }
-struct task_group;
 void scx_group_set_bandwidth(struct task_group *tg, u64 period_us, u64 quota_us, u64 burst_us) {}
 
 /* What each CPU has its own of. */
@@ -131,3 +131,4 @@ PER_CPU struct rq runqueues;
 PER_CPU int sd_llc_id;
 PER_CPU int sd_llc_size;
 PER_CPU struct cpufreq_policy *cpufreq_cpu_data;
+PER_CPU int sched_core_priority;

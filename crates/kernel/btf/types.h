@@ -205,6 +205,7 @@ struct task_struct {
 
 	/* Last line: what is seldom read. */
 	const struct sched_class *sched_class;
+	struct task_group *sched_task_group;
 	const struct cred *real_cred;
 	const struct cred *cred;
 	struct pid *thread_pid;

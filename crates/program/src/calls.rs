@@ -114,6 +114,5 @@ fn is_harmless(number: i64) -> bool {
             | libc::SYS_sigaltstack
             | libc::SYS_arch_prctl
             | libc::SYS_set_robust_list
-            | libc::SYS_execve
     )
 }

@@ -101,6 +101,7 @@ impl Program {
             libc::SYS_times => self.put(a[0], &[0; 32], 0),
             libc::SYS_prctl => match a[0] as i32 {
                 libc::PR_SET_NAME | libc::PR_SET_VMA | libc::PR_SET_NO_NEW_PRIVS => Answer::Value(0),
+                libc::PR_SET_DUMPABLE | libc::PR_SET_PDEATHSIG | libc::PR_SET_KEEPCAPS => Answer::Value(0),
                 libc::PR_GET_NAME => self.put(a[1], &[0; 16], 0),
                 _ => error(libc::EINVAL),
             },
@@ -114,12 +115,17 @@ impl Program {
             },
             libc::SYS_setrlimit => Answer::Value(0),
             libc::SYS_capget => self.capabilities(a[1]),
+            libc::SYS_capset => self.set_capabilities(a[1]),
             libc::SYS_clone3 | libc::SYS_rseq => error(libc::ENOSYS),
             libc::SYS_seccomp => seccomp(a[0], a[1], a[2]),
             libc::SYS_membarrier => membarrier(a[0], a[1]),
             libc::SYS_fork | libc::SYS_vfork => {
                 self.refused.insert("starting a process".into());
                 error(libc::EAGAIN)
+            }
+            libc::SYS_execve | libc::SYS_execveat => {
+                self.refused.insert("executing a program in its place".into());
+                error(libc::EACCES)
             }
             libc::SYS_perf_event_open => error(libc::ENOENT),
             _ => return Ok(None),
@@ -231,7 +237,21 @@ impl Program {
 
     /// All capabilities: the program believes that it may do everything that the simulated kernel allows.
     fn capabilities(&mut self, at: u64) -> Answer {
-        if at == 0 { Answer::Value(0) } else { self.put(at, &[0xff; 24], 0) }
+        if at == 0 { Answer::Value(0) } else { self.put(at, &self.capabilities, 0) }
+    }
+
+    /// A program may give up what it no longer needs. It can do no less then, for it gets no privilege from keel anyway.
+    fn set_capabilities(&mut self, at: u64) -> Answer {
+        let mut sets = [0; 24];
+        if !self.host.read(at, &mut sets) {
+            return error(libc::EFAULT);
+        }
+        let is_more = sets.iter().zip(&self.capabilities).any(|(new, old)| new & !old != 0);
+        if is_more {
+            return error(libc::EPERM);
+        }
+        self.capabilities = sets;
+        Answer::Value(0)
     }
 }
 

@@ -44,6 +44,8 @@ pub struct Machine {
     pub symbols: &'static [(&'static str, u64)],
     /// The kernel's configuration, as in `/boot/config-*`.
     pub config: String,
+    /// Nanoseconds from a tick to the next: `CLOCK_MONOTONIC_COARSE` is no finer.
+    pub tick_ns: u64,
     /// The seed of everything random.
     pub seed: u64,
     /// The charge for a system call in nanoseconds, including the user code before it.
@@ -122,6 +124,8 @@ pub struct Program {
     /// The last tick of `/proc/stat` shown to the program, if it reads that.
     pub(crate) shown_tick: Option<u64>,
     pub(crate) random: u64,
+    /// Of two words each: what it may do, what it could, and what a program that it starts would.
+    pub(crate) capabilities: [u8; 24],
     pub(crate) output: Vec<u8>,
     pub(crate) refused: BTreeSet<String>,
     /// The words to clear when threads end: `CLONE_CHILD_CLEARTID`.
@@ -155,6 +159,7 @@ impl Program {
         let pid = machine.pid;
         let mut program = Self {
             random: machine.seed,
+            capabilities: [0xff; 24],
             host,
             machine,
             threads: BTreeMap::from([(pid, first)]),

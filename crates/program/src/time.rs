@@ -9,7 +9,7 @@ use keel_abi::UPTIME;
 /// What `CLOCK_REALTIME` shows at the beginning, in nanoseconds: 2026-01-01.
 const EPOCH_NS: u64 = 1_767_225_600_000_000_000;
 const SECOND_NS: u64 = 1_000_000_000;
-/// Nanoseconds of a clock's resolution.
+/// Nanoseconds of a clock's resolution, where it is not a coarse one.
 const RESOLUTION_NS: u64 = 1;
 
 impl Program {
@@ -24,7 +24,7 @@ impl Program {
         Ok(Some(match number {
             libc::SYS_clock_gettime => self.put_span(a[1], self.clock_ns(a[0] as i32)),
             libc::SYS_clock_getres if a[1] == 0 => Answer::Value(0),
-            libc::SYS_clock_getres => self.put_span(a[1], RESOLUTION_NS),
+            libc::SYS_clock_getres => self.put_span(a[1], self.resolution_ns(a[0] as i32)),
             libc::SYS_gettimeofday => {
                 let now = self.clock_ns(libc::CLOCK_REALTIME);
                 self.put_words(a[0], &[now / SECOND_NS, now % SECOND_NS / 1000])
@@ -39,14 +39,22 @@ impl Program {
         }))
     }
 
-    /// The time on a clock: the machine had been up for a while when the program began.
+    /// The time on a clock: the machine had been up for a while when the program began. Coarse clocks have the time of
+    /// the last tick.
     pub(crate) fn clock_ns(&self, clock: i32) -> u64 {
-        match clock {
-            libc::CLOCK_REALTIME | libc::CLOCK_REALTIME_COARSE | libc::CLOCK_TAI => {
-                EPOCH_NS + UPTIME.as_ns() + self.now_ns
-            }
+        let since_boot = UPTIME.as_ns() + self.now_ns;
+        let ns = match clock {
+            libc::CLOCK_REALTIME | libc::CLOCK_REALTIME_COARSE | libc::CLOCK_TAI => EPOCH_NS + since_boot,
             libc::CLOCK_PROCESS_CPUTIME_ID | libc::CLOCK_THREAD_CPUTIME_ID => self.now_ns,
-            _ => UPTIME.as_ns() + self.now_ns,
+            _ => since_boot,
+        };
+        ns - since_boot % self.resolution_ns(clock)
+    }
+
+    fn resolution_ns(&self, clock: i32) -> u64 {
+        match clock {
+            libc::CLOCK_REALTIME_COARSE | libc::CLOCK_MONOTONIC_COARSE => self.machine.tick_ns.max(1),
+            _ => RESOLUTION_NS,
         }
     }
 

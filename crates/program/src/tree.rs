@@ -16,7 +16,7 @@ use tempfile::TempDir;
 /// Paths that only show the simulated machine: a file that is not in the tree does not exist.
 const SHOWN: &[&str] = &["/sys", "/proc", "/var/run", "/run", "/dev/shm", "/dev/cpu", "/boot"];
 /// Files of the program's own process, not of the machine.
-const OWN: &[&str] = &["/proc/self/maps"];
+const OWN: &[&str] = &["/proc/self/maps", "/proc/self/exe"];
 /// The default capacity.
 const FULL_CAPACITY: u16 = 1024;
 /// Distances in `nodeN/distance`: to itself, and the increment for each hop.

@@ -47,8 +47,9 @@ const volatile s32 kicks_too = NOWHERE;
 const volatile u64 kick_flags = 0;
 const volatile u32 kick_times = 1;
 const volatile bool fifo_once = false;
-/* What is enqueued again goes to OWN_DSQ. */
-const volatile bool again_to_own = false;
+/* From so many times on, what is enqueued again goes to OWN_DSQ. */
+const volatile u32 again_to_own = 0;
+static u32 times_again;
 /* Asks for them when a higher class takes the CPU. */
 const volatile bool release_reenqueues = false;
 /* The same by the function that 7.2 replaced, which may be called there alone. */
@@ -212,6 +213,7 @@ static __always_inline void enqueue_special(struct task_struct *p, u64 enq_flags
 #ifndef WITHOUT_ENQUEUE
 CALLBACK(void, tracer_enqueue, struct task_struct *p, u64 enq_flags)
 {
+	bool goes_home = false;
 	s32 i;
 
 	LOG("enqueue", p, enq_flags);
@@ -250,7 +252,9 @@ CALLBACK(void, tracer_enqueue, struct task_struct *p, u64 enq_flags)
 		LOG("selected_by_kfunc", p, cpu);
 		LOG("was_idle", p, is_idle);
 	}
-	if (is_special(p) && !((reenqueues || again_to_own) && enq_flags & SCX_ENQ_REENQ))
+	if (again_to_own && enq_flags & SCX_ENQ_REENQ)
+		goes_home = ++times_again >= again_to_own;
+	if (is_special(p) && !(reenqueues && enq_flags & SCX_ENQ_REENQ) && !goes_home)
 		enqueue_special(p, enq_flags);
 	else
 		insert(p, OWN_DSQ, slice_ns, enq_flags);

@@ -283,7 +283,7 @@ impl Kernel {
             F::StorageGet => self.storage_get(w, a),
             F::StorageDelete => self.storage_delete(w, a),
             F::Ktime | F::KtimeBoot | F::KtimeCoarse => self.shown_clock().as_ns().into(),
-            F::Jiffies => (self.shown_clock().as_ns() / 1_000_000).into(),
+            F::Jiffies => (self.shown_clock().as_ns() / self.tick.as_ns()).into(),
             F::SmpId => u64::from(c.0).into(),
             F::NumaId => u64::from(self.machine.topology.place(c).node.0).into(),
             F::Prandom => self.prandom(),

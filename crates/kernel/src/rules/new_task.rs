@@ -108,6 +108,7 @@ impl Kernel {
         let cgroup = self.cgroup_of_new(spec, parent);
         self.cgroups.add_task(task, cgroup);
         self.mirror_membership(world, task, cgroup);
+        self.mirror_task_group(world, task);
         self.tell_task(task);
         task
     }

@@ -66,13 +66,13 @@ const FUNCTIONS: &[(&str, &str)] = &[
     ),
     (
         "bpf_per_cpu_ptr",
-        "of runqueues, sd_llc_id, sd_llc_size and cpufreq_cpu_data alone; the first tells the moment of the call, the \
+        "of runqueues, sd_llc_id, sd_llc_size, sched_core_priority and cpufreq_cpu_data alone; the first tells the moment of the call, the \
          last is null everywhere",
     ),
     ("bpf_this_cpu_ptr", "as bpf_per_cpu_ptr"),
     ("scx_bpf_cpu_rq", "as bpf_per_cpu_ptr of runqueues"),
     ("bpf_get_prandom_u32", "draws from the run's seed"),
-    ("bpf_jiffies64", "a jiffy is a millisecond whatever the machine's HZ"),
+    ("bpf_jiffies64", "counts from zero, where the kernel begins five minutes before 32 bits are full"),
     (
         "bpf_trace_printk",
         "knows no %pM and its kin; keel sim --log shows the first 10,000 prints, and counts the rest",

@@ -31,9 +31,6 @@ const MAX_RT_PRIO: i32 = 100;
 /// The nice value 0 among the kernel's priorities.
 const DEFAULT_PRIO: i32 = 120;
 
-/// The length of a jiffy in nanoseconds, one millisecond whatever the machine's HZ: only differences matter.
-const JIFFY_NS: u64 = 1_000_000;
-
 impl Kernel {
     /// Writes the whole `task_struct` of a new task.
     pub(crate) fn mirror_new<W: World>(&mut self, world: &mut W, task: TaskId) {
@@ -88,8 +85,9 @@ impl Kernel {
             world.put(at.offset(field::THREAD_INFO_CPU), &number.to_le_bytes());
             world.put(at.offset(field::CPUS_PTR), &at.offset(field::CPUS_MASK).0.to_le_bytes());
             world.put(at.offset(field::NR_CPUS_ALLOWED), &1u32.to_le_bytes());
-            let css = self.cgroups[crate::state::cgroup::Number::ROOT].css_set;
-            world.put(at.offset(field::CGROUPS), &css.0.to_le_bytes());
+            let root = &self.cgroups[crate::state::cgroup::Number::ROOT];
+            world.put(at.offset(field::CGROUPS), &root.css_set.0.to_le_bytes());
+            world.put(at.offset(field::SCHED_TASK_GROUP), &root.task_group.0.to_le_bytes());
             world.put(at.offset(field::SIGNAL), &self.sessions.idle_signal().0.to_le_bytes());
             world.put(at.offset(field::SCHED_CLASS), &SchedClass::Idle.address().to_le_bytes());
             world.put(at.offset(field::THREAD_PID), &self.sessions.all[0].pid.0.to_le_bytes());
@@ -163,7 +161,7 @@ impl Kernel {
     #[inline]
     pub(crate) fn mirror_runnable_at<W: World>(&self, world: &mut W, task: TaskId) {
         let t = &self.tasks[task];
-        let jiffies = (t.runnable_at + self.uptime).as_ns() / JIFFY_NS;
+        let jiffies = (t.runnable_at + self.uptime).as_ns() / self.tick.as_ns();
         world.put(t.ea.offset(field::SCX_RUNNABLE_AT), &jiffies.to_le_bytes());
     }
 

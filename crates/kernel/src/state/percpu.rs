@@ -1,4 +1,5 @@
-//! Per-CPU kernel variables: `runqueues`, `sd_llc_id`, `sd_llc_size`, and `cpufreq_cpu_data`, which is null everywhere.
+//! Per-CPU kernel variables: `runqueues`, `sd_llc_id`, `sd_llc_size`, `sched_core_priority`, which is 0 as where
+//! no driver ranks cores, and `cpufreq_cpu_data`, which is null everywhere.
 //!
 //! As in the kernel, a variable's address is not used directly: it is an offset into each CPU's copy. The copies are
 //! created on first use. The fields of a runqueue that change all the time (`curr`, `nr_running`, the clocks) are only
@@ -21,6 +22,9 @@ pub(crate) const LLC_SIZE: u64 = LLC_ID + 4;
 /// The offset of `cpufreq_cpu_data`.
 const CPUFREQ: u64 = LLC_ID + 8;
 
+/// The offset of `sched_core_priority`.
+const CORE_PRIORITY: u64 = CPUFREQ + 8;
+
 /// Bytes of a CPU's copy: whole lines.
 const PART: u64 = LLC_ID + LINE;
 
@@ -33,6 +37,7 @@ pub fn variable(name: &str) -> Option<Ea> {
         "sd_llc_id" => LLC_ID,
         "sd_llc_size" => LLC_SIZE,
         "cpufreq_cpu_data" => CPUFREQ,
+        "sched_core_priority" => CORE_PRIORITY,
         _ => return None,
     };
     Some(SYMBOLS.offset(offset))

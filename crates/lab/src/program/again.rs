@@ -9,11 +9,42 @@ use super::failed;
 use super::half::Half;
 use crate::error::LabError;
 use crate::load;
+use keel_abi::Span;
 use keel_abi::bpf::Entry;
-use keel_kernel::Sim;
+use keel_kernel::{Sim, State};
 use keel_object::Object;
 use keel_program::{Event, Loaded};
+use keel_trace::NullSink;
 use keel_vm::Vm;
+use std::cell::RefCell;
+
+/// How long a run's end waits for a scheduler that is to be back.
+const MOST_WAIT: Span = Span::from_ms(5_000);
+/// How often it looks.
+const LOOK: Span = Span::from_ms(10);
+
+/// The run is over while its scheduler is gone, and its program is about to load it again: the machine goes on until it has,
+/// unseen, so that the program ends as any other. Is the scheduler back?
+pub(super) fn wait(
+    name: &str,
+    half: &RefCell<Half>,
+    sim: &mut Sim<Vm>,
+    object: &mut Object,
+) -> Result<bool, LabError> {
+    let end = sim.now() + MOST_WAIT;
+    while (sim.is_between() || !half.borrow().is_attached) && sim.now() < end {
+        let until = (sim.now() + LOOK).min(end);
+        let mut state = sim.run_until(until, &mut NullSink);
+        while state == State::Detached {
+            answer(name, &mut half.borrow_mut(), sim, object)?;
+            state = sim.run_until(until, &mut NullSink);
+        }
+        if state == State::Ended || sim.now() < until {
+            break;
+        }
+    }
+    Ok(sim.exit().is_none())
+}
 
 /// Fulfils the program's request; then the run continues.
 pub(super) fn answer(

@@ -28,6 +28,7 @@ use crate::spec::{RunSpec, SchedulerSource};
 use begin::Began;
 use half::Half;
 use keel_abi::Stop;
+use keel_abi::scx::ExitKind;
 use keel_kernel::{KERNEL_BTF, SCHED_CLASSES, Sim, companion_pid};
 use keel_program::{Machine, Program, ProgramError};
 use keel_trace::{Class, Sink};
@@ -114,8 +115,12 @@ fn make_with(
         return Err(run::program_failed(spec, failure));
     }
     let lines = lines::read(&object, &mut sim);
-    let outcome = run::outcome(&mut sim);
+    let mut outcome = run::outcome(&mut sim);
     let profile = profile::read(spec, &object, &mut sim, &outcome);
+    if sim.is_between() && again::wait(&name, half, &mut sim, &mut object)? {
+        // It was not the end of the scheduler.
+        outcome = Outcome { exit: ExitKind::None, code: 0, message: String::new(), place: None, ..outcome };
+    }
     let end = end::finish(half, Some(&mut sim)).map_err(|e| failed(&name, &e))?;
     Ok(Outcome { stopped: ended == Ended::Stopped, lines, profile, program: Some(end), ..outcome })
 }
@@ -133,6 +138,7 @@ fn machine_of(spec: &RunSpec) -> Machine {
         btf: KERNEL_BTF,
         symbols: &SCHED_CLASSES,
         config: load::kernel_config(spec),
+        tick_ns: 1_000_000_000 / u64::from(spec.machine.hz),
         seed: spec.seed,
         call_ns: spec.machine.costs.program_call_ns,
         pid: companion_pid(0).0 as i32,

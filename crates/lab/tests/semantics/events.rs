@@ -12,6 +12,7 @@ const DISPATCH_LOCAL_DSQ_OFFLINE: u32 = 1;
 const DISPATCH_KEEP_LAST: u32 = 2;
 const ENQ_SKIP_MIGRATION_DISABLED: u32 = 4;
 const REENQ_IMMED: u32 = 5;
+const REENQ_LOCAL_REPEAT: u32 = 6;
 const REFILL_SLICE_DFL: u32 = 7;
 const BYPASS_DURATION: u32 = 8;
 const BYPASS_DISPATCH: u32 = 9;
@@ -73,6 +74,16 @@ fn a_task_that_was_to_run_at_once() {
     let scenario = scenario.task(hog("x")).task(task("a", [run(100), sleep(50_000)]).after_ms(5)).millis(40);
     // `a` behind `x`, and `x` when its slice is over.
     check(&scenario, &[(REENQ_IMMED, 2), (BYPASS_ACTIVATE, 1)]);
+}
+
+#[test]
+fn a_task_that_was_to_run_at_once_and_is_put_back_there() {
+    let scenario = with("events").set("select_default", 0).set("enqueue_dsq", LOCAL);
+    let scenario =
+        scenario.set("enqueue_flags", 1u64 << 33).set("again_to_own", 3).set("slice_ns", 20_000_000);
+    let scenario = scenario.task(hog("x")).task(task("a", [run(100), sleep(50_000)]).after_ms(5)).millis(40);
+    // `a` comes back three times, in one go, and `x` when its slice is over.
+    check(&scenario, &[(REENQ_IMMED, 4), (REENQ_LOCAL_REPEAT, 2), (BYPASS_ACTIVATE, 1)]);
 }
 
 #[test]

@@ -147,6 +147,7 @@ impl<E: Engine> Sim<E> {
     pub(crate) fn change_cgroup(&mut self, c: CpuId, task: TaskId, to: Number, was_on: WasOn) {
         let was = self.k.cgroups.of(task);
         self.k.cgroups.move_task(task, to);
+        self.k.mirror_task_group(self.vm.world(), task);
         self.k.regroup_fair(task);
         self.k.tell_priority(task);
         if was_on != WasOn::None {

@@ -1,9 +1,9 @@
-//! The `struct cgroup` that BPF sees, with its `kernfs_node` and `css_set`.
+//! The `struct cgroup` that BPF sees, with its `kernfs_node`, `css_set` and `task_group`.
 
 use crate::state::cgroup::Number;
 use crate::state::cgroup::kernfs::kernfs_id;
 use crate::state::kernel::Kernel;
-use crate::state::layout::{cgroup, css_set, kernfs_node, task as task_field};
+use crate::state::layout::{cgroup, css_set, kernfs_node, task as task_field, task_group};
 use keel_abi::TaskId;
 use keel_abi::bpf::{Ea, World};
 
@@ -21,14 +21,16 @@ impl Kernel {
     pub(super) fn mirror_cgroup<W: World>(&mut self, world: &mut W, number: Number) -> bool {
         let level = u64::from(self.cgroups[number].level);
         let size = cgroup::SIZE + 8 * (level + 1);
-        let parts =
-            [size, css_set::SIZE, kernfs_node::SIZE, NAME_BYTES].map(|bytes| bytes.next_multiple_of(64));
+        let parts = [size, css_set::SIZE, kernfs_node::SIZE, NAME_BYTES, task_group::SIZE]
+            .map(|bytes| bytes.next_multiple_of(64));
         let Some(at) = world.alloc(parts.iter().sum()) else { return false };
         let (css, kn) = (at.offset(parts[0]), at.offset(parts[0] + parts[1]));
         let name = kn.offset(parts[2]);
+        let group = name.offset(parts[3]);
         self.cgroups[number].ea = at;
         self.cgroups.by_address.insert(at, number);
         self.cgroups[number].css_set = css;
+        self.cgroups[number].task_group = group;
 
         let put = |world: &mut W, at: Ea, word: u64| world.put(at, &word.to_le_bytes());
         put(world, at.offset(cgroup::SELF_CGROUP), at.0);
@@ -43,6 +45,9 @@ impl Kernel {
             put(world, at.offset(cgroup::ANCESTORS + 8 * above), self.cgroups[ancestor].ea.0);
         }
         put(world, css.offset(css_set::DFL_CGRP), at.0);
+        put(world, group.offset(task_group::CSS_CGROUP), at.0);
+        let parent = self.cgroups[number].parent.map_or(0, |parent| self.cgroups[parent].task_group.0);
+        put(world, group.offset(task_group::CSS_PARENT), parent);
         put(world, kn.offset(kernfs_node::NAME), name.0);
         put(world, kn.offset(kernfs_node::ID), kernfs_id(number));
         let text = self.cgroup_name(number).into_bytes();
@@ -62,6 +67,12 @@ impl Kernel {
         let at = self.cgroups[number].ea;
         world.put(at.offset(cgroup::SELF_FLAGS), &0u32.to_le_bytes());
         world.put(at.offset(cgroup::SELF_REFCNT), &REF_DEAD.to_le_bytes());
+    }
+
+    /// `p->sched_task_group`. One that has an autogroup's in the kernel has the root's here.
+    pub(crate) fn mirror_task_group<W: World>(&self, world: &mut W, task: TaskId) {
+        let group = self.cgroups[self.cgroups.of(task)].task_group;
+        world.put(self.tasks[task].ea.offset(task_field::SCHED_TASK_GROUP), &group.0.to_le_bytes());
     }
 
     /// `p->cgroups`.

@@ -30,6 +30,8 @@ pub(crate) struct Group {
     pub(crate) ea: Ea,
     /// The address of its `struct css_set`.
     pub(crate) css_set: Ea,
+    /// The address of its `struct task_group`.
+    pub(crate) task_group: Ea,
     /// Its id in the workload.
     pub(crate) id: CgroupId,
     pub(crate) parent: Option<Number>,
@@ -219,6 +221,7 @@ impl Cgroups {
         self.groups.push(Group {
             ea: Ea::NULL,
             css_set: Ea::NULL,
+            task_group: Ea::NULL,
             id,
             parent,
             children: Vec::new(),
