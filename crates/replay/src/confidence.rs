@@ -40,6 +40,10 @@ pub struct Causes {
     pub limits: u64,
     /// Cgroups that were throttled, and whose limit does not follow.
     pub unknown_limits: u64,
+    /// Pipes and local sockets of which all is known that goes through.
+    pub pipes: u64,
+    /// Of these, the ones that tasks would wait at for good, and which are replayed by their wakeups.
+    pub pipes_by_wakeups: u64,
     /// What the recording says about groups.
     pub groups: GroupsKept,
     /// Times that a task came to have a deadline, which is no policy here.
@@ -69,6 +73,8 @@ pub struct Confidence {
     pub exact: bool,
     /// Whether the recording tells which CPUs tasks may use.
     pub knows_affinity: bool,
+    /// Why the recording is not whole, if it is not.
+    pub incomplete: Option<String>,
 }
 
 fn percent(part: u64, all: u64) -> String {
@@ -105,6 +111,10 @@ impl Confidence {
         )];
         let mut say = |is: bool, text: String| lines.extend(is.then_some(text));
         say(
+            self.incomplete.is_some(),
+            format!("the recording is incomplete: {}", self.incomplete.as_deref().unwrap_or_default()),
+        );
+        say(
             !self.exact,
             "the recording does not say how much of a task's time scheduling took; the machine's own costs were taken \
              off"
@@ -132,6 +142,15 @@ impl Confidence {
         say(
             c.open > 0,
             format!("{} waits had not ended when the recording did, and never end", count(c.open)),
+        );
+        say(
+            c.pipes_by_wakeups > 0,
+            format!(
+                "{} of {} pipes and local sockets are replayed by their wakeups alone, because the recording misses some of \
+                 their reads or writes",
+                count(c.pipes_by_wakeups),
+                count(c.pipes)
+            ),
         );
         say(c.lost > 0, format!("{} events were lost; what happened there is missing", count(c.lost)));
         say(

@@ -13,6 +13,7 @@
 //! - `task`: one task while its tape is written
 //! - `piped`: which steps those are
 //! - `pipes`: what goes through pipes, and waits that follow from it
+//! - `level`: how much is in a pipe while tapes are played without time
 //! - `pairs`: a semaphore for each pair of waker and wakee
 //! - `timers`: is a task's timer counted from when it begins to sleep, or from a clock?
 //! - `overheads`: what a simulated kernel charges again, which recorded time holds already
@@ -36,6 +37,7 @@ mod export;
 mod fit;
 mod groups;
 mod inferred;
+mod level;
 mod limits;
 mod loops;
 mod names;
