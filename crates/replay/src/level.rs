@@ -10,8 +10,9 @@ pub(crate) struct Level {
     /// How many pages it has.
     most: usize,
     held: VecDeque<Page>,
-    /// What is left of the transfers of those that wait.
-    waiting: BTreeMap<usize, u32>,
+    /// What is left of the transfers of those that wait to put something, and to take something.
+    writers: BTreeMap<usize, u32>,
+    readers: BTreeMap<usize, u32>,
     /// What is left of the transfers of those that look again.
     woken: BTreeMap<usize, u32>,
 }
@@ -36,8 +37,13 @@ impl Level {
             Room::Pages(pages) => pages.max(1) as usize,
             Room::Memory(_) => usize::MAX,
         };
-        let mut level =
-            Self { most, held: VecDeque::new(), waiting: BTreeMap::new(), woken: BTreeMap::new() };
+        let mut level = Self {
+            most,
+            held: VecDeque::new(),
+            writers: BTreeMap::new(),
+            readers: BTreeMap::new(),
+            woken: BTreeMap::new(),
+        };
         level.put(recorded.held_bytes, false);
         level
     }
@@ -50,15 +56,19 @@ impl Level {
             Way::Put { packet } => self.put(wanted, packet),
             Way::Take => self.take(wanted),
         };
+        let (alike, others) = match way {
+            Way::Put { .. } => (&mut self.writers, &mut self.readers),
+            Way::Take => (&mut self.readers, &mut self.writers),
+        };
+        // One of the others has something to do now, and one like this if this one has left something to do.
         let mut again = Vec::new();
-        if left < wanted {
-            again.extend(self.waiting.keys().copied());
-            self.woken.append(&mut self.waiting);
-        }
+        again.extend((left < wanted).then(|| others.pop_first()).flatten());
+        again.extend((left == 0).then(|| alike.pop_first()).flatten());
         if left > 0 {
-            self.waiting.insert(task, left);
+            alike.insert(task, left);
         }
-        (left == 0, again)
+        self.woken.extend(again.iter().copied());
+        (left == 0, again.into_iter().map(|(task, _)| task).collect())
     }
 
     /// Gives what found no room.
@@ -113,6 +123,8 @@ mod tests {
         };
         check(Room::Pages(1), 0, "1+100 2-100 2-100 1+50 2-100 1+50 2-100", ". . ! .2 ! .2 .");
         check(Room::Pages(1), 96, "1+4000 1+1 2-1 1+1 2-4096", ". ! .1 . .");
+        // Who has done all lets the next of its kind look.
+        check(Room::Pages(9), 0, "2-10 3-10 1+20 2-10 3-10", "! ! .2 .3 .");
         // A packet has a page of its own.
         check(Room::Pages(1), 0, "1*10 1*10 2-10 1*10", ". ! .1 .");
         check(Room::Memory(1), 0, "1+9000 1+9000 2-18000", ". . .");
