@@ -60,6 +60,7 @@ fn wrong_usage_is_reported_on_stderr_alone() {
     check(&["sim", "/"], "cannot be read: is a directory");
     check(&["sim", "--", "/"], "no program '/': it is a folder");
     check(&["replay", "fifo", "fifo"], "the recording comes first: keel replay RECORDING SCHED");
+    check(&["replay", "../../tests/replay/periodic.json", "fifo"], "keel sim SCHED --workload FILE");
     check(&["sim", "/dev/zero"], "cannot be read: it is a device");
     check(&["sim", "a\u{1b}[31mb"], "a\\u{1b}[31mb");
 }

@@ -97,7 +97,7 @@ pub fn read(
     wanted: &Wanted,
     caller: &dyn Caller,
 ) -> Result<(Replay, Machine), Failure> {
-    let source = Source::open(path)?;
+    let source = Source::open(path).map_err(|failure| exchanged(path, failure))?;
     let kept = match wanted.keep.is_empty() {
         true => None,
         false => {
@@ -113,6 +113,7 @@ pub fn read(
     let mut replay = builder.finish().map_err(|e| bad(e.to_string()))?;
     let lost = &mut replay.confidence.causes.lost;
     *lost = reading.recording.lost.max(*lost);
+    replay.confidence.incomplete = reading.recording.doubts.into_iter().next();
     replay.workload = scaled(replay.workload, wanted.scale.max(1));
     let machine = machine.cloned().unwrap_or_else(|| as_recorded(lab, &replay.topology));
     fit(&mut replay.workload, machine.topology.cpus());
@@ -126,6 +127,15 @@ pub fn read(
         )));
     }
     Ok((replay, machine))
+}
+
+/// Says so where a workload's file stands in place of a recording.
+fn exchanged(path: &Path, failure: Failure) -> Failure {
+    let is_json = path.extension().is_some_and(|extension| extension == "json");
+    match is_json && path.is_file() {
+        true => failure.help("a workload's file is run by keel sim SCHED --workload FILE"),
+        false => failure,
+    }
 }
 
 /// The overheads included in the recording's CPU time that a replay is charged for again.

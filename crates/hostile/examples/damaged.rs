@@ -1,4 +1,5 @@
-//! Replays damaged recordings: `damaged CASES`. Run it from the repository's root. It prints what came of them.
+//! Replays damaged recordings: `damaged CASES [RECORDING...]`, those of the repository and these. Run it from the
+//! repository's root. It prints what came of them.
 #![forbid(unsafe_code)]
 
 use keel_hostile::Came;
@@ -8,10 +9,14 @@ use keel_hostile::damage::Originals;
 const FOLDER: &str = "crates/readers/recordings";
 
 fn main() -> std::io::Result<()> {
-    let cases: u64 = std::env::args().nth(1).and_then(|arg| arg.parse().ok()).expect("usage: damaged CASES");
+    let cases: u64 = std::env::args()
+        .nth(1)
+        .and_then(|arg| arg.parse().ok())
+        .expect("usage: damaged CASES [RECORDING...]");
     let mut paths: Vec<_> =
         std::fs::read_dir(FOLDER)?.map(|entry| entry.map(|entry| entry.path())).collect::<Result<_, _>>()?;
     paths.sort();
+    paths.extend(std::env::args_os().skip(2).map(Into::into));
     let files = paths.iter().filter(|path| path.is_file()).map(std::fs::read);
     let originals = Originals::new(files.collect::<Result<Vec<_>, _>>()?);
     let replay = |number| {

@@ -21,11 +21,11 @@ const LOADS: [&str; 4] = ["chat:1:3:40", "lat-fork", "mix:6:90:40", "lu:4:1+hotp
 const LONG: Span = Span::from_us(2500);
 
 impl Originals {
-    /// Traces of our own, and these files.
+    /// Traces of our own, and these files. Those of them that are traces are damaged as streams, too.
     pub fn new(files: impl IntoIterator<Item = Vec<u8>>) -> Self {
-        let traces: Vec<Vec<u8>> = traces().map(|(_, trace)| trace).collect();
-        let streams = traces.iter().map(|trace| items(trace)).collect();
-        Self { files: traces.into_iter().chain(files).collect(), streams }
+        let files: Vec<Vec<u8>> = traces().map(|(_, trace)| trace).chain(files).collect();
+        let streams = files.iter().filter_map(|file| items(file)).collect();
+        Self { files, streams }
     }
 
     /// Makes the case of this number and replays it. Panics where keel is wrong.
@@ -72,9 +72,14 @@ fn trace(load: &str, classes: Class) -> Vec<u8> {
     })
 }
 
-fn items(trace: &[u8]) -> Vec<Item> {
-    let mut reader = Reader::new(trace).expect("it is a trace");
-    std::iter::from_fn(|| reader.next_item().expect("it is whole")).collect()
+/// What is in a whole trace; nothing of another file.
+fn items(trace: &[u8]) -> Option<Vec<Item>> {
+    let mut reader = Reader::new(trace).ok()?;
+    let mut items = Vec::new();
+    while let Some(item) = reader.next_item().ok()? {
+        items.push(item);
+    }
+    Some(items)
 }
 
 /// A few bytes are others, and sometimes its end is missing.

@@ -7,6 +7,7 @@ use crate::limits::Limits;
 use crate::overheads::Overheads;
 use crate::pairs::Pairs;
 use crate::pipes::{Nth, Pipes};
+use crate::stuck::halts;
 use crate::task::{Doing, Meanwhile, Task};
 use keel_abi::cgroup::Cgroup;
 use keel_abi::tape::{Begin, Op, Recorded, Tape};
@@ -328,12 +329,13 @@ impl Builder {
         self.note_open_writes();
         let (counts, knows_affinity) = (self.counts, self.knows_affinity);
         let all = CpuSet::first(start.topology.cpus());
+        let settled = self.settled_tapes();
         let (mut specs, mut tapes, mut begins) = (Vec::new(), Vec::new(), Vec::new());
-        for (number, task) in self.tasks.iter_mut().enumerate() {
+        for (number, (task, tape)) in self.tasks.iter_mut().zip(settled).enumerate() {
             let Task { sleeps, .. } = task;
             let follows_a_clock = sleeps.follow_a_clock();
             let written = Written { follows_a_clock, exact: self.exact, counts };
-            tapes.push(written.tape(self.pipes.settled(std::mem::take(&mut task.tape))));
+            tapes.push(written.tape(tape));
             let ended = std::mem::take(&mut task.outside);
             *if follows_a_clock { &mut self.causes.clocked } else { &mut self.causes.outside } += ended;
             begins.extend(task.begin);
@@ -358,7 +360,8 @@ impl Builder {
             recorded: Some(Arc::new(recorded)),
             ..Workload::default()
         };
-        let confidence = Confidence { causes: self.causes, exact: self.exact, knows_affinity };
+        let confidence =
+            Confidence { causes: self.causes, exact: self.exact, knows_affinity, incomplete: None };
         Ok(Replay {
             workload,
             confidence,
@@ -367,6 +370,35 @@ impl Builder {
             scheduler: start.scheduler,
             chance: self.chance,
         })
+    }
+
+    /// All tapes as they are played. Where tasks would stop at a pipe for good, the recording has missed something that goes
+    /// through it, and it is replayed by its wakeups: who wakes did so before.
+    fn settled_tapes(&mut self) -> Vec<Tape> {
+        let raw: Vec<Tape> = self.tasks.iter_mut().map(|task| std::mem::take(&mut task.tape)).collect();
+        if self.pipes.is_empty() {
+            return raw;
+        }
+        let (never, whole) = (self.pairs.of(u32::MAX, u32::MAX), self.pipes.whole());
+        let mut recorded = Recorded { semaphores: self.pairs.len(), ..Recorded::default() };
+        loop {
+            let settled = |(task, tape): (usize, &Tape)| self.pipes.settled(task as u32, tape);
+            recorded.tapes = raw.iter().enumerate().map(settled).collect();
+            recorded.pipes = self.pipes.recorded();
+            let begins = |task: usize| self.tasks[task].begin.is_some();
+            let (Some(halted), left) = (halts(&recorded, begins, never), self.pipes.whole()) else { break };
+            match (halted.cut.is_empty(), left.is_empty()) {
+                (false, _) => halted.cut.into_iter().for_each(|(task, pipe)| self.pipes.is_cut(task, pipe)),
+                (true, true) => break,
+                (true, false) => {
+                    let guilty = if halted.pipes.is_empty() { left } else { halted.pipes };
+                    guilty.into_iter().for_each(|pipe| self.pipes.is_shared(pipe));
+                }
+            }
+        }
+        self.causes.pipes = whole.len() as u64;
+        self.causes.pipes_by_wakeups = (whole.len() - self.pipes.whole().len()) as u64;
+        recorded.tapes
     }
 
     /// The cgroups in the recording, or else those whose limits follow from it.

@@ -40,6 +40,10 @@ pub struct Causes {
     pub limits: u64,
     /// Cgroups that were throttled, but whose limit could not be inferred.
     pub unknown_limits: u64,
+    /// Pipes and local sockets with a full record of their transfers.
+    pub pipes: u64,
+    /// Those of them at which tasks would wait forever; they are replayed by their wakeups.
+    pub pipes_by_wakeups: u64,
     /// The groups in the recording.
     pub groups: GroupsKept,
     /// How often a task got a deadline policy, which is not supported here.
@@ -69,6 +73,8 @@ pub struct Confidence {
     pub exact: bool,
     /// Whether the recording has the CPUs that tasks may use.
     pub knows_affinity: bool,
+    /// Why the recording is not whole, if it is not.
+    pub incomplete: Option<String>,
 }
 
 fn percent(part: u64, all: u64) -> String {
@@ -105,6 +111,10 @@ impl Confidence {
         )];
         let mut say = |is: bool, text: String| lines.extend(is.then_some(text));
         say(
+            self.incomplete.is_some(),
+            format!("the recording is incomplete: {}", self.incomplete.as_deref().unwrap_or_default()),
+        );
+        say(
             !self.exact,
             "the recording does not say how much of a task's time scheduling took; the machine's own costs were taken \
              off"
@@ -132,6 +142,15 @@ impl Confidence {
         say(
             c.open > 0,
             format!("{} waits had not ended when the recording did, and never end", count(c.open)),
+        );
+        say(
+            c.pipes_by_wakeups > 0,
+            format!(
+                "{} of {} pipes and local sockets are replayed by their wakeups alone, because the recording misses some of \
+                 their reads or writes",
+                count(c.pipes_by_wakeups),
+                count(c.pipes)
+            ),
         );
         say(c.lost > 0, format!("{} events were lost; what happened there is missing", count(c.lost)));
         say(

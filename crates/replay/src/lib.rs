@@ -13,6 +13,7 @@
 //! - `task`: one task while its tape is written
 //! - `piped`: from pipe transfers to steps
 //! - `pipes`: transfers through pipes, and the waits that follow from them
+//! - `level`: how much is in a pipe while tapes are played without time
 //! - `pairs`: a semaphore for each pair of waker and wakee
 //! - `timers`: is a task's timer relative to the beginning of a sleep, or absolute?
 //! - `overheads`: costs that recorded time already includes and a simulated kernel charges again
@@ -36,6 +37,7 @@ mod export;
 mod fit;
 mod groups;
 mod inferred;
+mod level;
 mod limits;
 mod loops;
 mod names;

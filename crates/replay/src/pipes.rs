@@ -9,6 +9,7 @@
 
 use keel_abi::tape::{Op, PAGE_BYTES, RecordedPipe, Room, Tape};
 use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
 
 /// A wait: its semaphore, and the semaphore's number of earlier waits and posts.
 pub(crate) type Nth = (u32, u32);
@@ -56,6 +57,8 @@ pub(crate) struct Pipes {
     numbers: FxHashMap<u32, u32>,
     list: Vec<Seen>,
     instead: FxHashMap<Nth, Instead>,
+    /// Tasks that ended in the middle of the last that they put into a pipe, and that pipe.
+    cut: BTreeSet<(u32, u32)>,
 }
 
 impl Pipes {
@@ -110,11 +113,42 @@ impl Pipes {
         self.list[number as usize].open += u64::from(bytes);
     }
 
-    /// A tape as it is played.
-    pub(crate) fn settled(&self, tape: Tape) -> Tape {
-        if self.list.is_empty() && self.instead.is_empty() {
-            return tape;
+    /// Are there none, and no waits in any?
+    pub(crate) fn is_empty(&self) -> bool {
+        self.list.is_empty() && self.instead.is_empty()
+    }
+
+    /// Which of them are replayed by what is in them.
+    pub(crate) fn whole(&self) -> BTreeSet<u32> {
+        (0..self.list.len() as u32).filter(|&number| self.list[number as usize].is_whole()).collect()
+    }
+
+    /// A task ended in the middle of the last that it put into a pipe. What of that went in, nobody read. Once more, the pipe
+    /// is not what it seems.
+    pub(crate) fn is_cut(&mut self, task: u32, pipe: u32) {
+        if !self.cut.insert((task, pipe)) {
+            self.is_shared(pipe);
         }
+    }
+
+    /// A task's tape as it is played.
+    pub(crate) fn settled(&self, task: u32, tape: &Tape) -> Tape {
+        let settled = self.without_parts(tape);
+        let cut = self.cut.range((task, 0)..=(task, u32::MAX)).map(|(_, pipe)| *pipe);
+        cut.fold(settled, |tape, pipe| {
+            let is_put = |op| matches!(op, Op::Put { pipe: of, .. } if of == pipe);
+            let last = tape.iter().filter(|op| is_put(*op)).count();
+            let mut nth = 0;
+            let is_kept = |op: &Op| {
+                nth += usize::from(is_put(*op));
+                !is_put(*op) || nth < last
+            };
+            tape.iter().filter(is_kept).collect()
+        })
+    }
+
+    /// A tape on which waits and wakeups that follow from what is in pipes are none by themselves.
+    fn without_parts(&self, tape: &Tape) -> Tape {
         let (mut posts, mut waits) = (FxHashMap::default(), FxHashMap::default());
         let nth = |counts: &mut FxHashMap<u32, u32>, semaphore: u32| {
             let count = counts.entry(semaphore).or_insert(0);

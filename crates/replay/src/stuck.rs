@@ -1,8 +1,13 @@
 //! Tasks that wait for wakeups that cannot come: cycles of waits, and pipes with a missing side. A workload made from a
 //! recording has none, because its wakeups did happen; an edited one may.
+//!
+//! A recording that has missed something shows transfers through pipes that cannot have been so. [`halts`] finds out
+//! before the replay.
 
+use crate::level::{Level, Way};
 use keel_abi::tape::{Op, Recorded};
 use keel_abi::task::Workload;
+use std::collections::BTreeSet;
 
 /// Tasks that cannot continue.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,7 +24,8 @@ const NAMED: usize = 3;
 /// Plays all tapes without time, and finds tasks that are left waiting for a semaphore that another would have posted.
 pub fn stuck(workload: &Workload) -> Option<Stuck> {
     let recorded = workload.recorded.as_ref()?;
-    let mut play = Play::new(recorded, workload);
+    let begins = |task: usize| workload.tasks.get(task).is_some_and(|task| task.instances > 0);
+    let mut play = Play::new(recorded, begins);
     play.run();
     let posters = play.posters();
     let mut found = Stuck { tasks: Vec::new(), count: 0 };
@@ -37,9 +43,37 @@ pub fn stuck(workload: &Workload) -> Option<Stuck> {
     (found.count > 0).then_some(found)
 }
 
+/// Tasks that stop at pipes for good although they went on in the recording.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Halted {
+    /// Tasks that stop at the last that they put into a pipe, and that pipe: they ended in the middle of it.
+    pub(crate) cut: BTreeSet<(u32, u32)>,
+    /// The pipes at which others stop.
+    pub(crate) pipes: BTreeSet<u32>,
+}
+
+/// Plays all tapes without time: who stops? `None` where all come to their ends. `never` is the semaphore that nobody posts.
+pub(crate) fn halts(recorded: &Recorded, begins: impl Fn(usize) -> bool, never: u32) -> Option<Halted> {
+    let mut play = Play::new(recorded, begins);
+    play.run();
+    let (mut halted, mut any) = (Halted::default(), false);
+    for task in (0..play.at.len()).filter(|&task| play.has_halted(task, never)) {
+        any = true;
+        match play.at_pipe[task] {
+            Some(pipe) if play.is_last_put(task, pipe) => drop(halted.cut.insert((task as u32, pipe))),
+            Some(pipe) => drop(halted.pipes.insert(pipe)),
+            None => {}
+        }
+    }
+    any.then_some(halted)
+}
+
 struct Play<'a> {
     recorded: &'a Recorded,
     at: Vec<usize>,
+    /// By task: the pipe that it waits at.
+    at_pipe: Vec<Option<u32>>,
+    pipes: Vec<Level>,
     waits: Vec<Option<u32>>,
     posted: Vec<u64>,
     waiter: Vec<Option<usize>>,
@@ -47,24 +81,30 @@ struct Play<'a> {
 }
 
 impl<'a> Play<'a> {
-    fn new(recorded: &'a Recorded, workload: &Workload) -> Self {
+    fn new(recorded: &'a Recorded, begins: impl Fn(usize) -> bool) -> Self {
         let (tasks, semaphores) = (recorded.tapes.len(), recorded.semaphores as usize);
-        let begins = |task: &usize| workload.tasks.get(*task).is_some_and(|task| task.instances > 0);
         Self {
             recorded,
             at: vec![0; tasks],
+            at_pipe: vec![None; tasks],
+            pipes: recorded.pipes.iter().map(Level::new).collect(),
             waits: vec![None; tasks],
             posted: vec![0; semaphores],
             waiter: vec![None; semaphores],
-            ready: (0..tasks).filter(begins).collect(),
+            ready: (0..tasks).filter(|&task| begins(task)).collect(),
         }
     }
 
     fn run(&mut self) {
         while let Some(task) = self.ready.pop() {
+            self.at_pipe[task] = None;
             while let Some((op, next)) = self.recorded.tapes[task].read(self.at[task]) {
-                self.at[task] = next;
+                let again = std::mem::replace(&mut self.at[task], next);
                 match op {
+                    Op::Put { pipe, .. } | Op::Take { pipe, .. } if !self.passes(task, op) => {
+                        (self.at[task], self.at_pipe[task]) = (again, Some(pipe));
+                        break;
+                    }
                     Op::Post { semaphore, .. } | Op::PostMeanwhile { semaphore, .. } => self.post(semaphore),
                     Op::Fork { spec, .. } if (spec as usize) < self.at.len() => {
                         self.ready.push(spec as usize)
@@ -81,6 +121,49 @@ impl<'a> Play<'a> {
                 }
             }
         }
+    }
+
+    /// Does a task come past what it puts or takes? Those that wait at the same pipe look again.
+    fn passes(&mut self, task: usize, op: Op) -> bool {
+        let (pipe, bytes, way) = match op {
+            Op::Put { pipe, bytes, packet } => (pipe, bytes, Way::Put { packet }),
+            Op::Take { pipe, bytes } => (pipe, bytes, Way::Take),
+            _ => return true,
+        };
+        let Some(level) = self.pipes.get_mut(pipe as usize) else { return true };
+        let (passes, again) = level.pass(task, bytes, way);
+        self.ready.extend(again);
+        passes
+    }
+
+    /// Does it wait for good, and did more than that in the recording?
+    fn has_halted(&self, task: usize, never: u32) -> bool {
+        let waits_long = self.waits[task].is_some_and(|semaphore| semaphore != never);
+        let mut rest = self.rest(task);
+        (self.at_pipe[task].is_some() || waits_long)
+            && rest.any(|op| !matches!(op, Op::Await(semaphore) if semaphore == never))
+    }
+
+    /// Does it put nothing more into the pipe where it waits to put something, and take nothing out?
+    fn is_last_put(&self, task: usize, pipe: u32) -> bool {
+        let here = self.recorded.tapes[task].read(self.at[task]);
+        let of_pipe = |op| matches!(op, Op::Put { pipe: of, .. } | Op::Take { pipe: of, .. } if of == pipe);
+        matches!(here, Some((Op::Put { .. }, _))) && !self.rest(task).any(of_pipe)
+    }
+
+    /// What comes after the op that a task waits in.
+    fn rest(&self, task: usize) -> impl Iterator<Item = Op> + '_ {
+        let tape = &self.recorded.tapes[task];
+        let mut at = self.at[task];
+        if self.at_pipe[task].is_some() {
+            // That op is still to come.
+            at = tape.read(at).map_or(at, |(_, next)| next);
+        }
+        std::iter::from_fn(move || {
+            let (op, next) = tape.read(at)?;
+            at = next;
+            Some(op)
+        })
     }
 
     /// Posts what a task posts on its way to a wait.

@@ -67,6 +67,9 @@ pub struct Measured {
     syscall: Option<Spread>,
     /// A pipe's write and read without a switch.
     pipe: Option<Spread>,
+    /// The same of a local socket, and of TCP within the machine.
+    local: Option<Spread>,
+    tcp: Option<Spread>,
     /// A wakeup and switch on one CPU, with the pipe.
     switch: Option<Spread>,
     /// The same between two CPUs, by their distance.
@@ -93,6 +96,8 @@ pub fn measure(root: &Path) -> Measured {
     measured.turn = allowed.iter().nth(1).and_then(|second| turns::turn(first, second));
     measured.syscall = pipe::syscall(first);
     measured.pipe = pipe::alone(first);
+    measured.local = pipe::local(first);
+    measured.tcp = pipe::tcp(first);
     measured.switch = pipe::switch(first, first);
     measured.late = timer::late(first);
     measured.prompt = timer::prompt(first);
@@ -145,6 +150,7 @@ impl Measured {
         let path = self.put_switch(machine);
         let ipi_ns = self.put_turns(machine);
         self.put_idle(machine, ipi_ns, path);
+        self.put_transfers(machine);
         for (distance, spread) in &self.lines {
             let source = format!("a line to and fro between {}, one way: {spread}", distance.name());
             machine.constant("lines", distance.constant(), spread.median_ps(), source);
@@ -154,6 +160,25 @@ impl Measured {
         }
         if let Some(noise) = &self.noise {
             machine.remark(&format!("taken from a busy CPU in a second: {noise}"));
+        }
+    }
+
+    /// What pipes and sockets take beside the two system calls.
+    fn put_transfers(&self, machine: &mut Machine) {
+        let Some(syscall) = &self.syscall else { return };
+        let measured = [
+            ("pipe_ns", "a pipe", &self.pipe),
+            ("unix_ns", "a local socket", &self.local),
+            ("tcp_ns", "TCP within the machine", &self.tcp),
+        ];
+        for (name, what, spread) in measured {
+            let Some(spread) = spread else { continue };
+            let half_ns = (spread.median_ns() / 2).saturating_sub(syscall.median_ns());
+            let source = format!(
+                "half of a byte through {what} and back out, by one thread: {spread}; less {} for a system call",
+                syscall.median_ns()
+            );
+            machine.constant("costs", name, half_ns, source);
         }
     }
 
@@ -183,6 +208,24 @@ impl Measured {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pipes_and_sockets_take_what_is_not_system_calls() {
+        let spread = |ns: u64| Spread::of([ns * 1000]);
+        let check = |syscall: Option<Spread>, expected: &str| {
+            let (pipe, local) = (spread(17_000), spread(30_000));
+            let measured = Measured { syscall, pipe, local, ..Measured::default() };
+            let mut machine = Machine::named("it".to_owned());
+            measured.put_transfers(&mut machine);
+            let text = machine.text(&[]);
+            let costs =
+                text.lines().filter(|line| line.contains("_ns = ")).filter_map(|l| l.split(',').next());
+            assert_eq!(costs.collect::<Vec<_>>().join("\n"), expected);
+        };
+        check(None, "");
+        check(spread(2_500), "pipe_ns = { value = 6000\nunix_ns = { value = 12500");
+        check(spread(10_000), "pipe_ns = { value = 0\nunix_ns = { value = 5000");
+    }
 
     #[test]
     fn pairs_are_as_far_apart_as_asked() {

@@ -1,15 +1,19 @@
-//! System calls, and wakeups through pipes.
+//! System calls, wakeups through pipes, and what pipes and sockets take without a wakeup.
 
 use super::pinned::{on, pin};
 use super::spread::Spread;
 use keel_abi::CpuId;
-use std::io::{PipeReader, PipeWriter, Read, Write, pipe};
+use std::io::{Read, Write, pipe};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::parent_id;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 const REPEATS: usize = 15;
 const CALLS: u32 = 20_000;
 const ROUNDS: u32 = 1_000;
+/// A packet that takes longer to come back within the machine never does.
+const PATIENCE: Duration = Duration::from_millis(500);
 
 /// What `times` calls of `act` take, each, again and again.
 fn each(times: u32, mut act: impl FnMut() -> bool) -> Option<Spread> {
@@ -36,11 +40,11 @@ pub(super) fn syscall(cpu: CpuId) -> Option<Spread> {
     })?
 }
 
-fn pass(mut to: &PipeWriter) -> bool {
+fn pass(mut to: impl Write) -> bool {
     to.write(&[1]).is_ok_and(|n| n == 1)
 }
 
-fn take(mut from: &PipeReader) -> bool {
+fn take(mut from: impl Read) -> bool {
     from.read(&mut [0_u8; 1]).is_ok_and(|n| n == 1)
 }
 
@@ -48,6 +52,22 @@ fn take(mut from: &PipeReader) -> bool {
 pub(super) fn alone(cpu: CpuId) -> Option<Spread> {
     let (from, to) = pipe().ok()?;
     on(cpu, || each(CALLS, || pass(&to) && take(&from)))?
+}
+
+/// The same through a local socket.
+pub(super) fn local(cpu: CpuId) -> Option<Spread> {
+    let (from, to) = UnixStream::pair().ok()?;
+    on(cpu, || each(CALLS, || pass(&to) && take(&from)))?
+}
+
+/// The same through TCP within the machine.
+pub(super) fn tcp(cpu: CpuId) -> Option<Spread> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).ok()?;
+    let to = TcpStream::connect_timeout(&listener.local_addr().ok()?, PATIENCE).ok()?;
+    let (from, _) = listener.accept().ok()?;
+    to.set_nodelay(true).ok()?;
+    from.set_read_timeout(Some(PATIENCE)).ok()?;
+    on(cpu, || each(ROUNDS, || pass(&to) && take(&from)))?
 }
 
 /// A byte from a thread on `a` to one on `b` that waits for it, one way.

@@ -9,8 +9,8 @@ use crate::file::Machine;
 /// The default machine's `insn_ps`.
 const INSN_PS: u64 = 250;
 
-/// Paths of the kernel, and what they take on the default machine.
-const PATHS: [(&str, u64); 8] = [
+/// Paths of the kernel, and what they take on the default machine. Those that are measured after all replace these.
+const PATHS: [(&str, u64); 18] = [
     ("tick_ns", 800),
     ("fork_ns", 12_000),
     ("exit_ns", 6_000),
@@ -19,7 +19,20 @@ const PATHS: [(&str, u64); 8] = [
     ("fork_process_ns", 40_000),
     ("wait_ns", 800),
     ("pipe_ns", 250),
+    ("unix_ns", 700),
+    ("tcp_ns", 2_000),
+    ("exec_ns", 150_000),
+    ("page_share_ns", 25),
+    ("page_release_ns", 25),
+    ("page_fault_ns", 500),
+    ("write_fault_ns", 300),
+    ("page_clear_ns", 240),
+    ("page_copy_ns", 200),
+    ("copy_kb_ns", 60),
 ];
+
+/// Instructions that take and give back a free lock.
+const LOCK_INSNS: u64 = 2;
 
 /// Interrupts.
 const INTERRUPTS: [&str; 3] = ["irq_ns", "timer_ns", "ipi_send_ns"];
@@ -33,6 +46,12 @@ pub(super) fn put_paths(machine: &mut Machine, insn_ps: u64) {
         );
         machine.constant("costs", name, of(default_ns), source);
     }
+    let source = format!(
+        "not measured: {LOCK_INSNS} instructions ({insn_ps} ps each) that take a lock and give it back"
+    );
+    machine.constant("costs", "lock_acquire_ns", LOCK_INSNS * insn_ps / 1000, source);
+    let source = "not measured: it is the time until a line arrives, and an emulator moves none";
+    machine.constant("costs", "lock_handover_ns", 0, source.to_owned());
 }
 
 /// Puts the interrupts into the machine.
@@ -71,5 +90,7 @@ mod tests {
         let text = machine.text(&[]);
         assert!(text.contains("\nfork_ns = { value = 480000,"), "{text}");
         assert!(text.contains("\nirq_ns = { value = 2700,"), "{text}");
+        assert!(text.contains("\nexec_ns = { value = 6000000,"), "{text}");
+        assert!(text.contains("\nlock_acquire_ns = { value = 20,"), "{text}");
     }
 }

@@ -136,3 +136,48 @@ fn a_file_has_pipes_as_channels_and_fills_those_that_were_not_empty() {
     has("t1", json!({ "send": { "bytes": 100, "channel": "pipe0" } }));
     has("fills pipe0", json!({ "send": { "bytes": 30, "channel": "pipe0" } }));
 }
+
+/// Task 1 writes so many packets, each of which fills the pipe, and ends; then task 0 reads one.
+fn fills(times: u64) -> Vec<(u64, What)> {
+    let piped = |task, how| What::Piped { task: TaskId(task), pipe: 7, bytes: 10, room: Room::Pages(1), how };
+    let mut events = vec![(0, switch(9, Why::WasIdle, 0)), (10, switch(0, Why::Blocked, 1))];
+    events.extend((0..times).map(|n| (20 + n, piped(1, Piping::Packet))));
+    events.extend([
+        (40, waited(0, Call::PipeRead)),
+        (40, wakeup(0, TaskId(1))),
+        (50, switch(1, Why::Exited, 0)),
+        (55, piped(0, Piping::Read)),
+        (60, switch(0, Why::Exited, 9)),
+    ]);
+    events
+}
+
+#[test]
+fn what_a_task_writes_last_may_never_have_gone_in() {
+    check(&fills(2), 1, "run10 put10 run1 put10 run19 run10 exit");
+    // It ended while it waited to write.
+    check(&fills(3), 1, "run10 put10 run1 put10 run1 run18 run10 exit");
+    check(&fills(3), 0, "run10 take10 count1 run5 run5 exit");
+    assert_eq!(made(&fills(3)).unwrap().confidence.causes.pipes_by_wakeups, 0);
+}
+
+/// Writes that a signal interrupts are recorded as if they had written: in such a pipe tasks would wait for good.
+#[test]
+fn a_pipe_at_which_tasks_would_stop_is_replayed_by_its_wakeups() {
+    let causes = made(&fills(4)).unwrap().confidence.causes;
+    assert_eq!((causes.pipes, causes.pipes_by_wakeups), (1, 1));
+    check(&fills(4), 0, "run10 await0 count1 run5 run5 exit");
+    check(&fills(4), 1, "run10 run1 run1 run1 run17 post0 run10 exit");
+}
+
+#[test]
+fn what_is_missing_of_a_recording_is_said() {
+    let mut confidence = made(&fills(4)).unwrap().confidence;
+    let says = |confidence: &crate::Confidence, text: &str| {
+        assert!(confidence.to_string().contains(text), "{confidence}");
+    };
+    says(&confidence, "1 of 1 pipes and local sockets are replayed by their wakeups alone");
+    assert!(!confidence.to_string().contains("incomplete"));
+    confidence.incomplete = Some("it ends early".to_owned());
+    says(&confidence, "\nthe recording is incomplete: it ends early\n");
+}
