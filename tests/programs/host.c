@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -115,6 +116,26 @@ static int has_ticks(void)
 	       !clock_gettime(CLOCK_MONOTONIC_COARSE, &now) && now.tv_nsec % 1000000 == 0;
 }
 
+/* Is a cgroup's folder known by the cgroup's id, which is 1 for the root? */
+static int has_cgroup_id(void)
+{
+	union {
+		struct file_handle handle;
+		char room[sizeof(struct file_handle) + 8];
+	} root = { .handle.handle_bytes = 8 };
+	unsigned long long id = 0;
+	struct stat found, opened;
+	int mount, folder = open("/sys/fs/cgroup", O_RDONLY | O_DIRECTORY);
+
+	if (stat("/sys/fs/cgroup", &found) || fstat(folder, &opened) || found.st_ino != 1 || opened.st_ino != 1)
+		return 0;
+	close(folder);
+	if (name_to_handle_at(AT_FDCWD, "/sys/fs/cgroup", &root.handle, &mount, 0))
+		return 0;
+	memcpy(&id, root.handle.f_handle, sizeof(id));
+	return id == 1;
+}
+
 /* 0 where all is as it should be. */
 int use_host(void)
 {
@@ -146,5 +167,7 @@ int use_host(void)
 		return 12;
 	if (!can_step_down())
 		return 13;
+	if (!has_cgroup_id())
+		return 14;
 	return stay_home();
 }

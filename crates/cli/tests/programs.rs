@@ -158,6 +158,32 @@ fn what_goes_wrong_is_said() {
 }
 
 #[test]
+fn cgroupfs_has_the_workloads_cgroups() {
+    let folder = tempfile::tempdir().unwrap();
+    let workload = folder.path().join("grouped.json");
+    let text = r#"{ "evenkeel": { "cgroups": { "/web": { "weight": 300 }, "/web/deep": { "quota_us": 20000, "period_us": 50000 } } },
+        "tasks": { "a": { "run": 100, "evenkeel": { "cgroup": "/web/deep" } } } }"#;
+    std::fs::write(&workload, text).unwrap();
+    let check = |command: &[&str], expected: &str| {
+        let output = Command::new(env!("CARGO_BIN_EXE_keel"))
+            .args(["sim", "--machine", "2", "--duration", "20ms", "--workload"])
+            .arg(&workload)
+            .arg("--")
+            .args(command)
+            .output()
+            .unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(stderr.contains(&format!("it said last: {expected}\n")), "{command:?}: {stderr}");
+    };
+    check(&["cat", "/sys/fs/cgroup/web/cpu.weight"], "300");
+    check(&["cat", "/sys/fs/cgroup/web/deep/cpu.max"], "20000 50000");
+    check(
+        &["stat", "-c", "%i", "/sys/fs/cgroup", "/sys/fs/cgroup/web", "/sys/fs/cgroup/web/deep"],
+        "1 | 65 | 129",
+    );
+}
+
+#[test]
 fn a_command_in_quotes_stands_for_a_scheduler() {
     let folder = tempfile::tempdir().unwrap();
     let (program, object) = build(folder.path());

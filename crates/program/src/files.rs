@@ -28,14 +28,24 @@ impl Program {
             libc::SYS_open => self.open(t, libc::AT_FDCWD, a[0], a[1])?,
             libc::SYS_openat => self.open(t, a[0] as i32, a[1], a[2])?,
             libc::SYS_statfs => self.statfs(t, a)?,
-            libc::SYS_stat | libc::SYS_lstat | libc::SYS_access | libc::SYS_readlink => {
+            libc::SYS_stat | libc::SYS_lstat => {
+                self.stat_path(t, libc::AT_FDCWD, a[0], a[1], |path| [path, a[1], a[2], a[3], a[4], a[5]])?
+            }
+            libc::SYS_access | libc::SYS_readlink => {
                 self.with_path(t, libc::AT_FDCWD, a[0], |path| [path, a[1], a[2], a[3], a[4], a[5]])?
             }
-            libc::SYS_newfstatat
-            | libc::SYS_statx
-            | libc::SYS_faccessat
-            | libc::SYS_faccessat2
-            | libc::SYS_readlinkat => {
+            libc::SYS_fstat => self.stat_fd(t, a[0] as i32, a[1], a)?,
+            libc::SYS_newfstatat | libc::SYS_statx => {
+                let buffer = if number == libc::SYS_statx { a[4] } else { a[2] };
+                if self.names_nothing(a[1]) {
+                    self.stat_fd(t, a[0] as i32, buffer, a)?
+                } else {
+                    let args = |path| [a[0], path, a[2], a[3], a[4], a[5]];
+                    self.stat_path(t, a[0] as i32, a[1], buffer, args)?
+                }
+            }
+            libc::SYS_name_to_handle_at => self.handle(a),
+            libc::SYS_faccessat | libc::SYS_faccessat2 | libc::SYS_readlinkat => {
                 if self.names_nothing(a[1]) {
                     self.native(t, a)?
                 } else {
@@ -52,11 +62,9 @@ impl Program {
             libc::SYS_ioctl => error(libc::ENOTTY),
             libc::SYS_mmap => self.map_file(t, a)?,
             libc::SYS_getcwd => self.put(a[0], b"/\0", 2),
-            libc::SYS_lseek
-            | libc::SYS_fstat
-            | libc::SYS_fstatfs
-            | libc::SYS_getdents64
-            | libc::SYS_pread64 => self.native(t, a)?,
+            libc::SYS_lseek | libc::SYS_fstatfs | libc::SYS_getdents64 | libc::SYS_pread64 => {
+                self.native(t, a)?
+            }
             libc::SYS_memfd_create => {
                 let (fd, _) = t.call(&mut self.host, number, a)?;
                 self.note(fd, Kind::File, false)
@@ -139,7 +147,7 @@ impl Program {
     }
 
     /// Lets the host execute a call that only reads a path.
-    fn with_path(
+    pub(crate) fn with_path(
         &mut self,
         t: &mut Thread,
         folder: i32,

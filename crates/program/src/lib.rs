@@ -29,6 +29,7 @@ mod fds;
 mod files;
 mod futex;
 mod host;
+mod inodes;
 pub mod object;
 mod process;
 pub mod program;

@@ -15,6 +15,7 @@ use crate::relay::{CLIENT_POLL_NS, Relay};
 use crate::stats::Stats;
 use crate::thread::Thread;
 use crate::tree::Tree;
+use keel_abi::cgroup::Cgroup;
 use keel_abi::{CpuSet, Topology};
 use keel_object::StructOps;
 use libc::pid_t;
@@ -44,6 +45,8 @@ pub struct Machine {
     pub symbols: &'static [(&'static str, u64)],
     /// The kernel's configuration, as in `/boot/config-*`.
     pub config: String,
+    /// The workload's cgroups, as `/sys/fs/cgroup` shows them when the program starts.
+    pub cgroups: Vec<Cgroup>,
     /// Nanoseconds from a tick to the next: `CLOCK_MONOTONIC_COARSE` is no finer.
     pub tick_ns: u64,
     /// The seed of everything random.

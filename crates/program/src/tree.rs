@@ -1,5 +1,6 @@
 //! The files that describe the simulated machine, in a scratch folder that is removed with the run.
 
+mod cgroups;
 mod kernel;
 
 use crate::ProgramError;
@@ -8,6 +9,7 @@ use crate::program::Machine;
 use keel_abi::CpuId;
 use keel_abi::topology::Place;
 use keel_object::Btf;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
@@ -37,16 +39,19 @@ pub(crate) const EVENTS: &str = "/sys/kernel/sched_ext/root/events";
 /// The tree.
 pub(crate) struct Tree {
     folder: TempDir,
+    /// Of folders that have an inode number of their own.
+    inodes: BTreeMap<String, u64>,
 }
 
 impl Tree {
     /// Writes the machine's files.
     pub(crate) fn new(machine: &Machine, kernel: &Btf) -> Result<Self, ProgramError> {
         let folder = TempDir::with_prefix("keel-").map_err(|e| failed(&e))?;
-        let tree = Self { folder };
+        let mut tree = Self { folder, inodes: BTreeMap::new() };
         tree.write_cpus(machine)?;
         tree.write_nodes(machine)?;
         tree.write_kernel(machine, kernel)?;
+        tree.write_cgroups(&machine.cgroups)?;
         Ok(tree)
     }
 
@@ -58,6 +63,11 @@ impl Tree {
     /// The type of the path's file system (`f_type`); `None` for the host's.
     pub(crate) fn magic(&self, path: &str) -> Option<u64> {
         MOUNTED.iter().find(|(root, _)| is_below(path, root)).map(|&(_, magic)| magic)
+    }
+
+    /// The path's own inode number, which is not the scratch folder's.
+    pub(crate) fn inode(&self, path: &str) -> Option<u64> {
+        self.inodes.get(path).copied()
     }
 
     /// The path's target on the host.

@@ -20,6 +20,7 @@ fn run(program: &Path, seed: u64) -> (Result<i32, ProgramError>, String, u64) {
         btf: NO_TYPES,
         symbols: &[],
         config: String::new(),
+        cgroups: Vec::new(),
         tick_ns: 4_000_000,
         seed: 1,
         call_ns: CALL_NS,

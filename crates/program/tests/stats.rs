@@ -35,6 +35,7 @@ fn run_with(arguments: &[&str], prepare: impl FnOnce(&mut Program)) -> (i32, Pro
         btf: NO_TYPES,
         symbols: &[],
         config: String::new(),
+        cgroups: Vec::new(),
         tick_ns: 4_000_000,
         seed: 1,
         call_ns: CALL_NS,

@@ -138,6 +138,7 @@ fn machine_of(spec: &RunSpec) -> Machine {
         btf: KERNEL_BTF,
         symbols: &SCHED_CLASSES,
         config: load::kernel_config(spec),
+        cgroups: spec.workload.cgroups.clone(),
         tick_ns: 1_000_000_000 / u64::from(spec.machine.hz),
         seed: spec.seed,
         call_ns: spec.machine.costs.program_call_ns,

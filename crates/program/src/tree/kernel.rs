@@ -46,8 +46,6 @@ impl Tree {
         )?;
         self.write("/proc/sys/kernel/osrelease", format!("{RELEASE}\n"))?;
         self.write("/proc/cpuinfo", cpuinfo(machine.topology.cpus()))?;
-        self.write("/sys/fs/cgroup/cgroup.controllers", "cpuset cpu\n")?;
-        self.write("/sys/fs/cgroup/cgroup.procs", "")?;
         for folder in ["/sys/fs/bpf", "/sys/class/net/lo", "/var/run", "/run", "/dev/shm"] {
             fs::create_dir_all(self.real(folder)).map_err(|e| failed(&e))?;
         }
