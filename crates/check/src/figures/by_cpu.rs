@@ -4,6 +4,10 @@
 use keel_abi::cpuset::MAX_CPUS;
 use keel_abi::{CpuId, Span};
 
+/// Times in order of CPUs. Few tasks have any, so it is one pointer in a row.
+#[derive(Clone, Debug, Default)]
+struct Carried(Vec<(CpuId, Span)>);
+
 /// Room for so many CPUs is made at once: lists that grow in steps leave holes behind.
 const AT_ONCE: u32 = 64;
 
@@ -13,7 +17,7 @@ pub(super) struct ByCpu {
     /// Nanoseconds by CPU: one look-up per switch, where a sorted list would cost a cache miss per step.
     ns: Box<[u32]>,
     /// What no longer fitted there, in order of CPUs.
-    carried: Option<Box<Vec<(CpuId, Span)>>>,
+    carried: Option<Box<Carried>>,
 }
 
 impl ByCpu {
@@ -31,7 +35,7 @@ impl ByCpu {
 
     #[cold]
     fn carry(&mut self, cpu: CpuId, span: Span) {
-        add_to(self.carried.get_or_insert_default(), cpu, span);
+        add_to(&mut self.carried.get_or_insert_default().0, cpu, span);
     }
 
     /// Makes room for [`AT_ONCE`] CPUs, then up to a power of two: a task that stays on the first CPUs of a large
@@ -53,7 +57,7 @@ impl ByCpu {
         let mut spans = Vec::with_capacity(self.ns.iter().filter(|&&ns| ns > 0).count());
         let some = self.ns.iter().enumerate().filter(|&(_, &ns)| ns > 0);
         spans.extend(some.map(|(cpu, &ns)| (CpuId(cpu as u32), Span::from_ns(ns.into()))));
-        let carried = self.carried.iter().flat_map(|carried| carried.iter());
+        let carried = self.carried.iter().flat_map(|carried| &carried.0);
         carried.for_each(|&(cpu, span)| add_to(&mut spans, cpu, span));
         spans
     }
