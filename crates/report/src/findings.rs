@@ -25,7 +25,7 @@ pub(crate) fn list(run: &RunReport, style: Style) -> String {
     for found in listed {
         text += &format!("- at {}: {}\n", Span::from_ns(found.start_ns), found.text);
         if found.blame == Blame::Program.name() {
-            text += "  the program itself caused this: no task waited long for a CPU meanwhile\n";
+            text += "  the program itself caused this: no task waited long for a CPU during that time\n";
         }
         // A wasted core's sentence already includes it.
         if let Some(decision) = found.decision.as_ref().filter(|_| found.kind != Kind::WastedCore.name()) {

@@ -21,7 +21,7 @@ pub fn sentence(run: &RunReport) -> String {
 
 fn whole(run: &RunReport) -> String {
     match doubt(run) {
-        Some(doubt) => format!("{doubt} As far as it shows, {}", caveat::within(&known(run))),
+        Some(doubt) => format!("{doubt} According to what it contains, {}", caveat::within(&known(run))),
         None => known(run),
     }
 }

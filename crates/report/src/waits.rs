@@ -204,7 +204,7 @@ impl WaitReport {
     fn idle(&self, affinity_known: bool) -> String {
         let may = if affinity_known { "that it may use" } else { "that it might be allowed to use" };
         if self.idled.is_empty() {
-            return format!("no CPU {may} idled meanwhile");
+            return format!("no CPU {may} idled during the wait");
         }
         let listed: Vec<String> = self
             .idled
@@ -216,7 +216,7 @@ impl WaitReport {
             0 => String::new(),
             more => format!(" and {more} more"),
         };
-        format!("idle meanwhile, of the CPUs {may}: {}{more}", listed.join(", "))
+        format!("idle during the wait, of the CPUs {may}: {}{more}", listed.join(", "))
     }
 
     fn end(&self) -> String {
@@ -224,7 +224,7 @@ impl WaitReport {
             return match self.ended.as_str() {
                 "throttled" => "ended when the task was throttled".to_owned(),
                 "gone" => "ended when the task exited before it ran".to_owned(),
-                _ => "had not ended when the stream did".to_owned(),
+                _ => "had not ended at the end of the recording".to_owned(),
             };
         };
         match (&self.after, self.why) {
@@ -298,15 +298,15 @@ fn runners(cpu: u32, moves_total: u64, ran: &[RanReport]) -> String {
     };
     let each = |one: &RanReport| format!("{} for {}", one.task, Span::from_ns(one.ran_ns));
     match ran {
-        [] => format!("no task ran {there} meanwhile"),
-        [one] => format!("meanwhile {} ran for {} {there}", one.task, Span::from_ns(one.ran_ns)),
+        [] => format!("no task ran {there} during the wait"),
+        [one] => format!("during the wait, {} ran for {} {there}", one.task, Span::from_ns(one.ran_ns)),
         all => {
             let shown: Vec<String> = all.iter().take(LISTED).map(each).collect();
             let more = match all.len().saturating_sub(LISTED) {
                 0 => String::new(),
                 more => format!(", and {more} more"),
             };
-            format!("meanwhile {} tasks ran {there}: {}{more}", all.len(), shown.join(", "))
+            format!("during the wait, {} tasks ran {there}: {}{more}", all.len(), shown.join(", "))
         }
     }
 }
@@ -322,10 +322,10 @@ mod tests {
             let ran: Vec<RanReport> = (0..tasks).map(ran).collect();
             assert_eq!(runners(0, moves_total, &ran), expected);
         };
-        check(0, 0, "no task ran on CPU 0 meanwhile");
-        check(0, 1, "meanwhile hog0 ran for 1.00 ms on CPU 0");
-        check(1, 1, "meanwhile hog0 ran for 1.00 ms on CPU 0 and on the CPU it was moved to");
-        let two = "meanwhile 2 tasks ran on CPU 0 and on the CPUs it was moved to: hog0 for 1.00 ms, hog1 for 1.00 ms";
+        check(0, 0, "no task ran on CPU 0 during the wait");
+        check(0, 1, "during the wait, hog0 ran for 1.00 ms on CPU 0");
+        check(1, 1, "during the wait, hog0 ran for 1.00 ms on CPU 0 and on the CPU it was moved to");
+        let two = "during the wait, 2 tasks ran on CPU 0 and on the CPUs it was moved to: hog0 for 1.00 ms, hog1 for 1.00 ms";
         check(2, 2, two);
         let more = format!("hog{} for 1.00 ms, and 1 more", LISTED - 1);
         assert!(

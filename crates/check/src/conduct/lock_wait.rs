@@ -164,12 +164,12 @@ fn finding_of(scene: &mut Scene, slot: u32, awaited: &Awaited, end: Instant) -> 
     let (id, name, decision) =
         scene.tasks.at(slot).map(|task| (task.id, task.called(), task.decision())).expect("its own wait");
     let owner = scene.called(owners.first);
-    let (others, who) = match owners.count {
-        0 | 1 => (String::new(), "which"),
-        2 => (" and then by one other task".to_owned(), "who"),
-        count => (format!(" and then by {} others", count - 1), "who"),
+    let others = match owners.count {
+        0 | 1 => String::new(),
+        2 => " and then by one other task".to_owned(),
+        count => format!(" and then by {} others", count - 1),
     };
-    let ran = owners.ran.map_or(String::new(), |ran| format!(", {who} ran for {ran} of that"));
+    let ran = owners.ran.map_or(String::new(), |ran| format!(", which ran for {ran} of that time"));
     Finding {
         kind: Kind::LockWait,
         blame: Blame::default(),

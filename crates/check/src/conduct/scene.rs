@@ -357,7 +357,7 @@ impl Scene {
         match self.tasks.peek(task) {
             Some(task) => task.called(),
             None if task.is_idle() => "nobody".to_owned(),
-            None => "a task that is gone".to_owned(),
+            None => "a task that has exited".to_owned(),
         }
     }
 }

@@ -199,7 +199,7 @@ impl WaitStories {
         match self.tasks.peek(task) {
             Some(row) => called(&row.name, row.pid, task),
             None if task.is_idle() => String::new(),
-            None => "a task that is gone".to_owned(),
+            None => "a task that has exited".to_owned(),
         }
     }
 

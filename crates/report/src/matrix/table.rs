@@ -99,5 +99,9 @@ pub(crate) fn sentence(matrix: &MatrixReport) -> String {
     };
     let reported: Vec<String> =
         matrix.schedulers.iter().map(|name| format!("{} {}", printable(name), best(name))).collect();
-    format!("Rows, of {}, in which each is best or as good: {}.", rows.clone().count(), reported.join(", "))
+    format!(
+        "Number of rows, of {}, in which each is best or as good as the best: {}.",
+        rows.clone().count(),
+        reported.join(", ")
+    )
 }

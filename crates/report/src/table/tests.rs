@@ -286,7 +286,8 @@ fn caveats_come_before_the_figures_they_affect() {
     let sound = report(Judgement { unknown, ..Judgement::default() });
     check(&sound, "No core idled", "waited.", false);
     let doubt = Some("1 record is damaged and skipped".to_owned());
-    let whole = "This recording is incomplete: 1 record is damaged and skipped. As far as it shows, ";
+    let whole =
+        "This recording is incomplete: 1 record is damaged and skipped. According to what it contains, ";
     check(&RunReport { doubt: doubt.clone(), ..sound }, &format!("{whole}no core idled"), "waited.", false);
     check(&RunReport { doubt, ..unsure }, &format!("{whole}this recording does not show"), flag, false);
 }

@@ -52,7 +52,7 @@ fn lines_of_text_are_sentences() {
     let cost = "keel itself used 0.30 % of a CPU (limit 0.50 %): 28.00 ms in user space, 2.00 ms in its BPF programs; \
                 90.00 ms to load them.\n";
     let nothing =
-        "4 suspicions not confirmed: 1 passed at once, 2 ended (migration 1, wakeup 1), 1 unknown.\n";
+        "4 suspicions not confirmed: 1 resolved immediately, 2 ended (migration 1, wakeup 1), 1 undecided.\n";
     let none = "10 looks in 10.00 s: no core idled for long while a task that it could run waited.\n";
     check(WatchLine::End(end(0)), Some(&format!("{none}{nothing}{cost}")));
     let one = "10 looks in 10.00 s: 1 finding of cores that idled while tasks waited.\n";

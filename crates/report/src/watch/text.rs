@@ -50,13 +50,13 @@ fn ends(end: &WatchEnd) -> String {
     let watched: u64 = end.cured.values().sum();
     if end.suspicions > end.findings {
         text += &format!("{} not confirmed: ", many(end.suspicions - end.findings, "suspicion"));
-        text += &format!("{} passed at once", count(end.passing));
+        text += &format!("{} resolved immediately", count(end.passing));
         if watched > 0 {
             let by: Vec<String> = end.cured.iter().map(|(by, n)| format!("{by} {}", count(*n))).collect();
             text += &format!(", {} ended ({})", count(watched), by.join(", "));
         }
         if end.unsure > 0 {
-            text += &format!(", {} unknown", count(end.unsure));
+            text += &format!(", {} undecided", count(end.unsure));
         }
         text += ".\n";
     }

@@ -19,7 +19,7 @@ fn waits(us: u32) -> String {
 
 #[test]
 fn a_long_wait_for_a_mutex_names_its_owner() {
-    let text = "task task-b (pid 1001) waited 30.00 ms for mutex 3, held by task-a (pid 1000), which ran for 30.00 ms of that";
+    let text = "task task-b (pid 1001) waited 30.00 ms for mutex 3, held by task-a (pid 1000), which ran for 30.00 ms of that time";
     check(2, &waits(30_010), LOCKED, &[text]);
     check(2, &waits(20_010), LOCKED, &[]);
 }
@@ -118,7 +118,7 @@ const HANDED_ON: &str = "0 0 fork A 0
 #[test]
 fn a_woken_waiter_owns_the_mutex() {
     let text = "task task-c (pid 1002) waited 39.99 ms for mutex 3, held by task-a (pid 1000) and then by one other \
-                task, who ran for 39.99 ms of that";
+                task, which ran for 39.99 ms of that time";
     check(3, HANDED_ON, LOCKED, &[text]);
 }
 
@@ -140,7 +140,7 @@ fn a_waiter_that_gets_the_mutex_on_its_cpu_has_waited_until_then() {
          50010 2 switch C blocked -
          90000 1 switch B blocked -
          100000 end";
-    let text = "task task-b (pid 1001) waited 49.98 ms for mutex 3, held by task-c (pid 1002), which ran for 49.98 ms of that";
+    let text = "task task-b (pid 1001) waited 49.98 ms for mutex 3, held by task-c (pid 1002), which ran for 49.98 ms of that time";
     check(3, lines, LOCKED, &[text]);
 }
 
