@@ -84,7 +84,7 @@ def test_what_cannot_be_profiled_says_so(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no BPF code"):
         evenkeel.profile("eevdf")
     (tmp_path / "p.json").write_text("{}")
-    with pytest.raises(InputError, match="no profile"):
+    with pytest.raises(InputError, match="not a profile"):
         evenkeel.Profile.read(tmp_path / "p.json")
 
 

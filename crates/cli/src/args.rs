@@ -44,13 +44,13 @@ pub(crate) enum Command {
     Profile(ProfileArgs),
     /// Score a scheduler by a suite of workloads and machines: one number, its parts and its noise
     Score(ScoreArgs),
-    /// Search for workloads, machines and settings that break a scheduler, and shrink what is found
+    /// Search for workloads, machines and settings that break a scheduler, and shrink each failure
     Fuzz(FuzzArgs),
-    /// Run a workload in many orders of what CPUs do at nearly the same time, until one fails
+    /// Run a workload in many orders of nearly simultaneous events on CPUs, until one fails
     Explore(ExploreArgs),
     /// Find the commit that changed a run, by git bisect
     Bisect(BisectArgs),
-    /// Search a scheduler's settings: what a file describes, by the Python package evenkeel
+    /// Search a scheduler's settings as a file describes, with the Python package evenkeel
     Sweep(SweepArgs),
     /// Serve sim, compare, check, explain and score as tools of the Model Context Protocol, on stdin and stdout
     Mcp(McpArgs),
@@ -60,9 +60,9 @@ pub(crate) enum Command {
     List(ListArgs),
     /// Judge a recording made by keel, perf or trace-cmd
     Check(CheckArgs),
-    /// Run what a recording holds under another scheduler
+    /// Run the workload of a recording under another scheduler
     Replay(ReplayArgs),
-    /// Make a workload file of a recording
+    /// Make a workload file from a recording
     Workload(WorkloadArgs),
     /// Write this machine as a machine file
     Machine(MachineArgs),
@@ -74,7 +74,7 @@ pub(crate) enum Command {
     Watch(WatchArgs),
     /// Record the scheduling events of this machine's kernel
     Record(RecordArgs),
-    /// Write what a scheduler's own program sets up as a recipe, for runs without the program
+    /// Write the setup that a scheduler's own program makes as a recipe, for runs without the program
     RecordRecipe(RecordRecipeArgs),
     /// Run a command as a real-time task of the loaded scheduler
     Exec(ExecArgs),
@@ -114,8 +114,8 @@ pub(crate) struct MachineArgs {
 /// The ways to a machine file.
 #[derive(Debug, Subcommand)]
 pub(crate) enum MachineCommand {
-    /// Write the machine that keel runs on, as far as its kernel tells: CPUs, caches, nodes, frequencies, settings. It needs no
-    /// privilege, and says what it could not see
+    /// Write the machine that keel runs on, as far as its kernel reports it: CPUs, caches, nodes, frequencies, settings. It
+    /// needs no privilege, and lists what it could not read
     Capture(CaptureArgs),
 }
 
@@ -125,7 +125,8 @@ pub(crate) struct CaptureArgs {
     /// The machine file to write [default: standard output]
     #[arg(short, long, value_name = "M.toml")]
     pub(crate) output: Option<PathBuf>,
-    /// Also measure what switches, wakeups, cache lines and timers cost, in some seconds. Do it while the machine is idle
+    /// Also measure the cost of switches, wakeups, cache lines and timers, which takes a few seconds. Do it while the machine
+    /// is idle
     #[arg(long)]
     pub(crate) measure: bool,
 }
@@ -142,11 +143,11 @@ pub(crate) struct SimArgs {
     /// Write what the program prints to this file; - is stderr
     #[arg(long, value_name = "OUT", requires = "program")]
     pub(crate) program_log: Option<PathBuf>,
-    /// Ask the program's scx_stats server every SEC virtual seconds, and print what it answers to stderr, a line each
+    /// Ask the program's scx_stats server every SEC virtual seconds, and print each answer to stderr, as one line
     #[arg(long, value_name = "SEC", requires = "program", value_parser = clap::value_parser!(u32).range(1..=3600))]
     pub(crate) stats: Option<u32>,
     /// Let clients of scx_stats, such as scx_layered --monitor, reach the program at this socket [without PATH:
-    /// /var/run/scx/root/stats]. The run then goes no faster than the host's clock, and depends on when they ask
+    /// /var/run/scx/root/stats]. The run is then no faster than the host's clock, and depends on when they ask
     #[arg(long, value_name = "PATH", requires = "program", num_args = 0..=1, default_missing_value = crate::stats_socket::PLACE)]
     pub(crate) stats_socket: Option<PathBuf>,
     /// The scheduler's recipe [default: NAME.keel.toml beside NAME.bpf.o]
@@ -154,7 +155,7 @@ pub(crate) struct SimArgs {
     pub(crate) host: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) scene: SceneArgs,
-    /// Hold callbacks up where this file says, as keel explore writes it
+    /// Hold callbacks up at the points in this file, which keel explore writes
     #[arg(long, value_name = "FILE", conflicts_with = "program")]
     pub(crate) order: Option<String>,
     /// Write the scheduler's bpf_printk output to this file; - is stderr
@@ -246,7 +247,7 @@ pub(crate) struct ScoreArgs {
     /// A built-in name, or a file
     #[arg(long, value_name = "S", default_value = "general")]
     pub(crate) suite: String,
-    /// Use seeds that are kept for this: nobody should tune for them
+    /// Use held-out seeds, which nobody should tune for
     #[arg(long)]
     pub(crate) held_out: bool,
     /// Runs at a time [default: the host's number of CPUs]
@@ -274,7 +275,7 @@ pub(crate) struct SweepArgs {
     /// A TOML file: scheduler, workload, machine, [space], [objective]
     #[arg(value_name = "FILE.toml")]
     pub(crate) file: PathBuf,
-    /// The folder of the results; a sweep that is there goes on [default: FILE.sweep]
+    /// The folder for the results; a sweep that is already in it continues [default: FILE.sweep]
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Runs at a time [default: the host's number of CPUs]
@@ -283,7 +284,7 @@ pub(crate) struct SweepArgs {
     /// The address of a Ray cluster, auto, or local
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) ray: Option<String>,
-    /// The Python that has the package evenkeel
+    /// The Python interpreter that has the package evenkeel
     #[arg(long, value_name = "PYTHON", default_value = "python3")]
     pub(crate) python: PathBuf,
     /// Print JSON
@@ -322,11 +323,12 @@ pub(crate) struct LabArgs {
     /// How to execute the schedulers' instructions; all give the same results
     #[arg(long, value_enum, default_value_t = EngineArg::Native, conflicts_with_all = ["sensitivity", "decisions"])]
     pub(crate) engine: EngineArg,
-    /// What a scheduler's instruction costs: that of BPF, or what compiled C would execute instead, as clang counts it in the
-    /// same sources
+    /// Charge for BPF instructions, or for those that compiled C would execute instead, as clang counts them in the same
+    /// sources
     #[arg(long, value_enum, default_value_t = CostsArg::Bpf, conflicts_with_all = ["sensitivity", "decisions"])]
     pub(crate) costs: CostsArg,
-    /// Where programs are that experiments name with a version: DIR/NAME-VERSION/bin/NAME, as cargo install --root puts them
+    /// The folder of the programs that experiments name with a version: DIR/NAME-VERSION/bin/NAME, as cargo install --root
+    /// installs them
     #[arg(long, value_name = "DIR", default_value = ".cache/programs", conflicts_with_all = ["decisions"])]
     pub(crate) programs: PathBuf,
     /// Only list the experiments

@@ -17,22 +17,22 @@ pub(crate) struct FuzzArgs {
     /// As for keel sim; you can append settings: my.bpf.o:kick=1. A command in quotes stands for a scheduler's own program
     #[arg(value_name = "SCHED")]
     pub(crate) scheduler: String,
-    /// Search for so long. What is found in the meantime is shrunk to its end
+    /// Search for this long. A failure found by then is still shrunk to the end
     #[arg(long, value_name = "N", default_value_t = 60, value_parser = clap::value_parser!(u64).range(0..=31_536_000), allow_negative_numbers = true)]
     pub(crate) seconds: u64,
-    /// Make so many runs, however long they take; 0 only repeats the corpus. The same runs and seed give the same search
+    /// Make this many runs, however long they take; 0 only repeats the corpus. The same runs and seed give the same search
     #[arg(long, value_name = "N", conflicts_with = "seconds", value_parser = runs, allow_negative_numbers = true)]
     pub(crate) runs: Option<u64>,
     /// The seed of the search
     #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true)]
     pub(crate) seed: u64,
-    /// Also fail where figures are worse than this scheduler's in the same run: wakeup delay, waste, throughput
+    /// Also fail if figures are worse than this scheduler's in the same run: wakeup delay, waste, throughput
     #[arg(long, value_name = "SCHED")]
     pub(crate) against: Option<String>,
-    /// How many times worse
+    /// How many times worse counts as a failure
     #[arg(long, value_name = "F", default_value_t = 3.0, requires = "against", value_parser = factor)]
     pub(crate) factor: f64,
-    /// Also fail where this does not hold of what --json prints of a run: 'wakeup_delay_ns.p99 < 10ms && wasted_share <= 2%'
+    /// Also fail if this does not hold for a run's --json output: 'wakeup_delay_ns.p99 < 10ms && wasted_share <= 2%'
     #[arg(long, value_name = "EXPR", value_parser = property)]
     pub(crate) property: Option<Property>,
     #[command(flatten)]
@@ -46,22 +46,22 @@ pub(crate) struct FuzzArgs {
     /// The scheduler's recipe [default: NAME.keel.toml beside NAME.bpf.o]
     #[arg(long, value_name = "FILE")]
     pub(crate) host: Option<PathBuf>,
-    /// Begin with the inputs of this folder, and add those that show something new. Or one input, a file
+    /// Start with the inputs in this folder, and add those that show something new. A file is a single input
     #[arg(long, value_name = "DIR")]
     pub(crate) corpus: Option<PathBuf>,
-    /// Where reproducers go
+    /// The folder for reproducers
     #[arg(short, long, value_name = "DIR", default_value = "keel-fuzz")]
     pub(crate) output: PathBuf,
     /// Go on after a failure, and look for failures of other kinds
     #[arg(long)]
     pub(crate) keep_going: bool,
-    /// Draw each input afresh, to compare with: nothing guides the search
+    /// Generate each input independently, without guidance, for comparison
     #[arg(long)]
     pub(crate) unguided: bool,
     /// Runs at a time [default: the host's number of CPUs]
     #[arg(long, value_name = "N")]
     pub(crate) jobs: Option<NonZeroUsize>,
-    /// Print only the commands that fail until the failures are gone, for CI
+    /// Print only commands for CI that fail until the failures are fixed
     #[arg(long)]
     pub(crate) as_test: bool,
     /// Print one JSON object instead
@@ -80,25 +80,25 @@ pub(crate) struct ExploreArgs {
     pub(crate) host: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) scene: SceneArgs,
-    /// Where orders come from
+    /// How orders are chosen
     #[arg(long, value_enum, default_value_t = MethodArg::Pct)]
     pub(crate) method: MethodArg,
-    /// Of pct: how many orderings a fault takes. Of exhaustive: how many callbacks are held up at most
+    /// For pct: how many orderings a bug needs. For exhaustive: the most callbacks that are held up
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=16))]
     pub(crate) depth: u32,
-    /// For how long a callback is held up, where something is due elsewhere within that time
+    /// How long to hold a callback up, if an event is due elsewhere within that time
     #[arg(long, value_name = "TIME", default_value = "10us", value_parser = parse::duration)]
     pub(crate) window: Span,
-    /// Try so many orders at most
+    /// The maximum number of orders
     #[arg(long, value_name = "N", default_value_t = 1000)]
     pub(crate) orders: u64,
-    /// Search for so long at most
+    /// The maximum time in seconds
     #[arg(long, value_name = "N", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=31_536_000))]
     pub(crate) seconds: u64,
     /// The seed of the search
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) search_seed: u64,
-    /// Also fail where this does not hold of what --json prints of a run, as for keel fuzz
+    /// Also fail if this does not hold for a run's --json output, as for keel fuzz
     #[arg(long, value_name = "EXPR", value_parser = property)]
     pub(crate) property: Option<Property>,
     /// Report data races too: unordered accesses of two CPUs to the same bytes of maps or global data, one of which writes
@@ -106,7 +106,7 @@ pub(crate) struct ExploreArgs {
     pub(crate) races: bool,
     #[command(flatten)]
     pub(crate) strict: StrictArgs,
-    /// Where the failing order goes
+    /// The file for the failing order
     #[arg(short, long, value_name = "FILE", default_value = "keel.order")]
     pub(crate) output: PathBuf,
     /// Runs at a time [default: the host's number of CPUs]
@@ -123,15 +123,15 @@ pub(crate) struct BisectArgs {
     /// As for keel sim: what the build makes, mostly
     #[arg(value_name = "SCHED")]
     pub(crate) scheduler: String,
-    /// A commit whose run is as it should be
+    /// A good commit
     #[arg(long, value_name = "COMMIT")]
     pub(crate) good: String,
-    /// A later one whose run is not
+    /// A later bad commit
     #[arg(long, value_name = "COMMIT")]
     pub(crate) bad: String,
     #[command(flatten)]
     pub(crate) scene: SceneArgs,
-    /// A commit is good where this holds of what --json prints of the run; without it, where findings are within their budgets
+    /// A commit is good if this holds for the run's --json output; without it, if findings are within their budgets
     #[arg(long, value_name = "EXPR", value_parser = property)]
     pub(crate) property: Option<Property>,
     #[command(flatten)]
@@ -139,7 +139,7 @@ pub(crate) struct BisectArgs {
     /// Judge the commit that is checked out, for git
     #[arg(long, hide = true)]
     pub(crate) step: bool,
-    /// The command that builds a commit, behind --; commits that it fails for are skipped
+    /// The command that builds a commit, after --; commits for which it fails are skipped
     #[arg(last = true, value_name = "BUILD", required = true)]
     pub(crate) build: Vec<OsString>,
 }
@@ -149,7 +149,7 @@ pub(crate) struct BisectArgs {
 pub(crate) enum MethodArg {
     /// Priorities of CPUs that change at a few points
     Pct,
-    /// Chance, at each point
+    /// A random choice at each point
     Walk,
     /// Every order, for small runs
     Exhaustive,

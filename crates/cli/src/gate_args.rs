@@ -21,11 +21,11 @@ pub(crate) struct StrictArgs {
 /// What is compared with an earlier run.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct BaselineArgs {
-    /// What --json printed of the same run earlier: exit with 1 where a figure is worse
+    /// Earlier --json output of the same run: exit with 1 if a figure is worse
     #[arg(long, value_name = "FILE")]
     pub(crate) baseline: Option<String>,
-    /// By how much a figure may be worse than the baseline's, beyond what seeds do to it: 5% (the default), wasted_share=10%,
-    /// migrations=any
+    /// How much worse than in the baseline a figure may be, beyond the variation between seeds: 5% (the default),
+    /// wasted_share=10%, migrations=any
     #[arg(long, value_name = "[FIGURE=]LIMIT", requires = "baseline")]
     pub(crate) regression: Vec<String>,
 }

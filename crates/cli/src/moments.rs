@@ -34,7 +34,7 @@ impl Moments {
     /// Keeps the last `keep` of time. The first file is `path`; later files have numbers.
     pub(crate) fn new(keep: Span, path: &Path) -> Result<Self, Failure> {
         if keep < LEAST {
-            return Err(Failure::input(format!("--ring {keep} is too short: 100ms is the least")));
+            return Err(Failure::input(format!("--ring {keep} is too short: the minimum is 100ms")));
         }
         let first = Some(Output::reserve(path)?);
         let ring = Ring::new(keep, MOST_BYTES);

@@ -19,7 +19,7 @@ pub(crate) struct ProfileArgs {
     pub(crate) host: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) scene: SceneArgs,
-    /// Run on machines with so many CPUs each, and show which lines cost more on a larger one: 8,64,512
+    /// Run on machines with these numbers of CPUs, and show which lines cost more on a larger one: 8,64,512
     #[arg(long, value_name = "N,N,...", value_delimiter = ',', conflicts_with_all = ["machine", "diff"], value_parser = clap::value_parser!(u32).range(1..=i64::from(keel_abi::cpuset::MAX_CPUS)))]
     pub(crate) cpus: Vec<u32>,
     /// Compare two profiles line by line. Each is a scheduler, or a .json file that an earlier profile was written to
@@ -28,7 +28,7 @@ pub(crate) struct ProfileArgs {
     /// Lines of each table
     #[arg(long, value_name = "N", default_value_t = crate::profile::MOST_LINES)]
     pub(crate) top: usize,
-    /// Also print the source with what each line has cost
+    /// Also print the source with the cost of each line
     #[arg(long, conflicts_with_all = ["cpus", "diff", "json"])]
     pub(crate) annotate: bool,
     /// Write folded stacks, for flame graphs

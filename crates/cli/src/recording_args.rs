@@ -70,7 +70,7 @@ pub(crate) struct WorkloadArgs {
 /// The ways to a workload file.
 #[derive(Debug, Subcommand)]
 pub(crate) enum WorkloadCommand {
-    /// Write what a recording holds as an rt-app file with our extensions, to read and change
+    /// Write the workload of a recording as an rt-app file with our extensions, to read and change
     From(FromArgs),
 }
 
@@ -102,7 +102,7 @@ pub(crate) struct CheckArgs {
     /// With --strict, also count findings that pinned or throttled tasks could explain, if the recording does not say which are
     #[arg(long)]
     pub(crate) assume_unrestricted: bool,
-    /// Report each wakeup after which the task waited longer than this to run, whatever else ran: 20ms
+    /// Report each wakeup after which the task waited longer than this to run, no matter what else ran: 20ms
     #[arg(long, value_name = "TIME", value_parser = parse::duration, allow_negative_numbers = true)]
     pub(crate) delay: Option<Span>,
     /// Instead, explain why the tasks with this name or pid waited: their longest waits, event by event
@@ -151,7 +151,7 @@ pub(crate) struct RecordArgs {
     /// Also record what Linux's own scheduler considers: which CPUs and groups it looks at, what it chooses and moves
     #[arg(long)]
     pub(crate) decisions: bool,
-    /// Also record how much goes through which pipe or local socket, so that a replay lets tasks wait by that
+    /// Also record the bytes through each pipe and local socket, so that tasks in a replay wait for that data
     #[arg(long)]
     pub(crate) pipes: bool,
     /// Record while this command runs, and exit with its exit code

@@ -25,7 +25,7 @@ pub(crate) struct SceneArgs {
     /// The seed of all random numbers
     #[arg(long, value_name = "N", default_value_t = DEFAULT_SEED, allow_negative_numbers = true)]
     pub(crate) seed: u64,
-    /// What goes on beside the workload: interrupts, kernel threads, latencies. It follows from the seed
+    /// What else runs beside the workload: interrupts, kernel threads, latencies. It follows from the seed
     #[arg(long, value_enum, value_name = "LEVEL", default_value_t = NoiseArg::Quiet)]
     pub(crate) noise: NoiseArg,
     /// Set a global variable of the scheduler before loading it
@@ -68,8 +68,8 @@ pub(crate) struct OutputArgs {
     /// Write the events as a Perfetto trace
     #[arg(long, value_name = "OUT")]
     pub(crate) perfetto: Option<PathBuf>,
-    /// Write where the scheduler's time went, by source line (slower). The name says how: .json, .pb.gz (pprof), .folded, .info
-    /// (lcov), otherwise text
+    /// Write where the scheduler's time went, by source line (slower). The name sets the format: .json, .pb.gz (pprof), .folded,
+    /// .info (lcov), otherwise text
     #[arg(long, value_name = "OUT")]
     pub(crate) profile: Option<PathBuf>,
     /// Print one JSON object instead of the table; times in nanoseconds

@@ -120,7 +120,7 @@ fn compared(runs: &[RunReport], is_partial: bool, style: Style) -> String {
         return compare::table(&complete, style);
     }
     let table = compare::table(runs, style);
-    format!("The others are shown as far as they got: compare with care.\n\n{table}")
+    format!("The table includes incomplete runs: compare with care.\n\n{table}")
 }
 
 /// The results of the budgets and the baseline.

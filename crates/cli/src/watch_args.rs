@@ -50,10 +50,13 @@ impl WatchArgs {
     /// Refuses times that make no sense.
     pub(crate) fn check(&self) -> Result<(), Failure> {
         if self.every < Span::from_ms(10) {
-            return Err(Failure::input(format!("--every {} is too often: 10ms is the least", self.every)));
+            return Err(Failure::input(format!("--every {} is too often: the minimum is 10ms", self.every)));
         }
         if self.confirm < Span::from_ms(1) {
-            return Err(Failure::input(format!("--confirm {} is too short: 1ms is the least", self.confirm)));
+            return Err(Failure::input(format!(
+                "--confirm {} is too short: the minimum is 1ms",
+                self.confirm
+            )));
         }
         if self.confirm > self.every {
             return Err(Failure::input(format!(
@@ -88,8 +91,8 @@ mod tests {
         };
         check(1000, 100_000, None);
         check(10, 10_000, None);
-        check(9, 1000, Some("--every 9.00 ms is too often: 10ms is the least"));
-        check(1000, 999, Some("--confirm 999.00 µs is too short: 1ms is the least"));
+        check(9, 1000, Some("--every 9.00 ms is too often: the minimum is 10ms"));
+        check(1000, 999, Some("--confirm 999.00 µs is too short: the minimum is 1ms"));
         check(100, 200_000, Some("--confirm 200.00 ms is longer than --every 100.00 ms"));
     }
 }

@@ -221,7 +221,7 @@ fn what_is_no_file_is_refused_by_name() {
     std::fs::write(place("data"), "PERFILE2").unwrap();
     check(path, "it lacks the file 'data.0', which perf record --threads wrote beside 'data.1'\n");
     std::fs::create_dir(place("data.0")).unwrap();
-    check(path, "'data.0' in it is no file, so it is no recording\n");
+    check(path, "'data.0' in it is not a file, so it is not a recording\n");
     std::fs::remove_dir(place("data.0")).unwrap();
     std::fs::write(place("data.0"), "").unwrap();
     check(path, "the perf.data file is damaged at byte 8: its head is cut off\n");

@@ -56,6 +56,10 @@ fn wrong_usage_is_reported_on_stderr_alone() {
     check(&["vm", "--cpus", "99999999999", "--", "true"], "99999999999");
     check(&["sim", "fifo", "--seed", "99999999999999999999"], "'--seed <N>': the number is too large");
     check(&["sim", "no-such-scheduler"], "keel list schedulers lists the built-in ones");
+    check(
+        &["sim", "fifo", "--host", "no-such-recipe"],
+        "no-such-recipe cannot be read: no such file or directory",
+    );
     check(&["sim", "./no-such-file.bpf.o"], "cannot be read: no such file or directory");
     check(&["sim", "/"], "cannot be read: is a directory");
     check(&["sim", "--", "/"], "no program '/': it is a folder");

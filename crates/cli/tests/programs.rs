@@ -209,7 +209,7 @@ fn a_command_in_quotes_stands_for_a_scheduler() {
     assert!(stdout.contains("fifo (2 runs)") && stdout.contains("shared"), "{stdout}");
     let (code, _, stderr) = compare("fifo,./shared 'x.o", &[]);
     assert_eq!(code, Some(2));
-    assert!(stderr.contains("a quote in it does not end"), "{stderr}");
+    assert!(stderr.contains("a quote in it is not closed"), "{stderr}");
     let (code, _, stderr) = compare("fifo,./nobody here", &[]);
     assert_eq!(code, Some(2));
     assert!(stderr.contains("no program './nobody'"), "{stderr}");
@@ -235,7 +235,7 @@ fn a_search_goes_on_where_a_program_leaves_with_its_scheduler() {
     let output = command.current_dir(folder.path()).output().expect("keel runs");
     let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert_eq!((output.status.code(), &*stderr), (Some(0), ""), "{stdout}");
-    assert!(stdout.contains("1 inputs were refused, the first: "), "{stdout}");
+    assert!(stdout.contains("1 inputs were refused; the first one: "), "{stdout}");
     assert!(stdout.contains("it ended before the run did, with exit code 0"), "{stdout}");
 }
 

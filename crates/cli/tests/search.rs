@@ -165,7 +165,7 @@ fn what_can_not_be_searched_is_refused() {
     check("keel fuzz fifo --property 'wasted <'", 2, "is expected");
     check("keel fuzz fifo --against eevdf --factor 1", 2, "above 1");
     check("keel fuzz fifo --runs 1 --seconds 1", 2, "cannot be used with");
-    check("echo '{}' > x.fuzz.json; keel fuzz fifo --corpus x.fuzz.json", 2, "is no input of keel fuzz");
+    check("echo '{}' > x.fuzz.json; keel fuzz fifo --corpus x.fuzz.json", 2, "is not an input of keel fuzz");
     check("keel explore eevdf", 4, "needs a scheduler's object");
     check("echo x > x.order; keel sim fifo --order x.order", 2, "x.order:1: this is no order");
 }
@@ -180,7 +180,7 @@ fn planted(name: &str, workload: &str, duration: &str, property: Option<&str>, f
     let text =
         folder.check(&format!("keel explore my.bpf.o {scene}{property} {how} -o my.order"), 1, "shrunk in ");
     let fixed = format!("keel explore my.bpf.o:{fix}=1 {scene}{property} {how} --orders 300 -o fixed.order");
-    folder.check(&fixed, 0, "No order was found that fails.");
+    folder.check(&fixed, 0, "No failing order was found.");
     // The order alone makes the difference.
     let delay = |order: &str| {
         let (_, json) = folder.sh(&format!("keel sim my.bpf.o {scene} {order} --json"));
@@ -238,7 +238,7 @@ fn all_orders_of_a_small_run_are_tried() {
              --depth {depth} --orders 100000 --property 'switches >= 0'"
         )
     };
-    let text = folder.check(&explore("", 1), 0, "These are all orders within the bound.");
+    let text = folder.check(&explore("", 1), 0, "All orders within the bound were tried.");
     assert!(text.contains("my.bpf.o: ") && text.contains(" orders of a run with "), "{text}");
 }
 
@@ -256,5 +256,5 @@ fn the_commit_that_changed_a_run_is_found() {
     let (_, text) = folder.sh(line);
     assert!(text.contains("number 4\n"), "{text}");
     folder.check("git status --short --branch", 0, "## ");
-    folder.check("keel bisect my.bpf.o --good c1 --bad nobody -- true", 2, "git bisect could not go on");
+    folder.check("keel bisect my.bpf.o --good c1 --bad nobody -- true", 2, "git bisect failed");
 }

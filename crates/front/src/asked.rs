@@ -42,7 +42,7 @@ impl<'a> Asked<'a> {
         if !Self::is_command(lab, self.scheduler) {
             return Ok(None);
         }
-        let open = || Failure::input(format!("{}: a quote in it does not end", shown(self.scheduler)));
+        let open = || Failure::input(format!("{}: a quote in it is not closed", shown(self.scheduler)));
         let words = shlex::split(self.scheduler).ok_or_else(open)?;
         Ok(Some(words.into_iter().map(OsString::from).collect()))
     }

@@ -262,7 +262,7 @@ fn measure(
     if outcome.exit.is_failure() {
         return Err(Failure::scheduler(failed(&outcome)));
     }
-    let measured = window.measured().ok_or_else(|| Failure::input("the run was over before its warm-up"))?;
+    let measured = window.measured().ok_or_else(|| Failure::input("the run ended before its warm-up did"))?;
     let user = outcome.counters.user_time.as_s_f64() / taken.get().machine_time.as_s_f64();
     let wasted = waste.map(|mut waste| waste.verdict().wasted);
     Ok(Measured { user_share: Some(user), wasted, ..measured })

@@ -131,7 +131,7 @@ pub fn explore(lab: &Lab, asked: &Asked<'_>, caller: &dyn Caller) -> Result<Expl
     if spec.scheduler.bytes.get().is_none() {
         let text = format!("{}: keel explore needs a scheduler's object", shown(asked.scheduler));
         return Err(
-            Failure::unsupported(text).help("eevdf and a scheduler's own program have one order here")
+            Failure::unsupported(text).help("eevdf and schedulers' own programs run in only one order here")
         );
     }
     let types = KernelTypes::read().map_err(Failure::from_lab)?;
@@ -318,7 +318,9 @@ impl FailingOrder {
     /// The timeline, with a line that explains it.
     fn timeline_text(&self) -> String {
         let lines: String = self.timeline.iter().map(|line| format!("{line}\n")).collect();
-        format!("\nNear the last holds (X is held up, | waits meanwhile, o does it):\n{lines}\n")
+        format!(
+            "\nNear the last holds (X: held up before the step, |: still held up, o: does the step):\n{lines}\n"
+        )
     }
 }
 
@@ -340,13 +342,13 @@ impl Explored {
             );
         }
         if self.exhausted {
-            text += "These are all orders within the bound.\n";
+            text += "All orders within the bound were tried.\n";
         }
         for plain in &self.plain {
-            text += &format!("Whatever the order: {}\n", shown(plain));
+            text += &format!("In every order: {}\n", shown(plain));
         }
         match &self.failing {
-            None => text += "\nNo order was found that fails.\n",
+            None => text += "\nNo failing order was found.\n",
             Some(failing) => {
                 text += &format!(
                     "\n{}\n  found after {} orders with {} holds, shrunk in {} runs to {} in {} places:\n",

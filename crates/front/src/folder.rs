@@ -28,7 +28,7 @@ pub(crate) fn open(path: &Path) -> Result<(File, Vec<File>), Failure> {
         }));
     }
     if numbers.len() > MOST {
-        return Err(unreadable(format!("it has more than {MOST} files of threads")));
+        return Err(unreadable(format!("it has more than {MOST} thread files")));
     }
     for (expected, number) in numbers.iter().enumerate() {
         if *number != expected as u64 {
@@ -59,7 +59,7 @@ fn file(folder: &Path, name: &str) -> Result<File, Failure> {
     let path = folder.join(name);
     let is_file = std::fs::metadata(&path).is_ok_and(|there| there.is_file());
     if !is_file {
-        return Err(unreadable(format!("'{name}' in it is no file, so it is no recording")));
+        return Err(unreadable(format!("'{name}' in it is not a file, so it is not a recording")));
     }
     File::open(&path).map_err(|e| unreadable(format!("'{name}' in it cannot be opened: {}", reason(&e))))
 }

@@ -183,8 +183,7 @@ fn refuse_source(given: &str, bytes: &[u8]) -> Result<(), Failure> {
 
 fn read_recipe(path: &Path) -> Result<Recipe, Failure> {
     let given = path.to_string_lossy();
-    // No recipe is built in, so there is no list to point to.
-    let text = text("recipe", "schedulers", &given)?;
+    let text = document("recipe", &given)?;
     Recipe::read(&shown(&given), &text).map_err(|e| Failure::input(shown(&e.to_string())))
 }
 

@@ -36,7 +36,7 @@ pub fn place_of(name: &str, version: &str, programs: &Path) -> PathBuf {
 /// The program in a command, with this version, from the folder of programs.
 pub fn of_version(command: &str, version: &str, programs: &Path) -> Result<SchedulerSource, Failure> {
     let words = shlex::split(command).filter(|words| !words.is_empty());
-    let words = words.ok_or_else(|| Failure::input(format!("{}: it is no command", shown(command))))?;
+    let words = words.ok_or_else(|| Failure::input(format!("{}: it is not a command", shown(command))))?;
     let (name, file) = (&words[0], place_of(&words[0], version, programs));
     if !file.is_file() {
         let root = programs.join(format!("{name}-{version}"));
@@ -111,7 +111,7 @@ pub fn tell(name: &str, end: &ProgramEnd, caller: &dyn Caller) {
         None => Some("did not end when it got SIGINT, and was killed".to_owned()),
     };
     if let Some(how) = how {
-        caller.note(&format!("{} {how}; it said last: {words}", shown(name)));
+        caller.note(&format!("{} {how}; its last output: {words}", shown(name)));
     }
     for refused in &end.refused {
         caller.note(&format!("{} was refused: {}", shown(name), shown(refused)));

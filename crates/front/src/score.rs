@@ -133,7 +133,7 @@ fn part_score(part: &Part, ours: &[RunReport], theirs: &[RunReport]) -> Result<P
     let [own, base] = [ours, theirs].map(|runs| {
         runs.iter().map(|run| figure(part, run)).collect::<Option<Vec<f64>>>().ok_or_else(|| {
             let task = crate::text::shown(part.task.as_deref().unwrap_or_default());
-            Failure::input(format!("part '{}': no task is called '{task}'", part.name))
+            Failure::input(format!("part '{}': no task is named '{task}'", part.name))
         })
     });
     let (own, base) = (own?, base?);

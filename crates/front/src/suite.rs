@@ -90,11 +90,11 @@ impl Suite {
             toml::from_str(text).map_err(|e| wrong(crate::text::shown(e.message()).as_str()))?;
         match () {
             () if suite.parts.is_empty() => Err(wrong("there is no [[part]]")),
-            () if !(2..=MOST_SEEDS).contains(&suite.seeds) => {
-                Err(wrong(&format!("seeds is 2 to {MOST_SEEDS}: the noise is found from several")))
-            }
+            () if !(2..=MOST_SEEDS).contains(&suite.seeds) => Err(wrong(&format!(
+                "seeds must be 2 to {MOST_SEEDS}: the noise is computed from several runs"
+            ))),
             () if !(1..=MOST_MS).contains(&suite.duration_ms) => {
-                Err(wrong(&format!("duration_ms is 1 to {MOST_MS}")))
+                Err(wrong(&format!("duration_ms must be 1 to {MOST_MS}")))
             }
             () => Ok(Self { name: name.to_owned(), ..suite }),
         }
@@ -119,8 +119,8 @@ mod tests {
             let failure = Suite::read("s", &good.replace(from, to)).unwrap_err();
             assert!(failure.sentence().contains(says), "{}", failure.sentence());
         };
-        check("seeds = 2", "seeds = 1", "seeds is 2 to 100");
-        check("duration_ms = 10", "duration_ms = 0", "duration_ms is");
+        check("seeds = 2", "seeds = 1", "seeds must be 2 to 100");
+        check("duration_ms = 10", "duration_ms = 0", "duration_ms must be 1 to");
         check("'throughput'", "'fun'", "fun");
         check("title", "titel", "titel");
         check("version = 1", "", "version");

@@ -45,10 +45,10 @@ pub(crate) fn profile(
 #[pyfunction]
 pub(crate) fn read_profile(py: Python<'_>, text: &[u8]) -> PyResult<Profile> {
     let read = serde_json::from_slice::<keel_profile::Profile>(text)
-        .map_err(|e| Failure::input(format!("it is no profile: {e}")))
+        .map_err(|e| Failure::input(format!("it is not a profile: {e}")))
         .and_then(|profile| match profile.check() {
             Ok(()) => Ok(profile),
-            Err(why) => Err(Failure::input(format!("it is no profile: {why}"))),
+            Err(why) => Err(Failure::input(format!("it is not a profile: {why}"))),
         });
     read.or_raise(py).map(Profile)
 }

@@ -87,6 +87,6 @@ fn git<S: AsRef<OsStr>>(words: impl IntoIterator<Item = S>) -> Result<(), Failur
         command.status().map_err(|e| Failure::input(format!("git cannot be run: {}", reason(&e))))?;
     match status.success() {
         true => Ok(()),
-        false => Err(Failure::input("git bisect could not go on; it has said why above")),
+        false => Err(Failure::input("git bisect failed; its message is above")),
     }
 }

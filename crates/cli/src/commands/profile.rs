@@ -131,10 +131,11 @@ fn given_or_made(args: &ProfileArgs, lab: &Lab, given: &str) -> Result<(Profile,
     let text = std::fs::read_to_string(path)
         .map_err(|e| Failure::input(format!("{shown} cannot be read: {}", inputs::reason(&e))))?;
     let profile: Profile = serde_json::from_str(&text).map_err(|e| {
-        Failure::input(format!("{shown} is no profile: {e}")).help("write one with keel profile SCHED --json")
+        Failure::input(format!("{shown} is not a profile: {e}"))
+            .help("write one with keel profile SCHED --json")
     })?;
     if let Err(why) = profile.check() {
-        return Err(Failure::input(format!("{shown} is no profile: {why}")));
+        return Err(Failure::input(format!("{shown} is not a profile: {why}")));
     }
     Ok((profile, Code::Done))
 }
@@ -150,7 +151,7 @@ fn spec(
     let asked = Asked::read(lab, given.unwrap_or(keel_lab::schedulers::EEVDF))?;
     let mut scene = args.scene.scene();
     if scene.engine != keel_lab::Engine::Native {
-        return Err(Failure::input("--engine: keel profile has an engine of its own; leave it out"));
+        return Err(Failure::input("--engine: keel profile uses its own engine; leave the option out"));
     }
     if let Some(machine) = machine {
         scene.machine = Some(machine.to_owned());

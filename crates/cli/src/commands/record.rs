@@ -174,7 +174,7 @@ fn summary(recorded: &Recorded) -> String {
         text += &format!("keel: {decisions} decisions were recorded\n");
     }
     if late > 0 {
-        text += &format!("keel: {late} events arrived too late and have a later time than their own\n");
+        text += &format!("keel: {late} events arrived late and are recorded with a later time\n");
     }
     text
 }
@@ -182,7 +182,7 @@ fn summary(recorded: &Recorded) -> String {
 /// A sentence about requested data that is not recorded, because this kernel does not allow some functions to be
 /// traced.
 fn lacking(missing: &[String]) -> String {
-    let line = |what: &String| format!("keel: this kernel does not let keel watch {what}\n");
+    let line = |what: &String| format!("keel: this kernel does not let keel trace {what}\n");
     missing.iter().map(line).collect()
 }
 
@@ -208,12 +208,6 @@ mod tests {
             "help: use a larger --buffer, or record for a shorter time; 2 missing switches were inferred\n";
         check(7, 2, 0, 0, &(first(7) + help));
         check(0, 0, 0, 9, &(first(0) + "keel: 9 decisions were recorded\n"));
-        check(
-            0,
-            0,
-            4,
-            0,
-            &(first(0) + "keel: 4 events arrived too late and have a later time than their own\n"),
-        );
+        check(0, 0, 4, 0, &(first(0) + "keel: 4 events arrived late and are recorded with a later time\n"));
     }
 }

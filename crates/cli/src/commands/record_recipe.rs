@@ -39,7 +39,7 @@ pub(crate) fn run(args: &RecordRecipeArgs, lab: &Lab) -> Result<Code, Failure> {
     let recipe = (lab.recorded_recipe)(&spec, bytes).map_err(|failure| {
         let failure = Failure::from_lab(failure);
         match args.object {
-            None => failure.help("where another file has the object, name it: --object OBJ"),
+            None => failure.help("if another file has the object, use --object OBJ"),
             Some(_) => failure,
         }
     })?;

@@ -35,7 +35,7 @@ pub(crate) fn run(args: &RunArgs, lab: &Lab) -> Result<Code, Failure> {
             return Err(ended(&scheduler.name, &report, ""));
         }
         if !restarts.allow(Instant::now()) {
-            let why = format!(", and more often than {}", Restarts::bound());
+            let why = format!(", more often than {}", Restarts::bound());
             return Err(ended(&scheduler.name, &report, &why));
         }
         print(&format!("the kernel asks for a restart: {}\n", shown(&report.sentence())))?;

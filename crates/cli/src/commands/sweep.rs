@@ -18,7 +18,7 @@ pub(crate) fn run(args: &SweepArgs) -> Result<Code, Failure> {
     match found {
         Err(e) => return Err(Failure::input(format!("{shown} cannot be run: {}", reason(&e)))),
         Ok(status) if !status.success() => {
-            let message = format!("{shown} has no package evenkeel, which makes sweeps");
+            let message = format!("{shown} does not have the package evenkeel, which keel sweep needs");
             let help = "install it (docs/how-to/python.md), or name another Python with --python";
             return Err(Failure::unsupported(message).help(help));
         }

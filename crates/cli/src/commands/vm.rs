@@ -105,7 +105,7 @@ fn boots(kernel: &Kernel, machine: &Machine, accel: Accel) -> String {
     let how = match (machine.icount_shift, accel) {
         (Some(_), _) => "emulated, time counted in instructions",
         (None, Accel::Kvm) => "KVM",
-        (None, Accel::OneThread) => "emulated by turns on one thread",
+        (None, Accel::OneThread) => "emulated on one thread",
         (None, Accel::Threads) => "emulated",
     };
     let many = |count: u32, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });

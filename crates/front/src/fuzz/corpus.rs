@@ -40,7 +40,7 @@ fn genome(path: &Path) -> Result<Genome, Failure> {
     let text = crate::inputs::document("input of keel fuzz", &path.to_string_lossy())?;
     serde_json::from_str(&text).map_err(|e| {
         let what = crate::text::shown(&e.to_string());
-        Failure::input(format!("{} is no input of keel fuzz: {what}", shown_path(path)))
+        Failure::input(format!("{} is not an input of keel fuzz: {what}", shown_path(path)))
     })
 }
 
@@ -117,7 +117,7 @@ mod tests {
         for text in ["", "[]", "{}", "{\"machine\": 1}"] {
             std::fs::write(&path, text).unwrap();
             let failure = read(folder.path()).unwrap_err();
-            assert!(failure.sentence().contains("x.fuzz.json is no input of keel fuzz: "), "{failure}");
+            assert!(failure.sentence().contains("x.fuzz.json is not an input of keel fuzz: "), "{failure}");
         }
     }
 }

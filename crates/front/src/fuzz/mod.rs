@@ -247,8 +247,11 @@ impl Fuzzed {
             self.states
         );
         if let Some(why) = &self.refusal {
-            text +=
-                &format!("{} inputs were refused, the first: {}\n", self.refused, crate::text::shown(why));
+            text += &format!(
+                "{} inputs were refused; the first one: {}\n",
+                self.refused,
+                crate::text::shown(why)
+            );
         }
         if self.added > 0 {
             text += &format!("{} inputs were added to the corpus\n", self.added);

@@ -127,7 +127,7 @@ impl Begin<'_> {
             text += &format!("; keel refused it {}", refused.join(", "));
         }
         if !words.is_empty() {
-            text += &format!("; it said last: {words}");
+            text += &format!("; its last output: {words}");
         }
         LabError::Program(text)
     }

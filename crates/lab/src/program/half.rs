@@ -164,6 +164,6 @@ impl Half {
 
     pub(super) fn last(&self, why: &str) -> String {
         let words = last_words(&self.output);
-        if words.is_empty() { why.to_owned() } else { format!("{why}; it said last: {words}") }
+        if words.is_empty() { why.to_owned() } else { format!("{why}; its last output: {words}") }
     }
 }
