@@ -28,7 +28,7 @@ impl fmt::Display for SpanError {
             Self::NoUnit => "it needs a unit: ns, us, ms, s or m, as in 10s",
             Self::BadUnit => "the unit must be ns, us, ms, s or m",
             Self::BadNumber => "write a number and a unit, as in 10s or 1.5ms",
-            Self::Nothing => "it must be longer than nothing: 1ns is the least",
+            Self::Nothing => "it must be longer than nothing: the minimum is 1ns",
             Self::TooLong => "a year is the most (525600m)",
         })
     }
