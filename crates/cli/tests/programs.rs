@@ -173,7 +173,7 @@ fn cgroupfs_has_the_workloads_cgroups() {
             .output()
             .unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr);
-        assert!(stderr.contains(&format!("it said last: {expected}\n")), "{command:?}: {stderr}");
+        assert!(stderr.contains(&format!("its last output: {expected}\n")), "{command:?}: {stderr}");
     };
     check(&["cat", "/sys/fs/cgroup/web/cpu.weight"], "300");
     check(&["cat", "/sys/fs/cgroup/web/deep/cpu.max"], "20000 50000");
