@@ -40,9 +40,9 @@ fn took(turn_ns: u64, hogs: u32) -> u64 {
 fn work_takes_as_many_times_longer_as_cpus_are_busy() {
     assert_eq!([took(0, 0), took(0, 2)], [60, 60]);
     assert_eq!(took(1_000_000, 0), 60);
-    // Work ends in a turn of its own CPU, and does not stand still while a tick waits for its turn.
-    assert!((120..=122).contains(&took(1_000_000, 1)), "{}", took(1_000_000, 1));
-    assert!((180..=182).contains(&took(1_000_000, 2)), "{}", took(1_000_000, 2));
+    // Its end waits for the CPU's next turn, which may be two others' turns away.
+    assert!((120..=150).contains(&took(1_000_000, 1)), "{}", took(1_000_000, 1));
+    assert!((180..=220).contains(&took(1_000_000, 2)), "{}", took(1_000_000, 2));
 }
 
 /// The longest wait for a lock in three seconds of `bsd` on an emulated guest with eight CPUs, which move tasks to each

@@ -5,7 +5,7 @@ use crate::state::cost::Turns;
 use crate::state::cpu::Pending;
 use crate::state::kernel::Kernel;
 use crate::state::task::Doing;
-use keel_abi::{CpuId, Instant, Span};
+use keel_abi::{CpuId, Instant};
 
 impl Kernel {
     /// Adds to the costs of `c`'s last step the time it waits while other CPUs have their turns.
@@ -30,39 +30,16 @@ impl Kernel {
         self.change_turns(c, at, |turns| turns.becomes_busy(c, at.as_ns()));
     }
 
-    /// `c` enters the kernel at `at`: by a timer of its own, which ends the current turn, because of another CPU, or
-    /// because its task's work is done.
+    /// `c` enters the kernel at `at`: by a timer of its own, which ends the current turn, or because of another CPU.
     #[cold]
     pub(crate) fn enters_in_turns(&mut self, c: CpuId, at: Instant) {
         let cpu = &self.cpus.this_cpu;
         let by_timer = cpu.tick_at <= at || cpu.hrtick_at <= at || cpu.inbox.iter().any(|irq| irq.is_timer());
-        let by_others = !cpu.inbox.is_empty() || cpu.need_resched && cpu.resched_at <= at;
-        let works = self.turns().is_busy(c) && !cpu.is_idle();
         if !self.turns().is_busy(c) {
             self.becomes_busy(c, at);
         }
         if by_timer {
             self.change_turns(c, at, |turns| turns.pass_on(at.as_ns()));
-        }
-        match by_timer || by_others {
-            true if works => self.works_until_its_turn(c, at),
-            // Nobody else's turns change.
-            false if works => self.turns.as_mut().expect("CPUs take turns").executes(c, at.as_ns()),
-            _ => {}
-        }
-    }
-
-    /// What interrupts `c` at `at` waits for its turn. That its task waits, too, is in its speed already: it does not lose
-    /// that time once more.
-    fn works_until_its_turn(&mut self, c: CpuId, at: Instant) {
-        let cpu = &self.cpus.this_cpu;
-        let wait_ns = self.turns().due_in_ns(c, at.as_ns());
-        let done = Span::from_ns(wait_ns * cpu.speed_per_mille / 1000);
-        let task = self.task(cpu.curr);
-        if let Doing::Work(left) = &mut task.doing {
-            let done = done.min(*left);
-            *left = left.saturating_sub(done);
-            task.own.user += done;
         }
     }
 

@@ -3,10 +3,6 @@
 //!
 //! A turn ends at the next multiple of its length, when its CPU goes idle, or when a timer is due on any CPU: then the
 //! next busy CPU gets the rest of the turn.
-//!
-//! While a CPU's task works, nobody follows its turns: it gets an equal part of the time. When that work ends, it is
-//! that CPU's turn, or the work would not have ended. So each CPU's turns are counted from there (`shift`), and two CPUs
-//! may have their turns at once. Each still gets its part.
 
 use keel_abi::CpuId;
 
@@ -15,18 +11,10 @@ use keel_abi::CpuId;
 pub(crate) struct Turns {
     turn_ns: u64,
     /// In the order of their turns.
-    busy: Vec<Busy>,
+    busy: Vec<CpuId>,
     /// The CPU that executed at `at_ns`, as an index into `busy`, and that moment.
     holder: usize,
     at_ns: u64,
-}
-
-/// A CPU that has something to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Busy {
-    cpu: CpuId,
-    /// How many turns after its place its own turn comes.
-    shift: u64,
 }
 
 impl Turns {
@@ -36,11 +24,7 @@ impl Turns {
     }
 
     pub(crate) fn is_busy(&self, c: CpuId) -> bool {
-        self.place(c).is_ok()
-    }
-
-    fn place(&self, c: CpuId) -> Result<usize, usize> {
-        self.busy.binary_search_by_key(&c, |busy| busy.cpu)
+        self.busy.binary_search(&c).is_ok()
     }
 
     /// How many CPUs are busy, at least one.
@@ -51,8 +35,8 @@ impl Turns {
     /// A CPU becomes busy.
     pub(crate) fn becomes_busy(&mut self, c: CpuId, at_ns: u64) {
         self.go_on_to(at_ns);
-        let Err(place) = self.place(c) else { return };
-        self.busy.insert(place, Busy { cpu: c, shift: 0 });
+        let Err(place) = self.busy.binary_search(&c) else { return };
+        self.busy.insert(place, c);
         if self.busy.len() > 1 && place <= self.holder {
             self.holder += 1;
         }
@@ -61,7 +45,7 @@ impl Turns {
     /// A CPU becomes idle.
     pub(crate) fn becomes_idle(&mut self, c: CpuId, at_ns: u64) {
         self.go_on_to(at_ns);
-        let Ok(place) = self.place(c) else { return };
+        let Ok(place) = self.busy.binary_search(&c) else { return };
         self.busy.remove(place);
         if place < self.holder {
             self.holder -= 1;
@@ -75,22 +59,6 @@ impl Turns {
         self.holder = if self.holder + 1 < self.busy.len() { self.holder + 1 } else { 0 };
     }
 
-    /// A busy CPU executes at this moment, so it has the present turn.
-    pub(crate) fn executes(&mut self, c: CpuId, at_ns: u64) {
-        self.go_on_to(at_ns);
-        let Ok(place) = self.place(c) else { return };
-        let busy = self.busy.len();
-        self.busy[place].shift = ((self.holder + busy - place) % busy) as u64;
-    }
-
-    /// How long until a busy CPU's turn.
-    pub(crate) fn due_in_ns(&self, c: CpuId, at_ns: u64) -> u64 {
-        match self.turns_until(c, at_ns) {
-            0 => 0,
-            turns => self.turn_ns - at_ns % self.turn_ns + (turns - 1) * self.turn_ns,
-        }
-    }
-
     /// When a busy CPU will have done work that takes `work_ns` on its own, if the same CPUs stay busy.
     pub(crate) fn done_at_ns(&self, c: CpuId, at_ns: u64, work_ns: u64) -> u64 {
         let (turn_ns, others_ns) = (self.turn_ns, self.others_ns());
@@ -98,10 +66,10 @@ impl Turns {
             return at_ns + work_ns;
         }
         let left_ns = turn_ns - at_ns % turn_ns;
-        let (begins_ns, work_ns) = match self.due_in_ns(c, at_ns) {
+        let (begins_ns, work_ns) = match self.turns_until(c, at_ns) {
             0 if work_ns <= left_ns => return at_ns + work_ns,
             0 => (at_ns + left_ns + others_ns, work_ns - left_ns),
-            due_in_ns => (at_ns + due_in_ns, work_ns),
+            turns => (at_ns + left_ns + (turns - 1) * turn_ns, work_ns),
         };
         begins_ns + work_ns + (work_ns - 1) / turn_ns * others_ns
     }
@@ -114,9 +82,9 @@ impl Turns {
             return all_ns;
         }
         let left_ns = turn_ns - from_ns % turn_ns;
-        let (before_ns, done_ns) = match self.due_in_ns(c, from_ns) {
+        let (before_ns, done_ns) = match self.turns_until(c, from_ns) {
             0 => (left_ns + others_ns, all_ns.min(left_ns)),
-            due_in_ns => (due_in_ns, 0),
+            turns => (left_ns + (turns - 1) * turn_ns, 0),
         };
         let Some(since_ns) = all_ns.checked_sub(before_ns) else { return done_ns };
         let round_ns = turn_ns + others_ns;
@@ -130,11 +98,7 @@ impl Turns {
 
     /// How many turns, including the current one, end before a CPU's own turn; a CPU that isn't busy comes last.
     fn turns_until(&self, c: CpuId, at_ns: u64) -> u64 {
-        let busy = self.busy.len() as u64;
-        let place = match self.place(c) {
-            Ok(place) => place as u64 + self.busy[place].shift,
-            Err(place) => place as u64,
-        };
+        let (busy, place) = (self.busy.len() as u64, self.busy.partition_point(|other| *other < c) as u64);
         (place + busy - self.holder_at(at_ns)) % busy.max(1)
     }
 
@@ -218,20 +182,6 @@ mod tests {
         assert_eq!(turns.done_at_ns(CpuId(0), 250, 10), 310);
         assert_eq!(turns.done_at_ns(CpuId(2), 250, 50), 300);
         assert_eq!(turns.done_at_ns(CpuId(2), 250, 51), 401);
-    }
-
-    #[test]
-    fn whose_work_ends_has_the_present_turn() {
-        let mut turns = turns(3);
-        turns.executes(CpuId(2), 30);
-        assert_eq!([0, 1, 2].map(|c| turns.done_at_ns(CpuId(c), 30, 10)), [40, 110, 40]);
-        // The rest of the turn, and again when all others have had theirs.
-        assert_eq!(turns.done_at_ns(CpuId(2), 30, 80), 310);
-        assert_eq!([0, 1, 2].map(|c| turns.due_in_ns(CpuId(c), 130)), [170, 0, 170]);
-        // Idle meanwhile, it has its own place again.
-        turns.becomes_idle(CpuId(2), 130);
-        turns.becomes_busy(CpuId(2), 130);
-        assert_eq!([0, 1, 2].map(|c| turns.due_in_ns(CpuId(c), 130)), [170, 0, 70]);
     }
 
     proptest! {
