@@ -28,6 +28,24 @@ impl CgroupId {
     }
 }
 
+/// The root's `kernfs_node.id`.
+const ROOT_KERNFS_ID: u64 = 1;
+/// The distance from one cgroup's id to the next: the files of a cgroup's directory have the ids in between.
+const KERNFS_IDS_A_CGROUP: u64 = 64;
+
+/// `kernfs_node.id` of the cgroup with this number, in the order of creation; the root has number 0. BPF and programs
+/// find cgroups by it (`bpf_cgroup_from_id()`, inode numbers).
+pub const fn kernfs_id(number: u32) -> u64 {
+    ROOT_KERNFS_ID + KERNFS_IDS_A_CGROUP * number as u64
+}
+
+/// The number of the cgroup with this id; none for an id that no cgroup has.
+pub fn number_of_kernfs_id(id: u64) -> Option<u32> {
+    let offset = id.checked_sub(ROOT_KERNFS_ID)?;
+    let number = u32::try_from(offset / KERNFS_IDS_A_CGROUP).ok()?;
+    offset.is_multiple_of(KERNFS_IDS_A_CGROUP).then_some(number)
+}
+
 /// `cpu.max` and `cpu.max.burst`, in microseconds. Schedulers are notified; the kernel does not throttle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bandwidth {

@@ -2,13 +2,10 @@
 
 use super::{Tree, failed};
 use crate::ProgramError;
-use keel_abi::cgroup::{Bandwidth, Cgroup, QUOTA_NONE};
+use keel_abi::cgroup::{Bandwidth, Cgroup, QUOTA_NONE, kernfs_id};
 use std::fs;
 
 const ROOT: &str = "/sys/fs/cgroup";
-/// The ids of the root and of the first cgroup in it; each further one has the same distance from the one before
-/// (`kernfs_node.id`, as `bpf_cgroup_from_id()` takes it).
-const IDS: [u64; 2] = [1, 65];
 
 impl Tree {
     /// Writes each cgroup's folder. Their inode numbers are their ids, in the order in which the kernel makes them.
@@ -16,15 +13,15 @@ impl Tree {
         self.write(&format!("{ROOT}/cgroup.controllers"), "cpuset cpu\n")?;
         self.write(&format!("{ROOT}/cgroup.subtree_control"), "cpu\n")?;
         self.write(&format!("{ROOT}/cgroup.procs"), "")?;
-        self.inodes.insert(ROOT.to_owned(), IDS[0]);
+        self.inodes.insert(ROOT.to_owned(), kernfs_id(0));
         let there = cgroups.iter().filter(|cgroup| cgroup.is_there);
-        for (cgroup, id) in there.zip((IDS[1]..).step_by((IDS[1] - IDS[0]) as usize)) {
+        for (cgroup, number) in there.zip(1..) {
             let folder = format!("{ROOT}{}", cgroup.path);
             fs::create_dir_all(self.real(&folder)).map_err(|e| failed(&e))?;
             for (file, text) in files(cgroup) {
                 self.write(&format!("{folder}/{file}"), text)?;
             }
-            self.inodes.insert(folder, id);
+            self.inodes.insert(folder, kernfs_id(number));
         }
         Ok(())
     }
