@@ -140,6 +140,22 @@ impl Memory {
     }
 }
 
+/// Encodes a number: seven bits a byte, the lowest first; the topmost bit says that more follow.
+#[inline]
+pub(crate) fn put_number(mut n: u64, mut byte: impl FnMut(u8)) {
+    while n >= 0x80 {
+        byte(n as u8 | 0x80);
+        n >>= 7;
+    }
+    byte(n as u8);
+}
+
+/// A task as a number: 0 for the idle task.
+#[inline]
+pub(crate) fn number_of(task: TaskId) -> u64 {
+    u64::from(task.0.wrapping_add(1))
+}
+
 /// Encodes small numbers, including negative ones, as small ones.
 pub(crate) const fn zigzag(n: i64) -> u64 {
     ((n << 1) ^ (n >> 63)) as u64

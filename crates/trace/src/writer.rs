@@ -8,7 +8,7 @@ mod record;
 
 use crate::format::{
     EXITS, GROUP_IDLE, GROUP_SESSION, MAGIC, MAX_TEXT, Memory, NO_AFFINITY, NO_THROTTLING, SAME_CPU,
-    SAME_TIME, VERSION, index_in, kind, more, zigzag,
+    SAME_TIME, VERSION, index_in, kind, more, number_of, put_number, zigzag,
 };
 use crate::{Class, Event, GroupInfo, Meta, Sink, TaskInfo, WriteError};
 use keel_abi::cgroup::{Bandwidth, QUOTA_NONE};
@@ -107,17 +107,13 @@ impl<W: Write> Writer<W> {
     }
 
     #[inline]
-    fn number(&mut self, mut n: u64) {
-        while n >= 0x80 {
-            self.buffer.push(n as u8 | 0x80);
-            n >>= 7;
-        }
-        self.buffer.push(n as u8);
+    fn number(&mut self, n: u64) {
+        put_number(n, |byte| self.buffer.push(byte));
     }
 
     #[inline]
     fn task(&mut self, task: TaskId) {
-        self.number(u64::from(task.0.wrapping_add(1)));
+        self.number(number_of(task));
     }
 
     /// A CPU by its distance from the record's own.

@@ -2,7 +2,8 @@
 //! at most [`MOST`] bytes, for which the writer has made room.
 
 use crate::format::{
-    CHOOSERS, Memory, SAME_CPU, SAME_PREV, SAME_TIME, TIMERS, WHYS, index_in, kind, more, zigzag,
+    CHOOSERS, Memory, SAME_CPU, SAME_PREV, SAME_TIME, TIMERS, WHYS, index_in, kind, more, number_of,
+    put_number, zigzag,
 };
 use crate::{Act, Call, Event, Lock, Piping, Source, What};
 use keel_abi::tape::Room;
@@ -73,17 +74,13 @@ impl Record<'_> {
     }
 
     #[inline(never)]
-    fn large_number(&mut self, mut n: u64) {
-        while n >= 0x80 {
-            self.byte(n as u8 | 0x80);
-            n >>= 7;
-        }
-        self.byte(n as u8);
+    fn large_number(&mut self, n: u64) {
+        put_number(n, |byte| self.byte(byte));
     }
 
     #[inline(always)]
     fn task(&mut self, task: TaskId) {
-        self.number(u64::from(task.0.wrapping_add(1)));
+        self.number(number_of(task));
     }
 
     /// A CPU by its distance from the record's own.
@@ -251,17 +248,16 @@ impl Record<'_> {
     fn act(&mut self, at: Instant, task: TaskId, act: Act) -> u8 {
         let (which, number) = match act {
             Act::Wakes { wakee, sync } => {
-                (if sync { more::WAKES_SYNC } else { more::WAKES }, Some(u64::from(wakee.0.wrapping_add(1))))
+                (if sync { more::WAKES_SYNC } else { more::WAKES }, Some(number_of(wakee)))
             }
             Act::Waits => (more::WAITS, None),
             Act::Sleeps { until, timer } => {
                 (more::SLEEPS + index_in(&TIMERS, &timer), Some(until.as_ns().saturating_sub(at.as_ns())))
             }
             Act::Begins { at: due } => (more::BEGINS, Some(at.as_ns().saturating_sub(due.as_ns()))),
-            Act::Forks { child, process } => (
-                if process { more::FORKS_PROCESS } else { more::FORKS_THREAD },
-                Some(u64::from(child.0.wrapping_add(1))),
-            ),
+            Act::Forks { child, process } => {
+                (if process { more::FORKS_PROCESS } else { more::FORKS_THREAD }, Some(number_of(child)))
+            }
             Act::Yields => (more::YIELDS, None),
             Act::Exits => (more::EXITS, None),
         };
