@@ -9,7 +9,7 @@ use keel_abi::scx::Op;
 
 /// Callbacks that differ.
 const CALLBACKS: &[(&str, &str)] = &[
-    ("yield", "gets no target task: nothing yields to another"),
+    ("yield", "gets no target task: no task yields to a certain other one"),
     ("dump", "never called: there are no dumps"),
     ("dump_cpu", "never called: there are no dumps"),
     ("dump_task", "never called: there are no dumps"),
@@ -19,88 +19,83 @@ const CALLBACKS: &[(&str, &str)] = &[
 const ABSENT_CALLBACKS: &[(&str, &str)] = &[
     ("core_sched_before", "accepted, never called: there is no core scheduling"),
     ("sub_attach", "accepted in a sched_ext_ops_cid, never called: there are no sub-schedulers"),
-    ("sub_detach", "as sub_attach"),
+    ("sub_detach", "like sub_attach"),
 ];
 
 /// Functions that differ.
 const FUNCTIONS: &[(&str, &str)] = &[
-    ("scx_bpf_now", "the CPU's time at the call; the kernel's may be as old as its runqueue's clock"),
+    ("scx_bpf_now", "the time of the call; in the kernel it may be as old as the runqueue's clock"),
     ("scx_bpf_dump_bstr", "accepted and dropped"),
     (
         "scx_bpf_tid_to_task",
-        "tids follow the order in which tasks are made, from 1; a task is found once ops.init_task has returned for it",
+        "tids are numbered from 1 in the order in which tasks are created; a task is found once ops.init_task has returned for it",
     ),
     ("scx_bpf_sub_dispatch", "always false: there are no sub-schedulers"),
-    ("scx_bpf_cidperf_set", "as scx_bpf_cpuperf_set"),
-    ("scx_bpf_dsq_reenq", "of a local queue as scx_bpf_reenqueue_local___v2"),
+    ("scx_bpf_cidperf_set", "like scx_bpf_cpuperf_set"),
+    ("scx_bpf_dsq_reenq", "for a local queue, like scx_bpf_reenqueue_local___v2"),
     (
         "scx_bpf_cpuperf_set",
-        "under schedutil, as docs/reference/machines.md tells; it slows the tasks' own work alone, in proportion",
+        "for schedutil, see docs/reference/machines.md; only slows the tasks' own work, in proportion",
     ),
     (
         "scx_bpf_reenqueue_local___v2",
-        "where the kernel's irq_work does it after a pick that has just preempted a task, it is done at the end of that pick",
+        "if a pick has just preempted a task, takes effect at the end of that pick; the kernel's irq_work does it after the pick",
     ),
-    ("scx_bpf_reenqueue_local", "at the end of ops.cpu_release; the kernel does it within the call"),
+    ("scx_bpf_reenqueue_local", "takes effect at the end of ops.cpu_release; in the kernel, within the call"),
     (
         "bpf_cgroup_from_id",
-        "ids follow from the order in which cgroups are made: 1 for the root, then 65, 129...",
+        "ids follow the order in which cgroups are created: 1 for the root, then 65, 129...",
     ),
     (
         "bpf_obj_drop_impl",
-        "an object that is not in a tree of the scheduler's goes only when it is dropped, not with the map element \
-         that holds it",
+        "an object that is in none of the scheduler's trees is freed only when it is dropped, not with the map element that holds it",
     ),
-    (
-        "bpf_rbtree_add_impl",
-        "trees keep their balance in another way than the kernel's, so that which comparisons are made differs",
-    ),
+    ("bpf_rbtree_add_impl", "trees are balanced in a different way, so they make different comparisons"),
     (
         "bpf_res_spin_lock",
-        "not under a bpf_spin_lock; between lock and unlock only who asks for a further one lets others go first",
+        "not under a bpf_spin_lock; between lock and unlock, other CPUs only get ahead if the holder asks for another lock",
     ),
-    ("bpf_res_spin_lock_irqsave", "as bpf_res_spin_lock; interrupts never come within a program anyway"),
+    ("bpf_res_spin_lock_irqsave", "like bpf_res_spin_lock; interrupts never come during a program anyway"),
     (
         "bpf_arena_free_pages",
-        "at once; of a program that may not sleep the kernel frees pages a little later",
+        "frees pages at once; for a program that may not sleep, the kernel frees them a little later",
     ),
     (
         "bpf_per_cpu_ptr",
-        "of runqueues, sd_llc_id, sd_llc_size, sched_core_priority and cpufreq_cpu_data alone; the first tells the moment of the call, the \
-         last is null everywhere",
+        "only for runqueues, sd_llc_id, sd_llc_size, sched_core_priority and cpufreq_cpu_data; runqueues is a snapshot, cpufreq_cpu_data is null everywhere",
     ),
-    ("bpf_this_cpu_ptr", "as bpf_per_cpu_ptr"),
-    ("scx_bpf_cpu_rq", "as bpf_per_cpu_ptr of runqueues"),
+    ("bpf_this_cpu_ptr", "like bpf_per_cpu_ptr"),
+    ("scx_bpf_cpu_rq", "like bpf_per_cpu_ptr of runqueues"),
     ("bpf_get_prandom_u32", "draws from the run's seed"),
-    ("bpf_jiffies64", "counts from zero, where the kernel begins five minutes before 32 bits are full"),
+    ("bpf_jiffies64", "counts from zero; the kernel begins five minutes before 32 bits overflow"),
     (
         "bpf_trace_printk",
-        "knows no %pM and its kin; keel sim --log shows the first 10,000 prints, and counts the rest",
+        "doesn't know %pM and similar formats; keel sim --log shows the first 10,000 prints, and counts the rest",
     ),
-    ("bpf_trace_vprintk", "as bpf_trace_printk"),
-    ("bpf_stream_vprintk", "as bpf_trace_printk: a program finds its streams empty"),
-    ("bpf_task_get_cgroup1", "always null: there are no hierarchies of version 1"),
+    ("bpf_trace_vprintk", "like bpf_trace_printk"),
+    ("bpf_stream_vprintk", "like bpf_trace_printk; a program finds its streams empty"),
+    ("bpf_task_get_cgroup1", "always null: there are no hierarchies of cgroup version 1"),
     (
         "scx_bpf_events",
-        "a choice of ops.select_cpu that the task may not use counts before ops.enqueue, in the kernel behind it",
+        "if ops.select_cpu chooses a CPU that the task may not use, this is counted before ops.enqueue; in the kernel, after it",
     ),
-    ("bpf_snprintf", "knows no %pM and its kin"),
-    ("bpf_ringbuf_submit", "BPF_RB_*_WAKEUP wake nobody, for nobody waits"),
-    ("bpf_ringbuf_discard", "BPF_RB_*_WAKEUP wake nobody, for nobody waits"),
-    ("bpf_ringbuf_output", "BPF_RB_*_WAKEUP wake nobody, for nobody waits"),
-    ("bpf_perf_event_read_value", "ENOENT: nobody opens an event"),
+    ("bpf_snprintf", "doesn't know %pM and similar formats"),
+    ("bpf_ringbuf_submit", "BPF_RB_*_WAKEUP wake no task, because none waits"),
+    ("bpf_ringbuf_discard", "BPF_RB_*_WAKEUP wake no task, because none waits"),
+    ("bpf_ringbuf_output", "BPF_RB_*_WAKEUP wake no task, because none waits"),
+    ("bpf_perf_event_read_value", "ENOENT: no event is ever open"),
 ];
 
 /// Kfuncs that some scheduler uses and keel lacks.
 const ABSENT_KFUNCS: &[(&str, &str)] = &[
-    ("bpf_iter_css_new", "with _next and _destroy"),
-    ("bpf_list_push_front_impl", "lists, and trees' other functions"),
+    ("bpf_iter_css_new", "including _next and _destroy"),
+    ("bpf_list_push_front_impl", "and all other list functions, and further functions on trees"),
 ];
 
 /// Helpers that some scheduler uses and keel lacks.
 const ABSENT_HELPERS: &[(&str, &str)] = &[
-    ("bpf_perf_event_output", "which the kernel does not give to schedulers either"),
-    ("bpf_ringbuf_reserve_dynptr", "with what submits and discards it"),
+    ("bpf_perf_event_output", "the kernel doesn't offer it to schedulers, either"),
+    ("bpf_ringbuf_reserve_dynptr", "including the functions that submit and discard it"),
 ];
 
 /// All of them, supported or known to be missing.

@@ -22,23 +22,24 @@ pub(super) const SERVED: &[u32] = &[
     kinds::ARENA,
 ];
 
-const LRU: &str = "evicts the truly least recently used element, where the kernel's order is approximate, and leaves its timer";
+const LRU: &str =
+    "evicts exactly the least recently used element, and leaves its timer; the kernel's order is approximate";
 
 /// Differences.
 const APPROXIMATE: &[(&str, &str)] = &[
     ("LRU_HASH", LRU),
     ("LRU_PERCPU_HASH", LRU),
-    ("PERF_EVENT_ARRAY", "nobody opens an event"),
+    ("PERF_EVENT_ARRAY", "no event is ever open"),
     (
         "RINGBUF",
-        "in a run only a companion reads it, and keel what a scheduler tells by policy events: else it fills, and then refuses; no BPF_F_RB_OVERWRITE",
+        "in a run it is read by a companion or, for policy events, by keel; otherwise it fills up and then refuses records; no BPF_F_RB_OVERWRITE",
     ),
-    ("USER_RINGBUF", "in a run only a companion or a scheduler's own program writes it"),
+    ("USER_RINGBUF", "in a run only a companion or a scheduler's own program writes to it"),
     (
         "ARRAY_OF_MAPS",
-        "holds what its definition, a recipe's inner_maps or a scheduler's own program puts there",
+        "contains what its definition, a recipe's inner_maps or a scheduler's own program puts there",
     ),
-    ("ARENA", "no user space touches its pages; see below"),
+    ("ARENA", "user space accesses no pages; see below"),
 ];
 
 /// Kinds that schedulers might ask for.
