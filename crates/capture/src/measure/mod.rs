@@ -20,11 +20,14 @@ use crate::file::Machine;
 use crate::shape::Shape;
 use crate::tree::Tree;
 use keel_abi::{CpuId, CpuSet};
+use noise::Noise;
 use spread::Spread;
 use std::path::Path;
 
 /// The default machine's `ipi_ns`.
 const IPI_NS: u64 = 900;
+/// The default machine's `irq_ns`.
+const IRQ_NS: u64 = 300;
 
 /// How far two CPUs are apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -79,8 +82,8 @@ pub struct Measured {
     late: Option<Spread>,
     /// The same without slack.
     prompt: Option<Spread>,
-    /// Time that something else took of a CPU, in ns a second.
-    noise: Option<Spread>,
+    /// What something else took of a busy CPU.
+    noise: Option<Noise>,
     unseen: Vec<String>,
 }
 
@@ -159,8 +162,24 @@ impl Measured {
             machine.remark(&format!("from a timer's moment until its thread runs, with slack: {late}"));
         }
         if let Some(noise) = &self.noise {
-            machine.remark(&format!("taken from a busy CPU in a second: {noise}"));
+            machine.remark(&format!("taken from a busy CPU in a second: {}", noise.per_second));
         }
+        self.put_tick(machine);
+    }
+
+    /// What a tick takes beside the interrupt.
+    fn put_tick(&self, machine: &mut Machine) {
+        let (Some(noise), Some((hz, _))) = (&self.noise, &machine.hz) else { return };
+        let Some(tick) = noise.tick(*hz) else { return };
+        let irq_ns = match (&self.turn, &self.syscall) {
+            // As `put_interrupts` has it.
+            (Some(_), Some(syscall)) => syscall.median_ns(),
+            _ => IRQ_NS,
+        };
+        let source = format!(
+            "taken from a busy CPU at once, mostly by ticks: {tick}; less {irq_ns} for the interrupt"
+        );
+        machine.constant("costs", "tick_ns", tick.median_ns().saturating_sub(irq_ns), source);
     }
 
     /// What pipes and sockets take beside the two system calls.
@@ -210,6 +229,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_default_machine_has_these_interrupts() {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../machines/default.toml");
+        let machine: toml::Table = std::fs::read_to_string(file).unwrap().parse().unwrap();
+        let value = |name: &str| machine["costs"][name]["value"].as_integer().unwrap() as u64;
+        assert_eq!([value("ipi_ns"), value("irq_ns")], [IPI_NS, IRQ_NS]);
+    }
+
+    #[test]
     fn pipes_and_sockets_take_what_is_not_system_calls() {
         let spread = |ns: u64| Spread::of([ns * 1000]);
         let check = |syscall: Option<Spread>, expected: &str| {
@@ -225,6 +252,29 @@ mod tests {
         check(None, "");
         check(spread(2_500), "pipe_ns = { value = 6000\nunix_ns = { value = 12500");
         check(spread(10_000), "pipe_ns = { value = 0\nunix_ns = { value = 5000");
+    }
+
+    #[test]
+    fn a_tick_is_what_ticks_take_less_the_interrupt() {
+        let check = |is_emulated: bool, hz: Option<u64>, expected: Option<&str>| {
+            let measured = Measured {
+                noise: Some(noise::tests::noise(&[34; 12])),
+                turn: is_emulated.then(|| Spread::of([1000]).unwrap()),
+                syscall: Spread::of([2_000_000]),
+                ..Measured::default()
+            };
+            let mut machine = Machine::named("it".to_owned());
+            machine.hz = hz.map(|hz| (hz, String::new()));
+            measured.put_tick(&mut machine);
+            let text = machine.text(&[]);
+            let tick =
+                text.lines().find(|line| line.contains("tick_ns")).and_then(|line| line.split(',').next());
+            assert_eq!(tick, expected, "emulated: {is_emulated}, {hz:?} Hz");
+        };
+        check(false, Some(250), Some("tick_ns = { value = 32700"));
+        check(true, Some(250), Some("tick_ns = { value = 31000"));
+        check(true, Some(1000), None);
+        check(true, None, None);
     }
 
     #[test]
