@@ -120,15 +120,18 @@ pub struct Finding {
 /// The longest name that is stored or shown, in characters.
 pub const NAME_MAX: usize = 64;
 
-/// Makes `name` safe to print: control characters and those that reorder or hide text become `\u{..}`, and the name is
-/// cut at [`NAME_MAX`].
+/// [`escape_all`] for a name, which is cut at [`NAME_MAX`].
 pub fn escape(name: &str) -> String {
-    let mut shown = String::with_capacity(name.len().min(NAME_MAX));
-    for (at, c) in name.chars().enumerate() {
-        if at == NAME_MAX {
-            shown.push('…');
-            break;
-        }
+    match name.char_indices().nth(NAME_MAX) {
+        Some((end, _)) => escape_all(&name[..end]) + "…",
+        None => escape_all(name),
+    }
+}
+
+/// Makes `text` safe to print: control characters and those that reorder or hide text become `\u{..}`.
+pub fn escape_all(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
         match c {
             '\\' => shown.push_str("\\\\"),
             c if misleads(c) => {
@@ -183,5 +186,6 @@ mod tests {
         check("größe", "größe");
         check(&"x".repeat(100), &format!("{}…", "x".repeat(64)));
         check(&kept(&"x".repeat(100)), &format!("{}…", "x".repeat(64)));
+        assert_eq!(escape_all(&"\n".repeat(100)), "\\u{a}".repeat(100));
     }
 }

@@ -72,7 +72,7 @@ pub use conduct::{Conduct, Limits};
 pub use counted::CountedCalls;
 pub use decisions::{DecisionCost, Decisions};
 pub use figures::{Costs, Delay, Figures, NameFigures, Summary, TaskFigures};
-pub use finding::{Blame, Finding, Kind, escape};
+pub use finding::{Blame, Finding, Kind, escape, escape_all};
 pub use histogram::{Histogram, Spread};
 pub use judge::{Judge, Judgement};
 pub use longest::{OfKind, Sums};

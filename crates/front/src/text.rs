@@ -4,8 +4,7 @@ use std::path::Path;
 
 /// A path or argument with its control and bidirectional formatting characters escaped, never truncated.
 pub fn shown(text: &str) -> String {
-    let chars: Vec<char> = text.chars().collect();
-    chars.chunks(32).map(|part| keel_check::escape(&part.iter().collect::<String>())).collect()
+    keel_check::escape_all(text)
 }
 
 /// [`shown`] for text of several lines; line breaks are kept.

@@ -85,7 +85,7 @@ impl Settings {
         let tables: File = toml::from_str(text).map_err(|wrong| {
             // The rest of what the TOML reader says is a drawing of the line.
             let said = wrong.message().lines().collect::<Vec<_>>().join(", ");
-            error(wrong.span().unwrap_or_default(), Problem::Syntax(printable(&said)))
+            error(wrong.span().unwrap_or_default(), Problem::Syntax(keel_check::escape_all(&said)))
         })?;
         for (name, value) in &tables.allow {
             let no_kind = || BudgetError::NoKind(keel_check::escape(name.get_ref()));
@@ -111,12 +111,6 @@ impl Value {
             Self::List(texts) => Allowed::of(subject, texts.iter().map(String::as_str)),
         }
     }
-}
-
-/// A text of any length, safe to print.
-fn printable(text: &str) -> String {
-    let chars: Vec<char> = text.chars().collect();
-    chars.chunks(32).map(|chunk| keel_check::escape(&chunk.iter().collect::<String>())).collect()
 }
 
 #[cfg(test)]

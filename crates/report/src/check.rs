@@ -8,10 +8,11 @@ use crate::partial::Partial;
 use crate::run::{FindingReport, RunReport, SpreadReport, SumsReport, TaskReport};
 use crate::style::{Paint, Style};
 use crate::table::{lines_of, plain_table};
-use crate::verdict::{first, painted, printable};
+use crate::verdict::{first, painted};
 use comfy_table::{Cell, CellAlignment};
 use keel_abi::Span;
 use keel_abi::numbers::{core_seconds, count, percent};
+use keel_check::escape_all;
 use keel_gate::{Facts, Ruling};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -196,7 +197,7 @@ impl CheckReport {
 
     /// The whole text, with the verdict at the end.
     pub fn text(&self, style: Style) -> String {
-        let named = format!("{}: {}", printable(&self.scheduler), printable(&self.workload));
+        let named = format!("{}: {}", escape_all(&self.scheduler), escape_all(&self.workload));
         let mut text = format!("{}{}\n", first(&self.run, style), style.paint(Paint::Bold, &named));
         text += &format!(
             "{} on {} CPUs, {} events; CPUs busy {}\n",
@@ -222,7 +223,7 @@ impl CheckReport {
             text += &format!("\n{}\n", style.paint(Paint::Bold, "About the recording"));
         }
         for note in &self.notes {
-            text += &format!("- {}.\n", printable(note));
+            text += &format!("- {}.\n", escape_all(note));
         }
         text += &format!("\n{}\n", painted(&self.run, style));
         text + &self.strict.as_ref().map_or_else(String::new, |ruling| gate::budgets(ruling, style))
@@ -286,7 +287,7 @@ fn names(report: &CheckReport, style: Style) -> String {
             delay(|spread| spread.p50),
             delay(|spread| spread.p99),
         ];
-        table.add_row([Cell::new(printable(&name.name))].into_iter().chain(chosen(cells).map(right)));
+        table.add_row([Cell::new(escape_all(&name.name))].into_iter().chain(chosen(cells).map(right)));
     }
     lines_of(&table)
 }

@@ -11,10 +11,11 @@
 use crate::run::RunReport;
 use crate::style::{Paint, Style};
 use crate::table::{lines_of, plain_table};
-use crate::verdict::{painted, printable};
+use crate::verdict::painted;
 use comfy_table::{Cell, CellAlignment};
 use keel_abi::Span;
 use keel_abi::numbers::{count, figures};
+use keel_check::escape_all;
 
 /// How a figure is shown.
 #[derive(Clone, Copy)]
@@ -114,7 +115,7 @@ pub fn table(runs: &[RunReport], style: Style) -> String {
     parts.extend(others.chunks(fit).map(|some| part(first, some, style)));
     let verdicts = groups.iter().map(|group| verdict(group, style));
     let notes = groups.iter().filter(|group| group.alike).map(|group| {
-        let (name, count) = (printable(group.name()), group.runs.len());
+        let (name, count) = (escape_all(group.name()), group.runs.len());
         format!("{name}: all {count} runs are identical, because nothing in them depends on the seed\n")
     });
     parts.join("\n\n") + "\n" + &legend(first, others) + "\n" + &notes.chain(verdicts).collect::<String>()
@@ -128,7 +129,7 @@ fn legend(first: &Group<'_>, others: &[Group<'_>]) -> String {
     }
     if !others.is_empty() && FIGURES.iter().any(|&(_, _, figure)| first.each(figure).contains(&0.0)) {
         let when = if first.has_spread() { " in at least one run" } else { "" };
-        lines += &format!("{NO_RATIO}: no ratio, because {}'s figure is 0{when}\n", printable(first.name()));
+        lines += &format!("{NO_RATIO}: no ratio, because {}'s figure is 0{when}\n", escape_all(first.name()));
     }
     lines
 }
@@ -136,7 +137,7 @@ fn legend(first: &Group<'_>, others: &[Group<'_>]) -> String {
 fn verdict(group: &Group<'_>, style: Style) -> String {
     let bad = |wanted: fn(&RunReport) -> bool| group.runs.iter().find(|run| wanted(run));
     let run = bad(RunReport::failed).or(bad(RunReport::found_something)).unwrap_or(&group.runs[0]);
-    let name = style.paint(Paint::Bold, &printable(group.name()));
+    let name = style.paint(Paint::Bold, &escape_all(group.name()));
     let seed = match group.has_spread() {
         true => format!(", seed {}", run.seed),
         false => String::new(),
@@ -149,9 +150,9 @@ fn part(first: &Group<'_>, others: &[Group<'_>], style: Style) -> String {
     let head = |group: &Group<'_>| {
         let count = group.runs.len();
         let runs = if count > 1 { format!(" ({count} runs)") } else { String::new() };
-        Cell::new(printable(group.name()) + &runs).set_alignment(CellAlignment::Right)
+        Cell::new(escape_all(group.name()) + &runs).set_alignment(CellAlignment::Right)
     };
-    let than = printable(first.name());
+    let than = escape_all(first.name());
     let heads = others.iter().flat_map(|group| [head(group), cell(format!("x {than}"))]);
     table.set_header([Cell::new(""), head(first)].into_iter().chain(heads));
     for (name, unit, figure) in FIGURES {

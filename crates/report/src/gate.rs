@@ -3,10 +3,10 @@
 
 use crate::style::{Paint, Style};
 use crate::table::{lines_of, plain_table};
-use crate::verdict::printable;
 use comfy_table::{Cell, CellAlignment};
 use keel_abi::Span;
 use keel_abi::numbers::figures;
+use keel_check::escape_all;
 use keel_gate::{Change, Held, Regression, Row, Ruling};
 
 /// A caveat for comparisons of one run with one run.
@@ -58,7 +58,7 @@ pub fn line(scheduler: &str, rulings: &[(u64, &Ruling)], style: Style) -> String
         all if failed.is_empty() => format!(", {all} runs"),
         all => format!(", {} of {all} runs, the first with seed {seed}", failed.len()),
     };
-    format!("{}{of}: {}\n", style.paint(Paint::Bold, &printable(scheduler)), strict_sentence(ruling, style))
+    format!("{}{of}: {}\n", style.paint(Paint::Bold, &escape_all(scheduler)), strict_sentence(ruling, style))
 }
 
 /// The figures of one scheduler beside the baseline's, with an empty line before them; the last line lists those that
@@ -91,7 +91,7 @@ fn is_shown(row: &Row) -> bool {
 }
 
 fn baseline_sentence(found: &Regression, style: Style) -> String {
-    let who = printable(&found.scheduler);
+    let who = escape_all(&found.scheduler);
     let runs = |n: usize| if n == 1 { "1 run".to_owned() } else { format!("{n} runs") };
     let of = format!("{} against the baseline's {}", runs(found.runs), found.baseline_runs);
     if found.passed {

@@ -1,9 +1,9 @@
 //! The first sentences of a judgement: which cores idled, for how long, which tasks waited where, and which decision
 //! put them there.
 
-use crate::verdict::printable;
 use keel_abi::numbers::{core_seconds, count, percent};
 use keel_abi::{CpuId, Span, Topology};
+use keel_check::escape_all;
 use keel_check::{Groups, How, Waiters, Wakers};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -138,7 +138,7 @@ fn by(groups: &Groups) -> String {
         Some(most) if !most.name.is_empty() && most.wasted.as_ns() as f64 >= all.as_ns() as f64 * 0.5 => {
             let share = most.wasted.as_ns() as f64 / all.as_ns().max(1) as f64;
             let mostly = if share >= 1.0 - REST { "" } else { ", mostly" };
-            format!("{mostly} by {}", printable(&most.name))
+            format!("{mostly} by {}", escape_all(&most.name))
         }
         _ => String::new(),
     }
@@ -149,7 +149,7 @@ fn who(groups: &Groups, all: u64) -> String {
     let more = if groups.more_tasks { "more than " } else { "" };
     let tasks = if all == 1 { "task" } else { "tasks" };
     let named: Vec<&Waiters> = groups.waiters.iter().filter(|one| !one.name.is_empty()).collect();
-    let names: Vec<String> = named.iter().take(NAMES).map(|one| printable(&one.name)).collect();
+    let names: Vec<String> = named.iter().take(NAMES).map(|one| escape_all(&one.name)).collect();
     let n = count(all);
     match (names.as_slice(), groups.waiters.len()) {
         ([], _) => format!("{more}{n} {tasks}"),

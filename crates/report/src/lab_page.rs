@@ -15,7 +15,7 @@ pub use sensitivity::of_sensitivity;
 
 use crate::experiment::{ExperimentReport, sentence, trend_words};
 use crate::picture::xml;
-use crate::verdict::printable;
+use keel_check::escape_all;
 use keel_experiment::Experiment;
 use std::fmt::Write;
 
@@ -142,7 +142,7 @@ fn address(svg: &str) -> String {
 
 /// Makes untrusted text safe for the page: no markup and no control character remains.
 fn text(given: &str) -> String {
-    xml(&printable(given))
+    xml(&escape_all(given))
 }
 
 /// A verdict in words.

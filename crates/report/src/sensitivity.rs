@@ -2,9 +2,9 @@
 
 use crate::style::{Paint, Style};
 use crate::table::{lines_of, plain_table};
-use crate::verdict::printable;
 use comfy_table::{Cell, CellAlignment};
 use keel_abi::numbers::figures;
+use keel_check::escape_all;
 use serde::Serialize;
 
 /// The table for people omits ratios that move by less than this.
@@ -89,7 +89,7 @@ pub fn table(experiments: &[SensitivityReport], style: Style) -> String {
     for experiment in experiments {
         for constant in experiment.moving() {
             let mut row = vec![
-                Cell::new(printable(&experiment.id)),
+                Cell::new(escape_all(&experiment.id)),
                 Cell::new(&constant.name),
                 right(format!("{} to {}", figures(experiment.band.0), figures(experiment.band.1))),
                 right(experiment.base.map_or("-".to_owned(), figures)),

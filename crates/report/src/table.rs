@@ -4,10 +4,11 @@ use crate::findings;
 use crate::gate;
 use crate::run::{NameReport, RunReport, TaskReport};
 use crate::style::{Paint, Style};
-use crate::verdict::{first, painted, printable};
+use crate::verdict::{first, painted};
 use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, Table, Width, presets};
 use keel_abi::Span;
 use keel_abi::numbers::{core_seconds, count, figures, percent};
+use keel_check::escape_all;
 
 /// How many tasks the text lists.
 const TASKS: usize = 10;
@@ -90,7 +91,7 @@ fn is_figure(word: &str) -> bool {
 }
 
 fn heading(run: &RunReport, style: Style) -> String {
-    let [scheduler, workload, machine] = [&run.scheduler, &run.workload, &run.machine].map(|s| printable(s));
+    let [scheduler, workload, machine] = [&run.scheduler, &run.workload, &run.machine].map(|s| escape_all(s));
     let noise = if run.noise == "none" { String::new() } else { format!(", {} noise", run.noise) };
     let first = format!("{scheduler}: {workload} on {machine} ({} CPUs), seed {}{noise}", run.cpus, run.seed);
     format!(
@@ -116,7 +117,7 @@ fn figures_of(run: &RunReport, style: Style) -> String {
             Cell::new(note),
         ]);
     };
-    let unit = printable(if run.throughput_unit.is_empty() { "units" } else { &run.throughput_unit });
+    let unit = escape_all(if run.throughput_unit.is_empty() { "units" } else { &run.throughput_unit });
     row(
         "throughput",
         format!("{} {unit}/s", figures(run.throughput)),
@@ -154,7 +155,7 @@ fn figures_of(run: &RunReport, style: Style) -> String {
     if let Some((figure, note)) = worst_lock(run, machine_ns) {
         row("locks", figure, note);
     }
-    row("exit", run.exit.kind.clone(), printable(&run.exit.reason));
+    row("exit", run.exit.kind.clone(), escape_all(&run.exit.reason));
     lines_of(&table)
 }
 
@@ -173,7 +174,7 @@ fn worst_lock(run: &RunReport, machine_ns: f64) -> Option<(String, String)> {
     let note = format!(
         "{share} of the machine waits for locks; {} for {}: taken {} times, {} of them after a wait, held for {held} each",
         core_seconds(worst.wait_ns),
-        printable(&worst.name),
+        escape_all(&worst.name),
         count(worst.taken),
         count(worst.contended),
     );

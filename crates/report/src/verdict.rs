@@ -5,7 +5,7 @@ use crate::findings::others;
 use crate::run::{FindingReport, RunReport};
 use crate::style::{Paint, Style};
 use keel_abi::numbers::{core_seconds, count, percent};
-use keel_check::escape;
+use keel_check::escape_all;
 
 /// Added after findings that may be false.
 const UNCOUNTED: &str = " --strict ignores such findings unless you add --assume-unrestricted.";
@@ -29,7 +29,7 @@ fn whole(run: &RunReport) -> String {
 /// What is missing or inconsistent in the recording. Omitted if the scheduler failed.
 fn doubt(run: &RunReport) -> Option<String> {
     let doubt = run.doubt.as_ref().filter(|_| !run.failed())?;
-    Some(format!("This recording is incomplete: {}.", printable(doubt)))
+    Some(format!("This recording is incomplete: {}.", escape_all(doubt)))
 }
 
 fn known(run: &RunReport) -> String {
@@ -44,10 +44,10 @@ fn claim(run: &RunReport) -> String {
     if run.failed() {
         // The kernel's message may contain a task's name, and is longer than a name.
         let reason: String = run.exit.reason.chars().take(400).collect();
-        let reason = printable(&reason);
+        let reason = escape_all(&reason);
         let place = run.exit.place.as_deref().map_or(String::new(), |place| {
             let place: String = place.chars().take(400).collect();
-            format!(", in {}", printable(&place))
+            format!(", in {}", escape_all(&place))
         });
         let restart = match run.exit.kind.as_str() {
             "unreg_kern" => {
@@ -114,12 +114,6 @@ fn headline(run: &RunReport) -> String {
 
 fn reported(worst: Option<&FindingReport>) -> String {
     worst.map_or(String::new(), |worst| format!(" Worst: {}.", worst.text))
-}
-
-/// [`escape`] for texts of any length.
-pub(crate) fn printable(text: &str) -> String {
-    let chars: Vec<char> = text.chars().collect();
-    chars.chunks(32).map(|chunk| escape(&chunk.iter().collect::<String>())).collect()
 }
 
 /// The beginning of the text: that the result is partial, what is missing, and which cores idled and why, as far as

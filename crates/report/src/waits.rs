@@ -4,9 +4,9 @@
 use crate::check::counted_from_line;
 use crate::run::DecisionReport;
 use crate::style::{Paint, Style};
-use crate::verdict::printable;
 use keel_abi::Span;
 use keel_abi::numbers::count;
+use keel_check::escape_all;
 use keel_check::{Act, Began, Ended, Story, WaitSums};
 use keel_trace::Why;
 use serde::Serialize;
@@ -148,8 +148,8 @@ impl WaitsReport {
 
     fn first(&self) -> String {
         let who = match (self.tasks_total, self.tasks.first()) {
-            (1, Some(one)) => format!("{} (pid {})", printable(&one.name), one.pid),
-            (n, _) => format!("{} tasks named {}", count(n), printable(&self.task)),
+            (1, Some(one)) => format!("{} (pid {})", escape_all(&one.name), one.pid),
+            (n, _) => format!("{} tasks named {}", count(n), escape_all(&self.task)),
         };
         let [waited, ran] = [self.waited_ns, self.ran_ns].map(Span::from_ns);
         let idle = self.waits.iter().filter(|wait| !wait.idled.is_empty()).count();

@@ -8,9 +8,9 @@ mod scale;
 
 use super::{Axis, DecisionsReport};
 use crate::picture::xml;
-use crate::verdict::printable;
 use keel_abi::Span;
 use keel_abi::numbers;
+use keel_check::escape_all;
 use marks::{COLOURS, mark};
 use scale::Scale;
 use std::fmt::Write;
@@ -157,7 +157,7 @@ fn drawn(svg: &mut String, line: &Line<'_>, x: &Scale, y: &Scale) {
         path.join("L")
     );
     for ((x, y), (_, ns)) in at.iter().zip(&line.points) {
-        let reported = format!("{}: {}", xml(&printable(line.name)), Span::from_ns(*ns as u64));
+        let reported = format!("{}: {}", xml(&escape_all(line.name)), Span::from_ns(*ns as u64));
         put!(
             svg,
             "<path class=\"mark\" transform=\"translate({x:.1} {y:.1})\" d=\"{}\"><title>{reported}</title></path>",
@@ -186,7 +186,7 @@ fn names(svg: &mut String, lines: &[Line<'_>], x: &Scale, y: &Scale) {
             to + 6.0,
             mark(line.number)
         );
-        let name: String = printable(line.name).chars().take(10).collect();
+        let name: String = escape_all(line.name).chars().take(10).collect();
         put!(
             svg,
             "<text class=\"name\" x=\"{:.1}\" y=\"{:.1}\">{}</text></g>",

@@ -5,10 +5,10 @@ use super::{Axis, DecisionsReport};
 use crate::run::SpreadReport;
 use crate::style::{Paint, Style};
 use crate::table::{lines_of, plain_table};
-use crate::verdict::printable;
 use comfy_table::{Cell, CellAlignment, Table};
 use keel_abi::Span;
 use keel_abi::numbers;
+use keel_check::escape_all;
 
 /// A cost that grows by less is reported as constant: the difference is noise from where cache lines lie.
 const GROWS: f64 = 0.1;
@@ -22,7 +22,7 @@ pub fn table(schedulers: &[DecisionsReport], style: Style) -> String {
             if sweep.callbacks.is_empty() {
                 continue;
             }
-            let name = printable(&report.scheduler);
+            let name = escape_all(&report.scheduler);
             let table = one(&name, head, axis, sweep, style);
             text += &(lines_of(&table)
                 + "\n\n"

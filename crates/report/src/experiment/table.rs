@@ -3,10 +3,10 @@
 use super::{ClaimReport, ExperimentReport, TrendReport};
 use crate::style::{Paint, Style};
 use crate::table::{lines_of, plain_table};
-use crate::verdict::printable;
 use comfy_table::{Cell, CellAlignment};
 use keel_abi::numbers::figures;
 use keel_check::Measure;
+use keel_check::escape_all;
 use keel_experiment::matrix::more_is_better;
 use keel_experiment::rank_correlation;
 
@@ -27,8 +27,8 @@ pub fn table(experiments: &[ExperimentReport], style: Style) -> String {
     for experiment in experiments {
         for (at, claim) in experiment.claims.iter().enumerate() {
             let name = match at {
-                0 => printable(&experiment.id),
-                _ => format!("+ {}", printable(&claim.says)),
+                0 => escape_all(&experiment.id),
+                _ => format!("+ {}", escape_all(&claim.says)),
             };
             table.add_row(row(name, claim, with_runs.then(|| runs(experiment, claim)), wide));
         }
@@ -57,7 +57,7 @@ fn trends(experiments: &[ExperimentReport]) -> String {
     for (experiment, trend) in
         experiments.iter().filter_map(|experiment| Some((experiment, experiment.trend?)))
     {
-        lines.push(format!("{}: {}", printable(&experiment.id), trend_words(&trend)));
+        lines.push(format!("{}: {}", escape_all(&experiment.id), trend_words(&trend)));
         let cells = experiment.claims.iter().filter(|claim| claim.to.is_some());
         pairs.extend(cells.filter_map(gains));
     }
@@ -94,8 +94,8 @@ fn reasons(experiments: &[ExperimentReport]) -> String {
     let mut text = String::new();
     for experiment in experiments {
         for (at, claim) in experiment.claims.iter().enumerate() {
-            let says = if at == 0 { String::new() } else { format!(", {}", printable(&claim.says)) };
-            text += &format!("{}{says}: {}\n", printable(&experiment.id), printable(&claim.why));
+            let says = if at == 0 { String::new() } else { format!(", {}", escape_all(&claim.says)) };
+            text += &format!("{}{says}: {}\n", escape_all(&experiment.id), escape_all(&claim.why));
         }
     }
     text
@@ -116,7 +116,7 @@ fn row(name: String, claim: &ClaimReport, runs: Option<usize>, wide: bool) -> Ve
     row.extend(runs.map(|runs| right(runs.to_string())));
     row.extend([shown(claim.off), Cell::new(claim.verdict.replace('_', " "))]);
     if wide {
-        row.push(Cell::new(printable(&claim.why)));
+        row.push(Cell::new(escape_all(&claim.why)));
     }
     row
 }

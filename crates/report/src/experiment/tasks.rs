@@ -1,7 +1,7 @@
 //! Published tables of tasks, with our figures beside them.
 
-use crate::verdict::printable;
 use keel_check::Measure;
+use keel_check::escape_all;
 use keel_experiment::model::{Table, mean};
 use keel_experiment::{ArmFigures, Experiment};
 use serde::Serialize;
@@ -84,8 +84,8 @@ fn row(table: &Table, at: usize, arm: &ArmFigures) -> TaskRow {
 /// The table as text: the counts that Linux's own tools report, published and ours, and the totals.
 pub(super) fn text(id: &str, table: &TableReport) -> String {
     let head = ["vol", "nonvol", "migrated", "iterations"];
-    let mut text = format!("{}, {}:\n", printable(id), printable(&table.says));
-    let width = table.rows.iter().map(|row| printable(&row.task).chars().count()).max().unwrap_or(0).max(5);
+    let mut text = format!("{}, {}:\n", escape_all(id), escape_all(&table.says));
+    let width = table.rows.iter().map(|row| escape_all(&row.task).chars().count()).max().unwrap_or(0).max(5);
     let columns = |cells: [String; 4]| {
         cells
             .iter()
@@ -106,7 +106,7 @@ pub(super) fn text(id: &str, table: &TableReport) -> String {
             }
         }
         let [published, ours] = both.each_ref().map(shown);
-        text += &format!("{:>width$}: {published}        {ours}\n", printable(&row.task));
+        text += &format!("{:>width$}: {published}        {ours}\n", escape_all(&row.task));
     }
     let [published, ours] = totals.each_ref().map(shown);
     text += &format!("{:>width$}: {published}        {ours}\n", "total");

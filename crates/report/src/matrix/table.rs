@@ -3,9 +3,9 @@
 use super::{CellReport, MatrixReport, RowReport};
 use crate::style::{Paint, Style};
 use crate::table::{lines_of, plain_table};
-use crate::verdict::printable;
 use comfy_table::{Cell, CellAlignment};
 use keel_abi::numbers::{figures, short};
+use keel_check::escape_all;
 use std::fmt::Write;
 
 /// A value within this factor of the best counts as equally good.
@@ -20,14 +20,14 @@ pub fn table(matrix: &MatrixReport, style: Style) -> String {
         let _ = writeln!(text, "{}\n", style.paint(Paint::Bold, words));
     };
     heading(&mut text, "Each scheduler's mean, and how many times worse it is than the row's best");
-    text += &lines(matrix, style, |row| format!("{}\n{}", printable(&row.id), measured(row)), value);
+    text += &lines(matrix, style, |row| format!("{}\n{}", escape_all(&row.id), measured(row)), value);
     text += "\n\n";
     heading(&mut text, "Core-seconds wasted per second: cores idled while tasks waited");
-    text += &lines(matrix, style, |row| printable(&row.id), wasted);
+    text += &lines(matrix, style, |row| escape_all(&row.id), wasted);
     text += "\n\n";
     for (row, cell) in failures(matrix) {
-        let why = printable(cell.failed.as_deref().unwrap_or_default());
-        let _ = writeln!(text, "{}, {}: {why}", printable(&row.id), printable(&cell.scheduler));
+        let why = escape_all(cell.failed.as_deref().unwrap_or_default());
+        let _ = writeln!(text, "{}, {}: {why}", escape_all(&row.id), escape_all(&cell.scheduler));
     }
     text + &style.paint(Paint::Bold, &sentence(matrix)) + "\n"
 }
@@ -48,7 +48,7 @@ fn lines(
 ) -> String {
     let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
     let mut table = plain_table(style);
-    let heads = matrix.schedulers.iter().map(|name| right(printable(name)));
+    let heads = matrix.schedulers.iter().map(|name| right(escape_all(name)));
     table.set_header([Cell::new("experiment")].into_iter().chain(heads));
     for row in &matrix.rows {
         let cells: Vec<String> = match row.real_time {
@@ -98,7 +98,7 @@ pub(crate) fn sentence(matrix: &MatrixReport) -> String {
         rows.clone().filter(of).count()
     };
     let reported: Vec<String> =
-        matrix.schedulers.iter().map(|name| format!("{} {}", printable(name), best(name))).collect();
+        matrix.schedulers.iter().map(|name| format!("{} {}", escape_all(name), best(name))).collect();
     format!(
         "Number of rows, of {}, in which each is best or as good as the best: {}.",
         rows.clone().count(),

@@ -5,8 +5,9 @@ use super::heat::Heat;
 use super::layout::{CLOCK, LEFT, Layout, WIDTH};
 use super::paths::{HATCHES, LEVELS, Paths};
 use crate::run::RunReport;
-use crate::verdict::{printable, sentence};
+use crate::verdict::sentence;
 use keel_abi::Span;
+use keel_check::escape_all;
 use std::fmt::Write;
 
 /// Characters of the title that fit on a line.
@@ -29,7 +30,7 @@ impl Caption {
     /// The caption of a run's picture.
     pub fn of(run: &RunReport) -> Self {
         let [scheduler, workload, machine] =
-            [&run.scheduler, &run.workload, &run.machine].map(|name| printable(name));
+            [&run.scheduler, &run.workload, &run.machine].map(|name| escape_all(name));
         // A recording has neither a machine's name nor a seed.
         let made = match machine.as_str() {
             "" => String::new(),

@@ -3,8 +3,8 @@
 use super::text::{clock, costs, many};
 use super::{WatchBegin, WatchEnd, WatchFinding};
 use crate::style::{Paint, Style};
-use crate::verdict::printable;
 use keel_abi::numbers::count;
+use keel_check::escape_all;
 
 /// The state at the last look.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -36,7 +36,7 @@ pub fn screen(
     let state = format!(
         "{} under {}: {} idle, {} waiting",
         many(now.online.into(), "CPU"),
-        printable(&now.scheduler),
+        escape_all(&now.scheduler),
         count(now.idle.into()),
         many(now.waiting.into(), "task")
     );

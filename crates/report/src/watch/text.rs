@@ -2,9 +2,9 @@
 
 use super::{WatchBegin, WatchCost, WatchEnd, WatchFinding, WatchLine};
 use crate::looked_at;
-use crate::verdict::printable;
 use keel_abi::Span;
 use keel_abi::numbers::{count, percent};
+use keel_check::escape_all;
 
 /// A line for people; `None` for lines that don't need to be shown at once.
 pub fn line(line: &WatchLine) -> Option<String> {
@@ -31,12 +31,12 @@ fn begins(begin: &WatchBegin) -> String {
     format!(
         "Watching {} under {}: one look every {every}; a suspicion becomes a finding if it lasts {confirm}.\n",
         many(begin.cpus.into(), "CPU"),
-        printable(&begin.scheduler)
+        escape_all(&begin.scheduler)
     )
 }
 
 fn finds(finding: &WatchFinding) -> String {
-    let kept = finding.recording.as_ref().map_or(String::new(), |path| format!(" ({})", printable(path)));
+    let kept = finding.recording.as_ref().map_or(String::new(), |path| format!(" ({})", escape_all(path)));
     let profile = looked_at::lines(&finding.looked_at);
     format!("{}  {}{kept}\n{profile}", clock(finding.at_ns), finding.text)
 }
