@@ -167,7 +167,7 @@ fn what_can_not_be_searched_is_refused() {
     check("keel fuzz fifo --runs 1 --seconds 1", 2, "cannot be used with");
     check("echo '{}' > x.fuzz.json; keel fuzz fifo --corpus x.fuzz.json", 2, "is not an input of keel fuzz");
     check("keel explore eevdf", 4, "needs a scheduler's object");
-    check("echo x > x.order; keel sim fifo --order x.order", 2, "x.order:1: this is no order");
+    check("echo x > x.order; keel sim fifo --order x.order", 2, "x.order:1: this is not an order");
 }
 
 /// A fault of orders: the object, its workload, on so many CPUs, what must hold, and its fix.

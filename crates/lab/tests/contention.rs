@@ -7,7 +7,7 @@ use keel_lab::locks::LockOf;
 use keel_lab::{Engine, Machine, Outcome, RunSpec, SchedulerSource, machines, run, schedulers, workloads};
 use keel_trace::NullSink;
 
-/// Switches in 10 ms of as many pairs as CPUs that send four bytes to and fro.
+/// Switches in 10 ms of as many pairs as CPUs that send four bytes back and forth.
 fn switches(scheduler: &str, cpus: u32) -> u64 {
     pairs(scheduler, cpus).counters.switches
 }

@@ -66,7 +66,7 @@ pub(super) fn run(events: u64, runs: u32, count: bool, as_json: bool) -> Result<
 /// The folder for what is measured.
 pub(crate) fn out() -> Result<std::path::PathBuf, Failure> {
     let out = root().join("out");
-    std::fs::create_dir_all(&out).map_err(|e| format!("out/ cannot be made: {e}"))?;
+    std::fs::create_dir_all(&out).map_err(|e| format!("out/ cannot be created: {e}"))?;
     Ok(out)
 }
 

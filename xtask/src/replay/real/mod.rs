@@ -37,7 +37,7 @@ const LONGER: f64 = 4.0;
 pub(super) fn run(keep: bool) -> Result<(), Failure> {
     let keel = cargo::program("keel-cli", "keel")?;
     std::fs::create_dir_all(root().join(OUT).join(KERNEL))
-        .map_err(|e| format!("{OUT} cannot be made: {e}"))?;
+        .map_err(|e| format!("{OUT} cannot be created: {e}"))?;
     let others = SCHEDULERS.iter().filter(|name| name.starts_with("scx_"));
     let others = others.map(|name| Ok(((*name).to_owned(), programs::installed(name)?)));
     let others: Vec<(String, PathBuf)> = others.collect::<Result<_, Failure>>()?;
