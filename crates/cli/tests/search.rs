@@ -43,7 +43,7 @@ impl Folder {
     }
 }
 
-/// The commands in a page's blocks, each with the exit code that its comment tells: `keel ...   # exits with 1`.
+/// The commands in a page's blocks, each with the exit code that its comment gives: `keel ...   # exits with 1`.
 fn commands(page: &str) -> Vec<(String, i32)> {
     let line = |line: &str| {
         let (command, remark) = line.split_once("   # exits with ")?;
@@ -129,7 +129,7 @@ fn any_number_of_threads_makes_the_same_search() {
     assert_eq!(found(1), found(3));
 }
 
-/// A lone real-time task that yields makes no event at all: its run would be as long as it is drawn.
+/// A lone real-time task that yields makes no event at all: its run would last as long as was drawn.
 #[test]
 fn a_run_without_events_ends_early() {
     let folder = Folder::new(&[], &[("tests/sim/fuzz/yields.fuzz.json", "yields.fuzz.json")]);
@@ -170,7 +170,7 @@ fn what_can_not_be_searched_is_refused() {
     check("echo x > x.order; keel sim fifo --order x.order", 2, "x.order:1: this is not an order");
 }
 
-/// A fault of orders: the object, its workload, on so many CPUs, what must hold, and its fix.
+/// An ordering bug: the object, its workload, the number of CPUs, what must hold, and its fix.
 fn planted(name: &str, workload: &str, duration: &str, property: Option<&str>, fix: &str, how: &str) {
     let machine = if name == "missing_kick" { 3 } else { 2 };
     let file = format!("tests/orders/{workload}");

@@ -145,7 +145,7 @@ fn a_panic_of_the_host_reaches_whoever_drives_it() {
     }
 }
 
-/// Every engine stops the program there, after so many instructions.
+/// Every engine stops the program there, after this many instructions.
 #[track_caller]
 fn check_fault(functions: Vec<Vec<Insn>>, kind: FaultKind, program: &str, insn: u32, insns: u64) {
     let object = object(functions);

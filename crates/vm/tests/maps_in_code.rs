@@ -35,7 +35,7 @@ fn with_maps(functions: Vec<Vec<Insn>>) -> Object {
     Object { maps: vec![array, data], ..object(functions) }
 }
 
-/// Every engine gives this R0 after so many instructions.
+/// Every engine gives this R0 after this many instructions.
 #[track_caller]
 fn check(functions: Vec<Vec<Insn>>, expected: (u64, u64)) {
     let object = with_maps(functions);

@@ -49,7 +49,7 @@ const LOADS_PERCENT: &[u32] = &[80, 125];
 struct Row {
     size: Size,
     load_percent: u32,
-    /// With nobody listening.
+    /// Without observers.
     plain: Measured,
     /// With all checks.
     judged: Measured,

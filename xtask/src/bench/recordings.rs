@@ -117,7 +117,7 @@ struct Check {
 
 impl Check {
     fn of(keel: &Path, file: &Path) -> Result<Self, Failure> {
-        // What it says goes to a file: nobody reads a pipe until it has ended.
+        // Its output goes to a file: a pipe would not be read until it has ended.
         let reported = file.with_extension("json");
         let to = std::fs::File::create(&reported).map_err(|e| format!("{}: {e}", reported.display()))?;
         let mut command = Command::new(keel);

@@ -2,7 +2,7 @@
 //! the list, and this check that clippy sees it.
 //!
 //! Clippy reads the nearest `clippy.toml` above a crate's manifest, so each of these crates holds
-//! a link to the one list; without it the crate would be unguarded and nobody would notice.
+//! a link to the one list; without it the crate would be unguarded without anyone noticing.
 
 use super::all_or;
 use crate::Failure;

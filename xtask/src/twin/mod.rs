@@ -159,7 +159,7 @@ struct Beyond {
     unexplained: Vec<String>,
 }
 
-/// A failure where anything is out of its bounds, the two real runs agree on it, and nobody has written down why.
+/// A failure where anything is out of its bounds, the two real runs agree on it, and no reason has been written down.
 fn verdict(pairs: &[Pair]) -> Result<(), Failure> {
     let reasons = Reasons::read()?;
     let mut beyond = Beyond::default();

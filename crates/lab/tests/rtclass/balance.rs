@@ -14,7 +14,7 @@ use keel_trace::event::Why;
 /// How long a move may take: interrupts, locks and switches of two CPUs.
 const MOVE_NS: u64 = 30_000;
 
-/// A machine of so many CPUs, whose kernel pulls like this.
+/// A machine with this many CPUs, whose kernel pulls like this.
 fn pulling(cpus: u32, pull: &str) -> Machine {
     machine(cpus, &format!("pull = '{pull}'"))
 }

@@ -23,11 +23,11 @@ const OUT: &str = "out/replay";
 const FOLDER: &str = "tests/replay";
 const PAGE: &str = "docs/explanation/replay.md";
 const KERNEL: &str = "7.2";
-/// Who is recorded and replayed; the first is what predictions are made from.
+/// The schedulers that are recorded and replayed; the first is what predictions are made from.
 const SCHEDULERS: [&str; 6] = ["eevdf", "o1", "ule", "fifo", "scx_bpfland", "scx_cosmos"];
 /// Real runs of each.
 const RUNS: u32 = 2;
-/// A replay under another scheduler may take so many times longer than the recording.
+/// A replay under another scheduler may take this many times longer than the recording.
 const LONGER: f64 = 4.0;
 
 /// Records what is missing unless `keep`, replays, and renews the figures and the tables.
