@@ -90,7 +90,7 @@ fn a_reproducer_fails_by_itself_and_a_corpus_repeats_it() {
 /// What a search found of these, before a change of CPUs was looked for after an insertion: `ule` failed without noise and
 /// `goodness` with it.
 #[test]
-fn a_task_whose_cpus_change_as_it_is_dispatched_fails_nobody() {
+fn a_task_whose_cpus_change_as_it_is_dispatched_ends_no_scheduler() {
     let files = ["ule-leaves.json", "ule-leaves.toml"].map(|name| (format!("tests/sim/fuzz/{name}"), name));
     let folder = Folder::new(&[], &files.each_ref().map(|(file, name)| (file.as_str(), *name)));
     let check = |scheduler: &str, noise: &str| {
@@ -107,7 +107,7 @@ fn a_task_whose_cpus_change_as_it_is_dispatched_fails_nobody() {
 
 /// What a search found: under `goodness` one of the kernel's own threads never had a turn, until the watchdog ended the run.
 #[test]
-fn a_thread_of_the_kernels_that_waits_fails_nobody() {
+fn a_waiting_kernel_thread_ends_no_scheduler() {
     let folder = Folder::new(&[], &[("tests/sim/fuzz/goodness-stalls.json", "goodness-stalls.json")]);
     for scheduler in ["goodness", "mq"] {
         let run = "--workload goodness-stalls.json --machine 2 --duration 5s --noise none";

@@ -100,7 +100,7 @@ fn threads(same: bool) -> Outcome {
 }
 
 #[test]
-fn who_sleeps_for_a_mutex_takes_its_bucket_and_the_word_moves() {
+fn a_task_that_sleeps_for_a_mutex_takes_its_bucket_and_the_word_moves() {
     let word = |outcome: &Outcome| {
         let found = outcome.lines.iter().find(|lines| lines.name == "kernel: mutexes and their futexes");
         found.map_or(0, |lines| lines.uses.moves)

@@ -145,7 +145,7 @@ fn a_truncated_object_ends_in_a_sentence() {
 }
 
 #[test]
-fn what_is_no_scheduler_is_refused_by_name() {
+fn a_file_that_is_not_a_scheduler_is_refused_by_name() {
     let check = |scheduler: SchedulerSource, expected: LabError| {
         for engine in [Engine::Native, Engine::Cranelift, Engine::Interpreter] {
             assert_eq!(run(&small(scheduler.clone(), engine)).err(), Some(expected.clone()));

@@ -135,7 +135,7 @@ fn loops_of_may_goto_wait_for_their_turn_now_and_then() {
 }
 
 #[test]
-fn a_panic_of_the_host_reaches_whoever_drives_it() {
+fn a_panic_of_the_host_reaches_its_caller() {
     for mode in MODES {
         let program = vec![load(8, 6, 1, 0), jump(1, 6, 1, 1), helper(4), mov(0, 3), exit()];
         let mut vm = load_vm(&object(vec![program]), config(mode)).unwrap();

@@ -145,7 +145,7 @@ fn a_chain_of_waiters_may_all_spin() {
 }
 
 #[test]
-fn ticks_and_turns_come_to_whoever_spins() {
+fn ticks_and_turns_reach_a_spinning_task() {
     // Under SCHED_RR an equal on its CPU has its turn.
     let w = waiter("w", 20, 1).policy(Policy::RoundRobin(20));
     let equal = task("equal", [run(20_000)]).policy(Policy::RoundRobin(20)).on([1]).after_ms(2);

@@ -104,7 +104,7 @@ fn a_task_below_the_limit_never_waits() {
 }
 
 #[test]
-fn each_cpu_has_a_budget_of_its_own_and_whoever_waits_for_it_stays() {
+fn each_cpu_has_its_own_budget_and_tasks_that_wait_for_it_stay() {
     // CPU 1 has time to spare, which no CPU lends or takes; `rt` might go there.
     let rt = task("rt", [affinity([0]), affinity([0, 1]), run(10_000_000)]).policy(fifo(50));
     let half = repeat("half", [run(500), sleep(500)]).policy(fifo(60)).on([1]);
@@ -191,7 +191,7 @@ fn a_waiter_on_a_cpu_going_offline_runs_elsewhere_at_once() {
 }
 
 #[test]
-fn each_cpu_s_share_holds_whoever_comes_and_goes() {
+fn each_cpu_s_share_holds_whichever_tasks_come_and_go() {
     for seed in 1..=8u64 {
         let mut draw = draws(seed * 0x9e37_79b9 + 1);
         let cpus = 1 + (seed % 4) as u32;

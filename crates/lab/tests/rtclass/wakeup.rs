@@ -22,7 +22,7 @@ fn check(rule: &str, priority: u8, woken: [u32; 2], other: &[u32]) {
 }
 
 #[test]
-fn before_the_change_whoever_runs_keeps_its_cpu() {
+fn before_the_change_the_running_task_keeps_its_cpu() {
     for priority in [9, 10, 11, 99] {
         check("before", priority, [0, 1], &[0]);
     }

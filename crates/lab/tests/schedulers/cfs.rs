@@ -227,7 +227,7 @@ fn high_priority_threads_that_crowd_a_queue_spread() {
 }
 
 #[test]
-fn a_task_is_no_load_while_it_sleeps() {
+fn a_sleeping_task_is_not_load() {
     // 003: two queues of the same weight, one high-priority thread and nine low-priority ones; the one often sleeps.
     let weights = |scene: Scene| {
         let high = repeat("high", [run(2000), sleep(18_000)]).nice(-5).on([0]);
