@@ -126,7 +126,7 @@ struct Draft {
 
 fn define(btf: &Btf, name: &str, ty: TypeId, outermost: bool) -> Result<(MapDef, Option<MapDef>), String> {
     let Kind::Struct(definition) = btf.kind(btf.skip_modifiers(ty)) else {
-        return Err("its definition is no struct".to_owned());
+        return Err("its definition is not a struct".to_owned());
     };
     if definition.members.len() > MAX_MEMBERS {
         return Err(format!("its definition has more than {MAX_MEMBERS} members"));

@@ -96,7 +96,7 @@ impl Reader<'_> {
     fn read(&self, ty: TypeId, link: bool, budget: usize) -> Result<StructOps, ObjectError> {
         let btf = self.source.pair.local;
         let ty = btf.skip_modifiers(ty);
-        let Kind::Struct(definition) = btf.kind(ty) else { return Err(self.bad("it is no struct")) };
+        let Kind::Struct(definition) = btf.kind(ty) else { return Err(self.bad("it is not a struct")) };
         let type_name = essential_name(btf.name(ty)).to_owned();
         let kernel_type =
             self.source.pair.kernel.find_kind(&type_name, |kind| matches!(kind, Kind::Struct(_)));

@@ -277,7 +277,7 @@ pub(crate) unsafe fn callback(context: *mut Context, address: u64, helper: &str)
         match (*(*context).code).function_at(address) {
             Some(function) => function,
             None => {
-                let why = format!("{helper} was given {address:#x}, which is no function");
+                let why = format!("{helper} was given {address:#x}, which is not a function");
                 Context::stop(context, FaultKind::BadCall(why))
             }
         }

@@ -198,7 +198,7 @@ fn bad_calls_are_stopped() {
     let forbidden = FaultKind::BadCall("helper 3 is forbidden".into());
     check_fault(vec![vec![mov(0, 0), helper(3), exit()]], forbidden, "f0", 1, 2);
     let main = vec![mov(1, 1), mov(2, 77), mov(4, 0), helper(181), exit()];
-    let no_function = FaultKind::BadCall("bpf_loop was given 0x4d, which is no function".into());
+    let no_function = FaultKind::BadCall("bpf_loop was given 0x4d, which is not a function".into());
     check_fault(vec![main], no_function, "f0", 3, 4);
 }
 

@@ -31,7 +31,7 @@ fn unguarded() -> Result<Vec<String>, Failure> {
         let seen = std::fs::read(root().join("crates").join(name).join("clippy.toml"));
         !seen.is_ok_and(|seen| seen == list)
     };
-    let fault = |name: &&str| format!("crates/{name}/clippy.toml is no link to ../../{LIST}");
+    let fault = |name: &&str| format!("crates/{name}/clippy.toml is not a link to ../../{LIST}");
     Ok(CRATES.iter().filter(unseen).map(fault).collect())
 }
 

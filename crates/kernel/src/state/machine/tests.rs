@@ -224,7 +224,7 @@ fn faulty_hops_are_reported_in_one_sentence() {
     );
     check(
         "[topology]\nnodes = 2\nlinks = [[0, 2]]",
-        "line 4, topology.links: [0, 2] is no link; give two of nodes 0 to 1",
+        "line 4, topology.links: [0, 2] is not a link; give two of nodes 0 to 1",
     );
     check(
         "[topology]\nnodes = 2\nlinks = [[0, 1]]\nhops = [[0, 1], [1, 0]]",
