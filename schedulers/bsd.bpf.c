@@ -2,23 +2,23 @@
 /*
  * bsd: FreeBSD's scheduler before ULE, the 'old sched' that ULE was measured against.
  *
- * Policy. One set of 64 queues for all CPUs, under one lock; four priorities share a queue. The first task of the best
- * queue runs, on whichever CPU asks. Every 100 ms each CPU puts its task behind its equals and takes the best again. A task's
- * priority is its nice value and an eighth of its estcpu: the ticks, 128 a second, that found it running, of which once a
- * second 2 x load / (2 x load + 1) stay; so in 5 x load seconds nine tenths are forgotten. A task that
- * slept forgets as much when it wakes. It wakes with the kernel's priority, before all others, and has its own when it runs. If a CPU
- * idles, that one takes it. Else it preempts the task on the CPU that woke it, if that has a lower priority. A child
- * begins with its parent's estcpu, and what it has when it exits is its parent's. There is no affinity.
+ * Policy. One set of 64 queues for all CPUs, under one lock; four priorities share a queue. The first task of the best queue
+ * runs, on whichever CPU asks. Every 100 ms each CPU puts its task behind its equals and takes the best again. A task's
+ * priority is its nice value plus an eighth of its estcpu: the ticks, 128 a second, that found it running. Once a second
+ * estcpu decays to 2 x load / (2 x load + 1) of itself, so nine tenths are forgotten in 5 x load seconds; for a task that
+ * slept this is made up for when it wakes. A task wakes with the kernel's priority, ahead of all others, and has its own again
+ * when it runs. If a CPU idles, that CPU takes it. Otherwise it preempts the task on the CPU that woke it, if that has a lower
+ * priority. A child begins with its parent's estcpu, and hands what it has at exit to its parent. There is no affinity.
  *
- * Source. sys/kern/sched_4bsd.c and kern_switch.c of FreeBSD 5.0, January 2003. Approximate: all sleeps end with one of the
- * kernel's priorities, PWAIT, because their reason is not known here; idle CPUs, which in FreeBSD look at the queues
- * all the time, are notified one by one; the load is renewed every 5 s, without chance; threads have estcpus of their own. Hinted
- * real-time tasks have the priorities of rtprio: their hints by threes.
+ * Source. sys/kern/sched_4bsd.c and kern_switch.c of FreeBSD 5.0, January 2003. Approximate: all sleeps end
+ * with one of the kernel's priorities, PWAIT, because their reason is not known here; idle CPUs, which in
+ * FreeBSD poll the queues, are notified one by one; the load is updated every 5 s, without randomness; each
+ * thread has its own estcpu. Hinted real-time tasks have the priorities of rtprio: three hints share one.
  *
- * Weaknesses. Every CPU waits for the one lock, and once a second all tasks are gone through. Tasks run wherever a CPU is free
- * first, so caches stay cold. A wakeup preempts on no other CPU, whatever runs there; that takes up to 100 ms. A task that
- * sleeps for a moment in each quantum runs before all others when it wakes, however much it used. When the machine becomes
- * busy, load follows within a minute, and until then use is forgotten too soon, and nice values with it.
+ * Weaknesses. Every CPU waits for the one lock, and once a second all tasks are walked. Tasks run on whichever CPU is free
+ * first, so caches stay cold. A wakeup preempts on no other CPU, whatever runs there; the task may wait up to 100 ms. A task
+ * that sleeps briefly in each quantum runs ahead of all others when it wakes, however much CPU it used. When the machine
+ * becomes busy, the load takes a minute to follow, and until then use is forgotten too soon, and nice values with it.
  *
  * Read on in include/bsd: types, priority, queues, clocks.
  */
@@ -29,7 +29,7 @@ LICENSE;
 /* Why it ended, for user space. */
 struct exit_record exit_record;
 
-/* Everybody comes through here who is to wait: where it runs is decided in enqueue and dispatch. */
+/* Every task that must wait comes through here: where it runs is decided in enqueue and dispatch. */
 CALLBACK(s32, bsd_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 {
 	return prev_cpu;
@@ -81,7 +81,7 @@ CALLBACK(void, bsd_dispatch, s32 cpu, struct task_struct *prev)
 	u32 before = prev && is_queued(prev) ? slot_of(prev) : NOBODY;
 	s32 i;
 
-	/* The task we chose may have died, or been dequeued, meanwhile. */
+	/* The task we chose may have died, or been dequeued, in the meantime. */
 	for_range(i, 0, 8) {
 		u32 number = choose(cpu, before);
 
@@ -102,7 +102,7 @@ CALLBACK(void, bsd_running, struct task_struct *p)
 	struct slot *s = slot_at(number);
 	struct cpu *here = cpu_at(bpf_get_smp_processor_id());
 
-	/* It came by a way of the kernel's own. */
+	/* It was picked by a path of the kernel's own. */
 	unlink_if_linked(number);
 	s->asleep = false;
 	s->priority = user_priority(s);
@@ -142,7 +142,7 @@ CALLBACK(void, bsd_update_idle, s32 cpu, bool idle)
 		here->curr = NOBODY;
 }
 
-/* Behind its equals; nothing happens where nobody waits. */
+/* Goes behind its equals; does nothing if no task waits. */
 CALLBACK(bool, bsd_yield, struct task_struct *from, struct task_struct *to)
 {
 	if (runq.nr_waiting)
@@ -150,7 +150,7 @@ CALLBACK(bool, bsd_yield, struct task_struct *from, struct task_struct *to)
 	return false;
 }
 
-/* Who waits is queued again by the kernel. */
+/* A waiting task is queued again by the kernel. */
 CALLBACK(void, bsd_set_weight, struct task_struct *p, u32 weight)
 {
 	slot_at(slot_of(p))->nice = nice_of(p);

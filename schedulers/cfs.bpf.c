@@ -1,36 +1,36 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * cfs: the Completely Fair Scheduler of Linux 3.17 to 4.3, as 'The Linux Scheduler: a Decade of Wasted Cores' describes it, and its
- * four bugs as switches, off by default.
+ * cfs: the Completely Fair Scheduler of Linux 3.17 to 4.3, as described in 'The Linux
+ * Scheduler: a Decade of Wasted Cores', with its four bugs as switches, off by default.
  *
- * Policy. Each CPU has a queue of waiting tasks by vruntime, running time over weight. The least runs for its weight's part of a
- * period of 6 ms. A woken task preempts one that is 1 ms ahead of it. A task that slept is at most half a period ahead of the
- * others, a child a slice behind. (On n CPUs these times are 1 + log2(n) times as long, n being 8 at most.) A nice level is a factor of
- * 1.25 in weight. A group, a cgroup or else a session, has one weight, which its runnable tasks share.
- * A task's load is its weight times how much of the recent past it was runnable; a CPU's is that of its runnable tasks. To
- * even it out, cfs goes through the kernel's domains: SMT siblings, node, nodes by hops. One CPU of a group of CPUs balances
- * for it: against the busiest group, from that one's busiest CPU, half the difference. That is done at intervals, for idle
- * CPUs by the first of them, and at once by a CPU that runs out of tasks. A woken task goes to its last CPU if
- * that idles, else to the one that has idled longest; a child to the idlest group's least loaded CPU.
+ * Policy. Each CPU has a queue of waiting tasks by vruntime, running time over weight. The task with the least runs, for
+ * its weight's share of a period of 6 ms. A woken task preempts one that is 1 ms ahead of it. A task that slept is at most
+ * half a period ahead of the others, a child a slice behind. (On n CPUs these times are 1 + log2(n) times as long, n being
+ * 8 at most.) A nice level is a factor of 1.25 in weight. A group, a cgroup or else a session, has one weight, which its
+ * runnable tasks share. A task's load is its weight times how much of the recent past it was runnable; a CPU's is that of
+ * its runnable tasks. To even out load, cfs goes through the kernel's domains: SMT siblings, node, nodes by hops. One CPU
+ * of a group balances for all of it: it takes half the difference from the busiest group's busiest CPU. That happens at
+ * intervals, for idle CPUs on the first of them, and at once when a CPU runs out of tasks. A woken task goes to its last
+ * CPU if that is idle, else to the one that has idled longest; a child goes to the idlest group's least loaded CPU.
  *
- * The bugs, --set bug=A+B: group-imbalance (groups are compared by their average load, behind which an idle CPU hides
- * beside a loaded one), group-construction (groups of nodes are formed as CPU 0 sees them, so that some nodes are in
- * all groups, and never balanced), overload-on-wakeup (woken tasks stay by their cache though other nodes idle),
- * missing-domains (once a CPU came or went, nothing balances between nodes).
+ * The bugs, --set bug=A+B: group-imbalance (groups are compared by their average load, so an idle CPU is
+ * hidden by a loaded one in its group), group-construction (groups of nodes are built as CPU 0 sees them, so
+ * that some nodes are in all groups, and never balanced), overload-on-wakeup (woken tasks stay within their
+ * cache though other nodes idle), missing-domains (once a CPU came or went, nothing balances between nodes).
  *
- * Source. Lozi, Lepers, Funston, Gaud, Quema, Fedorova, EuroSys 2016; the functions of kernel/sched/fair.c that are named here. As in those kernels,
- * and not as in the paper's Algorithm 1, the CPU to balance is a group's and not the domain's first idle one. Ours:
- * smoothed load (cpu_load[]) counts only between two CPUs that run something; cache-hot tasks stay only where a CPU runs dry; no active
- * balancing of who runs, no buddies, no balancing at exec; weights are
- * updated when a task is queued, runs or ticks, so a waiting one's may be old; the least vruntime is that of
- * the last choice; a task is counted where it is placed at once, and a child's CPU chosen again where others were quicker;
- * tasks go to an idle CPU beside us if they may not come here, but to none of the busiest group; sessions that are 4095 apart
- * share a group, and a session has no nice value.
+ * Source. Lozi, Lepers, Funston, Gaud, Quema, Fedorova, EuroSys 2016; the functions of kernel/sched/fair.c that are
+ * named here. As in those kernels, and not as in the paper's Algorithm 1, the CPU that balances is a group's, not the
+ * domain's, first idle one. Our choices: smoothed load (cpu_load[]) counts only between two CPUs that both run
+ * something; cache-hot tasks are left alone only by a CPU that runs out of tasks; no active balancing of running tasks,
+ * no buddies, no balancing at exec; weights are updated when a task is queued, runs or ticks, so a waiting task's may
+ * be old; the minimum vruntime is that of the last choice; a task is counted where it is placed at once, and a child's
+ * CPU is chosen again if others were quicker; tasks go to an idle CPU next to the balancing one if they may not come
+ * there, but to none of the busiest group; sessions that are 4095 apart share a group, and a session has no nice value.
  *
- * Weaknesses. Balancing reads every runqueue of the domain, within a dispatch. Idle CPUs of far nodes learn of waiting
- * tasks after as many milliseconds as the machine has CPUs. Loads, not tasks, are evened out: a node with one heavy
- * task may leave others waiting elsewhere; by least loaded CPUs, a group with one idle CPU hides that others of it are
- * crowded until those within have seen to it. Bound kernel threads bypass the queue. Real-time hints are not read.
+ * Weaknesses. Balancing reads every runqueue of the domain, within a dispatch. Idle CPUs of far nodes notice waiting
+ * tasks after as many milliseconds as the machine has CPUs. Loads, not tasks, are evened out: a node with one heavy task
+ * may leave others waiting elsewhere; comparing least loaded CPUs, one idle CPU hides that other CPUs of its group are
+ * crowded until that group has balanced itself. Bound kernel threads bypass the queue. Real-time hints are not read.
  *
  * Read on in include/cfs: types, load, groups, tally, vruntime; masks, domains, sched_groups, move, balance, rounds; idle_list,
  * place, hotplug.
@@ -53,7 +53,7 @@ CALLBACK(s32, cfs_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flag
 	tell_considered(e, is_new, prev_cpu);
 	policy_chose(e, p->pid, cpu);
 	policy_tell(e);
-	/* Others are choosing at the same time. */
+	/* Other CPUs choose at the same time. */
 	count_at(number, cpu);
 	return cpu;
 }
@@ -86,7 +86,7 @@ CALLBACK(void, cfs_enqueue, struct task_struct *p, u64 enq_flags)
 	}
 }
 
-/* Who runs here may go on: nobody waits who is behind it. Who yields goes on only if it is far behind itself. */
+/* The running task may continue: no waiting task is behind it. One that yields continues only if it is far behind itself. */
 static __always_inline bool goes_on(struct runqueue *rq, u32 cpu, struct task_struct *prev)
 {
 	u64 vruntime = prev->scx.dsq_vtime;
@@ -106,7 +106,7 @@ static __always_inline bool goes_on(struct runqueue *rq, u32 cpu, struct task_st
 	return !vtime_before(first, vruntime);
 }
 
-/* A new turn for whoever ran here until now. */
+/* A new turn for the task that has been running here. */
 static __always_inline void go_on(struct runqueue *rq, u32 number, struct task_struct *prev)
 {
 	if (rq->resched)
@@ -139,7 +139,7 @@ CALLBACK(void, cfs_dispatch, s32 cpu, struct task_struct *prev)
 	balance_newly_idle(cpu, now);
 	if (scx_bpf_dsq_move_to_local(dsq_of(cpu)))
 		return;
-	/* It has come, but is still on its way off its CPU. */
+	/* It has arrived, but is still on its way off its CPU. */
 	if (scx_bpf_dsq_nr_queued(dsq_of(cpu)) > 0)
 		scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
 }
@@ -159,7 +159,7 @@ CALLBACK(void, cfs_running, struct task_struct *p)
 	struct runqueue *rq = runqueue_at(cpu);
 	u64 now = scx_bpf_now();
 
-	/* A way of the kernel's own led here. */
+	/* It was picked by a path of the kernel's own. */
 	if (clock_of(s, p->scx.dsq_vtime) != cpu)
 		set_vtime(p, on_clock_of(p->scx.dsq_vtime, clock_of(s, p->scx.dsq_vtime), cpu));
 	settle_clock(s, cpu);
@@ -253,7 +253,7 @@ CALLBACK(void, cfs_set_cpumask, struct task_struct *p, const struct cpumask *cpu
 	slot_at(number)->everywhere = copy_cpus(number, p);
 }
 
-/* Who comes from another class begins where the others are. */
+/* A task that comes from another class begins where the others are. */
 CALLBACK(void, cfs_enable, struct task_struct *p)
 {
 	u32 cpu = scx_bpf_task_cpu(p);
@@ -278,7 +278,7 @@ CALLBACK(s32, cfs_init_task, struct task_struct *p, struct scx_init_task_args *a
 	s->ran_ns = p->se.sum_exec_runtime;
 	s->is_new = args->fork;
 	s->offered_clock = NO_CPU;
-	/* Nothing is known of it yet: it counts in full. */
+	/* Nothing is known of it yet, so it counts in full. */
 	s->average = WHOLE;
 	s->averaged_at = scx_bpf_now();
 	copy_policy(s, p);
@@ -347,7 +347,7 @@ SLEEPABLE(s32, cfs_init)
 	}
 	make_tables();
 	make_domains();
-	/* No callback reports CPUs that are already idle. */
+	/* No callback reports CPUs that were idle from the start. */
 	for_range(i, 0, nr_cpus)
 		if (!runqueue_at(i)->offline)
 			begin_idle(i);

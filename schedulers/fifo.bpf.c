@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * fifo: one queue for the whole machine. The smallest scheduler that is of use, to read first.
+ * fifo: one queue for the whole machine. The smallest useful scheduler; read it first.
  *
  * Policy. A task that wakes while some CPU is idle goes there at once. Otherwise it waits in the
  * one queue, and whichever CPU is free next takes the first. By default the queue is ordered by
@@ -8,19 +8,19 @@
  * ask. A task that slept keeps at most one slice of credit. With fifo=1 the order is that of
  * arrival, and weights don't count.
  *
- * Weaknesses. Every CPU takes one lock for every task it picks: throughput ends where that lock
- * is contended, and that is early on a large machine. The queue knows no cache and no node: a
- * task runs next wherever a CPU falls free. Nothing preempts: who has to wait does so for up to a
- * slice per CPU. In FIFO order a task that always uses its slice up takes from all that don't.
+ * Weaknesses. Every CPU takes one lock for every task it picks: throughput stops growing when
+ * that lock is contended, which happens early on a large machine. The queue ignores caches and
+ * nodes: a task runs next on any free CPU. Nothing preempts: a waiting task waits for up to a
+ * slice per CPU. In FIFO order a task that always uses up its slice takes from all that don't.
  */
 #include "keel.h"
 
 LICENSE;
 
-/* The queue's number: any but 0, which reads like a mistake. */
+/* The queue's number: any but 0, which would look like a mistake. */
 #define SHARED_DSQ 1
 
-/* Settings: how long a task may run at once, and whether order is that of arrival. */
+/* Settings: how long a task may run at once, and whether tasks run in order of arrival. */
 const volatile u64 slice_ns = 20000000;
 const volatile bool fifo = false;
 
@@ -35,7 +35,7 @@ CALLBACK(s32, fifo_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_fla
 	bool is_idle = false;
 	s32 cpu = scx_bpf_select_cpu_dfl(p, prev_cpu, wake_flags, &is_idle);
 
-	/* The CPU is claimed now. Straight to its local queue: enqueue is skipped. */
+	/* The CPU is claimed now. Insert straight into its local queue: enqueue is skipped. */
 	if (is_idle)
 		insert(p, SCX_DSQ_LOCAL, slice_ns, 0);
 	return cpu;
@@ -49,7 +49,7 @@ CALLBACK(void, fifo_enqueue, struct task_struct *p, u64 enq_flags)
 		insert(p, SHARED_DSQ, slice_ns, enq_flags);
 		return;
 	}
-	/* However long it slept, it may be ahead of the others by one slice only. */
+	/* However long it slept, it may be only one slice ahead of the others. */
 	if (vtime_before(vtime, vtime_now - slice_ns))
 		vtime = vtime_now - slice_ns;
 	insert_vtime(p, SHARED_DSQ, slice_ns, vtime, enq_flags);
@@ -62,20 +62,20 @@ CALLBACK(void, fifo_dispatch, s32 cpu, struct task_struct *prev)
 
 CALLBACK(void, fifo_running, struct task_struct *p)
 {
-	/* Two CPUs may race here; the loser's step comes with its next task. */
+	/* Two CPUs may race here; the loser's update comes with its next task. */
 	if (vtime_before(vtime_now, p->scx.dsq_vtime))
 		vtime_now = p->scx.dsq_vtime;
 }
 
 CALLBACK(void, fifo_stopping, struct task_struct *p, bool runnable)
 {
-	/* Weight 100 is nice 0. The slice falls as it runs, so what is gone of it was used. */
+	/* Weight 100 is nice 0. The slice shrinks as the task runs, so what is missing from it was used. */
 	set_vtime(p, p->scx.dsq_vtime + (slice_ns - p->scx.slice) * 100 / p->scx.weight);
 }
 
 CALLBACK(void, fifo_enable, struct task_struct *p)
 {
-	/* Who comes in starts where the others are, neither with credit nor with debt. */
+	/* A new task starts where the others are, with neither credit nor debt. */
 	set_vtime(p, vtime_now);
 }
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * goodness: the scheduler of Linux 2.4, whole.
+ * goodness: the scheduler of Linux 2.4, complete.
  *
- * Policy. One list of all runnable tasks, and one lock. A CPU that needs a task weighs every one of
- * them (goodness): nothing while its counter is used up, else the counter, 15 more where it ran last
- * on this CPU, 1 more where it shares the memory of the task before, and 20 - nice. The counter is
- * a task's time, in ticks of 10 ms; a tick takes one from the running task. When no task that this CPU
- * may take weighs anything, every task of the machine, sleeping ones too, keeps half of what it has
- * left and gets its nice value's ticks on top. A woken task goes to its last CPU if that
- * idles, else to the CPU that has idled longest, else it preempts where it outweighs the running
- * task most. A child takes half of its parent's counter; what it has left at its end goes back. After
- * sched_yield() a task weighs -1 once, less than one without time, so it alone causes no recalculation. Real-time hints weigh 1000 and their priority.
+ * Policy. One list of all runnable tasks, and one lock. A CPU that needs a task weighs every one of them
+ * (goodness): 0 if its counter is used up, else the counter, plus 15 if it last ran on this CPU, plus 1
+ * if it shares the memory of the previous task, plus 20 - nice. The counter is a task's time, in ticks
+ * of 10 ms; a tick takes one from the running task. When no task that this CPU may take weighs anything,
+ * every task of the machine, sleeping ones too, keeps half of what it has left and gets its nice value's
+ * ticks on top. A woken task goes to its last CPU if that is idle, else to the CPU that has idled
+ * longest, else it preempts where it outweighs the running task most. A child takes half of its parent's
+ * counter; what it has left at its end goes back. After sched_yield() a task weighs -1 once, less than
+ * one without time, so it alone causes no recalculation. Real-time hints weigh 1000 plus their priority.
  *
  * Source. kernel/sched.c of Linux 2.4 (HZ 100): schedule(), goodness(), reschedule_idle(),
  * sys_sched_yield(), update_process_times(), do_fork(), release_task(). The lock is taken as often as there:
@@ -33,7 +33,7 @@ LICENSE;
 /* Why it ended, for user space. */
 struct exit_record exit_record;
 
-/* Everybody comes through here who is to wait: where it runs is decided in enqueue and dispatch. */
+/* Every task that must wait comes through here: where it runs is decided in enqueue and dispatch. */
 CALLBACK(s32, goodness_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 {
 	return prev_cpu;
@@ -58,7 +58,7 @@ CALLBACK(void, goodness_enqueue, struct task_struct *p, u64 enq_flags)
 	s->weightless = false;
 
 	bpf_spin_lock(&runqueue_lock.lock);
-	/* One that was preempted keeps its place. */
+	/* A preempted task keeps its place. */
 	if (s->linked && !(was_running && leaving == OUTWEIGHED))
 		unlink(number);
 	if (!s->linked)

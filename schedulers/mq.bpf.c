@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * mq: the HP multiqueue patch for Linux 2.4, whole.
+ * mq: the HP multiqueue patch for Linux 2.4, complete.
  *
- * Policy. goodness, with a list for each CPU, of the tasks that ran there last, and one for real-time tasks, all
- * under the one lock. A CPU that needs a task first weighs the one it runs, if that goes on, and the real-time tasks. Without a
- * real-time task it weighs its own list. If none of these has time left, it weighs the list of every other CPU and steals the
- * best of them all. If there is nothing to steal, all counters are recalculated, as in 2.4. In a list a
- * task weighs its counter, 1 more where it shares the memory of the task before, and 20 - nice; no longer the 15
- * for the CPU that it ran on last, which only the running task still gets. A woken task goes to the list of its last CPU, and hops to
- * another's only if that CPU idles and its own does not. A task that yields goes on only if no other task may run.
+ * Policy. goodness, with a list for each CPU, of the tasks that last ran there, and one for real-time tasks, all under
+ * the one lock. A CPU that needs a task first weighs the one it runs, if that continues, and the real-time tasks. Without
+ * a real-time task it weighs its own list. If none of these has time left, it weighs the list of every other CPU and
+ * steals the best of them all. If there is nothing to steal, all counters are recalculated, as in 2.4. In a list a task
+ * weighs its counter, plus 1 if it shares the memory of the previous task, plus 20 - nice, but not the 15 for the CPU
+ * that it last ran on, which only the running task still gets. A woken task goes to the list of its last CPU, and hops to
+ * another's only if that CPU is idle and its own is not. A task that yields continues only if no other task may run.
  *
  * Source. The HP patch as ported to Linux 2.4.2-ac26 and measured by Fabio, linux-kernel, April 2001: its schedule(),
  * other_goodness(), reschedule_idle(), hop_queues(), setscheduler. The rest is 2.4's and shared with goodness. As there, running
  * tasks stay in their list, and a yield takes the lock once more. Real-time tasks are hinted. A change of a hint is noticed when
  * the task is queued next, or at the next tick if it runs; then it changes lists as by setscheduler.
  *
- * Weaknesses. Every CPU still waits for the one lock. A wakeup hardly ever preempts: the CPU that it notifies looks into its own list,
- * where the task may not be, and its running task has the 15, more than any counter of nice 0. So a task that wakes
- * beside hogs waits for up to a turn, 60 ms. Nothing balances: a CPU steals one task at a time, and only
- * when none of its own has time left. Tasks bound to a CPU wait forever behind one whose counter other CPUs, with
- * shorter turns, recalculate before it is used up.
+ * Weaknesses. Every CPU still waits for the one lock. A wakeup hardly ever preempts: the CPU that it notifies
+ * looks into its own list, where the task may not be, and its running task has the 15, more than any counter
+ * of nice 0. So a task that wakes among hogs waits for up to a turn, 60 ms. Nothing balances: a CPU steals
+ * one task at a time, and only if none of its own has time left. A task bound to a CPU waits forever behind
+ * one whose counter is always recalculated by other CPUs, with shorter turns, before it is used up.
  *
  * Read on in include/mq: queues, schedule, hotplug; and in include/goodness: types, weight, list, wakeup, tasks.
  */
@@ -30,13 +30,13 @@ LICENSE;
 /* Why it ended, for user space. */
 struct exit_record exit_record;
 
-/* Everybody comes through here who is to wait: where it runs is decided in enqueue and dispatch. */
+/* Every task that must wait comes through here: where it runs is decided in enqueue and dispatch. */
 CALLBACK(s32, mq_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 {
 	return prev_cpu;
 }
 
-/* The CPU in whose list a task waits: the one that it ran on last. CPUs that go, or are forbidden, 2.4 did not know. */
+/* The CPU in whose list a task waits: the one that it last ran on. Linux 2.4 knew no CPUs that leave or are forbidden. */
 static __always_inline u32 home_of(struct task_struct *p, u32 number)
 {
 	struct slot *s = slot_at(number);
@@ -44,7 +44,7 @@ static __always_inline u32 home_of(struct task_struct *p, u32 number)
 	return cpu_at(s->cpu)->offline || !may_use(number, s->cpu) ? scx_bpf_task_cpu(p) : s->cpu;
 }
 
-/* One that was preempted stays where it is in its list, unless it belongs into another one by now. */
+/* A preempted task keeps its place in its list, unless it belongs in another one by now. */
 static __always_inline bool keeps_place(struct slot *s, u32 home, u64 enq_flags)
 {
 	if (!s->runs_on || enq_flags & SCX_ENQ_WAKEUP || s->leaving == TURN_OVER)
@@ -95,7 +95,7 @@ CALLBACK(void, mq_tick, struct task_struct *p)
 {
 	slot_at(slot_of(p))->rt = hint_of(p);
 	take_tick(p);
-	/* A thread of the kernel's that serves this CPU, and was passed on, waits for no counter. */
+	/* A kernel thread that serves this CPU, and was handed over, does not wait for a counter. */
 	if (scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL))
 		set_slice(p, 0);
 }

@@ -10,19 +10,19 @@
  * half of its timeslice. Tasks stay on their CPU; a balancer takes them only from CPUs that have more.
  * Hinted real-time tasks wait in one queue for all CPUs, and a broadcast makes every CPU look.
  *
- * Source. Molnar, '[announce] [patch] ultra-scalable O(1) SMP and UP scheduler', linux-kernel, 4 January 2002. Ours, since
- * the announcement leaves them open: a timeslice is 5 ms for each nice value below 20; batch slices are 400 ms; a task of
- * no known parent begins with a timeslice of 10 ms; a yielding task goes to the end of its level. Load, too, is by a rule
- * of ours, which later versions come close to: a task that hardly uses its CPU stays active when its timeslice expires,
- * unless expired tasks have waited for 100 ms each. With --set announced_load=1 load and penalty are those of the patch,
- * which Libenzi quotes in his reply of that day: all time that a task does not sleep is load.
+ * Source. Molnar, '[announce] [patch] ultra-scalable O(1) SMP and UP scheduler', linux-kernel, 4 January 2002. Our
+ * choices, since the announcement leaves them open: a timeslice is 5 ms for each nice value below 20; batch slices are 400
+ * ms; a task without a known parent begins with a timeslice of 10 ms; a yielding task goes to the end of its level. Load,
+ * too, follows a rule of our own, similar to that of later versions: a task that hardly uses its CPU stays active when its
+ * timeslice expires, unless expired tasks have waited for 100 ms each. With --set announced_load=1 load and penalty are
+ * those of the patch, which Libenzi quotes in his reply of that day: all time that a task does not sleep is load.
  *
- * Weaknesses. A wakeup goes to the task's last CPU, however many others idle; those notice it within a
- * balancing interval (10 ms). With many hogs a round is long: 100 ms for each. The balancer knows no
- * caches and no nodes, reads every runqueue, and passes over 16 tasks at most that may not move. A task
- * that only just counts as light may still wait for a whole round once. A task that is preempted before much is known
- * of it, beside hundreds of light ones, counts as a hog and may wait for ten seconds. With the announced load, waiting
- * is load: a light task that many others keep waiting sinks as they do, and then waits for whole rounds.
+ * Weaknesses. A wakeup goes to the task's last CPU, however many others are idle; those notice it within a
+ * balancing interval (10 ms). With many hogs a round is long: 100 ms for each. The balancer ignores caches
+ * and nodes, reads every runqueue, and skips at most 16 tasks that may not move. A task that only just counts
+ * as light may still wait for a whole round once. A task that is preempted before much is known of it, among
+ * hundreds of light ones, counts as a hog and may wait for ten seconds. With the announced load, waiting is
+ * load: a light task that many others keep waiting sinks as they do, and then waits for whole rounds.
  *
  * Read on in include/o1: types, load, arrays, realtime, balance, hotplug.
  */
@@ -33,7 +33,7 @@ LICENSE;
 /* Why it ended, for user space. */
 struct exit_record exit_record;
 
-/* Wherever the task waits, it no longer does. */
+/* Wherever the task waits, it stops waiting. */
 static __noinline u32 leave_queue(u32 number)
 {
 	struct slot *s = slot_at(number);
@@ -64,13 +64,13 @@ CALLBACK(s32, o1_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags
 	struct slot *s = slot_at(slot_of(p));
 	s32 here = bpf_get_smp_processor_id();
 
-	/* Affine: a child stays where its parent is, everybody else where it was. */
+	/* A child stays on its parent's CPU, any other task on its last one. */
 	if (s->is_new && child_first && may_use(slot_of(p), here))
 		return here;
 	return prev_cpu;
 }
 
-/* A wakeup settles what the sleep has changed. */
+/* A wakeup accounts for what the sleep has changed. */
 static __always_inline void wake(struct task_struct *p, u32 number, struct runqueue *rq)
 {
 	struct slot *s = slot_at(number);
@@ -86,7 +86,7 @@ static __always_inline void wake(struct task_struct *p, u32 number, struct runqu
 	begin_waiting(s, now);
 }
 
-/* A task has come to `cpu`: must it look? */
+/* A task has come to `cpu`: must the CPU reschedule? */
 static __always_inline void preempt(u32 number, u32 cpu)
 {
 	struct runqueue *there = runqueue_at(cpu);
@@ -100,7 +100,7 @@ static __always_inline void preempt(u32 number, u32 cpu)
 		tell_idle(cpu, 1);
 }
 
-/* A child goes first: its parent, which runs here, stands behind it and gives way. */
+/* A child runs first: its parent, which runs here, goes behind it and gives way. */
 static __always_inline bool goes_first(struct slot *s, u32 cpu)
 {
 	struct runqueue *here = runqueue_at(cpu);
@@ -167,7 +167,7 @@ static __always_inline u32 take_next(u32 cpu, u32 before)
 	return number;
 }
 
-/* The task that `cpu` runs now. */
+/* The task that `cpu` runs next. */
 static __always_inline u32 choose(u32 cpu, u32 before)
 {
 	u32 number = NOBODY;
@@ -230,7 +230,7 @@ CALLBACK(void, o1_dispatch, s32 cpu, struct task_struct *prev)
 
 	if (before != NOBODY && prev)
 		end_timeslice(prev, before, cpu);
-	/* The task we chose may have died, been dequeued, or be of another CPU. */
+	/* The task we chose may have died, been dequeued, or belong to another CPU. */
 	for_range(i, 0, 8) {
 		u32 number = choose(cpu, before);
 		struct slot *s = slot_at(number);
@@ -262,7 +262,7 @@ CALLBACK(void, o1_running, struct task_struct *p)
 	struct slot *s = slot_at(number);
 	struct runqueue *here = runqueue_at(bpf_get_smp_processor_id());
 
-	/* It came by a way of the kernel's own. */
+	/* It was picked by a path of the kernel's own. */
 	if (s->where != NOWHERE)
 		leave_queue(number);
 	here->curr = number;
@@ -270,7 +270,7 @@ CALLBACK(void, o1_running, struct task_struct *p)
 	here->curr_realtime = realtime_rank(s);
 	if (!s->busy_since)
 		s->busy_since = scx_bpf_now();
-	/* Until now nothing could be known of it. */
+	/* Nothing could be known of it before. */
 	if (!s->born)
 		s->born = s->busy_since;
 }
@@ -322,7 +322,7 @@ CALLBACK(void, o1_set_weight, struct task_struct *p, u32 weight)
 	if (nice == s->nice)
 		return;
 	s->nice = nice;
-	/* Who waits keeps its place until it is queued again. */
+	/* A waiting task keeps its place until it is queued again. */
 	if (s->where == NOWHERE && !s->rt.policy)
 		s->level = level_of(s, scx_bpf_now());
 }
@@ -334,7 +334,7 @@ CALLBACK(void, o1_set_cpumask, struct task_struct *p, const struct cpumask *cpum
 	slot_at(number)->everywhere = copy_cpus(number, p);
 }
 
-/* A child begins with a load of its own and half of what the parent has left; by our rule with its parent's penalty. */
+/* A child begins with its own load and half of its parent's remaining time; by our rule with its parent's penalty. */
 static __always_inline void inherit(struct slot *s, struct slot *parent)
 {
 	if (!announced_load && !parent->rt.policy && parent->nice != BATCH_NICE && s->nice != BATCH_NICE)
@@ -372,8 +372,8 @@ CALLBACK(s32, o1_init_task, struct task_struct *p, struct scx_init_task_args *ar
 }
 
 /*
- * What the dead task has left of its parent's timeslice goes back. A timeslice of its own doesn't: who forks without
- * end would never use his up, and the expired would wait forever.
+ * What is left of the dead task's share of its parent's timeslice goes back. Its own timeslice doesn't:
+ * a task that forks endlessly would never use up its slice, and expired tasks would wait forever.
  */
 CALLBACK(void, o1_exit_task, struct task_struct *p, struct scx_exit_task_args *args)
 {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * percpu: a queue for each CPU, and nothing that two CPUs share. A baseline for what sharing costs.
+ * percpu: one queue per CPU, and nothing that two CPUs share. A baseline for the cost of sharing.
  *
  * Policy. A task runs on the CPU it began on, in order of arrival, a slice at a time. No CPU looks
  * at another one's queue or at a mask of idle CPUs, and the scheduler has no variable that is
  * written while it runs.
  *
  * Weaknesses. It balances nothing: a CPU may idle while tasks wait on another one. Weights don't
- * count. Use it to see how far a workload scales that is spread well from the start.
+ * count. Use it to see how far a workload scales if it is well distributed from the start.
  */
 #include "keel.h"
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ule: Jeff Roberson's scheduler for FreeBSD, as posted, and with what was said to be missing.
+ * ule: Jeff Roberson's scheduler for FreeBSD, as posted, plus the parts that were said to be missing.
  *
- * Policy. Each CPU has a lock and two queues of 64 levels with a bitmap, the current and the next one. The first task of the
- * current queue's best level runs; when the queue is empty, the two change places. A task gets a slice by its nice
- * value. A task that has used its slice up, or wakes, waits in the next queue. Interactive tasks go to the current one, and
- * preempt a task that is worse there. Their slices are short, so that they are looked at again soon. A task's score, and with its nice
- * value its level, comes from its voluntary sleep: by default from the ratio of sleeping (s) and running (r) over a
- * bounded past: 50 x r/s where it slept more, else 50 + 50 x (1 - s/r), and below 30 it is interactive. A child inherits
- * a bounded part of its parent's past, and goes to the least loaded CPU. Tasks stay on their CPU, but CPUs without
- * work steal, and twice a second half of the difference goes from the most to the least loaded CPU. Tasks
- * under SCHED_IDLE have a queue of their own, which is served when the two are empty.
+ * Policy. Each CPU has a lock and two queues of 64 levels with a bitmap, the current and the next one. The first task
+ * of the current queue's best level runs; when the queue is empty, the two are exchanged. A task gets a slice by its
+ * nice value. A task that has used up its slice, or wakes, waits in the next queue. Interactive tasks go to the
+ * current one, and preempt a task that is worse there. Their slices are short, so that they are reassessed soon. A
+ * task's score, and with its nice value its level, comes from its voluntary sleep: by default from the ratio of
+ * sleeping (s) and running (r) over a bounded past: 50 x r/s if it slept more, else 50 + 50 x (1 - s/r), and below 30
+ * it is interactive. A child inherits a bounded part of its parent's past, and goes to the least loaded CPU. Tasks
+ * stay on their CPU, but CPUs without work steal, and twice a second half of the difference moves from the most to
+ * the least loaded CPU. Tasks under SCHED_IDLE have a queue of their own, which is served when the two are empty.
  *
  * With --set posted=1 it is what was posted in January 2003: sleep is saved up, running spends it, and the savings
  * are the score. A child inherits all of it. Tasks are placed only when they are forked, on the first CPU: the function
@@ -45,7 +45,7 @@ LICENSE;
 /* Why it ended, for user space. */
 struct exit_record exit_record;
 
-/* Wherever the task waits, it no longer does. */
+/* Wherever the task waits, it stops waiting. */
 static __noinline u32 leave_queue(u32 number)
 {
 	struct slot *s = slot_at(number);
@@ -64,7 +64,7 @@ static __noinline u32 leave_queue(u32 number)
 	return 0;
 }
 
-/* A child is placed; everybody else stays where it was. */
+/* A child is placed; any other task stays where it was. */
 CALLBACK(s32, ule_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 {
 	u32 number = slot_of(p);
@@ -74,7 +74,7 @@ CALLBACK(s32, ule_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flag
 	return cpu_for_child(number, bpf_get_smp_processor_id());
 }
 
-/* It has slept: that is part of its past now. */
+/* It has slept: that is part of its history now. */
 static __always_inline void wake(struct slot *s, u64 now)
 {
 	if (s->asleep_since && now > s->asleep_since)
@@ -130,7 +130,7 @@ static __always_inline u32 take_next(u32 cpu, u32 before)
 	return number;
 }
 
-/* The task that `cpu` runs now. */
+/* The task that `cpu` runs next. */
 static __always_inline u32 choose(u32 cpu, u32 before)
 {
 	u32 number = take_next(cpu, before);
@@ -138,7 +138,7 @@ static __always_inline u32 choose(u32 cpu, u32 before)
 	return number != NOBODY ? number : steal_one(cpu);
 }
 
-/* A slice that is used up ends the turn, and the next one's queue is decided: the queues may be exchanged before it comes there. */
+/* A used-up slice ends the turn, and decides the next one's queue: the queues may be exchanged before it gets there. */
 static __always_inline void end_turn(struct slot *s, struct task_struct *p, u32 cpu)
 {
 	charge(s, p);
@@ -166,7 +166,7 @@ CALLBACK(void, ule_dispatch, s32 cpu, struct task_struct *prev)
 
 	if (before != NOBODY && prev)
 		end_turn(slot_at(before), prev, cpu);
-	/* The task we chose may have died, been dequeued, or be of another CPU. */
+	/* The task we chose may have died, been dequeued, or belong to another CPU. */
 	for_range(i, 0, 8) {
 		u32 number = choose(cpu, before);
 		struct slot *s = slot_at(number);
@@ -200,7 +200,7 @@ CALLBACK(void, ule_running, struct task_struct *p)
 	struct slot *s = slot_at(number);
 	struct runqueue *here = runqueue_at(bpf_get_smp_processor_id());
 
-	/* It came by a way of the kernel's own. */
+	/* It was picked by a path of the kernel's own. */
 	if (s->where != NOWHERE)
 		leave_queue(number);
 	here->curr = number;
@@ -236,7 +236,7 @@ CALLBACK(void, ule_update_idle, s32 cpu, bool idle)
 		runqueue_at(cpu)->curr = NOBODY;
 }
 
-/* Who yields has used its slice up. */
+/* A task that yields has used up its slice. */
 CALLBACK(bool, ule_yield, struct task_struct *from, struct task_struct *to)
 {
 	struct slot *s = slot_at(slot_of(from));
@@ -247,7 +247,7 @@ CALLBACK(bool, ule_yield, struct task_struct *from, struct task_struct *to)
 	return false;
 }
 
-/* What the kernel reports of a task's policy and nice value. */
+/* What the kernel reports about a task's policy and nice value. */
 static __always_inline void copy_policy(struct slot *s, const struct task_struct *p)
 {
 	s->nice = nice_of(p);
@@ -259,7 +259,7 @@ CALLBACK(void, ule_set_weight, struct task_struct *p, u32 weight)
 	struct slot *s = slot_at(slot_of(p));
 
 	copy_policy(s, p);
-	/* Who waits keeps its place until it is queued again. */
+	/* A waiting task keeps its place until it is queued again. */
 	if (s->where == NOWHERE)
 		rate(s);
 }
@@ -298,7 +298,7 @@ CALLBACK(void, ule_exit_task, struct task_struct *p, struct scx_exit_task_args *
 	u32 number = own_slot_of(p), parent = slot_of(p->real_parent);
 
 	leave_queue(number);
-	/* sched_exit(): a child that ends leaves its parent its own past. */
+	/* sched_exit(): a child that ends replaces its parent's past by its own. */
 	if (posted && number != NOBODY && parent != NOBODY)
 		slot_at(parent)->slept = slot_at(number)->slept;
 	give_slot(p);

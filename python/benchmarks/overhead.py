@@ -1,4 +1,4 @@
-"""What a call of `evenkeel.sim` takes beside its run: run it on an idle machine."""
+"""What a call of `evenkeel.sim` costs besides its run: measure it on an idle machine."""
 
 from __future__ import annotations
 

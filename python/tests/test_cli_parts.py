@@ -83,7 +83,7 @@ def test_the_action_compares_with_the_base(keel: str, tmp_path: Path) -> None:
     assert alone.returncode == 0 and "`fifo` scores **" in alone.stdout
     same = score("fifo", "fifo")
     assert same.returncode == 0 and "worse" not in same.stdout
-    # Whoever waits behind a slice a hundred times as long waits longer.
+    # A task that waits behind a slice a hundred times as long waits longer.
     worse = score("fifo:fifo=1:slice_ns=20000000", "fifo:fifo=1:slice_ns=200000")
     assert worse.returncode == 1 and "worse" in worse.stdout
     assert score("nobody", "fifo").returncode == 2

@@ -162,7 +162,7 @@ def test_a_killed_sweep_goes_on_where_it_was(tmp_path: Path) -> None:
     for _ in range(2):
         before = len(files(out))
         made = subprocess.Popen([sys.executable, "-c", SCRIPT, str(out), str(Path(__file__).parent)])
-        # The first batches hold a run each, whoever makes them.
+        # The first batches hold a run each, whichever pool does them.
         while len(files(out)) < before + 7 and made.poll() is None:
             time.sleep(0.01)
         os.kill(made.pid, signal.SIGKILL)

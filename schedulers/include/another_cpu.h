@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Where tasks go whose CPU leaves. Whoever includes this has said which CPUs are offline: is_offline(). */
+/* Where tasks go if their CPU goes offline. The file that includes this defines which CPUs are offline: is_offline(). */
 #ifndef KEEL_ANOTHER_CPU_H
 #define KEEL_ANOTHER_CPU_H
 
-/* The next CPU that is there; `cpu` itself where there is none. */
+/* The next CPU that is online; `cpu` itself if there is none. */
 static __always_inline u32 another_cpu(u32 cpu)
 {
 	s32 i;

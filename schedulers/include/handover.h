@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What schedulers with one lock for all their tasks share: how a task gets to a CPU, and what happens to
- * tasks whose CPUs go away. Their slots have `pid`, `everywhere` (it may use all CPUs) and `homeless` (the CPUs
- * that it may use went offline while it waited).
+ * What schedulers with one lock for all their tasks share: how a task gets to a CPU, and
+ * what happens to tasks whose CPUs go offline. Their slots have `pid`, `everywhere` (it may
+ * use all CPUs) and `homeless` (the CPUs that it may use went offline while it waited).
  */
 #ifndef KEEL_HANDOVER_H
 #define KEEL_HANDOVER_H
 
 #include "insert_on.h"
 
-/* Tasks that have no slot or serve one CPU are the kernel's own matter. */
+/* Tasks that have no slot, or that serve one CPU, are left to the kernel. */
 static __always_inline bool is_the_kernels(struct task_struct *p, u32 number)
 {
 	return number == NOBODY || is_bound_kthread(p);
@@ -28,8 +28,8 @@ static __always_inline bool pass_on(struct task_struct *p, u32 number, u64 enq_f
 }
 
 /*
- * Gives a task to the CPU that chose it, for as long as it likes. False if the CPU must choose again: the task died, or
- * belongs to another CPU.
+ * Gives a task to the CPU that chose it, with an unlimited slice. False
+ * if the CPU must choose again: the task died, or belongs to another CPU.
  */
 static __always_inline bool hand_over(u32 number, u32 cpu)
 {
@@ -53,8 +53,8 @@ static __always_inline void note_cpus(struct task_struct *p)
 }
 
 /*
- * For a task that waits while `cpu` goes offline. A task that may use only this CPU would wait forever. Any CPU may take
- * such a task now, and hands it to the CPU that it is still counted at, where the kernel finds it a new home.
+ * For a task that waits while `cpu` goes offline. A task that may use only this CPU would wait forever. Any CPU may
+ * now take such a task, and hands it to the CPU that it is still counted at, where the kernel finds a new CPU for it.
  */
 static __always_inline void lose_home(u32 number, u32 cpu)
 {
@@ -66,7 +66,7 @@ static __always_inline void lose_home(u32 number, u32 cpu)
 	}
 }
 
-/* Every other CPU that idles looks. */
+/* Notifies every other idle CPU. */
 static __always_inline void tell_others(s32 cpu)
 {
 	s32 i;

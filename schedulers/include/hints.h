@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What makes a task a real-time one for schedulers that have such a class of their own. The kernel's
- * real-time tasks never come to sched_ext, so it is a hint: put into the map `hints` from user space
- * through the task's pidfd, or by the simulated kernel from a workload. Children have their parent's.
+ * real-time tasks never reach sched_ext, so this is a hint: user space puts it into the map `hints`
+ * through the task's pidfd, or the simulated kernel does from a workload. Children inherit their parent's.
  */
 #ifndef KEEL_HINTS_H
 #define KEEL_HINTS_H
@@ -27,7 +27,7 @@ struct {
 	__type(value, struct hint);
 } hints SEC(".maps");
 
-/* The task's hint; none where it has no hint. */
+/* The task's hint, if it has one. */
 static __always_inline struct hint hint_of(struct task_struct *p)
 {
 	struct hint *hint = bpf_task_storage_get(&hints, p, 0, 0);
@@ -36,7 +36,7 @@ static __always_inline struct hint hint_of(struct task_struct *p)
 	return hint ? *hint : none;
 }
 
-/* A child has its parent's hint. */
+/* A child inherits its parent's hint. */
 static __always_inline void inherit_hint(struct task_struct *child, struct task_struct *parent)
 {
 	struct hint hint = hint_of(parent);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Which CPUs a task may use, and how a task that was taken off one of the scheduler's own queues gets there. Define
- * `struct slot` before you include this; it needs the member `everywhere`: the task may use all CPUs.
+ * Which CPUs a task may use, and how a task that was taken off one of the scheduler's own queues gets to one.
+ * Define `struct slot` before you include this; it needs the member `everywhere`: the task may use all CPUs.
  */
 #ifndef KEEL_INSERT_ON_H
 #define KEEL_INSERT_ON_H
@@ -14,10 +14,10 @@ static __always_inline bool may_use(u32 number, u32 cpu)
 }
 
 /*
- * Inserts a task at `cpu`, which dispatches, or where it `stays`: at the CPU that it is counted at. False if that is
- * no longer right. Since the task was chosen its CPUs may have changed. Then the kernel calls ops.set_cpumask() and, maybe
- * at another CPU, ops.enqueue(): the task waits again, and an insertion for the old CPU ends the scheduler. A look before the
- * insertion may be too early. After it is soon enough: a change from then on makes the insertion void.
+ * Inserts a task at `cpu`, which dispatches, or, if it `stays`, at the CPU that it is counted at. False if that is no
+ * longer valid. The task's CPUs may have changed since it was chosen. Then the kernel calls ops.set_cpumask() and,
+ * maybe at another CPU, ops.enqueue(): the task waits again, and an insertion for the old CPU would end the scheduler.
+ * A check before the insertion may be too early. After it is soon enough: a later change makes the insertion void.
  */
 static __always_inline bool insert_on(struct task_struct *p, u32 number, u32 cpu, bool stays, u64 slice_ns)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What every scheduler here builds on: the kernel's types, kfuncs and constants, and what differs
- * between Linux 6.16 and 7.2 behind one name each. The same object loads into all of them and
- * into the simulated kernel: types are looked up when it is loaded, missing kfuncs are null.
+ * What every scheduler here builds on: the kernel's types, kfuncs and constants, and one name
+ * for each thing that differs between Linux 6.16 and 7.2. The same object loads into all of them
+ * and into the simulated kernel: types are looked up when it is loaded, missing kfuncs are null.
  */
 #ifndef KEEL_H
 #define KEEL_H
@@ -17,7 +17,7 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
 
-/* A name that ends in ___version needs one more suffix, for libbpf takes the last one off. */
+/* A name that ends in ___version needs one more suffix, because libbpf removes the last one. */
 #define KFUNC(result, name, ...) extern result name(__VA_ARGS__) __ksym __weak;
 #define KFUNC_VERSION(result, name, version, ...) \
 	extern result name##version##___compat(__VA_ARGS__) __ksym __weak;
@@ -51,7 +51,7 @@
 
 #define __CLEANUP(function) __attribute__((cleanup(function)))
 
-/* For every number from `start` up to `end`, which is left out; the verifier need not unroll it. */
+/* For every number from `start` up to `end`, which is excluded; the verifier need not unroll it. */
 #define for_range(number, start, end)                                                              \
 	for (struct bpf_iter_num ___it __CLEANUP(bpf_iter_num_destroy),                            \
 	     *___begun __attribute__((unused)) = (bpf_iter_num_new(&___it, start, end), (void *)0); \
@@ -73,7 +73,7 @@ static __always_inline bool range_next(struct bpf_iter_num *it, s32 *number)
 	     *___begun __attribute__((unused)) = (bpf_iter_scx_dsq_new(&it, dsq, flags), (void *)0); \
 	     ((p) = bpf_iter_scx_dsq_next(&it));)
 
-/* Puts the task into a queue; false if the kernel reports that it was not. */
+/* Puts the task into a queue; false if the kernel reports that it did not. */
 static inline bool insert(struct task_struct *p, u64 dsq, u64 slice_ns, u64 enq_flags)
 {
 	if (kfunc_exists(scx_bpf_dsq_insert___v2___compat))
@@ -99,7 +99,7 @@ static inline bool insert_vtime(struct task_struct *p, u64 dsq, u64 slice_ns, u6
 	return true;
 }
 
-/* An idle CPU among those allowed, claimed; negative where there is none. */
+/* An idle CPU among those allowed, claimed; negative if there is none. */
 static inline s32 select_cpu_and(struct task_struct *p, s32 prev_cpu, u64 wake_flags,
 				 const struct cpumask *allowed, u64 flags)
 {
@@ -132,13 +132,13 @@ static inline void set_vtime(struct task_struct *p, u64 vtime)
 		p->scx.dsq_vtime = vtime;
 }
 
-/* Is vtime a before b, though both wrap around? */
+/* Is vtime a before b, even if they wrap around? */
 static inline bool vtime_before(u64 a, u64 b)
 {
 	return (s64)(a - b) < 0;
 }
 
-/* Ends the scheduler with an error or, by its own wish, with a code; the format is printf's. */
+/* Ends the scheduler with an error or, voluntarily, with a code; the format is printf's. */
 #define scheduler_error(fmt, args...)                                                \
 	({                                                                           \
 		static char ___fmt[] = fmt;                                          \

@@ -2,18 +2,18 @@
 /*
  * Kicks from ops.enqueue(), which may run on a CPU that is about to be gone.
  *
- * scx_bpf_kick_cpu() queues an irq_work on the CPU that calls it. Before a CPU is gone, the kernel turns its interrupt
- * controller off (native_cpu_disable()), and then it wakes the task that waits for that. A kick of that wakeup stays
+ * scx_bpf_kick_cpu() queues an irq_work on the CPU that calls it. Before a CPU goes offline, the kernel turns its interrupt
+ * controller off (native_cpu_disable()), and then wakes the task that waits for that. A kick made in that wakeup stays
  * queued, even when the CPU comes back, and no later irq_work runs there: SRCU, perf and ftrace wait for theirs forever.
- * Linux 7.2 does not guard against it. The file that includes this one has said which CPUs are offline: is_offline().
+ * Linux 7.2 does not guard against it. The file that includes this one defines which CPUs are offline: is_offline().
  */
 #ifndef KEEL_KICK_H
 #define KEEL_KICK_H
 
-/* A CPU has gone offline, now or before: set by ops.cpu_offline(), so that a kick costs no more until then. */
+/* A CPU is or was offline: set by ops.cpu_offline(), so that until then a kick costs nothing extra. */
 static bool cpus_leave;
 
-/* Whether a CPU that the kernel has announced to go offline still takes interrupts. */
+/* Whether a CPU that is announced to go offline still takes interrupts. */
 static __noinline bool takes_interrupts(u32 cpu)
 {
 	const struct cpumask *online = scx_bpf_get_online_cpumask();
@@ -23,7 +23,7 @@ static __noinline bool takes_interrupts(u32 cpu)
 	return is_online;
 }
 
-/* Kicks `cpu`, unless nothing comes of it: then the CPU sees the task at its next tick or switch. */
+/* Kicks `cpu`, unless that would have no effect: then the CPU sees the task at its next tick or switch. */
 static __always_inline void kick(s32 cpu, u64 flags)
 {
 	u32 here;

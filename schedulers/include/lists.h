@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Lists of slots. Define before you include this what a slot holds, `next` and `prev` among it. Callers
- * hold the lock of the list.
+ * Lists of slots. Before you include this, define what a slot holds,
+ * including `next` and `prev`. Callers hold the lock of the list.
  */
 #ifndef KEEL_LISTS_H
 #define KEEL_LISTS_H

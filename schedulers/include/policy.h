@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Policy events: a scheduler reports what it considered. A wakeup says which CPUs it looked at and
- * which it chose; a balancing says which loads it assumed for the groups, and what it moved. They
- * land in the trace, on a simulated kernel and on a real one alike.
+ * Policy events: a scheduler reports what it considered. A wakeup reports which CPUs it
+ * looked at and which it chose; a balancing reports which loads it assumed for the groups,
+ * and what it moved. They appear in the trace, on a simulated kernel and on a real one alike.
  *
- * They are off by default; --set tell_policy=1 turns them on. While they are off policy_begin() gives
- * NULL, and a real kernel loads no code for them: its verifier drops what is never reached.
+ * They are off by default; --set tell_policy=1 turns them on. While they are off, policy_begin() returns
+ * NULL, and a real kernel loads no code for them: its verifier drops code that is never reached.
  *
  *	struct policy_event *e = policy_begin(POLICY_WAKEUP, 0, cpu);
  *	...
@@ -14,9 +14,9 @@
  *	policy_chose(e, p->pid, chosen);
  *	policy_tell(e);
  *
- * The verifier insists on one policy_tell() for every policy_begin(), on every path. NULL is fine for
- * whatever takes an event. While a bpf_spin_lock is held policy_begin() and policy_tell() are not
- * allowed, for they call helpers; the others are.
+ * The verifier insists on one policy_tell() for every policy_begin(), on every path. Every
+ * function that takes an event accepts NULL. While a bpf_spin_lock is held, policy_begin()
+ * and policy_tell() are not allowed, because they call helpers; the others are.
  */
 #ifndef KEEL_POLICY_H
 #define KEEL_POLICY_H
@@ -40,7 +40,7 @@ struct {
 #endif
 const volatile u32 tell_policy = TELL_POLICY;
 
-/* Events that found the ring full, for user space to read. */
+/* Events lost because the ring was full, for user space to read. */
 u64 policy_lost;
 
 /* An event to fill in; NULL if events are off or the ring is full. */
@@ -55,7 +55,7 @@ static __always_inline struct policy_event *policy_begin(enum policy_kind kind, 
 		__sync_fetch_and_add(&policy_lost, 1);
 		return NULL;
 	}
-	/* The ring's memory keeps what was there before. */
+	/* The ring's memory still holds its previous contents. */
 	__builtin_memset(e, 0, sizeof(*e));
 	e->at_ns = bpf_ktime_get_ns();
 	e->kind = kind;
@@ -108,7 +108,7 @@ static __always_inline void policy_chose(struct policy_event *e, s32 pid, s32 ch
 	e->outcome = POLICY_CHOSE;
 }
 
-/* What came of a balancing: the busiest CPU, or -1, and how many tasks came from there. */
+/* The result of a balancing: the busiest CPU, or -1, and how many tasks came from there. */
 static __always_inline void policy_outcome(struct policy_event *e, enum policy_outcome outcome, s32 busiest,
 					   u32 moved)
 {
@@ -119,14 +119,14 @@ static __always_inline void policy_outcome(struct policy_event *e, enum policy_o
 	e->outcome = outcome;
 }
 
-/* It is said: the event is no longer the scheduler's. Who reads is woken whenever another quarter has filled. */
+/* Submits the event, which no longer belongs to the scheduler. The reader is woken whenever another quarter has filled. */
 static __always_inline void policy_tell(struct policy_event *e)
 {
 	u64 waiting;
 
 	if (!e)
 		return;
-	/* This event is among those that wait already. */
+	/* This event is among those that are waiting already. */
 	waiting = bpf_ringbuf_query(&policy_events, BPF_RB_AVAIL_DATA);
 	bpf_ringbuf_submit(e, waiting / POLICY_PORTION != (waiting - POLICY_RECORD) / POLICY_PORTION ?
 				      BPF_RB_FORCE_WAKEUP :

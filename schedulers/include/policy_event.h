@@ -6,7 +6,7 @@
 #ifndef KEEL_POLICY_EVENT_H
 #define KEEL_POLICY_EVENT_H
 
-/* Most groups in an event; of more it has only the number. */
+/* The maximum number of groups in an event; of further ones it has only the number. */
 #define POLICY_GROUPS 16
 /* CPUs that an event can name, 64 a word. */
 #define POLICY_WORDS 16
@@ -24,11 +24,11 @@ enum policy_kind {
 	POLICY_WAKEUP,
 	/* Where a new task goes. */
 	POLICY_FORK,
-	/* What a CPU's domain at a level consists of. */
+	/* Which groups a CPU's domain at a level consists of. */
 	POLICY_DOMAINS,
 };
 
-/* What came of it. */
+/* The result. */
 enum policy_outcome {
 	/* Tasks moved. */
 	POLICY_MOVED = 1,
@@ -36,16 +36,16 @@ enum policy_outcome {
 	POLICY_BALANCED,
 	/* Another CPU balances for this group. */
 	POLICY_NOT_DESIGNATED,
-	/* There were tasks to move, and none may run here. */
+	/* There were tasks to move, but none may run here. */
 	POLICY_PINNED,
-	/* Nobody waits there. */
+	/* No task waits there. */
 	POLICY_NOBODY,
 	/* A CPU was chosen. */
 	POLICY_CHOSE,
 };
 
 struct policy_group {
-	/* As the scheduler reckons it. */
+	/* As computed by the scheduler. */
 	u64 load;
 	u32 first_cpu;
 	u16 cpus;
@@ -57,7 +57,7 @@ struct policy_event {
 	/* bpf_ktime_get_ns() of policy_begin(). */
 	u64 at_ns;
 	u32 kind;
-	/* Of the domain, the lowest is 0. */
+	/* The level of the domain; the lowest is 0. */
 	u32 level;
 	/* The task that decides, or that the decision is for. */
 	u32 cpu;
@@ -70,7 +70,7 @@ struct policy_event {
 	u32 outcome;
 	/* How many groups there were; the event has the first POLICY_GROUPS. */
 	u32 nr_groups;
-	/* CPUs that were looked at, a bit each. */
+	/* CPUs that were looked at, one bit each. */
 	u64 considered[POLICY_WORDS];
 	/* The decider's own comes first. */
 	struct policy_group groups[POLICY_GROUPS];

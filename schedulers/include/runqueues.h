@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What schedulers share that keep a runqueue for each CPU, each under a lock of its own: where to look for tasks, and
- * who takes those in whose CPU takes nobody. Whoever includes this has said how many LEVELS there are and what a runqueue
- * holds, `curr`, `nr_waiting`, `offline` and `stuck_since` among it; and defines take_from() and move_one().
+ * What schedulers with a runqueue and a lock for each CPU share: where to look for tasks, and which CPU takes
+ * the tasks of one that takes none itself. The file that includes this defines LEVELS and what a runqueue
+ * holds, including `curr`, `nr_waiting`, `offline` and `stuck_since`; and take_from() and move_one().
  */
 #ifndef KEEL_RUNQUEUES_H
 #define KEEL_RUNQUEUES_H
@@ -10,7 +10,7 @@
 #include "insert_on.h"
 #include "lists.h"
 
-/* How many tasks that may not move are passed over, and how many move at once: no step loops over all tasks. */
+/* How many tasks that may not move are skipped, and how many move at once: no step loops over all tasks. */
 #define LOOKS 16
 #define MAX_MOVED 8
 
@@ -48,7 +48,7 @@ static __always_inline bool has_waiting(u32 number)
 	return runqueue_at(number)->nr_waiting;
 }
 
-/* The other CPU at which most tasks wait; `cpu` itself where none wait anywhere. */
+/* The other CPU with most waiting tasks; `cpu` itself if no task waits. */
 static __always_inline u32 busiest(u32 cpu)
 {
 	u32 most = 0, found = cpu;
@@ -75,7 +75,7 @@ static __always_inline bool is_offline(u32 cpu)
 #include "another_cpu.h"
 #include "kick.h"
 
-/* A task that `cpu` may take, best level first, of these lists and the bitmap of those with tasks; the lock is held. */
+/* A task that `cpu` may take, best level first, given the lists and the bitmap of non-empty ones; the lock is held. */
 static __always_inline u32 find_movable(struct list *lists, u64 levels, u32 cpu)
 {
 	u32 number = NOBODY;
@@ -95,10 +95,10 @@ static __always_inline u32 find_movable(struct list *lists, u64 levels, u32 cpu)
 	return NOBODY;
 }
 
-/* Takes a task that `cpu` may run off another CPU's runqueue; NOBODY where none may come. */
+/* Takes a task that `cpu` may run off another CPU's runqueue; NOBODY if none may move. */
 static u32 take_from(u32 victim, u32 cpu);
 
-/* A task for a CPU that has none: from where most wait, else from any that has one to give. */
+/* A task for a CPU that has none: from the one with most, else from any that has one to give. */
 static __always_inline u32 take_from_any(u32 cpu)
 {
 	u32 victim = busiest(cpu), number;
@@ -121,13 +121,13 @@ static __always_inline u32 take_from_any(u32 cpu)
 	return NOBODY;
 }
 
-/* One task from here to there, where it waits; false where nobody can go now. */
+/* Moves one task to this CPU, where it then waits; false if none can move now. */
 static bool move_one(u32 from, u32 to);
 
 /*
- * Who waits for so long at a CPU that runs nothing and takes nobody comes to us. Before 7.2 the kernel asks a CPU that is
- * leaving for no more tasks, then waits for an RCU grace period, and only then calls cpu_offline: RCU's own thread may
- * wait there.
+ * Tasks that wait this long at a CPU that neither runs nor takes any move to this one.
+ * Before 7.2 the kernel stops asking a leaving CPU for tasks, then waits for an RCU
+ * grace period, and only then calls cpu_offline: RCU's own thread may be waiting there.
  */
 static __always_inline void take_in(u32 cpu, u64 now, u64 long_enough_ns)
 {

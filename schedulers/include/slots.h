@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What schedulers with queues of their own share: a slot for every task, numbered, so that a
- * queue is a list of numbers in an array and everything that is done to it is a load or a store.
+ * What schedulers with queues of their own share: a numbered slot for every task, so that a
+ * queue is a list of numbers in an array, and every operation on it is a load or a store.
  *
- * The kernel's own queues cost a call an operation and know no goodness and no second array. A
- * list in an array is the scheduler's: it is walked and changed under a bpf_spin_lock, in which
- * the verifier allows no call. So whatever a decision needs of a task (nice value, CPUs, memory)
- * is copied into its slot when the kernel reports a change, and the task itself is looked up by
- * its pid once the lock is given back.
+ * An operation on the kernel's own queues costs a call, and they have no goodness and no
+ * second array. A list in an array belongs to the scheduler: it is walked and changed under
+ * a bpf_spin_lock, in which the verifier allows no call. So whatever a decision needs to
+ * know about a task (nice value, CPUs, memory) is copied into its slot when the kernel
+ * reports a change, and the task itself is looked up by its pid once the lock is released.
  *
  * Whoever includes this says first what its slots hold: struct slot.
  */
@@ -16,26 +16,26 @@
 
 #include "keel.h"
 
-/* Tasks alive at once, and pids: a kernel's PID_MAX_LIMIT. Powers of two, to bound an index by a mask. */
+/* The maximum number of live tasks, and of pids: a kernel's PID_MAX_LIMIT. Powers of two, to bound an index by a mask. */
 #define SLOTS (1 << 17)
 #define PIDS (1 << 22)
-/* CPUs at most; a machine of more is refused. */
+/* The maximum number of CPUs; a larger machine is refused. */
 #define MAX_CPUS 1024
 #define CPU_WORDS (MAX_CPUS / 64)
 
-/* Slot 0 is nobody's: the end of a list, an idle CPU. */
+/* Slot 0 belongs to no task: it marks the end of a list, or an idle CPU. */
 #define NOBODY 0
 
 #define LINE __attribute__((aligned(64)))
 
-/* A lock in a line of its own, which global data must give a section of its own, too. */
+/* A lock in a cache line of its own; global data must also give it a section of its own. */
 struct line_lock {
 	struct bpf_spin_lock lock;
 	u32 rest_of_line[15];
 };
 #define LOCK(name) struct line_lock name LINE SEC(".data." #name) = {}
 
-/* How often each CPU did something, for whoever reads a scheduler's variables: a line for each CPU. */
+/* How often each CPU did something, for readers of a scheduler's variables: one cache line per CPU. */
 struct count {
 	u64 times;
 } LINE;
@@ -50,21 +50,21 @@ struct count {
 #define NO_ROOM_ERRNO 28
 #define TOO_BIG_ERRNO 7
 
-/* Who has a slot. The task's address is a number here, and only compared. */
+/* Which task has a slot. The task's address is only a number here, to compare. */
 struct owner {
 	u64 task;
 	u32 next_free;
 };
 
-/* What stands for the structures of the tasks: on machines where these crowd each other out of caches, slots do. */
+/* Stands in for the tasks' structures: on machines where these evict each other from caches, slots do. */
 static struct slot slots[SLOTS] LINE SEC(".bss.tasks");
 static struct owner owners[SLOTS] LINE;
 static u32 slot_of_pid[PIDS] LINE;
 
-/* The CPUs of a slot's task. Looked at only where it may not use all. */
+/* The CPUs of a slot's task. Read only if it may not use all. */
 static u64 allowed_cpus[SLOTS][CPU_WORDS] LINE;
 
-/* Slots that were given back, as a list, and how many were ever given out. */
+/* Slots that were given back, as a list, and how many were ever handed out. */
 static LOCK(slots_lock);
 static u32 first_free;
 static u32 slots_used = 1;
@@ -76,13 +76,13 @@ static __always_inline struct slot *slot_at(u32 number)
 	return &slots[number & (SLOTS - 1)];
 }
 
-/* The number of a task's slot; NOBODY where it has none. */
+/* The number of a task's slot; NOBODY if it has none. */
 static __always_inline u32 slot_of(const struct task_struct *p)
 {
 	return slot_of_pid[p->pid & (PIDS - 1)];
 }
 
-/* The same for a task that may be dead: its pid, and with it the slot, may be another's by now. */
+/* The same for a task that may be dead: its pid, and with it the slot, may belong to another by now. */
 static __always_inline u32 own_slot_of(const struct task_struct *p)
 {
 	u32 number = slot_of(p);
@@ -96,7 +96,7 @@ static __always_inline bool slot_allows(u32 number, u32 cpu)
 	return allowed_cpus[number & (SLOTS - 1)][cpu / 64 % CPU_WORDS] >> (cpu % 64) & 1;
 }
 
-/* Copies the task's CPUs to its slot; says whether it may use all. */
+/* Copies the task's CPUs to its slot; returns whether it may use all. */
 static __always_inline bool copy_cpus(u32 number, const struct task_struct *p)
 {
 	bpf_probe_read_kernel(allowed_cpus[number & (SLOTS - 1)], sizeof(allowed_cpus[0]), p->cpus_ptr);
@@ -109,28 +109,28 @@ static __always_inline s32 nice_of(const struct task_struct *p)
 }
 
 /*
- * Does the kernel bind this thread of its own to one CPU? It serves that CPU, cannot be moved when the CPU goes
- * away, and may be what others wait for: schedulers hand it straight to its CPU.
+ * Does the kernel bind this thread of its own to one CPU? It serves that CPU, cannot be moved when
+ * the CPU goes offline, and may be what others wait for: schedulers hand it straight to its CPU.
  */
 static __always_inline bool is_bound_kthread(const struct task_struct *p)
 {
 	return p->flags & PF_KTHREAD && p->nr_cpus_allowed == 1;
 }
 
-/* Is the task that loses its CPU still runnable? */
+/* Is the task still runnable as it loses its CPU? */
 static __always_inline bool is_queued(const struct task_struct *p)
 {
 	return p->scx.flags & SCX_TASK_QUEUED;
 }
 
-/* A member that Linux 6.18 has wider than 7.2: reads of unsigned ones are narrowed when an object is loaded. */
+/* A member that is wider in Linux 6.18 than in 7.2: reads of unsigned ones are narrowed when an object is loaded. */
 struct task_struct___wide {
 	u32 on_cpu;
 } __attribute__((preserve_access_index));
 
 /*
- * Is the task still on its way off its CPU? While callbacks run there in its name, it counts as bound to that CPU, and a
- * kernel that is asked to move it then ends the scheduler; so it is left there.
+ * Is the task still on its way off its CPU? While callbacks run there in its name, it counts as
+ * bound to that CPU; asked to move it then, a kernel ends the scheduler. So it is left there.
  */
 static __always_inline bool is_leaving_cpu(const struct task_struct *p)
 {
@@ -140,8 +140,8 @@ static __always_inline bool is_leaving_cpu(const struct task_struct *p)
 }
 
 /*
- * A zeroed slot for a task; NOBODY where there is none left. A pid may be reused while its dead task is
- * still referred to somewhere: then the slot passes on, and the dead task gives nothing back.
+ * A zeroed slot for a task; NOBODY if none is left. A pid may be reused while its dead task is
+ * still referenced somewhere: then the slot passes on, and the dead task gives nothing back.
  */
 static __always_inline u32 take_slot(const struct task_struct *p)
 {
@@ -181,7 +181,7 @@ static __always_inline void give_slot(const struct task_struct *p)
 	bpf_spin_unlock(&slots_lock.lock);
 }
 
-/* For init: how many CPUs there are; an error where there are more than we have room for. */
+/* For init: how many CPUs there are; an error if there are more than MAX_CPUS. */
 static __always_inline s32 count_cpus(void)
 {
 	nr_cpus = scx_bpf_nr_cpu_ids();

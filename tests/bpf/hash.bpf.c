@@ -112,7 +112,7 @@ STEPS(keys_of_odd_sizes, 0, 1, 0, 0)
 	got[3] = bpf_map_delete_elem(&pairs, &key);
 }
 
-/* An update makes a new element; who has the address of the old one keeps the old value. */
+/* An update makes a new element; code that has the address of the old one keeps the old value. */
 STEPS(old_values_stay_a_while, 5, 6)
 {
 	u32 key = HIDE(21);
@@ -155,7 +155,7 @@ STEPS(per_cpu_of_another, 3, 0, 1)
 	got[2] = !bpf_map_lookup_percpu_elem(&own, &key, 0);
 }
 
-/* A full LRU map makes room; which elements go is the kernel's affair, the newest does not. */
+/* A full LRU map evicts elements; which ones is up to the kernel, but never the newest. */
 STEPS(recent_makes_room, 0, 0, 299)
 {
 	u64 number, refused = 0;

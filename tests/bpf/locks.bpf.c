@@ -54,7 +54,7 @@ CASE(of_global_data, 7)
 	return seen;
 }
 
-/* BPF_F_LOCK writes what is there in place; whoever looked it up before sees it. */
+/* BPF_F_LOCK writes in place; code that looked the value up earlier sees it. */
 STEPS(updates_under_the_lock, 0, 0, 2, 200, -ENOENT)
 {
 	struct guarded first = { .count = 1, .total = 100 }, second = { .count = 2, .total = 200 }, *value;

@@ -37,7 +37,7 @@ STEPS(bits, 0, 1, 0, 1, 1, 0, 1, 8, 3)
 	bpf_cpumask_release(mask);
 }
 
-/* CPUs that the machine cannot have are never in, whatever is said. */
+/* CPUs that the machine cannot have are never in a mask, whatever is set. */
 STEPS(beyond_the_machine, 0, 0, 1)
 {
 	struct bpf_cpumask *mask = bpf_cpumask_create();
@@ -117,7 +117,7 @@ STEPS(any_of_them, 6, 6, 8)
 	bpf_cpumask_release(mask);
 }
 
-/* A reference is taken and given back; the mask stays for whoever has another. */
+/* A reference is taken and given back; the mask stays valid for the other references. */
 STEPS(references, 1, 1)
 {
 	struct bpf_cpumask *mask = bpf_cpumask_create(), *again;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Fault: it has a ring buffer with the name used for policy events, and puts anything into it: records of
- * any length, noise, CPUs that are not there, times from long ago and from times to come. Whoever reads it
- * must not believe a word.
+ * Fault: it has a ring buffer with the name used for policy events, and
+ * fills it with garbage: records of any length, noise, nonexistent CPUs,
+ * times long past and times to come. Its reader must not trust any of it.
  */
 #include "keel.h"
 
@@ -13,7 +13,7 @@ LICENSE;
 
 struct exit_record exit_record;
 
-/* One record of so many bytes, of noise; every other one has a kind, an outcome and a CPU that may be. */
+/* One record of this many bytes, of noise; every other one has a valid kind, outcome and CPU. */
 static __always_inline void babble(u64 bytes)
 {
 	struct policy_event e = {};
@@ -52,7 +52,7 @@ CALLBACK(void, babbles_running, struct task_struct *p)
 	policy_tell(e);
 	e = policy_begin(POLICY_WAKEUP, 0, 0);
 	if (e) {
-		/* Out of the past, and out of the future. */
+		/* From the past, and from the future. */
 		e->at_ns = p->pid & 1 ? 1 : ~0ULL;
 		bpf_ringbuf_submit(e, 0);
 	}

@@ -8,7 +8,7 @@
 LICENSE;
 
 #define SHARED_DSQ 1
-/* Kernel threads are spared: without them there is nobody left to report. */
+/* Kernel threads are spared: without them nothing could report the stall. */
 #define PF_KTHREAD 0x00200000
 
 const volatile u32 every = 8;

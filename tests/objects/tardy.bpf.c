@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Fault: nobody runs at once. Whoever becomes runnable waits for some time, though every CPU may be
- * idle. Only kernel threads are let through. Otherwise this is fifo.
+ * Fault: no task runs at once. Every task that becomes runnable waits for some time, even
+ * if all CPUs are idle. Only kernel threads are let through. Otherwise this is fifo.
  */
 #include "keel.h"
 
@@ -11,7 +11,7 @@ LICENSE;
 #define PF_KTHREAD 0x00200000
 #define CLOCK_MONOTONIC 1
 
-/* How long everybody waits, and how often is looked for those who have. */
+/* How long each task waits, and how often tasks that have waited long enough are looked for. */
 const volatile u64 hold_ns = 3000000;
 const volatile u64 look_ns = 1000000;
 
@@ -62,7 +62,7 @@ CALLBACK(void, tardy_dispatch, s32 cpu, struct task_struct *prev)
 		scx_bpf_dsq_move_to_local(SHARED_DSQ);
 }
 
-/* Idle CPUs look into the queue only when they are asked to. */
+/* Idle CPUs check the queue only when they are notified. */
 static int look(void *map, u32 *key, struct alarm *alarm)
 {
 	u32 cpus = scx_bpf_nr_cpu_ids();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Fault: cores idle while threads wait. Every task goes into the queue of the CPU that it ran on
- * last, or of the CPU that woke it, and never leaves that queue for another CPU: nobody looks for
- * an idle CPU, and an idle CPU takes nothing from the others. Otherwise this is fifo.
+ * Fault: cores idle while threads wait. Every task goes into the queue of the CPU that it last
+ * ran on, or of the CPU that woke it, and never leaves that queue for another CPU: no code
+ * looks for an idle CPU, and an idle CPU takes nothing from the others. Otherwise this is fifo.
  */
 #include "keel.h"
 
@@ -11,7 +11,7 @@ LICENSE;
 #define FIRST_DSQ 1
 
 const volatile u64 slice_ns = 20000000;
-/* Stay with the CPU that wakes, and else with the previous one. */
+/* Stay with the CPU that wakes, otherwise with the previous one. */
 const volatile bool follow_waker = true;
 
 struct exit_record exit_record;

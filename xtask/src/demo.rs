@@ -18,7 +18,8 @@ const RUNS: [&str; 2] = [
 pub(crate) fn run() -> Result<(), Failure> {
     eprintln!("x: building keel (some minutes the first time)");
     cargo::run(&["build", "-q", "--release", "-p", "keel-cli"])?;
-    std::fs::create_dir_all(root().join("out")).map_err(|e| format!("the folder out cannot be made: {e}"))?;
+    std::fs::create_dir_all(root().join("out"))
+        .map_err(|e| format!("the folder out cannot be created: {e}"))?;
     let [with, fixed] = ["out/demo-bug.svg", "out/demo-fixed.svg"];
     for args in runs([with, fixed]) {
         keel(&args)?;

@@ -78,7 +78,7 @@ fn simulated(scene: &Scene) -> Result<Value, Failure> {
     Ok(picture(&page, *ms))
 }
 
-/// The fixed run again beside a second of `eevdf`, with its balancer's reports: the latter alone gets a picture.
+/// The fixed run again next to a second of `eevdf`, with its balancer's reports: the latter alone gets a picture.
 fn today(scene: &Scene) -> Result<Value, Failure> {
     let Scene { bug, workload, ms } = scene;
     let [fixed, today] = ["fixed", "eevdf"].map(|end| format!("{FOLDER}/{bug}-{end}.trc"));

@@ -105,7 +105,7 @@ impl Environment {
     /// Builds the wheel as tests are built, and installs it.
     fn install(&self) -> Result<(), Failure> {
         let wheels = self.folder.join("wheels");
-        // What an earlier build has left is no wheel of this source.
+        // A wheel left by an earlier build is not of this source.
         let _ = std::fs::remove_dir_all(&wheels);
         let mut maturin = Command::new(self.folder.join("bin/maturin"));
         maturin.args(["build", "--quiet", "--profile", "dev", "--out"]).arg(&wheels);

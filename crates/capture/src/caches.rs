@@ -8,7 +8,7 @@ pub(crate) fn see(tree: &Tree, machine: &mut Machine, unseen: &mut Vec<String>) 
     let cpus = tree.numbered("sys/devices/system/cpu", "cpu").into_iter();
     let folders = cpus.map(|cpu| format!("sys/devices/system/cpu/cpu{cpu}/cache"));
     let Some(folder) = folders.into_iter().find(|folder| !tree.numbered(folder, "index").is_empty()) else {
-        unseen.push("sizes of caches are not told".to_owned());
+        unseen.push("cache sizes are unknown".to_owned());
         return;
     };
     let mut last = None;

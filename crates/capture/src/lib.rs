@@ -41,7 +41,9 @@ pub struct Captured {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CaptureError {
     /// The kernel does not say which CPUs there are, or there are more than a machine file can have.
-    #[error("/sys/devices/system/cpu/online is no list of CPUs below {MAX_CPUS}; mount /sys, and try again")]
+    #[error(
+        "/sys/devices/system/cpu/online is not a list of CPUs below {MAX_CPUS}; mount /sys, and try again"
+    )]
     NoCpus,
 }
 

@@ -36,18 +36,18 @@ pub(crate) fn see(tree: &Tree, machine: &mut Machine, unseen: &mut Vec<String>) 
     match hz(tree) {
         Some((hz, source)) => machine.hz = Some((hz, source)),
         None => {
-            unseen.push("HZ is not told: neither /proc/config.gz nor /boot/config-* can be read".to_owned())
+            unseen.push("HZ is unknown: neither /proc/config.gz nor /boot/config-* can be read".to_owned())
         }
     }
     match tree.number("proc/sys/kernel/sched_autogroup_enabled") {
         Some(on) => machine.autogroup = Some(on != 0),
         // A kernel without the setting has no autogroups; a container without the file does not say.
         None if tree.text("proc/sys/kernel/osrelease").is_some() => machine.autogroup = Some(false),
-        None => unseen.push("autogroups are not told".to_owned()),
+        None => unseen.push("the autogroup setting is unknown".to_owned()),
     }
     match tree.text("proc/cmdline") {
         Some(words) => machine.skew_tick = Some(words.split_whitespace().any(|word| word == "skew_tick=1")),
-        None => unseen.push("/proc/cmdline, and so skew_tick, is not told".to_owned()),
+        None => unseen.push("skew_tick is unknown: /proc/cmdline cannot be read".to_owned()),
     }
     if let Some(ns) = tree.number("proc/self/timerslack_ns").filter(|&ns| ns <= 1_000_000_000) {
         machine.constant("costs", "timer_slack_ns", ns, "/proc/self/timerslack_ns".to_owned());

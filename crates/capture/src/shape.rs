@@ -46,7 +46,7 @@ impl Shape {
             }
         }
         if nodes.is_empty() {
-            unseen.push("nodes are not told; there is one".to_owned());
+            unseen.push("nodes are unknown; one is assumed".to_owned());
             nodes.push((None, CpuSet::new()));
         }
         // CPUs that are off are in no node's list.
@@ -62,10 +62,10 @@ impl Shape {
         });
         let nodes = made.collect();
         if no_cache {
-            unseen.push("caches are not told; those CPUs of a node share one".to_owned());
+            unseen.push("caches are unknown; those CPUs of a node are taken to share one".to_owned());
         }
         if no_core {
-            unseen.push("cores are not told; each of those CPUs is one".to_owned());
+            unseen.push("cores are unknown; each of those CPUs is taken for one".to_owned());
         }
         Ok(Self { nodes, hops, offline })
     }
@@ -159,7 +159,7 @@ fn hops(tree: &Tree, nodes: &[(Option<u32>, CpuSet)], unseen: &mut Vec<String>) 
         nodes.iter().map(|(other, _)| row.get(place(*other)?).copied()).collect::<Option<Vec<u32>>>()
     };
     let Some(rows) = nodes.iter().map(row).collect::<Option<Vec<_>>>() else {
-        unseen.push("distances between nodes are not told; all are one hop apart".to_owned());
+        unseen.push("distances between nodes are unknown; all are taken to be one hop apart".to_owned());
         return Vec::new();
     };
     let far = |a: usize, b: usize| rows[a][b].max(rows[b][a]);

@@ -30,7 +30,7 @@ pub(crate) fn see(tree: &Tree, shape: &Shape, machine: &mut Machine, unseen: &mu
             "frequency",
             "least",
             ONE,
-            "no cpufreq driver: Linux changes no frequency".to_owned(),
+            "no cpufreq driver: Linux does not change frequencies".to_owned(),
         );
         return;
     };
@@ -42,11 +42,11 @@ pub(crate) fn see(tree: &Tree, shape: &Shape, machine: &mut Machine, unseen: &mu
             let part = u128::from(least) * u128::from(ONE) / u128::from(most);
             machine.constant("frequency", "least", (part as u64).max(1), source);
         }
-        _ => unseen.push("the lowest frequency is not told".to_owned()),
+        _ => unseen.push("the lowest frequency is unknown".to_owned()),
     }
     match number("cpuinfo_transition_latency").filter(|&ns| ns != UNKNOWN && ns <= MOST_NS) {
         Some(ns) => machine.constant("frequency", "switch_ns", ns, "cpuinfo_transition_latency".to_owned()),
-        None => unseen.push("how long a change of the frequency takes is not told".to_owned()),
+        None => unseen.push("how long a frequency change takes is unknown".to_owned()),
     }
     if let Some(us) = number("schedutil/rate_limit_us").filter(|&us| us <= MOST_NS / 1000) {
         machine.constant("frequency", "rate_limit_ns", us * 1000, "schedutil/rate_limit_us".to_owned());

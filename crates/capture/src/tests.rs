@@ -44,13 +44,13 @@ fn a_bare_container_has_cpus_alone() {
         &[("sys/devices/system/cpu/online", "0-1\n")],
         &["cpus = \"0-1\"\nllcs = [\"0-1\"]\ncores = [\"0\", \"1\"]\n", "least = { value = 1024"],
         &[
-            "nodes are not told; there is one",
-            "caches are not told; those CPUs of a node share one",
-            "cores are not told; each of those CPUs is one",
-            "HZ is not told: neither /proc/config.gz nor /boot/config-* can be read",
-            "autogroups are not told",
-            "/proc/cmdline, and so skew_tick, is not told",
-            "sizes of caches are not told",
+            "nodes are unknown; one is assumed",
+            "caches are unknown; those CPUs of a node are taken to share one",
+            "cores are unknown; each of those CPUs is taken for one",
+            "HZ is unknown: neither /proc/config.gz nor /boot/config-* can be read",
+            "the autogroup setting is unknown",
+            "skew_tick is unknown: /proc/cmdline cannot be read",
+            "cache sizes are unknown",
             COSTS,
         ],
     );
@@ -136,7 +136,7 @@ fn a_server_is_seen_whole() {
         ],
         &[
             "node 2 has memory and no CPUs; it is left out",
-            "how long a change of the frequency takes is not told",
+            "how long a frequency change takes is unknown",
             COSTS,
         ],
     );

@@ -42,15 +42,15 @@ pub(crate) enum Command {
     Compare(CompareArgs),
     /// Show where a scheduler's time goes: by callback, function and source line
     Profile(ProfileArgs),
-    /// Score a scheduler by a suite of workloads and machines: one number, its parts and its noise
+    /// Score a scheduler on a suite of workloads and machines: one number, with its parts and its noise
     Score(ScoreArgs),
     /// Search for workloads, machines and settings that break a scheduler, and shrink each failure
     Fuzz(FuzzArgs),
-    /// Run a workload in many orders of nearly simultaneous events on CPUs, until one fails
+    /// Run a workload with its nearly simultaneous events in many different orders, until one fails
     Explore(ExploreArgs),
-    /// Find the commit that changed a run, by git bisect
+    /// Find the commit that changed a run, with git bisect
     Bisect(BisectArgs),
-    /// Search a scheduler's settings as a file describes, with the Python package evenkeel
+    /// Search a scheduler's settings as described in a file, with the Python package evenkeel
     Sweep(SweepArgs),
     /// Serve sim, compare, check, explain and score as tools of the Model Context Protocol, on stdin and stdout
     Mcp(McpArgs),
@@ -64,7 +64,7 @@ pub(crate) enum Command {
     Replay(ReplayArgs),
     /// Make a workload file from a recording
     Workload(WorkloadArgs),
-    /// Write this machine as a machine file
+    /// Describe this machine in a machine file
     Machine(MachineArgs),
     /// Make one interactive HTML page from recordings
     Report(ReportArgs),
@@ -74,7 +74,7 @@ pub(crate) enum Command {
     Watch(WatchArgs),
     /// Record the scheduling events of this machine's kernel
     Record(RecordArgs),
-    /// Write the setup that a scheduler's own program makes as a recipe, for runs without the program
+    /// Write the setup done by a scheduler's own program as a recipe, for runs without the program
     RecordRecipe(RecordRecipeArgs),
     /// Run a command as a real-time task of the loaded scheduler
     Exec(ExecArgs),
@@ -114,8 +114,8 @@ pub(crate) struct MachineArgs {
 /// The ways to a machine file.
 #[derive(Debug, Subcommand)]
 pub(crate) enum MachineCommand {
-    /// Write the machine that keel runs on, as far as its kernel reports it: CPUs, caches, nodes, frequencies, settings. It
-    /// needs no privilege, and lists what it could not read
+    /// Describe this machine as far as its kernel reports it: CPUs, caches, nodes, frequencies, settings. This needs no
+    /// privileges, and lists what it could not read
     Capture(CaptureArgs),
 }
 
@@ -137,17 +137,17 @@ pub(crate) struct SimArgs {
     /// A built-in name, a .bpf.o file, or a binary with one in its .bpf.objs section. You can append settings: my.bpf.o:kick=1
     #[arg(value_name = "SCHED", required_unless_present = "program", conflicts_with = "program")]
     pub(crate) scheduler: Option<String>,
-    /// Instead, a scheduler's own program with its arguments, behind --: it runs beside the simulated kernel
+    /// Instead of SCHED: a scheduler's own program and its arguments, after --. It runs alongside the simulated kernel
     #[arg(last = true, value_name = "PROGRAM")]
     pub(crate) program: Vec<OsString>,
     /// Write what the program prints to this file; - is stderr
     #[arg(long, value_name = "OUT", requires = "program")]
     pub(crate) program_log: Option<PathBuf>,
-    /// Ask the program's scx_stats server every SEC virtual seconds, and print each answer to stderr, as one line
+    /// Query the program's scx_stats server every SEC virtual seconds, and print each answer to stderr as one line
     #[arg(long, value_name = "SEC", requires = "program", value_parser = clap::value_parser!(u32).range(1..=3600))]
     pub(crate) stats: Option<u32>,
-    /// Let clients of scx_stats, such as scx_layered --monitor, reach the program at this socket [without PATH:
-    /// /var/run/scx/root/stats]. The run is then no faster than the host's clock, and depends on when they ask
+    /// Let scx_stats clients, such as scx_layered --monitor, connect to the program through this socket [without PATH:
+    /// /var/run/scx/root/stats]. The run is then no faster than real time, and depends on when clients ask
     #[arg(long, value_name = "PATH", requires = "program", num_args = 0..=1, default_missing_value = crate::stats_socket::PLACE)]
     pub(crate) stats_socket: Option<PathBuf>,
     /// The scheduler's recipe [default: NAME.keel.toml beside NAME.bpf.o]
@@ -155,7 +155,7 @@ pub(crate) struct SimArgs {
     pub(crate) host: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) scene: SceneArgs,
-    /// Hold callbacks up at the points in this file, which keel explore writes
+    /// Delay callbacks at the points in this file, which keel explore wrote
     #[arg(long, value_name = "FILE", conflicts_with = "program")]
     pub(crate) order: Option<String>,
     /// Write the scheduler's bpf_printk output to this file; - is stderr
@@ -192,13 +192,13 @@ pub(crate) struct RecordRecipeArgs {
     /// The recipe to write [default: standard output]
     #[arg(short, long, value_name = "NAME.keel.toml")]
     pub(crate) output: Option<PathBuf>,
-    /// The object that the program loads [default: the program's file, with one in its .bpf.objs section]
+    /// The object that the program loads [default: the one in the program's .bpf.objs section]
     #[arg(long, value_name = "OBJ")]
     pub(crate) object: Option<PathBuf>,
     /// The machine that the program sees: a built-in name, a number of CPUs, or a file
     #[arg(long, value_name = "M", default_value = crate::inputs::DEFAULT_MACHINE)]
     pub(crate) machine: String,
-    /// The program with its arguments, behind --
+    /// The program and its arguments, after --
     #[arg(last = true, value_name = "PROGRAM", required = true)]
     pub(crate) program: Vec<OsString>,
 }
@@ -233,7 +233,7 @@ pub(crate) struct CompareArgs {
     pub(crate) strict: StrictArgs,
     #[command(flatten)]
     pub(crate) baseline: BaselineArgs,
-    /// Runs of each scheduler, with consecutive seeds from --seed on
+    /// How many times to run each scheduler, with consecutive seeds starting at --seed
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000), allow_negative_numbers = true)]
     pub(crate) runs: u32,
 }
@@ -247,10 +247,10 @@ pub(crate) struct ScoreArgs {
     /// A built-in name, or a file
     #[arg(long, value_name = "S", default_value = "general")]
     pub(crate) suite: String,
-    /// Use held-out seeds, which nobody should tune for
+    /// Use the held-out seeds, which are not for tuning
     #[arg(long)]
     pub(crate) held_out: bool,
-    /// Runs at a time [default: the host's number of CPUs]
+    /// How many runs to do in parallel [default: the host's number of CPUs]
     #[arg(long, value_name = "N")]
     pub(crate) jobs: Option<std::num::NonZeroUsize>,
     /// Print one JSON object instead of the table
@@ -264,7 +264,7 @@ pub(crate) struct McpArgs {
     /// How long a call may take
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse::duration)]
     pub(crate) time: Span,
-    /// How much memory a call may have, in MiB
+    /// How much memory a call may use, in MiB
     #[arg(long, value_name = "MIB", default_value_t = 4096, value_parser = clap::value_parser!(u32).range(64..))]
     pub(crate) memory: u32,
 }
@@ -275,10 +275,10 @@ pub(crate) struct SweepArgs {
     /// A TOML file: scheduler, workload, machine, [space], [objective]
     #[arg(value_name = "FILE.toml")]
     pub(crate) file: PathBuf,
-    /// The folder for the results; a sweep that is already in it continues [default: FILE.sweep]
+    /// The folder for the results; if it already holds this sweep, the sweep continues [default: FILE.sweep]
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Runs at a time [default: the host's number of CPUs]
+    /// How many runs to do in parallel [default: the host's number of CPUs]
     #[arg(long, value_name = "N")]
     pub(crate) jobs: Option<std::num::NonZeroUsize>,
     /// The address of a Ray cluster, auto, or local
@@ -298,11 +298,11 @@ pub(crate) struct LabArgs {
     /// Built-in names or experiment files [default: all built-in ones]
     #[arg(value_name = "EXPERIMENT")]
     pub(crate) experiments: Vec<String>,
-    /// Runs of each arm, with consecutive seeds from the experiment's own on [default: 5, and 20 where the verdict is
-    /// close; 3 with --matrix, 1 with --sensitivity]
+    /// How many times to run each arm, with consecutive seeds starting at the experiment's own [default: 5, and 20
+    /// where the verdict is close; 3 with --matrix, 1 with --sensitivity]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), allow_negative_numbers = true)]
     pub(crate) runs: Option<u32>,
-    /// Runs at a time [default: the host's number of CPUs]
+    /// How many runs to do in parallel [default: the host's number of CPUs]
     #[arg(long, value_name = "N")]
     pub(crate) jobs: Option<std::num::NonZeroUsize>,
     /// Halve and double each machine constant, and show which ratios change
@@ -323,12 +323,11 @@ pub(crate) struct LabArgs {
     /// How to execute the schedulers' instructions; all give the same results
     #[arg(long, value_enum, default_value_t = EngineArg::Native, conflicts_with_all = ["sensitivity", "decisions"])]
     pub(crate) engine: EngineArg,
-    /// Charge for BPF instructions, or for those that compiled C would execute instead, as clang counts them in the same
-    /// sources
+    /// Charge for BPF instructions, or for the native instructions that clang makes from the same sources
     #[arg(long, value_enum, default_value_t = CostsArg::Bpf, conflicts_with_all = ["sensitivity", "decisions"])]
     pub(crate) costs: CostsArg,
-    /// The folder of the programs that experiments name with a version: DIR/NAME-VERSION/bin/NAME, as cargo install --root
-    /// installs them
+    /// The folder with the programs that experiments name with a version: DIR/NAME-VERSION/bin/NAME, as installed by
+    /// cargo install --root
     #[arg(long, value_name = "DIR", default_value = ".cache/programs", conflicts_with_all = ["decisions"])]
     pub(crate) programs: PathBuf,
     /// Only list the experiments

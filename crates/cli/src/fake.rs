@@ -47,7 +47,7 @@ fn experiments() -> Vec<keel_experiment::Experiment> {
 fn read_workload(name: &str, text: &str, _: &Machine) -> Result<(Workload, Vec<String>), LabError> {
     match text.starts_with('{') {
         true => Ok((Workload { name: name.into(), ..Workload::default() }, Vec::new())),
-        false => Err(LabError::BadInput(format!("{name}:1: this is no JSON"))),
+        false => Err(LabError::BadInput(format!("{name}:1: this is not JSON"))),
     }
 }
 

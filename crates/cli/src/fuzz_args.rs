@@ -17,10 +17,11 @@ pub(crate) struct FuzzArgs {
     /// As for keel sim; you can append settings: my.bpf.o:kick=1. A command in quotes stands for a scheduler's own program
     #[arg(value_name = "SCHED")]
     pub(crate) scheduler: String,
-    /// Search for this long. A failure found by then is still shrunk to the end
+    /// How long to search, in seconds. A failure found by then is still shrunk completely
     #[arg(long, value_name = "N", default_value_t = 60, value_parser = clap::value_parser!(u64).range(0..=31_536_000), allow_negative_numbers = true)]
     pub(crate) seconds: u64,
-    /// Make this many runs, however long they take; 0 only repeats the corpus. The same runs and seed give the same search
+    /// Do this many runs, however long they take; 0 only reruns the corpus. The same number and seed give the same
+    /// search
     #[arg(long, value_name = "N", conflicts_with = "seconds", value_parser = runs, allow_negative_numbers = true)]
     pub(crate) runs: Option<u64>,
     /// The seed of the search
@@ -46,22 +47,22 @@ pub(crate) struct FuzzArgs {
     /// The scheduler's recipe [default: NAME.keel.toml beside NAME.bpf.o]
     #[arg(long, value_name = "FILE")]
     pub(crate) host: Option<PathBuf>,
-    /// Start with the inputs in this folder, and add those that show something new. A file is a single input
+    /// Start from the inputs in this folder, and add inputs that show something new. A file is a single input
     #[arg(long, value_name = "DIR")]
     pub(crate) corpus: Option<PathBuf>,
     /// The folder for reproducers
     #[arg(short, long, value_name = "DIR", default_value = "keel-fuzz")]
     pub(crate) output: PathBuf,
-    /// Go on after a failure, and look for failures of other kinds
+    /// Continue after a failure, looking for failures of other kinds
     #[arg(long)]
     pub(crate) keep_going: bool,
     /// Generate each input independently, without guidance, for comparison
     #[arg(long)]
     pub(crate) unguided: bool,
-    /// Runs at a time [default: the host's number of CPUs]
+    /// How many runs to do in parallel [default: the host's number of CPUs]
     #[arg(long, value_name = "N")]
     pub(crate) jobs: Option<NonZeroUsize>,
-    /// Print only commands for CI that fail until the failures are fixed
+    /// Print only commands to run in CI, which fail until the failures are fixed
     #[arg(long)]
     pub(crate) as_test: bool,
     /// Print one JSON object instead
@@ -80,13 +81,13 @@ pub(crate) struct ExploreArgs {
     pub(crate) host: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) scene: SceneArgs,
-    /// How orders are chosen
+    /// How to choose orders
     #[arg(long, value_enum, default_value_t = MethodArg::Pct)]
     pub(crate) method: MethodArg,
-    /// For pct: how many orderings a bug needs. For exhaustive: the most callbacks that are held up
+    /// For pct: how many orderings a bug needs. For exhaustive: the maximum number of delayed callbacks
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=16))]
     pub(crate) depth: u32,
-    /// How long to hold a callback up, if an event is due elsewhere within that time
+    /// How long to delay a callback, if an event is due elsewhere within that time
     #[arg(long, value_name = "TIME", default_value = "10us", value_parser = parse::duration)]
     pub(crate) window: Span,
     /// The maximum number of orders
@@ -101,7 +102,8 @@ pub(crate) struct ExploreArgs {
     /// Also fail if this does not hold for a run's --json output, as for keel fuzz
     #[arg(long, value_name = "EXPR", value_parser = property)]
     pub(crate) property: Option<Property>,
-    /// Report data races too: unordered accesses of two CPUs to the same bytes of maps or global data, one of which writes
+    /// Also report data races: unordered accesses by two CPUs to the same bytes of maps or global data, at least one of
+    /// them a write
     #[arg(long)]
     pub(crate) races: bool,
     #[command(flatten)]
@@ -109,7 +111,7 @@ pub(crate) struct ExploreArgs {
     /// The file for the failing order
     #[arg(short, long, value_name = "FILE", default_value = "keel.order")]
     pub(crate) output: PathBuf,
-    /// Runs at a time [default: the host's number of CPUs]
+    /// How many runs to do in parallel [default: the host's number of CPUs]
     #[arg(long, value_name = "N")]
     pub(crate) jobs: Option<NonZeroUsize>,
     /// Print one JSON object instead
@@ -120,7 +122,7 @@ pub(crate) struct ExploreArgs {
 /// `keel bisect`.
 #[derive(Debug, Args)]
 pub(crate) struct BisectArgs {
-    /// As for keel sim: what the build makes, mostly
+    /// As for keel sim; usually the file that the build makes
     #[arg(value_name = "SCHED")]
     pub(crate) scheduler: String,
     /// A good commit

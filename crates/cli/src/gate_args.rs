@@ -9,11 +9,12 @@ pub(crate) struct StrictArgs {
     /// Exit with 1 if findings exceed their budgets
     #[arg(long)]
     pub(crate) strict: bool,
-    /// A budget for one kind of finding: wasted_core=0.5%, long_delay=3, lock_wait=20ms, stall=700ms-each, any, none;
-    /// several with commas. Implies --strict
+    /// The budget for a kind of finding: wasted_core=0.5%, long_delay=3, lock_wait=20ms, stall=700ms-each, any, none.
+    /// Separate several with commas. Implies --strict
     #[arg(long, value_name = "KIND=BUDGET", value_parser = pair)]
     pub(crate) allow: Vec<(Subject, Allowed)>,
-    /// Budgets and limits of a repository, as TOML; --allow and --regression come on top. Implies --strict
+    /// Read a repository's budgets and limits from this TOML file; --allow and --regression override it. Implies
+    /// --strict
     #[arg(long, value_name = "FILE")]
     pub(crate) budgets: Option<String>,
 }
@@ -21,10 +22,10 @@ pub(crate) struct StrictArgs {
 /// What is compared with an earlier run.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct BaselineArgs {
-    /// Earlier --json output of the same run: exit with 1 if a figure is worse
+    /// Compare with earlier --json output of the same run, and exit with 1 if a figure is worse
     #[arg(long, value_name = "FILE")]
     pub(crate) baseline: Option<String>,
-    /// How much worse than in the baseline a figure may be, beyond the variation between seeds: 5% (the default),
+    /// How much worse than the baseline a figure may be, beyond the variation between seeds: 5% (the default),
     /// wasted_share=10%, migrations=any
     #[arg(long, value_name = "[FIGURE=]LIMIT", requires = "baseline")]
     pub(crate) regression: Vec<String>,

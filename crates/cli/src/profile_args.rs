@@ -11,7 +11,7 @@ pub(crate) struct ProfileArgs {
     /// A built-in name, a .bpf.o file, or a binary with one in its .bpf.objs section. You can append settings: my.bpf.o:kick=1
     #[arg(value_name = "SCHED", required_unless_present_any = ["program", "diff"], conflicts_with_all = ["program", "diff"])]
     pub(crate) scheduler: Option<String>,
-    /// Instead, a scheduler's own program with its arguments, behind --
+    /// Instead of SCHED: a scheduler's own program and its arguments, after --
     #[arg(last = true, value_name = "PROGRAM", conflicts_with = "diff")]
     pub(crate) program: Vec<OsString>,
     /// The scheduler's recipe [default: NAME.keel.toml beside NAME.bpf.o]
@@ -19,13 +19,13 @@ pub(crate) struct ProfileArgs {
     pub(crate) host: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) scene: SceneArgs,
-    /// Run on machines with these numbers of CPUs, and show which lines cost more on a larger one: 8,64,512
+    /// Run on machines with these numbers of CPUs, and show which lines cost more on larger ones: 8,64,512
     #[arg(long, value_name = "N,N,...", value_delimiter = ',', conflicts_with_all = ["machine", "diff"], value_parser = clap::value_parser!(u32).range(1..=i64::from(keel_abi::cpuset::MAX_CPUS)))]
     pub(crate) cpus: Vec<u32>,
-    /// Compare two profiles line by line. Each is a scheduler, or a .json file that an earlier profile was written to
+    /// Compare two profiles line by line. Each is a scheduler, or the .json file of an earlier profile
     #[arg(long, num_args = 2, value_names = ["A", "B"])]
     pub(crate) diff: Vec<String>,
-    /// Lines of each table
+    /// How many lines to show in each table
     #[arg(long, value_name = "N", default_value_t = crate::profile::MOST_LINES)]
     pub(crate) top: usize,
     /// Also print the source with the cost of each line

@@ -27,7 +27,7 @@ pub(crate) struct ReplayArgs {
     /// How long to run, in virtual time [default: as long as the recording]
     #[arg(long, value_name = "TIME", value_parser = parse::duration, allow_negative_numbers = true)]
     pub(crate) duration: Option<Span>,
-    /// The seed of what is not in the recording [default: the seed of the recorded simulation, or 1]
+    /// The seed of everything that is not in the recording [default: the seed of the recorded simulation, or 1]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) seed: Option<u64>,
     /// Set a global variable of the scheduler before loading it
@@ -44,17 +44,17 @@ pub(crate) struct ReplayArgs {
 /// What of a recording, how often, and on what machine.
 #[derive(Debug, Args)]
 pub(crate) struct PartArgs {
-    /// The machine to replay on: a built-in name, a number of CPUs, or a file [default: the recording's shape, with the costs of
-    /// a server of today]
+    /// The machine to replay on: a built-in name, a number of CPUs, or a file [default: the recording's shape, with the
+    /// costs of a current server]
     #[arg(long, value_name = "M")]
     pub(crate) machine: Option<String>,
     /// Replay on a machine with this many CPUs
     #[arg(long, value_name = "N", conflicts_with = "machine", value_parser = clap::value_parser!(u32).range(1..=i64::from(keel_abi::cpuset::MAX_CPUS)))]
     pub(crate) cpus: Option<u32>,
-    /// Replay only tasks with this name or pid; can be repeated. Waits for other tasks last as long as they did
+    /// Replay only tasks with this name or pid; can be repeated. Waits for other tasks last as long as in the recording
     #[arg(long, value_name = "TASK")]
     pub(crate) keep: Vec<String>,
-    /// Replay each task this many times at once
+    /// Replay this many copies of each task
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(crate) scale: u32,
 }
@@ -70,7 +70,7 @@ pub(crate) struct WorkloadArgs {
 /// The ways to a workload file.
 #[derive(Debug, Subcommand)]
 pub(crate) enum WorkloadCommand {
-    /// Write the workload of a recording as an rt-app file with our extensions, to read and change
+    /// Write the workload of a recording as an rt-app file with keel's extensions, for you to read and edit
     From(FromArgs),
 }
 
@@ -99,7 +99,8 @@ pub(crate) struct CheckArgs {
     pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) strict: StrictArgs,
-    /// With --strict, also count findings that pinned or throttled tasks could explain, if the recording does not say which are
+    /// With --strict, also count findings that pinned or throttled tasks could explain, if the recording does not say
+    /// which tasks are
     #[arg(long)]
     pub(crate) assume_unrestricted: bool,
     /// Report each wakeup after which the task waited longer than this to run, no matter what else ran: 20ms
@@ -122,7 +123,7 @@ pub(crate) struct CheckArgs {
 /// `keel report`.
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
-    /// Recordings, as for keel check; the page shows several one above the other
+    /// Recordings, as for keel check; the page shows them one above the other
     #[arg(value_name = "TRACE", required = true, num_args = 1..=4)]
     pub(crate) traces: Vec<PathBuf>,
     /// The page to write: one HTML file that needs no network
@@ -145,7 +146,7 @@ pub(crate) struct RecordArgs {
     /// Size of each CPU's buffer in KiB [default: 4096, less on machines with more than 64 CPUs]
     #[arg(long, value_name = "KIB", value_parser = clap::value_parser!(u32).range(4..=1_048_576))]
     pub(crate) buffer: Option<u32>,
-    /// Keep only the last moments, as 30s, and write them at the end and at each SIGUSR1
+    /// Keep only this much, such as the last 30s, and write it at the end and at each SIGUSR1
     #[arg(long, value_name = "TIME", value_parser = parse::duration, allow_negative_numbers = true)]
     pub(crate) ring: Option<Span>,
     /// Also record what Linux's own scheduler considers: which CPUs and groups it looks at, what it chooses and moves

@@ -12,11 +12,12 @@ pub(crate) use keel_front::inputs::DEFAULT_SEED;
 /// What is run where, for how long.
 #[derive(Debug, Args)]
 pub(crate) struct SceneArgs {
-    /// A built-in name, an rt-app JSON file, or a generator such as mix:1000:80 (see keel list workloads). Join several with
-    /// '+', as in typist+hogs:1000. Confine or delay one with '@', as in lu:16@nodes=1,2. Or a recording, as for keel replay
+    /// A built-in name, an rt-app JSON file, or a generator such as mix:1000:80 (see keel list workloads). Join several
+    /// with '+', as in typist+hogs:1000. Confine or delay one with '@', as in lu:16@nodes=1,2. A recording works too,
+    /// as for keel replay
     #[arg(long, value_name = "W", default_value = keel_lab::workloads::DEFAULT)]
     pub(crate) workload: String,
-    /// A built-in name, a number of CPUs, or a file [default: 8, or the shape of the recording's machine]
+    /// A built-in name, a number of CPUs, or a file [default: 8, or for a recording, the shape of its machine]
     #[arg(long, value_name = "M")]
     pub(crate) machine: Option<String>,
     /// How long to run, in virtual time: 10s, 500ms, 2m [default: the workload's own duration, or 10s]
@@ -25,7 +26,7 @@ pub(crate) struct SceneArgs {
     /// The seed of all random numbers
     #[arg(long, value_name = "N", default_value_t = DEFAULT_SEED, allow_negative_numbers = true)]
     pub(crate) seed: u64,
-    /// What else runs beside the workload: interrupts, kernel threads, latencies. It follows from the seed
+    /// How much background activity to add: interrupts, kernel threads, latencies. It follows from the seed
     #[arg(long, value_enum, value_name = "LEVEL", default_value_t = NoiseArg::Quiet)]
     pub(crate) noise: NoiseArg,
     /// Set a global variable of the scheduler before loading it
@@ -68,8 +69,8 @@ pub(crate) struct OutputArgs {
     /// Write the events as a Perfetto trace
     #[arg(long, value_name = "OUT")]
     pub(crate) perfetto: Option<PathBuf>,
-    /// Write where the scheduler's time went, by source line (slower). The name sets the format: .json, .pb.gz (pprof), .folded,
-    /// .info (lcov), otherwise text
+    /// Write where the scheduler's time went, by source line (slower). The extension sets the format: .json, .pb.gz
+    /// (pprof), .folded, .info (lcov), otherwise text
     #[arg(long, value_name = "OUT")]
     pub(crate) profile: Option<PathBuf>,
     /// Print one JSON object instead of the table; times in nanoseconds

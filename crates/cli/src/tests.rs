@@ -117,7 +117,7 @@ fn joined_workloads_are_reported_by_part() {
     assert_eq!(code(&["sim", "good", "--workload", &format!("{path}+mix")]), Code::Done);
     std::fs::write(path, "no").unwrap();
     let failure = keel(&["sim", "good", "--workload", &format!("mix+{path}")]).unwrap_err();
-    let expected = format!("part 2 of the workload, '{path}': {path}:1: this is no JSON");
+    let expected = format!("part 2 of the workload, '{path}': {path}:1: this is not JSON");
     assert_eq!((failure.code, failure.sentence()), (Code::Input, expected.as_str()));
 }
 

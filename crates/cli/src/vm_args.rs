@@ -12,7 +12,7 @@ The command sees the host's files. Its changes to them are lost when the guest e
 in the current folder. keel exits with the command's exit code, or with 2 (bad input), 3 (the guest \
 died, hung or took too long), 4 (something is missing on this machine) or 130 (Ctrl-C).")]
 pub(crate) struct VmArgs {
-    /// Which kernel: 7.2, 7.2.13; keel list kernels lists them
+    /// The kernel to run, such as 7.2 or 7.2.13 (see keel list kernels)
     #[arg(long, value_name = "V", default_value = keel_guest::DEFAULT)]
     pub(crate) kernel: String,
     /// Number of CPUs

@@ -9,19 +9,19 @@ use std::path::PathBuf;
 /// `keel watch`.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct WatchArgs {
-    /// How often to look
+    /// How often to check
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse::duration, allow_negative_numbers = true)]
     pub(crate) every: Span,
-    /// How long waste must last to be a finding
+    /// How long waste must last to count as a finding
     #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = parse::duration, allow_negative_numbers = true)]
     pub(crate) confirm: Span,
     /// How long to watch: 10s, 2m [default: until you press Ctrl-C]
     #[arg(long = "for", value_name = "TIME", value_parser = parse::duration, allow_negative_numbers = true)]
     pub(crate) duration: Option<Span>,
-    /// Save a recording of 20 ms of each finding in this folder
+    /// Save a 20 ms recording of each finding in this folder
     #[arg(long, value_name = "DIR")]
     pub(crate) keep: Option<PathBuf>,
-    /// Record all the time, keep the last moments, as 30s, and write them at a finding and at each SIGUSR1
+    /// Record continuously, keep only this much, such as 30s, and write it at a finding and at each SIGUSR1
     #[arg(
         long,
         value_name = "TIME",
@@ -34,8 +34,8 @@ pub(crate) struct WatchArgs {
     /// The trace to write with --ring
     #[arg(short, long, value_name = "OUT", requires = "ring")]
     pub(crate) output: Option<PathBuf>,
-    /// CPU time that keel may use, in percent of one CPU; if it needs more, it looks less often [default: 1 for
-    /// every 16 CPUs]
+    /// CPU time that keel may use, in percent of one CPU; if it needs more, it checks less often [default: 1 for every
+    /// 16 CPUs]
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) cost: Option<u32>,
     /// Print one JSON object per line

@@ -1,5 +1,5 @@
 //! The scene of `crates/readers/recordings/blame` in its four forms: the first line, the finding, `--delay`, `--task`, JSON and the page name the CPU on
-//! which `victim` waited and who had woken it there, and none the CPU that ended the wait.
+//! which `victim` waited and who had woken it there, and none names the CPU that ended the wait.
 
 use serde_json::Value;
 use std::process::Command;

@@ -102,7 +102,7 @@ fn the_parts_of_a_trace_are_the_whole() {
 }
 
 #[test]
-fn of_a_trace_that_is_not_whole_what_is_left_is_judged() {
+fn what_is_left_of_an_incomplete_trace_is_judged() {
     let folder = tempfile::tempdir().expect("a folder");
     let trace = folder.path().join("run.keel");
     simulated(&trace);
@@ -203,7 +203,7 @@ fn what_rests_on_the_unknown_counts_only_when_asked_for() {
 }
 
 #[test]
-fn what_is_no_file_is_refused_by_name() {
+fn a_path_that_is_not_a_file_is_refused_by_name() {
     let folder = tempfile::tempdir().expect("a folder");
     let check = |path: &str, expected: &str| {
         let mut keel = Command::new(env!("CARGO_BIN_EXE_keel"));

@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 
 const WORKFLOW: &str = include_str!("../../../examples/ci/github.yml");
 
-/// Somebody's repository: the example's files in ci, and a scheduler.
+/// A user's repository: the example's files in ci, and a scheduler.
 struct Repository(tempfile::TempDir);
 
 impl Repository {
@@ -112,7 +112,7 @@ fn each_planted_bug_fails() {
     }
     check("unknown_kfunc", &[], 4, "scx_bpf_no_such_kfunc");
     check("wrong_type", &[], 2, "no scheduler in it");
-    // What it plants does no harm: who loses the race counts it and goes on.
+    // The planted race does no harm: the task that loses it counts it and continues.
     check("race", &[], 0, "Strict: passed");
     // Nor does this: its policy events are nonsense, but it schedules well.
     check("babbles", &[], 0, "Strict: passed");

@@ -100,7 +100,7 @@ fn a_c_source_gets_the_command_that_compiles_it() {
 }
 
 #[test]
-fn help_and_version_are_no_failures() {
+fn help_and_version_are_not_failures() {
     let check = |args: &[&str], expected: &str| {
         let output = output(args);
         assert_eq!(output.status.code(), Some(0), "{args:?}");
@@ -113,7 +113,7 @@ fn help_and_version_are_no_failures() {
 }
 
 #[test]
-fn a_reader_that_leaves_is_no_failure() {
+fn a_reader_that_leaves_is_not_a_failure() {
     let mut child = keel(&["list"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("keel runs");
     drop(child.stdout.take());
     let mut reported = String::new();

@@ -20,7 +20,7 @@ fn signal(child: &Child, signal: Signal) {
     kill_process(Pid::from_child(child), signal).expect("it is there");
 }
 
-/// What came of it; nobody waits for a virtual day.
+/// Its result; the virtual day is too long to wait for.
 fn end(child: Child) -> Output {
     let pid = Pid::from_child(&child);
     let (ended, is_over) = std::sync::mpsc::channel::<()>();
@@ -47,7 +47,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.into()).expect("keel prints UTF-8")
 }
 
-/// Waits until one of the files that are being written has so many bytes.
+/// Waits until one of the files that are being written has this many bytes.
 fn wait_for(folder: &Path, bytes: u64) {
     let begun = Instant::now();
     let largest = || {
@@ -107,7 +107,7 @@ fn json_says_that_it_is_partial() {
 #[test]
 fn a_second_signal_ends_at_once_and_leaves_nothing() {
     let folder = tempfile::tempdir().unwrap();
-    // Nobody reads what it prints, so that it is still there when the second one comes.
+    // Its output is not read, so that it still runs when the second one comes.
     let mut child =
         keel(folder.path(), &[LONG, &["--json", "--trace", "/dev/null", "--report", "p.html"]].concat());
     let child = child.spawn().unwrap();

@@ -1,4 +1,4 @@
-//! Recordings from pipes, from standard input, and compressed; pipes that nobody writes into.
+//! Recordings from pipes, from standard input, and compressed; pipes without a writer.
 
 use std::fs::File;
 use std::io::Write;
@@ -125,7 +125,7 @@ fn waiting_for_a_writer_times_out() {
 }
 
 #[test]
-fn files_that_are_no_recordings_are_refused() {
+fn files_that_are_not_recordings_are_refused() {
     let folder = folder();
     let trace = std::fs::read(folder.path().join("t.keel")).unwrap();
     let check = |bytes: &[u8], expected: &str| {

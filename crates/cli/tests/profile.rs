@@ -26,7 +26,7 @@ fn printed(folder: &Path, line: &str) -> String {
 
 const RUN: &str = "--machine 4 --workload mix:20:80 --duration 50ms";
 
-/// The page's commands, of a scheduler that is there and a run that is short.
+/// The page's commands, with an existing scheduler and a short run.
 #[test]
 fn the_commands_of_the_page_work() {
     let folder = tempfile::tempdir().unwrap();

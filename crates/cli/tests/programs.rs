@@ -224,7 +224,7 @@ const A_CPU_LEAVES: &str = r#"{
 }"#;
 
 #[test]
-fn a_search_goes_on_where_a_program_leaves_with_its_scheduler() {
+fn a_search_continues_if_a_program_leaves_with_its_scheduler() {
     let folder = tempfile::tempdir().unwrap();
     let (program, object) = build(folder.path());
     std::fs::write(folder.path().join("leaves.fuzz.json"), A_CPU_LEAVES).unwrap();

@@ -49,7 +49,7 @@ fn head(page: &Path) -> Value {
     serde_json::from_str(head.expect("a head")).expect("JSON")
 }
 
-/// A real-time task waits beside a CPU that runs an ordinary one; whether it may use that CPU is unknown.
+/// A real-time task waits while another CPU runs an ordinary one; whether it may use that CPU is unknown.
 const BESIDE: &str = "# tracer: nop
 #
           <idle>-0       [000] d..2.    41.000000: sched_switch: prev_comm=swapper/0 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=a next_pid=11 next_prio=10

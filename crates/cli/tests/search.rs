@@ -43,7 +43,7 @@ impl Folder {
     }
 }
 
-/// The commands in a page's blocks, each with the exit code that its comment tells: `keel ...   # exits with 1`.
+/// The commands in a page's blocks, each with the exit code that its comment gives: `keel ...   # exits with 1`.
 fn commands(page: &str) -> Vec<(String, i32)> {
     let line = |line: &str| {
         let (command, remark) = line.split_once("   # exits with ")?;
@@ -90,7 +90,7 @@ fn a_reproducer_fails_by_itself_and_a_corpus_repeats_it() {
 /// What a search found of these, before a change of CPUs was looked for after an insertion: `ule` failed without noise and
 /// `goodness` with it.
 #[test]
-fn a_task_whose_cpus_change_as_it_is_dispatched_fails_nobody() {
+fn a_task_whose_cpus_change_as_it_is_dispatched_ends_no_scheduler() {
     let files = ["ule-leaves.json", "ule-leaves.toml"].map(|name| (format!("tests/sim/fuzz/{name}"), name));
     let folder = Folder::new(&[], &files.each_ref().map(|(file, name)| (file.as_str(), *name)));
     let check = |scheduler: &str, noise: &str| {
@@ -107,7 +107,7 @@ fn a_task_whose_cpus_change_as_it_is_dispatched_fails_nobody() {
 
 /// What a search found: under `goodness` one of the kernel's own threads never had a turn, until the watchdog ended the run.
 #[test]
-fn a_thread_of_the_kernels_that_waits_fails_nobody() {
+fn a_waiting_kernel_thread_ends_no_scheduler() {
     let folder = Folder::new(&[], &[("tests/sim/fuzz/goodness-stalls.json", "goodness-stalls.json")]);
     for scheduler in ["goodness", "mq"] {
         let run = "--workload goodness-stalls.json --machine 2 --duration 5s --noise none";
@@ -129,7 +129,7 @@ fn any_number_of_threads_makes_the_same_search() {
     assert_eq!(found(1), found(3));
 }
 
-/// A lone real-time task that yields makes no event at all: its run would be as long as it is drawn.
+/// A lone real-time task that yields makes no event at all: its run would last as long as was drawn.
 #[test]
 fn a_run_without_events_ends_early() {
     let folder = Folder::new(&[], &[("tests/sim/fuzz/yields.fuzz.json", "yields.fuzz.json")]);
@@ -167,10 +167,10 @@ fn what_can_not_be_searched_is_refused() {
     check("keel fuzz fifo --runs 1 --seconds 1", 2, "cannot be used with");
     check("echo '{}' > x.fuzz.json; keel fuzz fifo --corpus x.fuzz.json", 2, "is not an input of keel fuzz");
     check("keel explore eevdf", 4, "needs a scheduler's object");
-    check("echo x > x.order; keel sim fifo --order x.order", 2, "x.order:1: this is no order");
+    check("echo x > x.order; keel sim fifo --order x.order", 2, "x.order:1: this is not an order");
 }
 
-/// A fault of orders: the object, its workload, on so many CPUs, what must hold, and its fix.
+/// An ordering bug: the object, its workload, the number of CPUs, what must hold, and its fix.
 fn planted(name: &str, workload: &str, duration: &str, property: Option<&str>, fix: &str, how: &str) {
     let machine = if name == "missing_kick" { 3 } else { 2 };
     let file = format!("tests/orders/{workload}");

@@ -58,7 +58,7 @@ pub enum Problem {
         most: u64,
     },
     /// No version as cargo writes them.
-    #[error("'{0}' is no version; write one as 1.1.4")]
+    #[error("'{0}' is not a version; write one such as 1.1.4")]
     BadVersion(String),
     /// A version of what is no program of crates.io.
     #[error("a version is of a crate's program; begin with its name, as in 'scx_lavd --performance'")]
@@ -80,7 +80,7 @@ pub enum Problem {
     #[error("no {0} is given, here or for all arms above")]
     Missing(&'static str),
     /// A setting that is neither number, boolean nor text.
-    #[error("'{0}' must be a number, true, false or a text")]
+    #[error("'{0}' must be a number, true, false or a string")]
     BadSetting(String),
     /// A word that is no level of noise.
     #[error("'{0}' must be none, quiet or busy")]

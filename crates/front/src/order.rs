@@ -42,7 +42,7 @@ fn parsed(text: &str) -> Result<Holds, (usize, &'static str)> {
             [] => {}
             _ if !has_head => match line == HEAD {
                 true => has_head = true,
-                false => return Err(wrong("this is no order: the first line is 'keel order 1'")),
+                false => return Err(wrong("this is not an order: the first line is 'keel order 1'")),
             },
             ["window", ns, "ns"] => {
                 let ns = ns.parse().ok().filter(|ns| (1..=MOST_WINDOW_NS).contains(ns));

@@ -36,7 +36,7 @@ pub enum PropertyError {
     #[error("no figure is called '{0}'; docs/reference/json.md lists them")]
     NoFigure(String),
     /// A list, an object or a text, where a number is needed.
-    #[error("'{0}' is no number")]
+    #[error("'{0}' is not a number")]
     NoNumber(String),
 }
 
@@ -236,7 +236,7 @@ impl<'t> Reader<'t> {
             let digits = self.word(|c| c.is_ascii_digit() || c == '.');
             let Ok(number) = digits.parse::<f64>() else {
                 self.at = begin;
-                return Err(self.wrong("this is no number"));
+                return Err(self.wrong("this is not a number"));
             };
             let unit = self.word(|c| c.is_ascii_alphabetic() || c == '%');
             if unit.is_empty() {
@@ -299,7 +299,7 @@ mod tests {
         check("(a", 3, "a ')' is expected");
         check("a b", 3, "an operator is expected");
         check("a < 5min", 9, "the units are ns, us, ms, s and %");
-        check("a < 1.2.3", 5, "this is no number");
+        check("a < 1.2.3", 5, "this is not a number");
         assert!(Property::read(&"(".repeat(100_000)).is_err());
     }
 
@@ -312,8 +312,8 @@ mod tests {
         check("wasted < 1%", "no figure is called 'wasted'");
         check("1 < 2 || wasted < 1", "no figure is called 'wasted'");
         check("switches.p99 < 1", "no figure is called 'switches.p99'");
-        check("scheduler == 1", "'scheduler' is no number");
-        check("wakeup_delay_ns < 1", "'wakeup_delay_ns' is no number");
+        check("scheduler == 1", "'scheduler' is not a number");
+        check("wakeup_delay_ns < 1", "'wakeup_delay_ns' is not a number");
     }
 
     #[test]

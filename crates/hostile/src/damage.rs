@@ -1,4 +1,4 @@
-//! Recordings that are damaged in every way, for the replay: bytes changed, ends cut off, events lost, told twice, in the
+//! Recordings that are damaged in every way, for the replay: bytes changed, ends cut off, events lost, reported twice, in the
 //! wrong order, or about other tasks. The same number gives the same case.
 
 use crate::replay::{self, Came};

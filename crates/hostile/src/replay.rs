@@ -19,7 +19,7 @@ const COPIES: u32 = 2;
 /// What came of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Came {
-    /// It is no recording, or nothing of it can be read.
+    /// It is not a recording, or none of it can be read.
     Unread,
     /// There is nothing to replay, in a sentence.
     Refused,

@@ -1,9 +1,9 @@
 //! Texts, and the sentences that refuse them.
 
-/// Most bytes of a text that is looked at: what is longer takes longer, and shows nothing new.
+/// The most bytes of an input: longer ones are ignored, since they take longer and show nothing new.
 const MOST: usize = 64 << 10;
 
-/// The input as a file that the command line has read; what is no UTF-8 is refused there.
+/// The input as a file that the command line has read; anything that is not UTF-8 is refused there.
 pub(crate) fn text(input: &[u8]) -> Option<&str> {
     std::str::from_utf8(input).ok().filter(|text| text.len() <= MOST)
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// How long one case may take. Only what never ends takes so long, on the slowest host.
+/// How long one case may take. Even on the slowest host, only an endless loop takes this long.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Kept by the fuzzer, and found by it: a folder a target.
@@ -17,7 +17,7 @@ fn fuzz() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz")
 }
 
-/// The files of a folder, by name; none where there is no such folder.
+/// The files of a folder, by name; none if there is no such folder.
 fn files(folder: &Path) -> Vec<(String, Vec<u8>)> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
     let paths = entries.map(|entry| entry.expect("the folder can be read").path());

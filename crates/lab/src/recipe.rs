@@ -229,7 +229,7 @@ fn nest(name: &str, object: &Object, vm: &mut Vm, (map, maps): (&str, u32)) -> R
         let (all, region) = world.maps_mut();
         all.add_inner(region, outer, index, 0).map_err(|errno| {
             let why = match errno {
-                Errno::EINVAL => "it is no map of maps",
+                Errno::EINVAL => "it is not a map of maps",
                 Errno::E2BIG => "it has fewer elements",
                 _ => "there is no memory left",
             };

@@ -125,7 +125,7 @@ fn ring_buffers_are_written_at_given_moments() {
 
 #[test]
 fn ring_buffers_are_read_and_printed() {
-    // The only reader, none of which is waiting for an answer: the ring has room for 170 records of 24 bytes.
+    // The only reader, none of which is waiting for an answer: the ring holds 170 records of 24 bytes.
     let reader = "[[companion]]
         name = 'reader'
         pid = 'decider_pid'
@@ -139,7 +139,7 @@ fn ring_buffers_are_read_and_printed() {
         }
         if seen == 5 && !sent { sent = 1 print(\"{}\", weights) }
         '''";
-    // Tasks for which there is no idle CPU.
+    // Tasks that found no idle CPU.
     let ran = run(reader, 100);
     assert_eq!(variable(&ran, "nr_sent"), 5);
     let lines = printed(&ran);

@@ -7,7 +7,7 @@ use keel_lab::locks::LockOf;
 use keel_lab::{Engine, Machine, Outcome, RunSpec, SchedulerSource, machines, run, schedulers, workloads};
 use keel_trace::NullSink;
 
-/// Switches in 10 ms of as many pairs as CPUs that send four bytes to and fro.
+/// Switches in 10 ms of as many pairs as CPUs that send four bytes back and forth.
 fn switches(scheduler: &str, cpus: u32) -> u64 {
     pairs(scheduler, cpus).counters.switches
 }
@@ -100,7 +100,7 @@ fn threads(same: bool) -> Outcome {
 }
 
 #[test]
-fn who_sleeps_for_a_mutex_takes_its_bucket_and_the_word_moves() {
+fn a_task_that_sleeps_for_a_mutex_takes_its_bucket_and_the_word_moves() {
     let word = |outcome: &Outcome| {
         let found = outcome.lines.iter().find(|lines| lines.name == "kernel: mutexes and their futexes");
         found.map_or(0, |lines| lines.uses.moves)

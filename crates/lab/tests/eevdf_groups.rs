@@ -111,7 +111,7 @@ fn a_weight_can_be_set() {
 fn a_task_that_moves_shares_with_its_new_group() {
     let groups = r#""/a": { "weight": 300 }, "/b": {}"#;
     let hog = hogs(&[("b", 1, r#", "taskgroup": "/b""#)]);
-    // One third of a second beside /b in the root group, then two thirds as /a.
+    // One third of a second next to /b in the root group, then two thirds as /a.
     let mover = r#", "mover": { "loop": 1, "phases": {
         "first": { "loop": 20, "run": 5000, "sleep": 100 },
         "move": { "loop": 1, "run": 10, "evenkeel": { "steps": [ { "cgroup": "/a" } ] } },
@@ -325,6 +325,6 @@ fn cpus_come_and_go() {
         own.map(|task| task.cpu.as_ns() / 1_000_000).sum::<u64>()
     };
     let (x, b) = (used("x"), used("b"));
-    // Half of what is there: of four CPUs, then of two (a whole one each), then of three.
+    // Half of what is available: of four CPUs, then of two (a whole one each), then of three.
     assert!(x.abs_diff(450 + 900 + 1200) <= 100 && x + b > 5350, "{x} {b}");
 }

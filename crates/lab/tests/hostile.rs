@@ -145,7 +145,7 @@ fn a_truncated_object_ends_in_a_sentence() {
 }
 
 #[test]
-fn what_is_no_scheduler_is_refused_by_name() {
+fn a_file_that_is_not_a_scheduler_is_refused_by_name() {
     let check = |scheduler: SchedulerSource, expected: LabError| {
         for engine in [Engine::Native, Engine::Cranelift, Engine::Interpreter] {
             assert_eq!(run(&small(scheduler.clone(), engine)).err(), Some(expected.clone()));
@@ -185,7 +185,7 @@ fn a_bad_setting_is_refused_by_name() {
         "--set slice_ns=ten: variable slice_ns takes an integer, decimal or hexadecimal, or true or false, not \"ten\"",
     );
     check("fifo", "256", "--set fifo=256: variable fifo takes true, false, 1 or 0, not \"256\"");
-    check("exit_record", "1", "--set exit_record=1: variable exit_record is no integer, boolean or enum");
+    check("exit_record", "1", "--set exit_record=1: variable exit_record is not an integer, boolean or enum");
 }
 
 #[test]

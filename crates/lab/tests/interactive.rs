@@ -10,7 +10,7 @@ use keel_abi::scx::ExitKind;
 use keel_check::{Judge, NameFigures};
 use keel_lab::{machines, schedulers, workloads};
 
-/// Runs `typist` beside this for six seconds, in which it would wake six hundred times.
+/// Runs `typist` alongside this for six seconds, in which it would wake six hundred times.
 fn typist(scheduler: &str, machine: &str, beside: &str, seed: u64) -> NameFigures {
     let machine = machines::built_in(machine).expect(machine);
     let text = workloads::built_in("typist").expect("it is built in");
@@ -61,7 +61,7 @@ fn an_interactive_task_runs_far_sooner_under_o1() {
 fn behind_a_thousand_hogs_on_one_cpu_goodness_hardly_lets_it_run() {
     let old = typist("goodness", "p3-1", "hogs:1000", 1);
     let new = middle("o1", "p3-1", "hogs:1000");
-    // A round of 60 ms for each hog outlasts the run, and whoever waits for its end has no delay yet.
+    // A round of 60 ms for each hog outlasts the run, and a task that waits for its end has no delay yet.
     assert!(old.woken < 50, "{} times", old.woken);
     assert!(new.woken > 550 && new.wakeup_delay.p99.as_ns() < 10_000, "{new:?}");
 }

@@ -109,7 +109,7 @@ fn threads_that_spin_on_too_few_cpus_wait_for_each_others_slices() {
         counts.last_exit.as_ns() / 1_000_000
     };
     let (two_nodes, one_node) = (ms("lu:16:1@nodes=1,2"), ms("lu:16:1@nodes=1"));
-    // A thread has 7 rows of 100 at most, at 80 % of speed beside its sibling: 0.175 s, and the pipelines' beginnings
+    // A thread has 7 rows of 100 at most, at 80 % of speed next to its sibling: 0.175 s, and the pipelines' beginnings
     // and ends.
     assert!((175..210).contains(&two_nodes), "{two_nodes} ms");
     // Twice as long would be half of the CPUs; the rest is spinning.
@@ -139,7 +139,7 @@ fn spinning_is_the_same_every_time_and_by_either_engine() {
 
 #[test]
 fn what_goes_on_for_ever_counts() {
-    // `fifo` lets the crowd's wakers wait for everybody else's slice, and LU's threads spin for each other.
+    // `fifo` lets the crowd's wakers wait for every other task's slice, and LU's threads spin for each other.
     let never_waits = |form: &str| !form.starts_with("crowd") && !form.starts_with("lu:");
     for keel_workload::Generator { example: program, .. } in
         keel_workload::programs().filter(|program| never_waits(program.form))

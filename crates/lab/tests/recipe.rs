@@ -150,9 +150,10 @@ fn arrays_grow_and_maps_of_maps_are_filled() {
     let reported = "grown: the recipe's 65 inner maps of map queues are not possible: it has fewer elements";
     assert_eq!(found(&map(65)).unwrap_err(), LabError::BadInput(reported.into()));
     let weights = outcome("[[map]]\nname = 'weights'\ninner_maps = 1", &[]).unwrap_err();
-    let reported = "halved: the recipe's 1 inner maps of map weights are not possible: it is no map of maps";
+    let reported =
+        "halved: the recipe's 1 inner maps of map weights are not possible: it is not a map of maps";
     assert_eq!(weights, LabError::BadInput(reported.into()));
-    // What is beside others in its section does not grow.
+    // A variable that shares its section with others does not grow.
     let reported = "halved: the recipe's set.node_of: variable node_of holds 64 numbers, not 65";
     let long = format!("[set]\nnode_of = [{}]", vec!["1"; 65].join(", "));
     assert_eq!(outcome(&long, &[]).unwrap_err(), LabError::BadInput(reported.into()));

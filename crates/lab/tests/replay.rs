@@ -154,7 +154,7 @@ fn a_replay_can_be_replayed() {
     let again = RunSpec { workload: first.workload.clone(), ..original };
     let (_, second) = record(&again);
     let tapes = |replay: &Replay| replay.workload.recorded.as_ref().expect("it is a recording").tapes.clone();
-    // The last one goes on, and nobody knows for how long.
+    // The last one continues, for an unknown time.
     let tasks = was.tasks.len() - 2;
     assert!(tasks > 100, "{tasks}");
     assert_eq!(tapes(&first)[1..tasks], tapes(&second)[1..tasks]);

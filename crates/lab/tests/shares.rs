@@ -109,7 +109,7 @@ fn after_tasks_have_moved() {
 
 #[test]
 fn when_cgroups_come_and_go() {
-    // Alone for a second, then beside a cgroup of three times the weight for one, then alone again.
+    // Alone for a second, then alongside a cgroup of three times the weight for one, then alone again.
     let text = r#"{
         "evenkeel": { "cgroups": { "/a": { "weight": 100 }, "/late": { "weight": 300, "later": true } } },
         "tasks": {

@@ -91,7 +91,7 @@ fn sums(events: &[Event], end: Instant) -> usize {
     events.iter().rev().take_while(is_sum).count()
 }
 
-/// How long a run goes on changes nothing that comes before its end, where ties are decided among others: horizons lie
+/// How long a run lasts changes nothing that comes before its end, where ties are decided among others: horizons lie
 /// at the instants of events and just before them.
 #[test]
 fn a_longer_run_begins_with_the_shorter_one() {
@@ -127,7 +127,7 @@ fn a_longer_run_begins_with_the_shorter_one() {
     }
 }
 
-/// A year of a lone task, of which nothing is emitted but where it is: nobody waits for a virtual month.
+/// A year of a lone task, which emits nothing but its state: a virtual month is too long to wait for.
 #[test]
 fn a_long_quiet_run_stops_soon() {
     let year = spec("fifo", "hogs:1", 1, Span::from_s(365 * 24 * 3600));

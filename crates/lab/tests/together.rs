@@ -47,7 +47,7 @@ fn may_be_anywhere(name: &str) -> bool {
     name.contains("spell")
 }
 
-/// Whoever gets a CPU that is off, or is sent to one.
+/// Tasks that get a CPU that is off, or are sent to one.
 fn on_cpus_that_are_off(run: &Run) -> Vec<String> {
     let mut off = CpuSet::new();
     let mut found = Vec::new();

@@ -89,6 +89,6 @@ fn handing_over_to_another_cpu_takes_no_turn() {
     let workload = workload(&tasks, &machine);
     let run = collect(&spec(fifo(), workload, machine, 60, 1), Class::CORE);
     let blocks = |event: &&keel_trace::Event| matches!(event.what, What::Switch { why: Why::Blocked, .. });
-    // Once a millisecond is once a turn: who waits for the other leaves the rest of its own.
+    // Once a millisecond is once a turn: a task that waits for the other leaves the rest of its own.
     assert!(run.events.iter().filter(blocks).count() > 600);
 }

@@ -383,7 +383,7 @@ int BPF_PROG(on_compare, struct lb_env *env)
 {
 	struct pending *now = pending_of(A_BALANCING);
 
-	/* A second comparison, without the CPUs whose tasks may not come, replaces the first. */
+	/* A second comparison, without the CPUs whose tasks may not move, replaces the first. */
 	if (!now || now->about != (u64)env->sd)
 		return 0;
 	now->told.event.nr_groups = 0;
@@ -404,7 +404,7 @@ int BPF_PROG(on_compared, struct lb_env *env, struct sched_group *busiest)
 }
 
 /*
- * May this task come?
+ * May this task move here?
  *
  * Runs: under the busiest runqueue's lock with interrupts off.
  */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * One look at every CPU: which of them idle, and how many tasks wait? Where a CPU idles while tasks wait, it is
- * reported which CPUs and which tasks, for somebody to say whether the ones could run the others. Nothing is locked:
- * what is reported may be over a moment later, so the reader looks again.
+ * One look at every CPU: which of them idle, and how many tasks wait? If a CPU idles while tasks wait,
+ * it reports which CPUs and which tasks, so that the reader can tell whether these CPUs could run these
+ * tasks. Nothing is locked: what is reported may be over a moment later, so the reader looks again.
  *
- * A runqueue counts whatever is runnable there, also tasks that a sched_ext scheduler holds in queues of its own. So
- * the tasks are gone through only where some CPU idles and the counts say that somebody waits.
+ * A runqueue counts whatever is runnable there, including tasks that a sched_ext scheduler holds in
+ * queues of its own. So tasks are walked only if some CPU idles and the counts say that tasks wait.
  *
  * crates/live/src/watch/look.rs runs this and reads its records.
  */
@@ -33,7 +33,7 @@ const volatile struct {
 	u32 words;
 } machine = { 1, 1 };
 
-/* What one look comes to. */
+/* The result of one look. */
 struct look {
 	/* CPUs that are used, and those of them that idle. */
 	u32 online;
@@ -42,7 +42,7 @@ struct look {
 	u32 waiting;
 	/* Waiting tasks that found no space. */
 	u32 left_out;
-	/* Tasks that were gone through. */
+	/* Tasks that were walked. */
 	u64 tasks;
 };
 
@@ -152,7 +152,7 @@ static __always_inline void tell_waiting(struct look *seen)
 
 /*
  * Runs: in keel, with interrupts on and no lock; inside RCU while it goes through the tasks.
- * Reaches itself: no. Nobody but keel calls it.
+ * Reaches itself: no. Only keel calls it.
  */
 SEC("syscall")
 int look(struct look *seen)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What this kernel schedules, as records in one ring buffer a CPU: so no CPU waits for another to
- * show. A record that finds its ring full is counted, and the next one that finds room says how
- * many were lost before it. The reader looks by itself now and then, so that it disturbs what it
- * watches as little as can be, and is woken when a quarter of a ring has filled.
+ * What this kernel schedules, as records in one ring buffer per CPU, so that no CPU waits
+ * for another to write. A record that finds its ring full is counted, and the next one that
+ * fits reports how many were lost before it. The reader polls now and then, to disturb what
+ * it watches as little as possible, and is woken when a quarter of a ring has filled.
  *
  * Tasks are identified by the address of their task_struct, which is the task's own until after
  * its last switch; pids change hands earlier. What is known of a task (its pid, name, nice value,
@@ -72,8 +72,8 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 /*
  * Here the waker acts; the task becomes runnable a little later, perhaps on another CPU.
  *
- * Runs: wherever somebody is woken: under the task's lock with interrupts off, or with preemption off where a task wakes
- * itself.
+ * Runs: wherever a task is woken: under the task's lock with
+ * interrupts off, or with preemption off where a task wakes itself.
  * Reaches itself: once at most. Where a task wakes itself, the program's end may wake ksoftirqd, with interrupts off.
  */
 SEC("tp_btf/sched_waking")
@@ -122,7 +122,7 @@ int BPF_PROG(on_wakeup, struct task_struct *p)
 
 /*
  * Runs: in the parent, under the runqueue's lock with interrupts off.
- * Reaches itself: no. It forks nobody.
+ * Reaches itself: no. It forks no task.
  */
 SEC("tp_btf/sched_wakeup_new")
 int BPF_PROG(on_fork, struct task_struct *p)
@@ -134,7 +134,7 @@ int BPF_PROG(on_fork, struct task_struct *p)
 
 /*
  * Runs: in set_task_cpu(), under the lock of the task or of a runqueue, with interrupts off.
- * Reaches itself: no. It moves nobody.
+ * Reaches itself: no. It moves no task.
  */
 SEC("tp_btf/sched_migrate_task")
 int BPF_PROG(on_migrate, struct task_struct *p, int to)
@@ -148,7 +148,7 @@ int BPF_PROG(on_migrate, struct task_struct *p, int to)
 }
 
 /*
- * Who waits for a mutex hands its priority to who has it (rt_mutex_setprio()), and takes it back.
+ * A task that waits for a mutex lends its priority to the owner (rt_mutex_setprio()), and takes it back.
  *
  * Runs: under the runqueue's lock with interrupts off.
  * Reaches itself: no. It takes no mutex.
@@ -234,7 +234,7 @@ int BPF_PROG(after_yield)
  * Every task, and what it does: the state from which the records go on.
  *
  * Runs: in keel, as it reads the list, with interrupts on and no lock; a task's RCU section at a time.
- * Reaches itself: no. Nobody but keel reads it.
+ * Reaches itself: no. Only keel reads it.
  */
 SEC("iter/task")
 int snapshot(struct bpf_iter__task *ctx)

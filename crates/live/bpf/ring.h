@@ -47,7 +47,7 @@ struct {
 	__array(values, struct ring);
 } rings SEC(".maps");
 
-/* Records that found no room and were not reported yet. */
+/* Records that did not fit and were not reported yet. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
@@ -69,7 +69,7 @@ struct {
 	__type(value, struct task_record);
 } task_buffers SEC(".maps");
 
-/* What was recorded of a task, and who is waking it. */
+/* What was recorded of a task, and what is waking it. */
 struct known {
 	u64 name[2];
 	u64 cpus;
@@ -173,7 +173,7 @@ static __always_inline void emit(u8 kind, u8 detail, u32 cpu, u64 task, u64 othe
 	bpf_ringbuf_submit(event, flags);
 }
 
-/* Who acts here: no task where an interrupt does. */
+/* Which task acts here: none in an interrupt. */
 static __always_inline u64 actor(void)
 {
 	struct task_struct *me = bpf_get_current_task_btf();

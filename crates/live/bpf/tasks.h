@@ -54,7 +54,7 @@ static __always_inline u64 settings_of(struct task_group *group)
 	return sum;
 }
 
-/* Records a group; false where there was no room. It may be any address, so it is read with care. */
+/* Records a group; false if it did not fit. It may be any address, so it is read with care. */
 static __noinline bool record_group(void *ring, u64 address)
 {
 	struct task_group *group = (void *)address, *above;
@@ -68,7 +68,7 @@ static __noinline bool record_group(void *ring, u64 address)
 		return 0;
 	flags = wake_flags(ring, sizeof(*record));
 	record = bpf_ringbuf_reserve(ring, sizeof(*record), 0);
-	/* What finds no room is recorded later. */
+	/* What does not fit is recorded later. */
 	if (!record)
 		return 0;
 	if (bpf_core_field_exists(group->autogroup))
@@ -104,7 +104,7 @@ static __noinline bool record_group(void *ring, u64 address)
 	return 1;
 }
 
-/* Records a group and those above it, unless this CPU recorded them last; false where there was no room. */
+/* Records a group and those above it, unless this CPU recorded them last; false if they did not fit. */
 static __noinline bool record_groups(u64 address, u64 settings)
 {
 	u32 zero = 0, i;
@@ -146,7 +146,7 @@ static __always_inline void record_group_of(struct task_struct *p, struct known 
 		known->settings = settings;
 }
 
-/* Writes down what `p` is, with its CPUs; gives a number that stands for these. */
+/* Records what `p` is, with its CPUs; returns a number that stands for these. */
 static __always_inline u64 describe(struct task_struct *p, struct task_record *info, struct cpumask *cpus, u32 bytes)
 {
 	u64 sum = 0;
@@ -190,7 +190,7 @@ static __always_inline void record_task(struct task_struct *p, struct known *kno
 	info->head.kind = TASK_RECORD;
 	info->head.detail = known->is_recorded ? 0 : IS_FIRST_RECORD;
 	ring = ring_here();
-	/* What finds no room is recorded later. */
+	/* What does not fit is recorded later. */
 	if (ring && !bpf_ringbuf_output(ring, info, TASK_RECORD_HEAD + bytes, wake_flags(ring, TASK_RECORD_HEAD + bytes)))
 		remember(known, info, cpus);
 }

@@ -60,7 +60,7 @@ impl Tools {
     }
 
     #[tool(
-        description = "Score a scheduler by a suite of workloads and machines: one number (100 is as good as \
+        description = "Score a scheduler on a suite of workloads and machines: one number (100 is as good as \
                           the baseline), its parts and its noise."
     )]
     async fn score(&self, Parameters(score): Parameters<Score>) -> CallToolResult {

@@ -98,7 +98,7 @@ fn shape(btf: &Btf, ty: TypeId) -> Result<Shape, &'static str> {
             }
             _ => Err("its variable is an array, but not of characters"),
         },
-        _ => Err("its variable is no integer, boolean, tristate, character or text"),
+        _ => Err("its variable is not an integer, boolean, tristate, character or string"),
     }
 }
 
@@ -118,7 +118,7 @@ fn encode(shape: &Shape, value: &KconfigValue) -> Result<Vec<u8>, &'static str> 
             bytes.resize(*size as usize, 0);
             Ok(bytes)
         }
-        (Shape::Text { .. }, KconfigValue::Integer(_)) => Err("it is a number, and its variable a text"),
+        (Shape::Text { .. }, KconfigValue::Integer(_)) => Err("it is a number, but its variable is a string"),
         (Shape::Char, KconfigValue::Text(text)) if matches!(text.as_str(), "y" | "n" | "m") => {
             Ok(text.as_bytes().to_vec())
         }
@@ -134,7 +134,7 @@ fn number_of(shape: &Shape, value: &KconfigValue) -> Result<i64, &'static str> {
             "n" if tristate => Ok(0),
             "y" if tristate => Ok(1),
             "m" if tristate => Ok(2),
-            text => text.parse().map_err(|_| "it is a text, and its variable a number"),
+            text => text.parse().map_err(|_| "it is a string, but its variable is a number"),
         },
     }
 }

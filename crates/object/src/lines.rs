@@ -50,6 +50,6 @@ pub(crate) fn check_functions(btf: &Btf, records: &[Records<FuncRecord>]) -> Res
     if records.iter().all(|group| group.records.iter().all(is_function)) {
         Ok(())
     } else {
-        Err(ObjectError::BtfExt("its function info names something that is no function"))
+        Err(ObjectError::BtfExt("its function info names something that is not a function"))
     }
 }

@@ -90,7 +90,7 @@ fn name_values(
         let symbol = elf.symbols.get(reloc.symbol as usize);
         let named = symbol.filter(|s| s.section == Some(section) && s.kind == SymbolKind::Object);
         let inner = named.and_then(|symbol| offsets.by_offset.get(&symbol.value));
-        let inner = *inner.ok_or_else(|| bad("one of its values is no map"))?;
+        let inner = *inner.ok_or_else(|| bad("one of its values is not a map"))?;
         map.values.push((slot as u32, inner));
     }
     Ok(())
@@ -126,7 +126,7 @@ struct Draft {
 
 fn define(btf: &Btf, name: &str, ty: TypeId, outermost: bool) -> Result<(MapDef, Option<MapDef>), String> {
     let Kind::Struct(definition) = btf.kind(btf.skip_modifiers(ty)) else {
-        return Err("its definition is no struct".to_owned());
+        return Err("its definition is not a struct".to_owned());
     };
     if definition.members.len() > MAX_MEMBERS {
         return Err(format!("its definition has more than {MAX_MEMBERS} members"));
@@ -151,7 +151,7 @@ fn define(btf: &Btf, name: &str, ty: TypeId, outermost: bool) -> Result<(MapDef,
 
 fn member_says(btf: &Btf, member: &Member, draft: &mut Draft, outermost: bool) -> Result<(), String> {
     let name = btf.member_name(member);
-    let number = || number(btf, member.ty).ok_or_else(|| format!("its {name} is no number"));
+    let number = || number(btf, member.ty).ok_or_else(|| format!("its {name} is not a number"));
     match name {
         "type" => draft.map.kind = number()?,
         "max_entries" => draft.map.max_entries = number()?,
@@ -172,7 +172,7 @@ fn member_says(btf: &Btf, member: &Member, draft: &mut Draft, outermost: bool) -
         "numa_node" | "pinning" => drop(number()?),
         // An arena's wanted address, a bloom filter's hashes.
         "map_extra" => {
-            draft.map.extra = long(btf, member.ty).ok_or("its map_extra is no number")?;
+            draft.map.extra = long(btf, member.ty).ok_or("its map_extra is not a number")?;
         }
         _ => return Err(format!("its definition has the unknown member {name}")),
     }
@@ -215,7 +215,7 @@ fn long(btf: &Btf, ty: TypeId) -> Option<u64> {
 
 fn pointee_size(btf: &Btf, ty: TypeId, what: &str) -> Result<u32, String> {
     let Kind::Ptr(to) = btf.kind(btf.skip_modifiers(ty)) else {
-        return Err(format!("its {what} is no pointer to a type"));
+        return Err(format!("its {what} is not a pointer to a type"));
     };
     btf.size_of(*to).ok_or_else(|| format!("its {what} has no size"))
 }
@@ -242,10 +242,10 @@ fn has_lock(btf: &Btf, ty: TypeId) -> bool {
 /// `__array(values, ...)`: of a map of maps the inner maps' definition.
 fn values(btf: &Btf, ty: TypeId, draft: &mut Draft, outermost: bool) -> Result<(), String> {
     let Kind::Array(array) = btf.kind(btf.skip_modifiers(ty)) else {
-        return Err("its values are no array".to_owned());
+        return Err("its values are not an array".to_owned());
     };
     let Kind::Ptr(to) = btf.kind(btf.skip_modifiers(array.element)) else {
-        return Err("its values are no pointers".to_owned());
+        return Err("its values are not pointers".to_owned());
     };
     set_size(&mut draft.map.value_size, 4, "value")?;
     match draft.map.kind {
@@ -257,6 +257,6 @@ fn values(btf: &Btf, ty: TypeId, draft: &mut Draft, outermost: bool) -> Result<(
             Ok(())
         }
         kind if MAPS_OF_MAPS.contains(&kind) => Err("it nests maps deeper than one level".to_owned()),
-        kind => Err(format!("it has values, which maps of type {kind} have not")),
+        kind => Err(format!("it has values, which maps of type {kind} do not have")),
     }
 }

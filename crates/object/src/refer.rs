@@ -167,7 +167,7 @@ impl Resolver<'_> {
                 function: function.name.clone(),
                 insn: at as u32,
                 symbol: symbol.name.to_owned(),
-                why: "it is called, but is no function of the kernel",
+                why: "it is called, but is not a function of the kernel",
             }),
         }
     }

@@ -16,13 +16,13 @@ pub enum SetError {
         close: Vec<String>,
     },
     /// An array, a struct or a pointer.
-    #[error("variable {0} is no integer, boolean or enum")]
+    #[error("variable {0} is not an integer, boolean or enum")]
     NotInteger(String),
     /// A list for what is no array.
-    #[error("variable {0} is no array of integers")]
+    #[error("variable {0} is not an array of integers")]
     NotArray(String),
     /// Bytes beyond its end.
-    #[error("variable {name} has {size} bytes, and what is written ends at {end}")]
+    #[error("variable {name} has {size} bytes, but the write ends at {end}")]
     Beyond {
         /// The variable.
         name: String,

@@ -67,11 +67,12 @@ fn targets(source: &Source<'_>, section: &Section<'_>) -> Result<BTreeMap<u64, u
         let symbol = source.elf.symbol(section, reloc)?;
         let addend = word(section.data, reloc.offset).ok_or(bad("a relocation lies outside it"))?;
         let code = symbol.section.filter(|&index| source.elf.sections[index].code);
-        let code = code.ok_or(bad("a member points to something that is no program"))?;
+        let code = code.ok_or(bad("a member points to something that is not a program"))?;
         let offset = symbol.value.checked_add(addend).filter(|offset| offset.is_multiple_of(SLOT));
         let function = offset.and_then(|offset| source.places.starting(code, offset / SLOT));
         let program = function.and_then(|function| programs.get(&(function as u32)));
-        targets.insert(reloc.offset, *program.ok_or(bad("a member points to something that is no program"))?);
+        targets
+            .insert(reloc.offset, *program.ok_or(bad("a member points to something that is not a program"))?);
     }
     Ok(targets)
 }
@@ -95,7 +96,7 @@ impl Reader<'_> {
     fn read(&self, ty: TypeId, link: bool, budget: usize) -> Result<StructOps, ObjectError> {
         let btf = self.source.pair.local;
         let ty = btf.skip_modifiers(ty);
-        let Kind::Struct(definition) = btf.kind(ty) else { return Err(self.bad("it is no struct")) };
+        let Kind::Struct(definition) = btf.kind(ty) else { return Err(self.bad("it is not a struct")) };
         let type_name = essential_name(btf.name(ty)).to_owned();
         let kernel_type =
             self.source.pair.kernel.find_kind(&type_name, |kind| matches!(kind, Kind::Struct(_)));

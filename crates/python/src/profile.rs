@@ -80,12 +80,12 @@ impl Profile {
         text::summary(&self.0, top)
     }
 
-    /// The source with what each line has cost.
+    /// The source with the cost of each line.
     fn annotated(&self) -> String {
         annotated(&self.0)
     }
 
-    /// What a later profile differs by, line by line.
+    /// How a later profile differs, line by line.
     fn diff(&self, after: PyRef<'_, Self>, top: usize) -> String {
         diff::diff(&self.0, &after.0, top)
     }

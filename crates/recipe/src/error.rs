@@ -39,10 +39,10 @@ pub enum Problem {
         found: String,
     },
     /// A list where one number is needed.
-    #[error("it takes one number, and is a list")]
+    #[error("it takes one number, not a list")]
     NotOne,
     /// One number where a list is needed.
-    #[error("it takes a list, and is one number")]
+    #[error("it takes a list, not one number")]
     NotList,
     /// Companions, whose maps are gone when the scheduler is loaded again.
     #[error("a scheduler with companions is not loaded again; leave out restart_ms, or the companions")]
@@ -60,7 +60,7 @@ pub enum Problem {
     #[error("{0}")]
     Record(#[from] crate::companion::LayoutError),
     /// Neither a list of fields nor a key and a value.
-    #[error("it takes a list of fields, or a table of two, key and value")]
+    #[error("it takes a list of fields, or a table with key and value")]
     NotRecord,
     /// What is wrong with a companion's script.
     #[error("{0}")]

@@ -203,7 +203,7 @@ impl Confidence {
         );
         say(
             !self.knows_affinity,
-            "the recording does not tell which CPUs tasks may use; they may use all".to_owned(),
+            "the recording does not say which CPUs tasks may use; they may use all".to_owned(),
         );
         lines
     }

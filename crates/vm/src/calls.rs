@@ -277,7 +277,7 @@ pub(crate) unsafe fn callback(context: *mut Context, address: u64, helper: &str)
         match (*(*context).code).function_at(address) {
             Some(function) => function,
             None => {
-                let why = format!("{helper} was given {address:#x}, which is no function");
+                let why = format!("{helper} was given {address:#x}, which is not a function");
                 Context::stop(context, FaultKind::BadCall(why))
             }
         }
@@ -295,7 +295,7 @@ pub(crate) unsafe fn map_of(context: *mut Context, site: u32, map: u64, helper: 
             Some(id) => id,
             None => {
                 (*context).site = site;
-                let why = format!("{helper} was given {map:#x}, which is no map");
+                let why = format!("{helper} was given {map:#x}, which is not a map");
                 Context::stop(context, FaultKind::BadCall(why))
             }
         }

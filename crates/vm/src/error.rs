@@ -34,7 +34,7 @@ pub enum LoadError {
     #[error("the object does not fit into simulated memory: {0}")]
     NoRoom(String),
     /// There is no native code for this processor or operating system.
-    #[error("native code cannot be made on this machine ({0}); use the interpreter")]
+    #[error("native code cannot be generated on this machine ({0}); use the interpreter")]
     NoNative(String),
     /// The code generator refused a function; that is an internal error.
     #[error("function `{function}` could not be translated to native code: {why}")]

@@ -30,7 +30,7 @@ pub(crate) unsafe extern "C" fn rbtree_add(
         let is_free = Tree::is_free(&*(*context).world, node);
         let (Some(tree), Some(is_free)) = (tree, is_free) else {
             (*context).site = site;
-            let why = "bpf_rbtree_add was given a root or node that is no memory".to_owned();
+            let why = "bpf_rbtree_add was given a root or node that is not memory".to_owned();
             Context::stop(context, FaultKind::BadCall(why));
         };
         if !is_free {

@@ -516,7 +516,7 @@ impl Engine for Vm {
         args: [u64; 5],
     ) -> Progress {
         let Some(index) = self.code.function_at(function) else {
-            let kind = FaultKind::BadCall(format!("{function:#x} is no function of the object"));
+            let kind = FaultKind::BadCall(format!("{function:#x} is not a function of the object"));
             return failed(Fault { kind, program: String::new(), insn: 0, source: None });
         };
         let Some(place) = self.place_on(cpu) else { return self.no_slot(index) };

@@ -19,9 +19,9 @@ use proptest::prelude::{Just, Strategy, any, prop_assert_eq, prop_oneof, proptes
 enum Piece {
     /// Instructions without jumps.
     Plain(Vec<Insn>),
-    /// A conditional jump (opcode, registers, immediate) over so many pieces.
+    /// A conditional jump (opcode, registers, immediate) over this many pieces.
     Skip(Insn, u8),
-    /// A loop of so many rounds over the piece before, counted in a stack slot.
+    /// A loop of this many rounds over the previous piece, counted in a stack slot.
     Repeat(u8, Vec<Insn>),
 }
 

@@ -135,7 +135,7 @@ fn loops_of_may_goto_wait_for_their_turn_now_and_then() {
 }
 
 #[test]
-fn a_panic_of_the_host_reaches_whoever_drives_it() {
+fn a_panic_of_the_host_reaches_its_caller() {
     for mode in MODES {
         let program = vec![load(8, 6, 1, 0), jump(1, 6, 1, 1), helper(4), mov(0, 3), exit()];
         let mut vm = load_vm(&object(vec![program]), config(mode)).unwrap();
@@ -145,7 +145,7 @@ fn a_panic_of_the_host_reaches_whoever_drives_it() {
     }
 }
 
-/// Every engine stops the program there, after so many instructions.
+/// Every engine stops the program there, after this many instructions.
 #[track_caller]
 fn check_fault(functions: Vec<Vec<Insn>>, kind: FaultKind, program: &str, insn: u32, insns: u64) {
     let object = object(functions);
@@ -198,7 +198,7 @@ fn bad_calls_are_stopped() {
     let forbidden = FaultKind::BadCall("helper 3 is forbidden".into());
     check_fault(vec![vec![mov(0, 0), helper(3), exit()]], forbidden, "f0", 1, 2);
     let main = vec![mov(1, 1), mov(2, 77), mov(4, 0), helper(181), exit()];
-    let no_function = FaultKind::BadCall("bpf_loop was given 0x4d, which is no function".into());
+    let no_function = FaultKind::BadCall("bpf_loop was given 0x4d, which is not a function".into());
     check_fault(vec![main], no_function, "f0", 3, 4);
 }
 

@@ -91,10 +91,10 @@ fn check(more: Vec<MapDef>, expected: &str) {
 }
 
 #[test]
-fn what_has_no_room_is_refused_by_name() {
+fn what_does_not_fit_is_refused_by_name() {
     check(
         vec![number("second", 1), number("third", 2)],
-        "map `third` is one of more maps than may be added to those of the first object",
+        "map `third` exceeds the number of maps that can be added to those of the first object",
     );
     let arena =
         MapDef { name: "pages".into(), kind: ARENA, flags: 1 << 10, max_entries: 4, ..MapDef::default() };

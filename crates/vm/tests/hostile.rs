@@ -29,7 +29,7 @@ fn instruction() -> impl Strategy<Value = Insn> {
         .prop_map(|(code, dst, src, off, imm)| Insn { code, dst, src, off, imm })
 }
 
-/// Whether it calls the helper whose host panics. Such a panic reaches whoever started the callback.
+/// Whether it calls the helper whose host panics. Such a panic reaches the caller that started the callback.
 fn makes_the_host_panic(insn: Insn) -> bool {
     insn.code == 0x85 && insn.src == 0 && insn.imm == 4
 }

@@ -35,7 +35,7 @@ fn with_maps(functions: Vec<Vec<Insn>>) -> Object {
     Object { maps: vec![array, data], ..object(functions) }
 }
 
-/// Every engine gives this R0 after so many instructions.
+/// Every engine gives this R0 after this many instructions.
 #[track_caller]
 fn check(functions: Vec<Vec<Insn>>, expected: (u64, u64)) {
     let object = with_maps(functions);
@@ -107,7 +107,7 @@ fn for_each_over_no_map_is_a_bad_call() {
         let mut vm = load_vm(&object, config(mode)).unwrap();
         let progress = run(&mut vm, &mut Mock::default(), &[]);
         let Progress::Failed { fault, .. } = progress else { panic!("{progress:?}") };
-        let why = "bpf_for_each_map_elem was given 0x5, which is no map".into();
+        let why = "bpf_for_each_map_elem was given 0x5, which is not a map".into();
         assert_eq!((fault.kind, fault.insn), (FaultKind::BadCall(why), 7));
     }
 }

@@ -10,7 +10,7 @@ use common::host::Mock;
 use common::{MODES, config, done, load as load_vm, object, run};
 use keel_object::model::Insn;
 
-/// Every engine gives this R0 after so many instructions.
+/// Every engine gives this R0 after this many instructions.
 #[track_caller]
 fn check(functions: Vec<Vec<Insn>>, expected: (u64, u64)) {
     check_args(functions, &[], expected);

@@ -36,7 +36,7 @@ class Check(Fields):
     events: int
     """Events in it."""
     lost_events: int
-    """Events that it had no room for."""
+    """Events that did not fit."""
     duration_ns: int
     """How long it is."""
     cpus: int
@@ -50,7 +50,7 @@ class Check(Fields):
     wasted_where: Mapping[str, Any]
     """Which cores were wasted, and what waited where."""
     scheduler: str
-    """Who scheduled."""
+    """The scheduler that ran."""
     workload: str
     """What ran."""
     switches: int

@@ -29,7 +29,7 @@ class InputError(KeelError, ValueError):
 
 
 class SchedulerError(KeelError):
-    """The scheduler's own program could not go on (exit code 3).
+    """The scheduler's own program could not continue (exit code 3).
 
     A scheduler that fails within a run raises nothing: ``Run.exit`` says how it ended.
     """
@@ -50,7 +50,7 @@ class InternalError(KeelError):
 
 
 class KeelWarning(UserWarning):
-    """A remark beside a result, such as an ignored field of a workload file."""
+    """A remark that comes with a result, such as an ignored field of a workload file."""
 
 
 _CLASSES: dict[int, type[KeelError]] = {

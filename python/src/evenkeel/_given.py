@@ -62,7 +62,7 @@ class Scheduler:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str], settings: Settings | None = None) -> Scheduler:
-        """An object as bytes, with the recipe beside it: what other machines can run, too."""
+        """An object as bytes, with its recipe, so that other machines can run it, too."""
         path = Path(path)
         try:
             content = path.read_bytes()

@@ -1,4 +1,4 @@
-"""Published experiments, ours beside theirs."""
+"""Published experiments: keel's results next to the published ones."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ def _axes(ax: Axes | None, height: float) -> Axes:
 
 
 def run_map(cells: pyarrow.Table, cpus: int, title: str, ax: Axes | None) -> Axes:
-    """A row for each CPU: white is idle, then green, yellow, red for more tasks; blue where it idled beside a waiting task."""
+    """A row for each CPU: white is idle, then green, yellow, red for more tasks; blue where it idled while a task waited."""
     np = needs("numpy", "plot")
     ax = _axes(ax, min(2 + cpus * 0.12, 12))
     column = {name: cells[name].to_numpy() for name in cells.column_names}

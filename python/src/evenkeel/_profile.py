@@ -47,15 +47,15 @@ class Profile:
         return self._native.summary(top)
 
     def annotated(self) -> str:
-        """The source with what each line has cost; of the files that are on this machine."""
+        """The source with the cost of each line, for files that exist on this machine."""
         return self._native.annotated()
 
     def diff(self, after: Profile, top: int = 20) -> str:
-        """What ``after`` differs by, line by line, as a table."""
+        """A table of how ``after`` differs, line by line."""
         return self._native.diff(after._native, top)
 
     def write(self, path: str | PathLike[str]) -> None:
-        """Writes it as the file's name asks for: ``.json``, ``.pb.gz`` (pprof), ``.folded``, ``.info`` (lcov), or tables."""
+        """Writes it; the extension sets the format: ``.json``, ``.pb.gz`` (pprof), ``.folded``, ``.info`` (lcov), or tables."""
         name = Path(path).name.lower()
         if name.endswith(".json"):
             data = self._native.json()
@@ -74,7 +74,7 @@ class Profile:
         """A profile that was written as ``.json``.
 
         Raises:
-            InputError: the file holds no profile.
+            InputError: the file is not a profile.
         """
         return cls(_native.read_profile(Path(path).read_bytes()))
 

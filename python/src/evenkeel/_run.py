@@ -70,7 +70,7 @@ class Decision(Fields):
     chooser: str | None
     """``select_cpu``, ``default``, ``fallback``, ``only_one``."""
     waker: int | None
-    """The pid of who woke or made it; None for an interrupt."""
+    """The pid of the task that woke or created it; None for an interrupt."""
     text: str
     """The same in words."""
 
@@ -84,7 +84,7 @@ class LookedAt(Fields):
     times: int
     """How many there were."""
     cpu: int
-    """Who decided, or on whose behalf."""
+    """The CPU that decided, or on whose behalf another did."""
     considered: list[int]
     """The CPUs that any of them looked at."""
     text: str
@@ -146,7 +146,7 @@ class Run(Fields):
     seed: int
     """With object, workload, machine and noise it determines the run, bit for bit."""
     noise: str
-    """What went on beside the workload: ``none``, ``quiet`` or ``busy``."""
+    """The background activity: ``none``, ``quiet`` or ``busy``."""
     duration_ns: int
     """From the run's start to its end."""
     wall_ns: int

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * bsd, fourth: its clocks, all of them seen by the kernel's ticks. Whoever runs is charged; every quantum each CPU lets
- * another have its turn; every second one CPU forgets some of everybody's use, and puts who waits where he belongs.
+ * bsd, fourth: its clocks, all driven by the kernel's ticks. The running task is charged; every quantum each CPU gives another
+ * task its turn; every second one CPU decays every task's recorded use, and requeues waiting tasks by their new priority.
  */
 #ifndef BSD_CLOCKS_H
 #define BSD_CLOCKS_H
 
 #include "queues.h"
 
-/* The last second that was begun. */
+/* The last second that has begun. */
 static u64 second_done LINE;
 
 static __always_inline u32 second_of(u64 now)
@@ -37,7 +37,7 @@ static __always_inline void charge(struct slot *s, struct cpu *here, u64 now)
 	here->priority = s->priority;
 }
 
-/* Is it time to let others run? */
+/* Is it time to let other tasks run? */
 static __always_inline bool quantum_ends(struct cpu *here, u64 now)
 {
 	u64 quantum = quantum_of(now);
@@ -65,7 +65,7 @@ static __always_inline u32 nr_runnable(void)
 	return runnable;
 }
 
-/* Every five seconds; while nobody ran there was no tick, and no load. */
+/* Every five seconds; while nothing ran there was no tick, and no load. */
 static __always_inline void age_load(u64 from, u64 to)
 {
 	s32 times = to / LOAD_SECONDS - from / LOAD_SECONDS;
@@ -81,7 +81,7 @@ static __always_inline void age_load(u64 from, u64 to)
 	renew_load(nr_runnable());
 }
 
-/* adjustrunqueue(): a waiting task goes where it belongs. */
+/* adjustrunqueue(): requeues a waiting task where it belongs. */
 static __always_inline void adjust(u32 number)
 {
 	struct slot *s = slot_at(number);
@@ -99,7 +99,7 @@ static __always_inline void adjust(u32 number)
 	bpf_spin_unlock(&sched_lock.lock);
 }
 
-/* schedcpu(): for all who do not sleep; sleepers catch up when they wake. */
+/* schedcpu(): for all tasks that are not asleep; sleepers catch up when they wake. */
 static __noinline u32 forget_all(u64 now)
 {
 	u32 end = slots_used;

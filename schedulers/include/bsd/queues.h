@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* bsd, third: the queues, and the two decisions: which task runs, and which one it preempts. */
+/* bsd, third: the queues, and the two decisions: which task runs next, and which one it preempts. */
 #ifndef BSD_QUEUES_H
 #define BSD_QUEUES_H
 
@@ -46,7 +46,7 @@ static __always_inline void unlink_if_linked(u32 number)
 	bpf_spin_unlock(&sched_lock.lock);
 }
 
-/* The first of the best queue that `cpu` may take; NOBODY where there is none. */
+/* The first task that `cpu` may take, from the best queue that has one; NOBODY if there is none. */
 static __always_inline u32 find(u32 cpu)
 {
 	u64 left = runq.bitmap;
@@ -70,7 +70,7 @@ static __always_inline u32 find(u32 cpu)
 	return NOBODY;
 }
 
-/* Does `before`, which would wait behind its equals, go on though `number` waits? */
+/* Does `before`, which would wait behind its equals, keep running even though `number` waits? */
 static __always_inline bool goes_on(u32 before, u32 number)
 {
 	u32 own = queue_of(slot_at(before)->priority);
@@ -82,7 +82,7 @@ static __always_inline bool goes_on(u32 before, u32 number)
 	return own == slot_at(number)->queue && slot_at(before)->rt.policy == HINT_FIFO;
 }
 
-/* choosethread(): the task that `cpu` runs now. */
+/* choosethread(): the task that `cpu` runs next. */
 static __always_inline u32 choose(u32 cpu, u32 before)
 {
 	struct cpu *here = cpu_at(cpu);
@@ -100,7 +100,7 @@ static __always_inline u32 choose(u32 cpu, u32 before)
 	return number;
 }
 
-/* Takes an idle CPU that nobody notified yet, if this is one. */
+/* Claims this CPU if it is idle and was not notified yet. */
 static __always_inline bool take_idle(u32 number, u32 cpu)
 {
 	struct cpu *there = cpu_at(cpu);
@@ -112,8 +112,8 @@ static __always_inline bool take_idle(u32 number, u32 cpu)
 }
 
 /*
- * An idle CPU for a task: all of them look at the queues all the time there. The one that it is counted at comes first,
- * since the kernel notifies that one anyway. The lock is held.
+ * An idle CPU for a task: in FreeBSD all idle CPUs poll the queues. The CPU that the task
+ * is counted at comes first, since the kernel notifies that one anyway. The lock is held.
  */
 static __always_inline s32 idle_cpu_for(u32 number, u32 counted_at)
 {
@@ -127,7 +127,7 @@ static __always_inline s32 idle_cpu_for(u32 number, u32 counted_at)
 	return -1;
 }
 
-/* maybe_resched(): must this CPU, and no other, stop what it runs for a task? */
+/* maybe_resched(): must this CPU, and no other, preempt what it runs in favour of a task? */
 static __always_inline bool must_stop(u32 number, u32 cpu)
 {
 	struct slot *s = slot_at(number);

@@ -1,38 +1,38 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* bsd, first: its settings, what it keeps of a task and of a CPU, and the one set of queues. */
+/* bsd, first: its settings, what it keeps for each task and each CPU, and the one set of queues. */
 #ifndef BSD_TYPES_H
 #define BSD_TYPES_H
 
 #include "hints.h"
 
-/* Priorities, 0 the best, as FreeBSD 5.0 divides them, and the queues that they share, four each. */
+/* Priorities, 0 the best, as FreeBSD 5.0 divides them, and the queues, each shared by four priorities. */
 #define QUEUES 64
 #define PRIORITIES_PER_QUEUE 4
 #define REALTIME_FIRST 128
 #define REALTIME_LEVELS 32
 #define USER_FIRST 160
 #define USER_LAST 223
-/* PWAIT: what a sleeper wakes with, until it is back from the kernel. */
+/* PWAIT: the priority that a sleeper wakes with, until it has returned from the kernel. */
 #define WAKING_PRIORITY 92
 
-/* Settings: how often everybody gives way to his equals. */
+/* Settings: how often each running task gives way to its equals. */
 const volatile u64 quantum_ns = 100000000;
-/* Off-switches for experiments: use is never forgotten; a sleeper wakes with its own priority, not with the kernel's. */
+/* Off-switches for experiments: use never decays; a sleeper wakes with its own priority, not with the kernel's. */
 const volatile bool decay = true;
 const volatile bool waking_priority = true;
 
 struct slot {
-	/* The queue; both are NOBODY at its ends. */
+	/* Neighbours in the queue; both are NOBODY at its ends. */
 	u32 next;
 	u32 prev;
 	s32 pid;
 	s32 nice;
-	/* Ticks of the CPU that it had, as far as they are not forgotten, and the second up to which that was done. */
+	/* Ticks of CPU that it used and that have not decayed yet, and the second up to which decay was applied. */
 	u32 estcpu;
 	u32 second;
 	struct hint rt;
 	u8 priority;
-	/* Where it waits. */
+	/* The queue that it waits in. */
 	u8 queue;
 	bool linked;
 	bool asleep;
@@ -46,20 +46,20 @@ struct slot {
 #include "lists.h"
 
 struct cpu {
-	/* Who runs here, NOBODY where it idles, and with what priority. */
+	/* The task that runs here (NOBODY if the CPU idles), and its priority. */
 	u32 curr;
 	u32 priority;
 	bool offline;
-	/* It idles, and was asked to look at the queues. */
+	/* It idles, and was notified to check the queues. */
 	bool notified;
-	/* The last statistics clock tick and quantum that were seen here. */
+	/* The last statistics clock tick and the last quantum that were seen here. */
 	u64 stat;
 	u64 quantum;
 } LINE;
 
 static struct cpu cpus[MAX_CPUS] LINE;
 
-/* sched_lock, and what it protects: a bit for each queue that has tasks, and the queues. */
+/* sched_lock, and what it protects: the queues, and a bit for each queue that has tasks. */
 static LOCK(sched_lock);
 static struct {
 	u64 bitmap;

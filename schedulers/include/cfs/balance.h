@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * cfs, tenth: the balancer, the paper's Algorithm 1. For a domain of a CPU: if it is the one to do it, find the busiest group;
- * if that has more load than its own, take half of what the busiest CPU there has more; if nobody there may come, leave that
- * CPU out and try again. All that ends in 'who compares what' is here and in sched_groups.h.
+ * cfs, tenth: the balancer, the paper's Algorithm 1. For one domain of a CPU: if this CPU is the one to balance, find the
+ * busiest group; if that group has more load than its own, take half of the busiest CPU's excess; if none of that CPU's
+ * tasks may move here, exclude it and try again. Every decision about 'who compares what' is here and in sched_groups.h.
  */
 #ifndef CFS_BALANCE_H
 #define CFS_BALANCE_H
 
 #include "move.h"
 
-/* CPUs that are left out before it is given up. */
+/* How many CPUs are excluded before it gives up. */
 #define TRIES 32
 
 /* How often each CPU compared the groups of a domain. */
 COUNTER(balances);
 
-/* What it did, for policy events. */
+/* The results, for policy events. */
 static __noinline int tell_balance(u32 here, u32 cpu, u32 level, u32 kind, u32 outcome)
 {
 	struct search *found = search_at(here);
@@ -40,7 +40,7 @@ static __noinline int tell_balance(u32 here, u32 cpu, u32 level, u32 kind, u32 o
 	return 0;
 }
 
-/* find_busiest_queue(): the CPU with most load of those at which tasks wait; NO_CPU where there is none. */
+/* find_busiest_queue(): the most loaded CPU among those with waiting tasks; NO_CPU if there is none. */
 __noinline u32 find_busiest_cpu(u32 here, u32 id)
 {
 	u32 c, found = NO_CPU;
@@ -60,15 +60,15 @@ __noinline u32 find_busiest_cpu(u32 here, u32 id)
 }
 
 /*
- * Half the difference between two CPUs; an idle one takes something in any case. Where that is less than a task, one goes if it weighs
- * no more than the difference, though that makes things no evener: so three hogs on two CPUs take turns (fix_small_imbalance()).
+ * Half the difference between two CPUs; an idle CPU always takes something. If that is less than one task, one moves if it weighs
+ * no more than the difference, though that evens out nothing: so three hogs on two CPUs take turns (fix_small_imbalance()).
  */
 static __always_inline u64 load_to_move(u32 from, u32 to)
 {
 	struct runqueue *rq = runqueue_at(to), *busiest = runqueue_at(from);
 	u64 theirs = busiest->load, ours = rq->load, nr = busiest->nr_running, a_task;
 
-	/* source_load(), target_load(): a CPU that runs something trusts no change of a moment ago, such as its own last move. */
+	/* source_load(), target_load(): a busy CPU ignores very recent changes, such as its own last move. */
 	if (rq->nr_running && take_turns) {
 		theirs = busiest->smoothed_load < theirs ? busiest->smoothed_load : theirs;
 		ours = rq->smoothed_load > ours ? rq->smoothed_load : ours;
@@ -76,7 +76,7 @@ static __always_inline u64 load_to_move(u32 from, u32 to)
 	if (theirs <= ours + 1)
 		return !rq->nr_running;
 	a_task = nr ? theirs / nr : theirs;
-	/* Averages of tasks that wait are of a moment ago: a part in 64 does not matter. */
+	/* Averages of waiting tasks may be slightly stale: a difference of 1/64 does not matter. */
 	if (take_turns && theirs - ours + (theirs >> 6) >= a_task && (theirs - ours) / 2 < a_task)
 		return a_task;
 	return (theirs - ours) / 2;
@@ -102,7 +102,7 @@ static __always_inline void take_from_busiest(u32 here, u32 cpu)
 			found->moved = move_load(here, from, cpu, load, found->local.id);
 			found->pinned |= found->nr_pinned > 0;
 			dst = found->other_dst;
-			/* Nobody may come here, but somebody to an idle CPU beside us. */
+			/* No task may move here, but one may move to an idle CPU next to this one. */
 			if (!found->moved && dst < NO_CPU && dst != cpu)
 				found->moved = move_load(here, from, dst, load, NO_MASK);
 		}
@@ -112,7 +112,7 @@ static __always_inline void take_from_busiest(u32 here, u32 cpu)
 	}
 }
 
-/* load_balance(): one domain of a CPU; how many tasks moved. */
+/* load_balance(): one domain of a CPU; returns how many tasks moved. */
 __noinline int load_balance(u32 cpu, u32 level, u32 kind)
 {
 	u32 here = bpf_get_smp_processor_id(), local = local_seed(here, cpu, level);
@@ -128,7 +128,7 @@ __noinline int load_balance(u32 cpu, u32 level, u32 kind)
 	}
 	found->hot_since = kind == POLICY_NEWIDLE ? scx_bpf_now() - migration_cost_ns : ~0ULL;
 	balances[here & (MAX_CPUS - 1)].times++;
-	/* What the domain above sees of this one. */
+	/* What the next domain up learns about this one. */
 	is_imbalanced = &runqueue_at(first_of(span_of(cpu, level)))->is_imbalanced[level & (LEVELS - 1)];
 	if (!find_busiest_group(here, cpu, level, local) ||
 	    (found->busiest.rank != RANK_IMBALANCED && found->busiest.load <= found->local.load)) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * cfs, seventh: scheduling domains, as the kernel has them for each CPU: those who share a unit, a cache, a node; then nodes by
- * hops. Where it has none there is one of all CPUs. CPUs that are offline are left out, until the kernel makes its own
- * domains again, which each CPU then reads again.
+ * cfs, seventh: scheduling domains, as the kernel builds them for each CPU: CPUs that share a core, a
+ * cache, a node; then nodes by hops. If the kernel has no domains, there is a single one of all CPUs.
+ * Offline CPUs are excluded until the kernel rebuilds its domains, which each CPU then reads again.
  */
 #ifndef CFS_DOMAINS_H
 #define CFS_DOMAINS_H
@@ -10,17 +10,17 @@
 #include "masks.h"
 #include "sched_domains.h"
 
-/* The kernel's own are made some time after a CPU has come. */
+/* The kernel rebuilds its own some time after a CPU has come online. */
 #define SETTLED_NS (50 * MSEC_NS)
 
-/* Whether the kernel has domains at all; CPUs that are online; when one last came or went, and how often. */
+/* Whether the kernel has domains at all; which CPUs are online; when one last came or went, and how often. */
 static bool has_domains;
 static struct mask online LINE;
 static u64 hotplugged_at;
 static u32 hotplugs;
 static u32 hotplugs_seen[MAX_CPUS];
 
-/* Makes the span that was just read a level of a CPU's domains, if it is larger than the last one. */
+/* Adds the span that was just read as a level of a CPU's domains, if it is larger than the previous one. */
 static __always_inline bool keep_level(u32 cpu, u32 level)
 {
 	struct runqueue *rq = runqueue_at(cpu);
@@ -41,7 +41,7 @@ static __always_inline bool keep_level(u32 cpu, u32 level)
 	return true;
 }
 
-/* The CPU's domains, read again. */
+/* Rereads the CPU's domains. */
 __noinline int read_domains(u32 cpu)
 {
 	struct runqueue *rq = runqueue_at(cpu);
@@ -79,13 +79,13 @@ __noinline int read_domains(u32 cpu)
 	return 0;
 }
 
-/* Are this CPU's domains those of before the last change, or has it read none yet? */
+/* Are this CPU's domains older than the last change, or not read yet? */
 static __always_inline bool has_old_domains(u32 cpu, u64 now)
 {
 	return hotplugs_seen[cpu & (MAX_CPUS - 1)] != hotplugs && now >= hotplugged_at + SETTLED_NS;
 }
 
-/* After hotplug: the kernel's domains have been rebuilt, and so are ours. */
+/* After hotplug: the kernel's domains have been rebuilt, so rebuild ours too. */
 static __always_inline void refresh_domains(u32 cpu, u64 now)
 {
 	struct runqueue *rq = runqueue_at(cpu);
@@ -98,7 +98,7 @@ static __always_inline void refresh_domains(u32 cpu, u64 now)
 		rq->nr_levels = rq->nr_node_levels;
 }
 
-/* A CPU has come or goes. Until domains are rebuilt they have it or not as they are. */
+/* A CPU comes or goes. Until domains are rebuilt, they stay as they are. */
 static __always_inline void hotplug(u32 cpu, bool comes)
 {
 	s32 i, l;

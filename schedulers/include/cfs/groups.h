@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * cfs, third: groups. A cgroup has a weight, which its runnable tasks share by theirs, wherever they run; so does a session
- * of tasks that are in no cgroup. So a task's weight among all is its own times its group's over the sum of those in the
- * group, and so on up nested cgroups: one of 64 threads of a session has a 64th of what a session's only one has.
+ * cfs, third: groups. A cgroup has a weight, which its runnable tasks share by their own weights, wherever they run; so
+ * does a session of tasks in no cgroup. A task's global weight is thus its own times its group's, over the sum of weights
+ * in the group, and so on up nested cgroups: one of 64 threads of a session has 1/64 of what a session's only thread has.
  */
 #ifndef CFS_GROUPS_H
 #define CFS_GROUPS_H
@@ -10,17 +10,17 @@
 #include "load.h"
 #include "sessions.h"
 
-/* Group 0 is the root, which divides nothing. Then sessions, by their number; two that are as far apart share a group. */
+/* Group 0 is the root, which divides nothing. Then sessions, by number; two that are this far apart share a group. */
 #define SESSIONS 4096
 #define CGROUPS 4096
 #define GROUPS (SESSIONS + CGROUPS)
 #define MAX_DEPTH 16
 
 struct group {
-	/* Changed from anywhere, atomically: the weights of those in it who are runnable, and how many tasks those are. */
+	/* Changed from any CPU, atomically: the total weight of its runnable members, and how many tasks those are. */
 	s64 sum;
 	s32 nr_running;
-	/* Its own weight, and what it is in. */
+	/* Its own weight, and the group that it is in. */
 	u32 weight;
 	u32 parent;
 	bool is_used;
@@ -28,7 +28,7 @@ struct group {
 
 static struct group groups[GROUPS] LINE;
 
-/* Which cgroup has which number. */
+/* Each cgroup's number. */
 struct {
 	__uint(type, BPF_MAP_TYPE_CGRP_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -46,7 +46,7 @@ static __always_inline u64 weight_of_group(struct group *g)
 	return g->weight ?: NICE_0_WEIGHT;
 }
 
-/* So much more is runnable in a group; with its first task it takes part in its own group itself. */
+/* Adds runnable weight to a group; with its first task the group itself becomes runnable in its parent. */
 static __noinline int add_to_group(u32 number, u64 share, s32 tasks)
 {
 	s64 more = tasks < 0 ? -(s64)share : (s64)share;
@@ -59,7 +59,7 @@ static __noinline int add_to_group(u32 number, u64 share, s32 tasks)
 			break;
 		__sync_fetch_and_add(&g->sum, more);
 		before = __sync_fetch_and_add(&g->nr_running, tasks);
-		/* Nobody was there, or nobody is. */
+		/* The group was empty before, or is empty now. */
 		if (tasks > 0 ? before > 0 : before > 1)
 			more = 0;
 		else
@@ -69,7 +69,7 @@ static __noinline int add_to_group(u32 number, u64 share, s32 tasks)
 	return 0;
 }
 
-/* The weight among all of who has `share` in a group; calc_cfs_shares() on all levels. */
+/* The global weight of a member with `share` in a group; calc_cfs_shares() on all levels. */
 static __noinline u64 weight_among_all(u32 number, u64 share)
 {
 	u64 weight = share << WEIGHT_SHIFT;
@@ -81,7 +81,7 @@ static __noinline u64 weight_among_all(u32 number, u64 share)
 
 		if (!number)
 			break;
-		/* Whoever asks is in it, though perhaps not counted yet. */
+		/* The caller is a member, though perhaps not counted yet. */
 		if (sum < (s64)share)
 			sum = share;
 		weight = weight * weight_of_group(g) / (sum > 0 ? (u64)sum : 1);
@@ -91,7 +91,7 @@ static __noinline u64 weight_among_all(u32 number, u64 share)
 	return weight ?: 1;
 }
 
-/* The group of a session: no callback says when a task begins one, so this is asked at every wakeup. */
+/* The group of a session: no callback reports that a task begins one, so this is checked at every wakeup. */
 static __noinline u32 group_of_session(struct task_struct *p)
 {
 	u64 id;
@@ -114,13 +114,13 @@ static __always_inline u32 number_of_cgroup(struct cgroup *cgrp)
 	return number ? *number : 0;
 }
 
-/* The kernel's cgroup weight is 100 where a task's is 1024. */
+/* The kernel's default cgroup weight is 100; a task's is 1024. */
 static __always_inline u32 weight_of_cgroup(u32 weight)
 {
 	return weight * NICE_0_WEIGHT / 100 ?: 1;
 }
 
-/* A number for a cgroup; the root's is 0. Callers are one at a time. */
+/* Assigns a number to a cgroup; the root's is 0. There is one caller at a time. */
 static __always_inline s32 begin_cgroup(struct cgroup *cgrp, u32 weight)
 {
 	struct cgroup *parent;
@@ -161,7 +161,7 @@ static __always_inline void end_cgroup(struct cgroup *cgrp)
 		group_at(number)->is_used = false;
 }
 
-/* A group's weight changes; where tasks of it are runnable, its parent has counted the old one. */
+/* A group's weight changes; if tasks of it are runnable, its parent has counted the old one. */
 static __always_inline void weigh_cgroup(struct cgroup *cgrp, u32 weight)
 {
 	u32 number = number_of_cgroup(cgrp);

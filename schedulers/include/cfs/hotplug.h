@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * cfs, fourteenth: CPUs that go. The kernel asks for no tasks for a CPU that is offline, so whoever waits there is handed to
- * the kernel's own queue of that CPU, from where the kernel finds each a new home, and queues it here again.
+ * cfs, fourteenth: CPUs that go offline. The kernel asks for no tasks for an offline CPU, so the tasks that wait
+ * there are handed to the kernel's own queue of that CPU; the kernel finds each a new CPU, and queues it here again.
  */
 #ifndef CFS_HOTPLUG_H
 #define CFS_HOTPLUG_H

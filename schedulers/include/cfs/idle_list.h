@@ -54,7 +54,7 @@ static __always_inline void remove_idle(u32 cpu)
 	bpf_spin_unlock(&idle_lock.lock);
 }
 
-/* A CPU is new: it idles, and nothing is known of how long it does. */
+/* A new CPU: it is idle, and how long it usually idles is unknown. */
 static __always_inline void begin_idle(u32 cpu)
 {
 	runqueue_at(cpu)->average_idle = 2 * migration_cost_ns;
@@ -62,7 +62,7 @@ static __always_inline void begin_idle(u32 cpu)
 	append_idle(cpu);
 }
 
-/* A CPU begins or ends to idle; update_avg() of rq->avg_idle. */
+/* A CPU becomes idle or stops being idle; update_avg() of rq->avg_idle. */
 static __always_inline void note_idle(u32 cpu, bool idle, u64 now)
 {
 	struct runqueue *rq = runqueue_at(cpu);
@@ -80,7 +80,7 @@ static __always_inline void note_idle(u32 cpu, bool idle, u64 now)
 		rq->average_idle = 2 * migration_cost_ns;
 }
 
-/* The CPU that idles for longest of those that a task may use; NO_CPU where none idles. */
+/* Of the CPUs that a task may use, the one that has idled longest; NO_CPU if none idles. */
 static __always_inline u32 longest_idle(u32 number)
 {
 	u32 cpu, found = NO_CPU;
@@ -95,7 +95,7 @@ static __always_inline u32 longest_idle(u32 number)
 
 		if (cpu >= NO_CPU)
 			break;
-		/* Somebody may be on his way there already. */
+		/* Another task may be on its way there already. */
 		if (!rq->nr_running && may_use(number, cpu)) {
 			found = cpu;
 			break;

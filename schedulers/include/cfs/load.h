@@ -17,7 +17,7 @@
 
 #define PERIOD_NS (1024 * 1024)
 #define HALF_LIFE 32
-/* A whole average; what stays of one after a period, 0.5 to the power of 1/32, in 2^-32. */
+/* A full average; and the factor by which one decays in a period, 0.5 to the power of 1/32, in 2^-32. */
 #define WHOLE_SHIFT 16
 #define WHOLE (1U << WHOLE_SHIFT)
 #define KEPT_IN_A_PERIOD 4202935003ULL
@@ -46,7 +46,7 @@ static __always_inline void make_tables(void)
 	}
 }
 
-/* Of `value`, so many periods later; decay_load(). */
+/* Decays `value` by this many periods; decay_load(). */
 static __always_inline u64 kept_of(u64 value, u64 periods)
 {
 	u64 halvings = periods / HALF_LIFE;
@@ -56,7 +56,7 @@ static __always_inline u64 kept_of(u64 value, u64 periods)
 	return (value >> halvings) * kept_parts[periods & (HALF_LIFE - 1)] >> 32;
 }
 
-/* Brings the average up to now; it was runnable since, or it was not. */
+/* Brings the average up to date: since the last update the task was runnable, or it was not. */
 static __always_inline void update_average(struct slot *s, u64 now, bool runnable)
 {
 	u64 periods;
@@ -71,7 +71,7 @@ static __always_inline void update_average(struct slot *s, u64 now, bool runnabl
 		s->average = kept_of(s->average, periods);
 }
 
-/* What nice value and policy say. */
+/* The weight for a nice value and policy. */
 static __always_inline void copy_policy(struct slot *s, const struct task_struct *p)
 {
 	s->is_idle = p->policy == SCHED_IDLE_POLICY;

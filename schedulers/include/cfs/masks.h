@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * cfs, sixth: sets of CPUs. All are in one array, so that a set is a number wherever it is handed on: the spans of each
- * CPU's domains, level by level, and behind them a few that each CPU uses while it balances.
+ * cfs, sixth: sets of CPUs. All are in one array, so that a set can be passed around as a number: the
+ * spans of each CPU's domains, level by level, and after them a few that each CPU uses while it balances.
  */
 #ifndef CFS_MASKS_H
 #define CFS_MASKS_H
@@ -23,13 +23,13 @@ static __always_inline struct mask *mask_at(u32 id)
 	return &masks[hidden(id) & (MASKS - 1)];
 }
 
-/* The CPUs of a CPU's domain at a level; of level 0, itself. */
+/* The CPUs of a CPU's domain at a level; level 0 is the CPU itself. */
 static __always_inline u32 span_of(u32 cpu, u32 level)
 {
 	return cpu * LEVELS + level;
 }
 
-/* CPUs that are in some group already; CPUs from which nobody could come. They are the balancing CPU's own. */
+/* CPUs that are already in a group; CPUs from which no task could move. They belong to the balancing CPU. */
 static __always_inline u32 covered_of(u32 cpu)
 {
 	return SPANS + cpu * 2;
@@ -40,7 +40,7 @@ static __always_inline u32 excluded_of(u32 cpu)
 	return SPANS + cpu * 2 + 1;
 }
 
-/* The word that a CPU is in. */
+/* The word that contains a CPU. */
 static __always_inline u32 word_of(u32 cpu)
 {
 	return hidden(cpu / 64) & (CPU_WORDS - 1);
@@ -66,7 +66,7 @@ static __always_inline void clear_mask(u32 id)
 	__builtin_memset(mask_at(id), 0, sizeof(struct mask));
 }
 
-/* Adds the CPUs of one to another. */
+/* Adds the CPUs of one set to another. */
 static __always_inline void add_mask(u32 id, u32 more)
 {
 	s32 i;
@@ -78,7 +78,7 @@ static __always_inline void add_mask(u32 id, u32 more)
 	}
 }
 
-/* The first CPU from `from` on that is in one and not in the other; NO_CPU where there is none. */
+/* The first CPU from `from` on that is in one set and not in the other; NO_CPU if there is none. */
 __noinline u32 next_outside(u32 id, u32 other, u32 from)
 {
 	struct mask *in = mask_at(id), *out = mask_at(other);
@@ -109,7 +109,7 @@ static __always_inline u32 first_of(u32 id)
 	return next_outside(id, NO_MASK, 0);
 }
 
-/* For each CPU of a set, in their order. */
+/* For each CPU of a set, in ascending order. */
 #define for_each_cpu(i, cpu, id)                                                              \
 	(cpu) = ~0U;                                                                          \
 	for_range(i, 0, MAX_CPUS)                                                             \

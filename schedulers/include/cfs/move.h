@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * cfs, ninth: tasks move from one CPU's queue to another's. Who would have to wait for longest goes first. It may have been
- * taken meanwhile: of moves on a real kernel, one in five to ten fails.
+ * cfs, ninth: moving tasks from one CPU's queue to another's. The task that would have to wait longest
+ * moves first. Another CPU may take it in the meantime: on a real kernel one in five to ten moves fails.
  */
 #ifndef CFS_MOVE_H
 #define CFS_MOVE_H
 
 #include "sched_groups.h"
 
-/* sysctl_sched_nr_migrate: so many tasks of a queue are looked at. */
+/* sysctl_sched_nr_migrate: the maximum number of tasks of a queue that are considered. */
 #define LOOKS 32
 #define ITER_REV bpf_core_enum_value(enum scx_dsq_iter_flags, SCX_DSQ_ITER_REV)
 
-/* An idle CPU that a task may use, of these without those; NO_CPU where there is none. */
+/* An idle CPU that a task may use, in one set but not in the other; NO_CPU if there is none. */
 __noinline u32 idle_for(u32 number, u32 id, u32 without)
 {
 	u32 c;
@@ -25,9 +25,9 @@ __noinline u32 idle_for(u32 number, u32 id, u32 without)
 }
 
 /*
- * One task; its vruntime keeps its distance. The iterator stands at it. The move may fail, for another CPU has just taken the task, and
- * where it succeeds the task may run before we go on here. So we only offer a vruntime and say whose clock that is: a task
- * that has it was moved. And it is counted where it went only if it has not been counted by anybody since.
+ * Moves one task; its vruntime keeps its distance. The iterator points at it. The move may fail, because another CPU has just
+ * taken the task; if it succeeds, the task may run before this code continues. So this only offers a vruntime and names the clock
+ * it refers to: a task that has it was moved. And the task is counted at its destination only if no CPU has counted it since.
  */
 #define move_task(it, p, number, from, to)                                                           \
 	({                                                                                           \
@@ -52,8 +52,8 @@ __noinline u32 idle_for(u32 number, u32 id, u32 without)
 	})
 
 /*
- * detach_tasks(): so much load goes from one CPU to another, and how many tasks that were. A CPU that has nothing takes one in
- * any case. Who may not come is noted in our search, and the CPU of group `id`, but not of the busiest, that it could go to.
+ * detach_tasks(): moves this much load between two CPUs, and returns how many tasks moved. A CPU without tasks always takes
+ * one. The search notes tasks that may not move here, and a CPU of group `id`, outside the busiest, that one could move to.
  */
 __noinline int move_load(u32 here, u32 from, u32 to, u64 load, u32 id)
 {
@@ -73,7 +73,7 @@ __noinline int move_load(u32 here, u32 from, u32 to, u64 load, u32 id)
 		/* It is still on its way off its CPU, or must not leave it. */
 		if (is_leaving_cpu(p) || p->migration_disabled)
 			continue;
-		/* task_hot(): what it needs is in that CPU's cache. */
+		/* task_hot(): its data is still in that CPU's cache. */
 		if (newidle_gate && slot_at(number)->ran_until > found->hot_since)
 			continue;
 		if (!may_use(number, to)) {

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * cfs, thirteenth: which CPU for which task. A woken task goes to its last CPU if that idles, else to whichever idles
- * for longest, anywhere: the fix for 'overload on wakeup'. With the bug, and where none idles, it stays by its cache:
- * an idle CPU beside the waker's or its own last one, else that one. A child goes down the domains, from group to
- * group, to the least loaded CPU.
+ * cfs, thirteenth: which CPU to place a task on. A woken task goes to its last CPU if that is idle,
+ * else to the one that has idled longest, anywhere: the fix for 'overload on wakeup'. With the bug,
+ * and if no CPU is idle, it stays within its cache: on an idle CPU next to the waker's or its own last
+ * one, else on that one. A child goes down the domains, from group to group, to the least loaded CPU.
  */
 #ifndef CFS_PLACE_H
 #define CFS_PLACE_H
 
 #include "rounds.h"
 
-/* A group or a CPU must be so much less loaded, in percent: half of imbalance_pct. */
+/* A group or a CPU must be this much less loaded, in percent: half of imbalance_pct. */
 #define LESS_LOADED 112
-/* How often it chooses at most. */
+/* The maximum number of times it chooses. */
 #define CHOICES 16
 
 /* The CPUs that share a CPU's last-level cache: on the paper's machine those of its node. */
@@ -21,7 +21,7 @@ static __always_inline u32 cache_of(u32 cpu)
 	return span_of(cpu, runqueue_at(cpu)->cache_level & (LEVELS - 1));
 }
 
-/* wake_affine(): to the waker's CPU or to the last one? The less loaded attracts; at about the same load the waker does. */
+/* wake_affine(): the waker's CPU or the last one? The less loaded one; at about the same load, the waker's. */
 static __always_inline u32 affine_cpu(u32 number, u32 here, u32 last)
 {
 	u64 load_here = runqueue_at(here)->load, load_last = runqueue_at(last)->load;
@@ -53,7 +53,7 @@ static __always_inline u32 place_woken(struct task_struct *p, u32 number, u32 la
 		if (is_idle_cpu(last) && may_use(number, last))
 			return last;
 		idle = longest_idle(number);
-		/* The first ones in the list may all be such that it may not use. */
+		/* The task may not be allowed to use any of the first ones in the list. */
 		if (idle >= NO_CPU && nr_idle > IDLE_LOOKS)
 			idle = idle_for(number, span_of(last, runqueue_at(last)->nr_levels & (LEVELS - 1)), NO_MASK);
 		if (idle < NO_CPU)
@@ -63,7 +63,7 @@ static __always_inline u32 place_woken(struct task_struct *p, u32 number, u32 la
 	return idle_sibling(number, target, last);
 }
 
-/* Which CPUs were looked at for a task, for policy events. */
+/* Which CPUs were considered for a task, for policy events. */
 static __always_inline void tell_considered(struct policy_event *e, bool is_new, u32 last)
 {
 	u32 here = bpf_get_smp_processor_id(), level = runqueue_at(last)->nr_levels;
@@ -75,7 +75,7 @@ static __always_inline void tell_considered(struct policy_event *e, bool is_new,
 	for_range(i, 0, POLICY_WORDS) {
 		u64 cpus = mask_at(id)->words[i & (CPU_WORDS - 1)] | mask_at(more)->words[i & (CPU_WORDS - 1)];
 
-		/* The list of idle CPUs has all of them. */
+		/* The list of idle CPUs contains all of them. */
 		if (!is_new && !has_bug(BUG_OVERLOAD_ON_WAKEUP))
 			cpus = online.words[i & (CPU_WORDS - 1)];
 		e->considered[i & (CPU_WORDS - 1)] = cpus;
@@ -104,7 +104,7 @@ __noinline u32 idlest_cpu(u32 number, u32 id, u32 otherwise)
 	return found;
 }
 
-/* A group's mean load a CPU, of those that the task may use; more than any where it may use none. */
+/* A group's mean load per CPU, over the CPUs that the task may use; above any load if it may use none. */
 __noinline u64 mean_load(u32 number, u32 id)
 {
 	u64 sum = unknown_zero;
@@ -121,7 +121,7 @@ __noinline u64 mean_load(u32 number, u32 id)
 	return usable ? sum / (cpus ?: 1) : ~0ULL;
 }
 
-/* find_idlest_group(): the idlest group of a domain; NO_MASK where the local one is about as good. */
+/* find_idlest_group(): the idlest group of a domain; NO_MASK if the local one is about as good. */
 __noinline u32 idlest_group(u32 number, u32 cpu, u32 level)
 {
 	u32 here = bpf_get_smp_processor_id();
@@ -141,7 +141,7 @@ __noinline u32 idlest_group(u32 number, u32 cpu, u32 level)
 		add_cpu(covered_of(here), seed);
 		add_mask(covered_of(here), id);
 		load = mean_load(number, id);
-		/* Each group that the CPU is in is a local one, and so, where groups are formed wrongly, may be all. */
+		/* Each group that contains this CPU is local; where groups are built wrongly, that may be all of them. */
 		if (has_cpu(id, cpu)) {
 			local_load = load;
 		} else if (load < least) {
@@ -154,7 +154,7 @@ __noinline u32 idlest_group(u32 number, u32 cpu, u32 level)
 	return local_load / LESS_LOADED <= least / 100 ? NO_MASK : found;
 }
 
-/* find_idlest_group() and find_idlest_cpu(), domain by domain, from the outermost. */
+/* find_idlest_group() and find_idlest_cpu(), domain by domain, from the outermost inwards. */
 __noinline u32 idlest_from(u32 number, u32 last)
 {
 	u32 cpu = last, level = runqueue_at(last)->nr_levels, id;
@@ -172,8 +172,8 @@ __noinline u32 idlest_from(u32 number, u32 last)
 }
 
 /*
- * Others choose at the same time, and here that takes longer than in the kernel. So it is counted at once where it goes, and
- * chooses again where others have been counted, too, since it looked.
+ * Other CPUs choose at the same time, and here that takes longer than in the kernel. So the task is counted
+ * at its CPU right away, and chooses again if other tasks have been counted there, too, since it looked.
  */
 static __always_inline u32 place_child(u32 number, u32 last)
 {

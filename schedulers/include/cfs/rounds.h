@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * cfs, eleventh: when there is balancing. Each domain of a CPU in an interval of as many milliseconds as it has CPUs, 32
- * times more seldom while the CPU is busy; at once when a CPU runs out of tasks; and since idle CPUs have no ticks, a
- * busy one at which tasks wait wakes the first idle one, which balances for all who idle.
+ * cfs, eleventh: when to balance. Each domain of a CPU is balanced at an interval of as many milliseconds as it has
+ * CPUs, 32 times less often while the CPU is busy; immediately when a CPU runs out of tasks; and since idle CPUs
+ * have no ticks, a busy one with waiting tasks wakes the first idle one, which balances on behalf of all idle CPUs.
  *
- * All of it happens in ops.dispatch, where queues may be changed: a tick that finds something due asks for that. Whoever
- * runs then goes on.
+ * All of it happens in ops.dispatch, where queues may be changed: a tick that
+ * finds something due requests a dispatch. The task that runs then keeps running.
  */
 #ifndef CFS_ROUNDS_H
 #define CFS_ROUNDS_H
@@ -13,10 +13,10 @@
 #include "balance.h"
 #include "idle_list.h"
 
-/* How often one CPU of all looks after those who run nothing though tasks wait there, and how long that must have been so. */
+/* How often one CPU checks for CPUs that run nothing though tasks wait there, and how long that must have lasted. */
 #define RESCUE_NS (10 * MSEC_NS)
 
-/* When the next round for idle CPUs may be asked for, and the next look for the stuck. */
+/* When the next round for idle CPUs may be requested, and the next check for stuck tasks. */
 static u64 next_nohz LINE;
 static u64 next_rescue;
 
@@ -27,7 +27,7 @@ static __always_inline u64 interval_of(struct runqueue *rq, u32 level, bool busy
 	return busy ? interval * busy_factor : interval;
 }
 
-/* The lowest level from `level` on whose interval is over; LEVELS where none is. */
+/* The lowest level from `level` on whose interval is over; LEVELS if there is none. */
 static __always_inline u32 next_due(struct runqueue *rq, u32 level, bool busy, u64 now)
 {
 	s32 l;
@@ -60,7 +60,7 @@ __noinline int rebalance_domains(u32 cpu, u32 kind, u64 now)
 	return 0;
 }
 
-/* nohz_idle_balance(): for all idle CPUs, this one first. */
+/* nohz_idle_balance(): on behalf of all idle CPUs, this one first. */
 static __always_inline void balance_for_idle(u32 cpu, u64 now)
 {
 	s32 i;
@@ -68,7 +68,7 @@ static __always_inline void balance_for_idle(u32 cpu, u64 now)
 	for_range(i, 0, nr_cpus) {
 		u32 other = cpu + i < nr_cpus ? cpu + i : cpu + i - nr_cpus;
 
-		/* Somebody came here meanwhile. */
+		/* A task has come here in the meantime. */
 		if (runqueue_at(cpu)->nr_running && other != cpu)
 			break;
 		if (is_idle_cpu(other) && next_due(runqueue_at(other), 1, false, now) < LEVELS)
@@ -76,7 +76,7 @@ static __always_inline void balance_for_idle(u32 cpu, u64 now)
 	}
 }
 
-/* rebalance_domains(): once a second what a search of a domain costs at most is taken to be a hundredth less. */
+/* rebalance_domains(): once a second the maximum cost of searching a domain decays by a hundredth. */
 static __always_inline void decay_costs(struct runqueue *rq, u64 now)
 {
 	s32 level;
@@ -88,7 +88,7 @@ static __always_inline void decay_costs(struct runqueue *rq, u64 now)
 		rq->newidle_cost[level & (LEVELS - 1)] = rq->newidle_cost[level & (LEVELS - 1)] * 253 / 256;
 }
 
-/* load_balance() of a CPU that runs dry, timed; how many tasks moved. */
+/* load_balance() by a CPU that runs out of tasks, timed; returns how many tasks moved. */
 static __always_inline u32 timed_balance(struct runqueue *rq, u32 cpu, u32 level, u64 *spent_ns)
 {
 	u64 *most_ns = &rq->newidle_cost[level & (LEVELS - 1)];
@@ -102,14 +102,14 @@ static __always_inline u32 timed_balance(struct runqueue *rq, u32 cpu, u32 level
 	return moved;
 }
 
-/* idle_balance(): a CPU has nothing left. It goes on to a wider domain only while it expects to idle for longer than that takes. */
+/* idle_balance(): a CPU has run out of tasks. It tries a wider domain only if it expects to idle longer than that takes. */
 static __always_inline void balance_newly_idle(u32 cpu, u64 now)
 {
 	struct runqueue *rq = runqueue_at(cpu);
 	u64 spent_ns = 0;
 	s32 level;
 
-	/* One that is in the list has idled already, and was asked to balance for all. */
+	/* A CPU in the list has already idled, and was asked to balance on behalf of all. */
 	if (!newidle_balance || rq->offline || rq->is_listed || rq->average_idle < migration_cost_ns)
 		return;
 	refresh_domains(cpu, now);
@@ -124,7 +124,7 @@ static __always_inline void balance_newly_idle(u32 cpu, u64 now)
 	}
 }
 
-/* Somebody waits here: the first idle CPU is notified; nohz_balancer_kick(). */
+/* Tasks wait here: the first idle CPU is notified; nohz_balancer_kick(). */
 static __always_inline void kick_idle_balancer(u32 cpu, u64 now)
 {
 	u64 due = next_nohz;
@@ -144,8 +144,8 @@ static __always_inline void kick_idle_balancer(u32 cpu, u64 now)
 }
 
 /*
- * Before 7.2 the kernel asks a CPU that is leaving for no more tasks, then waits for an RCU grace period, and only then calls
- * cpu_offline: RCU's own thread may wait there. So whoever waits at a CPU that runs nobody and takes nobody is taken in.
+ * Before 7.2 the kernel stops asking a leaving CPU for tasks, then waits for an RCU grace period, and only then calls
+ * cpu_offline: RCU's own thread may be waiting there. So tasks that wait at a CPU that neither runs nor takes any are taken over.
  */
 static __noinline int rescue(u32 here, u64 now)
 {
@@ -168,7 +168,7 @@ static __noinline int rescue(u32 here, u64 now)
 	return 0;
 }
 
-/* At a busy CPU's tick: is there something to do for which a dispatch is needed? */
+/* At a busy CPU's tick: is there anything to do that needs a dispatch? */
 static __always_inline bool wants_balance(u32 cpu, u64 now)
 {
 	struct runqueue *rq = runqueue_at(cpu);
@@ -177,13 +177,13 @@ static __always_inline bool wants_balance(u32 cpu, u64 now)
 	kick_idle_balancer(cpu, now);
 	if (now >= due && __sync_val_compare_and_swap(&next_rescue, due, now + RESCUE_NS) == due)
 		rq->rescues = true;
-	/* A CPU that has not idled yet knows no domains. */
+	/* A CPU that has not idled yet has no domains. */
 	if (periodic_balance && (has_old_domains(cpu, now) || next_due(rq, 1, true, now) < LEVELS))
 		rq->due = true;
 	return rq->due || rq->rescues;
 }
 
-/* In dispatch: what was asked for. */
+/* In dispatch: does what was requested. */
 static __always_inline void balance_as_asked(u32 cpu, u64 now)
 {
 	struct runqueue *rq = runqueue_at(cpu);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * cfs, eighth: what balancing compares. A domain consists of groups: the domains of the next level down, of the balancing CPU
- * first, then of each CPU that is in none yet. Those of nodes by hops overlap, and so differ with who looks; that each
- * CPU looks for itself is the fix for 'scheduling group construction'.
+ * cfs, eighth: what balancing compares. A domain consists of groups: the domains of the next level down, first the
+ * balancing CPU's, then that of each CPU that is in no group yet. Groups of nodes by hops overlap, so they depend
+ * on the CPU that builds them; that each CPU builds its own is the fix for 'scheduling group construction'.
  */
 #ifndef CFS_SCHED_GROUPS_H
 #define CFS_SCHED_GROUPS_H
@@ -12,7 +12,7 @@
 /* The paper's order: the busiest is the most loaded of the overloaded groups, else of the imbalanced ones, else of all. */
 enum rank {
 	RANK_OTHER,
-	/* Tasks that may not move kept it from balance within. */
+	/* Tasks that may not move prevented balance within it. */
 	RANK_IMBALANCED,
 	/* More tasks than CPUs. */
 	RANK_OVERLOADED,
@@ -28,21 +28,21 @@ struct sched_group {
 	u32 rank;
 };
 
-/* One a CPU: what it finds while it balances. */
+/* One per CPU: what it finds while it balances. */
 struct search {
 	struct sched_group group;
 	struct sched_group local;
 	struct sched_group busiest;
-	/* Of one move: how many tasks may not come here, and a CPU beside us that one of them may go to. */
+	/* For one move: how many tasks may not move here, and a CPU next to this one that one of them may move to. */
 	u32 nr_pinned;
-	/* Who ran later than this is cache-hot, and stays. */
+	/* A task that ran later than this is cache-hot, and stays. */
 	u64 hot_since;
 	u32 other_dst;
-	/* Of all of them: from where, how many moved, whether tasks that may not come were met. */
+	/* For all moves: the source CPU, how many tasks moved, whether tasks were found that may not. */
 	u32 busiest_cpu;
 	u32 moved;
 	bool pinned;
-	/* Of a choice for a child: the load of the CPU that it fell on. */
+	/* For a child's placement: the load of the chosen CPU. */
 	u64 least_load;
 	/* For policy events. */
 	u32 nr_groups;
@@ -56,7 +56,7 @@ static __always_inline struct search *search_at(u32 here)
 	return &searches[here & (MAX_CPUS - 1)];
 }
 
-/* It idles, and nobody is on his way there. */
+/* It is idle, and no task is on its way there. */
 static __always_inline bool is_idle_cpu(u32 cpu)
 {
 	struct runqueue *rq = runqueue_at(cpu);
@@ -64,7 +64,7 @@ static __always_inline bool is_idle_cpu(u32 cpu)
 	return rq->is_listed && !rq->nr_running;
 }
 
-/* The group that a CPU makes up in another's domain: its own domain below, which is smaller. */
+/* The group that a CPU represents in another's domain: its own, smaller domain one level down. */
 static __always_inline u32 level_of_group(u32 seed, u32 level, u32 domain_cpus)
 {
 	struct runqueue *rq = runqueue_at(seed);
@@ -84,7 +84,7 @@ static __always_inline u32 group_of(u32 seed, u32 level, u32 domain_cpus)
 	return span_of(seed, level_of_group(seed, level, domain_cpus));
 }
 
-/* A CPU of the domain that is in no group yet, in the order in which groups are formed; NO_CPU where all are. */
+/* A CPU of the domain that is in no group yet, in the order in which groups are built; NO_CPU if all are in one. */
 static __always_inline u32 next_seed(u32 here, u32 cpu, u32 level)
 {
 	u32 span = span_of(cpu, level), covered = covered_of(here);
@@ -118,7 +118,7 @@ __noinline u32 local_seed(u32 here, u32 cpu, u32 level)
 	return cpu;
 }
 
-/* A group's load by averages, and the fix for 'group imbalance': by its least loaded CPU's. */
+/* A group's load by averages; or, as the fix for 'group imbalance', by its least loaded CPU. */
 __noinline int weigh_group(u32 here, u32 level)
 {
 	struct sched_group *g = &search_at(here)->group;
@@ -155,7 +155,7 @@ static __always_inline bool is_busier(const struct sched_group *a, const struct 
 	return a->rank != b->rank ? a->rank > b->rank : a->load > b->load;
 }
 
-/* For policy events: the groups in their order, but for our own, which comes first. */
+/* For policy events: the groups in order, except for the local one, which comes first. */
 static __always_inline void keep_to_tell(struct search *found, u32 number, bool is_local)
 {
 	u32 at = hidden(is_local ? 0 : number);
@@ -168,7 +168,7 @@ static __always_inline void keep_to_tell(struct search *found, u32 number, bool 
 	found->told[at & (POLICY_GROUPS - 1)] = found->group;
 }
 
-/* find_busiest_group(): goes through the groups of a CPU's domain; false where there is but one. */
+/* find_busiest_group(): goes through the groups of a CPU's domain; false if there is only one. */
 __noinline int find_busiest_group(u32 here, u32 cpu, u32 level, u32 local)
 {
 	struct search *found = search_at(here);
@@ -185,7 +185,7 @@ __noinline int find_busiest_group(u32 here, u32 cpu, u32 level, u32 local)
 			break;
 		l = level_of_group(seed, level, domain_cpus);
 		found->group.id = span_of(seed, l);
-		/* It is in its own group even if that has just gone offline. */
+		/* A CPU counts as part of its own group even if it has just gone offline. */
 		add_cpu(covered_of(here), seed);
 		add_mask(covered_of(here), found->group.id);
 		weigh_group(here, l);
@@ -193,7 +193,7 @@ __noinline int find_busiest_group(u32 here, u32 cpu, u32 level, u32 local)
 		if (seed == local) {
 			found->local = found->group;
 		} else if (has_cpu(found->group.id, cpu)) {
-			/* Local, too. */
+			/* This one is local, too. */
 			continue;
 		} else if (!any || is_busier(&found->group, &found->busiest)) {
 			found->busiest = found->group;
@@ -214,8 +214,8 @@ static __always_inline bool same_mask(u32 a, u32 b)
 }
 
 /*
- * should_we_balance(): one CPU of a group does it for all, the first idle one, else the first. Of groups that
- * overlap only those CPUs count that see the group as it is seen here.
+ * should_we_balance(): one CPU balances for its group: the first idle one, else the
+ * first. If groups overlap, only CPUs that see the group as it is seen here count.
  */
 __noinline int is_designated(u32 here, u32 cpu, u32 level, u32 local)
 {

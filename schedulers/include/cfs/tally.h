@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * cfs, fourth: what each runqueue counts. A task is counted at one runqueue at most, from when it is queued until it sleeps;
- * whoever counts it again, for it moves or its load has changed, takes off what was counted. Several CPUs may be at it at
- * once: which change comes first is decided under a lock; the sums are added to atomically.
+ * cfs, fourth: what each runqueue counts. A task is counted at no more than one runqueue, from when it is queued
+ * until it sleeps; code that counts it again, because it moves or its load has changed, first subtracts what was
+ * counted. Several CPUs may do so at once: a lock decides which change comes first; the sums are updated atomically.
  */
 #ifndef CFS_TALLY_H
 #define CFS_TALLY_H
 
 #include "groups.h"
 
-/* Slots share these. */
+/* Slots share these locks. */
 #define TALLY_LOCKS 1024
 
 struct {
@@ -31,8 +31,8 @@ static __always_inline void add_to_runqueue(const struct tally *t, s32 sign)
 }
 
 /*
- * Exchanges what is counted of a task, if it is counted at `only` and has not been counted again since `counts` was read
- * (ANYWHERE: in any case).
+ * Replaces what is counted for a task, if it is counted at `only` and has not
+ * been counted again since `counts` was read (ANYWHERE: unconditionally).
  */
 #define ANYWHERE (~0U)
 static __always_inline bool exchange_tally(u32 number, u32 only, struct tally *counts)
@@ -59,18 +59,18 @@ static __always_inline bool exchange_tally(u32 number, u32 only, struct tally *c
 	return true;
 }
 
-/* How it would be counted at a runqueue now. */
+/* What it would count as at a runqueue now. */
 static __always_inline struct tally tally_for(struct slot *s, u32 where)
 {
 	struct tally t = { .where = where, .group = s->group, .share = s->weight };
 
 	t.weight = weight_among_all(t.group, t.share);
-	/* Whoever is runnable is some load. */
+	/* A runnable task is always some load. */
 	t.load = (t.weight * s->average >> WHOLE_SHIFT) + 1;
 	return t;
 }
 
-/* Counts a task at a CPU's runqueue, as it is now. */
+/* Counts a task at a CPU's runqueue, with its current load. */
 static __noinline int count_at(u32 number, u32 cpu)
 {
 	struct slot *s = slot_at(number);
@@ -79,7 +79,7 @@ static __noinline int count_at(u32 number, u32 cpu)
 
 	if (number == NOBODY)
 		return 0;
-	/* Its group must know of it before its weight is known. */
+	/* Its group must count it before its weight is known. */
 	is_known = s->tally.where && s->tally.group == s->group && s->tally.share == s->weight;
 	if (!is_known)
 		add_to_group(s->group, s->weight, 1);
@@ -89,7 +89,7 @@ static __noinline int count_at(u32 number, u32 cpu)
 		return 0;
 	add_to_runqueue(&before, -1);
 	add_to_runqueue(&now, 1);
-	/* Somebody may have been quicker. */
+	/* Another CPU may have been quicker. */
 	if (is_known && before.where && before.group == now.group && before.share == now.share)
 		return 0;
 	if (is_known)
@@ -99,7 +99,7 @@ static __noinline int count_at(u32 number, u32 cpu)
 	return 0;
 }
 
-/* A task that was counted so was moved from one runqueue to another, unless it has been counted again since. */
+/* A task with this count has moved from one runqueue to another, unless it has been counted again since. */
 static __noinline int count_move(u32 number, const struct tally *counted, u32 from, u32 to)
 {
 	struct tally now, before;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * goodness, third: the lists of all runnable tasks, those that run among them. Which list a task is in is the
- * scheduler's: list_of().
+ * goodness, third: the lists of all runnable tasks, including running
+ * ones. Which list a task is in is up to the scheduler: list_of().
  */
 #ifndef GOODNESS_LIST_H
 #define GOODNESS_LIST_H

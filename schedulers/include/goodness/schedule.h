@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* goodness, last: schedule(), which looks at everybody who waits, in one list. */
+/* goodness, last: schedule(), which examines every waiting task, in one list. */
 #ifndef GOODNESS_SCHEDULE_H
 #define GOODNESS_SCHEDULE_H
 
@@ -17,9 +17,9 @@ static __always_inline struct list *list_of(u32 number)
 }
 
 /*
- * Passes a task of the kernel's on to its CPU. Unless it woke up it preempts nobody, and who runs there may never use up
- * its counter, since other CPUs fill it again. So that turn ends at the next tick. mq looks at each tick instead; here,
- * in a function of its own, it changes not one instruction for the tasks of this scheduler.
+ * Hands a kernel thread to its CPU. Unless it has just woken, it preempts no task, and the task that runs there
+ * may never use up its counter, since other CPUs refill it. So that turn ends at the next tick. mq checks at each
+ * tick instead; here it is a separate function, so that it changes no instruction for this scheduler's own tasks.
  */
 static __noinline void pass_on_to_tick(struct task_struct *passed, u64 enq_flags)
 {
@@ -42,8 +42,8 @@ struct choice {
 };
 
 /*
- * The best of `prev`, if it goes on, and all who wait: among equals `prev`, or, where its turn is over, the
- * first in line. The lock is held.
+ * The best of `prev`, if it may continue, and all waiting tasks: among equals
+ * `prev`, or, if its turn is over, the first in line. The lock is held.
  */
 static __always_inline struct choice best_of_all(u32 prev, u32 cpu, u64 mm)
 {
@@ -98,14 +98,14 @@ static __always_inline void end_squeeze(void)
 			scx_bpf_kick_cpu(i, SCX_KICK_IDLE);
 }
 
-/* A yield counts for one choice. */
+/* A yield is valid for one choice. */
 static __always_inline void end_yield(u32 prev)
 {
 	if (prev != NOBODY)
 		slot_at(prev)->weightless = false;
 }
 
-/* schedule(): the task that `cpu` runs now. */
+/* schedule(): the task that `cpu` runs next. */
 static __always_inline u32 choose(u32 cpu, u32 prev, u32 gone)
 {
 	struct cpu *here = cpu_at(cpu);
@@ -131,7 +131,7 @@ static __always_inline u32 choose(u32 cpu, u32 prev, u32 gone)
 	}
 	if (best.number != NOBODY && best.number != prev)
 		slot_at(best.number)->runs_on = cpu + 1;
-	/* Not sooner: the second look, after the counters, is at the same yield (__schedule_tail()). */
+	/* Not earlier: the second pass, after the counters, still sees the same yield (__schedule_tail()). */
 	end_yield(prev);
 	here->curr = best.number;
 	bpf_spin_unlock(&runqueue_lock.lock);

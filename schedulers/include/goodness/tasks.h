@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * goodness, fifth: what happens to tasks and CPUs beside the decisions. Callbacks do no more than these; which task a
- * CPU runs is the scheduler's: choose().
+ * goodness, fifth: what happens to tasks and CPUs apart from decisions. Callbacks
+ * only do these; which task a CPU runs is decided by the scheduler's choose().
  */
 #ifndef GOODNESS_TASKS_H
 #define GOODNESS_TASKS_H
 
 #include "wakeup.h"
 
-/* The task that `cpu` runs now; `prev` may go on if it is one. A task that has gone to sleep leaves its list: `gone`. */
+/* The task that `cpu` runs next; `prev` may continue if it is one. A task that went to sleep leaves its list: `gone`. */
 static __always_inline u32 choose(u32 cpu, u32 prev, u32 gone);
 
 /* del_from_runqueue(), as schedule() does it. The lock is held. */
@@ -18,7 +18,7 @@ static __always_inline void leave_list(u32 gone)
 		unlink(gone);
 }
 
-/* The CPU that reschedule_idle() found looks at once. The kernel itself notifies an idle CPU of a task that comes to it. */
+/* The CPU that reschedule_idle() found must reschedule at once. The kernel itself notifies an idle CPU of a task queued to it. */
 static __always_inline void tell(struct task_struct *p, struct target target)
 {
 	if (target.cpu < 0 || (target.is_idle && target.cpu == scx_bpf_task_cpu(p)))
@@ -26,7 +26,7 @@ static __always_inline void tell(struct task_struct *p, struct target target)
 	kick(target.cpu, target.is_idle ? SCX_KICK_IDLE : SCX_KICK_PREEMPT);
 }
 
-/* A round-robin task whose turn is over gets another, behind its equals. */
+/* A round-robin task whose turn is over gets another one, behind its equals. */
 static __always_inline void end_turn(u32 number)
 {
 	if (number != NOBODY) {
@@ -47,7 +47,7 @@ static __always_inline void schedule(s32 cpu, struct task_struct *prev)
 	s32 i;
 
 	end_turn(before);
-	/* The task we chose may have died, or been dequeued, meanwhile. */
+	/* The task we chose may have died, or been dequeued, in the meantime. */
 	for_range(i, 0, 8) {
 		u32 number = choose(cpu, before, gone);
 
@@ -63,7 +63,7 @@ static __always_inline void schedule(s32 cpu, struct task_struct *prev)
 	}
 }
 
-/* A task runs, maybe by a way of the kernel's own. */
+/* A task runs, perhaps picked by a path of the kernel's own. */
 static __always_inline void run_here(struct task_struct *p)
 {
 	u32 cpu = bpf_get_smp_processor_id();
@@ -78,13 +78,13 @@ static __always_inline void run_here(struct task_struct *p)
 	s->cpu = cpu;
 }
 
-/* Which 10 ms this is for a CPU: they don't tick together. */
+/* The current 10 ms interval of a CPU: CPUs don't tick at the same moment. */
 static __always_inline u64 tick_of(u32 cpu)
 {
 	return (scx_bpf_now() + TICK_NS * cpu / MAX_CPUS) / TICK_NS;
 }
 
-/* update_process_times(): takes a tick from whoever it hits, and needs no lock for it. */
+/* update_process_times(): takes a tick from the running task, and needs no lock for that. */
 static __always_inline void take_tick(struct task_struct *p)
 {
 	u32 cpu = bpf_get_smp_processor_id();
@@ -114,7 +114,7 @@ static __always_inline void note_idle(s32 cpu, bool idle)
 	}
 }
 
-/* Does anybody wait? Of those in the lists, all but one for each CPU that doesn't idle. */
+/* Is any task waiting? Lists contain running tasks, too: one for each CPU that isn't idle. */
 static __always_inline bool somebody_waits(void)
 {
 	s32 pending = runqueue.nr_running;
@@ -126,7 +126,7 @@ static __always_inline bool somebody_waits(void)
 	return pending > 0;
 }
 
-/* sys_sched_yield(): nothing happens where nobody waits. */
+/* sys_sched_yield(): does nothing if no task waits. */
 static __always_inline void give_way(struct task_struct *from)
 {
 	struct slot *s = slot_at(slot_of(from));
@@ -144,7 +144,7 @@ static __always_inline void cpu_comes(s32 cpu)
 	cpu_at(cpu)->offline = false;
 }
 
-/* do_fork(): parent and child share what the parent has left. */
+/* do_fork(): parent and child share the parent's remaining ticks. */
 static __always_inline s32 begin_task(struct task_struct *p, struct scx_init_task_args *args)
 {
 	u32 number = take_slot(p);
@@ -172,7 +172,7 @@ static __always_inline s32 begin_task(struct task_struct *p, struct scx_init_tas
 	return 0;
 }
 
-/* release_task(): what the dead task has left is its parent's. */
+/* release_task(): the dead task's remaining ticks go to its parent. */
 static __always_inline void end_task(struct task_struct *p)
 {
 	u32 number = own_slot_of(p);

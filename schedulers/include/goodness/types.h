@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * goodness, first: what it keeps of a task and of a CPU, and the list for all CPUs. `mq`, which is a change of
- * goodness, keeps the same.
+ * goodness, first: what it keeps for each task and each CPU, and the list
+ * for all CPUs. `mq`, which is a modification of goodness, uses the same.
  */
 #ifndef GOODNESS_TYPES_H
 #define GOODNESS_TYPES_H
@@ -16,28 +16,28 @@ enum leaving {
 };
 
 /*
- * What a decision needs of a task: one cache line. All that a walk over the list reads is in its first 32
- * bytes, as 2.4 had it: a whole line there.
+ * What a decision needs to know about a task: one cache line. All that a list
+ * walk reads is in its first 32 bytes, as in 2.4, where that was a whole line.
  */
 struct slot {
-	/* The list: the next one; NOBODY at its end. */
+	/* The next one in the list; NOBODY at its end. */
 	u32 next;
 	/* Ticks left. */
 	s32 counter;
 	/* Whose memory it uses; 0 for a kernel thread. */
 	u64 mm;
 	struct hint rt;
-	/* The CPU it ran on last. */
+	/* The CPU that it last ran on. */
 	u16 cpu;
 	s8 nice;
 	/* It may use all CPUs. */
 	bool everywhere;
 	/* It has yielded, and weighs YIELDING_WEIGHT until the CPU has chosen. */
 	bool weightless;
-	/* It has a CPU: the one before this number; it stays in its list, but no other CPU may take it. */
+	/* The CPU that it runs on, plus 1; it stays in its list, but no other CPU may take it. */
 	u16 runs_on;
 
-	/* The one before in the list; NOBODY at its beginning. */
+	/* The previous one in the list; NOBODY at its beginning. */
 	u32 prev __attribute__((aligned(32)));
 	s32 pid;
 	/* enum leaving. */
@@ -45,7 +45,7 @@ struct slot {
 	bool linked;
 	/* The CPUs that it may use went offline while it waited. */
 	bool homeless;
-	/* Whose list it is in, under mq: of the CPU before this number; 0 is the list for all CPUs. */
+	/* Under mq, the CPU whose list it is in, plus 1; 0 is the list for all CPUs. */
 	u16 queue;
 } __attribute__((aligned(64)));
 
@@ -57,24 +57,24 @@ struct slot {
 #define MAX_COUNTER 20
 #define REALTIME_WEIGHT 1000
 /*
- * What a task weighs that yields: less than one whose counter is used up, more than nobody. It goes on where nobody else
- * may run, and never causes a recalculation.
+ * The weight of a task that yields: less than one whose counter is used up, more than no
+ * task. It continues only if no other task may run, and never causes a recalculation.
  */
 #define YIELDING_WEIGHT -1
-/* Less than any weight: nobody. */
+/* Less than any weight: no task. */
 #define NO_WEIGHT (-1000)
 
-/* What every CPU's line holds: schedule_data. */
+/* What every CPU's line contains: schedule_data. */
 struct cpu {
-	/* Who runs here; NOBODY where it idles. */
+	/* The running task; NOBODY if the CPU is idle. */
 	u32 curr;
 	bool offline;
-	/* Whose memory is loaded; an idle CPU keeps it. */
+	/* Whose memory is mapped; an idle CPU keeps it. */
 	u64 mm;
 	u64 idle_since;
-	/* Who waits for this CPU, under mq. */
+	/* Under mq, the tasks that wait for this CPU. */
 	struct list runqueue;
-	/* The last 10 ms that a tick was counted for. */
+	/* The last 10 ms interval for which a tick was counted. */
 	u64 tick;
 } LINE;
 

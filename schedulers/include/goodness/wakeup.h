@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* goodness, fourth: reschedule_idle(), where a task that now waits should run at once. */
+/* goodness, fourth: reschedule_idle(), which CPU should run a newly waiting task at once. */
 #ifndef GOODNESS_WAKEUP_H
 #define GOODNESS_WAKEUP_H
 
 #include "list.h"
 
-/* What reschedule_idle() decides: a CPU, and whether it idles. */
+/* What reschedule_idle() decides: a CPU, and whether it is idle. */
 struct target {
 	s32 cpu;
 	bool is_idle;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* mq, third: CPUs that go, which Linux 2.4 did not know: a task that waits in such a CPU's list hops to another's. */
+/* mq, third: CPUs that go offline, which Linux 2.4 did not know: tasks that wait in their lists hop to another CPU's. */
 #ifndef MQ_HOTPLUG_H
 #define MQ_HOTPLUG_H
 
@@ -7,7 +7,7 @@
 
 #include "another_cpu.h"
 
-/* Who waits in a list, and was bound to `cpu`, is bound no more. The lock is held. */
+/* Tasks in a list that were bound to `cpu` no longer are. The lock is held. */
 static __always_inline void free_from(struct list *list, u32 cpu)
 {
 	u32 number = list->first;

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * mq, first: its lists. A list for each CPU, of the tasks that ran there last; the list for all CPUs, which goodness has
- * for everybody, is that of real-time tasks. All of them are under the one lock.
+ * mq, first: its lists. Each CPU has a list of the tasks that last ran there; the list for all CPUs,
+ * which in goodness holds every task, holds the real-time tasks. All of them are under the one lock.
  */
 #ifndef MQ_QUEUES_H
 #define MQ_QUEUES_H
 
 #include "../goodness/tasks.h"
 
-/* Off-switches for experiments: all CPUs share one list; nobody is taken from another CPU's list. */
+/* Off-switches for experiments: all CPUs share one list; no task is taken from another CPU's list. */
 const volatile bool global_queue = false;
 const volatile bool steal = true;
-/* And the 15 that 2.4 gives a task for the CPU that it ran on last, which the patch drops in its lists. */
+/* And the 15 that 2.4 adds for the CPU that a task last ran on, which the patch drops in its lists. */
 const volatile bool bonus = false;
 
-/* What `queue` of a slot says of a real-time task. */
+/* The value of a slot's `queue` for a real-time task. */
 #define REALTIME_QUEUE 0
 
-/* In the line of what the CPU does, as cpu_rq() is. */
+/* In the cache line of the CPU's state, as cpu_rq() is. */
 static __always_inline struct list *list_of_cpu(u32 cpu)
 {
 	return &cpu_at(cpu)->runqueue;
@@ -36,7 +36,7 @@ static __always_inline u16 queue_of(u32 cpu)
 	return global_queue ? 1 : cpu + 1;
 }
 
-/* add_to_runqueue(): at the beginning, but for a round-robin task whose turn is over. The lock is held. */
+/* add_to_runqueue(): at the beginning, except for a round-robin task whose turn is over. The lock is held. */
 static __always_inline void add_to_runqueue(u32 number, u32 cpu)
 {
 	struct slot *s = slot_at(number);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * mq, second: schedule(). Real-time tasks first, then the CPU's own list, and only where nobody there has time left, the
- * lists of all others.
+ * mq, second: schedule(). Real-time tasks first, then the CPU's own list,
+ * and only if no task there has time left, the lists of all other CPUs.
  */
 #ifndef MQ_SCHEDULE_H
 #define MQ_SCHEDULE_H
@@ -13,7 +13,7 @@ struct choice {
 	s32 weight;
 };
 
-/* What a task weighs in a CPU's list: goodness(), but where it ran last no longer counts. */
+/* A task's weight in a CPU's list: goodness(), but where it last ran no longer counts. */
 static __always_inline s32 other_goodness(struct slot *s, u32 cpu, u64 mm)
 {
 	s32 weight = s->counter;
@@ -27,13 +27,13 @@ static __always_inline s32 other_goodness(struct slot *s, u32 cpu, u64 mm)
 	return weight + 20 - s->nice;
 }
 
-/* can_schedule(), and does not yield. */
+/* can_schedule(), and it does not yield. */
 static __always_inline bool can_schedule(u32 number, struct slot *s, u32 cpu)
 {
 	return !s->runs_on && may_use(number, cpu) && !s->weightless;
 }
 
-/* The task that was on this CPU: goodness() as ever. It goes on unless somebody weighs more. */
+/* The task that was on this CPU: plain goodness(). It continues unless another task weighs more. */
 static __always_inline struct choice still_running(u32 prev, u32 cpu, u64 mm)
 {
 	struct choice best = { NOBODY, NO_WEIGHT };
@@ -69,13 +69,13 @@ static __always_inline struct choice best_realtime(struct choice best, bool give
 	return best;
 }
 
-/* The best of `best` and those in the list of CPU `of` that `cpu` may take. */
+/* The best of `best` and the tasks in CPU `of`'s list that `cpu` may take. */
 static __always_inline struct choice best_in_list(struct choice best, u32 of, u32 cpu, u64 mm)
 {
 	u32 number = list_of_cpu(of)->first;
 	s32 i;
 
-	/* A loop of BPF costs calls; a walk over an empty list there cost nothing. */
+	/* A loop in BPF costs calls; walking an empty list in the kernel cost nothing. */
 	if (number == NOBODY)
 		return best;
 	for_range(i, 0, SLOTS) {
@@ -96,7 +96,7 @@ static __always_inline struct choice best_in_list(struct choice best, u32 of, u3
 	return best;
 }
 
-/* Theft: the best of `best` and those in all other CPUs' lists. */
+/* Stealing: the best of `best` and the tasks in all other CPUs' lists. */
 static __always_inline struct choice best_elsewhere(struct choice best, u32 cpu, u64 mm)
 {
 	s32 other;
@@ -107,7 +107,7 @@ static __always_inline struct choice best_elsewhere(struct choice best, u32 cpu,
 	return best;
 }
 
-/* The task that `cpu` runs, and its weight: 0 where there is none with time left among those it may take. */
+/* The task that `cpu` runs next, and its weight: 0 if no task that it may take has time left. */
 static __always_inline struct choice best_of_all(u32 prev, u32 cpu, u64 mm)
 {
 	bool gives_way = slot_at(prev)->leaving == TURN_OVER;

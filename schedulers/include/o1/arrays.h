@@ -31,8 +31,8 @@ static __always_inline void unlink(struct runqueue *rq, u32 number)
 }
 
 /*
- * It has its place: how it came to leave its CPU no longer matters. Once its queue's lock is given back, others may
- * take the task and note where it came from then.
+ * It is in its place: how it left its CPU no longer matters. Once its queue's
+ * lock is released, others may take the task and record where it came from then.
  */
 static __always_inline void settle(struct slot *s)
 {
@@ -42,8 +42,8 @@ static __always_inline void settle(struct slot *s)
 }
 
 /*
- * Puts a task that waits nowhere into one of the arrays. The balancer may have one in its hands
- * while the kernel queues it again elsewhere: whoever says first where it waits links it.
+ * Puts a task that waits nowhere into one of the arrays. The balancer may be moving a task
+ * while the kernel queues it again elsewhere: the first to record where it waits links it.
  */
 static __always_inline bool link(struct runqueue *rq, u32 queue, u32 number, u32 which, bool at_end)
 {
@@ -66,8 +66,8 @@ static __always_inline bool link(struct runqueue *rq, u32 queue, u32 number, u32
 }
 
 /*
- * Looks at every task that waits at any runqueue, as the scheduler before did at each choice. With one_lock or global_queue:
- * the lock that is held is that of all of them.
+ * Looks at every task that waits at any runqueue, as the previous scheduler did for
+ * each choice. With one_lock or global_queue: the lock that is held covers all of them.
  */
 static __always_inline void look_at_all(u32 cpu)
 {
@@ -89,7 +89,7 @@ static __always_inline void look_at_all(u32 cpu)
 			continue;
 		}
 		if (number == NOBODY) {
-			/* The array of before: `which` is the next one's already. */
+			/* The previous array: `which` is already the next one's. */
 			struct runqueue *rq = runqueue_at(which ? queue : queue - 1);
 
 			number = array_at(rq, which ^ 1)->lists[__builtin_ctzll(levels) & (LEVELS - 1)].first;
@@ -103,8 +103,8 @@ static __always_inline void look_at_all(u32 cpu)
 }
 
 /*
- * Who is next: the first of the best level of the active array, or `before`, who has run until now and would go
- * on (NOBODY: it would not). Where the active array is used up, `before` included, the two are exchanged.
+ * Which task is next: the first of the best level of the active array, or `before`, which has been running and
+ * would continue (NOBODY: it would not). If the active array is used up, `before` included, the two are exchanged.
  */
 static __always_inline u32 pick(struct runqueue *rq, u32 cpu, u32 before)
 {

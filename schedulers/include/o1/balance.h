@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * o1, fifth: the balancer. All the rest knows one runqueue only; who wants another balancer (nodes,
- * caches) replaces this file and keeps its two entries, balance_idle() and balance_tick().
+ * o1, fifth: the balancer. Everything else deals with a single runqueue; for a different balancer
+ * (nodes, caches), replace this file and keep its two entry points, balance_idle() and balance_tick().
  *
- * Tasks stay where they are until a CPU has nothing to do: then it takes one from whoever has most. Idle CPUs
- * don't tick, so each busy one looks at every tick interval whether one idles while a task waits here, and notifies it.
- * Seldom, a busy CPU takes half the difference from one that has clearly more. Expired tasks go first: they are cold.
+ * Tasks stay where they are until a CPU has nothing to do: then it takes one from the CPU that has most. Idle CPUs don't
+ * tick, so each busy one checks at every tick interval whether one idles while a task waits here, and notifies it. Rarely,
+ * a busy CPU takes half the difference from one that has clearly more. Expired tasks go first: they are cache-cold.
  */
 #ifndef O1_BALANCE_H
 #define O1_BALANCE_H
@@ -18,7 +18,7 @@ static __always_inline u32 movable_in(struct array *array, u32 cpu)
 }
 
 #ifdef CROWD
-/* Who comes after as many others as tasks wait there would wait for the lock in vain. */
+/* A CPU that comes after as many others as there are tasks waiting would wait for the lock in vain. */
 static __always_inline bool may_take(struct runqueue *rq)
 {
 	if (rq->nr_thieves >= rq->nr_waiting)
@@ -44,7 +44,7 @@ static __always_inline void has_taken(struct runqueue *rq)
 }
 #endif
 
-/* Expired tasks go first: they are cold. */
+/* Expired tasks go first: they are cache-cold. */
 static __noinline u32 take_from(u32 victim, u32 cpu)
 {
 	struct runqueue *rq = runqueue_at(victim);
@@ -67,13 +67,13 @@ static __noinline u32 take_from(u32 victim, u32 cpu)
 	return number;
 }
 
-/* A task for a CPU that has none. */
+/* Finds a task for a CPU that has none. */
 static __always_inline u32 balance_idle(u32 cpu)
 {
 	return balance && !global_queue ? take_from_any(cpu) : NOBODY;
 }
 
-/* Asks idle CPUs to look for work: as many as tasks wait here. */
+/* Notifies idle CPUs to look for work: as many as there are tasks waiting here. */
 static __always_inline void tell_idle(u32 cpu, u32 nr_waiting)
 {
 	u32 told = 0;
@@ -91,7 +91,7 @@ static __always_inline void tell_idle(u32 cpu, u32 nr_waiting)
 	}
 }
 
-/* To the arrays of `cpu`. */
+/* Moves it into the arrays of `cpu`. */
 static __noinline bool move_one(u32 victim, u32 cpu)
 {
 	struct runqueue *rq = runqueue_at(cpu);
@@ -110,7 +110,7 @@ static __noinline bool move_one(u32 victim, u32 cpu)
 	return true;
 }
 
-/* Half of what the busiest has more than we; false where nobody who should come can come now. */
+/* Takes half of the busiest CPU's excess; false if no task that should move can move now. */
 static __always_inline bool pull_half(u32 cpu)
 {
 	u32 victim = busiest(cpu);
@@ -141,7 +141,7 @@ static __always_inline void balance_tick(u32 cpu, u64 now)
 		tell_idle(cpu, rq->nr_waiting);
 	if (now < rq->next_pull)
 		return;
-	/* Whoever can't come now runs there now, perhaps: so look again at another moment of their turns. */
+	/* A task that can't move now may be running there: so try again at a different point of their turns. */
 	rq->next_pull = now + (pull_half(cpu) ? busy_balance_ns : busy_balance_ns / 8);
 }
 

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * o1, sixth: CPUs that come and go. The kernel never asks for a task for a CPU that is offline, so
- * what waits there must go to another; the next dispatch there forwards the tasks that it may not run itself.
+ * o1, sixth: CPUs that come and go. The kernel never asks for a task for a CPU that is offline, so tasks
+ * that wait there must move; the next dispatch elsewhere forwards those that it may not run itself.
  *
- * Before Linux 7.2 the kernel asks such a CPU for no more tasks, waits for an RCU grace period, and only then calls
- * cpu_offline: whoever waits here meanwhile is taken in by the others (runqueues.h). Under load, a pinned task among it, the
- * CPU went and came back in 4 of 4 tries on 6.18, 6 of 6 on 7.0 and 10 of 10 on 7.2.
+ * Before Linux 7.2 the kernel stops asking such a CPU for tasks, waits for an RCU grace period, and only then
+ * calls cpu_offline: in the meantime other CPUs take the tasks that wait here (runqueues.h). Under load, with a
+ * pinned task among it, the CPU went and came back in 4 of 4 tries on 6.18, 6 of 6 on 7.0 and 10 of 10 on 7.2.
  */
 #ifndef O1_HOTPLUG_H
 #define O1_HOTPLUG_H
 
 #include "balance.h"
 
-/* Some task that waits at a runqueue, off which it is taken. */
+/* Some task that waits at a runqueue; takes it off the runqueue. */
 static __noinline u32 take_any(u32 queue)
 {
 	struct runqueue *rq = runqueue_at(queue);

@@ -2,13 +2,13 @@
 /*
  * o1, second: how a task's load becomes its level, and how long it may run.
  *
- * A task is busy from when it gets a CPU until it sleeps: that it waited for its turn after a wakeup is not held against
- * it, so a light task stays light however long it waits. Its load is the busy share of the time that it is known for, or
- * of the four seconds that the ring covers, whichever is shorter. A child begins with its parent's penalty, and a task that
- * hardly uses its CPU stays active when its timeslice expires. Later versions of the kernel's scheduler come close to this.
+ * A task is busy from when it gets a CPU until it sleeps: waiting for its turn after a wakeup is not held against it, so
+ * a light task stays light however long it waits. Its load is the busy share of the time since it is known, or of the
+ * four seconds that the ring covers, whichever is shorter. A child begins with its parent's penalty, and a task that
+ * hardly uses its CPU stays active when its timeslice expires. Later versions of the kernel's scheduler are similar.
  *
- * As announced (announced_load=1), a task is busy while it does not sleep, waiting included, and its load is the busy share
- * of the four seconds. A new task has no load yet.
+ * As announced (announced_load=1), a task is busy while it does not sleep, even while it
+ * waits, and its load is the busy share of the four seconds. A new task has no load yet.
  */
 #ifndef O1_LOAD_H
 #define O1_LOAD_H
@@ -43,7 +43,7 @@ static __always_inline u32 *busy_now(struct slot *s)
 {
 	u32 entry = s->interval % history_size();
 
-	/* The compiler knows that this is small enough; verifiers before 7.2 have to be shown. */
+	/* The compiler knows that this is small enough; verifiers before 7.2 need to see it. */
 	barrier_var(entry);
 	return &s->busy[entry & (MAX_HISTORY - 1)];
 }
@@ -61,7 +61,7 @@ static __always_inline void add_busy(struct slot *s, u64 until)
 	s->busy_since = until;
 }
 
-/* Brings the ring up to now; each interval that has begun since takes the oldest entry's place. */
+/* Brings the ring up to date; each interval that has begun since replaces the oldest entry. */
 static __noinline u32 update_load(u32 number, u64 now)
 {
 	struct slot *s = slot_at(number);
@@ -69,7 +69,7 @@ static __noinline u32 update_load(u32 number, u64 now)
 	u64 interval = now / length;
 	s32 i;
 
-	/* Longer ago than the ring reaches: what it was doing it did all along. */
+	/* Longer ago than the ring reaches: its last state applied all along. */
 	if (interval > s->interval + MAX_HISTORY) {
 		s->interval = interval - MAX_HISTORY;
 		if (s->busy_since)
@@ -98,7 +98,7 @@ static __always_inline u32 best_level_of(struct slot *s)
 	return s->nice == BATCH_NICE ? BATCH_LEVEL : s->nice + 20;
 }
 
-/* How much of the ring counts: all of it, or by our rule what is known of the task. */
+/* How much of the ring counts: all of it, or by our rule only the time since the task is known. */
 static __always_inline u64 counted_ns(struct slot *s, u64 now)
 {
 	u64 known = now - s->born;
@@ -118,7 +118,7 @@ static __always_inline u32 level_of(struct slot *s, u64 now)
 	return best_level_of(s) + (penalty < most ? penalty : most);
 }
 
-/* It is runnable, and will wait: as announced, that is load. */
+/* It is runnable, and is going to wait: as announced, that counts as load. */
 static __always_inline void begin_waiting(struct slot *s, u64 now)
 {
 	if (announced_load && !s->busy_since)
@@ -131,7 +131,7 @@ static __always_inline u64 full_timeslice(struct slot *s)
 	return (20 - s->nice) * MS_PER_NICE * MSEC_NS;
 }
 
-/* Batch runs long where nobody else waits. */
+/* Batch tasks run long if no other task waits. */
 static __always_inline u64 timeslice_of(struct slot *s, struct runqueue *rq)
 {
 	if (s->nice == BATCH_NICE && rq->nr_waiting == rq->nr_batch)
@@ -139,7 +139,7 @@ static __always_inline u64 timeslice_of(struct slot *s, struct runqueue *rq)
 	return full_timeslice(s);
 }
 
-/* Takes what the task has run since from its timeslice. */
+/* Subtracts what the task has run since from its timeslice. */
 static __always_inline void charge(struct slot *s, const struct task_struct *p)
 {
 	u64 ran_ns = p->se.sum_exec_runtime;
@@ -149,8 +149,8 @@ static __always_inline void charge(struct slot *s, const struct task_struct *p)
 }
 
 /*
- * The timeslice has expired: it is refilled at once, and the array decided, since the arrays may be
- * exchanged before the task is enqueued. It goes to the expired one; by our rule not if it hardly uses its CPU.
+ * The timeslice has expired: it is refilled at once, and the array chosen, since the arrays may be exchanged
+ * before the task is enqueued. It goes to the expired array; by our rule not if it hardly uses its CPU.
  */
 static __always_inline void expire(u32 number, struct runqueue *rq, u64 now)
 {
@@ -160,7 +160,7 @@ static __always_inline void expire(u32 number, struct runqueue *rq, u64 now)
 
 	update_load(number, now);
 	s->level = level_of(s, now);
-	/* It ran on until a tick saw it: that is taken off the new timeslice. */
+	/* It ran on until a tick noticed: that is subtracted from the new timeslice. */
 	s->left_ns += timeslice_of(s, rq);
 	if (s->left_ns <= 0)
 		s->left_ns = 1;

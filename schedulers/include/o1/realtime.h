@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * o1, fourth: real-time tasks, by hint. They are few and must run now, anywhere: one queue for all CPUs with
- * a lock of its own, and a broadcast that makes every CPU look. CPUs that never see such a task only read one word.
+ * o1, fourth: real-time tasks, by hint. They are few and must run at once, on any CPU: one queue for all CPUs with a
+ * lock of its own, and a broadcast that makes every CPU check it. CPUs that never see such a task read only one word.
  */
 #ifndef O1_REALTIME_H
 #define O1_REALTIME_H
@@ -25,7 +25,7 @@ static __always_inline u32 realtime_level(struct slot *s)
 	return (REALTIME_LEVELS - 1 - s->rt.rt_priority) & (REALTIME_LEVELS - 1);
 }
 
-/* Comparable priorities, above 0; 0 for a task that is no real-time one. */
+/* Comparable priorities, above 0; 0 for a task that is not real-time. */
 static __always_inline u32 realtime_rank(struct slot *s)
 {
 	return s->rt.policy ? REALTIME_LEVELS - realtime_level(s) : 0;
@@ -63,7 +63,7 @@ static __always_inline void link_realtime(u32 number, bool at_end)
 	settle(s);
 }
 
-/* The first of the highest priority that `cpu` may take. */
+/* The first task of the highest priority that `cpu` may take. */
 static __always_inline u32 find_realtime(u32 cpu)
 {
 	u64 high = realtime.bitmap[0], low = realtime.bitmap[1];
@@ -108,7 +108,7 @@ static __always_inline u32 take_realtime(u32 cpu, u32 before)
 	return number;
 }
 
-/* Every CPU that runs something lesser looks at once. */
+/* Every CPU that runs a task of lower priority checks at once. */
 static __always_inline void broadcast(u32 number)
 {
 	u32 rank = realtime_rank(slot_at(number));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* o1, first: its settings, what it keeps of a task and of a CPU. */
+/* o1, first: its settings, what it keeps for each task and each CPU. */
 #ifndef O1_TYPES_H
 #define O1_TYPES_H
 
@@ -9,31 +9,31 @@
 #define LEVELS 64
 #define BATCH_NICE 19
 #define BATCH_LEVEL (LEVELS - 1)
-/* MAX_PRIO/3; and by our rule. */
+/* MAX_PRIO/3; and the value under our rule. */
 #define MAX_PENALTY (LEVELS / 3)
 #define OUR_PENALTY 12
 
-/* The ring of a task's load: this many entries at most. */
+/* The ring of a task's load: the maximum number of entries. */
 #define MAX_HISTORY 8
 
 /* Settings: the announced rule for load (see load.h) instead of ours. */
 const volatile bool announced_load = false;
-/* The load history, so many entries of so long. */
+/* The load history: the number of entries, and the length of each. */
 const volatile u32 history_entries = 4;
 const volatile u64 history_interval_ns = 1000000000;
-/* By our rule, a task with this penalty at most goes back to the active array, unless expired tasks have waited so long for each. */
+/* By our rule, a task with at most this penalty returns to the active array, unless expired tasks have waited this long each. */
 const volatile u32 interactive_penalty = 3;
 const volatile u64 starvation_ns = 100000000;
-/* The first timeslice of a task whose parent is not ours: nothing is known of it. */
+/* The first timeslice of a task whose parent has no slot: nothing is known of it. */
 const volatile u64 first_slice_ns = 10000000;
-/* A batch task's slice where only batch tasks wait. */
+/* A batch task's slice if only batch tasks wait. */
 const volatile u64 batch_slice_ns = 400000000;
-/* How often a busy CPU looks for an idle one to take what waits here, and for a busier one to take from. */
+/* How often a busy CPU looks for an idle one to take waiting tasks, and for a busier one to take tasks from. */
 const volatile u64 idle_balance_ns = 10000000;
 const volatile u64 busy_balance_ns = 250000000;
-/* Off-switches for experiments: all CPUs share one pair of arrays and one lock; no balancer; children as they come. */
+/* Off-switches for experiments: all CPUs share one pair of arrays and one lock; no balancer; children run in plain order. */
 const volatile bool global_queue = false;
-/* And what the scheduler before had: one lock for all runqueues; a choice looks at every task that waits at any of them. */
+/* And what the previous scheduler had: one lock for all runqueues; a choice looks at every waiting task of all of them. */
 const volatile bool one_lock = false;
 const volatile bool scan = false;
 const volatile bool balance = true;
@@ -45,34 +45,34 @@ const volatile bool child_first = true;
 #define IN_RUNQUEUE 2
 
 struct slot {
-	/* One line for what queues and decisions need. */
+	/* One cache line for what queues and decisions need. */
 	u32 next;
 	u32 prev;
 	u32 where;
 	s32 pid;
-	/* What is left of its timeslice, and its running time when that was last seen. */
+	/* What is left of its timeslice, and its running time at the last update. */
 	s64 left_ns;
 	u64 ran_ns;
 	struct hint rt;
 	s8 nice;
 	u8 level;
-	/* Which of the two arrays it came from, or belongs into once its timeslice has expired. */
+	/* Which of the two arrays it came from, or belongs in once its timeslice has expired. */
 	u8 array;
-	/* Where exactly it waits, whatever has been found out of it since; written under its queue's lock alone. */
+	/* Where exactly it waits, whatever has changed about it since; written only under its queue's lock. */
 	u8 in_array;
 	u8 in_level;
 	bool expired;
-	/* At equal levels the other goes first; and it goes to the end of its list. */
+	/* At equal levels the other task goes first; and it goes to the end of its list. */
 	bool behind;
 	bool goes_last;
 	/* It may use all CPUs. */
 	bool everywhere;
 	/* It has not run yet. */
 	bool is_new;
-	/* What it has left is still a part of its parent's timeslice. */
+	/* Its remaining timeslice is still part of its parent's. */
 	bool borrowed;
 
-	/* One for its load: since when it has been busy (0: it sleeps), and how much in each interval. */
+	/* One cache line for its load: since when it has been busy (0: it sleeps), and how much in each interval. */
 	u64 busy_since;
 	u64 born;
 	u64 interval;
@@ -108,7 +108,7 @@ struct runqueue {
 	bool offline;
 	u64 next_push;
 	u64 next_pull;
-	/* Since when tasks wait here though the CPU runs nothing; 0 where that is not so. Others write it. */
+	/* Since when tasks have waited here though the CPU runs nothing; 0 if that is not so. Others write it. */
 	u64 stuck_since;
 
 	struct array arrays[2];
@@ -119,10 +119,10 @@ struct runqueue {
 /* How often each CPU exchanged its two arrays. */
 COUNTER(array_switches);
 
-/* How many tasks choices looked at, with `scan`. */
+/* How many tasks were examined for choices, with `scan`. */
 COUNTER(scanned);
 
-/* Whose arrays a CPU uses. */
+/* Which CPU's arrays a CPU uses. */
 static __always_inline u32 queue_of(u32 cpu)
 {
 	return global_queue ? 0 : cpu;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * ule, fourth: which CPU. A child goes to the least loaded one. As posted it was looked for below a load of none, which no CPU
- * has, so that every child went to the first one; and that was all. What was missing: a CPU without work steals, and
- * learns of tasks that wait elsewhere; and twice a second tasks go from the most to the least loaded CPU. All else
- * stays where it is, for its cache's sake.
+ * ule, fourth: choosing a CPU. A child goes to the least loaded one. As posted, the search began with a load
+ * below zero, which no CPU has, so every child went to the first CPU; and there was no other balancing. The
+ * missing parts: a CPU without work steals, and is notified of tasks that wait elsewhere; and twice a second
+ * tasks move from the most to the least loaded CPU. All other tasks stay where they are, for their caches' sake.
  */
 #ifndef ULE_BALANCE_H
 #define ULE_BALANCE_H
 
 #include "queues.h"
 
-/* How often a busy CPU looks after tasks that wait at CPUs that run nothing. */
+/* How often a busy CPU checks for tasks that wait at CPUs that run nothing. */
 #define LOOK_NS (10 * MSEC_NS)
 
 static __always_inline bool steals(void)
@@ -23,7 +23,7 @@ static __always_inline bool pushes(void)
 	return push && !posted;
 }
 
-/* The least loaded CPU that the task may use; `here` where none has less. */
+/* The least loaded CPU that the task may use; `here` if none has less load. */
 static __always_inline u32 least_loaded(u32 number, u32 here)
 {
 	u32 least = ~0U, found = here;
@@ -43,7 +43,7 @@ static __always_inline u32 least_loaded(u32 number, u32 here)
 	return found;
 }
 
-/* The first CPU that the task may use; `here` where that is none. */
+/* The first CPU that the task may use; `here` if there is none. */
 static __always_inline u32 first_cpu(u32 number, u32 here)
 {
 	s32 i;
@@ -54,7 +54,7 @@ static __always_inline u32 first_cpu(u32 number, u32 here)
 	return here;
 }
 
-/* Where a child begins. */
+/* The CPU on which a child begins. */
 static __always_inline u32 cpu_for_child(u32 number, u32 here)
 {
 	return place && !posted ? least_loaded(number, here) : first_cpu(number, here);
@@ -65,7 +65,7 @@ static __always_inline u32 movable_in(struct queue *queue, u32 cpu)
 	return find_movable(queue->lists, queue->levels, cpu);
 }
 
-/* Of those who have to wait for longest there: the next queue's first. It belongs into the current queue here. */
+/* The task that would wait longest there: the next queue's first. It belongs in the current queue here. */
 static __noinline u32 take_from(u32 victim, u32 cpu)
 {
 	struct runqueue *rq = runqueue_at(victim);
@@ -90,13 +90,13 @@ static __noinline u32 take_from(u32 victim, u32 cpu)
 	return number;
 }
 
-/* A task for a CPU that has none. */
+/* Finds a task for a CPU that has none. */
 static __always_inline u32 steal_one(u32 cpu)
 {
 	return steals() ? take_from_any(cpu) : NOBODY;
 }
 
-/* Somebody waits who may use these CPUs: one of them that idles, if any, is notified. */
+/* A task that may use these CPUs waits: notifies one of them that is idle, if any. */
 static __always_inline void tell_idle(const struct cpumask *cpus)
 {
 	s32 idle;
@@ -108,7 +108,7 @@ static __always_inline void tell_idle(const struct cpumask *cpus)
 		kick(idle, SCX_KICK_IDLE);
 }
 
-/* Must the task that runs at a CPU give way to one that has come to `queue` there? */
+/* Must the task that runs at a CPU give way to one that was put into `queue` there? */
 static __always_inline bool gives_way(struct runqueue *there, struct slot *s)
 {
 	if (there->curr == NOBODY || s->is_idle)
@@ -167,7 +167,7 @@ static __always_inline struct extremes extremes_of(u32 cpu)
 	return found;
 }
 
-/* Half the difference goes from the most to the least loaded CPU: on whichever CPU a tick sees first that it is time. */
+/* Half the difference moves from the most to the least loaded CPU: on whichever CPU's tick finds first that it is time. */
 static __always_inline void push_when_due(u32 cpu, u64 now)
 {
 	u64 due = next_push;
@@ -196,9 +196,9 @@ static __always_inline void balance_tick(struct task_struct *p, u32 cpu, u64 now
 	if (now < rq->next_look)
 		return;
 	rq->next_look = now + LOOK_NS;
-	/* Whatever the settings: nobody else would run them. */
+	/* Regardless of settings: no other CPU would run them. */
 	take_in(cpu, now, LOOK_NS);
-	/* A CPU that was about to idle when somebody came to wait here has not been notified. */
+	/* A CPU that was about to idle when a task was queued here has not been notified. */
 	if (rq->nr_waiting)
 		tell_idle(p->cpus_ptr);
 }

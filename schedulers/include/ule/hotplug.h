@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * ule, fifth: CPUs that come and go. The kernel never asks for a task for a CPU that is offline, so what waits there must go
- * to another; the next dispatch there forwards the tasks that it may not run itself.
+ * ule, fifth: CPUs that come and go. The kernel never asks for a task for a CPU that is offline, so tasks
+ * that wait there must move; the next dispatch elsewhere forwards those that it may not run itself.
  */
 #ifndef ULE_HOTPLUG_H
 #define ULE_HOTPLUG_H
 
 #include "balance.h"
 
-/* Some task that waits at a runqueue, off which it is taken. */
+/* Some task that waits at a runqueue; takes it off the runqueue. */
 static __noinline u32 take_any(u32 cpu)
 {
 	struct runqueue *rq = runqueue_at(cpu);

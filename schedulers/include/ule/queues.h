@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * ule, third: a CPU's queues. The current one is served until it is empty; then it and the next one change places. Who
- * is interactive comes into the current one, everybody else into the next: that is one slice for each of them in each
+ * ule, third: a CPU's queues. The current one is served until it is empty; then it and the next one are exchanged.
+ * An interactive task goes into the current one, any other into the next: so each of those gets one slice per
  * round. Everything here takes a few loads and stores, however many tasks wait; the runqueue's lock is held.
  */
 #ifndef ULE_QUEUES_H
@@ -15,8 +15,8 @@ static __always_inline struct queue *queue_at(struct runqueue *rq, u32 which)
 }
 
 /*
- * Has this round taken too long? Tasks that mostly sleep, if there are enough of them, keep the current queue busy for
- * ever; then they, too, wait for the next one, and the round ends.
+ * Has this round taken too long? Enough tasks that mostly sleep keep the current
+ * queue busy forever; then they, too, wait for the next one, and the round ends.
  */
 static __always_inline bool is_overdue(struct runqueue *rq, u64 now)
 {
@@ -25,7 +25,7 @@ static __always_inline bool is_overdue(struct runqueue *rq, u64 now)
 	return now - rq->round_since > patience_ns * (rq->nr_hogs + 2);
 }
 
-/* Which queue a task belongs into when its turn begins. */
+/* Which queue a task belongs in when its turn begins. */
 static __always_inline u32 queue_for(struct runqueue *rq, struct slot *s, u64 now)
 {
 	u32 current = rq->current & 1;
@@ -53,8 +53,8 @@ static __always_inline void unlink(struct runqueue *rq, u32 number)
 }
 
 /*
- * Puts a task that waits nowhere into a queue. A CPU that takes a task from another may have it in its hands while the kernel
- * queues it again elsewhere: whoever says first where it waits links it.
+ * Puts a task that waits nowhere into a queue. A CPU that is stealing a task may hold it
+ * while the kernel queues it again elsewhere: the first to record where it waits links it.
  */
 static __always_inline bool link(u32 cpu, u32 number, u32 which, bool at_end, u64 now)
 {
@@ -76,14 +76,14 @@ static __always_inline bool link(u32 cpu, u32 number, u32 which, bool at_end, u6
 	rq->nr_hogs += s->as_hog;
 	if (which == IDLE_QUEUE && !rq->nr_idle++)
 		rq->idle_due = now + idle_ns;
-	/* How it came here no longer matters; once the lock is given back, others may have it. */
+	/* How it came here no longer matters; once the lock is released, others may take it. */
 	s->is_new = false;
 	s->keeps_queue = false;
 	s->is_over = false;
 	return true;
 }
 
-/* Current and next change places. */
+/* Exchanges current and next. */
 static __always_inline void exchange(struct runqueue *rq, u32 cpu, u64 now)
 {
 	rq->current ^= 1;
@@ -91,7 +91,7 @@ static __always_inline void exchange(struct runqueue *rq, u32 cpu, u64 now)
 	queue_switches[cpu & (MAX_CPUS - 1)].times++;
 }
 
-/* Whose turn is it: the current queue's, the next one's, the idle one's? QUEUES where nobody wants the CPU. */
+/* Which queue's turn it is: the current, the next or the idle one's. QUEUES if no task wants the CPU. */
 static __always_inline u32 serve(struct runqueue *rq, u32 cpu, u32 before, u64 now)
 {
 	u32 current = rq->current & 1;
@@ -113,8 +113,8 @@ static __always_inline u32 serve(struct runqueue *rq, u32 cpu, u32 before, u64 n
 }
 
 /*
- * Who is next: the first of the best level, or `before`, who has run until now and would go on (NOBODY: it would
- * not); NOBODY where nobody would.
+ * Which task is next: the first of the best level, or `before`, which has been
+ * running and would continue (NOBODY: it would not); NOBODY if there is no such task.
  */
 static __always_inline u32 pick(struct runqueue *rq, u32 cpu, u32 before, u64 now)
 {

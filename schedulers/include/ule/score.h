@@ -2,8 +2,8 @@
 /*
  * ule, second: how a task's sleeping and running become its score, its level and its slice.
  *
- * As posted, sleep is saved up and running spends it: who sleeps a tick longer than it runs, again and again, gets
- * to the best score in the end, and may then run for long. By the ratio of the two over a bounded past it stays where it is.
+ * As posted, sleep is saved up and running spends it: a task that repeatedly sleeps a tick longer than it runs ends
+ * up with the best score, and may then run for long. The ratio of the two over a bounded past keeps it where it is.
  */
 #ifndef ULE_SCORE_H
 #define ULE_SCORE_H
@@ -15,7 +15,7 @@
 #define MIDDLE_SCORE 50
 #define INTERACTIVE_SCORE 30
 
-/* Levels that the score makes up; the nice value makes up the rest, a level for two. */
+/* How many levels the score makes up; the nice value makes up the rest, one level for two nice values. */
 #define SCORE_LEVELS 44
 
 /* History is kept in units of 1024 ns. */
@@ -45,13 +45,13 @@ static __always_inline u64 remembered_ns(void)
 	return posted ? POSTED_WINDOW_TICKS * POSTED_TICK_NS : window_ns;
 }
 
-/* As posted: the sleep that is saved up, in ticks. */
+/* As posted: the saved-up sleep, in ticks. */
 static __always_inline u32 slept_ticks(struct slot *s)
 {
 	return ((u64)s->slept << UNIT_SHIFT) / POSTED_TICK_NS;
 }
 
-/* As much of it as the window holds. */
+/* At most as much of it as the window holds. */
 static __always_inline u32 bounded_units(u64 ns)
 {
 	u64 most = remembered_ns();
@@ -59,7 +59,7 @@ static __always_inline u32 bounded_units(u64 ns)
 	return units_of(ns < most ? ns : most);
 }
 
-/* Both are scaled down together, so that their sum becomes this and their ratio stays. */
+/* Scales both down together, so that they add up to this and keep their ratio. */
 static __always_inline void scale_to(struct slot *s, u64 units)
 {
 	u64 sum = (u64)s->slept + s->ran;
@@ -70,7 +70,7 @@ static __always_inline void scale_to(struct slot *s, u64 units)
 	s->ran = s->ran * units / sum;
 }
 
-/* Past the window a fifth is forgotten, so that the ratio follows what the task does now. */
+/* Beyond the window a fifth is forgotten, so that the ratio follows what the task does now. */
 static __always_inline void forget(struct slot *s)
 {
 	u64 window = units_of(window_ns);
@@ -103,7 +103,7 @@ static __always_inline void add_run(struct slot *s, u64 ns)
 	s->slept -= s->slept < units ? s->slept : units;
 }
 
-/* A child's history is its parent's; by the ratio only a little of it, for who the child is remains to be seen. */
+/* A child's history is its parent's; by the ratio only a little of it, since the child's own behaviour is not known yet. */
 static __always_inline void inherit(struct slot *s, struct slot *parent)
 {
 	s->slept = parent->slept;
@@ -138,13 +138,13 @@ static __always_inline u32 posted_level(struct slot *s)
 	return level < 0 ? 0 : level & (LEVELS - 1);
 }
 
-/* So many fifths of a slice, as C rounds. */
+/* This many fifths of a slice, rounded as C does. */
 static __always_inline s32 fifths(s32 ticks, u32 times)
 {
 	return ticks < 0 ? -(s32)((u32)-ticks / 5 * times) : (s32)((u32)ticks / 5 * times);
 }
 
-/* sched_slice(): as posted, three fifths by the sleep that is saved up, the more the shorter, and two by the level. */
+/* sched_slice(): as posted, three fifths by saved-up sleep (the more sleep, the shorter), and two by the level. */
 static __always_inline u64 posted_slice(struct slot *s)
 {
 	s32 by_sleep = POSTED_SLICE_TICKS - slept_ticks(s) * POSTED_SLICE_TICKS / POSTED_WINDOW_TICKS;
@@ -169,7 +169,7 @@ static __always_inline u64 slice_of(struct slot *s)
 	return (greatest_slice_ns * 39 - more * (u32)(s->nice + 20)) / 39;
 }
 
-/* Takes what the task has run since from its slice, and adds it to its history. */
+/* Subtracts what the task has run since from its slice, and adds it to its history. */
 static __always_inline void charge(struct slot *s, const struct task_struct *p)
 {
 	u64 ran_ns = p->se.sum_exec_runtime;
@@ -196,7 +196,7 @@ static __always_inline void rate(struct slot *s)
 	s->level = (score * SCORE_LEVELS / WORST_SCORE + (u32)(s->nice + 20) / 2) & (LEVELS - 1);
 }
 
-/* A turn begins: a score, and a whole slice, less what the last one was overrun by. */
+/* A turn begins: a score, and a full slice, less what the last one was exceeded by. */
 static __always_inline void begin_turn(struct slot *s)
 {
 	s64 overrun_ns = s->left_ns < 0 ? s->left_ns : 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Gives cgroups the CPUs by weight, level by level: a queue a cgroup, ordered by nothing but who came first, and a virtual
- * time that runs the slower the more of the machine a cgroup may have. Whoever is behind is served next.
+ * Gives cgroups the CPUs by weight, level by level: one queue per cgroup, in order of arrival, and a virtual time
+ * that runs the slower the more of the machine a cgroup may have. The cgroup that is furthest behind is served next.
  *
  * A test's scheduler, no good one: it looks at every cgroup for every pick, and knows no more than 64.
  */
@@ -19,7 +19,7 @@ struct group {
 	u32 is_there;
 };
 
-/* Places by id: the tree is small, so that looking through it does. */
+/* Places by id: the tree is small, so a linear search is good enough. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, MOST);
@@ -49,7 +49,7 @@ static __always_inline struct group *group_of(struct cgroup *cgrp)
 	return place ? group_at(*place) : NULL;
 }
 
-/* The part of WHOLE that the cgroup may have when everybody wants all: its weight among its siblings', times its parent's. */
+/* The part of WHOLE that the cgroup may have when all want CPUs: its weight among its siblings', times its parent's. */
 static __always_inline u64 part_of(struct group *group)
 {
 	u64 part = WHOLE, weight = group->weight, parent = group->parent;
@@ -86,7 +86,7 @@ CALLBACK(void, shares_enqueue, struct task_struct *p, u64 enq_flags)
 	u64 id = cgrp->kn->id;
 	struct group *group = group_of(cgrp);
 
-	/* Who has slept saves nothing up. */
+	/* A task that slept saves nothing up. */
 	if (group && vtime_before(group->vtime, vtime_now))
 		group->vtime = vtime_now;
 	bpf_cgroup_release(cgrp);

@@ -34,7 +34,7 @@ def sums(profile):
 
 
 def own_program(given):
-    """Its name, and how keel is told of it."""
+    """Its name, and the arguments that name it to keel."""
     command = shlex.split(given)
     return pathlib.Path(command[0]).name, ["--", *command]
 

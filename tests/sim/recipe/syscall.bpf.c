@@ -14,7 +14,7 @@ s32 created, chosen = -1, queued = -1;
 u32 runs, inits;
 bool found, saw_task, saw_init;
 
-/* ops.init() makes and destroys so many queues. */
+/* ops.init() makes and destroys this many queues. */
 const volatile u32 init_loops;
 /* ops.exit_task() makes one, which a verifier refuses. */
 const volatile bool exit_task_creates;
@@ -41,7 +41,7 @@ SEC("syscall") int before(u64 *args)
 	queued_before = scx_bpf_dsq_nr_queued(OWN_DSQ);
 	chosen_before = choose();
 	saw_init = inits != 0;
-	/* Nobody is attached: nobody to end. */
+	/* No scheduler is attached, so there is none to end. */
 	scheduler_error("too early");
 	return args[0] - args[1] - 1;
 }
@@ -52,7 +52,7 @@ SEC("syscall") int during(void *context)
 	if (runs++)
 		return 0;
 	created = scx_bpf_create_dsq(OWN_DSQ, -1);
-	/* Claims a CPU, which nobody wakes: to be done once. */
+	/* Claims a CPU, which is never woken: do this only once. */
 	chosen = choose();
 	return 0;
 }

@@ -10,7 +10,7 @@ const volatile u64 init_fails_cgid = 0;
 const volatile s32 cgroup_init_answer = 0;
 const volatile s32 move_fails_pid = 0;
 const volatile s32 move_answer = 0;
-/* Whoever moves has no slice left. */
+/* A task that moves has no slice left. */
 const volatile bool move_ends_slice = false;
 
 struct {

@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The tracer with room for four inserts a dispatch. */
+/* The tracer with space for four inserts per dispatch. */
 #define MAX_BATCH 4
 #include "tracer.h"

@@ -15,9 +15,9 @@ const MOST_EVENTS: u32 = 1_000_000_000;
 pub(super) struct Args {
     /// How long each run is, in virtual time.
     pub(super) seconds: u32,
-    /// Each figure is the median of so many runs.
+    /// Each figure is the median of this many runs.
     pub(super) runs: u32,
-    /// Only the machine with so many CPUs.
+    /// Only the machine with this many CPUs.
     pub(super) only: Option<u32>,
     /// Count instructions under valgrind, too.
     pub(super) instructions: bool,
@@ -29,7 +29,7 @@ pub(super) struct Args {
     pub(super) page: bool,
     /// One JSON object instead of tables.
     pub(super) json: bool,
-    /// Instead: how fast recordings of so many events are read.
+    /// Instead: how fast recordings of this many events are read.
     pub(super) recordings: Option<u32>,
 }
 

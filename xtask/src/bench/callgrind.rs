@@ -24,7 +24,7 @@ pub(super) fn run(rate: &Path, case: &Case) -> Result<Counts, Failure> {
 /// Runs a program under callgrind; gives what it says and what callgrind writes.
 pub(super) fn written(program: &Path, args: &[&str]) -> Result<(Vec<u8>, String), Failure> {
     let folder = root().join("out");
-    std::fs::create_dir_all(&folder).map_err(|e| format!("out/ cannot be made: {e}"))?;
+    std::fs::create_dir_all(&folder).map_err(|e| format!("out/ cannot be created: {e}"))?;
     let file = folder.join(format!("callgrind.{}", std::process::id()));
     let mut command = Command::new("valgrind");
     command.args(["--tool=callgrind", "--quiet", "--dump-line=no", "--compress-pos=no"]);

@@ -12,7 +12,7 @@ pub(super) struct Case {
     pub(super) tasks: u32,
     pub(super) load_percent: u32,
     pub(super) ms: u32,
-    /// Who listens: `none`, `judge` or `trace`.
+    /// The observer: `none`, `judge` or `trace`.
     pub(super) sink: &'static str,
     /// The scheduler's source, or `fifo`.
     pub(super) source: Option<&'static str>,
@@ -106,7 +106,7 @@ impl Measured {
     }
 }
 
-/// Runs a case so many times. They make the same events: only what they take may differ.
+/// Runs a case this many times. All runs make the same events: only their cost may differ.
 pub(super) fn median(rate: &Path, case: &Case, runs: u32) -> Result<Measured, Failure> {
     let one = |_| facts(Command::new(rate).args(case.args()));
     Measured::new(&(0..runs).map(one).collect::<Result<Vec<_>, _>>()?)

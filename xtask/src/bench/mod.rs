@@ -49,7 +49,7 @@ const LOADS_PERCENT: &[u32] = &[80, 125];
 struct Row {
     size: Size,
     load_percent: u32,
-    /// With nobody listening.
+    /// Without observers.
     plain: Measured,
     /// With all checks.
     judged: Measured,
@@ -112,7 +112,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
 fn counts(args: &Args) -> bool {
     let count = args.instructions && callgrind::is_there();
     if args.instructions && !count {
-        eprintln!("x: there is no valgrind, so instructions are not counted; apt-get install valgrind");
+        eprintln!("x: valgrind is missing, so instructions are not counted; apt-get install valgrind");
     }
     count
 }

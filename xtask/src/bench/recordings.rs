@@ -66,7 +66,7 @@ pub(super) fn run(events: u64, runs: u32, count: bool, as_json: bool) -> Result<
 /// The folder for what is measured.
 pub(crate) fn out() -> Result<std::path::PathBuf, Failure> {
     let out = root().join("out");
-    std::fs::create_dir_all(&out).map_err(|e| format!("out/ cannot be made: {e}"))?;
+    std::fs::create_dir_all(&out).map_err(|e| format!("out/ cannot be created: {e}"))?;
     Ok(out)
 }
 
@@ -117,7 +117,7 @@ struct Check {
 
 impl Check {
     fn of(keel: &Path, file: &Path) -> Result<Self, Failure> {
-        // What it says goes to a file: nobody reads a pipe until it has ended.
+        // Its output goes to a file: a pipe would not be read until it has ended.
         let reported = file.with_extension("json");
         let to = std::fs::File::create(&reported).map_err(|e| format!("{}: {e}", reported.display()))?;
         let mut command = Command::new(keel);

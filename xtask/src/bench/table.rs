@@ -81,7 +81,7 @@ pub(super) fn functions(row: &Row) -> Option<String> {
     Some(text)
 }
 
-/// A name that fits beside its numbers.
+/// A name that fits next to its numbers.
 fn shorter(name: &str) -> String {
     const LONGEST: usize = 100;
     let short: String = name.chars().take(LONGEST).collect();

@@ -2,7 +2,7 @@
 //! the list, and this check that clippy sees it.
 //!
 //! Clippy reads the nearest `clippy.toml` above a crate's manifest, so each of these crates holds
-//! a link to the one list; without it the crate would be unguarded and nobody would notice.
+//! a link to the one list; without it the crate would be unguarded without anyone noticing.
 
 use super::all_or;
 use crate::Failure;
@@ -31,7 +31,7 @@ fn unguarded() -> Result<Vec<String>, Failure> {
         let seen = std::fs::read(root().join("crates").join(name).join("clippy.toml"));
         !seen.is_ok_and(|seen| seen == list)
     };
-    let fault = |name: &&str| format!("crates/{name}/clippy.toml is no link to ../../{LIST}");
+    let fault = |name: &&str| format!("crates/{name}/clippy.toml is not a link to ../../{LIST}");
     Ok(CRATES.iter().filter(unseen).map(fault).collect())
 }
 

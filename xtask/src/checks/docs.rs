@@ -13,7 +13,7 @@ const COLUMNS: usize = 100;
 /// The contents of docs/, in mdBook's format.
 const CONTENTS: &str = "docs/SUMMARY.md";
 
-/// Words that nobody outside this project uses in these senses, and what to say instead.
+/// Words that no one outside this project uses in these senses, and what to say instead.
 const PRIVATE: &[(&str, &str)] = &[
     ("a bug of ours", "an internal error"),
     ("beholder", "observer"),
@@ -63,7 +63,7 @@ pub(super) fn run() -> Result<(), Failure> {
     all_or(all)
 }
 
-/// The pages of docs/ that its contents don't link to: nobody finds them.
+/// The pages of docs/ that its contents don't link to, so that readers don't find them.
 fn unlisted(documents: &[&File]) -> Vec<String> {
     let contents = documents.iter().find(|file| file.path == CONTENTS);
     let listed: BTreeSet<String> = contents

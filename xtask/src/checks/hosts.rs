@@ -35,7 +35,7 @@ fn machine_words() -> Vec<String> {
     words
 }
 
-/// Hosts that apt and cargo use here, unless everybody's: a mirror of one's own is
+/// Hosts that apt and cargo use here, unless they are public: a private mirror is
 /// what must not leak.
 fn package_hosts() -> Vec<String> {
     let mut places = vec!["/etc/apt/sources.list".into(), root().join(".cargo/config.toml")];

@@ -61,7 +61,7 @@ const WALLS: &[(&str, Wall, &str)] = &[
 
 const JUDGE: Wall = Wall::Never(&["object", "vm", "kernel", "lab", "live"]);
 
-/// Nobody depends on these.
+/// No crate depends on these.
 const TOPS: &[&str] = &["cli", "python", "xtask", "hostile"];
 
 pub(super) fn run() -> Result<(), Failure> {

@@ -28,7 +28,7 @@ impl Facts {
     }
 }
 
-/// Runs an object on so many CPUs.
+/// Runs an object on this many CPUs.
 pub(super) fn run(driver: &Path, object: &Path, test: &Test, cpus: u32) -> Result<Facts, Failure> {
     let workload = match test.workload.ends_with(".json") {
         true => format!("{}/{}", super::KNOWN, test.workload),

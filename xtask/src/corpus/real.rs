@@ -1,5 +1,5 @@
 //! `./x corpus --real`: each object attached to a real kernel and to the simulated one with the same workload, and
-//! how both ended: by which words, with what shares of the CPUs, how many switches and migrations.
+//! how both ended: with which messages, with what shares of the CPUs, how many switches and migrations.
 //!
 //! The guest is the twin's: four CPUs whose time is counted in instructions.
 
@@ -40,7 +40,7 @@ struct End {
     figures: Option<Figures>,
 }
 
-/// Who is still there at the end.
+/// How a scheduler ends that is still attached at the end.
 const STAYS: &str = "stays";
 
 /// Runs all on both kernels, prints a row each, and leaves them in `out/corpus/real.tsv`.
@@ -87,7 +87,7 @@ pub(super) fn compare(tests: &[Test], objects: &[Built], args: &Args) -> Result<
     }
 }
 
-/// Name, object and recipe of each test whose object is there, one for each way to run it.
+/// Name, object and recipe of each test whose object exists, one for each way to run it.
 fn rows(tests: &[Test], objects: &[Built]) -> Result<Vec<(String, PathBuf, Option<String>)>, Failure> {
     let mut rows = Vec::new();
     for object in objects {

@@ -19,9 +19,9 @@ pub(super) struct Test {
     pub(super) recipe: String,
     pub(super) workload: String,
     pub(super) ms: u32,
-    /// It makes sense on machines with at least so many CPUs.
+    /// It makes sense on machines with at least this many CPUs.
     pub(super) min_cpus: u32,
-    /// What must hold, each `FACT OPERATOR VALUE`; none where nobody knows.
+    /// What must hold, each `FACT OPERATOR VALUE`; none where it is unknown.
     pub(super) wants: Vec<Want>,
 }
 

@@ -59,7 +59,7 @@ mod tests {
     use super::circles;
 
     #[test]
-    fn who_reaches_each_other_is_in_a_circle() {
+    fn crates_that_reach_each_other_are_in_a_circle() {
         let check = |edges: &[(&str, &str)], expected: &[&[&str]]| assert_eq!(circles(edges), expected);
         check(&[("a", "b"), ("b", "c"), ("a", "c")], &[]);
         check(&[("a", "b"), ("b", "a"), ("c", "a")], &[&["a", "b"]]);

@@ -50,7 +50,7 @@ pub(super) struct Args {
     pub(super) watch: bool,
     pub(super) ring: bool,
     pub(super) scenes_only: bool,
-    /// All where none is named.
+    /// All if none is named.
     pub(super) scenes: Vec<String>,
     pub(super) harm: bool,
     /// How long each kernel is bothered.

@@ -17,7 +17,7 @@ const RING: &[&str] = &["--cpus", "8", "--numa", "4", "--links", "0-1,1-2,2-3,3-
 const BUGS: &[(&str, &str)] =
     &[("group-construction", "cfs"), ("missing-domains", "cfs"), ("left-behind", "ule")];
 
-/// With a bug this much of a CPU idles beside waiting tasks at least, for all of the time: the workloads leave two CPUs without work.
+/// With a bug, at least this much of a CPU idles while tasks wait, all the time: the workloads leave two CPUs without work.
 const LEAST_WITH: f64 = 1.0;
 /// With the fix, at most this part of that.
 const MOST_WITHOUT: f64 = 0.1;
@@ -36,7 +36,7 @@ const FACTS: [(&str, &str); 6] = [
 #[derive(Debug, PartialEq)]
 struct Turn {
     name: String,
-    /// CPUs that idled beside waiting tasks, on average.
+    /// CPUs that idled while tasks waited, on average.
     wasted_cpus: f64,
     fault: Option<String>,
 }

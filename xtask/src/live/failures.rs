@@ -49,7 +49,7 @@ struct Case {
     name: String,
     at: Where,
     code: String,
-    /// Who schedules while it lasts; empty where nobody looked.
+    /// The scheduler while it lasts; empty if that was not checked.
     meanwhile: String,
     /// What keel says, lines joined by ` / `; `*` stands for anything.
     words: String,

@@ -14,10 +14,10 @@ use std::time::Duration;
 /// So few CPUs that an emulated machine is kept busy.
 const FOUR_CPUS: &[&str] = &["--cpus", "4", "--memory", "3G"];
 
-/// So many guests at most are booted until one has a clock that is right.
+/// The maximum number of guests that are booted until one has a correct clock.
 const BOOTS: u32 = 8;
 
-/// Who is at work in a turn.
+/// What is active in a turn.
 const WHO: [&str; 3] = ["record", "watch", "scheduler"];
 
 /// What `tests/live/harm.sh` provokes in a round.
@@ -102,7 +102,7 @@ fn one(kernel: &str, keel: &Path, seconds: u32, turns: &[String]) -> Result<Vec<
     Ok(seen.iter().map(|seen| judge(seen, seconds.into())).collect())
 }
 
-/// So many turns that they take the minutes: each is named after its number, who is at work, and the round.
+/// As many turns as fill the minutes: each is named after its number, what is active, and the round.
 fn turns(minutes: u32, seconds: u32) -> Vec<String> {
     let all = ROUNDS.iter().flat_map(|(round, _)| WHO.map(|who| format!("{who}-{round}")));
     let count = (minutes * 60).div_ceil(seconds) as usize;
@@ -115,7 +115,7 @@ fn turns(minutes: u32, seconds: u32) -> Vec<String> {
         .collect()
 }
 
-/// What a turn's round is to provoke; nothing where there is no such round.
+/// What a turn's round is to provoke; nothing if there is no such round.
 fn round(turn: &str) -> &'static [&'static str] {
     let name = turn.rsplit('-').next().unwrap_or(turn);
     ROUNDS.iter().find(|(round, _)| *round == name).map_or(&[], |(_, provoked)| provoked)

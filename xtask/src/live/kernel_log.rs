@@ -19,7 +19,7 @@ pub(crate) fn complaint(log: &str) -> Option<&str> {
     log.lines().map(text).find(|line| COMPLAINTS.iter().any(|words| line.contains(words)))
 }
 
-/// Why the kernel ended a scheduler itself: what it says beside who came and who went by its user's wish.
+/// Why the kernel ended a scheduler itself: its messages except those about schedulers that were loaded or unloaded by the user.
 pub(crate) fn ended(log: &str) -> Option<&str> {
     log.lines().map(text).filter_map(|line| line.strip_prefix("sched_ext: ")).find(|line| {
         !line.ends_with("\" enabled") && !line.ends_with("disabled (unregistered from user space)")

@@ -93,7 +93,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// Three files of so many seconds, with these marks in them, of a ring of 3 s.
+    /// Three files of this many seconds, with these marks in them, of a ring of 3 s.
     fn check(seconds: f64, marks: [&[usize]; 3], lost: u64, expected: Option<&str>) {
         let mut seen = Seen { turn: "signals".into(), ..Seen::default() };
         for (fact, words) in

@@ -31,10 +31,10 @@ const SMT: &[&str] = &["--cpus", "4", "--threads", "2", "--icount=3"];
 enum Truth {
     /// No task waits that an idle CPU could run, moments apart.
     None,
-    /// CPUs idle beside waiting tasks.
+    /// CPUs idle while tasks wait.
     Wasted,
     /// Every task may use every CPU, and the kernel lets some wait for moments. A recording without affinity and limits
-    /// then shows the waste as it is.
+    /// then shows the actual waste.
     Brief,
 }
 

@@ -10,13 +10,13 @@ use serde_json::Value;
 use std::time::Duration;
 
 /// Four nodes in a ring, so that two of them are two hops apart. Time is counted in instructions: else an emulated CPU may have to
-/// wait for its turn so long that a wakeup looks like waste, and how soon waste is found would be the host's affair.
+/// wait for its turn so long that a wakeup looks like waste, and how soon waste is found would depend on the host.
 const RING: &[&str] = &["--cpus", "8", "--numa", "4", "--links", "0-1,1-2,2-3,3-0", "--icount=3"];
 
-/// Nanoseconds from the moment on when the waste is there until it is found, at most.
+/// The most nanoseconds from the beginning of the waste until it is found.
 const SOON_NS: i128 = 2_000_000_000;
 
-/// A turn, who schedules at it, and whether cores are wasted.
+/// A turn, its scheduler, and whether cores are wasted.
 const TURNS: [(&str, &str, bool); 8] = [
     ("pinned", "disabled -", false),
     ("partition", "disabled -", true),
@@ -156,7 +156,7 @@ mod tests {
         seen
     }
 
-    /// What keel watch says that began at 4 s and found something so many milliseconds later.
+    /// What keel watch says that began at 4 s and found something this many milliseconds later.
     fn said(found_ms: Option<u64>) -> Vec<Value> {
         let begin = json!({"event": "begin", "unix_ns": 4_000_000_000u64});
         let finding =

@@ -16,7 +16,7 @@ use std::path::PathBuf;
 const FOLDER: &str = ".cache/programs";
 /// Which they are.
 const LIST: &str = "tests/programs/ecosystem.tsv";
-/// The machines: of so many CPUs, and one of four nodes with SMT.
+/// The machines: of these sizes, and one of four nodes with SMT.
 const MACHINES: [&str; 5] = ["1", "2", "8", "64", "tests/programs/four-nodes.toml"];
 /// Where all rows are.
 const TABLE: &str = "out/programs.tsv";

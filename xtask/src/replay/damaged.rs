@@ -2,7 +2,7 @@
 
 use crate::{Failure, cargo};
 
-/// Gives so many of them to the example of `keel-hostile` that counts what came of them.
+/// Gives this many of them to the example of `keel-hostile` that counts the outcomes.
 pub(super) fn run(cases: u64) -> Result<(), Failure> {
     let cases = cases.to_string();
     cargo::run(&["run", "-q", "-p", "keel-hostile", "--example", "damaged", "--", &cases])

@@ -46,7 +46,7 @@ pub(super) fn run(events: u64) -> Result<(), Failure> {
     }
 }
 
-/// What it prints goes to a file: nobody reads a pipe until it has ended.
+/// Its output goes to a file: a pipe would not be read until it has ended.
 fn quiet(command: &mut Command, file: &Path) -> Result<(), Failure> {
     let file = std::fs::File::create(file).map_err(|e| format!("{}: {e}", file.display()))?;
     command.stdin(Stdio::null()).stdout(file);

@@ -2,7 +2,7 @@
 
 use super::figures::{COUNTS, Figures, Name};
 
-/// CPU shares may differ by so much.
+/// CPU shares may differ by this much.
 const SHARE: f64 = 0.05;
 /// Counts may differ by this part of the greater.
 const COUNT: f64 = 0.15;

@@ -64,7 +64,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     cargo::run(&["build", "-q", "--release", "-p", "keel-cli"])?;
     let out = root().join(OUT);
     // Recordings of different kernels stay apart.
-    std::fs::create_dir_all(out.join(&args.kernel)).map_err(|e| format!("{OUT} cannot be made: {e}"))?;
+    std::fs::create_dir_all(out.join(&args.kernel)).map_err(|e| format!("{OUT} cannot be created: {e}"))?;
     if let Some(workloads) = args.random {
         return random::run(&args, workloads);
     }
@@ -159,7 +159,7 @@ struct Beyond {
     unexplained: Vec<String>,
 }
 
-/// A failure where anything is out of its bounds, the two real runs agree on it, and nobody has written down why.
+/// A failure where anything is out of its bounds, the two real runs agree on it, and no reason has been written down.
 fn verdict(pairs: &[Pair]) -> Result<(), Failure> {
     let reasons = Reasons::read()?;
     let mut beyond = Beyond::default();

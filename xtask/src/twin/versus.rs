@@ -9,7 +9,7 @@ use crate::{Failure, cargo};
 use std::fmt::Write;
 use std::process::{Command, Stdio};
 
-/// Who is compared: the ratio is of the first to the second.
+/// The schedulers that are compared: the ratio is of the first to the second.
 const ARMS: [&str; 2] = ["o1", "goodness"];
 /// Runs of each.
 const RUNS: u32 = 3;

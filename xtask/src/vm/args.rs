@@ -56,7 +56,7 @@ impl Args {
         Ok(Some(parsed))
     }
 
-    /// The kernels asked for; where none was named, all, or those of the quick check.
+    /// The kernels asked for; if none was named, all, or those of the quick check.
     pub(super) fn kernels(&self) -> &[&'static str] {
         match (self.kernels.as_slice(), self.quick) {
             ([], false) => KERNELS,

@@ -3,7 +3,7 @@
 use super::outcome::verdict;
 use keel_bpfc::Case;
 
-/// What is wrong with the first case that is; `said` has a line a case, and what the loader had to say.
+/// What is wrong with the first case that is; `said` has a line a case, and the loader's messages.
 pub(super) fn fault(said: &[String], cases: &[Case], kernel: &str) -> Option<String> {
     cases.iter().find_map(|case| {
         let start = format!("{} is ", case.name);

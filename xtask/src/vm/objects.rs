@@ -12,7 +12,7 @@ pub(super) struct BpfObject {
     pub(super) name: String,
     /// What a loader is given.
     pub(super) bytes: Vec<u8>,
-    /// Of an object that is no scheduler, the cases in it.
+    /// For an object that is not a scheduler, the cases in it.
     pub(super) cases: Vec<Case>,
 }
 

@@ -155,11 +155,11 @@ impl Measured {
         self.put_idle(machine, ipi_ns, path);
         self.put_transfers(machine);
         for (distance, spread) in &self.lines {
-            let source = format!("a line to and fro between {}, one way: {spread}", distance.name());
+            let source = format!("a line back and forth between {}, one way: {spread}", distance.name());
             machine.constant("lines", distance.constant(), spread.median_ps(), source);
         }
         if let Some(late) = &self.late {
-            machine.remark(&format!("from a timer's moment until its thread runs, with slack: {late}"));
+            machine.remark(&format!("from a timer's expiry until its thread runs, with slack: {late}"));
         }
         if let Some(noise) = &self.noise {
             machine.remark(&format!("taken from a busy CPU in a second: {}", noise.per_second));
@@ -209,7 +209,7 @@ impl Measured {
             }
             return IPI_NS;
         };
-        let source = format!("two CPUs never go on at once, but by turns: {turn}");
+        let source = format!("two CPUs never run at once, but take turns: {turn}");
         machine.constant("costs", "turn_ns", turn.median_ns(), source);
         let source = "threads of an emulated core share its turns only, which turn_ns counts".to_owned();
         machine.constant("costs", "smt_shared_per_mille", 1000, source);

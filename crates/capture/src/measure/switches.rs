@@ -85,7 +85,7 @@ impl Measured {
         // `irq_ns` and `timer_ns`, and half of the call that waits.
         let timer_ns = syscall_ns * 5 / 2;
         let source = format!(
-            "from a timer's moment until its thread runs on an idle CPU: {prompt}, less {timer_ns} ns for the interrupt and \
+            "from a timer's expiry until its thread runs on an idle CPU: {prompt}, less {timer_ns} ns for the interrupt and \
              the way back, {wakeup_ns} for the wakeup, {context_switch_ns} for the context switch"
         );
         // 0 would mean that it is not known.

@@ -61,7 +61,7 @@ pub(super) fn put_interrupts(machine: &mut Machine, syscall_ns: u64) {
             "costs",
             name,
             syscall_ns,
-            "not measured: as syscall_ns, a way into the kernel and out".to_owned(),
+            "not measured: as syscall_ns, one entry into the kernel and exit".to_owned(),
         );
     }
     machine.constant("costs", "ipi_ns", 0, "an emulated interrupt arrives when it is sent".to_owned());

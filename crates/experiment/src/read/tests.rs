@@ -68,7 +68,7 @@ fn faults_are_reported_with_file_line_and_field() {
     program("label = \"old\"\nscheduler = \"scx_lavd --performance\"\nversion = \"1.1.2\"", "Effect");
     program(
         "label = \"old\"\nscheduler = \"scx_lavd\"\nversion = \"../1\"",
-        "x.toml:13: arm[0].version: '../1' is no version",
+        "x.toml:13: arm[0].version: '../1' is not a version",
     );
     program(
         "label = \"old\"\nscheduler = \"../lavd\"\nversion = \"1.1.2\"",

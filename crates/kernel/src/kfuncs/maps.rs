@@ -68,5 +68,5 @@ impl Kernel {
 }
 
 pub(super) fn not_a_map(f: F, handle: u64) -> Served {
-    Served::forbidden(format!("{}() was given {handle:#x}, which is no map", f.name()))
+    Served::forbidden(format!("{}() was given {handle:#x}, which is not a map", f.name()))
 }

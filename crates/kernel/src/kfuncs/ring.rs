@@ -34,9 +34,11 @@ impl Kernel {
                         }
                         0.into()
                     }
-                    None => {
-                        Served::forbidden(format!("{}() was given {:#x}, which is no record", f.name(), a[0]))
-                    }
+                    None => Served::forbidden(format!(
+                        "{}() was given {:#x}, which is not a record",
+                        f.name(),
+                        a[0]
+                    )),
                 }
             }
             F::RingReserve if a[2] != 0 => 0.into(),

@@ -84,10 +84,10 @@ pub enum SetupError {
     #[error("the kernel refuses the scheduler: {0}")]
     Refused(String),
     /// The world has no memory for the tasks.
-    #[error("there is no room for {0} tasks; ask for fewer")]
+    #[error("{0} tasks are too many; ask for fewer")]
     NoRoom(u64),
     /// The world has no memory for the cgroups.
-    #[error("there is no room for {0} cgroups; ask for fewer")]
+    #[error("{0} cgroups are too many; ask for fewer")]
     NoRoomForCgroups(usize),
     /// A program that was run before attaching failed.
     #[error("{0}")]

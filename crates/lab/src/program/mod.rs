@@ -53,7 +53,7 @@ const MOST_LINES: usize = 4;
 pub fn recorded_recipe(spec: &RunSpec, object: &[u8]) -> Result<String, LabError> {
     let name = &spec.scheduler.name;
     let Some(argv) = spec.scheduler.bytes.program() else {
-        return Err(LabError::BadInput(format!("{name} is no program")));
+        return Err(LabError::BadInput(format!("{name} is not a program")));
     };
     let scheduler = SchedulerSource { bytes: object.into(), ..spec.scheduler.clone() };
     let object = load::object(&RunSpec { scheduler, ..spec.clone() }, &[])?;

@@ -14,7 +14,7 @@ use keel_trace::event::Why;
 /// How long a move may take: interrupts, locks and switches of two CPUs.
 const MOVE_NS: u64 = 30_000;
 
-/// A machine of so many CPUs, whose kernel pulls like this.
+/// A machine with this many CPUs, whose kernel pulls like this.
 fn pulling(cpus: u32, pull: &str) -> Machine {
     machine(cpus, &format!("pull = '{pull}'"))
 }
@@ -113,7 +113,7 @@ fn a_push_stays_within_the_cache_where_it_can() {
 }
 
 #[test]
-fn with_an_overload_elsewhere_whoever_comes_down_gets_it() {
+fn with_an_overload_elsewhere_a_task_that_drops_in_priority_gets_it() {
     // All of CPU 0 and 1 are taken by `high`s; `low` waits until one of them sleeps.
     for pull in ["ask", "take"] {
         let high = |name: &str, us| task(name, [run(us)]).policy(fifo(50));

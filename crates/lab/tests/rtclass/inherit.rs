@@ -8,7 +8,7 @@ use keel_lab::Engine;
 use keel_trace::What;
 use std::fmt::Write as _;
 
-/// So many mutexes, which hand priorities on or not.
+/// This many mutexes, with or without priority inheritance.
 fn mutexes(scenario: Scenario, count: u32, inherit: bool) -> Scenario {
     scenario.workload(|w| {
         w.mutexes = count;
@@ -105,7 +105,7 @@ const CALLBACKS: &[&str] = &[
 
 fn boosted(engine: Engine, waits: bool) -> Run {
     let low = task("low", [lock(0), run(5000), unlock(0), run(3000)]);
-    // Who has the CPU when the priority comes: `low`, or another, while `low` is in the scheduler's hands.
+    // Which task has the CPU when the priority arrives: `low`, or another while the scheduler holds `low`.
     let other = task("other", [run(20_000)]).after_ms(1);
     let high =
         task("high", [lock(0), run(1000), unlock(0)]).policy(fifo(50)).after_ms(if waits { 3 } else { 2 });
@@ -204,7 +204,7 @@ fn waiters_come_by_priority_then_in_turn_and_no_plain_mutex_is_kept_for_anybody(
         let ends =
             ["high", "low", "equal", "first", "second"].map(|name| *ends_ms(&seen, name).last().unwrap());
         assert_eq!(ends, [12, 13, 14, 15, 16], "{inherit}");
-        // Who comes just when it is free takes a plain one from whoever was woken; else only who is more urgent does.
+        // A task that arrives just when it is free takes a plain one from the woken task; otherwise only a more urgent task does.
         let low = task("low", [lock(0), run(1000), unlock(0)]).policy(fifo(5)).on([0]).after_ms(1);
         let owner = task("owner", [lock(0), run(3000), unlock(0), lock(0), run(500), unlock(0)]);
         let owner = owner.policy(fifo(10)).on([1]);
@@ -235,7 +235,7 @@ fn a_waiter_is_delayed_by_less_urgent_tasks_only_for_its_mutex() {
             let policy = if n < 2 { Policy::Other } else { fifo(10 * n) };
             scenario = scenario.task(repeat(&format!("t{n}"), steps).policy(policy));
         }
-        // Those that would hold up whoever inherits nothing.
+        // Those that would delay a task that inherits nothing.
         scenario = scenario.task(repeat("hog", [run(20_000), sleep(15_000)]).policy(fifo(35)).instances(3));
         let run = mutexes(scenario, 4, true).millis(300).survives();
         // The most urgent task waits for at most the sections of the five others, twice 500 µs each and what they cost.

@@ -15,7 +15,7 @@ pub(crate) fn unlock(id: u32) -> Step {
     Step::Unlock(ObjectId(id))
 }
 
-/// A machine of so many CPUs, whose kernel's real-time class has this setting, as machine files have it.
+/// A machine with this many CPUs, whose kernel's real-time class has this setting, as machine files have it.
 pub(crate) fn machine(cpus: u32, realtime: &str) -> Machine {
     let text = format!("name = 'm'\n[topology]\nnodes = 1\ncores_per_llc = {cpus}\n[realtime]\n{realtime}\n");
     machines::read("m.toml", &text).unwrap()

@@ -6,7 +6,7 @@ use keel_abi::task::{ObjectId, Policy, Step};
 use keel_trace::What;
 use keel_trace::event::Why;
 
-/// So many CPUs, and four mutexes that hand priorities on or not.
+/// This many CPUs, and four mutexes with or without priority inheritance.
 fn scene(cpus: u32, spin: bool, inherit: bool) -> Scenario {
     with("tracer").on(machine(cpus, &format!("spin = {spin}"))).millis(60).workload(|w| {
         w.mutexes = 4;
@@ -92,14 +92,14 @@ fn the_second_waiter_sleeps_and_a_more_urgent_one_sends_the_first_to_sleep() {
 
 #[test]
 fn another_s_priority_may_send_it_to_sleep() {
-    // `second` comes first once somebody urgent waits for what it has.
+    // `second` comes first once an urgent task waits for what it has.
     let second = task("second", [lock(1), lock(0), run(1000), unlock(0), unlock(1)]);
     let second = second.policy(fifo(10)).on([2]).after_ms(2);
     let urgent = task("urgent", [lock(1), run(1000), unlock(1)]).policy(fifo(60)).on([3]).after_ms(5);
     let base = scene(4, true, true).task(owner(fifo(5))).task(waiter("w", 20, 1));
     let seen = base.task(second).task(urgent).survives();
     check(&seen, "w", &[(5000, Why::Blocked), (12_000, Why::Exited)]);
-    // Asleep when it comes first, it stays so; who waits for it sleeps as well.
+    // Asleep when it comes first, it stays so; a task that waits for it sleeps as well.
     check(&seen, "second", &[(2000, Why::Blocked), (11_000, Why::Exited)]);
     check(&seen, "urgent", &[(5000, Why::Blocked), (12_000, Why::Exited)]);
 }
@@ -145,7 +145,7 @@ fn a_chain_of_waiters_may_all_spin() {
 }
 
 #[test]
-fn ticks_and_turns_come_to_whoever_spins() {
+fn ticks_and_turns_reach_a_spinning_task() {
     // Under SCHED_RR an equal on its CPU has its turn.
     let w = waiter("w", 20, 1).policy(Policy::RoundRobin(20));
     let equal = task("equal", [run(20_000)]).policy(Policy::RoundRobin(20)).on([1]).after_ms(2);
@@ -184,7 +184,7 @@ fn no_waiter_is_left_waiting_or_woken_from_another_sleep() {
                 What::Switch { prev, why: Why::Blocked, .. } => {
                     slept.insert(prev, event.at);
                 }
-                // Timers wake nobody on behalf of another task.
+                // Timers wake no task on behalf of another task.
                 What::Wakeup { task, waker, .. } if waker.is_idle() && task != keel_abi::TaskId(0) => {
                     let span = slept.get(&task).map_or(u64::MAX, |&at| event.at.since(at).as_ns() / 1000);
                     assert!(span + 10 >= SLEEP_US, "seed {seed}: {task:?} slept {span} us at {:?}", event.at);

@@ -104,8 +104,8 @@ fn a_task_below_the_limit_never_waits() {
 }
 
 #[test]
-fn each_cpu_has_a_budget_of_its_own_and_whoever_waits_for_it_stays() {
-    // CPU 1 has time to spare, which nobody lends or takes; `rt` might go there.
+fn each_cpu_has_its_own_budget_and_tasks_that_wait_for_it_stay() {
+    // CPU 1 has time to spare, which no CPU lends or takes; `rt` might go there.
     let rt = task("rt", [affinity([0]), affinity([0, 1]), run(10_000_000)]).policy(fifo(50));
     let half = repeat("half", [run(500), sleep(500)]).policy(fifo(60)).on([1]);
     let seen = on(2, OF_100).task(rt).task(half).task(endless("x").on([0])).millis(1000).survives();
@@ -131,7 +131,7 @@ fn a_task_that_wakes_meanwhile_waits_for_the_next_period_too() {
     assert!(near(seen.starts("free")[0].0, 97_000, 100), "{:?}", seen.starts("free"));
 }
 
-/// The owner of a mutex works for so long with it; from 50 ms on somebody urgent waits.
+/// The owner of a mutex holds it for this long; from 50 ms on an urgent task waits.
 fn inherited(throttle: &str, ms: u64) -> Run {
     let owner = task("owner", [lock(0), run(ms * 1000), unlock(0), run(500_000)]).policy(fifo(5)).on([0]);
     let high = task("high", [lock(0), run(100), unlock(0)]).policy(fifo(50)).on([1]).after_ms(50);
@@ -160,7 +160,7 @@ fn an_inherited_priority_is_not_throttled_where_the_kernel_spares_it() {
     check_inherited(SPARING, 97, 97, 97);
     // What it has had beyond its budget is missing in the second period.
     check_inherited(SPARING, 110, 190, 110);
-    // Without group scheduling nobody is spared: 5 ms are others' before it ends.
+    // Without group scheduling no task is spared: 5 ms are others' before it ends.
     check_inherited(OF_100, 97, 95, 101);
     check_inherited(OF_100, 110, 95, 114);
 }
@@ -191,7 +191,7 @@ fn a_waiter_on_a_cpu_going_offline_runs_elsewhere_at_once() {
 }
 
 #[test]
-fn each_cpu_s_share_holds_whoever_comes_and_goes() {
+fn each_cpu_s_share_holds_whichever_tasks_come_and_go() {
     for seed in 1..=8u64 {
         let mut draw = draws(seed * 0x9e37_79b9 + 1);
         let cpus = 1 + (seed % 4) as u32;

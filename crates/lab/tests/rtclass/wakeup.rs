@@ -22,7 +22,7 @@ fn check(rule: &str, priority: u8, woken: [u32; 2], other: &[u32]) {
 }
 
 #[test]
-fn before_the_change_whoever_runs_keeps_its_cpu() {
+fn before_the_change_the_running_task_keeps_its_cpu() {
     for priority in [9, 10, 11, 99] {
         check("before", priority, [0, 1], &[0]);
     }
@@ -40,6 +40,6 @@ fn after_it_the_more_urgent_keeps_its_cpu_and_bumps_the_other() {
 #[test]
 fn equals_are_ordered_by_the_current_rule_alone() {
     check("after", 10, [0, 1], &[0]);
-    // As posted it stays, waits for nobody's push, and goes where the other has ended.
+    // As posted it stays, waits for no other CPU's push, and goes where the other has ended.
     check("posted", 10, [0, 0], &[0]);
 }

@@ -98,12 +98,12 @@ fn a_sleeper_is_forgiven() {
 }
 
 #[test]
-fn children_are_no_way_out() {
+fn forking_does_not_evade_the_penalty() {
     let forks = repeat("parent", [Step::Spawn(1), Step::WaitChild]);
     let scene = under("bsd").task(forks).task(task("child", [run(40_000)]).instances(0)).task(hog("h"));
     let seen = scene.millis(60_000).run();
     let share = seen.shares(&["parent", "child", "h"]);
-    // They begin with their parent's use, and leave it theirs with what it gave them.
+    // A child begins with its parent's use, and hands its own back, the inherited part included.
     assert!(share[2] > 45.0, "the hog has {:.1} %", share[2]);
 }
 

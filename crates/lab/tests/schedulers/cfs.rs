@@ -22,13 +22,13 @@ fn shares_are_as_weights() {
     seen.assert_nobody_starves();
 }
 
-/// Balancing takes the lightest from CPU to CPU, more often than the others run for as long as it is ahead of them.
+/// Balancing moves the lightest from CPU to CPU, more often than the others run while it is ahead of them.
 #[test]
 fn a_task_that_is_moved_again_and_again_gets_its_turn() {
     let hogs = hog("h").instances(4).after_ms(50);
     let scene = under("cfs").cpus(4).ticks_per_s(250).set("autogroup", 0);
     let seen = scene.task(hog("kind").nice(19)).task(hogs).millis(12_000).run();
-    // 15 of 1039 parts of a CPU, beside the 50 ms that it had one alone.
+    // 15/1039 of a CPU, plus the 50 ms in which it had one to itself.
     assert!(seen.cpu_ms("kind") > 50 + 120, "{} ms", seen.cpu_ms("kind"));
 }
 
@@ -227,7 +227,7 @@ fn high_priority_threads_that_crowd_a_queue_spread() {
 }
 
 #[test]
-fn a_task_is_no_load_while_it_sleeps() {
+fn a_sleeping_task_is_not_load() {
     // 003: two queues of the same weight, one high-priority thread and nine low-priority ones; the one often sleeps.
     let weights = |scene: Scene| {
         let high = repeat("high", [run(2000), sleep(18_000)]).nice(-5).on([0]);

@@ -42,7 +42,7 @@ fn a_light_task_beside_hogs_waits_for_their_turns_to_end_as_it_does_not_under_go
     for cpus in [1, 2, 8, 64] {
         let seen = light_beside_hogs("mq", cpus, cpus * 3);
         let (median, slowest) = (seen.delay_us("light", 50), seen.delay_us("light", 99));
-        // The running task's 15 outdo what the counters can differ by: nobody is preempted.
+        // The running task's 15 outdo what the counters can differ by: no task is preempted.
         assert!(median > 2000, "{cpus} CPUs: {median} us");
         assert!(slowest < 125_000, "{cpus} CPUs: {slowest} us, more than two turns");
     }
@@ -72,7 +72,7 @@ fn least_and_most_ms(seen: &Seen, name: &str) -> (u64, u64) {
 #[test]
 fn theft_comes_before_recalculation() {
     for cpus in [2, 8] {
-        // Whoever is alone on its CPU would get a new counter before the two that share theirs had used theirs up.
+        // A task alone on its CPU would get a new counter before the two that share theirs had used theirs up.
         let (least, most) = least_and_most_ms(&one_too_many(cpus).run(), "h");
         assert!(least * 100 > most * 85, "{cpus} CPUs: {least} to {most} ms");
         let (least, most) = least_and_most_ms(&one_too_many(cpus).set("steal", 0).run(), "h");
@@ -101,7 +101,7 @@ fn a_thief_takes_the_best_of_all_lists() {
 
 #[test]
 fn a_wakeup_hops_to_the_cpu_that_has_idled_longest() {
-    // CPUs 1 and 2 idle, 2 for longer; a hog has the wakee's own. Who hops need not be stolen.
+    // CPUs 1 and 2 idle, 2 for longer; a hog has the wakee's own. A task that hops need not be stolen.
     let steps = [run(100), affinity([0, 1, 2]), sleep(50_500), run(100), sleep(10_000)];
     let scene =
         under("mq").cpus(3).set("steal", 0).task(task("w", steps).on([0])).task(hog("h").on([0]).after_ms(5));
@@ -151,11 +151,11 @@ fn a_yield_gives_way_once() {
     assert!(switches > 4000, "two that yield take turns: {switches} switches");
     let alone = under("mq").task(yields.clone()).millis(500).run();
     assert!(alone.judgement.summary.switches < 10, "with nobody else nothing happens");
-    // A task that yields and goes on gets no new counter: else the first of two hogs elsewhere would never stop.
+    // A task that yields and continues gets no new counter: else the first of two hogs elsewhere would never stop.
     let scene = under("mq").cpus(2).task(yields.clone().on([0])).task(hog("h").on([1]).instances(2));
     let (least, most) = least_and_most_ms(&scene.millis(2000).run(), "h");
     assert!(least * 100 > most * 85, "{least} to {most} ms");
-    // Who yields steals rather than goes on.
+    // A CPU whose task yields steals instead of continuing it.
     let scene =
         under("mq").cpus(2).task(yields.on([0])).task(hog("bound").on([1])).task(hog("free").on([1, 0]));
     let seen = scene.millis(500).run();

@@ -103,7 +103,7 @@ fn the_penalty_is_bounded() {
     let better = repeat("better", [run(190_000), sleep(10_000)]).nice(-15);
     let seen = under("o1").task(hog("h")).task(better).millis(8000).run();
     assert!(seen.delay_us("better", 50) < 100, "{} us", seen.delay_us("better", 50));
-    // And who is lighter, but much worse, does not preempt a hog.
+    // And a task that is lighter, but has a much worse level, does not preempt a hog.
     let worse = repeat("worse", [run(20_000), sleep(20_000)]).nice(10);
     let seen = under("o1").task(hog("h").nice(-10)).task(worse).millis(8000).run();
     assert!(seen.delay_us("worse", 50) > 1000, "{} us", seen.delay_us("worse", 50));
@@ -150,7 +150,7 @@ fn children_run_first_and_where_their_parents_are() {
         for (at, cpu, child) in forks {
             let (first, where_first) = seen.first_run(child);
             assert_eq!(cpu, where_first);
-            // Else the parent goes on for 300 µs.
+            // Otherwise the parent continues for 300 µs.
             let is_first = first.since(at) < Span::from_us(20);
             assert_eq!(is_first, expected, "child {child} at {first}");
         }
@@ -184,7 +184,7 @@ fn without_the_balancer_cores_are_wasted() {
     }
 }
 
-/// A pair of tasks that yield to each other, or one that sleeps and wakes, on each of so many CPUs out of eight.
+/// A pair of tasks that yield to each other, or one that sleeps and wakes, on each of this many CPUs out of eight.
 fn pairs(pairs: u32, sleeps: bool) -> Scene {
     let steps = if sleeps { [run(50), sleep(100)] } else { [run(50), Step::Yield] };
     let pair =
@@ -203,7 +203,7 @@ fn per_switch(scene: &Scene) -> f64 {
 #[test]
 fn cpus_share_no_lock_and_no_line() {
     for sleeps in [false, true] {
-        // Idle CPUs ask everybody: without the balancer nobody looks at another's runqueue.
+        // Idle CPUs ask every other CPU: without the balancer no CPU looks at another's runqueue.
         let quiet = |n: u32| pairs(n, sleeps).set("balance", 0);
         let (one, eight) = (per_switch(&quiet(1)), per_switch(&quiet(8)));
         let alike = (eight / one - 1.0).abs() < 0.02;

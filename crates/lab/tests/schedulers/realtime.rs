@@ -31,12 +31,12 @@ fn a_real_time_task_runs_at_once_wherever_there_is_something_lesser() {
 #[test]
 fn the_higher_priority_goes_first_and_fifo_tasks_do_not_take_turns() {
     for &scheduler in KEEPING {
-        // The hog first: whoever begins while a hinted task runs has its hint.
+        // The hog first: a task that begins while a hinted one runs has its hint.
         let scene = under(scheduler).task(hog("h")).task(hinted(hog("fifo10"), Fifo, 10).instances(2));
         let seen = scene.task(fifo("fifo90", 90, [1000, 9000])).millis(1000).run();
         assert!(seen.delay_us("fifo90", 99) < 100, "{scheduler}");
         assert!(seen.cpu_ms("h") < 20, "{scheduler}: {}", seen.cpu_ms("h"));
-        // Which of the two is the scheduler's: 2.4 puts who comes before who runs.
+        // The scheduler chooses which of the two: 2.4 puts a new task before the running one.
         let tasks = seen.judgement.summary.tasks.iter().filter(|t| t.name == "fifo10");
         let mut times_ms: Vec<u64> = tasks.map(|task| task.cpu.as_ns() / 1_000_000).collect();
         times_ms.sort_unstable();

@@ -53,7 +53,7 @@ pub(crate) fn check_hogs_share_alike(scheduler: &str) {
     }
 }
 
-/// Ten thousand processes, a hundred at a time, come, work a little and go; whoever works beside them goes on.
+/// Ten thousand processes, a hundred at a time, come, work a little and go; tasks that work alongside them continue.
 pub(crate) fn check_ten_thousand_forks(scheduler: &str) {
     let loops = |to, times, slot| Step::Loop { to, times: Some(times), slot };
     let start = [Step::Spawn(1), loops(0, 100, 0), Step::WaitChild, loops(2, 100, 1), loops(0, 100, 2)];
@@ -66,7 +66,7 @@ pub(crate) fn check_ten_thousand_forks(scheduler: &str) {
     seen.assert_nobody_starves();
 }
 
-/// Tasks that may use two CPUs of 96, `a`, and one that is moved from some to others, `b`, beside a hundred hogs.
+/// Tasks that may use two CPUs of 96, `a`, and one that is moved from some to others, `b`, alongside a hundred hogs.
 pub(crate) fn check_affinity(scheduler: &str, millis: u64) -> Seen {
     let seen = check_cpus(scheduler, millis);
     seen.assert_nobody_starves();
@@ -90,7 +90,7 @@ pub(crate) fn coming_and_going(scheduler: &str, cpus: u32) -> Scene {
     under(scheduler).cpus(cpus).task(some.instances(cpus * 2)).millis(2000)
 }
 
-/// The same beside a few that may not move from the last CPU.
+/// The same, alongside a few that may not move from the last CPU.
 pub(crate) fn coming_and_going_beside_some_pinned(scheduler: &str, cpus: u32) -> Scene {
     let pinned = repeat("pinned", [run_up_to(5000), sleep(7000)]);
     coming_and_going(scheduler, cpus).task(pinned.on([cpus - 1]).instances(2))
@@ -170,7 +170,7 @@ impl Scene {
     }
 }
 
-/// The judge, and beside it whoever keeps the events.
+/// The judge, plus an observer that keeps the events.
 #[derive(Default)]
 struct Collector {
     judge: Judge,
@@ -344,7 +344,7 @@ impl Seen {
         wastes.map(|f| f.duration).max().unwrap_or(Span::ZERO)
     }
 
-    /// The CPUs that idled for at least so long while a task waited.
+    /// The CPUs that idled for at least this long while a task waited.
     pub(crate) fn wasted_cpus(&self, at_least: Span) -> Vec<u32> {
         let wastes = self.judgement.findings.iter().filter(|f| f.kind == Kind::WastedCore);
         let long = wastes.filter(|f| f.duration >= at_least);
@@ -354,7 +354,7 @@ impl Seen {
         cpus
     }
 
-    /// The judge found nobody who starves.
+    /// The judge found no starving task.
     pub(crate) fn assert_nobody_starves(&self) {
         self.assert_nobody_starves_from(Instant::ZERO);
     }
@@ -372,7 +372,7 @@ impl Seen {
     }
 }
 
-/// Are the shares as expected, to within so much of each?
+/// Are the shares as expected, to within this much of each?
 pub(crate) fn check_shares(got: &[f64], expected: &[f64], slack: f64) {
     let all: f64 = expected.iter().sum();
     for (got, expected) in got.iter().zip(expected) {

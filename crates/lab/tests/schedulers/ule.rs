@@ -112,7 +112,7 @@ fn tasks_keep_to_their_cpus() {
 fn a_task_keeps_its_cpu() {
     let scene = under("ule").cpus(8).task(hog("h").instances(12));
     let seen = scene.task(repeat("light", [run(500), sleep(5000)])).millis(3000).run();
-    // Once placed there are 12 hogs on 8 CPUs, and a difference of one moves nobody.
+    // Once placed there are 12 hogs on 8 CPUs, and a difference of one moves no task.
     assert!(seen.migrations("h") <= 8, "{}", seen.migrations("h"));
 }
 
@@ -184,7 +184,7 @@ fn as_posted_cores_are_wasted_and_the_balancer_fixes_it() {
 
 #[test]
 fn the_push_evens_loads_that_are_busy_everywhere() {
-    // Six that were pinned to CPU 0, beside two.
+    // Six that were pinned to CPU 0, and two others.
     let freed = repeat("f", [run(300_000), affinity([0, 1]), run(10_000_000)]).on([0]).instances(6);
     let scene = || under("ule").cpus(2).task(freed.clone()).task(hog("h").on([1]).instances(2)).millis(8000);
     let (with, without) = (scene().run(), scene().set("push", 0).run());

@@ -102,7 +102,7 @@ fn worker_pool(cpus: impl IntoIterator<Item = u32> + Clone, workers: u32) -> Sce
     opteron().task(worker).task(transient).millis(3000)
 }
 
-/// The part of the machine that idled while somebody waited, in a millionth.
+/// The share of the machine that idled while a task waited, in millionths.
 fn wasted_ppm(scene: &Scene, bugs: &str) -> u64 {
     (with_bugs(scene, bugs).wasted_percent() * 10_000.0) as u64
 }
@@ -155,7 +155,7 @@ fn missing_domains_need_more_than_one_node() {
     check_hides("missing-domains", &lu_after_hotplug(under("cfs").cpus(8), Some(5)));
 }
 
-/// Balancings in the second half of the run that compared the groups of domains with at least so many CPUs, by CPUs of
+/// Balancings in the second half of the run that compared the groups of domains with at least this many CPUs, by CPUs of
 /// a node.
 fn compared(scene: &Scene, bugs: &str, cpus: usize, node: u32) -> Vec<Policy> {
     let seen = with_bugs(&scene.clone().set("tell_policy", 1), bugs);

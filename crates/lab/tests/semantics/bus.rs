@@ -19,7 +19,7 @@ fn machine() -> Machine {
     machines::read("bus.toml", text).expect("the machine is right")
 }
 
-/// How long it takes on CPU 0 to go over 80 MiB, more than any cache holds, beside a hog on another CPU.
+/// How long it takes on CPU 0 to go over 80 MiB, more than any cache holds, alongside a hog on another CPU.
 fn check(hog_on: Option<u32>, expected_us: u64) {
     let walk = task("walk", [Step::Touch(80 << 20)]).on([0]);
     let mut scenario = with("tracer").on(machine()).millis(50).task(walk);

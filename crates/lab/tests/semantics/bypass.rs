@@ -57,7 +57,7 @@ fn a_scheduler_that_the_kernel_wants_back_is_loaded_again() {
             .iter()
             .any(|c| c.at > exits[0] && c.at < inits[1] && c.op != "exit_code" && c.op != "said")
     );
-    // Who is there is taken in as at any beginning; who has died is not.
+    // Existing tasks are taken in as at any start; dead ones are not.
     let taken: Vec<(u32, u64)> = run
         .calls
         .iter()
@@ -158,7 +158,7 @@ fn bypass_ends_with_every_task_back_in_the_scheduler() {
     assert_eq!(waits[..7], expected, "{}", run.log());
 }
 
-/// A long bypass: callbacks take long, and so many tasks must be taken in one by one while others wake and work.
+/// A long bypass: callbacks take long, and this many tasks must be taken in one by one while others wake and work.
 fn long() -> Scenario {
     let mut machine = keel_lab::machines::of_cpus(4);
     machine.costs.callback_ns = 20_000;

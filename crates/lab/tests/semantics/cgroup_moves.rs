@@ -76,7 +76,7 @@ fn a_running_task_moves_as_for_any_change_and_is_switched_away_from() {
         "runnable=e".to_owned(),
         "running".to_owned(),
     ];
-    // What is left of the slice is beside the point.
+    // What is left of the slice does not matter.
     let shown = trace[from..from + 8].iter().map(|line| match line.strip_prefix("running") {
         Some(_) => "running".to_owned(),
         None => line.clone(),
@@ -103,7 +103,7 @@ fn a_task_already_in_the_cgroup_does_not_move() {
 fn a_prep_move_that_fails_leaves_it_where_it_was() {
     let fails = |answer: i32| two().set("move_answer", answer).task(task("a", [join(A), run(100)]));
     let run = fails(-16).survives();
-    // Nobody had been let go before, so there is nothing to take back.
+    // No task had been let go before, so there is nothing to take back.
     assert_eq!(run.trace("a", MOVES), ["cgroup_prep_move=100000041"]);
     assert_eq!(run.values("a", "group"), [ROOT_ID << 32 | ROOT_ID], "{}", run.log());
     fails(3).fails("ops.cgroup_prep_move() returned an invalid errno 3");
@@ -138,7 +138,7 @@ fn all_threads_of_a_process_are_asked_before_the_first_moves() {
         trace[at.saturating_sub(2)..(at + 3).min(trace.len())].to_vec()
     };
     let to = format!("cgroup_move={:x}", ROOT_ID << 32 | A_ID);
-    // Who sleeps is on no runqueue that it could be taken off.
+    // A sleeping task is on no runqueue that it could be taken off.
     let sleeps = ["dequeue", "quiescent=1", &to, "runnable=1", "enqueue=1"];
     assert_eq!(around("sleeps"), sleeps, "{}", run.log());
     let waits = [

@@ -111,7 +111,7 @@ fn a_later_cgroup_is_initialised_then() {
         CgroupStep::Make(X),
     ]));
     let run = run.survives();
-    // Without its parent there is no /a/x; what is there is not made again.
+    // Without its parent there is no /a/x; an existing one is not made again.
     assert_eq!(
         reported(&run),
         ["cgroup_init 1=100", "cgroup_init 65=200", "cgroup_init 129=100"],

@@ -62,7 +62,7 @@ fn only_the_subject_and_only_once() {
 fn a_slice_of_zero_keeps_the_residual() {
     let run = with("tracer").set("slice_ns", 0).task(task("a", [run(100)])).survives();
     assert_eq!(run.values("a", "running"), [DEFAULT_SLICE], "a new task's slice");
-    // Its first slice is used up, and there is nobody else: the residual is 0, so 1 ns.
+    // Its first slice is used up, and there is no other task: the residual is 0, so 1 ns.
     let two = with("tracer").set("slice_ns", 0).task(hog("a")).task(hog("b")).millis(200).survives();
     assert!(two.values("a", "running").contains(&1), "{}", two.log());
 }

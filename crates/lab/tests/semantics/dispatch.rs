@@ -48,7 +48,7 @@ fn it_is_called_32_times_at_most_for_one_pick_and_then_the_cpu_kicks_itself() {
     // All of them come while the first runs.
     let base = base.task(x).task(hog("a").instances(40).after_ms(1)).set("dispatch_only_on", 0);
     let run = base.set("dispatch_dsq", 2).survives();
-    // They go where nobody takes from: so many calls in a row, a pause, and the rest.
+    // They go to a queue that nothing takes from: this many calls in a row, a pause, and the rest.
     let calls: Vec<_> = run.calls.iter().filter(|c| c.op == "dispatch").map(|c| c.at).collect();
     let kicks = run.events_of(|e| matches!(e.what, What::Kick { .. }).then_some(e.at));
     assert_eq!(kicks.len(), 1, "{}", run.log());

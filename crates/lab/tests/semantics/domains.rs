@@ -73,6 +73,6 @@ fn a_runqueue_has_its_current_number_of_tasks() {
     let run = base.task(repeat("a", [run(100), sleep(2000)])).survives();
     let seen: std::collections::BTreeSet<u64> =
         run.calls.iter().filter(|c| c.op == "nr_running").map(|c| c.value).collect();
-    // Whoever blocks is still counted in ops.quiescent.
+    // A task that blocks is still counted in ops.quiescent.
     assert_eq!(seen.into_iter().collect::<Vec<_>>(), [4]);
 }

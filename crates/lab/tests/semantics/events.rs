@@ -61,7 +61,7 @@ fn a_task_that_may_not_migrate_now() {
 fn a_local_queue_of_a_cpu_that_is_off() {
     let scenario = with("events").cpus(2).set("enqueue_dsq", 0).set("dispatch_dsq", "0xc000000000000001");
     let scenario = scenario.workload(|w| w.timeline.push(at(1000, Change::Offline(set([1])))));
-    // What may go there is there already where it began on CPU 1.
+    // A task that may go there is there already if it began on CPU 1.
     let scenario = scenario.set("dispatch_only_on", 0).task(task("a", [run(100), sleep(50_000)]).after_ms(5));
     check(&scenario.millis(20), &[(DISPATCH_LOCAL_DSQ_OFFLINE, 1), (BYPASS_ACTIVATE, 1)]);
 }

@@ -143,11 +143,11 @@ fn a_cpu_without_work_takes_what_waits_elsewhere() {
     let run = base.survives();
     let moved = run.events_of(|e| matches!(e.what, What::Migrate { .. }).then_some(e.at));
     assert_eq!(moved.len(), 1, "{moved:?}");
-    // Ticks of CPU 0 make the idle one balance after 1, 5 and 13 ms, ever more seldom while all are confined; and 2 ms
-    // later, since who waits had just run.
+    // Ticks of CPU 0 make the idle one balance after 1, 5 and 13 ms, less and less often while all are confined; and 2 ms
+    // later, since the waiting task had just run.
     assert!((15_000_000..15_010_000).contains(&moved[0].as_ns()), "{moved:?}");
-    // Sooner where it has just run out of work: at once, or as one of the idle at the other's next tick, where who
-    // waits has just run.
+    // Sooner where it has just run out of work: at once, or as one of the idle at the other's next tick, if the
+    // waiting task has just run.
     let short = task("short", [run_us(20_000)]).on([1]);
     let base = fair(2).task(both("a")).task(both("b")).task(short).millis(50);
     let base = base.workload(|w| w.timeline.extend([free(0), free(1)]));

@@ -22,7 +22,7 @@ pub(crate) fn local_on(cpu: u64) -> String {
 /// Compiled sources, by path: tests run side by side and share them.
 static OBJECTS: LazyLock<Mutex<BTreeMap<String, Compiled>>> = LazyLock::new(Mutex::default);
 
-/// A source's object, compiled by whoever wants it first.
+/// A source's object, compiled by the first test that needs it.
 type Compiled = Arc<OnceLock<Arc<[u8]>>>;
 
 /// The object of a source in the checkout, without `.bpf.c`.
@@ -123,7 +123,7 @@ impl Scenario {
         self.workload.cgroups
     }
 
-    /// Who executes the scheduler's programs.
+    /// What executes the scheduler's programs.
     #[allow(dead_code, reason = "not all tests compare")]
     pub(crate) fn engine(mut self, engine: Engine) -> Self {
         self.engine = engine;
@@ -161,7 +161,7 @@ impl Scenario {
         Ok(Run { outcome, events: sink.events, tasks: sink.tasks, masks, calls })
     }
 
-    /// Runs it; whatever the scheduler does, it is no error of input.
+    /// Runs it; whatever the scheduler does, the input is not at fault.
     pub(crate) fn run(self) -> Run {
         self.try_run().unwrap_or_else(|e| panic!("{e}"))
     }
@@ -208,7 +208,7 @@ impl Run {
     }
 
     /// The CPUs that a task may use, as first reported.
-    #[allow(dead_code, reason = "for those who ask where it might have gone")]
+    #[allow(dead_code, reason = "for tests that ask where it might have gone")]
     pub(crate) fn mask(&self, name: &str) -> &CpuSet {
         &self.info(name).cpus
     }
@@ -278,7 +278,7 @@ impl Run {
         self.tasks.iter().filter(|t| t.name == name).map(|t| t.pid.0).collect()
     }
 
-    /// Who got a CPU that it might not use at that moment.
+    /// Tasks that got a CPU that they were not allowed to use at that moment.
     pub(crate) fn misplaced(&self) -> Vec<(Instant, TaskId, CpuId, CpuSet)> {
         let mut masks: BTreeMap<TaskId, &CpuSet> = BTreeMap::new();
         let mut reported = self.masks.iter().peekable();
@@ -446,7 +446,7 @@ pub(crate) fn run(us: u64) -> Step {
     Step::Run(Amount::fixed(Span::from_us(us)))
 }
 
-/// Work of up to so long: no two times alike.
+/// Work of up to this long, never the same twice.
 pub(crate) fn run_up_to(us: u64) -> Step {
     let half = Span::from_us(us.div_ceil(2));
     Step::Run(Amount { base: half, spread: half })

@@ -32,7 +32,7 @@ fn reported(run: &Run) -> Vec<(u32, bool)> {
     })
 }
 
-/// No task runs on an offline CPU or comes to its runqueue.
+/// No task runs on an offline CPU or is put on its runqueue.
 fn nobody_is_on_a_cpu_that_is_off(run: &Run) {
     let mut off = set([]);
     for event in &run.events {

@@ -11,7 +11,7 @@ const BECAUSE_IMMED: u64 = 2 << 12;
 const BECAUSE_PREEMPTED: u64 = 3 << 12;
 const BECAUSE_ASKED: u64 = 1 << 12;
 
-/// Wakeups go into the local queue from `ops.enqueue`; whoever comes back goes into the scheduler's own.
+/// Wakeups go into the local queue from `ops.enqueue`; a task that comes back goes into the scheduler's own.
 fn scene() -> Scenario {
     let base = with("tracer").set("select_default", 0).set("enqueue_dsq", LOCAL).set("enqueue_flags", IMMED);
     base.set("again_to_own", 1).set("slice_ns", 20_000_000)

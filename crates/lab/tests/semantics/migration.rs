@@ -61,7 +61,7 @@ fn set_cpumask_is_called_at_the_first_switch_and_at_the_end() {
         around[first - 2..first + 2],
         ["stopping", "quiescent=20000000a", "set_cpumask=2", "runnable=a"]
     );
-    // A spell without a switch is nobody's business.
+    // A spell without a switch does not matter.
     let short = task("a", [run_100(), MigrateDisable, run_100(), MigrateEnable, run_100()]);
     let run = with("tracer").cpus(2).task(short).millis(5).survives();
     assert_eq!(run.count("a", "set_cpumask"), 0, "{}", run.log());

@@ -7,7 +7,7 @@ use keel_trace::What;
 
 const STATES: &[&str] = &["dequeue", "stopping", "quiescent", "runnable", "running", "enqueue"];
 
-/// At so many microseconds.
+/// At this many microseconds.
 pub(crate) fn at(us: u64, change: Change) -> Happening {
     Happening { at: Span::from_us(us), every: None, times: None, change }
 }
@@ -213,7 +213,7 @@ fn every_stay_ends_once_under_a_hammer() {
     }
 }
 
-/// Nobody starts on a CPU that its mask of the moment does not have.
+/// No task starts on a CPU that its current mask does not have.
 pub(crate) fn all_ran_where_they_may(run: &Run) {
     assert_eq!(run.misplaced(), [], "when, who, where, and where they might");
     let switches = run.events_of(|e| matches!(e.what, What::Switch { .. }).then_some(()));

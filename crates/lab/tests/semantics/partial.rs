@@ -169,7 +169,7 @@ fn another_gives_a_task_to_the_scheduler() {
 fn another_takes_a_task_from_the_scheduler() {
     let [asleep, waits, runs] = given(Policy::Ext, Policy::Other);
     assert_eq!(asleep, ["disable"]);
-    // It was preempted with time left, so that it waits in the local queue, in nobody's custody.
+    // It was preempted with time left, so it waits in the local queue, in no custody.
     assert_eq!(waits, ["quiescent", "disable"]);
     assert_eq!(runs, ["stopping", "quiescent", "disable"]);
 }

@@ -10,7 +10,7 @@ fn a_line_has_its_task_cpu_and_time() {
     assert!(lines.windows(2).all(|pair| pair[0].cpu != pair[1].cpu || pair[0].at <= pair[1].at));
     let mut reported = 0;
     for line in lines.iter().filter(|line| line.text.starts_with("stopping ")) {
-        // "op pid cpu value": who stops is still current.
+        // "op pid cpu value": a task that stops is still current.
         let words: Vec<u32> =
             line.text.split(' ').skip(1).take(2).map(|word| word.parse().unwrap()).collect();
         assert_eq!((line.pid.0, line.cpu.0), (words[0], words[1]), "{line:?}");

@@ -125,7 +125,7 @@ fn it_wakes_where_it_was_unless_it_would_wait_there() {
         assert_eq!(b_runs, CpuId(0));
         run.starts("a").iter().map(|(_, cpu)| cpu.0).collect::<Vec<_>>()
     };
-    // `b` may use its CPU only: whoever comes goes elsewhere, as select_task_rq_rt() has it.
+    // `b` may use only its CPU: a task that arrives goes elsewhere, as in select_task_rq_rt().
     assert_eq!(target(9), [0, 1]);
     assert_eq!(target(10), [0, 1]);
     assert_eq!(target(11), [0, 1]);
@@ -187,14 +187,14 @@ fn lowering_its_priority_lets_others_run() {
     let run = run.millis(20).survives();
     assert_eq!(starts_ms(&run, "b"), [1], "{:?}", starts_ms(&run, "a"));
     assert_eq!(starts_ms(&run, "a").last(), Some(&3));
-    // Coming down to another's priority it stays before it, whoever comes between.
+    // When it drops to another's priority it stays ahead of it, whichever task comes between.
     let steps = [Step::Policy(fifo(20)), run_us(1000), Step::Policy(fifo(10)), run_us(3000)];
     let base =
         with("tracer").task(task("a", steps)).task(task("b", [run_us(2000)]).policy(fifo(10)).after_ms(0));
     let between = task("c", [run_us(100)]).policy(fifo(50)).after_ms(2);
     let b_runs = starts_ms(&base.task(between).millis(20).survives(), "b");
     assert_eq!(b_runs.last(), Some(&4), "{b_runs:?}");
-    // Back among ordinary tasks it is the scheduler's to say who goes on.
+    // Back among ordinary tasks the scheduler decides which task continues.
     let steps =
         [run_us(100), Step::Policy(fifo(20)), run_us(3000), Step::Policy(Policy::Other), run_us(3000)];
     let run = with("tracer").task(task("a", steps)).task(hog("x")).millis(20).survives();

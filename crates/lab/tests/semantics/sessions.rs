@@ -25,7 +25,7 @@ fn a_root_process_is_in_the_first_session_unless_it_has_another() {
         .survives();
     let (a, b) = (run.pid("a"), run.pid("b"));
     assert_eq!(reported(&run, "plain", "born_in"), [(0, 0)]);
-    // The first who comes begins it.
+    // The first task begins it.
     assert_eq!(reported(&run, "a", "born_in"), [(a, 1)]);
     assert_eq!(reported(&run, "a-too", "born_in"), [(a, 1)]);
     assert_eq!(reported(&run, "b", "born_in"), [(b, 2)]);
@@ -69,7 +69,7 @@ fn a_session_is_left_by_setsid_and_inherited_by_children() {
     let of_children: Vec<u64> =
         children.iter().filter(|(pid, _)| run.pids("child").contains(pid)).map(|(_, value)| *value).collect();
     assert_eq!(of_children, [u64::from(shell) << 32 | 1, u64::from(daemon) << 32 | 2]);
-    // Who leads one from the start has no say either.
+    // A task that leads one from the start cannot change it either.
     assert_eq!(reported(&run, "shell", "session")[0], (shell, 1));
 }
 
@@ -85,7 +85,7 @@ fn threads_are_in_their_processs_session() {
     let leader = run.pid("leader");
     assert_eq!(reported(&run, "thread", "born_in"), [(0, 0)]);
     assert_eq!(reported(&run, "thread", "session")[..2], [(0, 0), (leader, 1)]);
-    // One who calls it takes the whole process along.
+    // A task that calls it takes the whole process along.
     let thread = [short.clone(), sleep(1000), Step::Setsid, sleep(1000)];
     let leader = [Step::Fork(1), sleep(5000), short.clone(), sleep(1000)];
     let run = with("sessions")

@@ -1,4 +1,4 @@
-//! Slices: how they are used up, when their end takes effect, and who sets them.
+//! Slices: how they are used up, when their end takes effect, and what sets them.
 
 use crate::harness::*;
 use keel_abi::task::Step;

@@ -37,7 +37,7 @@ fn a_spinner_keeps_its_cpu_and_goes_on_at_once() {
 #[test]
 fn a_spinner_burns_its_slice_while_the_task_it_waits_for_waits_for_the_cpu() {
     let run = meeting(1, spin_barrier(None), 3).survives();
-    // The first slice goes to spinning; the other comes to the barrier and ends; then the spinner does.
+    // The first slice goes to spinning; the other reaches the barrier and ends; then the spinner does.
     assert_eq!((run.starts("early").len(), run.starts("late").len()), (2, 1), "{}", run.log());
     let ends = [run.stops("early")[0], run.stops("late")[0], run.stops("early")[1]];
     // A slice is 5 ms, and ends at a tick.

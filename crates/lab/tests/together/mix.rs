@@ -196,7 +196,7 @@ fn cgroups() -> Vec<Cgroup> {
     vec![cgroup("/a", CgroupId::ROOT), cgroup("/b", CgroupId::ROOT), cgroup("/a/c", CgroupId(1))]
 }
 
-/// What the tracer does beside writing down.
+/// What the tracer does besides recording.
 fn settings(rng: &mut Rng, cpus: u64, mut scenario: Scenario) -> Scenario {
     const IMMED: u64 = 1 << 33;
     let cpu = rng.below(cpus);

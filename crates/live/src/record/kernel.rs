@@ -311,7 +311,7 @@ fn ring(
     inbox: &Rc<RefCell<Vec<Raw>>>,
 ) -> Result<Ring, RecordError> {
     let failed = |e: libbpf_rs::Error| {
-        RecordError::Failed(format!("CPU {cpu}'s buffer of {} KiB cannot be made: {e}", bytes >> 10))
+        RecordError::Failed(format!("CPU {cpu}'s buffer of {} KiB cannot be allocated: {e}", bytes >> 10))
     };
     let sz = size_of::<bpf_map_create_opts>() as _;
     let opts = bpf_map_create_opts { sz, ..bpf_map_create_opts::default() };

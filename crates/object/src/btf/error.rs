@@ -12,7 +12,7 @@ pub enum BtfError {
         offset: usize,
     },
     /// The first two bytes are not BTF's.
-    #[error("the BTF starts with {0:#06x} where {magic:#06x} belongs", magic = super::parse::MAGIC)]
+    #[error("the BTF starts with {0:#06x} instead of {magic:#06x}", magic = super::parse::MAGIC)]
     Magic(u16),
     /// Big-endian BTF.
     #[error("the BTF is big-endian; only little-endian BTF is read")]

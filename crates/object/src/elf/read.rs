@@ -136,7 +136,7 @@ fn relocations(headers: &Headers<'_>, sections: &mut [Section<'_>]) -> Result<()
         h.sh_type(Le) == SHT_RELA && sections.get(h.sh_info(Le) as usize).is_some_and(|s| s.alloc)
     };
     if headers.headers.iter().any(with_addend) {
-        return Err(ObjectError::Elf("its relocations have addends, which BPF's have not".to_owned()));
+        return Err(ObjectError::Elf("its relocations have addends, which BPF's do not have".to_owned()));
     }
     let mut left = headers.bytes.len() / size_of::<Rel64<Le>>();
     for header in headers.headers.iter().filter(|header| header.sh_type(Le) == SHT_REL) {

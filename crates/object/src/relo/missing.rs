@@ -14,7 +14,7 @@ pub(super) fn missing(local: &Btf, kernel: &Btf, spec: &Spec, ask: Ask, candidat
     let path = path(local, spec);
     match ask.subject() {
         Subject::Enum => format!("{keyword} {name} has no value {path}"),
-        Subject::Type => format!("{keyword} {name} is another than the kernel's"),
+        Subject::Type => format!("{keyword} {name} differs from the kernel's"),
         Subject::Field if kernel.field(name, &path).is_some() => {
             format!("{keyword} {name} has another type of field {path}")
         }

@@ -54,7 +54,7 @@ fn unusable_values_are_refused() {
     };
     check("CONFIG_PREEMPT_RCU", 2, "it doesn't fit into its variable");
     check("LINUX_KERNEL_VERSION", 1 << 31, "it doesn't fit into its variable");
-    check("CONFIG_LOCALVERSION", 1, "it is a number, and its variable a text");
+    check("CONFIG_LOCALVERSION", 1, "it is a number, but its variable is a string");
     check("CONFIG_HZ", -1, "it doesn't fit into its variable");
 }
 

@@ -94,7 +94,7 @@ fn bad_definitions_are_refused() {
         "__uint(type, 1); __uint(colour, 1);",
         "map m is malformed: its definition has the unknown member colour",
     );
-    check("__uint(type, 1); int max_entries;", "map m is malformed: its max_entries is no number");
+    check("__uint(type, 1); int max_entries;", "map m is malformed: its max_entries is not a number");
     check(
         "__uint(type, 1); __type(key, int); __uint(key_size, 8);",
         "map m is malformed: its key has two sizes, 4 and 8",

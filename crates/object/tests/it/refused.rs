@@ -59,7 +59,7 @@ fn struct_ops_that_the_kernel_lacks_are_named() {
     );
     check(
         "struct sched_ext_ops { u64 *flags; }; u64 x; SEC(\".struct_ops\") struct sched_ext_ops ops = { .flags = &x };",
-        "section .struct_ops is malformed: a member points to something that is no program",
+        "section .struct_ops is malformed: a member points to something that is not a program",
     );
 }
 

@@ -92,7 +92,7 @@ fn values_that_do_not_fit_are_refused() {
     check("mode", "4294967295", r#"variable mode takes off, on-and-on, last, not "4294967295""#);
     check("bug", "4", r#"variable bug takes too-few, too-many, late, joined by +, not "4""#);
     check("bug", "-1", r#"variable bug takes too-few, too-many, late, joined by +, not "-1""#);
-    check("array", "1", "variable array is no integer, boolean or enum");
+    check("array", "1", "variable array is not an integer, boolean or enum");
     check("letter", "128", "variable letter takes -128 to 127, not 128");
     for text in ["2", "254", "255", "256", "-1", "yes", "on"] {
         check("flag", text, &format!("variable flag takes true, false, 1 or 0, not {text:?}"));
@@ -129,9 +129,9 @@ fn bytes_go_anywhere_within_a_variable() {
     let bytes = value(&sample(), "array").len() as u64;
     check("array", 1, &[5, 6], Ok(()));
     check("array", bytes - 1, &[9], Ok(()));
-    let beyond = format!("variable array has {bytes} bytes, and what is written ends at {}", bytes + 1);
+    let beyond = format!("variable array has {bytes} bytes, but the write ends at {}", bytes + 1);
     check("array", bytes - 1, &[9, 9], Err(&beyond));
-    let far = format!("variable array has {bytes} bytes, and what is written ends at {}", u64::MAX);
+    let far = format!("variable array has {bytes} bytes, but the write ends at {}", u64::MAX);
     check("array", u64::MAX, &[9], Err(&far));
     check("nobody", 0, &[1], Err("the object has no variable nobody"));
 }
@@ -155,7 +155,7 @@ fn lists_fill_the_first_elements_of_arrays() {
     check("array", &[1; 4], Err("variable array holds 3 numbers, not 4"));
     check("flags", &[1, 0], Ok(&[1, 0]));
     check("flags", &[0, 2], Err(r#"variable flags takes true, false, 1 or 0, not "2""#));
-    check("tiny", &[1], Err("variable tiny is no array of integers"));
+    check("tiny", &[1], Err("variable tiny is not an array of integers"));
     check("nobody", &[1], Err("the object has no variable nobody"));
 }
 

@@ -310,7 +310,7 @@ impl<'a> Compiler<'a> {
             return self.member(name);
         }
         if KEYWORDS.contains(&name) {
-            return self.wrong(format!("{name} is no place for a value"));
+            return self.wrong(format!("{name} cannot be assigned to"));
         }
         if !self.takes("[") {
             return Ok(Place::Own(self.own.set(name)));

@@ -59,7 +59,7 @@ fn token(text: &str) -> Result<(Token<'_>, usize), String> {
         };
     }
     if bytes[0] == b'"' {
-        let end = text[1..].find('"').ok_or("a text has no end on its line")?;
+        let end = text[1..].find('"').ok_or("a string does not end on its line")?;
         return Ok((Token::Text(&text[1..1 + end]), end + 2));
     }
     let sign = SIGNS.iter().find(|&&sign| text.starts_with(sign));
@@ -73,5 +73,5 @@ fn number(token: &str) -> Result<i64, String> {
         Some(hex) => u64::from_str_radix(hex, 16).ok().map(|number| number as i64),
         None => plain.parse().ok(),
     };
-    number.ok_or_else(|| format!("{token} is no number of 64 bits"))
+    number.ok_or_else(|| format!("{token} is not a 64-bit number"))
 }

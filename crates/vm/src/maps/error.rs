@@ -20,7 +20,7 @@ pub enum MapError {
         why: &'static str,
     },
     /// It is larger than a map may be, or than the remaining simulated memory.
-    #[error("map `{map}` needs {bytes} bytes, more than there is room for")]
+    #[error("map `{map}` needs {bytes} bytes, more than is available")]
     TooLarge {
         /// The map's name.
         map: String,
@@ -28,7 +28,7 @@ pub enum MapError {
         bytes: u64,
     },
     /// Too many maps are added after the first object.
-    #[error("map `{map}` is one of more maps than may be added to those of the first object")]
+    #[error("map `{map}` exceeds the number of maps that can be added to those of the first object")]
     TooMany {
         /// The map's name.
         map: String,

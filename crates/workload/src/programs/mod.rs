@@ -111,13 +111,13 @@ const PROGRAMS: &[Program] = &[
         &[limit("PROCESSES", 1, 10_000), limit("KIB", 0, 1 << 20)],
         ring::workload,
     ),
-    entry("pipe", "pipe", "a byte to and fro through two pipes (lmbench's lat_pipe)", &[], |numbers| {
+    entry("pipe", "pipe", "a byte back and forth through two pipes (lmbench's lat_pipe)", &[], |numbers| {
         numbers.is_empty().then(ring::pipe)
     }),
     entry(
         "context1:PAIRS",
         "context1:8",
-        "pairs of processes that send four bytes to and fro (UnixBench's pipe-based context switching)",
+        "pairs of processes that send four bytes back and forth (UnixBench's pipe-based context switching)",
         &[limit("PAIRS", 1, 10_000)],
         ring::context1,
     ),
@@ -125,7 +125,7 @@ const PROGRAMS: &[Program] = &[
         generator: Generator {
             form: "reflex:TASKS",
             example: "reflex:16",
-            about: "pairs of threads that hand a token to and fro through pipes (Nagar's reflex)",
+            about: "pairs of threads that hand a token back and forth through pipes (Nagar's reflex)",
             limits: &[limit("TASKS", 2, 10_000)],
             beside: "TASKS is even",
         },

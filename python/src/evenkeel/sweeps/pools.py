@@ -20,7 +20,7 @@ AHEAD = 2
 
 
 class Pool(Protocol):
-    """Does batches; gives what came of each as it is done, in any order."""
+    """Does batches; yields the result of each as it is done, in any order."""
 
     workers: int
 
@@ -30,7 +30,7 @@ class Pool(Protocol):
 
 
 def results(pool: Pool, tasks: Sequence[Task]) -> Iterator[list[dict[str, Any]]]:
-    """Does the tasks in batches of about a second, and gives the rows of each batch as it is done."""
+    """Does the tasks in batches of about a second, and yields the rows of each batch as it is done."""
     left, size, begun = 0, 1, 0
     seconds, made = 0.0, 0
     while begun < len(tasks) or left:

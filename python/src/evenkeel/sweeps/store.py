@@ -76,7 +76,7 @@ class Store:
 
 
 def _write_whole(path: Path, content: bytes) -> None:
-    """A file that is there whole, or not at all, whenever this process ends."""
+    """A file that exists completely, or not at all, whenever this process ends."""
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     with part.open("wb") as file:
         file.write(content)

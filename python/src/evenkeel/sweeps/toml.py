@@ -62,7 +62,7 @@ def _dimension(name: str, value: Any, folder: Path, path: Any) -> Any:
 
 
 def _beside(given: Any, folder: Path) -> Any:
-    """A path beside the file; anything else as it is."""
+    """A path relative to the file; anything else unchanged."""
     if isinstance(given, str) and (folder / given).is_file():
         return str(folder / given)
     return given

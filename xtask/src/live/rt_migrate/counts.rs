@@ -22,7 +22,7 @@ impl Run {
         }
         let mut rows: Vec<Counts> = Vec::new();
         for line in lines {
-            let (name, counts) = row(line).ok_or_else(|| format!("'{line}' is no line of a table"))?;
+            let (name, counts) = row(line).ok_or_else(|| format!("'{line}' is not a line of a table"))?;
             if name == "total" {
                 let sums = sums(&rows);
                 return match sums == counts && !rows.is_empty() {
@@ -100,8 +100,8 @@ mod tests {
         check("total: 0 0 0 0\n", Err("'total: 0 0 0 0' is not the sum of 0 threads"));
         check("0: 1 2 3 4\n", Err("a table ends after 1 threads"));
         check("1: 1 2 3 4\n", Err("'1: 1 2 3 4' where thread 0 should be"));
-        check("0: 1 2 3\n", Err("'0: 1 2 3' is no line of a table"));
-        check("0: 1 2 3 -4\n", Err("'0: 1 2 3 -4' is no line of a table"));
+        check("0: 1 2 3\n", Err("'0: 1 2 3' is not a line of a table"));
+        check("0: 1 2 3 -4\n", Err("'0: 1 2 3 -4' is not a line of a table"));
         assert_eq!(Run::read("rt_migrate: no\n"), Err("no table, but 'rt_migrate: no'".to_owned()));
         assert_eq!(Run::read(""), Err("no table, but ''".to_owned()));
     }

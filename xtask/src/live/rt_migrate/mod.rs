@@ -89,7 +89,7 @@ fn counted(seen: &[Seen], kind: &str) -> Result<Vec<Run>, Failure> {
         .collect()
 }
 
-/// The real kernel's mean beside the simulated one's, and how far the real runs lie apart.
+/// The real kernel's mean next to the simulated one's, and how far the real runs lie apart.
 fn beside(folder: &str, kernel: &str, kind: &str, inherits: bool, runs: &[Run]) -> Result<String, Failure> {
     let id = format!("rt-migrate-{kind}");
     let file = format!("{folder}/{kernel}-{kind}.toml");

@@ -7,7 +7,7 @@ use serde_json::Value;
 const CAVEAT: &str = "This recording does not show";
 /// Waste that is none, as a share of the machine.
 const MOST_FALSE: f64 = 0.005;
-/// Waste that is there: the scenes leave half of the machine without work.
+/// Real waste: the scenes leave half of the machine without work.
 const LEAST_TRUE: f64 = 0.2;
 
 /// As far as it matters.

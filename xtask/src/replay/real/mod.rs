@@ -23,11 +23,11 @@ const OUT: &str = "out/replay";
 const FOLDER: &str = "tests/replay";
 const PAGE: &str = "docs/explanation/replay.md";
 const KERNEL: &str = "7.2";
-/// Who is recorded and replayed; the first is what predictions are made from.
+/// The schedulers that are recorded and replayed; the first is what predictions are made from.
 const SCHEDULERS: [&str; 6] = ["eevdf", "o1", "ule", "fifo", "scx_bpfland", "scx_cosmos"];
 /// Real runs of each.
 const RUNS: u32 = 2;
-/// A replay under another scheduler may take so many times longer than the recording.
+/// A replay under another scheduler may take this many times longer than the recording.
 const LONGER: f64 = 4.0;
 
 /// Records what is missing unless `keep`, replays, and renews the figures and the tables.
@@ -37,7 +37,7 @@ const LONGER: f64 = 4.0;
 pub(super) fn run(keep: bool) -> Result<(), Failure> {
     let keel = cargo::program("keel-cli", "keel")?;
     std::fs::create_dir_all(root().join(OUT).join(KERNEL))
-        .map_err(|e| format!("{OUT} cannot be made: {e}"))?;
+        .map_err(|e| format!("{OUT} cannot be created: {e}"))?;
     let others = SCHEDULERS.iter().filter(|name| name.starts_with("scx_"));
     let others = others.map(|name| Ok(((*name).to_owned(), programs::installed(name)?)));
     let others: Vec<(String, PathBuf)> = others.collect::<Result<_, Failure>>()?;

@@ -21,7 +21,7 @@ fn head() -> String {
 /// What is kept of a kernel; nothing where there is no file.
 ///
 /// # Errors
-/// If a line is no run.
+/// If a line is not a run.
 pub(super) fn read(kernel: &str) -> Result<Runs, Failure> {
     let file = file(kernel);
     match std::fs::read_to_string(root().join(&file)) {

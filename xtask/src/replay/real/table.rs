@@ -1,4 +1,4 @@
-//! The tables: what was recorded beside what the replay does, and what the replay predicts beside what happened.
+//! The tables: recordings next to their replays, and the replays' predictions next to what happened.
 
 use super::LOADS;
 use super::figures::{Figures, NAMES};

@@ -62,7 +62,7 @@ impl Draw {
         }
     }
 
-    /// Hogs, sleepers and timers until the wanted load is there.
+    /// Hogs, sleepers and timers until the wanted load is reached.
     fn plain(&mut self) {
         while self.tasks.is_empty() || (self.left > 0.1 && self.tasks.len() < MOST_NAMES) {
             let is_last = self.tasks.len() + 1 == MOST_NAMES;

@@ -151,7 +151,7 @@ pub(super) fn simulated(workload: &Workload, own: RtApp) -> String {
     text
 }
 
-/// What keel reads of a task of rt-app's beside its events.
+/// What keel reads of an rt-app task besides its events.
 fn rt_app_extension(task: &Task) -> String {
     let group =
         task.group.map(|group| format!("\"process\": {}, \"cgroup\": \"/{}\"", group + 1, path(group)));

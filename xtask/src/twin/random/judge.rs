@@ -15,13 +15,13 @@ pub(super) enum Figure {
     P99,
 }
 
-/// Shares may differ by so much.
+/// Shares may differ by this much.
 const SHARE: f64 = 0.02;
 /// Counts may differ by this part of the real one.
 const COUNT: f64 = 0.10;
 /// Delays may differ by this part of the real one.
 const DELAY: f64 = 0.25;
-/// Shares and counts may also differ by so many times what real runs differ by.
+/// Shares and counts may also differ by this many times what real runs differ by.
 const CHANCE: f64 = 1.5;
 /// Fewer events are not judged: a tenth of them would be less than one.
 const FEWEST: f64 = 10.0;

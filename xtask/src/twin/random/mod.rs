@@ -62,7 +62,7 @@ impl Options {
 pub(super) fn run(args: &Args, workloads: u32) -> Result<(), Failure> {
     let options = Options::of(args)?;
     let seeds = args.seed..args.seed + u64::from(workloads);
-    // Recorders of other seeds may run beside this one.
+    // Recorders of other seeds may run at the same time as this one.
     let mut drawn = if args.seed == 1 { vec![Drawn::independent()?] } else { Vec::new() };
     for seed in seeds {
         drawn.push(Drawn::of_seed(seed)?);

@@ -22,7 +22,7 @@ struct Turn {
     waited_ns: u64,
     ran_ns: u64,
     why: Why,
-    /// Who took the CPU.
+    /// Which task took the CPU.
     next: TaskId,
 }
 

@@ -17,7 +17,7 @@ pub(super) const WAVES: [&[&str]; 3] = [
     &["scx_simple", "scx_flatcg", "scx_pair"],
 ];
 
-/// The name of the workload that somebody wrote who did not know the model.
+/// The name of the workload written by a person who did not know the model.
 const INDEPENDENT: &str = "independent";
 
 /// A workload with its name.
@@ -36,7 +36,7 @@ pub(super) struct Drawn {
 pub(super) enum Half {
     /// Causes of differences are looked for in these.
     Open,
-    /// Nobody looks into these.
+    /// These are not inspected.
     Aside,
     /// Not drawn.
     Neither,

@@ -1,4 +1,4 @@
-//! Does the simulated kernel rank schedulers as the real one does? For each workload: who wins, and by how much.
+//! Does the simulated kernel rank schedulers as the real one does? For each workload: which one wins, and by how much.
 
 use super::figures::Run;
 use super::judge::{Pair, mean};

@@ -32,7 +32,7 @@ pub(super) const RT_APP: files::RtApp = files::RtApp {
     child_us: 1400,
 };
 
-/// What a guest does beside the workload, with a stopper for each CPU (`tests/twin/background.json`).
+/// What a guest does besides the workload, with a stopper for each CPU (`tests/twin/background.json`).
 const BACKGROUND: &str = "tests/twin/background.json";
 
 /// A scheduler, and the words by which `keel sim` loads it.

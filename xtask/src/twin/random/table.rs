@@ -56,7 +56,7 @@ pub(super) fn text(pairs: &[Pair]) -> String {
     text
 }
 
-/// A row for each figure: how many are within, and how far simulated and real runs lie apart, beside two real ones.
+/// A row for each figure: how many are within, and how far simulated and real runs lie apart, next to two real ones.
 fn figures(text: &mut String, distances: &[&Distance]) {
     *text += "| figure | within | a real run | apart: half | nine of ten | all | real runs: half | nine of ten | of real |\n\
               | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n";
@@ -82,7 +82,7 @@ fn figures(text: &mut String, distances: &[&Distance]) {
     }
 }
 
-/// Who wins.
+/// Which scheduler wins.
 fn contests(text: &mut String, pairs: &[&Pair]) {
     *text += "\n| the winner by | is the same | is the same where it leads by more than noise |\n| --- | --- | --- |\n";
     for contest in Contest::ALL {
@@ -115,7 +115,7 @@ fn part(some: usize, all: usize) -> String {
     }
 }
 
-/// The figures that lie farthest apart: those of the half kept aside are nobody's to look at.
+/// The figures that lie farthest apart: those of the half kept aside are not to be looked at.
 pub(super) fn worst<'a>(pairs: &'a [Pair<'a>]) -> Vec<Distance<'a>> {
     let open = pairs.iter().filter(|pair| pair.drawn.half != Half::Aside);
     let mut distances: Vec<Distance> = open.flat_map(Pair::distances).filter(|d| !d.is_within()).collect();

@@ -48,7 +48,7 @@ pub(super) struct Task {
     pub(super) name: String,
     pub(super) instances: u32,
     pub(super) class: Class,
-    /// The CPUs that it may use; all where none is listed.
+    /// The CPUs that it may use; all if none is listed.
     pub(super) cpus: Vec<u32>,
     /// The number of its cgroup.
     pub(super) group: Option<usize>,

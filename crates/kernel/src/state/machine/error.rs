@@ -36,7 +36,7 @@ pub enum Problem {
         known: String,
     },
     /// A size that must be a power of two.
-    #[error("{0} is no power of two")]
+    #[error("{0} is not a power of two")]
     NoPowerOfTwo(u64),
     /// A constant out of its range.
     #[error("{value} is out of range; give {least} to {most}")]
@@ -84,7 +84,7 @@ pub enum Problem {
         place: &'static str,
     },
     /// A cache or core with CPUs outside its node or cache.
-    #[error("CPU {cpus} is not of this {outer}; keep each {place} within one {outer}")]
+    #[error("CPU {cpus} is not in this {outer}; keep each {place} within one {outer}")]
     Outside {
         /// Which CPUs.
         cpus: CpuSet,
@@ -94,7 +94,7 @@ pub enum Problem {
         outer: &'static str,
     },
     /// A gap in the numbers.
-    #[error("CPU {cpu} is in no {place}; number CPUs from 0 without holes and place each")]
+    #[error("CPU {cpu} is in no {place}; number CPUs from 0 without gaps and place each")]
     Unplaced {
         /// The first one.
         cpu: u32,

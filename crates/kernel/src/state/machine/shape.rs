@@ -238,7 +238,9 @@ fn hops_along(links: &[[usize; 2]], nodes: usize) -> Result<Vec<Vec<u8>>, Proble
     for &[a, b] in links {
         if a >= nodes || b >= nodes || a == b {
             let most = nodes - 1;
-            return Err(Problem::BadLinks(format!("[{a}, {b}] is no link; give two of nodes 0 to {most}")));
+            return Err(Problem::BadLinks(format!(
+                "[{a}, {b}] is not a link; give two of nodes 0 to {most}"
+            )));
         }
         neighbours[a].push(b);
         neighbours[b].push(a);

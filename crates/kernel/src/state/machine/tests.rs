@@ -179,7 +179,7 @@ fn a_faulty_shape_is_reported_in_one_sentence() {
     );
     check(
         "[[node]]\ncpus = '0-2'\n[[node]]\ncpus = '4-7'",
-        "line 4, node: CPU 3 is in no node; number CPUs from 0 without holes and place each",
+        "line 4, node: CPU 3 is in no node; number CPUs from 0 without gaps and place each",
     );
     check("[[node]]\ncpus = ''", "line 3, node[0].cpus: the machine has no CPU; give at least one");
     check(
@@ -192,15 +192,15 @@ fn a_faulty_shape_is_reported_in_one_sentence() {
     );
     check(
         "[[node]]\ncpus = '0-3'\nllcs = ['0-1', '2-4']",
-        "line 4, node[0].llcs: CPU 4 is not of this node; keep each cache within one node",
+        "line 4, node[0].llcs: CPU 4 is not in this node; keep each cache within one node",
     );
     check(
         "[[node]]\ncpus = '0-3'\nllcs = ['0-1']",
-        "line 2, node: CPU 2 is in no cache; number CPUs from 0 without holes and place each",
+        "line 2, node: CPU 2 is in no cache; number CPUs from 0 without gaps and place each",
     );
     check(
         "[[node]]\ncpus = '0-3'\nllcs = ['0-1', '2-3']\ncores = ['0', '1-2', '3']",
-        "line 5, node[0].cores: CPU 2 is not of this cache; keep each core within one cache",
+        "line 5, node[0].cores: CPU 2 is not in this cache; keep each core within one cache",
     );
 }
 
@@ -224,7 +224,7 @@ fn faulty_hops_are_reported_in_one_sentence() {
     );
     check(
         "[topology]\nnodes = 2\nlinks = [[0, 2]]",
-        "line 4, topology.links: [0, 2] is no link; give two of nodes 0 to 1",
+        "line 4, topology.links: [0, 2] is not a link; give two of nodes 0 to 1",
     );
     check(
         "[topology]\nnodes = 2\nlinks = [[0, 1]]\nhops = [[0, 1], [1, 0]]",
@@ -254,7 +254,7 @@ fn a_faulty_constant_is_reported_in_one_sentence() {
     );
     check(
         &with("[lines]\nbytes = { value = 48, source = 's' }"),
-        "line 5, lines.bytes: 48 is no power of two",
+        "line 5, lines.bytes: 48 is not a power of two",
     );
     check(
         &with("[lines]\nbytes = { value = 128, source = 's' }"),

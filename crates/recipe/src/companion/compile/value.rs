@@ -87,7 +87,7 @@ impl Compiler<'_> {
         match self.peek() {
             Some(Token::Sign("(")) => match self.call(name)? {
                 true => Ok(()),
-                false => self.wrong(format!("{name}() gives no value")),
+                false => self.wrong(format!("{name}() returns no value")),
             },
             Some(Token::Sign("[")) => {
                 self.at += 1;
@@ -103,7 +103,7 @@ impl Compiler<'_> {
                 self.load(place);
                 Ok(())
             }
-            _ if KEYWORDS.contains(&name) => Err(Wrong { line, why: format!("{name} is no value") }),
+            _ if KEYWORDS.contains(&name) => Err(Wrong { line, why: format!("{name} is not a value") }),
             _ => {
                 let own = self.own.get(name, line);
                 self.emit(Op::Load(own));
@@ -173,7 +173,9 @@ impl Compiler<'_> {
     }
 
     fn print(&mut self) -> Result<(), Wrong> {
-        let Some(Token::Text(text)) = self.peek() else { return self.wrong("print() takes a text first") };
+        let Some(Token::Text(text)) = self.peek() else {
+            return self.wrong("the first argument of print() is a string");
+        };
         self.at += 1;
         let mut numbers = 0;
         while self.takes(",") {

@@ -36,7 +36,7 @@ fn what_the_kernel_refuses_is_refused() {
     check(MapDef { extra: 0u64.wrapping_sub(PAGE_BYTES), ..arena(2) }, "it crosses a multiple of 4 GiB");
     let initial = vec![1; PAGE_BYTES as usize + 1];
     check(MapDef { initial: initial.clone(), ..arena(2) }, "possible");
-    check(MapDef { initial, ..arena(1) }, "map `m` needs 4097 bytes, more than there is room for");
+    check(MapDef { initial, ..arena(1) }, "map `m` needs 4097 bytes, more than is available");
 }
 
 #[test]

@@ -65,7 +65,7 @@ fn what_the_kernel_refuses_is_refused() {
 #[test]
 fn absurd_sizes_are_refused_with_what_they_need() {
     let needs = |map, bytes: u64| {
-        check(map, &format!("map `m` needs {bytes} bytes, more than there is room for"));
+        check(map, &format!("map `m` needs {bytes} bytes, more than is available"));
     };
     needs(def(ARRAY, 4, (1 << 31) - 1, u32::MAX), (1 << 31) * u64::from(u32::MAX));
     needs(def(PERCPU_ARRAY, 4, 8, u32::MAX), ((1 << 35) - 8u64).next_multiple_of(64) * 4);
@@ -75,7 +75,7 @@ fn absurd_sizes_are_refused_with_what_they_need() {
     check(def(HASH, 8, 8, 10_000_000), "possible");
     let many: Vec<MapDef> = (0..10).map(|_| def(ARRAY, 4, 1 << 30, 8)).collect();
     let error = world_of(&many, false).err().unwrap().to_string();
-    assert_eq!(error, "map `m` needs 8589934592 bytes, more than there is room for");
+    assert_eq!(error, "map `m` needs 8589934592 bytes, more than is available");
     let constants = MapDef { read_only: true, ..def(ARRAY, 4, 1 << 30, 8) };
     assert!(world_of(&[constants], false).is_err());
 }

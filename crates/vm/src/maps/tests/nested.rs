@@ -29,7 +29,7 @@ fn user_space_puts_maps_in_that_are_like_the_template() {
     let added = maps.add_inner(region, MAP, 0, 0).unwrap();
     assert_eq!(maps.add_inner(region, MAP, 3, 0), Err(Errno::E2BIG));
     assert_eq!(maps.add_inner(region, MAP, 0, 5), Err(Errno::EINVAL), "arrays are as long as the template");
-    assert_eq!(maps.add_inner(region, added, 0, 0), Err(Errno::EINVAL), "it is no map of maps");
+    assert_eq!(maps.add_inner(region, added, 0, 0), Err(Errno::EINVAL), "it is not a map of maps");
     assert_eq!(inner(&mut world, 0), Some(added));
     assert_eq!(world.maps().inner_at(MAP, 0).unwrap().1.max_entries, 2);
     let own = lookup(&mut world, added, 1).unwrap();
@@ -47,7 +47,7 @@ fn maps_that_are_there_are_put_in_and_taken_out() {
     assert_eq!(maps.put_inner(MAP, 3, MapId(1)), Err(Errno::E2BIG));
     assert_eq!(maps.put_inner(MAP, 0, MapId(9)), Err(Errno::EINVAL), "there is no such map");
     assert_eq!(maps.put_inner(MAP, 0, MAP), Err(Errno::EINVAL), "it is not like the template");
-    assert_eq!(maps.put_inner(MapId(1), 0, MapId(1)), Err(Errno::EINVAL), "it is no map of maps");
+    assert_eq!(maps.put_inner(MapId(1), 0, MapId(1)), Err(Errno::EINVAL), "it is not a map of maps");
     assert!(maps.take_inner(MAP, 2) && !maps.take_inner(MAP, 2) && !maps.take_inner(MapId(1), 0));
     assert_eq!([0, 2].map(|index| inner(&mut world, index)), [Some(MapId(1)), None]);
 }
