@@ -6,14 +6,17 @@ use keel_abi::tape::{Begin, Op};
 use keel_abi::{CpuId, Span, TaskId};
 use keel_trace::{Act, Timer};
 
+/// Longer system calls only occur in damaged recordings.
+const LONGEST_CALL: Span = Span::from_ms(3_600_000);
+
 impl Builder {
     /// A task has used CPU time of its own.
     pub(crate) fn worked(&mut self, task: TaskId, user: Span, kernel_ps: u64) {
         self.exact = true;
         let Some(number) = self.number(task) else { return };
-        // No task can have worked longer than the recording.
-        let most = Span::from_ns(self.now.as_ns());
-        let (user, kernel_ps) = (user.min(most), kernel_ps.min(most.as_ns().saturating_mul(1000)));
+        // No task can have worked longer than the recording. Time in the kernel is recorded as it begins.
+        let user = user.min(Span::from_ns(self.now.as_ns()));
+        let kernel_ps = kernel_ps.min(LONGEST_CALL.as_ns() * 1000);
         self.causes.work += user + Span::from_ns(kernel_ps / 1000);
         let task = self.task(number);
         if task.ended {

@@ -212,6 +212,23 @@ fn what_a_task_says_is_believed() {
     check(&events, 0, "run10 sleep38 count1 run9 exit");
 }
 
+/// Its time in the kernel is recorded as it begins, so it may be longer than the recording so far.
+#[test]
+fn a_call_may_take_longer_than_the_recording_so_far() {
+    let acts = |act| What::Acts { task: TaskId(0), act };
+    let worked =
+        |user_us, kernel_ps| What::Worked { task: TaskId(0), user: Span::from_us(user_us), kernel_ps };
+    let events = [
+        (1, acts(Act::Begins { at: Instant::ZERO })),
+        (3, worked(2, 9_000_000)),
+        (12, worked(0, u64::MAX)),
+        (20, worked(30, 0)),
+        (20, acts(Act::Exits)),
+    ];
+    // An hour is more than any call takes, and 20 us is all that has passed.
+    check(&events, 0, "run2 kernel(9000000) kernel(3600000000000000) run20 exit");
+}
+
 /// If the end of a wait is lost, the task's wakeups on the way to it are not.
 #[test]
 fn a_wait_may_end_with_the_task() {
