@@ -100,3 +100,32 @@ int has_name(const char *wanted)
 		fclose(file);
 	return slices == 1;
 }
+
+/* Prints of two cgroups their weight, if they are there, and how many processes and threads they have. */
+void say_cgroups(void)
+{
+	const char *names[] = { "web", "late" };
+	const char *files[] = { "cpu.weight", "cgroup.procs", "cgroup.threads" };
+	char path[128];
+	int number, i, k;
+
+	printf("cgroups:");
+	for (i = 0; i < 2; i++) {
+		printf(" %s", names[i]);
+		for (k = 0; k < 3; k++) {
+			int lines = 0, last = 0;
+			FILE *file;
+
+			snprintf(path, sizeof(path), "/sys/fs/cgroup/%s/%s", names[i], files[k]);
+			file = fopen(path, "r");
+			while (file && fscanf(file, "%d", &number) == 1) {
+				lines++;
+				last = number;
+			}
+			printf(" %d", file ? k ? lines : last : -1);
+			if (file)
+				fclose(file);
+		}
+	}
+	printf("\n");
+}

@@ -2,7 +2,7 @@
 /*
  * Loads shared.bpf.o with libbpf, runs its program, attaches what traces and the scheduler, and prints what it sees once
  * every virtual second until it gets SIGINT. Any argument but the object's path makes it fail on purpose: `hang`,
- * `exit`, `exec`, `crash`. `leave` ends once its scheduler is ended. `yield` yields its CPU over and over. `all` runs what arena.c,
+ * `exit`, `exec`, `again`, `crash`. `execute` executes itself, and `leave` ends, once its scheduler is ended. `cgroups` prints the cgroups. `yield` yields its CPU over and over. `all` runs what arena.c,
  * maps.c, sockets.c and host.c have first. `later` loads the object more than once: before the scheduler is attached, and
  * while it is; that one's scheduler is attached when the first has ended.
  */
@@ -28,6 +28,7 @@ int use_sockets(void);
 int use_host(void);
 int use_names(void);
 int has_name(const char *wanted);
+void say_cgroups(void);
 int has_worked(void);
 
 /* As shared.bpf.c has them. */
@@ -226,14 +227,18 @@ static int go_on(struct running *r, const char *how)
 			       __atomic_load_n(&wakeups, __ATOMIC_SEQ_CST),
 			       r->seen->enqueued >= r->told && r->seen->switches ? "shared" : "apart");
 		}
+		if (!strcmp(how, "cgroups"))
+			say_cgroups();
 		while (!strcmp(how, "yield") && !stop)
 			sched_yield();
 		if (!strcmp(how, "exit"))
 			exit(7);
 		if (!strcmp(how, "exec")) {
-			execl("/proc/self/exe", "shared", "no.bpf.o", NULL);
+			execl("/bin/true", "true", NULL);
 			exit(errno == EACCES ? 9 : 10);
 		}
+		if (!strcmp(how, "again"))
+			execl("/proc/self/exe", "shared", "no.bpf.o", NULL);
 		if (!strcmp(how, "crash"))
 			abort();
 		if (!strcmp(how, "kill"))
@@ -286,6 +291,8 @@ int main(int argc, char **argv)
 		next = later ? load_another(path, "beside") : NULL;
 		is_gone = go_on(&running, how);
 		end(&running);
+		if (is_gone && !strcmp(how, "execute"))
+			execv("/proc/self/exe", argv);
 	} while (is_gone && strcmp(how, "leave"));
 	return 0;
 }

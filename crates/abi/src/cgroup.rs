@@ -80,6 +80,25 @@ pub struct Cgroup {
     pub idle: bool,
 }
 
+/// A cgroup as cgroupfs shows it at some moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CgroupNow {
+    /// Its path from the root: `/a/b`; empty for the root.
+    pub path: String,
+    /// Its number, in the order of creation; the root has number 0.
+    pub number: u32,
+    /// `cpu.weight`.
+    pub weight: u32,
+    /// `cpu.max` and `cpu.max.burst`.
+    pub bandwidth: Bandwidth,
+    /// `cpu.idle`.
+    pub idle: bool,
+    /// `cgroup.procs`.
+    pub processes: Vec<i32>,
+    /// `cgroup.threads`.
+    pub threads: Vec<i32>,
+}
+
 /// What a task does to cgroups. What the kernel refuses (a cgroup that is not there or is there already, one with tasks or
 /// children that is to be removed) changes nothing, and the task goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,6 +2,7 @@
 //! which talks to the loaded object through its maps.
 
 use crate::bpf::Ea;
+use crate::cgroup::CgroupNow;
 use crate::{CpuId, CpuSet, Instant, Span};
 
 /// What a companion has done, or does next, and what that costs.
@@ -53,8 +54,10 @@ pub trait Companion<W> {
         false
     }
 
-    /// Goes on, on `cpu` at `now`. What it does to the world is done at once; its time passes afterwards.
-    fn go_on(&mut self, world: &mut W, cpu: CpuId, now: Instant) -> Act;
+    /// Goes on, on `cpu` at `now`. What it does to the world is done at once; its time passes afterwards. `cgroups` tells
+    /// which there are, parents first.
+    fn go_on(&mut self, world: &mut W, cpu: CpuId, now: Instant, cgroups: &dyn Fn() -> Vec<CgroupNow>)
+    -> Act;
 
     /// The program of [`Act::Run`] has returned; nothing where the scheduler was about to go, so that it was not run.
     fn ran(&mut self, _world: &mut W, _value: Option<u64>) {}

@@ -65,21 +65,25 @@ fn a_program_runs_from_its_start_to_sigint_and_the_same_twice() {
 fn a_program_loads_its_scheduler_again_when_a_cpu_comes_or_goes() {
     let folder = tempfile::tempdir().unwrap();
     let (program, object) = build(folder.path());
-    let run = |name: &str| {
+    let run = |name: &str, how: &str| {
         let options = ["--workload", "mix:8:60+hotplug:3:500:1000", "--machine", "4", "--program-log", name];
-        let output = keel(folder.path(), &options, &program, &[object.to_str().unwrap(), "all"]);
+        let output = keel(folder.path(), &options, &program, &[object.to_str().unwrap(), how]);
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!((output.status.code(), stderr.as_str()), (Some(0), ""));
         std::fs::read_to_string(folder.path().join(name)).unwrap()
     };
-    let log = run("first.log");
-    let begun: Vec<&str> = log.lines().filter(|line| line.ends_with("answer 42")).collect();
-    assert_eq!(begun[..3], ["4 CPUs, answer 42", "3 CPUs, answer 42", "4 CPUs, answer 42"], "{log}");
-    // SCX_EXIT_UNREG_KERN, and at last SCX_EXIT_UNREG.
-    let ended: Vec<&str> = log.lines().filter_map(|line| line.strip_prefix("detached, exit kind ")).collect();
-    assert!(ended[0].starts_with("66, registered 1 times"), "{log}");
-    assert!(ended.last().is_some_and(|line| line.starts_with("64, registered 1 times")), "{log}");
-    assert_eq!(run("second.log"), log);
+    // One opens its object again, the other executes itself again.
+    for how in ["all", "execute"] {
+        let log = run("first.log", how);
+        let begun: Vec<&str> = log.lines().filter(|line| line.ends_with("answer 42")).collect();
+        assert_eq!(begun[..3], ["4 CPUs, answer 42", "3 CPUs, answer 42", "4 CPUs, answer 42"], "{log}");
+        // SCX_EXIT_UNREG_KERN, and at last SCX_EXIT_UNREG.
+        let ended: Vec<&str> =
+            log.lines().filter_map(|line| line.strip_prefix("detached, exit kind ")).collect();
+        assert!(ended[0].starts_with("66, registered 1 times"), "{log}");
+        assert!(ended.last().is_some_and(|line| line.starts_with("64, registered 1 times")), "{log}");
+        assert_eq!(run("second.log", how), log);
+    }
 }
 
 #[test]
@@ -148,6 +152,7 @@ fn what_goes_wrong_is_said() {
     check(&["no.bpf.o"], "attached no scheduler: it ended with exit code 1", "no.bpf.o");
     check(&[object, "exit"], "ended before the run did, with exit code 7", "answer 42");
     check(&[object, "exec"], "ended before the run did, with exit code 9", "answer 42");
+    check(&[object, "again"], "ended before the run did, with exit code 1", "no.bpf.o");
     check(&[object, "crash"], "ended before the run did, with exit code 134", "answer 42");
     check(&[object, "kill"], "ended before the run did, with exit code 137", "answer 42");
     assert!(
@@ -181,6 +186,34 @@ fn cgroupfs_has_the_workloads_cgroups() {
         &["stat", "-c", "%i", "/sys/fs/cgroup", "/sys/fs/cgroup/web", "/sys/fs/cgroup/web/deep"],
         "1 | 65 | 129",
     );
+}
+
+#[test]
+fn cgroupfs_follows_the_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let (program, object) = build(folder.path());
+    let text = r#"{ "evenkeel": { "cgroups": { "/web": { "weight": 300 }, "/late": { "later": true, "weight": 70 } } },
+        "tasks": {
+            "pair": { "instance": 2, "run": 100, "sleep": 900, "evenkeel": { "cgroup": "/web" } },
+            "boss": { "loop": 1, "delay": 1000000, "run": 10, "evenkeel": { "steps": [
+                { "set_cgroup": { "path": "/web", "weight": 40 } }, { "make_cgroup": "/late" },
+                { "cgroup_process": "/late" }, { "sleep": 1000000 },
+                { "cgroup_process": "/" }, { "remove_cgroup": "/late" }, { "sleep": 5000000 } ] } } } }"#;
+    std::fs::write(folder.path().join("w.json"), text).unwrap();
+    let options = ["--workload", "w.json", "--machine", "2", "--program-log", "said.log"];
+    let output = keel(folder.path(), &options, &program, &[object.to_str().unwrap(), "cgroups"]);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!((output.status.code(), &*stderr), (Some(0), ""));
+    let log = std::fs::read_to_string(folder.path().join("said.log")).unwrap();
+    let mut said: Vec<&str> = log.lines().filter(|line| line.starts_with("cgroups:")).collect();
+    said.dedup();
+    let expected = [
+        // Weight, processes and threads, which are of one process here; -1 for a file that is not there.
+        "cgroups: web 300 1 2 late -1 -1 -1",
+        "cgroups: web 40 0 0 late 70 1 3",
+        "cgroups: web 40 0 0 late -1 -1 -1",
+    ];
+    assert_eq!(said, expected, "{log}");
 }
 
 #[test]

@@ -19,6 +19,8 @@ pub(crate) enum Answer {
     Told(i64, Event),
     /// The thread ends.
     Leaves,
+    /// The program has been executed again; the thread is gone.
+    Begins,
 }
 
 /// A negative error number, as a call returns it.
@@ -51,14 +53,26 @@ impl Program {
             libc::SYS_read | libc::SYS_readv => self.read(t, a, expired),
             number => match self.time_call(t, number, a, expired)? {
                 Some(answer) => Ok(answer),
-                None => self.dispatch_rest(t, number, a, expired),
+                None => self.dispatch_rest(t, desk, number, a, expired),
             },
         }
     }
 
-    fn dispatch_rest(&mut self, t: &mut Thread, number: i64, a: [u64; 6], expired: bool) -> Done {
+    fn dispatch_rest(
+        &mut self,
+        t: &mut Thread,
+        desk: &mut dyn Desk,
+        number: i64,
+        a: [u64; 6],
+        expired: bool,
+    ) -> Done {
         if let Some(answer) = self.event_call(t, number, a, expired)? {
             return Ok(answer);
+        }
+        if self.looks_at_cgroups(number, a)
+            && let Some(cgroups) = desk.cgroups()
+        {
+            self.tree.show_cgroups(cgroups)?;
         }
         if let Some(answer) = self.file_call(t, number, a)? {
             return Ok(answer);

@@ -101,6 +101,12 @@ impl Fds {
         self.0.remove(&fd).and_then(last)
     }
 
+    /// Closes all but the standard ones; returns the links that nothing else keeps.
+    pub(crate) fn close_all(&mut self) -> Vec<Link> {
+        let closed = std::mem::take(self).0.into_values().filter_map(last);
+        closed.filter_map(|kind| if let Kind::Link(link) = kind { Some(link) } else { None }).collect()
+    }
+
     /// Which objects of one kind are still open.
     pub(crate) fn any(&self, wanted: impl Fn(&Kind) -> bool) -> bool {
         self.0.values().any(|open| wanted(&open.kind.borrow()))

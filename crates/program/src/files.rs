@@ -82,6 +82,26 @@ impl Program {
         }))
     }
 
+    /// Does the call have a path in cgroupfs?
+    pub(crate) fn looks_at_cgroups(&self, number: i64, a: [u64; 6]) -> bool {
+        let path = match number {
+            libc::SYS_open
+            | libc::SYS_stat
+            | libc::SYS_lstat
+            | libc::SYS_access
+            | libc::SYS_statfs
+            | libc::SYS_rmdir => self.path(libc::AT_FDCWD, a[0]),
+            libc::SYS_openat
+            | libc::SYS_newfstatat
+            | libc::SYS_statx
+            | libc::SYS_faccessat
+            | libc::SYS_faccessat2
+            | libc::SYS_name_to_handle_at => self.path(a[0] as i32, a[1]),
+            _ => return false,
+        };
+        path.is_ok_and(|path| self.tree.is_in_cgroups(&path))
+    }
+
     /// A descriptor that keel implements, with a number reserved on the host.
     pub(crate) fn new_fd(
         &mut self,
@@ -157,7 +177,8 @@ impl Program {
         match self.path(folder, at) {
             Err(errno) => Ok(error(errno)),
             Ok(path) => {
-                let Some(place) = self.show_path(&path) else { return Ok(error(libc::ENAMETOOLONG)) };
+                let real = self.tree.real(&path)?;
+                let Some(place) = self.show_path(&real) else { return Ok(error(libc::ENAMETOOLONG)) };
                 self.native(t, args(place))
             }
         }
@@ -201,9 +222,8 @@ impl Program {
         Ok(answer)
     }
 
-    /// Writes the path's real name to the program's memory.
-    fn show_path(&self, path: &str) -> Option<u64> {
-        let real = self.tree.real(path);
+    /// Writes a path of the host to the program's memory.
+    fn show_path(&self, real: &str) -> Option<u64> {
         let bytes = [real.as_bytes(), &[0]].concat();
         (bytes.len() <= PATH_BYTES && self.host.write(self.page, &bytes)).then_some(self.page)
     }
@@ -222,7 +242,11 @@ impl Program {
             EVENTS if self.bpf.is_attached => self.tree.write_events(&self.events)?,
             _ => {}
         }
-        let Some(place) = self.show_path(&path) else { return Ok(error(libc::ENAMETOOLONG)) };
+        if self.tree.holds(&path) {
+            self.tree.list(&path)?;
+        }
+        let real = if writes { self.tree.real_to_write(&path)? } else { self.tree.real(&path)? };
+        let Some(place) = self.show_path(&real) else { return Ok(error(libc::ENAMETOOLONG)) };
         let args = [libc::AT_FDCWD as u64, place, flags, 0, 0, 0];
         let (fd, _) = t.call(&mut self.host, libc::SYS_openat, args)?;
         let is_folder = fd >= 0 && self.tree.is_folder(&path);

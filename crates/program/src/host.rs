@@ -12,7 +12,7 @@
 
 use crate::ProgramError;
 use libc::{c_int, c_long, c_void, pid_t};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
@@ -53,10 +53,15 @@ pub(crate) struct Host {
 }
 
 impl Host {
-    /// Starts a program with these arguments and environment; it has not executed an instruction yet.
-    pub(crate) fn start(argv: &[OsString], env: &[(&str, &str)]) -> Result<Self, ProgramError> {
-        let mut command = Command::new(&argv[0]);
-        command.args(&argv[1..]).env_clear().envs(env.iter().copied()).current_dir("/");
+    /// Starts a file as a program with these arguments and environment; it has not executed an instruction yet.
+    pub(crate) fn start(
+        file: &OsStr,
+        argv: &[OsString],
+        env: &[(String, String)],
+    ) -> Result<Self, ProgramError> {
+        let mut command = Command::new(file);
+        command.arg0(&argv[0]).args(&argv[1..]);
+        command.env_clear().envs(env.iter().map(|(name, value)| (name, value))).current_dir("/");
         // Ctrl-C is for keel, which passes it on at a virtual instant.
         command.process_group(0);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -73,7 +78,7 @@ impl Host {
                 }
             });
         }
-        let name = argv[0].to_string_lossy().into_owned();
+        let name = file.to_string_lossy().into_owned();
         let child =
             command.spawn().map_err(|e| ProgramError::Start { name: name.clone(), why: reason(&e) })?;
         let mut host = Self { pid: child.id() as pid_t, others: Vec::new() };
@@ -207,6 +212,21 @@ impl Host {
         // SAFETY: the local vector is the slice, which is only read; the remote one is checked by the kernel.
         let put = unsafe { libc::process_vm_writev(self.pid, &raw const local, 1, &raw const remote, 1, 0) };
         put == from.len() as isize
+    }
+
+    /// Does a thread block a signal?
+    pub(crate) fn blocks(&self, tid: pid_t, signal: c_int) -> bool {
+        let status = std::fs::read_to_string(format!("/proc/{}/task/{tid}/status", self.pid));
+        let line =
+            status.as_deref().unwrap_or_default().lines().find_map(|line| line.strip_prefix("SigBlk:"));
+        let mask = line.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+        mask >> (signal - 1) & 1 == 1
+    }
+
+    /// Makes a signal pending for the process: any thread may take it.
+    pub(crate) fn signal_process(&self, signal: c_int) {
+        // SAFETY: a system call without pointers.
+        unsafe { libc::kill(self.pid, signal) };
     }
 
     /// Makes a signal pending for a thread.

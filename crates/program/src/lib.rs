@@ -5,11 +5,11 @@
 //! ([`Desk`]); this crate knows no simulator, and a simulator needs to know no system call.
 //!
 //! The program may map memory, create threads, use pipes, read the host's files, and make the calls that `calls`
-//! answers. It writes no file, opens no network socket, starts no process and gets no privilege; all other calls return
+//! answers. It writes no file, opens no network socket, starts no process but itself and gets no privilege; all other calls return
 //! `ENOSYS`, and are named in [`Program::refused`].
 //!
 //! - [`program`]: threads and steps
-//! - `calls`: how each call is answered; `time`, `futex`, `events`, `files`, `sockets` and `process` are its parts
+//! - `calls`: how each call is answered; `time`, `futex`, `events`, `files`, `sockets`, `signals`, `process` and `exec` are its parts
 //! - `bpf`: bpf(2): maps, programs, types, links
 //! - `tree`: the files that describe the simulated machine
 //! - `server`: a connection to the program's own statistics server
@@ -25,6 +25,7 @@ mod calls;
 pub mod desk;
 mod error;
 mod events;
+mod exec;
 mod fds;
 mod files;
 mod futex;
@@ -35,6 +36,7 @@ mod process;
 pub mod program;
 pub mod relay;
 mod server;
+mod signals;
 mod sockets;
 mod stats;
 mod thread;

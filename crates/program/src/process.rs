@@ -123,8 +123,9 @@ impl Program {
                 self.refused.insert("starting a process".into());
                 error(libc::EAGAIN)
             }
-            libc::SYS_execve | libc::SYS_execveat => {
-                self.refused.insert("executing a program in its place".into());
+            libc::SYS_execve => self.execute(t, a)?,
+            libc::SYS_execveat => {
+                self.refused.insert("executing another program in its place".into());
                 error(libc::EACCES)
             }
             libc::SYS_perf_event_open => error(libc::ENOENT),

@@ -141,6 +141,8 @@ pub struct Program {
     pub(crate) stats: Stats,
     pub(crate) relay: Relay,
     calls: u64,
+    /// What the owner is still to be told.
+    pub(crate) pending: VecDeque<Event>,
     /// The thread that waits for the owner.
     outside: Option<i32>,
     exit: Option<i32>,
@@ -156,7 +158,8 @@ impl Program {
         let bpf = Bpf::new(machine.btf, machine.topology.cpus())?;
         let tree = Tree::new(&machine, &bpf.kernel)?;
         let env = [("PATH", "/usr/bin:/bin"), ("HOME", "/"), ("TZ", "UTC"), ("LANG", "C.UTF-8")];
-        let host = Host::start(argv, &env)?;
+        let env = env.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let host = Host::start(&argv[0], argv, &env)?;
         let first = Thread::new(&host, host.pid, machine.pid)?;
         let name = argv[0].to_string_lossy().rsplit('/').next().unwrap_or_default().to_owned();
         let pid = machine.pid;
@@ -187,6 +190,7 @@ impl Program {
             stats: Stats::default(),
             relay: Relay::default(),
             calls: 0,
+            pending: VecDeque::new(),
             outside: None,
             exit: None,
             name,
@@ -248,6 +252,9 @@ impl Program {
     pub fn step(&mut self, now_ns: u64, desk: &mut dyn Desk) -> Result<Event, ProgramError> {
         if let Some(code) = self.exit {
             return Ok(Event::Exited(code));
+        }
+        if let Some(event) = self.pending.pop_front() {
+            return Ok(event);
         }
         self.now_ns = self.now_ns.max(now_ns);
         if self.shown_tick.is_some() {
@@ -319,6 +326,7 @@ impl Program {
                 let stop = thread.go_on(&mut self.host)?;
                 return self.ended(own, stop.unwrap_or(Stop::Exited(0)));
             }
+            Answer::Begins => return Ok(Event::Called),
         };
         self.threads.insert(own, thread);
         Ok(event)
@@ -408,22 +416,6 @@ impl Program {
         let Some((own, thread)) = self.take_outside() else { return Ok(()) };
         let answer = self.finish_run(&thread, value, context);
         self.answer_outside(own, thread, answer)
-    }
-
-    /// Ctrl-C: the program's first thread gets SIGINT.
-    ///
-    /// # Errors
-    /// The host fails.
-    pub fn interrupt(&mut self) -> Result<(), ProgramError> {
-        let pid = self.machine.pid;
-        let Some(mut thread) = self.threads.remove(&pid) else { return Ok(()) };
-        self.host.signal(thread.tid, libc::SIGINT);
-        if self.waiting.remove(&pid).is_some() {
-            thread.interrupt(&mut self.host)?;
-            self.ready.push_back(pid);
-        }
-        self.threads.insert(pid, thread);
-        Ok(())
     }
 
     /// Answers the calls whose deadlines have passed.

@@ -55,6 +55,18 @@ struct Link {
     has_finished: bool,
 }
 
+impl Relay {
+    /// The server is gone, and with it the connections of those that have one.
+    pub(crate) fn forget_server(&mut self) {
+        let linked = self.links.extract_if(.., |_, link| link.fd.is_some());
+        for (client, _) in linked {
+            if let Some(clients) = &self.clients {
+                clients.ends(client);
+            }
+        }
+    }
+}
+
 impl Program {
     /// From now on these clients can talk to the program's statistics server, as soon as it has one.
     pub fn admit(&mut self, clients: Arc<dyn Clients>) {

@@ -27,6 +27,13 @@ struct Talk {
     got: Vec<u8>,
 }
 
+impl Stats {
+    /// The server is gone.
+    pub(crate) fn forget_server(&mut self) {
+        self.talk = None;
+    }
+}
+
 impl Program {
     /// From now on queries the program's statistics server, if it has one: at once, and then at this interval.
     pub fn ask_every(&mut self, every_ns: u64) {

@@ -8,8 +8,10 @@ use libc::pid_t;
 const NO_CALL: u64 = u64::MAX;
 /// Bytes of the instruction `syscall`.
 const CALL_BYTES: u64 = 2;
-/// The kernel's own answer to a call that a signal interrupts and that may be made again.
+/// The kernel's own answers to a call that a signal interrupts: it is made again if the handler allows that
+/// (`SA_RESTART`), or only if there is no handler.
 const RESTART: i64 = -512;
+const RESTART_NO_HANDLER: i64 = -514;
 
 /// A thread.
 pub(crate) struct Thread {
@@ -101,10 +103,25 @@ impl Thread {
         host.set_regs(self.tid, &regs)
     }
 
+    /// Does its call return `EINTR` after any handler? Those that wait for time or for events do.
+    fn ends_by_handlers(&self) -> bool {
+        match self.number() {
+            libc::SYS_nanosleep | libc::SYS_clock_nanosleep | libc::SYS_pause | libc::SYS_rt_sigtimedwait => {
+                true
+            }
+            libc::SYS_poll | libc::SYS_ppoll => true,
+            libc::SYS_epoll_wait | libc::SYS_epoll_pwait | libc::SYS_epoll_pwait2 => true,
+            // With a deadline.
+            libc::SYS_futex => self.args()[3] != 0,
+            _ => false,
+        }
+    }
+
     /// Ends its call because of a signal: the kernel restarts it, or returns `EINTR`, as the handler requires.
     pub(crate) fn interrupt(&mut self, host: &mut Host) -> Result<(), ProgramError> {
         self.skip(host)?;
-        let regs = Regs { rax: RESTART as u64, ..self.entry };
+        let answer = if self.ends_by_handlers() { RESTART_NO_HANDLER } else { RESTART };
+        let regs = Regs { rax: answer as u64, ..self.entry };
         host.set_regs(self.tid, &regs)
     }
 

@@ -16,7 +16,7 @@ impl Program {
     /// Calls about time; `None` if this is not one.
     pub(crate) fn time_call(
         &mut self,
-        _: &mut Thread,
+        t: &mut Thread,
         number: i64,
         a: [u64; 6],
         expired: bool,
@@ -35,6 +35,8 @@ impl Program {
                 let is_absolute = a[1] as i32 & libc::TIMER_ABSTIME != 0;
                 self.sleep(a[2], is_absolute.then_some(a[0] as i32), expired)
             }
+            libc::SYS_pause => self.pause(),
+            libc::SYS_rt_sigtimedwait => self.wait_for_signal(t, a, expired)?,
             _ => return Ok(None),
         }))
     }
@@ -89,7 +91,7 @@ impl Program {
         })
     }
 
-    fn put_span(&self, at: u64, ns: u64) -> Answer {
+    pub(crate) fn put_span(&self, at: u64, ns: u64) -> Answer {
         self.put_words(at, &[ns / SECOND_NS, ns % SECOND_NS])
     }
 

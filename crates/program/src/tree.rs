@@ -1,19 +1,21 @@
-//! The files that describe the simulated machine, in a scratch folder that is removed with the run.
+//! The files that describe the simulated machine. They are in memory until the program looks at them, for a large
+//! machine has thousands; then they are in a scratch folder that is removed with the run.
 
 mod cgroups;
 mod kernel;
+mod store;
 
 use crate::ProgramError;
 use crate::host::reason;
 use crate::program::Machine;
 use keel_abi::CpuId;
+use keel_abi::cgroup::CgroupNow;
 use keel_abi::topology::Place;
 use keel_object::Btf;
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::fs;
 use std::path::Path;
-use tempfile::TempDir;
+use store::Store;
 
 /// Paths that only show the simulated machine: a file that is not in the tree does not exist.
 const SHOWN: &[&str] = &["/sys", "/proc", "/var/run", "/run", "/dev/shm", "/dev/cpu", "/boot"];
@@ -38,20 +40,22 @@ pub(crate) const EVENTS: &str = "/sys/kernel/sched_ext/root/events";
 
 /// The tree.
 pub(crate) struct Tree {
-    folder: TempDir,
+    store: Store,
     /// Of folders that have an inode number of their own.
     inodes: BTreeMap<String, u64>,
+    /// The cgroups that cgroupfs shows.
+    cgroups: Vec<CgroupNow>,
 }
 
 impl Tree {
     /// Writes the machine's files.
     pub(crate) fn new(machine: &Machine, kernel: &Btf) -> Result<Self, ProgramError> {
-        let folder = TempDir::with_prefix("keel-").map_err(|e| failed(&e))?;
-        let mut tree = Self { folder, inodes: BTreeMap::new() };
+        let store = Store::new().map_err(|e| failed(&e))?;
+        let mut tree = Self { store, inodes: BTreeMap::new(), cgroups: Vec::new() };
         tree.write_cpus(machine)?;
         tree.write_nodes(machine)?;
         tree.write_kernel(machine, kernel)?;
-        tree.write_cgroups(&machine.cgroups)?;
+        tree.begin_cgroups(&machine.cgroups)?;
         Ok(tree)
     }
 
@@ -70,55 +74,74 @@ impl Tree {
         self.inodes.get(path).copied()
     }
 
-    /// The path's target on the host.
-    pub(crate) fn real(&self, path: &str) -> String {
-        if self.holds(path) { format!("{}{path}", self.folder.path().display()) } else { path.to_owned() }
+    /// The path's target on the host, which is there if the tree has it.
+    pub(crate) fn real(&mut self, path: &str) -> Result<String, ProgramError> {
+        match self.holds(path) {
+            true => self.store.place(path).map_err(|e| failed(&e)),
+            false => Ok(path.to_owned()),
+        }
+    }
+
+    /// The same of a file that the program may change.
+    pub(crate) fn real_to_write(&mut self, path: &str) -> Result<String, ProgramError> {
+        self.store.own(path).map_err(|e| failed(&e))?;
+        self.real(path)
     }
 
     /// Is there a folder?
     pub(crate) fn is_folder(&self, path: &str) -> bool {
-        Path::new(&self.real(path)).is_dir()
+        match self.holds(path) {
+            true => self.store.is_folder(path),
+            false => Path::new(path).is_dir(),
+        }
+    }
+
+    /// The program is about to list this folder.
+    pub(crate) fn list(&mut self, path: &str) -> Result<(), ProgramError> {
+        self.store.list(path).map_err(|e| failed(&e))
     }
 
     /// Does the tree have this file? The program may write it, as its own copy of the machine's.
     pub(crate) fn has_file(&self, path: &str) -> bool {
-        self.holds(path) && Path::new(&self.real(path)).is_file()
+        self.holds(path) && self.store.is_file(path)
     }
 
     /// Shows which scheduler is loaded, or that none is.
-    pub(crate) fn show_scheduler(&self, name: Option<&str>) -> Result<(), ProgramError> {
+    pub(crate) fn show_scheduler(&mut self, name: Option<&str>) -> Result<(), ProgramError> {
         let root = "/sys/kernel/sched_ext/root";
         match name {
             Some(name) => self.write(&format!("{root}/ops"), format!("{name}\n"))?,
-            // It does not exist if there was no scheduler.
-            None => drop(fs::remove_dir_all(self.real(root))),
+            None => self.store.remove_folder(root),
         }
         let state = if name.is_some() { "enabled\n" } else { "disabled\n" };
         self.write("/sys/kernel/sched_ext/state", state)
     }
 
     /// Writes the scheduler's event counts.
-    pub(crate) fn write_events(&self, events: &[(&str, u64)]) -> Result<(), ProgramError> {
+    pub(crate) fn write_events(&mut self, events: &[(&str, u64)]) -> Result<(), ProgramError> {
         let lines: String = events.iter().map(|(name, count)| format!("{name} {count}\n")).collect();
         self.write(EVENTS, lines)
     }
 
-    pub(crate) fn make_folder(&self, path: &str) -> Result<(), ProgramError> {
-        fs::create_dir_all(self.real(path)).map_err(|e| failed(&e))
+    pub(crate) fn make_folder(&mut self, path: &str) -> Result<(), ProgramError> {
+        self.store.make_folder(path).map_err(|e| failed(&e))
     }
 
     /// Removes a file, if it exists.
-    pub(crate) fn remove(&self, path: &str) {
-        drop(fs::remove_file(self.real(path)));
+    pub(crate) fn remove(&mut self, path: &str) {
+        self.store.remove(path);
     }
 
-    pub(crate) fn write(&self, path: &str, text: impl AsRef<[u8]>) -> Result<(), ProgramError> {
-        let place = self.real(path);
-        let folder = Path::new(&place).parent().expect("a file has a folder");
-        fs::create_dir_all(folder).and_then(|()| fs::write(&place, text)).map_err(|e| failed(&e))
+    pub(crate) fn write(&mut self, path: &str, text: impl AsRef<[u8]>) -> Result<(), ProgramError> {
+        self.store.write(path, text.as_ref()).map_err(|e| failed(&e))
     }
 
-    fn write_cpus(&self, machine: &Machine) -> Result<(), ProgramError> {
+    /// Writes a file that never changes. Files of the same text may share one of the host.
+    fn write_constant(&mut self, path: &str, text: impl AsRef<[u8]>) {
+        self.store.write_constant(path, text.as_ref());
+    }
+
+    fn write_cpus(&mut self, machine: &Machine) -> Result<(), ProgramError> {
         let topology = &machine.topology;
         let cpus = "/sys/devices/system/cpu";
         let all = format!("0-{}\n", topology.cpus() - 1);
@@ -132,31 +155,32 @@ impl Tree {
         for cpu in topology.iter() {
             let place = topology.place(cpu);
             let at = format!("{cpus}/cpu{}", cpu.0);
-            let put = |name: &str, text: String| self.write(&format!("{at}/{name}"), text + "\n");
+            self.write(&format!("{at}/online"), "1\n")?;
+            let mut put =
+                |name: &str, text: String| self.write_constant(&format!("{at}/{name}"), text + "\n");
             let siblings = list(&|p| p.core == place.core);
-            put("online", "1".into())?;
-            put("topology/core_id", place.core.0.to_string())?;
-            put("topology/cluster_id", "-1".into())?;
-            put("topology/die_id", "0".into())?;
-            put("topology/physical_package_id", place.node.0.to_string())?;
-            put("topology/thread_siblings_list", siblings.clone())?;
-            put("topology/core_cpus_list", siblings.clone())?;
-            put("topology/core_siblings_list", list(&|p| p.node == place.node))?;
-            put("topology/package_cpus_list", list(&|p| p.node == place.node))?;
+            put("topology/core_id", place.core.0.to_string());
+            put("topology/cluster_id", "-1".into());
+            put("topology/die_id", "0".into());
+            put("topology/physical_package_id", place.node.0.to_string());
+            put("topology/thread_siblings_list", siblings.clone());
+            put("topology/core_cpus_list", siblings.clone());
+            put("topology/core_siblings_list", list(&|p| p.node == place.node));
+            put("topology/package_cpus_list", list(&|p| p.node == place.node));
             for (index, level, kind, id, size, shared) in [
                 (0, 1, "Data", place.core.0, "32K", siblings.clone()),
                 (1, 1, "Instruction", place.core.0, "32K", siblings.clone()),
                 (2, 2, "Unified", place.core.0, "1024K", siblings.clone()),
                 (3, 3, "Unified", place.llc.0, "32768K", list(&|p| p.llc == place.llc)),
             ] {
-                put(&format!("cache/index{index}/level"), level.to_string())?;
-                put(&format!("cache/index{index}/type"), kind.into())?;
-                put(&format!("cache/index{index}/id"), id.to_string())?;
-                put(&format!("cache/index{index}/size"), size.into())?;
-                put(&format!("cache/index{index}/shared_cpu_list"), shared)?;
+                put(&format!("cache/index{index}/level"), level.to_string());
+                put(&format!("cache/index{index}/type"), kind.into());
+                put(&format!("cache/index{index}/id"), id.to_string());
+                put(&format!("cache/index{index}/size"), size.into());
+                put(&format!("cache/index{index}/shared_cpu_list"), shared);
             }
             let capacity = machine.capacity.get(cpu.index()).copied().unwrap_or(FULL_CAPACITY);
-            put("cpu_capacity", capacity.to_string())?;
+            put("cpu_capacity", capacity.to_string());
             for (name, khz) in [
                 ("cpuinfo_min_freq", 800_000),
                 ("cpuinfo_max_freq", 3_000_000),
@@ -166,16 +190,16 @@ impl Tree {
                 ("base_frequency", 3_000_000),
             ] {
                 let khz = khz * u64::from(capacity) / u64::from(FULL_CAPACITY);
-                put(&format!("cpufreq/{name}"), khz.to_string())?;
+                put(&format!("cpufreq/{name}"), khz.to_string());
             }
-            put("cpufreq/scaling_governor", "schedutil".into())?;
-            put("power/pm_qos_resume_latency_us", "0".into())?;
+            put("cpufreq/scaling_governor", "schedutil".into());
+            put("power/pm_qos_resume_latency_us", "0".into());
         }
         Ok(())
     }
 
     /// Writes which CPUs are online, once the machine has started.
-    pub(crate) fn write_online(&self, machine: &Machine, online: &[bool]) -> Result<(), ProgramError> {
+    pub(crate) fn write_online(&mut self, machine: &Machine, online: &[bool]) -> Result<(), ProgramError> {
         let is_online = |cpu: &CpuId| online.get(cpu.index()).copied().unwrap_or(true);
         let cpus = "/sys/devices/system/cpu";
         self.write(&format!("{cpus}/online"), ranges(machine.topology.iter().filter(is_online)) + "\n")?;
@@ -186,7 +210,7 @@ impl Tree {
         Ok(())
     }
 
-    fn write_nodes(&self, machine: &Machine) -> Result<(), ProgramError> {
+    fn write_nodes(&mut self, machine: &Machine) -> Result<(), ProgramError> {
         let topology = &machine.topology;
         let nodes = "/sys/devices/system/node";
         let numbers = || (0..topology.nodes()).map(CpuId);
@@ -198,8 +222,7 @@ impl Tree {
             let Some(&first) = cpus.first() else { continue };
             self.write(&format!("{nodes}/node{node}/cpulist"), ranges(cpus.iter().copied()) + "\n")?;
             for cpu in &cpus {
-                let folder = self.real(&format!("{nodes}/node{node}/cpu{}", cpu.0));
-                fs::create_dir_all(folder).map_err(|e| failed(&e))?;
+                self.make_folder(&format!("{nodes}/node{node}/cpu{}", cpu.0))?;
             }
             let mut row = String::new();
             for other in 0..topology.nodes() {

@@ -4,6 +4,7 @@ use super::begin::take_context;
 use super::last_words;
 use super::maps::Maps;
 use keel_abi::bpf::{Ea, World};
+use keel_abi::cgroup::CgroupNow;
 use keel_abi::companion::{Act, Companion};
 use keel_abi::{CpuId, CpuSet, Instant, Span};
 use keel_program::{Event, Program, ProgramError};
@@ -59,10 +60,16 @@ impl Companion<VmWorld> for Task {
         self.half.try_borrow().is_ok_and(|half| half.asked.is_some())
     }
 
-    fn go_on(&mut self, world: &mut VmWorld, cpu: CpuId, now: Instant) -> Act {
+    fn go_on(
+        &mut self,
+        world: &mut VmWorld,
+        cpu: CpuId,
+        now: Instant,
+        cgroups: &dyn Fn() -> Vec<CgroupNow>,
+    ) -> Act {
         // It is in the call that detaches its scheduler, which returns when the scheduler has exited.
         let Ok(mut half) = self.half.try_borrow_mut() else { return Act::Sleep(FOREVER) };
-        match half.step(world, cpu, now) {
+        match half.step(Maps { world, cpu, cgroups: Some(cgroups) }, now) {
             Ok(act) => act,
             Err(error) => Act::Fail(format!("{}: {error}", self.name)),
         }
@@ -102,7 +109,7 @@ impl Half {
         self.program.ran(value, &context)
     }
 
-    fn step(&mut self, world: &mut VmWorld, cpu: CpuId, now: Instant) -> Result<Act, ProgramError> {
+    fn step(&mut self, mut maps: Maps<'_>, now: Instant) -> Result<Act, ProgramError> {
         if !self.is_attached {
             self.program.attached(None)?;
             self.is_attached = true;
@@ -121,7 +128,7 @@ impl Half {
         }
         let event = match self.next.take() {
             Some(event) => event,
-            None => self.program.step(now_ns, &mut Maps { world, cpu })?,
+            None => self.program.step(now_ns, &mut maps)?,
         };
         self.output.append(&mut self.program.take_output());
         Ok(match event {
@@ -138,11 +145,11 @@ impl Half {
             Event::Idle { until_ns: None } => Act::Sleep(FOREVER),
             Event::Run(run) => {
                 let len = run.context.len() as u64;
-                let Some(context) = world.alloc(len.max(8)) else {
+                let Some(context) = maps.world.alloc(len.max(8)) else {
                     self.program.ran(0, &run.context)?;
                     return Ok(Act::Fail("there is no memory for a program's context".into()));
                 };
-                world.put(context, &run.context);
+                maps.world.put(context, &run.context);
                 self.context = Some((context, len));
                 Act::Run { function: self.addresses[run.program as usize], context }
             }

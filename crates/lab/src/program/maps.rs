@@ -2,6 +2,7 @@
 
 use keel_abi::CpuId;
 use keel_abi::bpf::{Ea, Errno, MapId, MapKey, World};
+use keel_abi::cgroup::CgroupNow;
 use keel_program::{Desk, Inner, RingView};
 use keel_vm::memory::VmWorld;
 use std::os::fd::AsFd;
@@ -10,6 +11,8 @@ use std::os::fd::AsFd;
 pub(super) struct Maps<'a> {
     pub(super) world: &'a mut VmWorld,
     pub(super) cpu: CpuId,
+    /// Tells which cgroups there are, in a running machine.
+    pub(super) cgroups: Option<&'a dyn Fn() -> Vec<CgroupNow>>,
 }
 
 impl Maps<'_> {
@@ -110,6 +113,10 @@ impl Desk for Maps<'_> {
 
     fn ring_written(&mut self, map: u32, producer: u64, bytes: &[u8]) {
         self.world.ring_written(MapId(map), producer, bytes);
+    }
+
+    fn cgroups(&mut self) -> Option<Vec<CgroupNow>> {
+        self.cgroups.map(|cgroups| cgroups())
     }
 
     fn arena_touched(&mut self, map: u32, first: u64, count: u64) {

@@ -1,13 +1,12 @@
 //! The simulated kernel's own files: types, symbols, the state of sched_ext, and /proc.
 
-use super::{Tree, failed};
+use super::Tree;
 use crate::ProgramError;
 use crate::process::RELEASE;
 use crate::program::{Machine, Program};
 use keel_object::Btf;
 use keel_object::btf::Kind;
 use std::fmt::Write;
-use std::fs;
 
 /// The prefix of a tracepoint's type.
 const TRACE: &str = "btf_trace_";
@@ -20,7 +19,7 @@ const TEXT_AT: u64 = 0xffff_ffff_8100_0000;
 
 impl Tree {
     /// Writes the kernel's own files, and what /proc shows of the machine.
-    pub(super) fn write_kernel(&self, machine: &Machine, kernel: &Btf) -> Result<(), ProgramError> {
+    pub(super) fn write_kernel(&mut self, machine: &Machine, kernel: &Btf) -> Result<(), ProgramError> {
         self.write("/sys/kernel/btf/vmlinux", machine.btf)?;
         self.show_scheduler(None)?;
         for name in ["hotplug_seq", "enable_seq", "nr_rejected", "switch_all"] {
@@ -47,14 +46,14 @@ impl Tree {
         self.write("/proc/sys/kernel/osrelease", format!("{RELEASE}\n"))?;
         self.write("/proc/cpuinfo", cpuinfo(machine.topology.cpus()))?;
         for folder in ["/sys/fs/bpf", "/sys/class/net/lo", "/var/run", "/run", "/dev/shm"] {
-            fs::create_dir_all(self.real(folder)).map_err(|e| failed(&e))?;
+            self.make_folder(folder)?;
         }
         Ok(())
     }
 
     /// Writes `/proc/stat` at a time since the machine's start, given the CPUs' idle times.
     pub(crate) fn write_times(
-        &self,
+        &mut self,
         machine: &Machine,
         since_ns: u64,
         idle_ns: &[u64],

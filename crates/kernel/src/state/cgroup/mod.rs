@@ -5,6 +5,7 @@
 //! different cgroup. The root has number 0.
 
 pub(crate) mod kernfs;
+mod now;
 
 use crate::state::cost::lock::LockUse;
 use keel_abi::bpf::Ea;
