@@ -1,7 +1,7 @@
 //! Packages of other Debian releases, fetched beside the machine's own apt: its settings, lists
 //! and installed packages stay as they are.
 
-use crate::error::{GuestError, at};
+use crate::error::{GuestError, at, why};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -155,7 +155,10 @@ fn with_candidate(text: &str) -> Vec<String> {
 fn succeed(mut command: Command, what: &str) -> Result<String, GuestError> {
     let program = command.get_program().to_string_lossy().into_owned();
     let output = command.stdin(Stdio::null()).output().map_err(|e| {
-        GuestError::Missing(format!("{program} cannot be run ({e}); kernels come from Debian's packages"))
+        GuestError::Missing(format!(
+            "{program} cannot be run ({}); kernels come from Debian's packages",
+            why(&e)
+        ))
     })?;
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());

@@ -19,7 +19,7 @@ pub enum GuestError {
     #[error("{0}")]
     Guest(String),
     /// A file of the host's.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {}", path.display(), why(source))]
     File {
         /// Which file or folder.
         path: PathBuf,
@@ -31,4 +31,10 @@ pub enum GuestError {
 /// Says which file an error is about.
 pub(crate) fn at(path: &Path) -> impl FnOnce(io::Error) -> GuestError + '_ {
     move |source| GuestError::File { path: path.to_owned(), source }
+}
+
+/// The reason for an error in words, without its number.
+pub(crate) fn why(error: &io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or_default().to_lowercase()
 }

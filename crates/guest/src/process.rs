@@ -1,6 +1,6 @@
 //! QEMU's process: what comes out of it, as one stream of pieces, each with where it came from.
 
-use crate::error::GuestError;
+use crate::error::{GuestError, why};
 use std::io::Read;
 use std::os::unix::net::UnixListener;
 use std::os::unix::process::CommandExt;
@@ -58,9 +58,9 @@ impl Running {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         // The terminal's Ctrl-C is for us; we end the guest.
         command.process_group(0);
-        let mut child = command
-            .spawn()
-            .map_err(|e| GuestError::Missing(format!("QEMU cannot be run ({e}); install qemu-system-x86")))?;
+        let mut child = command.spawn().map_err(|e| {
+            GuestError::Missing(format!("QEMU cannot be run ({}); install qemu-system-x86", why(&e)))
+        })?;
         let (sender, said) = sync_channel(PIECES);
         let console = child.stdout.take().expect("piped");
         let emulator = child.stderr.take().expect("piped");

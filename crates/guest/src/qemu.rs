@@ -1,6 +1,6 @@
 //! The installed QEMU: which one, and what it supports.
 
-use crate::error::GuestError;
+use crate::error::{GuestError, why};
 use crate::machine::{Accel, Machine};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -38,7 +38,7 @@ impl Qemu {
             GuestError::Missing(format!("{PROGRAM} cannot be run ({why}); install qemu-system-x86"))
         };
         let output = Command::new(PROGRAM).arg("--version").stdin(Stdio::null()).output();
-        let output = output.map_err(|e| missing(&e.to_string()))?;
+        let output = output.map_err(|e| missing(&why(&e)))?;
         let major = major(&String::from_utf8_lossy(&output.stdout));
         let major = major.ok_or_else(|| missing("it does not print its version"))?;
         Ok(Self { program: PROGRAM.into(), major })

@@ -1,6 +1,6 @@
 //! Programs of the host that a guest is made with.
 
-use crate::error::GuestError;
+use crate::error::{GuestError, why};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -20,7 +20,7 @@ pub fn busybox() -> Result<PathBuf, GuestError> {
 /// [`GuestError::Missing`] where a library is not installed, or there is no `ldd`.
 pub fn libraries(program: &Path) -> Result<Vec<PathBuf>, GuestError> {
     let output = Command::new("ldd").arg(program).env("LC_ALL", "C").output();
-    let output = output.map_err(|e| GuestError::Missing(format!("ldd cannot be run: {e}")))?;
+    let output = output.map_err(|e| GuestError::Missing(format!("ldd cannot be run: {}", why(&e))))?;
     let text = String::from_utf8_lossy(&output.stdout);
     if let Some(line) = text.lines().find(|line| line.contains("not found")) {
         let (program, line) = (program.display(), line.trim());
@@ -33,7 +33,7 @@ pub fn libraries(program: &Path) -> Result<Vec<PathBuf>, GuestError> {
 /// What an xz file holds.
 pub(crate) fn unxz(path: &Path) -> Result<Vec<u8>, GuestError> {
     let output = Command::new(busybox()?).arg("xzcat").arg(path).output();
-    let output = output.map_err(|e| GuestError::Missing(format!("busybox cannot be run: {e}")))?;
+    let output = output.map_err(|e| GuestError::Missing(format!("busybox cannot be run: {}", why(&e))))?;
     match output.status.success() {
         true => Ok(output.stdout),
         false => Err(GuestError::Input(format!("{}: this is not an xz file", path.display()))),

@@ -3,7 +3,7 @@
 //! An x86 image says in its header where the compressed kernel lies (Linux' boot protocol 2.08);
 //! the first bytes identify the program that compressed it.
 
-use crate::error::{GuestError, at};
+use crate::error::{GuestError, at, why};
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -28,7 +28,9 @@ pub fn uncompress(vmlinuz: &Path, into: &Path) -> Result<(), GuestError> {
     let known = PROGRAMS.iter().find(|(magic, _)| packed.starts_with(magic));
     let (_, program) = known.ok_or_else(no_image)?;
     let out = std::fs::File::create(into).map_err(at(into))?;
-    let missing = |e| GuestError::Missing(format!("{program} cannot be run ({e}), which unpacks the kernel"));
+    let missing = |e: std::io::Error| {
+        GuestError::Missing(format!("{program} cannot be run ({}), which unpacks the kernel", why(&e)))
+    };
     let mut child = Command::new(program)
         .arg("-dc")
         .stdin(Stdio::piped())

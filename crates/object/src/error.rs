@@ -14,7 +14,8 @@ pub enum ObjectError {
     Encoding(&'static str),
     /// ELF for another machine that carries no object.
     #[error(
-        "it is an ELF file for machine {0}, neither BPF nor a binary with a BPF object in a .bpf.objs section"
+        "it is an ELF file for {}, neither BPF nor a binary with a BPF object in a .bpf.objs section",
+        architecture(*.0)
     )]
     Machine(u16),
     /// Something beyond a limit.
@@ -170,5 +171,16 @@ impl ObjectError {
                 | Self::UnknownKconfig(_)
                 | Self::LegacyMap(_)
         )
+    }
+}
+
+/// The name of an ELF file's machine (`e_machine`), or its number.
+fn architecture(machine: u16) -> String {
+    match machine {
+        3 => "32-bit x86".to_owned(),
+        62 => "x86-64".to_owned(),
+        183 => "AArch64".to_owned(),
+        243 => "RISC-V".to_owned(),
+        other => format!("machine {other}"),
     }
 }

@@ -10,7 +10,7 @@
 
 use crate::run::RunReport;
 use crate::style::{Paint, Style};
-use crate::table::{lines_of, plain_table};
+use crate::table::{LONGEST_WORD, lines_of, plain_table};
 use crate::verdict::painted;
 use comfy_table::{Cell, CellAlignment};
 use keel_abi::Span;
@@ -147,12 +147,17 @@ fn verdict(group: &Group<'_>, style: Style) -> String {
 
 fn part(first: &Group<'_>, others: &[Group<'_>], style: Style) -> String {
     let mut table = plain_table(style);
+    // A long name goes on two lines, with its settings whole: half a number is a wrong number.
+    let broken = |name: String| match name.chars().count() > LONGEST_WORD {
+        true => name.replacen(':', "\n:", 1),
+        false => name,
+    };
     let head = |group: &Group<'_>| {
         let count = group.runs.len();
         let runs = if count > 1 { format!(" ({count} runs)") } else { String::new() };
-        Cell::new(escape_all(group.name()) + &runs).set_alignment(CellAlignment::Right)
+        Cell::new(broken(escape_all(group.name())) + &runs).set_alignment(CellAlignment::Right)
     };
-    let than = escape_all(first.name());
+    let than = broken(escape_all(first.name()));
     let heads = others.iter().flat_map(|group| [head(group), cell(format!("x {than}"))]);
     table.set_header([Cell::new(""), head(first)].into_iter().chain(heads));
     for (name, unit, figure) in FIGURES {

@@ -107,6 +107,11 @@ fn sentence(groups: &Groups) -> Option<String> {
     Some(format!("{idle} while {} waited{at}. {they} {how}.", who(groups, all)))
 }
 
+/// All CPUs of a machine with several.
+fn every(cpus: usize) -> String {
+    if cpus == 2 { "Both CPUs".to_owned() } else { format!("All {cpus} CPUs") }
+}
+
 /// `Core 3 idled for 50.40 ms`, `8 of 64 CPUs (cores 8-15) idled for 60.00 core-seconds`.
 fn idled(groups: &Groups, shape: Option<&Topology>) -> String {
     let (many, most) = (groups.idle.len(), most_of(&groups.idle));
@@ -116,8 +121,8 @@ fn idled(groups: &Groups, shape: Option<&Topology>) -> String {
     }
     let wasted = core_seconds(sum(&groups.idle));
     let cpus = match shape.map(|shape| shape.cpus() as usize) {
-        Some(all) if all == most.len() => return format!("All {all} CPUs idled for {wasted}"),
-        Some(all) if all == many => format!("All {many} CPUs"),
+        Some(all) if all == most.len() => return format!("{} idled for {wasted}", every(all)),
+        Some(all) if all == many => every(many),
         Some(all) => format!("{many} of {all} CPUs"),
         None => format!("{many} CPUs"),
     };
@@ -379,6 +384,7 @@ mod tests {
             groups(1, &whole, &[1], &[("a", 2)], &[(How::Pulled, 1)]),
             "All 8 CPUs idled for 1.60 core-seconds while 2 a tasks waited on core 1. They were pulled there each time.",
         );
+        assert_eq!([every(2), every(8)], ["Both CPUs", "All 8 CPUs"]);
         let all: Vec<u32> = (0..7).collect();
         let mut few = groups(1, &all, &[1], &[("a", 2)], &[(How::Forked, 1)]);
         few.idle.push((CpuId(7), Span::from_us(1)));

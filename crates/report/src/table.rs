@@ -52,7 +52,7 @@ pub(crate) fn plain_table(style: Style) -> Table {
 }
 
 /// Words longer than this may be broken: they are names, not figures.
-const LONGEST_WORD: usize = 20;
+pub(crate) const LONGEST_WORD: usize = 20;
 
 /// A table's lines without trailing blanks. No figure is broken, because half a number is a wrong number, so a table
 /// may be wider than the terminal.

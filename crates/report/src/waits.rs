@@ -155,6 +155,11 @@ impl WaitsReport {
         let idle = self.waits.iter().filter(|wait| !wait.idled.is_empty()).count();
         let beside = match (idle, self.waits.len()) {
             (_, 0) => String::new(),
+            (0, 1) => "; during the longest wait, no CPU that it may use idled".to_owned(),
+            (1, 1) => "; during the longest wait, CPUs that it may use idled".to_owned(),
+            (idle, all) if idle == all => {
+                format!("; during the {all} longest waits, CPUs that it may use idled")
+            }
             (0, _) => "; during the longest waits, no CPU that it may use idled".to_owned(),
             (idle, all) => format!("; during {idle} of the {all} longest waits, CPUs that it may use idled"),
         };
@@ -164,11 +169,17 @@ impl WaitsReport {
 }
 
 impl WaitReport {
+    /// The moves to other CPUs than the first one, as far as they are known.
+    fn moves_away(&self) -> u64 {
+        let stayed = self.moves.iter().filter(|one| one.to_cpu == self.cpu).count();
+        self.moves_total - stayed as u64
+    }
+
     fn text(&self, affinity_known: bool) -> String {
         let [start, length] = [self.start_ns, self.duration_ns].map(Span::from_ns);
         let mut lines = vec![format!("{} waited for {length} from {start}", self.task)];
         lines.push(self.beginning());
-        lines.push(runners(self.cpu, self.moves_total, &self.ran));
+        lines.push(runners(self.cpu, self.moves_away(), &self.ran));
         for one in &self.moves {
             lines.push(one.text.clone());
         }
@@ -289,9 +300,9 @@ fn wait(story: &Story) -> WaitReport {
     }
 }
 
-/// The tasks that ran where it waited: on CPU `cpu` and, if it was moved, on its later CPUs.
-fn runners(cpu: u32, moves_total: u64, ran: &[RanReport]) -> String {
-    let there = match moves_total {
+/// The tasks that ran where it waited: on CPU `cpu` and, if it was moved to others, on those.
+fn runners(cpu: u32, moves_away: u64, ran: &[RanReport]) -> String {
+    let there = match moves_away {
         0 => format!("on CPU {cpu}"),
         1 => format!("on CPU {cpu} and on the CPU it was moved to"),
         _ => format!("on CPU {cpu} and on the CPUs it was moved to"),

@@ -18,7 +18,7 @@ import { taskOnMap } from './task';
 
 /** Pixels at the left, for the names of rows: the same for all pictures of a run, so that their times are one below the other. */
 export function gutter(width: number): number {
-  return width < 560 ? 56 : 132;
+  return width < 560 ? 62 : 132;
 }
 const GAP = 3;
 

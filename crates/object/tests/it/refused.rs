@@ -20,7 +20,7 @@ fn other_files_are_identified() {
     let native = compile_with("int x;", &["-target", "x86_64-linux-gnu"]);
     assert_eq!(
         refused(&native),
-        "it is an ELF file for machine 62, neither BPF nor a binary with a BPF object in a .bpf.objs section"
+        "it is an ELF file for x86-64, neither BPF nor a binary with a BPF object in a .bpf.objs section"
     );
 }
 

@@ -142,6 +142,7 @@ pub fn sentence(experiments: &[ExperimentReport]) -> String {
     }
     let of = experiments.len() - calibrated;
     match of {
+        0 if experiments.is_empty() => "No experiment was run to its end.".to_owned(),
         0 => format!("There was nothing to reproduce{rest}."),
         1 if reproduced == 1 => format!("The experiment is reproduced{rest}."),
         _ => format!("{reproduced} of {of} experiments {} reproduced{rest}.", is_are(reproduced)),

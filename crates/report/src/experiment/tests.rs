@@ -123,6 +123,7 @@ fn the_sentence_counts() {
         sentence(&verdicts.iter().map(of).collect::<Vec<_>>())
     };
     let check = |verdicts: &[&'static str], expected: &str| assert_eq!(with(verdicts), expected);
+    check(&[], "No experiment was run to its end.");
     check(&["reproduced"], "The experiment is reproduced.");
     check(&["not_reached"], "0 of 1 experiments are reproduced, 1 is not reached.");
     check(&["calibrated"], "There was nothing to reproduce; 1 is calibrated.");

@@ -226,6 +226,15 @@ fn schedulers_are_compared_by_ratios_with_their_spread() {
 }
 
 #[test]
+fn settings_in_a_name_stay_whole() {
+    let run = |name: &str| RunReport::new(&facts(name, 1), &judgement(1.0));
+    let runs = [run("percache.bpf.o"), run("percache.bpf.o:slice_ns=1000000")];
+    let text = compare::table(&runs, Style { width: 90, colour: false });
+    let head: Vec<&str> = text.lines().take(2).map(str::trim).collect();
+    assert_eq!(head[1], ":slice_ns=1000000", "{text}");
+}
+
+#[test]
 fn runs_that_no_seed_changes_have_no_spread() {
     let run = |name: &str, seed, scale| RunReport {
         wall_ns: seed,
