@@ -10,7 +10,11 @@ use std::num::{IntErrorKind, ParseIntError};
 /// The error unchanged, or in plain words for an invalid number.
 pub(crate) fn in_words(error: clap::Error) -> clap::Error {
     match sentence(&error) {
-        Some(sentence) => Cli::command().error(ErrorKind::ValueValidation, sentence),
+        // As clap writes it for other values, without a usage.
+        Some(sentence) => {
+            let text = format!("{sentence}\n\nFor more information, try '--help'.\n");
+            clap::Error::raw(ErrorKind::ValueValidation, text).with_cmd(&Cli::command())
+        }
         None => error,
     }
 }
@@ -26,6 +30,7 @@ fn sentence(error: &clap::Error) -> Option<String> {
 fn why(kind: &IntErrorKind, value: &str) -> &'static str {
     match kind {
         IntErrorKind::PosOverflow | IntErrorKind::NegOverflow => "the number is too large",
+        IntErrorKind::Zero => "it must be at least 1",
         _ if value.starts_with('-') => "it cannot be negative",
         _ => "it must be a whole number, as in 42",
     }

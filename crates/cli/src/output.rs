@@ -46,6 +46,10 @@ enum To {
 impl Output {
     /// Ensures that the file can be written, before any work is done for it.
     pub(crate) fn reserve(path: &Path) -> Result<Self, Failure> {
+        if path == Path::new("-") {
+            return Err(Failure::input("'-' cannot be written: standard output has the results")
+                .help("name a file, or write ./- for one with this name"));
+        }
         let cannot = |e: io::Error| cannot(path, &e);
         // Follows a link, so that the link stays and its target is replaced.
         let place = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
@@ -62,6 +66,19 @@ impl Output {
     /// Its destination; two outputs must not go to one place.
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Refuses to replace a file that is also read: it would be lost.
+    pub(crate) fn spare<I: AsRef<Path>>(&self, inputs: impl IntoIterator<Item = I>) -> Result<(), Failure> {
+        let is_this = |input: &Path| std::fs::canonicalize(input).is_ok_and(|input| input == self.path);
+        match inputs.into_iter().any(|input| is_this(input.as_ref())) {
+            true => Err(Failure::input(format!(
+                "{} is an input file and would be overwritten",
+                shown_path(&self.path)
+            ))
+            .help("name another file")),
+            false => Ok(()),
+        }
     }
 
     /// The writer for its bytes.

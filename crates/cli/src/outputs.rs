@@ -42,22 +42,16 @@ pub(crate) fn reserve(args: &OutputArgs, log: Option<&Path>, inputs: &[&str]) ->
         ("--profile", outputs.profile.as_ref()),
         ("--log", outputs.log.as_ref().and_then(Log::file)),
     ];
-    let named: Vec<_> =
-        named.iter().filter_map(|(name, o)| Some((name, o.as_ref()?.path().to_owned()))).collect();
+    let named: Vec<_> = named.into_iter().filter_map(|(name, output)| Some((name, output?))).collect();
     let device = |path: &Path| std::fs::metadata(path).is_ok_and(|there| !there.is_file());
-    for (at, (name, path)) in named.iter().enumerate() {
-        if let Some((first, _)) = named[..at].iter().find(|(_, other)| other == path && !device(path)) {
+    for (at, (name, output)) in named.iter().enumerate() {
+        let path = output.path();
+        if let Some((first, _)) = named[..at].iter().find(|(_, other)| other.path() == path && !device(path))
+        {
             return Err(Failure::input(format!("{first} and {name} both name {}", shown_path(path)))
                 .help("give each its own file"));
         }
-    }
-    for input in inputs.iter().filter_map(|input| std::fs::canonicalize(input).ok()) {
-        if named.iter().any(|(_, path)| *path == input) {
-            return Err(Failure::input(format!(
-                "{} is an input file and would be overwritten",
-                shown_path(&input)
-            )));
-        }
+        output.spare(inputs)?;
     }
     Ok(outputs)
 }

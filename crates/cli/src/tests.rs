@@ -256,9 +256,9 @@ fn a_lab_ends_as_its_worst_run_and_goes_on_after_each() {
     check(&["torn", "broken"], Code::Bug);
     check(&[], Code::Bug);
     check(&["./no-such.toml"], Code::Input);
-    let failure = keel(&["lab", "sounds"]).unwrap_err();
+    let failure = keel(&["lab", "nobody"]).unwrap_err();
     assert_eq!(failure.code, Code::Input);
-    let reported = "unknown experiment 'sounds'; the built-in ones are broken, missing, sound, torn";
+    let reported = "unknown experiment 'nobody'; the built-in ones are broken, missing, sound, torn";
     assert!(failure.to_string().contains(reported), "{failure}");
 }
 

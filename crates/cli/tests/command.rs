@@ -36,7 +36,14 @@ fn wrong_usage_is_reported_on_stderr_alone() {
     check(&["sim", "fifo", "--set", "x"], "write NAME=VALUE");
     check(&["sim", "fifo", "--engine", "valve"], "native, cranelift, interpreter");
     check(&["compare", "fifo", "--runs", "0"], "1..=1000");
-    check(&["lab", "yield-9"], "unknown experiment 'yield-9'; the built-in ones are ");
+    check(&["lab", "yield-9"], "unknown experiment 'yield-9'; did you mean yield-2 or yield-8?");
+    check(&["lab", "nobody"], "unknown experiment 'nobody'; the built-in ones are ");
+    check(&["sim", "fifoo"], "help: did you mean fifo? keel list schedulers lists");
+    check(&["sim", "fifo", "--workload", "mkae:4"], "did you mean make? keel list workloads lists");
+    check(&["sim", "fifo", "--machine", "opteron-6727"], "did you mean opteron-6272? keel list machines");
+    check(&["score", "fifo", "--suite", "generl"], "did you mean general? keel list suites");
+    check(&["score", "fifo", "--jobs", "0"], "'--jobs <N>': it must be at least 1\n\nFor more");
+    check(&["sim", "fifo", "--trace", "-"], "'-' cannot be written: standard output has the results");
     check(&["lab", "--runs", "0"], "1..=1000");
     check(&["lab", "--list", "--sensitivity"], "cannot be used with");
     check(&["vm"], "<CMD>");

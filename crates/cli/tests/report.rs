@@ -144,6 +144,7 @@ fn what_cannot_be_reported_leaves_nothing() {
     };
     check(&["report", damaged, "-o", page], "damaged");
     check(&["report", damaged, "-o", damaged], "would be overwritten");
+    check(&["workload", "from", damaged, "-o", damaged], "would be overwritten");
     check(&["report", damaged, "-o", page, "--perfetto", page], "give each its own file");
     check(&["report", damaged, damaged, "--perfetto", page], "takes a single trace");
     check(&["report", damaged, "-o", "x.svg"], "HTML pages, not pictures");

@@ -166,6 +166,10 @@ fn what_can_not_be_searched_is_refused() {
     check("keel fuzz fifo --against eevdf --factor 1", 2, "above 1");
     check("keel fuzz fifo --runs 1 --seconds 1", 2, "cannot be used with");
     check("echo '{}' > x.fuzz.json; keel fuzz fifo --corpus x.fuzz.json", 2, "is not an input of keel fuzz");
+    let out = "my.order cannot be written: not a directory";
+    check("touch my.order; keel fuzz fifo --runs 1 -o my.order", 2, out);
+    check("keel explore fifo --orders 1 --duration 5ms -o my.order/x", 2, out);
+    check("cp my.order w.json; keel explore fifo --workload ./w.json -o w.json", 2, "would be overwritten");
     check("keel explore eevdf", 4, "needs a scheduler's object");
     check("echo x > x.order; keel sim fifo --order x.order", 2, "x.order:1: this is not an order");
 }
@@ -200,6 +204,14 @@ fn orders_show_what_the_plain_run_hides() {
     let quick = Some("names.short.wakeup_delay_ns.max < 300us");
     planted("missing_kick", "kicks.json", "20ms", quick, "always_kicks", "--method pct");
     planted("taken_twice", "pairs.json", "1s", None, "takes_at_once", "--method pct");
+}
+
+#[test]
+fn a_scheduler_that_fails_in_every_order_does_not_pass() {
+    let folder = Folder::new(&[("tests/objects/errors", "my.bpf.o")], &[]);
+    let line = "keel explore my.bpf.o:fail_after=20 --machine 2 --duration 20ms --noise none --orders 3";
+    let text = folder.check(line, 1, "In every order: the scheduler failed: ");
+    assert!(text.contains("No order failed in another way."), "{text}");
 }
 
 #[test]

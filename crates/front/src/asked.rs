@@ -33,7 +33,9 @@ impl<'a> Asked<'a> {
 
     /// Is it a program with arguments? It contains a space or names a file in PATH, and is nothing else.
     fn is_command(lab: &Lab, given: &str) -> bool {
-        let is_known = (lab.scheduler)(given).is_some() || Path::new(given).exists();
+        let is_there = |name: &str| (lab.scheduler)(name).is_some() || Path::new(name).exists();
+        // A path may contain spaces, and settings may follow it.
+        let is_known = is_there(given) || given.match_indices(':').any(|(at, _)| is_there(&given[..at]));
         !is_known && (given.contains(' ') || program::is_in_path(given))
     }
 
@@ -96,6 +98,23 @@ mod tests {
         check("d:x=1/s.bpf.o:x=2", "d:x=1/s.bpf.o", &[("x", "2")]);
         check("nobody:x=1", "nobody", &[("x", "1")]);
         check("no:body", "no:body", &[]);
+    }
+
+    #[test]
+    fn a_path_with_a_space_is_no_command() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("my own.bpf.o");
+        std::fs::write(&path, "").expect("a file");
+        let path = path.to_str().expect("a plain path");
+        let check = |given: &str, scheduler: &str, settings: usize, is_command: bool| {
+            let asked = Asked::read(&crate::lab::REAL, given).expect(given);
+            assert_eq!((asked.scheduler, asked.settings.len()), (scheduler, settings), "{given}");
+            let command = asked.command(&crate::lab::REAL).expect(given);
+            assert_eq!(command.is_some(), is_command, "{given}");
+        };
+        check(path, path, 0, false);
+        check(&format!("{path}:x=1"), path, 1, false);
+        check("nobody --of=this:name=1", "nobody --of=this:name=1", 0, true);
     }
 
     #[test]

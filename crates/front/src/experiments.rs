@@ -1,6 +1,7 @@
 //! Experiments: selects the requested ones, plans their arms, and makes their runs.
 
 use crate::caller::Caller;
+use crate::close::close;
 use crate::failure::{Code, Failure};
 use crate::lab::Lab;
 use crate::text::shown;
@@ -70,18 +71,18 @@ fn missing(experiment: &Experiment, programs: &Path) -> Option<Failure> {
 }
 
 fn from_file(name: &str) -> Result<Experiment, Failure> {
-    let text = inputs::text("experiment", "experiments", name)?;
+    let text = inputs::document("experiment", name)?;
     keel_experiment::read(name, &text).map_err(|e| Failure::input(shown(&e.to_string())))
 }
 
 fn unknown(name: &str, built_in: &[Experiment]) -> Failure {
     let names: Vec<&str> = built_in.iter().map(|experiment| experiment.id.as_str()).collect();
-    Failure::input(format!(
-        "unknown experiment '{}'; the built-in ones are {}",
-        shown(name),
-        names.join(", ")
-    ))
-    .help("to run your own experiment, name its file: keel lab ./mine.toml")
+    let which = match close(name, &names)[..] {
+        [] => format!("the built-in ones are {}", names.join(", ")),
+        ref close => format!("did you mean {}?", close.join(" or ")),
+    };
+    Failure::input(format!("unknown experiment '{}'; {which}", shown(name)))
+        .help("to run your own experiment, name its file: keel lab ./mine.toml")
 }
 
 /// The specs of each arm of an experiment. An arm that cannot run does not prevent the others.

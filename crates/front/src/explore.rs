@@ -4,7 +4,7 @@ use crate::asked::Asked as Name;
 use crate::caller::{Caller, work};
 use crate::execute::executed;
 use crate::failure::{Code, Failure};
-use crate::fuzz::{Judging, write};
+use crate::fuzz::{Judging, writable, write};
 use crate::inputs::{Scene, specs};
 use crate::lab::Lab;
 use crate::order;
@@ -13,6 +13,7 @@ use crate::text::{shown, shown_path};
 use crate::timeline;
 use keel_abi::Stop;
 use keel_abi::bpf::CallPlace;
+use keel_abi::numbers::figures;
 use keel_abi::order::{Holds, Order, Point, Step};
 use keel_check::Judge;
 use keel_lab::prepared::KernelTypes;
@@ -121,12 +122,23 @@ pub struct FailingOrder {
     pub file: String,
 }
 
+/// Ensures that the order's file can be written and is no input, before the search.
+fn spare(out: &Path, inputs: &[&str]) -> Result<(), Failure> {
+    let place = std::fs::canonicalize(out).ok();
+    if place.is_some() && inputs.iter().any(|input| std::fs::canonicalize(input).ok() == place) {
+        return Err(Failure::input(format!("{} is an input file and would be overwritten", shown_path(out)))
+            .help("name another file"));
+    }
+    writable(out.parent().unwrap_or(Path::new("")))
+}
+
 /// Runs the exploration.
 ///
 /// # Errors
 /// The requested run can't be made, or the file can't be written.
 pub fn explore(lab: &Lab, asked: &Asked<'_>, caller: &dyn Caller) -> Result<Explored, Failure> {
     let name = Name::read(lab, asked.scheduler)?;
+    spare(&asked.out, &[name.scheduler, &asked.scene.workload])?;
     let spec = specs(lab, &[name], asked.recipe, &asked.scene, caller)?.remove(0);
     if spec.scheduler.bytes.get().is_none() {
         let text = format!("{}: keel explore needs a scheduler's object", shown(asked.scheduler));
@@ -329,11 +341,11 @@ impl Explored {
     pub fn text(&self) -> String {
         let seconds = self.wall_ns as f64 / 1e9;
         let mut text = format!(
-            "{}: {} orders of a run with {} points in {seconds:.1} s ({:.0} a second)\n",
+            "{}: {} orders of a run with {} points in {seconds:.1} s ({} a second)\n",
             shown(&self.scheduler),
             self.orders,
             self.points,
-            self.orders as f64 / seconds.max(1e-9)
+            figures(self.orders as f64 / seconds.max(1e-9))
         );
         if let Some(least) = self.least_probability {
             text += &format!(
@@ -348,7 +360,8 @@ impl Explored {
             text += &format!("In every order: {}\n", shown(plain));
         }
         match &self.failing {
-            None => text += "\nNo failing order was found.\n",
+            None if self.plain.is_empty() => text += "\nNo failing order was found.\n",
+            None => text += "\nNo order failed in another way.\n",
             Some(failing) => {
                 text += &format!(
                     "\n{}\n  found after {} orders with {} holds, shrunk in {} runs to {} in {} places:\n",

@@ -2,6 +2,7 @@
 
 use crate::asked::Asked;
 use crate::caller::Caller;
+use crate::close::BuiltIn;
 use crate::failure::Failure;
 use crate::lab::Lab;
 use crate::text::shown;
@@ -160,7 +161,7 @@ pub fn scheduler_by(lab: &Lab, given: &str, recipe: Option<&Path>) -> Result<Sch
         let recipe = recipe.map(read_recipe).transpose()?.unwrap_or_default();
         return Ok(SchedulerSource { recipe, ..built_in });
     }
-    let bytes = file("scheduler", "schedulers", given, MAX_OBJECT)?;
+    let bytes = file("scheduler", &BuiltIn::some("schedulers", &lab.schedulers), given, MAX_OBJECT)?;
     refuse_source(given, &bytes)?;
     let name = Path::new(given).file_name().unwrap_or_default().to_string_lossy().into_owned();
     let beside = Path::new(given.strip_suffix(".bpf.o").unwrap_or(given)).with_added_extension("keel.toml");
@@ -200,7 +201,7 @@ pub fn machine(lab: &Lab, given: &str) -> Result<Machine, Failure> {
             }
         };
     }
-    let text = text("machine", "machines", given)?;
+    let text = text("machine", &BuiltIn::some("machines", &lab.machines), given)?;
     (lab.read_machine)(&shown(given), &text).map_err(Failure::from_lab)
 }
 
@@ -258,7 +259,10 @@ fn plain_workload(
     }
     let read = match (lab.workload)(given) {
         Some(text) => (lab.read_workload)(given, text, machine),
-        None => (lab.read_workload)(&shown(given), &text("workload", "workloads", given)?, machine),
+        None => {
+            let text = text("workload", &BuiltIn::some("workloads", &lab.workloads), given)?;
+            (lab.read_workload)(&shown(given), &text, machine)
+        }
     };
     let (workload, remarks) = read.map_err(Failure::from_lab)?;
     remarks.iter().for_each(|remark| caller.note(remark));
@@ -266,8 +270,8 @@ fn plain_workload(
 }
 
 /// A file's text.
-pub fn text(kind: &str, list: &str, given: &str) -> Result<String, Failure> {
-    let bytes = file(kind, list, given, MAX_TEXT)?;
+pub(crate) fn text(kind: &str, built_in: &BuiltIn<'_>, given: &str) -> Result<String, Failure> {
+    let bytes = file(kind, built_in, given, MAX_TEXT)?;
     String::from_utf8(bytes).map_err(|e| {
         let at = e.utf8_error().valid_up_to();
         Failure::input(format!("{} is not UTF-8 text: byte {at} is invalid", shown(given)))
@@ -276,12 +280,11 @@ pub fn text(kind: &str, list: &str, given: &str) -> Result<String, Failure> {
 
 /// The text of a file of a kind that has no built-in ones.
 pub fn document(kind: &str, given: &str) -> Result<String, Failure> {
-    text(kind, "", given)
+    text(kind, &BuiltIn::NONE, given)
 }
 
-/// A file's bytes, at most `limit` of them. `keel list` with the word `list` lists the built-in ones of this kind;
-/// `list` is empty if there are none.
-fn file(kind: &str, list: &str, given: &str, limit: u64) -> Result<Vec<u8>, Failure> {
+/// A file's bytes, at most `limit` of them.
+fn file(kind: &str, built_in: &BuiltIn<'_>, given: &str, limit: u64) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
     let opened = crate::pipe::open(Path::new(given));
     let read = opened.and_then(|file| file.take(limit + 1).read_to_end(&mut bytes));
@@ -293,9 +296,9 @@ fn file(kind: &str, list: &str, given: &str, limit: u64) -> Result<Vec<u8>, Fail
             limit >> 20
         ))),
         Ok(_) => Ok(bytes),
-        Err(e) if looks_like_name && !list.is_empty() && e.kind() == std::io::ErrorKind::NotFound => {
+        Err(e) if looks_like_name && built_in.exists() && e.kind() == std::io::ErrorKind::NotFound => {
             Err(Failure::input(format!("no built-in {kind} and no file is named '{}'", shown(given)))
-                .help(format!("keel list {list} lists the built-in ones")))
+                .help(built_in.advice(given)))
         }
         Err(e) => Err(Failure::input(format!("{} cannot be read: {}", shown(given), reason(&e)))),
     }

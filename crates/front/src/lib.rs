@@ -23,6 +23,7 @@
 pub mod asked;
 pub mod caller;
 pub mod check;
+mod close;
 pub mod execute;
 pub mod experiments;
 pub mod explore;

@@ -55,7 +55,8 @@ pub fn of_version(command: &str, version: &str, programs: &Path) -> Result<Sched
 
 /// Warns if a program was given as an object: only the object in it runs, without its user-space half.
 pub(crate) fn note_half(given: &str, source: &SchedulerSource, caller: &dyn Caller) {
-    let is_half = source.bytes.get().is_some_and(is_executable) && source.recipe.is_empty();
+    let is_half = source.bytes.get().is_some_and(|bytes| is_executable(bytes) && has_object(bytes))
+        && source.recipe.is_empty();
     if is_half {
         let given = shown(given);
         caller.note(&format!(
@@ -63,6 +64,12 @@ pub(crate) fn note_half(given: &str, source: &SchedulerSource, caller: &dyn Call
              --, as in keel sim -- {given}"
         ));
     }
+}
+
+/// Does it name the section that holds a scheduler's object? Names of sections are near the end.
+fn has_object(bytes: &[u8]) -> bool {
+    const SECTION: &[u8] = b".bpf.objs";
+    bytes.windows(SECTION.len()).rev().any(|part| part == SECTION)
 }
 
 /// Is it an ELF executable, not an object?

@@ -1,5 +1,6 @@
 //! Suites for scoring schedulers: named parts, each with a workload, a machine and a figure.
 
+use crate::close::BuiltIn;
 use crate::failure::Failure;
 use serde::Deserialize;
 
@@ -79,7 +80,11 @@ impl Suite {
     pub fn find(given: &str) -> Result<Self, Failure> {
         match BUILT_IN.iter().find(|(name, _)| *name == given) {
             Some((name, text)) => Self::read(name, text),
-            None => Self::read(given, &crate::inputs::text("suite", "suites", given)?),
+            None => {
+                let names = || BUILT_IN.iter().map(|(name, _)| ((*name).to_owned(), String::new())).collect();
+                let text = crate::inputs::text("suite", &BuiltIn::some("suites", &names), given)?;
+                Self::read(given, &text)
+            }
         }
     }
 

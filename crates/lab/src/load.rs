@@ -46,7 +46,7 @@ pub(crate) fn object_for(types: &Btf, spec: &RunSpec, actions: &[Action]) -> Res
     for (variable, value) in &spec.settings {
         object
             .set_variable(variable, value)
-            .map_err(|e| LabError::BadInput(format!("--set {variable}={value}: {e}")))?;
+            .map_err(|e| LabError::BadInput(format!("{}: {e}", place(name, variable, value))))?;
     }
     Ok(object)
 }
@@ -61,6 +61,14 @@ pub(crate) fn fair_settings(spec: &RunSpec) -> Result<FairSettings, LabError> {
         fair.set(name, value).map_err(|e| LabError::BadInput(format!("--set {name}={value}: {e}")))?;
     }
     Ok(fair)
+}
+
+/// Where this setting was given: in the scheduler's own name, as in `my.bpf.o:kick=1`, or for all schedulers.
+fn place(name: &str, variable: &str, value: &str) -> String {
+    match name.contains(&format!(":{variable}={value}")) {
+        true => name.to_owned(),
+        false => format!("--set {variable}={value}"),
+    }
 }
 
 /// The empty object of a run in which no scheduler is loaded.

@@ -186,6 +186,12 @@ fn a_bad_setting_is_refused_by_name() {
     );
     check("fifo", "256", "--set fifo=256: variable fifo takes true, false, 1 or 0, not \"256\"");
     check("exit_record", "1", "--set exit_record=1: variable exit_record is not an integer, boolean or enum");
+    // One that is part of the scheduler's name.
+    let mut spec = small(fifo(), Engine::Interpreter);
+    spec.scheduler.name = "fifo:kick=1".to_owned();
+    spec.settings.push(("kick".to_owned(), "1".to_owned()));
+    let refused = LabError::BadInput("fifo:kick=1: the object has no variable kick".to_owned());
+    assert_eq!(run(&spec).err(), Some(refused));
 }
 
 #[test]

@@ -40,6 +40,7 @@ pub(crate) fn run(args: &ExploreArgs, lab: &Lab) -> Result<Code, Failure> {
     let json = || serde_json::to_string_pretty(&explored).expect("it has string keys alone") + "\n";
     output::print(&if args.json { json() } else { explored.text() })?;
     let has_raced = explored.races.as_ref().is_some_and(|races| !races.is_empty());
-    let whole = if explored.failing.is_none() && !has_raced { Code::Done } else { Code::Found };
+    let is_clean = explored.failing.is_none() && explored.plain.is_empty() && !has_raced;
+    let whole = if is_clean { Code::Done } else { Code::Found };
     Ok(interrupt::code(explored.stopped, whole))
 }

@@ -91,12 +91,7 @@ fn reserve(args: &ReportArgs) -> Result<Outputs, Failure> {
         return Err(Failure::input(format!("-o and --perfetto both name {}", shown_path(one)))
             .help("give each its own file"));
     }
-    for input in args.traces.iter().filter_map(|path| std::fs::canonicalize(path).ok()) {
-        if places.iter().any(|place| *place == input) {
-            let shown = shown_path(&input);
-            return Err(Failure::input(format!("{shown} is an input file and would be overwritten")));
-        }
-    }
+    outputs.page.iter().chain(&outputs.perfetto).try_for_each(|output| output.spare(&args.traces))?;
     Ok(outputs)
 }
 

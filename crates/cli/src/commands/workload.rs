@@ -14,11 +14,13 @@ pub(crate) fn run(args: &WorkloadArgs, lab: &Lab) -> Result<Code, Failure> {
 }
 
 fn from(args: &FromArgs, lab: &Lab) -> Result<Code, Failure> {
+    let output = Output::reserve(&args.output)?;
+    output.spare([&args.trace])?;
     let (replay, machine) = super::replay::recorded(&args.part, &args.trace, lab)?;
     let late = Span::from_ns(machine.costs.timer_slack_ns + machine.costs.timer_ns);
     let text = keel_replay::export(&replay, late)
         .map_err(|why| Failure::input(format!("{}: {why}", shown(&args.trace.to_string_lossy()))))?;
-    output::write_or_print(Some(Output::reserve(&args.output)?), &text)?;
+    output::write_or_print(Some(output), &text)?;
     output::print(&replay.confidence.to_string())?;
     Ok(Code::Done)
 }

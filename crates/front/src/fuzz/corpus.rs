@@ -73,6 +73,17 @@ fn hash(text: &str) -> u64 {
         .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
 }
 
+/// Ensures that [`write`] can write into this folder, before a long search for what to write.
+pub(crate) fn writable(folder: &Path) -> Result<(), Failure> {
+    let exists = |folder: &&Path| !folder.as_os_str().is_empty() && folder.exists();
+    let there = folder.ancestors().find(exists).unwrap_or(Path::new("."));
+    let tried = match there.is_dir() {
+        true => tempfile::NamedTempFile::new_in(there).map(drop),
+        false => Err(io::ErrorKind::NotADirectory.into()),
+    };
+    tried.map_err(|e| Failure::input(format!("{} cannot be written: {}", shown_path(there), reason(&e))))
+}
+
 /// Writes a file atomically, and creates its folder if necessary.
 pub(crate) fn write(path: &Path, text: &str) -> Result<(), Failure> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));

@@ -17,7 +17,7 @@ mod tests;
 use crate::caller::{Caller, work};
 use crate::failure::Failure;
 use crate::lab::Lab;
-pub(crate) use corpus::write;
+pub(crate) use corpus::{writable, write};
 pub use judge::{Judging, Rival};
 use keel_search::fuzz::{Found, Fuzz, Guide, ROUND};
 use keel_search::{Range, Subject, shrink};
@@ -114,6 +114,7 @@ pub struct Growth {
 /// The scheduler or the corpus can't be read, a property names no figure, or a file can't be written.
 pub fn fuzz(lab: &Lab, asked: &Asked<'_>, caller: &dyn Caller) -> Result<Fuzzed, Failure> {
     let subject = Runs::new(lab, asked, caller)?;
+    writable(&asked.out)?;
     let inputs = asked.corpus.as_deref().map(corpus::read).transpose()?.unwrap_or_default();
     let _work = work(caller);
     let begun = Instant::now();

@@ -7,7 +7,7 @@ use crate::interrupt::{self, Process};
 use crate::lab::Lab;
 use crate::output::Output;
 use crate::page::is_page;
-use crate::text::{shown, shown_path};
+use crate::text::shown_path;
 use keel_abi::Span;
 use keel_experiment::Experiment;
 use keel_lab::RunSpec;
@@ -26,13 +26,8 @@ pub(super) fn reserve(args: &LabArgs) -> Result<Option<Output>, Failure> {
             .help("name a file that ends in .html; only --decisions draws pictures (.svg)"));
     }
     let output = Output::reserve(path)?;
-    let is_input = |given: &&String| std::fs::canonicalize(given).is_ok_and(|input| input == output.path());
-    match args.experiments.iter().find(is_input) {
-        Some(given) => {
-            Err(Failure::input(format!("{} is an input file and would be overwritten", shown(given))))
-        }
-        None => Ok(Some(output)),
-    }
+    output.spare(&args.experiments)?;
+    Ok(Some(output))
 }
 
 /// Writes the page, unless a signal has come: a page covers the whole request. `output` is `None` afterwards if the
