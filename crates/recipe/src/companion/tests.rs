@@ -180,7 +180,7 @@ fn mistakes_are_reported_with_their_lines() {
     check("x = print(\"a\")", 1, "print() returns no value");
     check("while = 1", 1, "a name is expected, not \"=\"");
     check("x = while", 1, "while is not a value");
-    check("object = 1", 1, "objectcannot be assigned to");
+    check("object = 1", 1, "object cannot be assigned to");
     let reported = "there is no jump(); there are take, put, get, delete, insert, insert_before, first, rank, remove, count, min, max, now, print";
     check("jump()", 1, reported);
     let deep = format!("x = {}1{}", "(".repeat(70), ")".repeat(70));
