@@ -6,7 +6,7 @@ use keel_abi::{CpuId, Instant, Noise, Span};
 use keel_check::{Figures, Summary};
 use keel_lab::{Engine, Machine, RunSpec, machines, run, schedulers, workloads};
 use keel_replay::{Builder, Overheads, Replay};
-use keel_trace::Fanout;
+use keel_trace::{Class, Event, Fanout, Meta, Sink};
 use std::sync::Arc;
 
 /// How far a figure may be off, in thousandths.
@@ -124,21 +124,85 @@ fn tasks_that_talk_through_sockets() {
     check("goodness", "chat:2:4:200", Noise::Quiet);
 }
 
-/// Limits are not recorded, but inferred from their effects. So figures are not the same to the nanosecond.
+/// A program's first system calls take longer than the recording has lasted when they begin.
 #[test]
-fn tasks_that_a_limit_throttles() {
-    let text = r#"{
-        "evenkeel": { "cgroups": { "/small": { "quota_us": 30000 }, "/large": { "quota_us": 90000, "period_us": 50000 } } },
-        "tasks": {
-            "small": { "instance": 2, "run": 3000, "sleep": 500, "evenkeel": { "cgroup": "/small" } },
-            "large": { "instance": 3, "run": 5000, "evenkeel": { "cgroup": "/large" } },
-            "free": { "instance": 2, "run": 2000, "sleep": 2000 }
-        } }"#;
+fn tasks_that_execute_programs() {
+    check("fifo", "lat-exec", Noise::None);
+    check("o1", "lat-shell", Noise::None);
+}
+
+fn check_file(scheduler: &str, text: &str) {
     let machine = machines::of_cpus(4);
-    let workload = workloads::read("limits.json", text, &machine).unwrap().0;
-    let original = spec("eevdf", workload, &machine, Noise::None);
-    let limits: Vec<_> = record(&original).1.workload.cgroups.iter().map(|group| group.bandwidth).collect();
-    println!("{limits:?}");
+    let workload = workloads::read("file.json", text, &machine).unwrap().0;
+    check_run("a file", &spec(scheduler, workload, &machine, Noise::None), 0.0);
+}
+
+/// The last one wakes all others before it leaves the kernel.
+#[test]
+fn tasks_that_meet_at_a_barrier() {
+    let text = r#"{ "tasks": {
+        "meets": { "instance": 5, "run": 700, "barrier": "B" },
+        "other": { "run": 3000, "sleep": 1000 } } }"#;
+    check_file("bsd", text);
+    check_file("mq", text);
+}
+
+#[test]
+fn tasks_of_all_policies() {
+    let text = r#"{ "tasks": {
+        "fifo": { "instance": 2, "policy": "SCHED_FIFO", "priority": 10, "run": 500, "sleep": 1500 },
+        "rr": { "instance": 3, "policy": "SCHED_RR", "priority": 5, "run": 2000, "sleep": 6000 },
+        "other": { "instance": 6, "run": 700, "sleep": 200 },
+        "batch": { "policy": "SCHED_BATCH", "run": 3000 },
+        "idle": { "policy": "SCHED_IDLE", "run": 3000 } } }"#;
+    check_file("eevdf", text);
+    check_file("ule", text);
+}
+
+const LIMITS: &str = r#"{
+    "evenkeel": { "cgroups": {
+        "/small": { "quota_us": 30000, "weight": 300 },
+        "/large": { "quota_us": 90000, "period_us": 50000 } } },
+    "tasks": {
+        "small": { "instance": 2, "run": 3000, "sleep": 500, "evenkeel": { "cgroup": "/small" } },
+        "large": { "instance": 3, "run": 5000, "evenkeel": { "cgroup": "/large" } },
+        "free": { "instance": 2, "run": 2000, "sleep": 2000 }
+    } }"#;
+
+#[test]
+fn tasks_in_cgroups() {
+    check_file("eevdf", LIMITS);
+    check_file("cfs", LIMITS);
+}
+
+/// Passes on what a recording of another tool has: neither groups nor policies.
+struct Ungrouped<'a>(&'a mut Builder);
+
+impl Sink for Ungrouped<'_> {
+    fn wants(&self) -> Class {
+        self.0.wants()
+    }
+
+    fn events(&mut self, events: &[Event]) {
+        self.0.events(events);
+    }
+
+    fn meta(&mut self, at: Instant, meta: &Meta) {
+        if !matches!(meta, Meta::Group(_) | Meta::Scheduled { .. }) {
+            self.0.meta(at, meta);
+        }
+    }
+}
+
+/// Limits that are not recorded are inferred from their effects, not to the nanosecond.
+#[test]
+fn limits_follow_from_when_tasks_are_throttled() {
+    let machine = machines::of_cpus(4);
+    let workload = workloads::read("limits.json", LIMITS, &machine).unwrap().0;
+    let mut builder = Builder::new(Overheads::default(), None);
+    run(&spec("eevdf", workload, &machine, Noise::None), &mut Ungrouped(&mut builder), &mut |_| {}).unwrap();
+    let replay = builder.finish().unwrap();
+    let limits: Vec<_> = replay.workload.cgroups.iter().map(|group| group.bandwidth).collect();
     assert_eq!(limits.iter().map(|limit| limit.period_us).collect::<Vec<_>>(), [100_000, 50_000]);
     for (limit, quota_us) in limits.iter().zip([30_000_f64, 90_000.0]) {
         assert!((limit.quota_us as f64 - quota_us).abs() * 1000.0 < quota_us * MOST_OFF, "{limits:?}");

@@ -62,6 +62,8 @@ pub struct Builder {
     keep: Option<BTreeSet<TaskId>>,
     start: Option<Start>,
     pub(crate) now: Instant,
+    /// When the changes from outside that follow were due, if recorded.
+    pub(crate) due: Option<Instant>,
     /// The stream records what each task did itself.
     pub(crate) exact: bool,
     pub(crate) tasks: Vec<Task>,
@@ -109,6 +111,7 @@ impl Builder {
             keep,
             start: None,
             now: Instant::ZERO,
+            due: None,
             exact: false,
             tasks: Vec::new(),
             numbers: FxHashMap::default(),
@@ -181,7 +184,11 @@ impl Builder {
                 by.meanwhile.push(Meanwhile { semaphore, sync })
             }
             (true, _) => by.tape.push(Op::PostMeanwhile { semaphore, sync }),
-            (false, _) => by.tape.push(Op::Post { semaphore, sync }),
+            (false, _) if by.posts => by.tape.push(Op::PostMeanwhile { semaphore, sync }),
+            (false, _) => {
+                by.tape.push(Op::Post { semaphore, sync });
+                by.posts = !inferred;
+            }
         }
         self.causes.by_task += 1;
         self.begins(wakee, Instant::ZERO, cpu);
@@ -265,7 +272,7 @@ impl Builder {
                 }
             }
             What::Priority { task, prio, .. } => self.priority(task, prio),
-            What::Online { target, up } => self.changes.online(at, target, up),
+            What::Online { target, up } => self.changes.online(self.due.unwrap_or(at), target, up),
             What::Throttled { task, on, group } => {
                 self.causes.throttled += u64::from(on);
                 if let Some(number) = self.number(task) {
@@ -287,7 +294,7 @@ impl Builder {
     }
 
     fn introduced(&mut self, info: &TaskInfo) {
-        let now = self.now;
+        let at = self.due.unwrap_or(self.now);
         let Some(number) = self.number(info.task) else { return };
         let task = &mut self.tasks[number as usize];
         task.name.clone_from(&info.name);
@@ -296,7 +303,7 @@ impl Builder {
             return;
         }
         // A task's initial settings stay the same.
-        self.changes.task(now, number, (task.nice, &task.cpus), (info.nice, &info.cpus));
+        self.changes.task(at, number, (task.nice, &task.cpus), (info.nice, &info.cpus));
     }
 
     fn starts(&mut self, topology: &Topology, scheduler: &str, workload: &str, unit: &str) {

@@ -19,6 +19,7 @@ impl Builder {
         let kernel_ps = kernel_ps.min(LONGEST_CALL.as_ns() * 1000);
         self.causes.work += user + Span::from_ns(kernel_ps / 1000);
         let task = self.task(number);
+        task.posts = false;
         if task.ended {
             return;
         }
@@ -36,12 +37,18 @@ impl Builder {
     /// A task acts.
     pub(crate) fn acts(&mut self, cpu: CpuId, id: TaskId, act: Act) {
         self.exact = true;
+        if id.is_idle() {
+            // Changes from outside follow, or have been made.
+            self.due = if let Act::Begins { at } = act { Some(at) } else { None };
+            return;
+        }
         let Some(number) = self.number(id) else { return self.acts_left_out(cpu, act) };
         let now = self.now;
         if !matches!(act, Act::Begins { .. }) {
             self.begins(number, now, cpu);
         }
         let task = self.task(number);
+        task.posts &= matches!(act, Act::Wakes { .. });
         match act {
             Act::Waits | Act::Sleeps { .. } | Act::Yields | Act::Exits if task.ended => task.leaves = false,
             Act::Begins { .. } if task.is_forked => {}

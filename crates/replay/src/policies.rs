@@ -18,6 +18,8 @@ pub(crate) struct Scheduled {
     /// The kernel's priority and policy.
     prio: Option<i16>,
     policy: Option<u32>,
+    /// The policy has just been recorded; the priority that belongs to it follows.
+    is_new: bool,
     /// Its initial policy.
     pub(crate) begun: Option<Policy>,
 }
@@ -46,10 +48,15 @@ impl Scheduled {
 impl Builder {
     /// A task's priority is `prio` now.
     pub(crate) fn priority(&mut self, task: TaskId, prio: i16) {
-        if let Some(number) = self.number(task) {
-            self.task(number).scheduled.prio = Some(prio);
-            self.schedules(number);
+        let (Some(number), exact) = (self.number(task), self.exact) else { return };
+        let scheduled = &mut self.task(number).scheduled;
+        let is_new = std::mem::take(&mut scheduled.is_new);
+        if exact && scheduled.policy.is_some() && !is_new {
+            // A mutex has handed it on, or it is as before: the trace of a simulated run tells any other change.
+            return;
         }
+        scheduled.prio = Some(prio);
+        self.schedules(number);
     }
 
     /// A task's policy and group are these now.
@@ -59,13 +66,14 @@ impl Builder {
             self.groups.joins(now, number, group);
             self.causes.deadlines +=
                 u64::from(policy == DEADLINE && self.task(number).scheduled.policy != Some(DEADLINE));
-            self.task(number).scheduled.policy = Some(policy);
+            let scheduled = &mut self.task(number).scheduled;
+            (scheduled.policy, scheduled.is_new) = (Some(policy), true);
             self.schedules(number);
         }
     }
 
     fn schedules(&mut self, number: u32) {
-        let at = self.now;
+        let at = self.due.unwrap_or(self.now);
         let scheduled = &mut self.task(number).scheduled;
         if let Some(now) = scheduled.now() {
             // A task's initial policy stays the same.

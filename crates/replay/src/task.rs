@@ -42,6 +42,8 @@ pub(crate) struct Task {
     pub(crate) ended: bool,
     /// It is leaving its CPU: its wakeups happen on the way.
     pub(crate) leaves: bool,
+    /// The step that it takes has woken a task.
+    pub(crate) posts: bool,
     /// Wakeups on the way to a wait that has not ended yet.
     pub(crate) meanwhile: Vec<Meanwhile>,
     /// Its process and session, and whether it is a kernel thread, if recorded.
@@ -82,6 +84,7 @@ impl Task {
             doing: Doing::Unseen,
             ended: false,
             leaves: false,
+            posts: false,
             meanwhile: Vec::new(),
             member: None,
             begin: None,

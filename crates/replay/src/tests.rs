@@ -229,6 +229,48 @@ fn a_call_may_take_longer_than_the_recording_so_far() {
     check(&events, 0, "run2 kernel(9000000) kernel(3600000000000000) run20 exit");
 }
 
+/// Wakeups without work between them are of one step. Its time in the kernel may be longer than the recording so far.
+#[test]
+fn a_step_wakes_all_before_it_leaves_the_kernel() {
+    let acts = |task: u32, act| What::Acts { task: TaskId(task), act };
+    let worked = |kernel_ps| What::Worked { task: TaskId(0), user: Span::ZERO, kernel_ps };
+    let wakes = |wakee| acts(0, Act::Wakes { wakee: TaskId(wakee), sync: false });
+    let begins = |task| (1, acts(task, Act::Begins { at: Instant::ZERO }));
+    let waits = |task| (2, acts(task, Act::Waits));
+    let events = [
+        begins(0),
+        begins(1),
+        begins(2),
+        waits(1),
+        waits(2),
+        (3, worked(9_000_000)),
+        (4, wakes(1)),
+        (4, wakes(2)),
+        (5, acts(1, Act::Waits)),
+        (6, worked(0)),
+        (6, wakes(1)),
+        (7, acts(0, Act::Exits)),
+    ];
+    check(&events, 0, "kernel(9000000) post0 meanwhile1 post0 exit");
+}
+
+/// Their moment is when they were due, not when the kernel had made them.
+#[test]
+fn changes_from_outside_were_due_before() {
+    let due = Instant::ZERO + Span::from_us(40);
+    let nobody = |act| What::Acts { task: IDLE, act };
+    let events = [
+        (1, What::Acts { task: TaskId(0), act: Act::Begins { at: Instant::ZERO } }),
+        (41, nobody(Act::Begins { at: due })),
+        (43, What::Online { target: CpuId(1), up: false }),
+        (44, nobody(Act::Waits)),
+        (60, What::Online { target: CpuId(1), up: true }),
+    ];
+    let timeline = made(&events).unwrap().workload.timeline;
+    let at_us: Vec<u64> = timeline.iter().map(|happening| happening.at.as_ns() / 1000).collect();
+    assert_eq!(at_us, [40, 60]);
+}
+
 /// If the end of a wait is lost, the task's wakeups on the way to it are not.
 #[test]
 fn a_wait_may_end_with_the_task() {
@@ -428,8 +470,9 @@ fn ticks_are_no_work() {
 }
 
 #[test]
-fn making_and_ending_a_process_is_no_work() {
-    let overheads = Overheads { fork: Span::from_us(10), exit: Span::from_us(4), ..Overheads::default() };
+fn making_and_ending_a_process_is_work() {
+    // A replay charges only the child's wakeup.
+    let overheads = Overheads { wakeup: Span::from_us(2), ..Overheads::default() };
     let fork = What::Fork { child: TaskId(1), target: CpuId(0), parent: TaskId(0) };
     let events = [
         (0, switch(9, Why::WasIdle, 0)),
@@ -437,8 +480,8 @@ fn making_and_ending_a_process_is_no_work() {
         (35, switch(0, Why::Blocked, 1)),
         (42, switch(1, Why::Exited, 9)),
     ];
-    check_with(overheads, &events, 0, "run20 fork { spec: 1, process: true } run5 await0 count1");
-    check_with(overheads, &events, 1, "run3 exit");
+    check_with(overheads, &events, 0, "run30 fork { spec: 1, process: true } run3 await0 count1");
+    check_with(overheads, &events, 1, "run7 exit");
 }
 
 #[test]

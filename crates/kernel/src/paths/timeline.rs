@@ -24,7 +24,9 @@ impl<E: Engine> Sim<E> {
             Phase::Gone if self.k.again.is_awaited() => {}
             Phase::Gone => return,
         }
-        match self.k.outside.member(entry, nth) {
+        let member = self.k.outside.member(entry, nth);
+        self.k.tell_happening(c, member.is_some().then_some(entry));
+        match member {
             None => self.k.done_happening(c, entry),
             Some(Member::Cpu(cpu)) => self.begin_hotplug(c, cpu, entry, nth),
             Some(Member::Task(task)) => {

@@ -33,6 +33,7 @@ pub(crate) mod spinners;
 pub(crate) mod starts;
 pub(crate) mod switch_to;
 pub(crate) mod tell_acts;
+pub(crate) mod tell_groups;
 pub(crate) mod timeline;
 pub(crate) mod turns;
 pub(crate) mod wakeup_preempt;

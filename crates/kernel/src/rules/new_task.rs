@@ -109,6 +109,7 @@ impl Kernel {
         self.cgroups.add_task(task, cgroup);
         self.mirror_membership(world, task, cgroup);
         self.mirror_task_group(world, task);
+        self.tell_scheduled(task);
         self.tell_task(task);
         task
     }

@@ -36,11 +36,15 @@ impl Kernel {
     pub(crate) fn give_urgency<W: World>(&mut self, world: &mut W, task: TaskId, to: Urgency) {
         let turn = self.turn_ticks();
         let t = self.task(task);
-        if t.policy != to.policy {
+        let is_other = t.policy != to.policy;
+        if is_other {
             t.turn_ticks = turn;
         }
         (t.policy, t.boost) = (to.policy, to.boost);
         t.weight = weight_of(to.policy, t.nice);
+        if is_other {
+            self.tell_scheduled(task);
+        }
         self.tell_priority(task);
         if self.tasks[task].class == SchedClass::Fair {
             self.reweight_fair(task);

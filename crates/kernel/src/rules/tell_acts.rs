@@ -16,15 +16,22 @@ impl Kernel {
     }
 
     /// Emits that a task wakes another; a timer or interrupt doesn't count as a task.
+    ///
+    /// Wakeups without work between them belong to one step: the task leaves the kernel only after the last of them. So
+    /// the first wakeup of a step always follows work, even if that took no time.
     #[inline]
     pub(crate) fn tell_wakes(&mut self, c: CpuId, waker: TaskId, wakee: TaskId, flags: u64) {
         if !waker.is_idle() && flags & wake::FORK == 0 {
+            let Own { user, kernel_ps, has_stepped } = self.tasks[waker].own;
+            if has_stepped && user == Span::ZERO && kernel_ps == 0 {
+                self.tell(Class::ACTS, c, What::Worked { task: waker, user, kernel_ps });
+            }
             self.tell_act(c, waker, Act::Wakes { wakee, sync: flags & wake::SYNC != 0 });
         }
     }
 
     pub(crate) fn tell_worked(&mut self, c: CpuId, task: TaskId) {
-        let Own { user, kernel_ps } = std::mem::take(&mut self.task(task).own);
+        let Own { user, kernel_ps, .. } = std::mem::take(&mut self.task(task).own);
         let is_wanted = self.tasks[task].spec.is_some();
         if is_wanted && (user > Span::ZERO || kernel_ps > 0) {
             self.tell(Class::ACTS, c, What::Worked { task, user, kernel_ps });

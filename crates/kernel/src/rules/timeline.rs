@@ -7,7 +7,8 @@ use crate::state::scx::Phase;
 use crate::state::task::State;
 use crate::state::timer_number;
 use keel_abi::timeline::Change;
-use keel_abi::{CpuId, CpuSet, Instant, Span};
+use keel_abi::{CpuId, CpuSet, Instant, Span, TaskId};
+use keel_trace::{Act, Class, What};
 
 impl Kernel {
     /// Applies what happens at the very beginning, before a scheduler is attached: only absent CPUs matter then,
@@ -47,6 +48,17 @@ impl Kernel {
     pub(crate) fn happening_due(&mut self, entry: u32, at: Instant) -> (CpuId, Irq) {
         self.outside.entries[entry as usize].due = at;
         (BOOT_CPU, Irq::Happening { entry, nth: 0 })
+    }
+
+    /// Emits when the changes that follow were due, or that no more follow, as acts of nobody.
+    pub(crate) fn tell_happening(&mut self, c: CpuId, entry: Option<u32>) {
+        if self.out.wants(Class::ACTS) {
+            let act = match entry {
+                Some(entry) => Act::Begins { at: self.outside.entries[entry as usize].due },
+                None => Act::Waits,
+            };
+            self.tell(Class::ACTS, c, What::Acts { task: TaskId::IDLE, act });
+        }
     }
 
     /// Everything that an entry asks for has been done.

@@ -1,5 +1,6 @@
 //! Booting: from a machine, a workload and a scheduler's callbacks to a kernel at time zero.
 
+use crate::rules::tell_groups::has_groups_or_policies;
 use crate::state::bpf::iter::Cursors;
 use crate::state::bpf::res_spin::ResLocks;
 use crate::state::bpf::spin::SpinLocks;
@@ -88,6 +89,7 @@ impl Kernel {
             task_base,
             next_pid: FIRST_PID,
             tick: Span::from_ns(1_000_000_000 / u64::from(setup.machine.hz)),
+            has_groups_or_policies: has_groups_or_policies(&setup.workload),
             turns: match setup.machine.costs.turn_ns {
                 0 => None,
                 turn_ns => Some(Turns::new(turn_ns)),
@@ -131,6 +133,7 @@ impl Kernel {
         }
         kernel.mirror_idle_tasks(world);
         kernel.tell_start(&scheduler.name, &scheduler.queues, setup.noise);
+        kernel.tell_first_groups();
         for c in kernel.machine.topology.iter() {
             kernel.cpu(c).speed_per_mille = kernel.speed_of(c);
         }

@@ -146,6 +146,8 @@ pub(crate) struct Kernel {
     pub(crate) tick: Span,
     /// What has to be checked after every step.
     pub(crate) after_steps: AfterSteps,
+    /// The workload has cgroups or policies.
+    pub(crate) has_groups_or_policies: bool,
     /// Whose turn it is, if an emulator executes one CPU after the other.
     pub(crate) turns: Option<Turns>,
     /// The terms of each function, by [`crate::state::bpf::functions::F`].

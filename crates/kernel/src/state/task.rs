@@ -195,6 +195,8 @@ pub(crate) struct Own {
     pub(crate) user: Span,
     /// Time in the kernel on its own behalf.
     pub(crate) kernel_ps: u64,
+    /// A step of its program has begun since.
+    pub(crate) has_stepped: bool,
 }
 
 impl Task {

@@ -24,7 +24,9 @@ impl<E: Engine> Sim<E> {
         let then = step(self);
         let not_own_ps = std::mem::take(&mut self.k.not_own_ps);
         let charged_ps = self.k.this_cpu().spent_ps.saturating_sub(before_ps + not_own_ps);
-        self.k.task(task).own.kernel_ps += charged_ps;
+        let own = &mut self.k.task(task).own;
+        own.kernel_ps += charged_ps;
+        own.has_stepped = true;
         if !ended {
             self.tell_step(c, task, tasks);
         }

@@ -37,7 +37,7 @@ impl<E: Engine> Sim<E> {
                 }
             }
             Op::Post { semaphore, sync } | Op::PostMeanwhile { semaphore, sync } => {
-                self.post(task, semaphore, sync)
+                self.play_post(task, semaphore, sync)
             }
             Op::Await(semaphore) => self.play_await(c, task, semaphore),
             Op::Put { pipe, bytes, packet } => {
@@ -135,17 +135,34 @@ impl<E: Engine> Sim<E> {
 
     /// Takes the following ops that belong to the current one.
     fn post_meanwhile(&mut self, task: TaskId) {
+        let frames = self.wakes_meanwhile(task);
+        // The first frame runs first.
+        self.k.this_cpu().stack.extend(frames.into_iter().rev());
+    }
+
+    /// Wakes all tasks that the recorded step woke, before the task leaves the kernel.
+    fn play_post(&mut self, task: TaskId, semaphore: u32, sync: bool) -> Then {
+        let mut frames: Vec<Frame> = self.wake_by_post(task, semaphore, sync).into_iter().collect();
+        frames.extend(self.wakes_meanwhile(task));
+        if frames.is_empty() {
+            return Then::GoOn;
+        }
+        let stack = &mut self.k.this_cpu().stack;
+        stack.push(Frame::Act);
+        stack.extend(frames.into_iter().rev());
+        Then::Leave
+    }
+
+    fn wakes_meanwhile(&mut self, task: TaskId) -> Vec<Frame> {
         let mut frames = Vec::new();
         loop {
             let at = self.k.tasks[task].tape_at;
             let Some(Op::PostMeanwhile { semaphore, sync }) = self.next_op(task) else {
                 self.k.task(task).tape_at = at;
-                break;
+                return frames;
             };
             frames.extend(self.wake_by_post(task, semaphore, sync));
         }
-        // The first frame runs first.
-        self.k.this_cpu().stack.extend(frames.into_iter().rev());
     }
 
     fn play_exit(&mut self, c: CpuId, task: TaskId) -> Then {

@@ -59,6 +59,7 @@ impl<E: Engine> Sim<E> {
             return self.k.let_cgroup_go(self.vm.world(), number);
         }
         self.k.cgroups.publish(number);
+        self.k.tell_group(number);
         self.k.cgroups[number].inited = self.k.cgroups.enabled;
     }
 

@@ -149,6 +149,7 @@ impl<E: Engine> Sim<E> {
         self.k.cgroups.move_task(task, to);
         self.k.mirror_task_group(self.vm.world(), task);
         self.k.regroup_fair(task);
+        self.k.tell_scheduled(task);
         self.k.tell_priority(task);
         if was_on != WasOn::None {
             self.k.task(task).queued = false;

@@ -2,6 +2,7 @@
 
 use crate::state::fair::bandwidth::SLACK;
 use crate::state::fair::budget_timer::BudgetTimer;
+use crate::state::fair::groups::Origin;
 use crate::state::fair::ids::{GroupId, QueueId, Slot};
 use crate::state::kernel::Kernel;
 use keel_abi::cgroup::Bandwidth;
@@ -201,7 +202,12 @@ impl Kernel {
     }
 
     fn emit_throttled(&mut self, task: TaskId, group: Option<GroupId>, on: bool) {
-        let (group, c) = (group.map_or(0, |group| group.0), self.cpus.at_hand());
+        // Readers know cgroups by their numbers; a session has no limit.
+        let number = group.map_or(0, |group| match self.fair.groups.all[group.index()].origin {
+            Origin::Cgroup(number) => number.0,
+            Origin::Autogroup(_) => 0,
+        });
+        let (group, c) = (number, self.cpus.at_hand());
         self.tell(Class::CORE, c, What::Throttled { task, on, group });
     }
 

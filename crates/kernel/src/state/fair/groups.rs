@@ -24,6 +24,7 @@ pub(crate) enum Origin {
 /// One group.
 #[derive(Debug)]
 pub(crate) struct TaskGroup {
+    pub(crate) origin: Origin,
     /// `None` for the root.
     pub(super) parent: Option<GroupId>,
     /// Its depth: the number of groups below the root down to and including itself.
@@ -73,6 +74,7 @@ impl Groups {
     /// Only the root.
     pub(super) fn new(cpus: usize) -> Self {
         let root = TaskGroup {
+            origin: Origin::Cgroup(Number::ROOT),
             parent: None,
             depth: 0,
             shares: 0,
@@ -99,6 +101,7 @@ impl Groups {
     pub(crate) fn add(&mut self, origin: Origin, parent: GroupId, shares: i64, is_idle: bool) -> GroupId {
         let id = GroupId(self.all.len() as u32);
         self.all.push(TaskGroup {
+            origin,
             parent: Some(parent),
             depth: self.all[parent.index()].depth + 1,
             shares,
