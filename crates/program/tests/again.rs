@@ -1,27 +1,14 @@
 //! A program executes itself again: it has the arguments and variables that it gave, and its clock goes on.
 
-use keel_abi::Topology;
-use keel_program::{Event, Machine, NoDesk, Program};
-use std::path::Path;
-use std::process::Command;
+mod common;
 
-/// BTF without a type: a header, and the empty string.
-const NO_TYPES: &[u8] = &[0x9f, 0xeb, 1, 0, 24, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0];
+use keel_program::{Event, NoDesk, Program};
+use std::path::Path;
+
 const CALL_NS: u64 = 1;
 
 fn run(program: &Path) -> (i32, String, Vec<String>) {
-    let machine = Machine {
-        topology: Topology::flat(4),
-        capacity: Vec::new(),
-        btf: NO_TYPES,
-        symbols: &[],
-        config: String::new(),
-        cgroups: Vec::new(),
-        tick_ns: 4_000_000,
-        seed: 1,
-        call_ns: CALL_NS,
-        pid: 2,
-    };
+    let machine = common::machine(4, CALL_NS);
     let mut program = Program::start(&[program.as_os_str().to_owned()], machine).expect("it starts");
     let mut now_ns = 0;
     let code = loop {
@@ -38,10 +25,7 @@ fn run(program: &Path) -> (i32, String, Vec<String>) {
 #[test]
 fn a_program_executes_itself_and_no_other() {
     let folder = tempfile::tempdir().unwrap();
-    let program = folder.path().join("again");
-    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/programs/again.c");
-    let built = Command::new("cc").arg("-o").arg(&program).arg(source).arg("-lpthread").status();
-    assert!(built.expect("there is a C compiler").success());
+    let program = common::compiled("again", folder.path());
     let (code, output, refused) = run(&program);
     let expected = "first -: 250 ms, pid 2, -\n\
                     renamed with words: 500 ms, pid 2, 1\n\

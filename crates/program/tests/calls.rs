@@ -1,12 +1,10 @@
 //! Random calls of bpf(2) get a result or an error number, the same ones in every run.
 
-use keel_abi::Topology;
-use keel_program::{Event, Machine, NoDesk, Program, ProgramError};
-use std::path::Path;
-use std::process::Command;
+mod common;
 
-/// BTF without a type: a header, and the empty string.
-const NO_TYPES: &[u8] = &[0x9f, 0xeb, 1, 0, 24, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0];
+use keel_program::{Event, NoDesk, Program, ProgramError};
+use std::path::Path;
+
 const CALL_NS: u64 = 2000;
 
 /// So many calls are made in all.
@@ -14,18 +12,7 @@ const CALLS: u64 = 10_000;
 
 /// How the program ends with this seed, what it prints, and how many calls it makes.
 fn run(program: &Path, seed: u64) -> (Result<i32, ProgramError>, String, u64) {
-    let machine = Machine {
-        topology: Topology::flat(4),
-        capacity: Vec::new(),
-        btf: NO_TYPES,
-        symbols: &[],
-        config: String::new(),
-        cgroups: Vec::new(),
-        tick_ns: 4_000_000,
-        seed: 1,
-        call_ns: CALL_NS,
-        pid: 2,
-    };
+    let machine = common::machine(4, CALL_NS);
     let mut program = Program::start(&[program.as_os_str().to_owned(), seed.to_string().into()], machine)
         .expect("it starts");
     let mut now_ns = 0;
@@ -44,11 +31,7 @@ fn run(program: &Path, seed: u64) -> (Result<i32, ProgramError>, String, u64) {
 #[test]
 fn random_calls_of_bpf_end_in_results_and_error_numbers() {
     let folder = tempfile::tempdir().unwrap();
-    let program = folder.path().join("calls");
-    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/programs/calls.c");
-    let built =
-        Command::new("cc").arg("-o").arg(&program).arg(source).status().expect("there is a C compiler");
-    assert!(built.success());
+    let program = common::compiled("calls", folder.path());
     let (mut made, mut whole) = (0, 0);
     for seed in 0.. {
         let first = run(&program, seed);

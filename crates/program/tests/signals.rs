@@ -1,29 +1,16 @@
 //! SIGINT ends what a program waits in, as on a kernel.
 
-use keel_abi::Topology;
-use keel_program::{Event, Machine, NoDesk, Program};
-use std::path::Path;
-use std::process::Command;
+mod common;
 
-/// BTF without a type: a header, and the empty string.
-const NO_TYPES: &[u8] = &[0x9f, 0xeb, 1, 0, 24, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0];
+use keel_program::{Event, NoDesk, Program};
+use std::path::Path;
+
 /// When it gets the signal, in nanoseconds.
 const SIGNAL_NS: u64 = 40_000_000_000;
 
 /// What a program prints that gets SIGINT once it waits for nothing earlier.
 fn run(program: &Path, how: &str) -> String {
-    let machine = Machine {
-        topology: Topology::flat(1),
-        capacity: Vec::new(),
-        btf: NO_TYPES,
-        symbols: &[],
-        config: String::new(),
-        cgroups: Vec::new(),
-        tick_ns: 4_000_000,
-        seed: 1,
-        call_ns: 1,
-        pid: 2,
-    };
+    let machine = common::machine(1, 1);
     let mut program =
         Program::start(&[program.as_os_str().to_owned(), how.into()], machine).expect("it starts");
     let (mut now_ns, mut is_told) = (0, false);
@@ -48,10 +35,7 @@ fn run(program: &Path, how: &str) -> String {
 #[test]
 fn sigint_ends_every_kind_of_wait() {
     let folder = tempfile::tempdir().unwrap();
-    let program = folder.path().join("signals");
-    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/programs/signals.c");
-    let built = Command::new("cc").arg("-o").arg(&program).arg(source).arg("-lpthread").status();
-    assert!(built.expect("there is a C compiler").success());
+    let program = common::compiled("signals", folder.path());
     let check = |how: &str, expected: &str| assert_eq!(run(&program, how), expected, "{how}");
     check("pause", "-1, handled 1, 0 s left\n");
     check("poll", "-1, handled 1, 0 s left\n");

@@ -1,13 +1,11 @@
 //! A program's server of statistics is asked, and answers: keel as often as is wanted, and clients outside of the run.
 
-use keel_abi::Topology;
-use keel_program::{Clients, Event, Machine, News, NoDesk, Program};
+mod common;
+
+use keel_program::{Clients, Event, News, NoDesk, Program};
 use std::ffi::OsString;
-use std::process::Command;
 use std::sync::{Arc, Mutex};
 
-/// BTF without a type: a header, and the empty string.
-const NO_TYPES: &[u8] = &[0x9f, 0xeb, 1, 0, 24, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0];
 const CALL_NS: u64 = 2000;
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -25,22 +23,8 @@ fn run(every_ns: Option<u64>) -> (i32, Vec<(u64, String)>) {
 /// Runs the program with these arguments to its end; `prepare` says who asks it.
 fn run_with(arguments: &[&str], prepare: impl FnOnce(&mut Program)) -> (i32, Program) {
     let folder = tempfile::tempdir().unwrap();
-    let program = folder.path().join("stats");
-    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/programs/stats.c");
-    let built = Command::new("cc").arg("-o").arg(&program).arg(source).arg("-lpthread").status();
-    assert!(built.expect("there is a C compiler").success());
-    let machine = Machine {
-        topology: Topology::flat(2),
-        capacity: Vec::new(),
-        btf: NO_TYPES,
-        symbols: &[],
-        config: String::new(),
-        cgroups: Vec::new(),
-        tick_ns: 4_000_000,
-        seed: 1,
-        call_ns: CALL_NS,
-        pid: 2,
-    };
+    let program = common::compiled("stats", folder.path());
+    let machine = common::machine(2, CALL_NS);
     let argv: Vec<OsString> =
         std::iter::once(program.into_os_string()).chain(arguments.iter().map(OsString::from)).collect();
     let mut program = Program::start(&argv, machine).expect("it starts");
