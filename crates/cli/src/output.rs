@@ -70,15 +70,7 @@ impl Output {
 
     /// Refuses to replace a file that is also read: it would be lost.
     pub(crate) fn spare<I: AsRef<Path>>(&self, inputs: impl IntoIterator<Item = I>) -> Result<(), Failure> {
-        let is_this = |input: &Path| std::fs::canonicalize(input).is_ok_and(|input| input == self.path);
-        match inputs.into_iter().any(|input| is_this(input.as_ref())) {
-            true => Err(Failure::input(format!(
-                "{} is an input file and would be overwritten",
-                shown_path(&self.path)
-            ))
-            .help("name another file")),
-            false => Ok(()),
-        }
+        keel_front::spare::spare(&self.path, inputs)
     }
 
     /// The writer for its bytes.

@@ -9,6 +9,7 @@ use crate::inputs::{Scene, specs};
 use crate::lab::Lab;
 use crate::order;
 use crate::races::{self, RaceFound};
+use crate::spare::spare;
 use crate::text::{shown, shown_path};
 use crate::timeline;
 use keel_abi::Stop;
@@ -122,23 +123,14 @@ pub struct FailingOrder {
     pub file: String,
 }
 
-/// Ensures that the order's file can be written and is no input, before the search.
-fn spare(out: &Path, inputs: &[&str]) -> Result<(), Failure> {
-    let place = std::fs::canonicalize(out).ok();
-    if place.is_some() && inputs.iter().any(|input| std::fs::canonicalize(input).ok() == place) {
-        return Err(Failure::input(format!("{} is an input file and would be overwritten", shown_path(out)))
-            .help("name another file"));
-    }
-    writable(out.parent().unwrap_or(Path::new("")))
-}
-
 /// Runs the exploration.
 ///
 /// # Errors
 /// The requested run can't be made, or the file can't be written.
 pub fn explore(lab: &Lab, asked: &Asked<'_>, caller: &dyn Caller) -> Result<Explored, Failure> {
     let name = Name::read(lab, asked.scheduler)?;
-    spare(&asked.out, &[name.scheduler, &asked.scene.workload])?;
+    spare(&asked.out, [name.scheduler, &asked.scene.workload])?;
+    writable(asked.out.parent().unwrap_or(Path::new("")))?;
     let spec = specs(lab, &[name], asked.recipe, &asked.scene, caller)?.remove(0);
     if spec.scheduler.bytes.get().is_none() {
         let text = format!("{}: keel explore needs a scheduler's object", shown(asked.scheduler));

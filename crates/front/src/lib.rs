@@ -43,6 +43,7 @@ pub mod races;
 pub mod recording;
 pub mod replay;
 pub mod score;
+pub mod spare;
 pub mod suite;
 pub mod text;
 pub mod timeline;
