@@ -21,7 +21,7 @@ impl Program {
             self.threads.get(own).is_some_and(|thread| !self.host.blocks(thread.tid, libc::SIGINT))
         };
         let Some(own) = [first].into_iter().chain(others).find(handles) else {
-            // Whoever waits for it takes it.
+            // A thread that waits for the signal receives it.
             self.host.signal_process(libc::SIGINT);
             return Ok(());
         };
@@ -36,7 +36,7 @@ impl Program {
         Ok(())
     }
 
-    /// A sleep for a span that a signal ends tells how much was left.
+    /// If a signal ends a relative sleep, the call returns the time that was left.
     fn tell_rest(&self, t: &Thread, deadline_ns: Option<u64>) {
         let a = t.args();
         let at = match t.number() {

@@ -208,7 +208,7 @@ impl Run {
     }
 
     /// The CPUs that a task may use, as first reported.
-    #[allow(dead_code, reason = "for tests that ask where it might have gone")]
+    #[allow(dead_code, reason = "not every test asks where a task may run")]
     pub(crate) fn mask(&self, name: &str) -> &CpuSet {
         &self.info(name).cpus
     }
