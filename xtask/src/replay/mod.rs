@@ -16,9 +16,9 @@ table of docs/explanation/replay.md. It is an error if a figure is off by more t
 
   --large [EVENTS]   instead, replay a recording of so many events, and measure time and memory [default: 10000000]
   --damaged [CASES]  instead, give so many damaged recordings to the replay [default: 10000]
-  --real             instead, record seven loads on a real kernel, twice under each of six schedulers; replay the first
-                     recording under eevdf under all six, on the machine captured there; and renew tests/replay/7.2.tsv
-                     and the tables of the page. What is in out/replay is not recorded again
+  --real             instead, record seven loads on a real kernel, four times under each of six schedulers; replay those
+                     under eevdf under all six, on the machine captured there; and renew tests/replay/7.2.tsv and the
+                     tables of the page. What is in out/replay is not recorded again
   --keep             with --real: boot no guest, and replay the recordings that there are
 ";
 

@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+/// So many show whether measurements are regular.
+const MANY: usize = 16;
+
 /// Measurements in picoseconds, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Spread(Vec<u64>);
@@ -17,6 +20,11 @@ impl Spread {
     /// Half of each: one way of a round trip.
     pub(super) fn halved(self) -> Self {
         Self(self.0.into_iter().map(|ps| ps / 2).collect())
+    }
+
+    /// Are there many, and are most of them about equal?
+    pub(super) fn is_regular(&self) -> bool {
+        self.0.len() >= MANY && (self.at(3, 4) - self.at(1, 4)) * 4 <= self.median_ps()
     }
 
     fn at(&self, part: usize, of: usize) -> u64 {
@@ -55,5 +63,18 @@ mod tests {
         check(&[], "");
         check(&[3000], "median 3.0 ns, quartiles 3.0 to 3.0, of 1");
         check(&[5000, 1000, 4000, 2000, 3000], "median 3.0 ns, quartiles 2.0 to 4.0, of 5");
+    }
+
+    #[test]
+    fn many_equal_ones_are_regular() {
+        let check = |values: &[u64], times: usize, expected: bool| {
+            let spread = Spread::of(values.iter().copied().cycle().take(values.len() * times)).unwrap();
+            assert_eq!(spread.is_regular(), expected, "{values:?} {times} times");
+        };
+        check(&[120, 121, 119, 122], 4, true);
+        check(&[120, 121, 119, 122], 3, false);
+        // An interrupt cuts some of them short.
+        check(&[120, 121, 119, 122, 60, 120, 121], 4, true);
+        check(&[1200, 2500, 3200, 700], 10, false);
     }
 }

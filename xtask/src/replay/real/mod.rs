@@ -1,7 +1,7 @@
 //! `./x replay --real`: loads on a real kernel, recorded, and replayed on the machine that was captured there.
 //!
-//! Each load is recorded twice under each scheduler. Both recordings under the kernel's own scheduler are replayed under
-//! all of them: under the same one for how exact a replay is, under the others for how good a prediction they are.
+//! Each load is recorded several times under each scheduler. Those under the kernel's own scheduler are replayed under all
+//! of them: under the same one for how exact a replay is, under the others for how good a prediction they are.
 
 mod figures;
 mod guest;
@@ -26,7 +26,7 @@ const KERNEL: &str = "7.2";
 /// The schedulers that are recorded and replayed; the first is what predictions are made from.
 const SCHEDULERS: [&str; 6] = ["eevdf", "o1", "ule", "fifo", "scx_bpfland", "scx_cosmos"];
 /// Real runs of each.
-const RUNS: u32 = 2;
+const RUNS: u32 = 4;
 /// A replay under another scheduler may take this many times longer than the recording.
 const LONGER: f64 = 4.0;
 

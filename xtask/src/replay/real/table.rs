@@ -1,6 +1,6 @@
 //! The tables: recordings next to their replays, and the replays' predictions next to what happened.
 
-use super::LOADS;
+use super::{LOADS, RUNS};
 use super::figures::{Figures, NAMES};
 use super::store::Runs;
 use std::fmt::Write;
@@ -10,7 +10,7 @@ const JUDGED: [(&str, usize); 2] = [("throughput", 0), ("p99", 7)];
 /// A predicted change is right in size when it is within this part of the real one.
 const SIZE: f64 = 0.25;
 
-/// A load's figures, recorded twice, and the first recording replayed under the scheduler that it was recorded under.
+/// A load's figures in two recordings, and the first one replayed under the scheduler that it was recorded under.
 pub(super) fn same(real: &Runs, replays: &Runs, scheduler: &str) -> String {
     let mut text = String::from(
         "| load | figure | recorded | again | replayed | off |\n| --- | --- | --: | --: | --: | --: |\n",
@@ -46,15 +46,17 @@ struct Prediction {
     real: f64,
     noise: f64,
     predicted: f64,
-    /// The change from either real run to the real one under the other scheduler that has the same number.
+    /// The change from each of the first two real runs to the one under the other scheduler that has the same number.
     single: [f64; 2],
 }
 
 impl Prediction {
-    /// Of figures that were recorded twice under each scheduler, and of the replays of both recordings under each.
-    fn of(before: [f64; 2], after: [f64; 2], replays: [[f64; 2]; 2]) -> Self {
-        let mean = |of: [f64; 2]| f64::midpoint(of[0], of[1]);
-        let spread = |of: [f64; 2]| (of[0] - of[1]).abs() / mean(before);
+    /// Of figures that were recorded several times under each scheduler, and of the replays of the first ones under
+    /// each.
+    fn of(before: &[f64], after: &[f64], replays: [&[f64]; 2]) -> Self {
+        let least = |of: &[f64]| of.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = |of: &[f64]| of.iter().copied().fold(0.0, f64::max);
+        let spread = |of: &[f64]| (most(of) - least(of)) / mean(before);
         Self {
             real: change(mean(before), mean(after)),
             noise: spread(before).max(spread(after)),
@@ -100,16 +102,16 @@ pub(super) fn predictions(real: &Runs, replays: &Runs, from: &str, schedulers: &
     for load in LOADS {
         for scheduler in schedulers.iter().filter(|scheduler| **scheduler != from) {
             for (figure, at) in JUDGED {
-                let pair = |runs: &Runs, scheduler: &str| {
+                let each = |runs: &Runs, scheduler: &str| -> Vec<f64> {
                     let run = |run| runs.get(&(load.name.to_owned(), scheduler.to_owned(), run));
-                    Some([judged(run(1)?, at), judged(run(2)?, at)])
+                    (1..=RUNS).filter_map(run).map(|figures| judged(figures, at)).collect()
                 };
-                let (Some(before), Some(after), Some(same), Some(other)) =
-                    (pair(real, from), pair(real, scheduler), pair(replays, from), pair(replays, scheduler))
-                else {
+                let (before, after) = (each(real, from), each(real, scheduler));
+                let (same, other) = (each(replays, from), each(replays, scheduler));
+                if before.len() < 2 || after.len() < 2 || same.is_empty() || other.is_empty() {
                     continue;
-                };
-                let it = Prediction::of(before, after, [same, other]);
+                }
+                let it = Prediction::of(&before, &after, [&same, &other]);
                 all += u32::from(it.counts());
                 signs += u32::from(it.counts() && it.has_sign());
                 sizes += u32::from(it.counts() && it.has_sign() && it.has_size());
@@ -139,6 +141,10 @@ pub(super) fn predictions(real: &Runs, replays: &Runs, from: &str, schedulers: &
 /// Is a predicted change about as large as the real one?
 fn is_near(predicted: f64, real: f64) -> bool {
     (predicted - real).abs() <= SIZE * real.abs()
+}
+
+fn mean(of: &[f64]) -> f64 {
+    of.iter().sum::<f64>() / of.len() as f64
 }
 
 /// The figure at this place; throughput is what it took, turned over.
@@ -171,24 +177,27 @@ mod tests {
 
     #[test]
     fn a_prediction_is_judged_by_what_equal_runs_differ_by() {
-        let check = |before, after, replays, expected: &str| {
+        let check = |before: &[f64], after: &[f64], replays, expected: &str| {
             assert_eq!(Prediction::of(before, after, replays).verdict(), expected);
         };
-        check([100.0, 102.0], [150.0, 151.0], [[90.0; 2], [135.0; 2]], "right");
-        // The mean of both replays counts.
-        check([100.0, 102.0], [150.0, 151.0], [[80.0, 100.0], [115.0, 155.0]], "right");
-        check([100.0, 102.0], [150.0, 151.0], [[90.0; 2], [100.0; 2]], "sign");
-        check([100.0, 102.0], [150.0, 151.0], [[90.0; 2], [80.0; 2]], "wrong");
-        check([100.0, 140.0], [150.0, 151.0], [[90.0; 2], [80.0; 2]], "noise");
+        check(&[100.0, 102.0], &[150.0, 151.0], [&[90.0], &[135.0]], "right");
+        // The mean of all replays counts.
+        check(&[100.0, 102.0], &[150.0, 151.0], [&[80.0, 100.0], &[115.0, 155.0]], "right");
+        check(&[100.0, 102.0], &[150.0, 151.0], [&[90.0], &[100.0]], "sign");
+        check(&[100.0, 102.0], &[150.0, 151.0], [&[90.0], &[80.0]], "wrong");
+        check(&[100.0, 140.0], &[120.0, 121.0], [&[90.0], &[80.0]], "noise");
+        // The runs that are farthest apart count.
+        check(&[100.0, 102.0, 140.0], &[150.0, 151.0, 152.0], [&[90.0], &[80.0]], "noise");
+        check(&[100.0, 102.0, 98.0], &[150.0, 151.0, 152.0], [&[90.0], &[80.0]], "wrong");
     }
 
     #[test]
     fn real_runs_are_judged_as_predictions_too() {
-        let check = |after, expected| {
-            assert_eq!(Prediction::of([100.0; 2], after, [[100.0; 2]; 2]).is_repeatable(), expected);
+        let check = |after: &[f64], expected| {
+            assert_eq!(Prediction::of(&[100.0; 2], after, [&[100.0]; 2]).is_repeatable(), expected);
         };
-        check([150.0, 160.0], true);
-        check([150.0, 170.0], false);
+        check(&[150.0, 160.0], true);
+        check(&[150.0, 170.0], false);
     }
 
     #[test]
