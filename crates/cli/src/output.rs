@@ -153,7 +153,7 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     printed(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
 }
 
-/// What became of an attempt to print to stdout. A reader that goes away (`keel list | head`) is not an error: it has
+/// The outcome of printing to stdout. A reader that goes away (`keel list | head`) is not an error: it has
 /// read all it wanted.
 pub(crate) fn printed(result: io::Result<()>) -> Result<(), Failure> {
     match result {
