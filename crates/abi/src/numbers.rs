@@ -44,14 +44,15 @@ pub fn with_spread(mean: f64, spread: f64) -> String {
     format!("{} ± {}", fixed(mean, decimals), fixed(spread, decimals))
 }
 
-/// As many decimals, and the digits before them in groups.
+/// `n` with so many decimals; the digits before the point are in groups.
 fn fixed(n: f64, decimals: usize) -> String {
-    let plain = format!("{:.decimals$}", n.abs());
-    let (whole, rest) = plain
-        .split_once('.')
-        .map_or((plain.as_str(), String::new()), |(whole, rest)| (whole, format!(".{rest}")));
-    let sign = if n < 0.0 { "-" } else { "" };
-    format!("{sign}{}{rest}", whole.parse().map_or_else(|_| whole.to_owned(), count))
+    // As elsewhere, a half is rounded up; `format!` would round it to an even number.
+    if decimals == 0 {
+        return count(n.round() as u64);
+    }
+    let plain = format!("{n:.decimals$}");
+    let (whole, rest) = plain.split_once('.').unwrap_or((&plain, ""));
+    format!("{}.{rest}", whole.parse().map_or_else(|_| whole.to_owned(), count))
 }
 
 /// As [`figures`], but narrow: from 10,000 on `12.3 k`, `1.23 M`, `1.23 G`.
@@ -152,6 +153,7 @@ mod tests {
     fn a_mean_has_the_decimals_of_its_spread() {
         let check = |mean: f64, spread: f64, expected: &str| assert_eq!(with_spread(mean, spread), expected);
         check(2354.3, 181.0, "2,354 ± 181");
+        check(678.5, 61.5, "679 ± 62");
         check(1576.33, 2.0, "1,576.3 ± 2.0");
         check(37.25, 0.25, "37.25 ± 0.25");
         check(0.046_98, 0.000_056_7, "0.046980 ± 0.000057");
