@@ -51,11 +51,11 @@
 
 #define __CLEANUP(function) __attribute__((cleanup(function)))
 
-/* For every number from `start` up to `end`, which is excluded; the verifier need not unroll it. */
+/* For every number (s32 or u32) from `start` up to `end`, which is excluded; the verifier need not unroll it. */
 #define for_range(number, start, end)                                                              \
 	for (struct bpf_iter_num ___it __CLEANUP(bpf_iter_num_destroy),                            \
 	     *___begun __attribute__((unused)) = (bpf_iter_num_new(&___it, start, end), (void *)0); \
-	     range_next(&___it, &(number));)
+	     range_next(&___it, _Generic(&(number), u32 *: (s32 *)&(number), default: &(number)));)
 
 static __always_inline bool range_next(struct bpf_iter_num *it, s32 *number)
 {

@@ -31,8 +31,11 @@ export function count(n: number): string {
   return Math.round(n).toLocaleString('en-US');
 }
 
+/** A share, with the digits that keel prints. */
 export function percent(share: number): string {
-  return `${(share * 100).toFixed(share < 0.1 ? 1 : 0)} %`;
+  const of100 = share * 100;
+  if (of100 > 0 && of100 < 0.01) return 'under 0.01 %';
+  return `${of100.toFixed(of100 === 0 || of100 >= 10 ? 0 : of100 < 1 ? 2 : 1)} %`;
 }
 
 /** The numbers of a set as `8,10-12`. */

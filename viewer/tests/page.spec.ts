@@ -192,6 +192,13 @@ test('compares two runs on one clock', async ({ page }) => {
   expect((await span(page)).from).toBeGreaterThan(0);
 });
 
+test('shows shares with the digits of the verdict', async ({ page }) => {
+  await open(page);
+  const verdict = (await page.locator('.verdict').first().textContent())!;
+  const share = /\(([^()]* %) of the machine\)/.exec(verdict)![1]!;
+  await expect(page.locator('.figures tr', { hasText: 'share of the machine' }).locator('td')).toHaveText(share);
+});
+
 test('says of delays what the table of figures says', async ({ page }) => {
   await open(page);
   const rows = await page.locator('.figures tr').evaluateAll((all) => all.map((row) => [row.querySelector('th')!.textContent, row.querySelector('td')!.textContent]));

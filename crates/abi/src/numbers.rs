@@ -16,6 +16,11 @@ pub fn count(n: u64) -> String {
     shown
 }
 
+/// `1 order`, `1,234 orders`: how many of what has a plural in -s.
+pub fn counted(n: u64, what: &str) -> String {
+    format!("{} {what}{}", count(n), if n == 1 { "" } else { "s" })
+}
+
 /// Three figures or more: `1,234`, `12.3`, `0.123`, `0.0000123`.
 pub fn figures(n: f64) -> String {
     match n.abs() {
@@ -28,6 +33,26 @@ pub fn figures(n: f64) -> String {
         a if a < LEAST => "under 0.0000001".to_owned(),
         a => format!("{n:.0$}", (2 - a.log10().floor() as i32) as usize),
     }
+}
+
+/// A mean and its spread, to the same decimals: the spread has two figures or more, `2,354 ± 181`, `37.25 ± 0.25`.
+pub fn with_spread(mean: f64, spread: f64) -> String {
+    if spread == 0.0 || !spread.is_finite() {
+        return format!("{} ± {}", figures(mean), figures(spread));
+    }
+    let decimals = (1 - spread.abs().log10().floor() as i32).clamp(0, 9) as usize;
+    format!("{} ± {}", fixed(mean, decimals), fixed(spread, decimals))
+}
+
+/// `n` with so many decimals; the digits before the point are in groups.
+fn fixed(n: f64, decimals: usize) -> String {
+    // As elsewhere, a half is rounded up; `format!` would round it to an even number.
+    if decimals == 0 {
+        return count(n.round() as u64);
+    }
+    let plain = format!("{n:.decimals$}");
+    let (whole, rest) = plain.split_once('.').unwrap_or((&plain, ""));
+    format!("{}.{rest}", whole.parse().map_or_else(|_| whole.to_owned(), count))
 }
 
 /// As [`figures`], but narrow: from 10,000 on `12.3 k`, `1.23 M`, `1.23 G`.
@@ -53,11 +78,12 @@ pub fn percent(share: f64) -> String {
     }
 }
 
-/// Core time as `12.3 core-seconds` or `14.9 core-µs`: times of several CPUs, summed.
+/// Core time as `12.3 core-seconds`, `1.47 core-ms` or `14.9 core-µs`: times of several CPUs, summed.
 pub fn core_seconds(ns: u64) -> String {
     match ns {
         1..1_000 => format!("{ns} core-ns"),
         1_000..500_000 => format!("{} core-µs", figures(ns as f64 / 1e3)),
+        500_000..100_000_000 => format!("{} core-ms", figures(ns as f64 / 1e6)),
         _ => format!("{} core-seconds", figures(ns as f64 / 1e9)),
     }
 }
@@ -84,7 +110,8 @@ mod tests {
         check(0, "0 core-seconds");
         check(60_000_000_000, "60.0 core-seconds");
         check(600_000_000, "0.600 core-seconds");
-        check(50_401_000, "0.050 core-seconds");
+        check(50_401_000, "50.4 core-ms");
+        check(1_470_000, "1.47 core-ms");
         check(440_000, "440 core-µs");
         check(6_000, "6.00 core-µs");
         check(7, "7 core-ns");
@@ -100,6 +127,14 @@ mod tests {
     }
 
     #[test]
+    fn one_thing_has_no_plural() {
+        let check = |n: u64, expected: &str| assert_eq!(counted(n, "order"), expected);
+        check(0, "0 orders");
+        check(1, "1 order");
+        check(4156, "4,156 orders");
+    }
+
+    #[test]
     fn numbers_have_three_figures_and_no_exponent() {
         let check = |n: f64, expected: &str| assert_eq!(figures(n), expected);
         check(0.0, "0");
@@ -112,6 +147,20 @@ mod tests {
         check(0.000_000_123_4, "0.000000123");
         check(1e-12, "under 0.0000001");
         check(f64::NAN, "-");
+    }
+
+    #[test]
+    fn a_mean_has_the_decimals_of_its_spread() {
+        let check = |mean: f64, spread: f64, expected: &str| assert_eq!(with_spread(mean, spread), expected);
+        check(2354.3, 181.0, "2,354 ± 181");
+        check(678.5, 61.5, "679 ± 62");
+        check(1576.33, 2.0, "1,576.3 ± 2.0");
+        check(37.25, 0.25, "37.25 ± 0.25");
+        check(0.046_98, 0.000_056_7, "0.046980 ± 0.000057");
+        check(3.41e-6, 5.17e-6, "0.0000034 ± 0.0000052");
+        check(2.1, 30.4, "2 ± 30");
+        check(1e15, 1e-12, "1,000,000,000,000,000.000000000 ± 0.000000000");
+        check(16.0, 0.0, "16.0 ± 0");
     }
 
     #[test]

@@ -65,8 +65,12 @@ impl Here {
 
     fn why(&self, waker: Option<&str>) -> String {
         match (self.left, self.queue, &self.decision) {
-            (Some(Why::Preempted), ..) => " after it was preempted".to_owned(),
-            (Some(Why::Yielded), ..) => " after it yielded".to_owned(),
+            (Some(why @ (Why::Preempted | Why::Yielded)), queue, _) => {
+                // Its clause has a comma already.
+                let comma = if queue == Queue::Held { "," } else { "" };
+                let did = if why == Why::Preempted { "was preempted" } else { "yielded" };
+                format!("{comma} after it {did}")
+            }
             (None, Queue::Cpu(_), Some(decision)) => match (decision.act, decision.from) {
                 (Act::Pulled | Act::Pushed | Act::Moved, Some(from)) => {
                     format!(", where it was moved from CPU {from}")

@@ -262,7 +262,7 @@ pub(crate) struct ScoreArgs {
 #[derive(Debug, Args)]
 pub(crate) struct McpArgs {
     /// How long a call may take
-    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse::duration)]
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse::duration, allow_hyphen_values = true)]
     pub(crate) time: Span,
     /// How much memory a call may use, in MiB
     #[arg(long, value_name = "MIB", default_value_t = 4096, value_parser = clap::value_parser!(u32).range(64..))]

@@ -88,7 +88,7 @@ pub(crate) struct ExploreArgs {
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=16))]
     pub(crate) depth: u32,
     /// How long to delay a callback, if an event is due elsewhere within that time
-    #[arg(long, value_name = "TIME", default_value = "10us", value_parser = parse::duration)]
+    #[arg(long, value_name = "TIME", default_value = "10us", value_parser = parse::duration, allow_hyphen_values = true)]
     pub(crate) window: Span,
     /// The maximum number of orders
     #[arg(long, value_name = "N", default_value_t = 1000)]

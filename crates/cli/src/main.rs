@@ -49,7 +49,10 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     bug::install_hook();
-    let cli = Cli::try_parse().unwrap_or_else(|error| numbers::in_words(error).exit());
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return told(&numbers::in_words(error)),
+    };
     log_as_asked();
     if cli.command.has_a_verdict() {
         interrupt::listen();
@@ -67,6 +70,18 @@ fn main() -> ExitCode {
         Err(_) => Code::Bug,
     };
     ExitCode::from(code as u8)
+}
+
+/// Prints clap's message: the help and the version are results, and go to stdout.
+fn told(message: &clap::Error) -> ExitCode {
+    let result = message.print().and_then(|()| std::io::stdout().flush());
+    match output::printed(result) {
+        Err(failure) if !message.use_stderr() => {
+            let _ = write!(std::io::stderr(), "{failure}");
+            ExitCode::from(failure.code as u8)
+        }
+        _ => ExitCode::from(message.exit_code() as u8),
+    }
 }
 
 fn run(cli: &Cli, lab: &lab::Lab) -> Result<Code, Failure> {

@@ -142,7 +142,7 @@ fn beside(path: &Path) -> io::Result<Part> {
     Ok(Part { file, registered })
 }
 
-/// Prints to stdout. A reader that goes away (`keel list | head`) is not an error: it has read all it wanted.
+/// Prints to stdout.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     if cfg!(test) {
         // The test runner captures this, but not the locked stdout below.
@@ -150,7 +150,13 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
         return Ok(());
     }
     let mut out = BufWriter::new(io::stdout().lock());
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    printed(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
+}
+
+/// The outcome of printing to stdout. A reader that goes away (`keel list | head`) is not an error: it has
+/// read all it wanted.
+pub(crate) fn printed(result: io::Result<()>) -> Result<(), Failure> {
+    match result {
         Err(e) if e.kind() != ErrorKind::BrokenPipe => {
             Err(Failure::input(format!("stdout cannot be written: {}", reason(&e))))
         }

@@ -25,7 +25,7 @@ pub(crate) struct ReplayArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) host: Option<PathBuf>,
     /// How long to run, in virtual time [default: as long as the recording]
-    #[arg(long, value_name = "TIME", value_parser = parse::duration, allow_negative_numbers = true)]
+    #[arg(long, value_name = "TIME", value_parser = parse::duration, allow_hyphen_values = true)]
     pub(crate) duration: Option<Span>,
     /// The seed of everything that is not in the recording [default: the seed of the recorded simulation, or 1]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
@@ -104,7 +104,7 @@ pub(crate) struct CheckArgs {
     #[arg(long)]
     pub(crate) assume_unrestricted: bool,
     /// Report each wakeup after which the task waited longer than this to run, no matter what else ran: 20ms
-    #[arg(long, value_name = "TIME", value_parser = parse::duration, allow_negative_numbers = true)]
+    #[arg(long, value_name = "TIME", value_parser = parse::duration, allow_hyphen_values = true)]
     pub(crate) delay: Option<Span>,
     /// Instead, explain why the tasks with this name or pid waited: their longest waits, event by event
     #[arg(long, value_name = "NAME", conflicts_with_all = ["strict", "allow", "budgets", "assume_unrestricted", "delay"])]
@@ -113,10 +113,10 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "N", default_value_t = 10, requires = "task", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) top: u32,
     /// Judge only events after this time, counted from the start of the trace (2s, 500ms) or by the recorder's clock (7654.19s)
-    #[arg(long, value_name = "TIME", value_parser = moment, allow_negative_numbers = true)]
+    #[arg(long, value_name = "TIME", value_parser = moment, allow_hyphen_values = true)]
     pub(crate) from: Option<Moment>,
     /// Judge only events before this time
-    #[arg(long, value_name = "TIME", value_parser = moment, allow_negative_numbers = true)]
+    #[arg(long, value_name = "TIME", value_parser = moment, allow_hyphen_values = true)]
     pub(crate) until: Option<Moment>,
 }
 
@@ -141,13 +141,13 @@ pub(crate) struct RecordArgs {
     #[arg(short, long, value_name = "OUT")]
     pub(crate) output: PathBuf,
     /// How long to record: 10s, 500ms, 2m [default: until CMD ends or you press Ctrl-C]
-    #[arg(long, value_name = "TIME", value_parser = parse::duration, allow_negative_numbers = true)]
+    #[arg(long, value_name = "TIME", value_parser = parse::duration, allow_hyphen_values = true)]
     pub(crate) duration: Option<Span>,
     /// Size of each CPU's buffer in KiB [default: 4096, less on machines with more than 64 CPUs]
     #[arg(long, value_name = "KIB", value_parser = clap::value_parser!(u32).range(4..=1_048_576))]
     pub(crate) buffer: Option<u32>,
     /// Keep only this much, such as the last 30s, and write it at the end and at each SIGUSR1
-    #[arg(long, value_name = "TIME", value_parser = parse::duration, allow_negative_numbers = true)]
+    #[arg(long, value_name = "TIME", value_parser = parse::duration, allow_hyphen_values = true)]
     pub(crate) ring: Option<Span>,
     /// Also record what Linux's own scheduler considers: which CPUs and groups it looks at, what it chooses and moves
     #[arg(long)]

@@ -21,7 +21,7 @@ pub(crate) struct SceneArgs {
     #[arg(long, value_name = "M")]
     pub(crate) machine: Option<String>,
     /// How long to run, in virtual time: 10s, 500ms, 2m [default: the workload's own duration, or 10s]
-    #[arg(long, value_name = "TIME", value_parser = parse::duration, allow_negative_numbers = true)]
+    #[arg(long, value_name = "TIME", value_parser = parse::duration, allow_hyphen_values = true)]
     pub(crate) duration: Option<Span>,
     /// The seed of all random numbers
     #[arg(long, value_name = "N", default_value_t = DEFAULT_SEED, allow_negative_numbers = true)]

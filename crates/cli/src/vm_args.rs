@@ -42,10 +42,10 @@ pub(crate) struct VmArgs {
     #[arg(long)]
     pub(crate) emulate: bool,
     /// Stop the guest after this time, which includes booting
-    #[arg(long, value_name = "TIME", value_parser = parse::duration)]
+    #[arg(long, value_name = "TIME", value_parser = parse::duration, allow_hyphen_values = true)]
     pub(crate) timeout: Option<Span>,
     /// Stop the guest if it is silent for this long [default: 2m; 10m with --icount]
-    #[arg(long, value_name = "TIME", value_parser = parse::duration)]
+    #[arg(long, value_name = "TIME", value_parser = parse::duration, allow_hyphen_values = true)]
     pub(crate) silence: Option<Span>,
     /// Show the kernel's console on stderr
     #[arg(long)]

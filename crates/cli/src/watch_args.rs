@@ -10,13 +10,13 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, Args)]
 pub(crate) struct WatchArgs {
     /// How often to check
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse::duration, allow_negative_numbers = true)]
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse::duration, allow_hyphen_values = true)]
     pub(crate) every: Span,
     /// How long waste must last to count as a finding
-    #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = parse::duration, allow_negative_numbers = true)]
+    #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = parse::duration, allow_hyphen_values = true)]
     pub(crate) confirm: Span,
     /// How long to watch: 10s, 2m [default: until you press Ctrl-C]
-    #[arg(long = "for", value_name = "TIME", value_parser = parse::duration, allow_negative_numbers = true)]
+    #[arg(long = "for", value_name = "TIME", value_parser = parse::duration, allow_hyphen_values = true)]
     pub(crate) duration: Option<Span>,
     /// Save a 20 ms recording of each finding in this folder
     #[arg(long, value_name = "DIR")]
@@ -28,7 +28,7 @@ pub(crate) struct WatchArgs {
         requires = "output",
         conflicts_with_all = ["keep", "cost"],
         value_parser = parse::duration,
-        allow_negative_numbers = true
+        allow_hyphen_values = true
     )]
     pub(crate) ring: Option<Span>,
     /// The trace to write with --ring

@@ -32,6 +32,7 @@ fn wrong_usage_is_reported_on_stderr_alone() {
     check(&["sim"], "SCHED");
     check(&["sim", "fifo", "--durations", "1s"], "'--duration");
     check(&["sim", "fifo", "--duration", "10"], "it needs a unit");
+    check(&["sim", "fifo", "--duration", "-1s"], "'--duration <TIME>': it cannot be negative");
     check(&["sim", "fifo", "--seed", "-1"], "--seed");
     check(&["sim", "fifo", "--set", "x"], "write NAME=VALUE");
     check(&["sim", "fifo", "--engine", "valve"], "native, cranelift, interpreter");

@@ -43,6 +43,16 @@ fn a_full_disk_costs_the_file_and_not_the_verdict() {
 }
 
 #[test]
+fn a_help_that_nobody_can_read_is_a_failure() {
+    let folder = tempfile::tempdir().unwrap();
+    for args in [&["--help"][..], &["--version"], &["sim", "--help"]] {
+        let output = within(folder.path(), "exec >/dev/full", args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        assert_eq!(text(&output.stderr), "keel: stdout cannot be written: no space left on device\n");
+    }
+}
+
+#[test]
 fn one_full_file_leaves_the_others() {
     let folder = tempfile::tempdir().unwrap();
     let args = [SIM, &["--trace", "/dev/full", "--report", "p.svg"]].concat();

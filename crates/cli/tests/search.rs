@@ -143,6 +143,7 @@ fn a_scheduler_is_held_against_another() {
     let line = "keel fuzz unfair.bpf.o --against fifo --factor 5 --runs 400";
     let text = folder.check(line, 1, "under fifo");
     assert!(text.contains("wakeup_delay_p99") || text.contains("throughput"), "{text}");
+    assert!(!text.contains("plain"), "the name of a unit in the code: {text}");
 }
 
 #[test]

@@ -14,7 +14,7 @@ use crate::text::{shown, shown_path};
 use crate::timeline;
 use keel_abi::Stop;
 use keel_abi::bpf::CallPlace;
-use keel_abi::numbers::figures;
+use keel_abi::numbers::{counted, figures};
 use keel_abi::order::{Holds, Order, Point, Step};
 use keel_check::Judge;
 use keel_lab::prepared::KernelTypes;
@@ -284,11 +284,11 @@ fn places(failing: &Failing, words: Vec<String>) -> Vec<String> {
     lines.into_iter().map(line).collect()
 }
 
-/// `CPU 1 at 12.345 us in ops.dispatch, before x.bpf.c:40: ..., waits for CPU 0`.
+/// `CPU 1 at 12.345 µs in ops.dispatch, before x.bpf.c:40: ..., waits for CPU 0`.
 fn words(point: Point, source: &str) -> String {
     let other = point.other.map_or("a timer".to_owned(), |cpu| format!("CPU {}", cpu.0));
     format!(
-        "CPU {} at {:.3} us in ops.{}, before {source}, waits for {other}",
+        "CPU {} at {:.3} µs in ops.{}, before {source}, waits for {other}",
         point.cpu.0,
         point.at.as_ns() as f64 / 1000.0,
         point.op.name()
@@ -333,10 +333,10 @@ impl Explored {
     pub fn text(&self) -> String {
         let seconds = self.wall_ns as f64 / 1e9;
         let mut text = format!(
-            "{}: {} orders of a run with {} points in {seconds:.1} s ({} a second)\n",
+            "{}: {} of a run with {} in {seconds:.1} s ({} a second)\n",
             shown(&self.scheduler),
-            self.orders,
-            self.points,
+            counted(self.orders, "order"),
+            counted(self.points, "point"),
             figures(self.orders as f64 / seconds.max(1e-9))
         );
         if let Some(least) = self.least_probability {
@@ -356,13 +356,13 @@ impl Explored {
             None => text += "\nNo order failed in another way.\n",
             Some(failing) => {
                 text += &format!(
-                    "\n{}\n  found after {} orders with {} holds, shrunk in {} runs to {} in {} places:\n",
+                    "\n{}\n  found after {} with {}, shrunk in {} to {} in {}:\n",
                     shown(&failing.what),
-                    failing.after,
-                    failing.before,
-                    failing.shrink_runs,
+                    counted(failing.after, "order"),
+                    counted(failing.before as u64, "hold"),
+                    counted(failing.shrink_runs as u64, "run"),
                     failing.after_shrinking,
-                    failing.holds.len()
+                    counted(failing.holds.len() as u64, "place"),
                 );
                 let left_out = failing.holds.len().saturating_sub(MOST_PLACES);
                 if left_out > 0 {

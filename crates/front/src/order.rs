@@ -4,7 +4,7 @@
 //! ```text
 //! keel order 1
 //! window 10000 ns
-//! hold 17   # CPU 1 at 12.345 us in ops.dispatch, before my.bpf.c:40: scx_bpf_dsq_move(...), for CPU 0
+//! hold 17   # CPU 1 at 12.345 µs in ops.dispatch, before my.bpf.c:40: scx_bpf_dsq_move(...), for CPU 0
 //! ```
 //!
 //! A hold is the number of a point, counted from 0. Text after `#` is for people.

@@ -4,6 +4,9 @@ use keel_abi::{Span, SpanError};
 
 /// A duration such as `10s`, `1.5ms`, `250us`, `2m`; greater than zero, at most a year.
 pub fn duration(text: &str) -> Result<Span, String> {
+    if text.strip_prefix('-').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit())) {
+        return Err("it cannot be negative".to_owned());
+    }
     text.parse().map_err(|wrong: SpanError| wrong.to_string())
 }
 
@@ -41,6 +44,10 @@ mod tests {
             check(bad, None);
         }
         check(&format!("{}s", "9".repeat(100)), None);
+        let says =
+            |text, words: &str| assert!(duration(text).is_err_and(|why| why.contains(words)), "{text}");
+        says("-1s", "negative");
+        says("--json", "write a number");
     }
 
     #[test]

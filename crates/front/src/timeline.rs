@@ -75,7 +75,7 @@ pub fn lines(events: &[Event], window: Span) -> Vec<String> {
         events.iter().map(|event| event.cpu).collect::<BTreeSet<_>>().into_iter().collect();
     let width = cpus.iter().map(|cpu| cpu.0.to_string().len()).max().unwrap_or(1) + 1;
     let head: String = cpus.iter().map(|cpu| format!("{:>width$}", cpu.0)).collect();
-    let mut lines = vec![format!("{:>MOMENT$} {head}", "us, CPU:")];
+    let mut lines = vec![format!("{:>MOMENT$} {head}", "µs, CPU:")];
     let mut held: BTreeSet<CpuId> = BTreeSet::new();
     let mut before: Option<Instant> = None;
     for event in &events[events.len().saturating_sub(MOST_LINES)..] {
@@ -166,7 +166,7 @@ mod tests {
             &[hold(5_000, 0, Some(12), Some("./a/my.bpf.c:40: take(1);"))],
             &[step(6_500, 12, None), step(15_001, 0, Some("a\u{1b}.c:2: x")), step(99_000, 0, None)],
             &[
-                "    us, CPU:   0 12",
+                "    µs, CPU:   0 12",
                 "       5.000   X     dispatch: waits for CPU 12, before my.bpf.c:40 take(1);",
                 "       6.500   |  o  enqueue: an atomic instruction",
                 "      15.001   o     enqueue: a\\u{1b}.c:2 x",
@@ -178,7 +178,7 @@ mod tests {
             &[hold(1, 3, None, None)],
             &[],
             &[
-                "    us, CPU:  3",
+                "    µs, CPU:  3",
                 "       0.001  X  dispatch: waits for a timer, before an atomic instruction",
             ],
         );

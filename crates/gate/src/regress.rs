@@ -56,6 +56,8 @@ pub struct Regression {
     pub scheduler: String,
     /// No figure regressed.
     pub passed: bool,
+    /// The baseline's scheduler: a single one may have another name.
+    pub baseline_scheduler: String,
     /// Runs in the baseline.
     pub baseline_runs: usize,
     /// Runs now.
@@ -76,6 +78,7 @@ impl Regression {
         Self {
             scheduler: now.first().map(|run| run.scheduler.clone()).unwrap_or_default(),
             passed: figures.iter().all(|row| row.verdict != Change::Regressed),
+            baseline_scheduler: baseline.first().map(|run| run.scheduler.clone()).unwrap_or_default(),
             baseline_runs: baseline.len(),
             runs: now.len(),
             figures,

@@ -16,8 +16,17 @@ pub(crate) struct TracePacket {
     pub(crate) track_event: Option<TrackEvent>,
     #[prost(uint32, optional, tag = "13")]
     pub(crate) sequence_flags: Option<u32>,
+    #[prost(message, optional, tag = "45")]
+    pub(crate) system_info: Option<SystemInfo>,
     #[prost(message, optional, tag = "60")]
     pub(crate) track_descriptor: Option<TrackDescriptor>,
+}
+
+/// `SystemInfo`.
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct SystemInfo {
+    #[prost(uint32, optional, tag = "8")]
+    pub(crate) num_cpus: Option<u32>,
 }
 
 /// `FtraceEventBundle`: events of one CPU.

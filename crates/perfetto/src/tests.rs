@@ -110,6 +110,10 @@ fn another_reader_finds_the_same_figures() {
     for task in &summary.tasks {
         assert_eq!(ran[&u64::from(task.pid.0)], task.cpu.as_ns(), "{}", task.pid);
     }
+    // TracePacket.system_info 45 and its num_cpus 8: CPU 1 has no event of its own.
+    let known: Vec<u64> =
+        packets.iter().flat_map(|packet| inside(packet, 45)).map(|info| value(info, 8)).collect();
+    assert_eq!(known, [2]);
     // TracePacket.track_event 11 of type (9) begin and end: CPU 0 idled until the first task ran, CPU 1 while one of the two waited.
     let kinds: Vec<u64> =
         packets.iter().flat_map(|packet| inside(packet, 11)).map(|event| value(event, 9)).collect();

@@ -1,7 +1,8 @@
 //! The stream to packets: a bundle for each CPU, written when many events have come together.
 
 use crate::messages::{
-    FtraceEvent, FtraceEventBundle, Migrate, Switch, TracePacket, TrackDescriptor, TrackEvent, Wake,
+    FtraceEvent, FtraceEventBundle, Migrate, Switch, SystemInfo, TracePacket, TrackDescriptor, TrackEvent,
+    Wake,
 };
 use keel_abi::{CpuId, Instant, TaskId};
 use keel_check::{Observer, WastedCores};
@@ -123,6 +124,9 @@ impl<W: Write> Perfetto<W> {
         self.lost = vec![false; cpus];
         self.running = vec![TaskId::IDLE; cpus];
         self.tracks = vec![false; cpus];
+        // A CPU that always idles has no event, so that only this shows it.
+        let system_info = Some(SystemInfo { num_cpus: Some(cpus as u32) });
+        self.packet(TracePacket { system_info, ..TracePacket::default() });
         let name = Some("CPUs idle while a task waits".to_owned());
         let track = TrackDescriptor { uuid: Some(WASTED), name, parent_uuid: None };
         self.packet(TracePacket {

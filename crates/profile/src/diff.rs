@@ -6,7 +6,7 @@
 use crate::lines::{Key, Line, lines};
 use crate::model::Profile;
 use crate::shown::{clean, columns, place, source, time};
-use keel_abi::numbers::{count, figures};
+use keel_abi::numbers::{count, counted, figures};
 use std::collections::BTreeMap;
 
 /// What makes a line the same in two profiles.
@@ -47,9 +47,9 @@ pub fn diff(before: &Profile, after: &Profile, most: usize) -> String {
     for (name, profile) in [("before", before), ("after", after)] {
         let (about, totals) = (&profile.about, &profile.totals);
         text += &format!(
-            "{name:>6}  {} on {} CPUs, seed {}: {} callbacks, {} each, {} instructions each\n",
+            "{name:>6}  {} on {}, seed {}: {} callbacks, {} each, {} instructions each\n",
             clean(&about.scheduler),
-            about.cpus,
+            counted(about.cpus.into(), "CPU"),
             about.seed,
             count(totals.callbacks),
             time(per_callback(totals.callback_ns * 1000, profile) as u64),

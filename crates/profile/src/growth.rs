@@ -4,12 +4,13 @@ use crate::diff::{Same, comparable, per_callback};
 use crate::lines::{Key, Line};
 use crate::model::Profile;
 use crate::shown::{clean, columns, place, share, source};
-use keel_abi::numbers::figures;
+use keel_abi::numbers::{counted, figures};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A line's time a callback on each machine, what grows most first; at most `most` lines.
 pub fn growth(profiles: &[Profile], most: usize) -> String {
-    let sizes: Vec<String> = profiles.iter().map(|profile| format!("{} CPUs", profile.about.cpus)).collect();
+    let sizes: Vec<String> =
+        profiles.iter().map(|profile| counted(profile.about.cpus.into(), "CPU")).collect();
     beside(profiles, &sizes, most)
 }
 

@@ -6,6 +6,7 @@ use crate::shown::clean;
 use crate::stacks::{Cost, Stack, stacks};
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use keel_abi::numbers::counted;
 use prost::Message;
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -105,8 +106,12 @@ pub fn pprof(profile: &Profile) -> Vec<u8> {
 fn comment(profile: &Profile) -> String {
     let about = &profile.about;
     clean(&format!(
-        "keel: {} under {}, machine {} ({} CPUs), seed {}; virtual time",
-        about.scheduler, about.workload, about.machine, about.cpus, about.seed
+        "keel: {} under {}, machine {} ({}), seed {}; virtual time",
+        about.scheduler,
+        about.workload,
+        about.machine,
+        counted(about.cpus.into(), "CPU"),
+        about.seed
     ))
 }
 

@@ -44,7 +44,7 @@ pub(crate) fn time(ps: u64) -> String {
         0 => "0".to_owned(),
         ps if ps >= 1_000_000_000_000 => format!("{} s", figures(ps as f64 / 1e12)),
         ps if ps >= 1_000_000_000 => format!("{} ms", figures(ps as f64 / 1e9)),
-        ps if ps >= 1_000_000 => format!("{} us", figures(ps as f64 / 1e6)),
+        ps if ps >= 1_000_000 => format!("{} µs", figures(ps as f64 / 1e6)),
         ps => format!("{} ns", figures(ps as f64 / 1e3)),
     }
 }

@@ -6,7 +6,7 @@ use crate::origins::{Origin, origins};
 use crate::pairs::{Queued, Who, fights, queued};
 use crate::shown::{clean, columns, place, share, source, time};
 use crate::sources::{self, Source, sources};
-use keel_abi::numbers::{count, figures};
+use keel_abi::numbers::{count, counted, figures};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -57,11 +57,11 @@ fn header(profile: &Profile) -> String {
         ("lock waits", time(totals.lock_wait_ns * 1000)),
     ];
     let mut text = format!(
-        "{} under {} on {} ({} CPUs), seed {}, {} of virtual time\n",
+        "{} under {} on {} ({}), seed {}, {} of virtual time\n",
         clean(&about.scheduler),
         clean(&about.workload),
         clean(&about.machine),
-        about.cpus,
+        counted(about.cpus.into(), "CPU"),
         about.seed,
         time(about.duration_ns * 1000),
     );
@@ -145,9 +145,9 @@ fn conflicts(profile: &Profile, most: usize) -> String {
         let does = if fight.writes { "writes" } else { "reads" };
         let _ = writeln!(
             text,
-            "  {}, {} moves ({}): {}{others}",
+            "  {}, {} ({}): {}{others}",
             time(fight.ps),
-            count(fight.moves),
+            counted(fight.moves, "move"),
             distances.join(", "),
             clean(fight.name()),
         );
@@ -179,7 +179,7 @@ fn waits(profile: &Profile, most: usize) -> String {
     let mut text = String::new();
     for Queued { waiter, holder, lock, ns, count: times } in queued(profile).into_iter().take(most) {
         let (waiter, holder) = (who(&waiter), who(&holder));
-        let _ = writeln!(text, "  {}, {} waits: {}", time(ns * 1000), count(times), clean(&lock));
+        let _ = writeln!(text, "  {}, {}: {}", time(ns * 1000), counted(times, "wait"), clean(&lock));
         let _ = writeln!(text, "    waits  {waiter}\n    for    {holder}");
     }
     text

@@ -7,11 +7,11 @@ use crate::headline::WastedWhere;
 use crate::partial::Partial;
 use crate::run::{FindingReport, RunReport, SpreadReport, SumsReport, TaskReport};
 use crate::style::{Paint, Style};
-use crate::table::{lines_of, plain_table};
+use crate::table::{NO_DELAY, lines_of, plain_table};
 use crate::verdict::{first, painted};
 use comfy_table::{Cell, CellAlignment};
 use keel_abi::Span;
-use keel_abi::numbers::{core_seconds, count, percent};
+use keel_abi::numbers::{core_seconds, count, counted, percent};
 use keel_check::escape_all;
 use keel_gate::{Facts, Ruling};
 use serde::Serialize;
@@ -47,7 +47,7 @@ pub struct NameSums {
     pub preemptions: u64,
     /// How often they started on a different CPU than the one they last ran on.
     pub migrations: u64,
-    /// The time from wakeup or fork to running; absent for names beyond the first 32.
+    /// The time from wakeup or fork to running; absent if none was woken, and for names beyond the first 64.
     pub wakeup_delay_ns: Option<SpreadReport>,
 }
 
@@ -200,10 +200,10 @@ impl CheckReport {
         let named = format!("{}: {}", escape_all(&self.scheduler), escape_all(&self.workload));
         let mut text = format!("{}{}\n", first(&self.run, style), style.paint(Paint::Bold, &named));
         text += &format!(
-            "{} on {} CPUs, {} events; CPUs busy {}\n",
+            "{} on {}, {}; CPUs busy {}\n",
             Span::from_ns(self.duration_ns),
-            self.cpus,
-            count(self.events),
+            counted(self.cpus.into(), "CPU"),
+            counted(self.events, "event"),
             percent(self.busy_share),
         );
         if let Some(clock_ns) = self.clock_start_ns {
@@ -251,7 +251,7 @@ fn by_name(run: &RunReport) -> Vec<NameSums> {
     }
     for reported in &run.names {
         if let Some(sums) = names.get_mut(reported.name.as_str()) {
-            sums.wakeup_delay_ns = Some(reported.wakeup_delay_ns);
+            sums.wakeup_delay_ns = (reported.woken > 0).then_some(reported.wakeup_delay_ns);
         }
     }
     let named = |(name, sums): (&str, NameSums)| NameSums { name: name.to_owned(), ..sums };
@@ -273,10 +273,12 @@ fn names(report: &CheckReport, style: Style) -> String {
     };
     let heads = COLUMNS.map(|(head, _)| head.to_owned());
     table.set_header([Cell::new(title)].into_iter().chain(chosen(heads).map(right)));
-    let machine_ns = (report.duration_ns as f64 * f64::from(report.cpus)).max(1.0);
+    // As for `busy_share`: a recording may lack some CPUs.
+    let machine_ns = (report.online_ns as f64).max(1.0);
     for name in report.names.iter().take(NAMES) {
-        let delay = |of: fn(SpreadReport) -> u64| {
-            name.wakeup_delay_ns.map_or_else(String::new, |spread| Span::from_ns(of(spread)).to_string())
+        let delay = |of: fn(SpreadReport) -> u64| match name.wakeup_delay_ns {
+            Some(spread) => Span::from_ns(of(spread)).to_string(),
+            None => NO_DELAY.to_owned(),
         };
         let cells = [
             count(name.tasks),

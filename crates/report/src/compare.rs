@@ -14,7 +14,7 @@ use crate::table::{LONGEST_WORD, lines_of, plain_table};
 use crate::verdict::painted;
 use comfy_table::{Cell, CellAlignment};
 use keel_abi::Span;
-use keel_abi::numbers::{count, figures};
+use keel_abi::numbers::{count, figures, with_spread};
 use keel_check::escape_all;
 
 /// How a figure is shown.
@@ -202,8 +202,9 @@ fn shown(unit: Unit, values: &[f64]) -> String {
         Unit::Time => Span::from_ns(n.round() as u64).to_string(),
         Unit::Percent => format!("{:.1} %", n * 100.0),
     };
-    match values.len() {
-        0 | 1 => one(mean),
+    match (values.len(), unit) {
+        (0 | 1, _) => one(mean),
+        (_, Unit::Plain | Unit::CoreSeconds) => with_spread(mean, spread),
         _ => format!("{} ± {}", one(mean), one(spread)),
     }
 }
@@ -222,6 +223,7 @@ fn ratio(values: &[f64], base: &[f64]) -> String {
     };
     match mean_and_spread(&pairs) {
         (mean, _) if pairs.len() < 2 => short(mean),
+        (mean, spread) if mean >= 100.0 => format!("{} ± {}", short(mean), count(spread.round() as u64)),
         (mean, spread) => format!("{} ± {}", short(mean), short(spread)),
     }
 }

@@ -70,9 +70,10 @@ pub fn regression(found: &Regression, style: Style) -> String {
     table.set_header([Cell::new("figure")].into_iter().chain(heads).chain([Cell::new("")]));
     for row in found.figures.iter().filter(|row| is_shown(row)) {
         let per = row.per.map_or_else(String::new, |per| format!(" per {per}"));
-        let noise = if row.noise > 0.0 { shown(row, row.noise) } else { "-".to_owned() };
+        let noise = if row.noise > 0.0 { in_unit(row, row.noise) } else { "-".to_owned() };
         let cells =
-            [shown(row, row.baseline), shown(row, row.now), change(row), row.limit.clone(), noise].map(right);
+            [in_unit(row, row.baseline), in_unit(row, row.now), change(row), row.limit.clone(), noise]
+                .map(right);
         let verdict = match row.verdict {
             Change::Regressed => "REGRESSED",
             Change::Improved => "improved",
@@ -93,7 +94,12 @@ fn is_shown(row: &Row) -> bool {
 fn baseline_sentence(found: &Regression, style: Style) -> String {
     let who = escape_all(&found.scheduler);
     let runs = |n: usize| if n == 1 { "1 run".to_owned() } else { format!("{n} runs") };
-    let of = format!("{} against the baseline's {}", runs(found.runs), found.baseline_runs);
+    // Figures of another scheduler are no regression of this one: the reader must know.
+    let whose = match found.baseline_scheduler == found.scheduler {
+        true => String::new(),
+        false => format!(" of {}", escape_all(&found.baseline_scheduler)),
+    };
+    let of = format!("{} against the baseline's {}{whose}", runs(found.runs), found.baseline_runs);
     if found.passed {
         return style.paint(Paint::Good, &format!("Baseline: {who} passed; no figure regressed ({of})."));
     }
@@ -109,8 +115,8 @@ fn regressed(row: &Row) -> String {
         "" => String::new(),
         change => format!(" ({change})"),
     };
-    let allowed = row.allowed.map_or_else(String::new, |most| shown(row, most));
-    let (then, now) = (shown(row, row.baseline), shown(row, row.now));
+    let allowed = row.allowed.map_or_else(String::new, |most| in_unit(row, most));
+    let (then, now) = (in_unit(row, row.baseline), in_unit(row, row.now));
     format!("{}{per} went from {then} to {now}{by}, where {allowed} {less} is allowed", row.figure)
 }
 
@@ -118,7 +124,8 @@ fn change(row: &Row) -> String {
     row.change.map_or_else(String::new, |change| format!("{:+.1} %", change * 100.0))
 }
 
-fn shown(row: &Row, value: f64) -> String {
+/// A value of this figure with its unit: `2.23 µs`, `0.011 %`, `56,423`.
+pub fn in_unit(row: &Row, value: f64) -> String {
     match row.unit {
         "ns" if value < 1000.0 => format!("{} ns", figures(value)),
         "ns" => Span::from_ns(value.round() as u64).to_string(),
@@ -171,8 +178,14 @@ mod tests {
             row("name_delay_p99 of quiet", "ns", 1.0, 1.0, Change::Same),
             row("name_delay_p99 of late", "ns", 900.0, 90_000.0, Change::Regressed),
         ];
-        let mut found =
-            Regression { scheduler: "mine".into(), passed: false, baseline_runs: 3, runs: 3, figures };
+        let mut found = Regression {
+            scheduler: "mine".into(),
+            passed: false,
+            baseline_scheduler: "mine".into(),
+            baseline_runs: 3,
+            runs: 3,
+            figures,
+        };
         insta::assert_snapshot!(regression(&found, Style::PLAIN));
         (found.baseline_runs, found.runs, found.passed) = (1, 1, true);
         found.figures.clear();
@@ -182,5 +195,8 @@ mod tests {
                 && text.ends_with("no figure regressed (1 run against the baseline's 1).\n"),
             "{text}"
         );
+        found.baseline_scheduler = "th\x1beirs".into();
+        let text = regression(&found, Style::PLAIN);
+        assert!(text.ends_with("(1 run against the baseline's 1 of th\\u{1b}eirs).\n"), "{text}");
     }
 }

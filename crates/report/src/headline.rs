@@ -57,6 +57,8 @@ pub struct WastedWhere {
     pub waited_on: BTreeMap<u32, u64>,
     /// The core time wasted while tasks waited in no CPU's queue.
     pub in_queues_ns: u64,
+    /// The part of `in_queues_ns` in which the BPF program held them.
+    pub held_ns: u64,
     /// The tasks that waited.
     pub tasks: Vec<WaitersReport>,
     /// How they got there: docs/reference/findings.md lists the ways.
@@ -85,6 +87,7 @@ impl WastedWhere {
             idle: groups.idle.iter().map(idle).collect(),
             waited_on: groups.waited_on.iter().map(|&(cpu, span)| (cpu.0, span.as_ns())).collect(),
             in_queues_ns: groups.in_queues.as_ns(),
+            held_ns: groups.held.as_ns(),
             tasks: groups.waiters.iter().map(waiters).collect(),
             how: groups.how.iter().map(|&(how, span)| (how.name().to_owned(), span.as_ns())).collect(),
             wakers: groups.wakers.iter().map(waker).collect(),
@@ -109,7 +112,7 @@ fn sentence(groups: &Groups) -> Option<String> {
 
 /// All CPUs of a machine with several.
 fn every(cpus: usize) -> String {
-    if cpus == 2 { "Both CPUs".to_owned() } else { format!("All {cpus} CPUs") }
+    if cpus == 2 { "Both CPUs".to_owned() } else { format!("All {} CPUs", count(cpus as u64)) }
 }
 
 /// `Core 3 idled for 50.40 ms`, `8 of 64 CPUs (cores 8-15) idled for 60.00 core-seconds`.
@@ -123,14 +126,14 @@ fn idled(groups: &Groups, shape: Option<&Topology>) -> String {
     let cpus = match shape.map(|shape| shape.cpus() as usize) {
         Some(all) if all == most.len() => return format!("{} idled for {wasted}", every(all)),
         Some(all) if all == many => every(many),
-        Some(all) => format!("{many} of {all} CPUs"),
-        None => format!("{many} CPUs"),
+        Some(all) => format!("{} of {} CPUs", count(many as u64), count(all as u64)),
+        None => format!("{} CPUs", count(many as u64)),
     };
     let mostly = if most.len() < many { "mostly " } else { "" };
     let which = match (whole_nodes(&most, shape), listed(&most)) {
         (Some(nodes), Some(cores)) => format!(" ({mostly}{nodes}, {cores})"),
         (Some(listed), None) | (None, Some(listed)) => format!(" ({mostly}{listed})"),
-        (None, None) if most.len() < many => format!(" (mostly {} of them)", most.len()),
+        (None, None) if most.len() < many => format!(" (mostly {} of them)", count(most.len() as u64)),
         (None, None) => String::new(),
     };
     format!("{cpus}{which} idled for {wasted}")
@@ -164,20 +167,23 @@ fn who(groups: &Groups, all: u64) -> String {
     }
 }
 
-/// ` on cores 0-7`, ` in the scheduler's queues`, or both.
+/// ` on cores 0-7`, ` in the scheduler's queues`, `, held by the BPF program`, or several of these.
 fn places(groups: &Groups, shape: Option<&Topology>) -> String {
     let on = sum(&groups.waited_on);
     let queues = groups.in_queues.as_ns();
     let share = queues as f64 / on.saturating_add(queues).max(1) as f64;
+    let held = groups.held.as_ns() as f64 / queues.max(1) as f64;
+    let (comma, whose) = match held {
+        held if held < REST => ("", "in the scheduler's queues"),
+        held if held > 1.0 - REST => (",", "held by the BPF program"),
+        _ => ("", "in the scheduler's queues or held by the BPF program"),
+    };
     match share {
         share if share < REST => format!(" on {}", cores(&groups.waited_on, shape)),
-        share if share > 1.0 - REST => " in the scheduler's queues".to_owned(),
+        share if share > 1.0 - REST => format!("{comma} {whose}"),
         share => {
-            format!(
-                " on {} and, for {} of the time, in the scheduler's queues",
-                cores(&groups.waited_on, shape),
-                percent(share)
-            )
+            let on = cores(&groups.waited_on, shape);
+            format!(" on {on} and, for {} of the time, {whose}", percent(share))
         }
     }
 }
@@ -185,7 +191,7 @@ fn places(groups: &Groups, shape: Option<&Topology>) -> String {
 /// `node 1 (cores 8-15)`, `cores 3, 8-15`, `12 cores`: the CPUs that account for nearly all of it.
 fn cores(of: &[(CpuId, Span)], shape: Option<&Topology>) -> String {
     let most = most_of(of);
-    let listed = listed(&most).unwrap_or_else(|| format!("{} cores", most.len()));
+    let listed = listed(&most).unwrap_or_else(|| format!("{} cores", count(most.len() as u64)));
     match whole_nodes(&most, shape) {
         Some(nodes) => format!("{nodes} ({listed})"),
         None => listed,
@@ -353,11 +359,14 @@ mod tests {
         );
         let mut queued = groups(1, &[0], &[], &[("a", 1), ("b", 2), ("c", 3)], &[]);
         queued.in_queues = Span::from_ms(200);
-        check(
-            queued,
-            "Core 0 idled for 200.00 ms while 6 tasks (a, b and others) waited in the scheduler's queues. They were put \
-             there in an unknown way.",
-        );
+        let by_place = |held: u64, place: &str| {
+            let groups = Groups { held: Span::from_ms(held), ..queued.clone() };
+            let who = "Core 0 idled for 200.00 ms while 6 tasks (a, b and others) waited";
+            check(groups, &format!("{who}{place}. They were put there in an unknown way."));
+        };
+        by_place(0, " in the scheduler's queues");
+        by_place(200, ", held by the BPF program");
+        by_place(100, " in the scheduler's queues or held by the BPF program");
         let woken_by = |wakers: &[(&str, u64)]| Groups {
             wakers: wakers
                 .iter()

@@ -1,11 +1,12 @@
 //! The run at a glance, as a static SVG.
 //!
 //! Strips of a fixed duration, one below the other, each with its clock. A strip has one thin row per
-//! CPU, black lines around the CPUs of each node, and the node's number on the left. White is idle,
-//! green is one runnable thread, then yellow, orange and red for more. Blue hatching marks a CPU that
-//! idled while a thread that may run there waited. Look for whole nodes that are white or hatched
-//! beside red ones. If the scheduler reports its decisions, a second strip below each one shows which
-//! CPUs it looked at; if it reports loads, a third strip is coloured by them.
+//! CPU, black lines around the CPUs of each node, and the node's number on the left. Rows that are tall
+//! enough have the number of their CPU as well. White is idle, green is one runnable thread, then
+//! yellow, orange and red for more. Blue hatching marks a CPU that idled while a thread that may run
+//! there waited. Look for whole nodes that are white or hatched beside red ones. If the scheduler
+//! reports its decisions, a second strip below each one shows which CPUs it looked at; if it reports
+//! loads, a third strip is coloured by them.
 //!
 //! [`Picture`] listens to a run, in memory that depends on the machine alone, and is drawn when the run ends.
 

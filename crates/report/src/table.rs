@@ -7,7 +7,7 @@ use crate::style::{Paint, Style};
 use crate::verdict::{first, painted};
 use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, Table, Width, presets};
 use keel_abi::Span;
-use keel_abi::numbers::{core_seconds, count, figures, percent};
+use keel_abi::numbers::{core_seconds, count, counted, figures, percent};
 use keel_check::escape_all;
 
 /// How many tasks the text lists.
@@ -93,7 +93,8 @@ fn is_figure(word: &str) -> bool {
 fn heading(run: &RunReport, style: Style) -> String {
     let [scheduler, workload, machine] = [&run.scheduler, &run.workload, &run.machine].map(|s| escape_all(s));
     let noise = if run.noise == "none" { String::new() } else { format!(", {} noise", run.noise) };
-    let first = format!("{scheduler}: {workload} on {machine} ({} CPUs), seed {}{noise}", run.cpus, run.seed);
+    let cpus = counted(run.cpus.into(), "CPU");
+    let first = format!("{scheduler}: {workload} on {machine} ({cpus}), seed {}{noise}", run.seed);
     format!(
         "{}\n{} simulated in {}, {} MiB",
         style.paint(Paint::Bold, &first),
@@ -192,11 +193,18 @@ fn names(run: &RunReport, style: Style) -> String {
     table.set_header([Cell::new("wakeup to running")].into_iter().chain(heads));
     for name in worst {
         let delay = name.wakeup_delay_ns;
-        let spans = [delay.p50, delay.p99, delay.max].map(|ns| Span::from_ns(ns).to_string());
+        let spans = [delay.p50, delay.p99, delay.max].map(|ns| delayed(name.woken, ns));
         let cells = [count(name.tasks), count(name.woken)].into_iter().chain(spans).map(right);
         table.add_row([Cell::new(keel_check::escape(&name.name))].into_iter().chain(cells));
     }
     lines_of(&table)
+}
+
+/// Shown for the delay of tasks that were never woken: 0 ns would be a good one.
+pub(crate) const NO_DELAY: &str = "–";
+
+fn delayed(woken: u64, ns: u64) -> String {
+    if woken == 0 { NO_DELAY.to_owned() } else { Span::from_ns(ns).to_string() }
 }
 
 fn tasks(run: &RunReport, style: Style) -> String {

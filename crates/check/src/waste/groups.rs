@@ -170,6 +170,8 @@ pub struct Groups {
     pub waited_on: Vec<(CpuId, Span)>,
     /// The same for tasks in no CPU's queue: in the scheduler's own queues, the global one, or held by the program.
     pub in_queues: Span,
+    /// The part of `in_queues` in which the BPF program held the tasks, in no queue that the kernel knows.
+    pub held: Span,
     /// The waiting tasks by name, the most waste first.
     pub waiters: Vec<Waiters>,
     /// How they had come there, the most waste first.
@@ -188,6 +190,7 @@ pub(super) struct Tally {
     idle: Vec<Span>,
     waited_on: Vec<Span>,
     in_queues: Span,
+    held: Span,
     names: Vec<Waiters>,
     rest: Waiters,
     /// By the number of the name; the last one is for all further names.
@@ -226,7 +229,11 @@ impl Tally {
             let part = note.wasted;
             match note.queue {
                 Queue::Cpu(cpu) => *at(&mut self.waited_on, cpu) += part,
-                Queue::Global | Queue::User(_) | Queue::Held => self.in_queues += part,
+                Queue::Global | Queue::User(_) => self.in_queues += part,
+                Queue::Held => {
+                    self.in_queues += part;
+                    self.held += part;
+                }
             }
             self.how[note.how as usize] += part;
             if let Some(waker) = note.waker {
@@ -264,6 +271,7 @@ impl Tally {
             idle: cpus(&self.idle),
             waited_on: cpus(&self.waited_on),
             in_queues: self.in_queues,
+            held: self.held,
             waiters,
             how,
             wakers,

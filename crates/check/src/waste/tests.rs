@@ -335,12 +335,12 @@ fn a_preempted_task_waits_where_the_scheduler_took_it_before() {
 fn each_moment_is_its_own_decisions() {
     let verdict = verdict(3, &meanwhile("3000 2 migrate B 0 2\n4000 0 held B\n9000 1 migrate B 2 1"));
     let us = |span: Span| span.as_ns() / 1000;
-    let Groups { waited_on, in_queues, how, wakers, .. } = &verdict.groups;
+    let Groups { waited_on, in_queues, held, how, wakers, .. } = &verdict.groups;
     assert_eq!(
         waited_on.iter().map(|&(cpu, span)| (cpu.0, us(span))).collect::<Vec<_>>(),
         [(0, 2000), (2, 1000)]
     );
-    assert_eq!(us(*in_queues), 5000);
+    assert_eq!((us(*in_queues), us(*held)), (5000, 5000));
     let how: Vec<_> = how.iter().map(|&(how, span)| (how, us(span))).collect();
     assert_eq!(how, [(How::Queued, 5000), (How::Woken, 2000), (How::Pulled, 1000)]);
     assert_eq!((wakers[0].name.as_str(), us(wakers[0].wasted)), ("task-a", 2000));

@@ -8,6 +8,7 @@ use crate::failure::Failure as CannotGoOn;
 use keel_abi::Span;
 use keel_gate::{Budgets, Limits, PastRun, Property, Regression, Ruling};
 use keel_report::RunReport;
+use keel_report::gate::in_unit;
 use keel_search::Failure;
 
 /// Shares of the machine's time are computed over at least this time: in a very short run, any wait is a large share.
@@ -111,8 +112,12 @@ fn worse(asked: &Rival, run: &RunReport, rival: &RunReport) -> Vec<Failure> {
     let failure = |row: &keel_gate::Row| Failure {
         kind: format!("worse {}", row.figure),
         text: format!(
-            "{} is {:.4} {}, under {} {:.4}",
-            row.figure, row.now, row.unit, asked.scheduler, row.baseline
+            "{}{} is {}, under {} {}",
+            row.figure,
+            row.per.map_or_else(String::new, |per| format!(" per {per}")),
+            in_unit(row, row.now),
+            asked.scheduler,
+            in_unit(row, row.baseline)
         ),
     };
     compared.regressed().map(failure).collect()

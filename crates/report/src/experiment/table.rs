@@ -17,6 +17,9 @@ const WITH_RUNS: u16 = 100;
 
 /// The whole table, and the sentence.
 pub fn table(experiments: &[ExperimentReport], style: Style) -> String {
+    if experiments.is_empty() {
+        return style.paint(Paint::Doubtful, &sentence(experiments)) + "\n";
+    }
     let (wide, with_runs) = (style.width >= WIDE, style.width >= WITH_RUNS);
     let mut table = plain_table(style);
     let heads = ["published", "ours", "A/A", "runs", "mechanism off"];

@@ -104,6 +104,11 @@ fn a_table_has_a_line_for_each_claim() {
 }
 
 #[test]
+fn without_experiments_there_is_no_table() {
+    assert_eq!(table(&[], Style::PLAIN), "No experiment was run to its end.\n");
+}
+
+#[test]
 fn json_has_every_documented_field() {
     let json = serde_json::to_string_pretty(&some()[0]).unwrap();
     insta::assert_snapshot!(json);

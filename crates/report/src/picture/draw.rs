@@ -16,6 +16,8 @@ const TITLE_LINE: usize = 112;
 const LINE: u32 = 22;
 /// Pixels between two lines of the legend.
 const SMALL_LINE: u32 = 18;
+/// Pixels that a row needs for the number of its CPU.
+const NUMBERED: u32 = 9;
 
 /// The text above the picture.
 #[derive(Clone, Debug)]
@@ -225,7 +227,7 @@ fn shown_width(heat: &Heat, layout: &Layout, number: u64) -> f64 {
     f64::from(WIDTH) * shown as f64 / layout.strip_ns as f64
 }
 
-/// The nodes, their lines, and the end of the run.
+/// The nodes, their lines, the numbers of CPUs if there is room, and the end of the run.
 pub(super) fn frame(svg: &mut String, layout: &Layout, right: f64) {
     for node in &layout.nodes {
         let (above, below) = (f64::from(node.top) - 0.5, f64::from(node.bottom) + 0.5);
@@ -234,7 +236,15 @@ pub(super) fn frame(svg: &mut String, layout: &Layout, right: f64) {
             "<path d=\"M-6 {above}H{right:.1}M-6 {below}H{right:.1}\" stroke=\"#000\" stroke-width=\"1\"/>"
         );
         let middle = (node.top + node.bottom) / 2 + 4;
-        put!(svg, "<text x=\"-12\" y=\"{middle}\" text-anchor=\"end\">node {}</text>", node.id);
+        let x = if layout.row < NUMBERED { -12 } else { -21 };
+        put!(svg, "<text x=\"{x}\" y=\"{middle}\" text-anchor=\"end\">node {}</text>", node.id);
+    }
+    if layout.row >= NUMBERED {
+        put!(svg, "<g font-size=\"9\" fill=\"#444\" text-anchor=\"end\">");
+        for (cpu, top) in &layout.tops {
+            put!(svg, "<text x=\"-8\" y=\"{}\">{cpu}</text>", top + layout.row / 2 + 3);
+        }
+        put!(svg, "</g>");
     }
     put!(svg, "<path d=\"M{right:.1} 0V{}\" stroke=\"#000\" stroke-width=\".7\"/>", layout.height);
 }
@@ -242,7 +252,7 @@ pub(super) fn frame(svg: &mut String, layout: &Layout, right: f64) {
 /// A clock time. All ticks have one unit, and just enough digits to distinguish them.
 fn clock_text(ns: u64, layout: &Layout) -> String {
     let (unit, name) = match layout.strip_ns {
-        0..1_000_000 => (1e3, "us"),
+        0..1_000_000 => (1e3, "µs"),
         1_000_000..1_000_000_000 => (1e6, "ms"),
         _ => (1e9, "s"),
     };

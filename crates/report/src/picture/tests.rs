@@ -37,6 +37,13 @@ fn a_lost_node_is_hatched_and_its_neighbour_red() {
 }
 
 #[test]
+fn tall_rows_have_the_numbers_of_their_cpus() {
+    let of = |topology: &Topology| drawn(topology, 1, |_, _, _| 1, "t").matches(">3</text>").count();
+    assert_eq!(of(&Topology::regular(2, 1, 4, 1)), 5, "once in each strip");
+    assert_eq!(of(&Topology::regular(1, 1, 64, 1)), 0, "there is no room");
+}
+
+#[test]
 fn cells_hold_all_of_the_time() {
     let topology = Topology::regular(2, 1, 2, 1);
     let mut picture = Picture::new();

@@ -1,9 +1,9 @@
 //! The screen for a terminal of any size.
 
-use super::text::{clock, costs, many};
+use super::text::{clock, costs};
 use super::{WatchBegin, WatchEnd, WatchFinding};
 use crate::style::{Paint, Style};
-use keel_abi::numbers::count;
+use keel_abi::numbers::{count, counted};
 use keel_check::escape_all;
 
 /// The state at the last look.
@@ -31,20 +31,20 @@ pub fn screen(
 ) -> Vec<String> {
     let verdict = match sums.findings {
         0 => (Paint::Good, "No core idles for long while a task that it could run waits".to_owned()),
-        n => (Paint::Bad, format!("{}: cores idle while tasks wait", many(n, "finding"))),
+        n => (Paint::Bad, format!("{}: cores idle while tasks wait", counted(n, "finding"))),
     };
     let state = format!(
         "{} under {}: {} idle, {} waiting",
-        many(now.online.into(), "CPU"),
+        counted(now.online.into(), "CPU"),
         escape_all(&now.scheduler),
         count(now.idle.into()),
-        many(now.waiting.into(), "task")
+        counted(now.waiting.into(), "task")
     );
     let looks = format!(
         "{} in {}, {}, {} ended by themselves",
-        many(sums.looks, "look"),
+        counted(sums.looks, "look"),
         clock(sums.duration_ns).trim_start(),
-        many(sums.suspicions, "suspicion"),
+        counted(sums.suspicions, "suspicion"),
         count(sums.passing + sums.cured.values().sum::<u64>())
     );
     let heads = [

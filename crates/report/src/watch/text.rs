@@ -3,7 +3,7 @@
 use super::{WatchBegin, WatchCost, WatchEnd, WatchFinding, WatchLine};
 use crate::looked_at;
 use keel_abi::Span;
-use keel_abi::numbers::{count, percent};
+use keel_abi::numbers::{count, counted, percent};
 use keel_check::escape_all;
 
 /// A line for people; `None` for lines that don't need to be shown at once.
@@ -30,7 +30,7 @@ fn begins(begin: &WatchBegin) -> String {
     let (every, confirm) = (Span::from_ns(begin.every_ns), Span::from_ns(begin.confirm_ns));
     format!(
         "Watching {} under {}: one look every {every}; a suspicion becomes a finding if it lasts {confirm}.\n",
-        many(begin.cpus.into(), "CPU"),
+        counted(begin.cpus.into(), "CPU"),
         escape_all(&begin.scheduler)
     )
 }
@@ -44,12 +44,13 @@ fn finds(finding: &WatchFinding) -> String {
 fn ends(end: &WatchEnd) -> String {
     let found = match end.findings {
         0 => "no core idled for long while a task that it could run waited".to_owned(),
-        n => format!("{} of cores that idled while tasks waited", many(n, "finding")),
+        n => format!("{} of cores that idled while tasks waited", counted(n, "finding")),
     };
-    let mut text = format!("{} in {}: {found}.\n", many(end.looks, "look"), Span::from_ns(end.duration_ns));
+    let mut text =
+        format!("{} in {}: {found}.\n", counted(end.looks, "look"), Span::from_ns(end.duration_ns));
     let watched: u64 = end.cured.values().sum();
     if end.suspicions > end.findings {
-        text += &format!("{} not confirmed: ", many(end.suspicions - end.findings, "suspicion"));
+        text += &format!("{} not confirmed: ", counted(end.suspicions - end.findings, "suspicion"));
         text += &format!("{} resolved immediately", count(end.passing));
         if watched > 0 {
             let by: Vec<String> = end.cured.iter().map(|(by, n)| format!("{by} {}", count(*n))).collect();
@@ -76,8 +77,4 @@ pub(super) fn costs(cost: &WatchCost) -> String {
         Span::from_ns(cost.process_ns),
         Span::from_ns(cost.load_ns)
     )
-}
-
-pub(super) fn many(n: u64, what: &str) -> String {
-    format!("{} {what}{}", count(n), if n == 1 { "" } else { "s" })
 }
