@@ -36,6 +36,7 @@ impl Program {
         if self.page == 0 {
             self.page = self.map_page(t)?;
         }
+        self.caller = Some(t.own);
         let a = t.args();
         match t.number() {
             libc::SYS_bpf => self.bpf_call(t, a, desk),
@@ -66,13 +67,9 @@ impl Program {
         a: [u64; 6],
         expired: bool,
     ) -> Done {
+        self.show_what_is_there(number, a, desk)?;
         if let Some(answer) = self.event_call(t, number, a, expired)? {
             return Ok(answer);
-        }
-        if self.looks_at_cgroups(number, a)
-            && let Some(cgroups) = desk.cgroups()
-        {
-            self.tree.show_cgroups(cgroups)?;
         }
         if let Some(answer) = self.file_call(t, number, a)? {
             return Ok(answer);
@@ -122,6 +119,7 @@ fn is_harmless(number: i64) -> bool {
             | libc::SYS_mlockall
             | libc::SYS_munlockall
             | libc::SYS_mincore
+            | libc::SYS_msync
             | libc::SYS_rt_sigaction
             | libc::SYS_rt_sigprocmask
             | libc::SYS_rt_sigpending

@@ -146,7 +146,7 @@ impl<E: Engine> Sim<E> {
     /// [`CgroupFrame::Change`]: `scx_cgroup_move_task()`. From now on the task is in its new cgroup.
     pub(crate) fn change_cgroup(&mut self, c: CpuId, task: TaskId, to: Number, was_on: WasOn) {
         let was = self.k.cgroups.of(task);
-        self.k.cgroups.move_task(task, to);
+        self.k.cgroups.move_task(task, to, self.k.tasks[task].cpu_time);
         self.k.mirror_task_group(self.vm.world(), task);
         self.k.regroup_fair(task);
         self.k.tell_scheduled(task);
