@@ -2,8 +2,8 @@
 /*
  * Loads shared.bpf.o with libbpf, runs its program, attaches what traces and the scheduler, and prints what it sees once
  * every virtual second until it gets SIGINT. Any argument but the object's path makes it fail on purpose: `hang`,
- * `exit`, `exec`, `again`, `crash`. `execute` executes itself, and `leave` ends, once its scheduler is ended. `cgroups` prints the cgroups. `yield` yields its CPU over and over. `all` runs what arena.c,
- * maps.c, sockets.c and host.c have first. `later` loads the object more than once: before the scheduler is attached, and
+ * `exit`, `exec`, `again`, `crash`. `execute` executes itself, and `leave` ends, once its scheduler is ended. `cgroups` prints the cgroups,
+ * and `tasks` the tasks. `yield` yields its CPU over and over. `all` runs what arena.c, maps.c, sockets.c and host.c have first. `later` loads the object more than once: before the scheduler is attached, and
  * while it is; that one's scheduler is attached when the first has ended.
  */
 #include <bpf/bpf.h>
@@ -29,6 +29,7 @@ int use_host(void);
 int use_names(void);
 int has_name(const char *wanted);
 void say_cgroups(void);
+void say_tasks(void);
 int has_worked(void);
 
 /* As shared.bpf.c has them. */
@@ -229,6 +230,8 @@ static int go_on(struct running *r, const char *how)
 		}
 		if (!strcmp(how, "cgroups"))
 			say_cgroups();
+		if (!strcmp(how, "tasks"))
+			say_tasks();
 		while (!strcmp(how, "yield") && !stop)
 			sched_yield();
 		if (!strcmp(how, "exit"))

@@ -15,7 +15,7 @@ fn build(folder: &Path) -> (PathBuf, PathBuf) {
     let mut cc = Command::new("cc");
     cc.args(["-O1", "-o"]).arg(&program);
     cc.args(
-        ["shared.c", "arena.c", "maps.c", "sockets.c", "host.c", "names.c"]
+        ["shared.c", "arena.c", "maps.c", "sockets.c", "host.c", "names.c", "tasks.c"]
             .map(|source| Path::new(ROOT).join("tests/programs").join(source)),
     );
     let built = cc.args(["-lbpf", "-lelf", "-lz", "-lpthread"]).output().expect("there is a C compiler");
@@ -212,6 +212,38 @@ fn cgroupfs_follows_the_run() {
         "cgroups: web 300 1 2 late -1 -1 -1",
         "cgroups: web 40 0 0 late 70 1 3",
         "cgroups: web 40 0 0 late -1 -1 -1",
+    ];
+    assert_eq!(said, expected, "{log}");
+}
+
+#[test]
+fn proc_has_the_tasks_and_changes_of_cgroups_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let (program, object) = build(folder.path());
+    let text = r#"{ "evenkeel": { "cgroups": { "/web": {}, "/late": { "later": true } } },
+        "tasks": {
+            "pair": { "instance": 2, "run": 100000, "sleep": 900, "evenkeel": { "cgroup": "/web" } },
+            "boss": { "loop": 1, "delay": 1000000, "run": 10, "evenkeel": { "steps": [
+                { "make_cgroup": "/late" }, { "cgroup_process": "/late" }, { "sleep": 1000000 },
+                { "cgroup_process": "/" }, { "remove_cgroup": "/late" }, { "sleep": 500000 } ] } } } }"#;
+    std::fs::write(folder.path().join("w.json"), text).unwrap();
+    let options = ["--workload", "w.json", "--machine", "4", "--program-log", "said.log"];
+    let output = keel(folder.path(), &options, &program, &[object.to_str().unwrap(), "tasks"]);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!((output.status.code(), &*stderr), (Some(0), ""));
+    let log = std::fs::read_to_string(folder.path().join("said.log")).unwrap();
+    let is_said = |line: &&str| line.starts_with("event:") || line.starts_with("tasks:");
+    let mut said: Vec<&str> = log.lines().filter(is_said).collect();
+    said.dedup();
+    // Name, number of threads and cgroup; the first has no CPU time yet when it is first asked for.
+    let all = |rest: &str| format!("tasks: init 1 0::/ shared 2 0::/ pair 2 0::/web{rest}, right");
+    let expected = [
+        all(""),
+        "event: made late".into(),
+        all(" boss 1 0::/late"),
+        "event: removed late".into(),
+        all(" boss 1 0::/"),
+        all(""),
     ];
     assert_eq!(said, expected, "{log}");
 }
