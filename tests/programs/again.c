@@ -6,11 +6,13 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/bpf.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -26,6 +28,22 @@ static void *wait_forever(void *unused)
 /* What it had open before: a counter, a descriptor that was to be closed, and a pipe. */
 enum { COUNTER = 100, CLOSED, PIPE };
 
+static long pinned(int command, unsigned fd)
+{
+	union bpf_attr attr = { .pathname = (unsigned long)"/sys/fs/bpf/numbers", .bpf_fd = fd };
+
+	return syscall(SYS_bpf, command, &attr, sizeof(attr));
+}
+
+/* A map with a name. */
+static void pin(void)
+{
+	union bpf_attr attr = { .map_type = BPF_MAP_TYPE_ARRAY, .key_size = 4, .value_size = 4, .max_entries = 1 };
+
+	if (pinned(BPF_OBJ_PIN, syscall(SYS_bpf, BPF_MAP_CREATE, &attr, sizeof(attr))))
+		exit(7);
+}
+
 static void say_open(void)
 {
 	unsigned long long count = 0;
@@ -38,7 +56,7 @@ static void say_open(void)
 		count = 0;
 	printf(", counted %llu, other %s", count, fcntl(CLOSED, F_GETFD) < 0 ? "closed" : "open");
 	len = read(PIPE, text, sizeof(text));
-	printf(", %d in the pipe", (int)len);
+	printf(", %d in the pipe, %s", (int)len, pinned(BPF_OBJ_GET, 0) < 0 ? "no name" : "a name");
 }
 
 static void keep_some(int step)
@@ -46,6 +64,8 @@ static void keep_some(int step)
 	unsigned long long count = step;
 	int fds[2];
 
+	if (step == 1)
+		pin();
 	if (fcntl(COUNTER, F_GETFD) < 0 && dup2(eventfd(0, EFD_NONBLOCK), COUNTER) < 0)
 		exit(4);
 	if (dup3(COUNTER, CLOSED, O_CLOEXEC) < 0 || pipe(fds) || dup2(fds[0], PIPE) < 0)

@@ -38,7 +38,8 @@ struct constant {
 };
 
 struct seen {
-	unsigned long long enqueued, sum_of_entries, switches, registered, exit_kind, hz, home, away, drained, disordered;
+	unsigned long long enqueued, sum_of_entries, switches, registered, exit_kind, hz, home, away, drained, disordered,
+		made, removed, joined_whole, joined;
 };
 
 static volatile sig_atomic_t stop;
@@ -82,7 +83,7 @@ struct running {
 	struct user_ring_buffer *asked;
 	/* Written so far, and before the last time. */
 	unsigned long long records, before;
-	struct bpf_link *link, *traces[2];
+	struct bpf_link *link, *traces[2], *groups[3];
 	const struct seen *seen;
 	unsigned long long told;
 	unsigned long long answer;
@@ -164,6 +165,9 @@ static struct bpf_object *load_another(const char *path, const char *when)
 
 static void begin(struct running *r, struct bpf_object *object, int all)
 {
+	const char *groups[] = { "shared_made", "shared_removed", "shared_joined" };
+	int i;
+
 	r->object = object;
 	fill(object);
 	if (all && (load_arena() || load_maps()))
@@ -175,6 +179,11 @@ static void begin(struct running *r, struct bpf_object *object, int all)
 	r->traces[1] = bpf_program__attach(bpf_object__find_program_by_name(r->object, "shared_switched"));
 	if (!r->traces[0] || !r->traces[1])
 		fail("trace");
+	for (i = 0; i < 3; i++) {
+		r->groups[i] = bpf_program__attach(bpf_object__find_program_by_name(r->object, groups[i]));
+		if (!r->groups[i])
+			fail(groups[i]);
+	}
 	r->link = bpf_map__attach_struct_ops(bpf_object__find_map_by_name(r->object, "shared_ops"));
 	if (!r->link)
 		fail("attach");
@@ -232,6 +241,9 @@ static int go_on(struct running *r, const char *how)
 			say_cgroups();
 		if (!strcmp(how, "tasks"))
 			say_tasks();
+		if (!strcmp(how, "tasks"))
+			printf("tasks: made %llu, removed %llu, joined %llu, as a process %llu\n", r->seen->made,
+			       r->seen->removed, r->seen->joined, r->seen->joined_whole);
 		while (!strcmp(how, "yield") && !stop)
 			sched_yield();
 		if (!strcmp(how, "exit"))
@@ -252,6 +264,8 @@ static int go_on(struct running *r, const char *how)
 
 static void end(struct running *r)
 {
+	int i;
+
 	bpf_link__destroy(r->link);
 	/* What it wrote last may not have been taken out when the scheduler was gone; all before that has. */
 	printf("drained %s\n", r->seen->disordered || r->seen->drained < r->before ||
@@ -261,6 +275,8 @@ static void end(struct running *r)
 	       r->seen->home > 10 && r->seen->away < 4 ? "at home" : "abroad");
 	bpf_link__destroy(r->traces[0]);
 	bpf_link__destroy(r->traces[1]);
+	for (i = 0; i < 3; i++)
+		bpf_link__destroy(r->groups[i]);
 	ring_buffer__free(r->ring);
 	user_ring_buffer__free(r->asked);
 	munmap((void *)r->seen, sysconf(_SC_PAGESIZE));

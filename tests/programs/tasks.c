@@ -86,11 +86,11 @@ static void say_events(void)
 	}
 }
 
-/* Prints of all processes name, threads and cgroup, and whether a cgroup's CPU time is that of its process. */
+/* Prints of all processes but the kernel's name, threads and cgroup, and whether a cgroup's CPU time is that of its process. */
 void say_tasks(void)
 {
 	char text[1024], name[32], own[16];
-	int all[64], count = 0, i, is_right = 0;
+	int all[64], count = 0, i, is_right = 1;
 	long used = 0, time;
 	struct dirent *entry;
 	DIR *proc = opendir("/proc");
@@ -106,16 +106,19 @@ void say_tasks(void)
 	printf("tasks:");
 	for (i = 0; i < count; i++) {
 		snprintf(own, sizeof(own), "%d", all[i]);
+		/* Threads of the kernel have no command line. */
+		if (!*text_of("/proc/%s/cmdline", own, text, sizeof(text)))
+			continue;
 		text_of("/proc/%s/comm", own, name, sizeof(name));
 		time = 0;
 		printf(" %s %d", name, threads_of(own, &time));
 		printf(" %s", text_of("/proc/%s/cgroup", own, text, sizeof(text)));
 		if (!strcmp(text, "0::/web"))
-			is_right = used > 0 && used / 10000 >= time && used / 10000 <= time + 2;
+			is_right &= used > 0 && used / 10000 >= time && used / 10000 <= time + 2;
 		if (all[i] == getpid()) {
 			text_of("/proc/%s/status", "self", text, sizeof(text));
-			is_right += 2 * !!strstr(text, "\nPid:\t2\n");
+			is_right &= !!strstr(text, "\nPid:\t2\n");
 		}
 	}
-	printf(", %s\n", is_right == 3 ? "right" : "wrong");
+	printf(", %s\n", is_right ? "right" : "wrong");
 }

@@ -36,7 +36,7 @@ impl Program {
         }
     }
 
-    /// Shows the cgroups that there are; who watches their folders is told what has changed.
+    /// Shows the cgroups that there are; who watches their folders gets the changes.
     pub(crate) fn show_cgroups(&mut self, view: &dyn View) -> Result<(), ProgramError> {
         let changes = self.tree.show_cgroups(view.cgroups())?;
         self.tell_watchers(&changes);

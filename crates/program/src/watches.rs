@@ -1,4 +1,4 @@
-//! inotify: a program is told of cgroups that come and go. Nothing else in the files that it sees changes by itself.
+//! inotify: a program is notified of cgroups that come and go. Nothing else in the files that it sees changes by itself.
 
 use crate::ProgramError;
 use crate::calls::{Answer, error};

@@ -80,7 +80,7 @@ impl Kernel {
         self.tasks.ids().filter(|task| !task.is_idle() && self.tasks[*task].state != State::Dead)
     }
 
-    fn cgroup_path(&self, number: Number) -> String {
+    pub(crate) fn cgroup_path(&self, number: Number) -> String {
         let place = self.cgroups[number].id.place();
         place.map_or_else(String::new, |place| self.workload.cgroups[place].path.clone())
     }
