@@ -188,6 +188,7 @@ static void *nap(void *unused)
 static void use_threads(void)
 {
 	pthread_t thread;
+	int result;
 
 	catch(SIGUSR1);
 	if (pthread_create(&thread, NULL, nap, NULL))
@@ -195,6 +196,10 @@ static void use_threads(void)
 	usleep(40000);
 	pthread_kill(thread, SIGUSR1);
 	pthread_join(thread, NULL);
+	/* Which processes are there? */
+	printf("%d", kill(1, 0));
+	result = kill(999, 0);
+	printf(" %d %s\n", result, strerror(errno));
 }
 
 static void use_inotify(void)

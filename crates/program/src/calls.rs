@@ -45,6 +45,7 @@ impl Program {
                 t.call(&mut self.host, libc::SYS_rt_sigreturn, a)?;
                 Ok(Answer::AsIs)
             }
+            libc::SYS_kill => self.kill_process(t, a, desk),
             libc::SYS_exit => Ok(self.thread_exits()),
             libc::SYS_exit_group => {
                 self.note_exit(a[0] as i32 & 0xff);

@@ -81,7 +81,6 @@ impl Program {
             }
             libc::SYS_tgkill => self.kill(t, Some(a[1] as i32), a[2] as i32)?,
             libc::SYS_tkill => self.kill(t, Some(a[0] as i32), a[1] as i32)?,
-            libc::SYS_kill if a[0] as i32 == self.machine.pid => self.kill(t, None, a[1] as i32)?,
             // The other threads continue in turn; when all of them wait, the task lets other tasks run.
             libc::SYS_sched_yield if self.ready.is_empty() => Answer::Told(0, Event::Yielded),
             libc::SYS_sched_yield | libc::SYS_sched_setscheduler => Answer::Value(0),

@@ -2,6 +2,7 @@
 
 use crate::ProgramError;
 use crate::calls::{Answer, error};
+use crate::desk::Desk;
 use crate::fds::Kind;
 use crate::program::{Event, Program, Wait};
 use crate::thread::Thread;
@@ -15,6 +16,8 @@ const SENDER_AT: usize = 12;
 const INFO_SENDER_AT: u64 = 16;
 /// Bytes of a signal mask.
 const MASK_BYTES: u64 = 8;
+/// The machine's first task, which is always there.
+const FIRST_PID: i32 = 1;
 /// The last signal.
 const LAST: i32 = 64;
 
@@ -75,6 +78,29 @@ impl Program {
     /// `rt_sigsuspend`: the handler runs, and then the thread has its own mask again.
     fn end_by_handler(&mut self, t: &mut Thread, mask: u64) -> Result<(), ProgramError> {
         t.call(&mut self.host, libc::SYS_rt_sigsuspend, [mask, MASK_BYTES, 0, 0, 0, 0]).map(|_| ())
+    }
+
+    /// `kill`: other tasks of the machine are there, but get no signals from the program.
+    pub(crate) fn kill_process(
+        &mut self,
+        caller: &Thread,
+        a: [u64; 6],
+        desk: &dyn Desk,
+    ) -> Result<Answer, ProgramError> {
+        let [pid, signal] = [a[0], a[1]].map(|word| word as i32);
+        let own = self.machine.pid;
+        if [own, 0, -own].contains(&pid) {
+            return self.kill(caller, None, signal);
+        }
+        let is_there = pid == FIRST_PID || desk.view().is_some_and(|view| view.task(pid).is_some());
+        Ok(match (is_there, signal) {
+            (false, _) => error(libc::ESRCH),
+            (true, 0) => Answer::Value(0),
+            (true, _) => {
+                self.refused.insert("a signal for another process".into());
+                error(libc::EPERM)
+            }
+        })
     }
 
     /// `kill`, `tgkill`: a signal for the process, or for one thread.

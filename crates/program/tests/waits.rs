@@ -44,7 +44,7 @@ fn every_wait_ends_as_on_a_kernel() {
             "128, signal 14 at 2000",
         ],
     );
-    check("threads", &["-1, 10 at 40, 49 s left"]);
+    check("threads", &["-1, 10 at 40, 49 s left", "0 -1 No such process"]);
     check("inotify", &["1, -1 No such file or directory", "0 at 100", "16, 1 8000"]);
     check("memory", &["0"]);
 }
