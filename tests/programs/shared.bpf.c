@@ -33,6 +33,11 @@ struct {
 	/* Records of the program's that were taken out, and of them those that were not the next one. */
 	u64 drained;
 	u64 disordered;
+	/* Cgroups that have come and gone, and moves into the cgroup /late: by a process, and in all. */
+	u64 made;
+	u64 removed;
+	u64 joined_whole;
+	u64 joined;
 } seen;
 
 extern int CONFIG_HZ __kconfig;
@@ -129,6 +134,38 @@ int BPF_PROG(shared_switched, bool preempt, struct task_struct *prev, struct tas
 {
 	if (prev != next && bpf_get_smp_processor_id() < constant.cpus)
 		__sync_fetch_and_add(&seen.switches, 1);
+	return 0;
+}
+
+static bool is_late(const char *path)
+{
+	char text[8] = "";
+
+	bpf_probe_read_kernel_str(text, sizeof(text), path);
+	return text[0] == '/' && text[1] == 'l' && text[2] == 'a' && text[3] == 't' && text[4] == 'e' && !text[5];
+}
+
+SEC("tp_btf/cgroup_mkdir")
+int BPF_PROG(shared_made, struct cgroup *cgrp, const char *path)
+{
+	seen.made += is_late(path) && cgrp->level == 1;
+	return 0;
+}
+
+SEC("tp_btf/cgroup_rmdir")
+int BPF_PROG(shared_removed, struct cgroup *cgrp, const char *path)
+{
+	seen.removed += is_late(path) && cgrp->level == 1;
+	return 0;
+}
+
+SEC("tp_btf/cgroup_attach_task")
+int BPF_PROG(shared_joined, struct cgroup *to, const char *path, struct task_struct *p, bool whole)
+{
+	if (!is_late(path) || p->pid != p->tgid)
+		return 0;
+	seen.joined++;
+	seen.joined_whole += whole;
 	return 0;
 }
 

@@ -2,8 +2,8 @@
 /*
  * Loads shared.bpf.o with libbpf, runs its program, attaches what traces and the scheduler, and prints what it sees once
  * every virtual second until it gets SIGINT. Any argument but the object's path makes it fail on purpose: `hang`,
- * `exit`, `exec`, `again`, `crash`. `execute` executes itself, and `leave` ends, once its scheduler is ended. `cgroups` prints the cgroups. `yield` yields its CPU over and over. `all` runs what arena.c,
- * maps.c, sockets.c and host.c have first. `later` loads the object more than once: before the scheduler is attached, and
+ * `exit`, `exec`, `again`, `crash`. `execute` executes itself, and `leave` ends, once its scheduler is ended. `cgroups` prints the cgroups,
+ * and `tasks` the tasks. `yield` yields its CPU over and over. `all` runs what arena.c, maps.c, sockets.c and host.c have first. `later` loads the object more than once: before the scheduler is attached, and
  * while it is; that one's scheduler is attached when the first has ended.
  */
 #include <bpf/bpf.h>
@@ -29,6 +29,7 @@ int use_host(void);
 int use_names(void);
 int has_name(const char *wanted);
 void say_cgroups(void);
+void say_tasks(void);
 int has_worked(void);
 
 /* As shared.bpf.c has them. */
@@ -37,7 +38,8 @@ struct constant {
 };
 
 struct seen {
-	unsigned long long enqueued, sum_of_entries, switches, registered, exit_kind, hz, home, away, drained, disordered;
+	unsigned long long enqueued, sum_of_entries, switches, registered, exit_kind, hz, home, away, drained, disordered,
+		made, removed, joined_whole, joined;
 };
 
 static volatile sig_atomic_t stop;
@@ -81,7 +83,7 @@ struct running {
 	struct user_ring_buffer *asked;
 	/* Written so far, and before the last time. */
 	unsigned long long records, before;
-	struct bpf_link *link, *traces[2];
+	struct bpf_link *link, *traces[2], *groups[3];
 	const struct seen *seen;
 	unsigned long long told;
 	unsigned long long answer;
@@ -163,6 +165,9 @@ static struct bpf_object *load_another(const char *path, const char *when)
 
 static void begin(struct running *r, struct bpf_object *object, int all)
 {
+	const char *groups[] = { "shared_made", "shared_removed", "shared_joined" };
+	int i;
+
 	r->object = object;
 	fill(object);
 	if (all && (load_arena() || load_maps()))
@@ -174,6 +179,11 @@ static void begin(struct running *r, struct bpf_object *object, int all)
 	r->traces[1] = bpf_program__attach(bpf_object__find_program_by_name(r->object, "shared_switched"));
 	if (!r->traces[0] || !r->traces[1])
 		fail("trace");
+	for (i = 0; i < 3; i++) {
+		r->groups[i] = bpf_program__attach(bpf_object__find_program_by_name(r->object, groups[i]));
+		if (!r->groups[i])
+			fail(groups[i]);
+	}
 	r->link = bpf_map__attach_struct_ops(bpf_object__find_map_by_name(r->object, "shared_ops"));
 	if (!r->link)
 		fail("attach");
@@ -229,6 +239,11 @@ static int go_on(struct running *r, const char *how)
 		}
 		if (!strcmp(how, "cgroups"))
 			say_cgroups();
+		if (!strcmp(how, "tasks"))
+			say_tasks();
+		if (!strcmp(how, "tasks"))
+			printf("tasks: made %llu, removed %llu, joined %llu, as a process %llu\n", r->seen->made,
+			       r->seen->removed, r->seen->joined, r->seen->joined_whole);
 		while (!strcmp(how, "yield") && !stop)
 			sched_yield();
 		if (!strcmp(how, "exit"))
@@ -249,6 +264,8 @@ static int go_on(struct running *r, const char *how)
 
 static void end(struct running *r)
 {
+	int i;
+
 	bpf_link__destroy(r->link);
 	/* What it wrote last may not have been taken out when the scheduler was gone; all before that has. */
 	printf("drained %s\n", r->seen->disordered || r->seen->drained < r->before ||
@@ -258,6 +275,8 @@ static void end(struct running *r)
 	       r->seen->home > 10 && r->seen->away < 4 ? "at home" : "abroad");
 	bpf_link__destroy(r->traces[0]);
 	bpf_link__destroy(r->traces[1]);
+	for (i = 0; i < 3; i++)
+		bpf_link__destroy(r->groups[i]);
 	ring_buffer__free(r->ring);
 	user_ring_buffer__free(r->asked);
 	munmap((void *)r->seen, sysconf(_SC_PAGESIZE));

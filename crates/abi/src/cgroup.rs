@@ -1,5 +1,7 @@
 //! Cgroups of a workload: cgroup v2 with the cpu controller, as data.
 
+use crate::Span;
+
 /// The lowest `cpu.weight`.
 pub const WEIGHT_MIN: u32 = 1;
 /// The default weight of a cgroup (`CGROUP_WEIGHT_DFL`).
@@ -97,6 +99,8 @@ pub struct CgroupNow {
     pub processes: Vec<i32>,
     /// `cgroup.threads`.
     pub threads: Vec<i32>,
+    /// The CPU time of all tasks that are or were in it or below it.
+    pub used: Span,
 }
 
 /// What a task does to cgroups. What the kernel refuses (a cgroup that is not there or is there already, one with tasks or

@@ -3,7 +3,9 @@
 
 use crate::bpf::Ea;
 use crate::cgroup::CgroupNow;
+use crate::task::Policy;
 use crate::{CpuId, CpuSet, Instant, Span};
+use std::collections::BTreeMap;
 
 /// What a companion has done, or does next, and what that costs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,6 +43,47 @@ pub enum Act {
     Fail(String),
 }
 
+/// A task as `/proc` shows it at some moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TaskNow {
+    /// Its own number.
+    pub pid: i32,
+    /// The number of its process, which is that of the process's first thread.
+    pub process: i32,
+    /// The number of the process's parent; 0 for the first one.
+    pub parent: i32,
+    /// Its name, of up to 15 bytes.
+    pub name: String,
+    /// The letter of its state: `R`, `S` or `Z`.
+    pub state: char,
+    /// It belongs to the kernel, and has no program.
+    pub is_kernel_thread: bool,
+    /// Its policy, with the real-time priority.
+    pub policy: Policy,
+    /// Its nice value.
+    pub nice: i8,
+    /// The CPU that it is or was on.
+    pub cpu: CpuId,
+    /// The CPUs that it may use.
+    pub cpus: CpuSet,
+    /// Its CPU time.
+    pub cpu_time: Span,
+    /// When it took its first step; [`Instant::NEVER`] until then.
+    pub began: Instant,
+    /// Its cgroup's path from the root: `/a/b`; empty for the root.
+    pub cgroup: String,
+}
+
+/// What a companion can find out about its machine.
+pub trait View {
+    /// The cgroups, parents first.
+    fn cgroups(&self) -> Vec<CgroupNow>;
+    /// The processes, each with its threads, in the order of their numbers.
+    fn processes(&self) -> BTreeMap<i32, Vec<i32>>;
+    /// The task with this number.
+    fn task(&self, pid: i32) -> Option<TaskNow>;
+}
+
 /// A task that talks to the object under test.
 pub trait Companion<W> {
     /// Before it goes on: of each CPU whether it is online, and how long it has been idle so far.
@@ -54,10 +97,8 @@ pub trait Companion<W> {
         false
     }
 
-    /// Goes on, on `cpu` at `now`. What it does to the world is done at once; its time passes afterwards. `cgroups` tells
-    /// which there are, parents first.
-    fn go_on(&mut self, world: &mut W, cpu: CpuId, now: Instant, cgroups: &dyn Fn() -> Vec<CgroupNow>)
-    -> Act;
+    /// Goes on, on `cpu` at `now`. What it does to the world is done at once; its time passes afterwards.
+    fn go_on(&mut self, world: &mut W, cpu: CpuId, now: Instant, view: &dyn View) -> Act;
 
     /// The program of [`Act::Run`] has returned; nothing where the scheduler was about to go, so that it was not run.
     fn ran(&mut self, _world: &mut W, _value: Option<u64>) {}

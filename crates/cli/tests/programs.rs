@@ -15,7 +15,7 @@ fn build(folder: &Path) -> (PathBuf, PathBuf) {
     let mut cc = Command::new("cc");
     cc.args(["-O1", "-o"]).arg(&program);
     cc.args(
-        ["shared.c", "arena.c", "maps.c", "sockets.c", "host.c", "names.c"]
+        ["shared.c", "arena.c", "maps.c", "sockets.c", "host.c", "names.c", "tasks.c"]
             .map(|source| Path::new(ROOT).join("tests/programs").join(source)),
     );
     let built = cc.args(["-lbpf", "-lelf", "-lz", "-lpthread"]).output().expect("there is a C compiler");
@@ -59,6 +59,33 @@ fn a_program_runs_from_its_start_to_sigint_and_the_same_twice() {
         let again = run("second", cpus);
         assert!(again.0 == trace && again.1 == log, "two runs on {cpus} CPUs differ");
     }
+}
+
+#[test]
+fn a_program_may_attach_a_scheduler_that_goes_by_cids() {
+    let folder = tempfile::tempdir().unwrap();
+    let compiler = Compiler::new(ROOT).include("schedulers/include").include("crates/kernel/btf");
+    std::fs::write(
+        folder.path().join("by_cid.bpf.o"),
+        compiler.compile("tests/programs/by_cid.bpf.c").unwrap(),
+    )
+    .unwrap();
+    let program = folder.path().join("load");
+    let built = Command::new("cc")
+        .arg("-o")
+        .arg(&program)
+        .arg(Path::new(ROOT).join("tests/programs/load.c"))
+        .args(["-lbpf", "-lelf", "-lz"])
+        .status();
+    assert!(built.expect("there is a C compiler").success());
+    let options = ["--machine", "4", "--workload", "mix:8:60", "--json", "--program-log", "said.log"];
+    let object = folder.path().join("by_cid.bpf.o");
+    let output = keel_for("200ms", folder.path(), &options, &program, &[object.to_str().unwrap()]);
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!((output.status.code(), &report["exit"]["kind"]), (Some(0), &"none".into()), "{report}");
+    let log = std::fs::read_to_string(folder.path().join("said.log")).unwrap();
+    let said: Vec<&str> = log.lines().filter(|line| line.ends_with("tached")).collect();
+    assert_eq!(said, ["attached", "detached"], "{log}");
 }
 
 #[test]
@@ -214,6 +241,47 @@ fn cgroupfs_follows_the_run() {
         "cgroups: web 40 0 0 late -1 -1 -1",
     ];
     assert_eq!(said, expected, "{log}");
+}
+
+#[test]
+fn proc_has_the_tasks_and_changes_of_cgroups_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let (program, object) = build(folder.path());
+    let text = r#"{ "evenkeel": { "cgroups": { "/web": {}, "/late": { "later": true } } },
+        "tasks": {
+            "pair": { "instance": 2, "run": 100000, "sleep": 900, "evenkeel": { "cgroup": "/web" } },
+            "boss": { "loop": 1, "delay": 1000000, "run": 10, "evenkeel": { "process": 1, "steps": [
+                { "make_cgroup": "/late" }, { "cgroup_process": "/late" }, { "sleep": 1000000 },
+                { "cgroup_process": "/" }, { "remove_cgroup": "/late" }, { "sleep": 500000 } ] } } } }"#;
+    std::fs::write(folder.path().join("w.json"), text).unwrap();
+    let options = ["--workload", "w.json", "--machine", "4", "--program-log", "said.log"];
+    let output = keel(folder.path(), &options, &program, &[object.to_str().unwrap(), "tasks"]);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!((output.status.code(), &*stderr), (Some(0), ""));
+    let log = std::fs::read_to_string(folder.path().join("said.log")).unwrap();
+    let said = |kinds: [&str; 2]| {
+        let mut said: Vec<&str> =
+            log.lines().filter(|line| kinds.iter().any(|&kind| line.starts_with(kind))).collect();
+        said.dedup();
+        said
+    };
+    // Name, number of threads and cgroup; the first has no CPU time yet when it is first asked for.
+    let all = |rest: &str| format!("tasks: init 1 0::/ shared 2 0::/ pair 2 0::/web{rest}, right");
+    let expected = [
+        all(""),
+        "event: made late".into(),
+        all(" boss 1 0::/late"),
+        "event: removed late".into(),
+        all(" boss 1 0::/"),
+        all(""),
+    ];
+    assert_eq!(said(["event:", "tasks: init"]), expected, "{log}");
+    let expected = [
+        "tasks: made 0, removed 0, joined 0, as a process 0",
+        "tasks: made 1, removed 0, joined 1, as a process 1",
+        "tasks: made 1, removed 1, joined 1, as a process 1",
+    ];
+    assert_eq!(said(["tasks: made"; 2]), expected, "{log}");
 }
 
 #[test]

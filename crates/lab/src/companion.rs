@@ -3,8 +3,7 @@
 
 use crate::error::LabError;
 use keel_abi::bpf::{Ea, Engine, MapId, World};
-use keel_abi::cgroup::CgroupNow;
-use keel_abi::companion::{Act, Companion as Task};
+use keel_abi::companion::{Act, Companion as Task, View};
 use keel_abi::{CpuId, Instant};
 use keel_kernel::Beside;
 use keel_object::{MapDef, Object, Variable};
@@ -150,13 +149,7 @@ fn map(layout: &Layout, object: &Object) -> Result<Map, String> {
 }
 
 impl Task<VmWorld> for RunObserver {
-    fn go_on(
-        &mut self,
-        world: &mut VmWorld,
-        cpu: CpuId,
-        now: Instant,
-        _: &dyn Fn() -> Vec<CgroupNow>,
-    ) -> Act {
+    fn go_on(&mut self, world: &mut VmWorld, cpu: CpuId, now: Instant, _: &dyn View) -> Act {
         let Self { machine, rest, maps, variables, scratch } = self;
         let mut desk = Desk { world, cpu, now, maps, variables, scratch: *scratch, stall_ps: 0, last: None };
         let pause = machine.go_on(&mut desk);

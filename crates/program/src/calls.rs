@@ -36,6 +36,7 @@ impl Program {
         if self.page == 0 {
             self.page = self.map_page(t)?;
         }
+        self.caller = Some(t.own);
         let a = t.args();
         match t.number() {
             libc::SYS_bpf => self.bpf_call(t, a, desk),
@@ -44,6 +45,7 @@ impl Program {
                 t.call(&mut self.host, libc::SYS_rt_sigreturn, a)?;
                 Ok(Answer::AsIs)
             }
+            libc::SYS_kill => self.kill_process(t, a, desk),
             libc::SYS_exit => Ok(self.thread_exits()),
             libc::SYS_exit_group => {
                 self.note_exit(a[0] as i32 & 0xff);
@@ -66,13 +68,9 @@ impl Program {
         a: [u64; 6],
         expired: bool,
     ) -> Done {
+        self.show_what_is_there(number, a, desk)?;
         if let Some(answer) = self.event_call(t, number, a, expired)? {
             return Ok(answer);
-        }
-        if self.looks_at_cgroups(number, a)
-            && let Some(cgroups) = desk.cgroups()
-        {
-            self.tree.show_cgroups(cgroups)?;
         }
         if let Some(answer) = self.file_call(t, number, a)? {
             return Ok(answer);
@@ -122,6 +120,7 @@ fn is_harmless(number: i64) -> bool {
             | libc::SYS_mlockall
             | libc::SYS_munlockall
             | libc::SYS_mincore
+            | libc::SYS_msync
             | libc::SYS_rt_sigaction
             | libc::SYS_rt_sigprocmask
             | libc::SYS_rt_sigpending

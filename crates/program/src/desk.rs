@@ -1,7 +1,7 @@
 //! The contract with the owner of the loaded object's maps.
 
 use keel_abi::bpf::Errno;
-use keel_abi::cgroup::CgroupNow;
+use keel_abi::companion::View;
 use std::fs::File;
 
 /// A ring buffer as user space sees it.
@@ -77,8 +77,8 @@ pub trait Desk {
     /// User space has written a user ring buffer up to this position; `bytes` are the ring's bytes from the consumed
     /// ones on.
     fn ring_written(&mut self, map: u32, producer: u64, bytes: &[u8]);
-    /// The cgroups of the running machine, parents first; `None` before the run and after it.
-    fn cgroups(&mut self) -> Option<Vec<CgroupNow>>;
+    /// What there is on the running machine; `None` before the run and after it.
+    fn view(&self) -> Option<&dyn View>;
     /// User space has touched `count` pages of an arena, from `first` on; it may have touched them before.
     fn arena_touched(&mut self, map: u32, first: u64, count: u64);
 }
@@ -131,7 +131,7 @@ impl Desk for NoDesk {
 
     fn ring_written(&mut self, _: u32, _: u64, _: &[u8]) {}
 
-    fn cgroups(&mut self) -> Option<Vec<CgroupNow>> {
+    fn view(&self) -> Option<&dyn View> {
         None
     }
 

@@ -26,6 +26,19 @@ impl Program {
         a: [u64; 6],
         expired: bool,
     ) -> Result<Option<Answer>, ProgramError> {
+        match self.event_call_itself(t, number, a, expired)? {
+            Some(answer) => self.before_wait(t, answer).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    fn event_call_itself(
+        &mut self,
+        t: &mut Thread,
+        number: i64,
+        a: [u64; 6],
+        expired: bool,
+    ) -> Result<Option<Answer>, ProgramError> {
         Ok(Some(match number {
             libc::SYS_epoll_create1 | libc::SYS_epoll_create => {
                 self.new_fd(t, Kind::Epoll(BTreeMap::new()), false)?
@@ -54,11 +67,14 @@ impl Program {
                 Ok(timeout) => self.poll(t, a, timeout, expired)?,
                 Err(errno) => error(errno),
             },
-            _ => return Ok(None),
+            libc::SYS_select => self.select(t, a, expired)?,
+            libc::SYS_pselect6 => self.pselect(t, a, expired)?,
+            libc::SYS_signalfd | libc::SYS_signalfd4 => self.signal_fd(t, number, a)?,
+            _ => return self.watch_call(t, number, a),
         }))
     }
 
-    fn timeout_at(&self, at: u64) -> Result<Option<u64>, i32> {
+    pub(crate) fn timeout_at(&self, at: u64) -> Result<Option<u64>, i32> {
         match at {
             0 => Ok(None),
             at => self.span_at(at).unwrap_or(Err(libc::EFAULT)).map(Some),
@@ -180,7 +196,7 @@ impl Program {
     }
 
     /// Which events a descriptor has, as poll(2) names them.
-    fn readiness(&mut self, t: &mut Thread, fd: i32) -> Result<u32, ProgramError> {
+    pub(crate) fn readiness(&mut self, t: &mut Thread, fd: i32) -> Result<u32, ProgramError> {
         let Some(open) = self.fds.get(fd) else { return Ok(0) };
         let ready = match &*open.kind.borrow() {
             Kind::Output => OUT,
@@ -212,12 +228,19 @@ impl Program {
                 }
             }
             Kind::Epoll(_) | Kind::Socket | Kind::Prog(_) | Kind::Btf(_) | Kind::Link(_) => 0,
-            Kind::Pipe => u32::MAX,
+            Kind::Watch(watches) => {
+                if watches.events.is_empty() {
+                    0
+                } else {
+                    IN
+                }
+            }
+            Kind::Pipe | Kind::Signals => u32::MAX,
         };
         if ready != u32::MAX { Ok(ready) } else { self.ask_host(t, fd) }
     }
 
-    /// The host knows what is in a pipe.
+    /// The host knows what is in a pipe, and which signals are pending.
     pub(crate) fn ask_host(&mut self, t: &mut Thread, fd: i32) -> Result<u32, ProgramError> {
         let mut entry = [0; POLL_BYTES as usize];
         entry[..4].copy_from_slice(&fd.to_le_bytes());

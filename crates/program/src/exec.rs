@@ -1,71 +1,46 @@
-//! `execve(2)`: a program may execute itself again, as some do to load their scheduler once more. It becomes a new
-//! process of the host, with the same task, clock and files.
+//! `execve(2)`: a program may execute itself again, as some do to load their scheduler once more. It keeps its task, its
+//! clock, and the descriptors that are not to be closed.
 
 use crate::ProgramError;
 use crate::calls::{Answer, error};
-use crate::host::Host;
+use crate::fds::{Kind, Link};
 use crate::program::Program;
 use crate::thread::Thread;
-use std::collections::{BTreeMap, VecDeque};
-use std::ffi::OsString;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
 /// The program's own file, as it can name it.
 const ITSELF: &str = "/proc/self/exe";
-/// The most arguments, and the most variables.
-const MOST: u64 = 4096;
 
 impl Program {
     /// `execve`: the arguments and variables are in the program's memory.
-    pub(crate) fn execute(&mut self, t: &Thread, a: [u64; 6]) -> Result<Answer, ProgramError> {
-        let (path, argv, env) = match self.read_execution(a) {
-            Ok(read) => read,
+    pub(crate) fn execute(&mut self, t: &mut Thread, a: [u64; 6]) -> Result<Answer, ProgramError> {
+        let path = match self.path(libc::AT_FDCWD, a[0]) {
+            Ok(path) => path,
             Err(errno) => return Ok(error(errno)),
         };
         let own = fs::read_link(format!("/proc/{}/exe", self.host.pid)).unwrap_or_default();
-        // Names in bpffs are kept by descriptors of the process.
-        if !is_same(&path, &own) || !self.bpf.pins.is_empty() {
+        if !is_same(&path, &own) {
             self.refused.insert("executing another program in its place".into());
             return Ok(error(libc::EACCES));
         }
-        let host = match Host::start(own.as_os_str(), &argv, &env) {
-            Ok(host) => host,
-            Err(ProgramError::Start { .. }) => return Ok(error(libc::ENOEXEC)),
-            Err(failed) => return Err(failed),
+        let Some(place) = self.show_path(&own.to_string_lossy()) else {
+            return Ok(error(libc::ENAMETOOLONG));
         };
-        self.become_anew(t.own, host)?;
-        Ok(Answer::Begins)
-    }
-
-    /// The path, the arguments and the environment of an `execve`.
-    fn read_execution(&self, a: [u64; 6]) -> Result<Execution, i32> {
-        let path = self.path(libc::AT_FDCWD, a[0])?;
-        let argv: Vec<OsString> = self.texts(a[1])?.into_iter().map(OsString::from).collect();
-        let env = self.texts(a[2])?;
-        let pairs = env.iter().filter_map(|text| text.split_once('='));
-        let env = pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-        if argv.is_empty() { Err(libc::EINVAL) } else { Ok((path, argv, env)) }
-    }
-
-    /// The strings of a list that ends with a null pointer.
-    fn texts(&self, at: u64) -> Result<Vec<String>, i32> {
-        let mut found = Vec::new();
-        for number in 0..MOST {
-            match self.words(at.wrapping_add(8 * number)) {
-                None => return Err(libc::EFAULT),
-                Some([0]) => return Ok(found),
-                Some([text]) => found.push(self.text(text)?),
+        match t.execute(&mut self.host, [place, a[1], a[2], a[3], a[4], a[5]])? {
+            Some(errno) => Ok(Answer::Value(errno)),
+            None => {
+                self.become_anew(t.own)?;
+                Ok(Answer::Begins)
             }
         }
-        Err(libc::E2BIG)
     }
 
-    /// The process is replaced: its threads, memory and descriptors are gone, and all that only they kept.
-    fn become_anew(&mut self, caller: i32, host: Host) -> Result<(), ProgramError> {
+    /// The process is replaced: its threads and memory are gone, and the descriptors that were to be closed.
+    fn become_anew(&mut self, caller: i32) -> Result<(), ProgramError> {
         let pid = self.machine.pid;
-        self.host = host;
         self.threads = BTreeMap::from([(pid, Thread::new(&self.host, self.host.pid, pid)?)]);
         self.ready = VecDeque::from([pid]);
         self.waiting.clear();
@@ -75,21 +50,36 @@ impl Program {
         self.confined = cpus.map(|cpus| (pid, cpus)).into_iter().collect();
         // The superuser's programs begin with all of them.
         self.capabilities = [0xff; 24];
-        for link in self.fds.close_all() {
+        for link in self.close_gone()? {
             let event = self.unlink(link)?;
             self.pending.push_back(event);
         }
         self.stats.forget_server();
         self.relay.forget_server();
-        if !self.bpf.is_attached {
+        self.bpf.unmap();
+        let keeps_some = self.fds.any(|kind| matches!(kind, Kind::Map(_) | Kind::Prog(_)));
+        if !self.bpf.is_attached && !keeps_some && self.bpf.pins.is_empty() {
             self.bpf.begin_again();
         }
         self.hide_host()
     }
-}
 
-/// A path, arguments and environment.
-type Execution = (String, Vec<OsString>, Vec<(String, String)>);
+    /// Closes the descriptors that the process no longer has; returns the links that nothing else keeps.
+    fn close_gone(&mut self) -> Result<Vec<Link>, ProgramError> {
+        let listed = fs::read_dir(format!("/proc/{}/fd", self.host.pid));
+        let listed =
+            listed.map_err(|e| ProgramError::Host(format!("its descriptors cannot be listed: {e}")))?;
+        let names = listed.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+        let open: BTreeSet<i32> = names.collect();
+        let mut links = Vec::new();
+        for fd in self.fds.numbers().into_iter().filter(|fd| !open.contains(fd)) {
+            if let Some(Kind::Link(link)) = self.fds.close(fd) {
+                links.push(link);
+            }
+        }
+        Ok(links)
+    }
+}
 
 /// Does the path lead to this file?
 fn is_same(path: &str, file: &PathBuf) -> bool {

@@ -2,6 +2,7 @@
 //! here.
 
 use crate::object::Traced;
+use crate::watches::Watches;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
@@ -27,6 +28,10 @@ pub(crate) enum Kind {
     Socket,
     /// A Unix socket with this name, and the connections that wait to be accepted.
     Listener { name: Vec<u8>, waiting: VecDeque<i32> },
+    /// `signalfd(2)`: the host has the signals.
+    Signals,
+    /// `inotify_init(2)`.
+    Watch(Watches),
     /// An object of bpf(2).
     Map(u32),
     /// A loaded program.
@@ -101,15 +106,26 @@ impl Fds {
         self.0.remove(&fd).and_then(last)
     }
 
-    /// Closes all but the standard ones; returns the links that nothing else keeps.
-    pub(crate) fn close_all(&mut self) -> Vec<Link> {
-        let closed = std::mem::take(self).0.into_values().filter_map(last);
-        closed.filter_map(|kind| if let Kind::Link(link) = kind { Some(link) } else { None }).collect()
-    }
-
     /// Which objects of one kind are still open.
     pub(crate) fn any(&self, wanted: impl Fn(&Kind) -> bool) -> bool {
         self.0.values().any(|open| wanted(&open.kind.borrow()))
+    }
+
+    /// Changes objects of some kind.
+    pub(crate) fn each(&self, mut act: impl FnMut(&mut Kind)) {
+        let mut done = Vec::new();
+        for open in self.0.values() {
+            // Copies share their object.
+            if !done.contains(&Rc::as_ptr(&open.kind)) {
+                done.push(Rc::as_ptr(&open.kind));
+                act(&mut open.kind.borrow_mut());
+            }
+        }
+    }
+
+    /// Which descriptors are open, in order.
+    pub(crate) fn numbers(&self) -> Vec<i32> {
+        self.0.keys().copied().collect()
     }
 
     /// The socket of this name.

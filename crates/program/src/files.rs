@@ -7,7 +7,7 @@ use crate::calls::{Answer, error};
 use crate::fds::{Kind, Link};
 use crate::program::{Event, Program, Wait};
 use crate::thread::Thread;
-use crate::tree::EVENTS;
+use crate::tree::{EVENTS, OWN};
 
 /// Bytes of a path.
 const PATH_BYTES: usize = 4096;
@@ -31,6 +31,12 @@ impl Program {
             libc::SYS_stat | libc::SYS_lstat => {
                 self.stat_path(t, libc::AT_FDCWD, a[0], a[1], |path| [path, a[1], a[2], a[3], a[4], a[5]])?
             }
+            libc::SYS_readlink | libc::SYS_readlinkat if self.is_link_to_itself(number, a) => {
+                let room = if number == libc::SYS_readlink { [a[1], a[2]] } else { [a[2], a[3]] };
+                let pid = self.machine.pid.to_string();
+                let len = pid.len().min(room[1] as usize);
+                self.put(room[0], &pid.as_bytes()[..len], len as i64)
+            }
             libc::SYS_access | libc::SYS_readlink => {
                 self.with_path(t, libc::AT_FDCWD, a[0], |path| [path, a[1], a[2], a[3], a[4], a[5]])?
             }
@@ -53,7 +59,7 @@ impl Program {
                 }
             }
             libc::SYS_close => self.close(t, a)?,
-            libc::SYS_close_range => Answer::Value(0),
+            libc::SYS_close_range => self.close_range(t, a)?,
             libc::SYS_dup => self.dup(t, a[0] as i32, None, a)?,
             libc::SYS_dup2 | libc::SYS_dup3 => self.dup(t, a[0] as i32, Some(a[1] as i32), a)?,
             libc::SYS_fcntl => self.fcntl(t, a)?,
@@ -80,26 +86,6 @@ impl Program {
             libc::SYS_umask => Answer::Value(0o22),
             _ => return Ok(None),
         }))
-    }
-
-    /// Does the call have a path in cgroupfs?
-    pub(crate) fn looks_at_cgroups(&self, number: i64, a: [u64; 6]) -> bool {
-        let path = match number {
-            libc::SYS_open
-            | libc::SYS_stat
-            | libc::SYS_lstat
-            | libc::SYS_access
-            | libc::SYS_statfs
-            | libc::SYS_rmdir => self.path(libc::AT_FDCWD, a[0]),
-            libc::SYS_openat
-            | libc::SYS_newfstatat
-            | libc::SYS_statx
-            | libc::SYS_faccessat
-            | libc::SYS_faccessat2
-            | libc::SYS_name_to_handle_at => self.path(a[0] as i32, a[1]),
-            _ => return false,
-        };
-        path.is_ok_and(|path| self.tree.is_in_cgroups(&path))
     }
 
     /// A descriptor that keel implements, with a number reserved on the host.
@@ -154,7 +140,7 @@ impl Program {
     pub(crate) fn path(&self, folder: i32, at: u64) -> Result<String, i32> {
         let text = self.text(at)?;
         if text.starts_with('/') {
-            return Ok(clean(&text));
+            return Ok(self.without_self(clean(&text)));
         }
         let base = match folder {
             libc::AT_FDCWD => "/".to_owned(),
@@ -163,7 +149,32 @@ impl Program {
                 _ => return Err(libc::EBADF),
             },
         };
-        Ok(clean(&format!("{base}/{text}")))
+        Ok(self.without_self(clean(&format!("{base}/{text}"))))
+    }
+
+    /// A path by the process's number, not by `/proc/self`; but the host has what is of the process alone.
+    fn without_self(&self, path: String) -> String {
+        let own = format!("/proc/{}", self.machine.pid);
+        let thread = || format!("{own}/task/{}", self.caller.unwrap_or(self.machine.pid));
+        let below =
+            |root: &str| path.strip_prefix(root).filter(|rest| rest.is_empty() || rest.starts_with('/'));
+        if OWN.contains(&path.as_str()) {
+            return path;
+        }
+        match (below("/proc/self"), below("/proc/thread-self"), below(&own)) {
+            (Some(rest), _, _) => own + rest,
+            (_, Some(rest), _) => thread() + rest,
+            (_, _, Some(rest)) => {
+                let hosts = format!("/proc/self{rest}");
+                if OWN.contains(&hosts.as_str()) { hosts } else { path }
+            }
+            _ => path,
+        }
+    }
+
+    fn is_link_to_itself(&self, number: i64, a: [u64; 6]) -> bool {
+        let at = if number == libc::SYS_readlink { a[0] } else { a[1] };
+        self.text(at).is_ok_and(|text| clean(&text) == "/proc/self")
     }
 
     /// Lets the host execute a call that only reads a path.
@@ -223,7 +234,7 @@ impl Program {
     }
 
     /// Writes a path of the host to the program's memory.
-    fn show_path(&self, real: &str) -> Option<u64> {
+    pub(crate) fn show_path(&self, real: &str) -> Option<u64> {
         let bytes = [real.as_bytes(), &[0]].concat();
         (bytes.len() <= PATH_BYTES && self.host.write(self.page, &bytes)).then_some(self.page)
     }
@@ -266,6 +277,25 @@ impl Program {
             Some(Kind::Link(link)) => Ok(Answer::Told(0, self.unlink(link)?)),
             _ => Ok(Answer::Value(0)),
         }
+    }
+
+    /// `close_range`: all descriptors in a range are closed, or are to be at `execve`.
+    fn close_range(&mut self, t: &mut Thread, a: [u64; 6]) -> Result<Answer, ProgramError> {
+        let [first, last, flags] = [a[0], a[1], a[2]].map(|word| word as u32);
+        if first > last || flags & !(libc::CLOSE_RANGE_CLOEXEC | libc::CLOSE_RANGE_UNSHARE) != 0 {
+            return Ok(error(libc::EINVAL));
+        }
+        let all = self.fds.numbers();
+        for fd in all.into_iter().filter(|&fd| (first..=last).contains(&(fd as u32))) {
+            let number = fd as u64;
+            if flags & libc::CLOSE_RANGE_CLOEXEC != 0 {
+                let args = [number, libc::F_SETFD as u64, libc::FD_CLOEXEC as u64, 0, 0, 0];
+                t.call(&mut self.host, libc::SYS_fcntl, args)?;
+            } else if let Answer::Told(_, event) = self.close(t, [number, 0, 0, 0, 0, 0])? {
+                self.pending.push_back(event);
+            }
+        }
+        Ok(Answer::Value(0))
     }
 
     /// The last descriptor of a link has been closed.
@@ -411,6 +441,14 @@ impl Program {
         let nonblocking = open.nonblocking;
         let is_pipe = matches!(*open.kind.borrow(), Kind::Pipe);
         let is_file = matches!(*open.kind.borrow(), Kind::File);
+        let has_signals = matches!(*open.kind.borrow(), Kind::Signals);
+        if let Kind::Watch(watches) = &mut *open.kind.borrow_mut() {
+            return Ok(match watches.read(a[2] as usize) {
+                Ok(bytes) => self.put(a[1], &bytes, bytes.len() as i64),
+                Err(libc::EAGAIN) if !nonblocking => Answer::Wait(Wait::Retry, None),
+                Err(errno) => error(errno),
+            });
+        }
         if let Some(own) = self.read_own(fd) {
             return Ok(match own {
                 Ok(word) => self.put(a[1], &word.to_le_bytes(), 8),
@@ -419,9 +457,12 @@ impl Program {
             });
         }
         match () {
-            () if is_pipe && self.ask_host(t, fd)? & (libc::POLLIN | libc::POLLHUP) as u32 == 0 => {
+            () if (is_pipe || has_signals)
+                && self.ask_host(t, fd)? & (libc::POLLIN | libc::POLLHUP) as u32 == 0 =>
+            {
                 Ok(if nonblocking { error(libc::EAGAIN) } else { Answer::Wait(Wait::Retry, None) })
             }
+            () if has_signals => self.read_signals(t, a),
             () if is_pipe || is_file => self.native(t, a),
             () => Ok(error(libc::EINVAL)),
         }

@@ -45,11 +45,33 @@ pub(crate) enum Stop {
     Killed(i32),
 }
 
+/// How an `execve` ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Executed {
+    Anew,
+    Failed,
+}
+
 /// A traced process.
 pub(crate) struct Host {
     pub(crate) pid: pid_t,
     /// All threads that ever existed, except the first.
     others: Vec<pid_t>,
+    /// The number of the process as the program sees it.
+    shown_pid: i32,
+}
+
+/// `siginfo_t`, as far as it matters here.
+#[derive(Clone, Copy)]
+#[repr(C, align(8))]
+struct SignalInfo {
+    signal: c_int,
+    errno: c_int,
+    code: c_int,
+    pad: c_int,
+    sender: c_int,
+    uid: c_int,
+    rest: [u8; 104],
 }
 
 impl Host {
@@ -58,6 +80,7 @@ impl Host {
         file: &OsStr,
         argv: &[OsString],
         env: &[(String, String)],
+        shown_pid: i32,
     ) -> Result<Self, ProgramError> {
         let mut command = Command::new(file);
         command.arg0(&argv[0]).args(&argv[1..]);
@@ -81,13 +104,14 @@ impl Host {
         let name = file.to_string_lossy().into_owned();
         let child =
             command.spawn().map_err(|e| ProgramError::Start { name: name.clone(), why: reason(&e) })?;
-        let mut host = Self { pid: child.id() as pid_t, others: Vec::new() };
+        let mut host = Self { pid: child.id() as pid_t, others: Vec::new(), shown_pid };
         match host.wait(host.pid)? {
             (Stop::Call, _) | (Stop::Cloned(_), _) => {}
             (stop, _) => return Err(ProgramError::Host(format!("{name} did not start: {stop:?}"))),
         }
         let options = libc::PTRACE_O_TRACESYSGOOD
             | libc::PTRACE_O_TRACECLONE
+            | libc::PTRACE_O_TRACEEXEC
             | libc::PTRACE_O_TRACEEXIT
             | libc::PTRACE_O_EXITKILL;
         host.request(libc::PTRACE_SETOPTIONS, host.pid, 0, options as u64)?;
@@ -171,9 +195,57 @@ impl Host {
             self.request(libc::PTRACE_SYSCALL, tid, 0, signal as u64)?;
             match self.wait(tid)? {
                 (Stop::Call, 0) => return Ok(Stop::Call),
-                (Stop::Call, next) => signal = next,
+                (Stop::Call, next) => {
+                    self.hide_sender(tid)?;
+                    signal = next;
+                }
                 (stop, _) => return Ok(stop),
             }
+        }
+    }
+
+    /// A thread has stopped where it enters `execve`, and goes on. Either the process is another one then, whose only
+    /// thread stops before its first instruction, or the call has failed, and the thread stops where it leaves it.
+    pub(crate) fn execute(&mut self, caller: pid_t) -> Result<Executed, ProgramError> {
+        self.request(libc::PTRACE_SYSCALL, caller, 0, 0)?;
+        // The host waits until the other threads have gone, so that the caller does not always stop first.
+        let mut all = std::mem::take(&mut self.others);
+        all.push(self.pid);
+        loop {
+            for &tid in &all {
+                let Some(status) = stopped(tid) else { continue };
+                if status >> 16 == libc::PTRACE_EVENT_EXEC {
+                    // On the way out of the call.
+                    self.run(self.pid)?;
+                    return Ok(Executed::Anew);
+                }
+                if tid == caller && libc::WSTOPSIG(status) == libc::SIGTRAP | 0x80 {
+                    all.pop();
+                    self.others = all;
+                    return Ok(Executed::Failed);
+                }
+                // One that has just been killed is gone.
+                let _ = self.request(libc::PTRACE_CONT, tid, 0, 0);
+            }
+            std::thread::yield_now();
+        }
+    }
+
+    /// The signal that is about to be delivered comes from the program itself, for it knows nobody else.
+    fn hide_sender(&self, tid: pid_t) -> Result<(), ProgramError> {
+        let mut info = SignalInfo { signal: 0, errno: 0, code: 0, pad: 0, sender: 0, uid: 0, rest: [0; 104] };
+        // SAFETY: the kernel fills one `siginfo_t`, which has this size and alignment and contains only integers.
+        if unsafe { libc::ptrace(libc::PTRACE_GETSIGINFO, tid, 0, &raw mut info) } == -1 {
+            return Err(lost("ptrace"));
+        }
+        if info.code != libc::SI_USER && info.code != libc::SI_TKILL {
+            return Ok(());
+        }
+        (info.sender, info.uid) = (self.shown_pid, 0);
+        // SAFETY: the kernel reads one `siginfo_t`.
+        match unsafe { libc::ptrace(libc::PTRACE_SETSIGINFO, tid, 0, &raw const info) } {
+            -1 => Err(lost("ptrace")),
+            _ => Ok(()),
         }
     }
 
@@ -216,11 +288,23 @@ impl Host {
 
     /// Does a thread block a signal?
     pub(crate) fn blocks(&self, tid: pid_t, signal: c_int) -> bool {
+        self.mask(tid, "SigBlk:") >> (signal - 1) & 1 == 1
+    }
+
+    /// Does the program have a handler for a signal?
+    pub(crate) fn catches(&self, tid: pid_t, signal: c_int) -> bool {
+        self.mask(tid, "SigCgt:") >> (signal - 1) & 1 == 1
+    }
+
+    /// Which signals are pending for a thread or for the process.
+    pub(crate) fn pending(&self, tid: pid_t) -> u64 {
+        self.mask(tid, "SigPnd:") | self.mask(tid, "ShdPnd:")
+    }
+
+    fn mask(&self, tid: pid_t, name: &str) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/task/{tid}/status", self.pid));
-        let line =
-            status.as_deref().unwrap_or_default().lines().find_map(|line| line.strip_prefix("SigBlk:"));
-        let mask = line.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
-        mask >> (signal - 1) & 1 == 1
+        let line = status.as_deref().unwrap_or_default().lines().find_map(|line| line.strip_prefix(name));
+        line.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
     }
 
     /// Makes a signal pending for the process: any thread may take it.
@@ -253,6 +337,14 @@ impl Drop for Host {
             }
         }
     }
+}
+
+/// The status of a thread that has stopped since, without waiting.
+fn stopped(tid: pid_t) -> Option<c_int> {
+    let mut status = 0;
+    // SAFETY: `status` outlives the call.
+    let got = unsafe { libc::waitpid(tid, &raw mut status, libc::__WALL | libc::WNOHANG) };
+    (got == tid && libc::WIFSTOPPED(status)).then_some(status)
 }
 
 fn lost(call: &str) -> ProgramError {

@@ -9,9 +9,11 @@
 //! `ENOSYS`, and are named in [`Program::refused`].
 //!
 //! - [`program`]: threads and steps
-//! - `calls`: how each call is answered; `time`, `futex`, `events`, `files`, `sockets`, `signals`, `process` and `exec` are its parts
+//! - `calls`: how each call is answered; `time`, `alarms`, `futex`, `events`, `select`, `watches`, `files`, `sockets`,
+//!   `signals`, `process` and `exec` are its parts
 //! - `bpf`: bpf(2): maps, programs, types, links
 //! - `tree`: the files that describe the simulated machine
+//! - `tasks`: what these files show of its tasks and cgroups
 //! - `server`: a connection to the program's own statistics server
 //! - `stats`: queries that server
 //! - [`relay`]: lets clients outside of the run query it
@@ -20,6 +22,7 @@
 //! - [`object`]: what the program has loaded, as [`Object`](keel_object::Object)
 //! - [`desk`]: the contract with the kernel's maps
 
+mod alarms;
 mod bpf;
 mod calls;
 pub mod desk;
@@ -35,13 +38,16 @@ pub mod object;
 mod process;
 pub mod program;
 pub mod relay;
+mod select;
 mod server;
 mod signals;
 mod sockets;
 mod stats;
+mod tasks;
 mod thread;
 mod time;
 mod tree;
+mod watches;
 
 pub use desk::{Desk, Inner, NoDesk, RingView};
 pub use error::ProgramError;

@@ -79,9 +79,8 @@ impl Program {
                 t.call(&mut self.host, number, a)?;
                 Answer::Value(i64::from(t.own))
             }
-            libc::SYS_tgkill => self.kill(t, a[1] as i32, a[2] as i32),
-            libc::SYS_tkill => self.kill(t, a[0] as i32, a[1] as i32),
-            libc::SYS_kill if a[0] as i32 == self.machine.pid => self.kill(t, self.machine.pid, a[1] as i32),
+            libc::SYS_tgkill => self.kill(t, Some(a[1] as i32), a[2] as i32)?,
+            libc::SYS_tkill => self.kill(t, Some(a[0] as i32), a[1] as i32)?,
             // The other threads continue in turn; when all of them wait, the task lets other tasks run.
             libc::SYS_sched_yield if self.ready.is_empty() => Answer::Told(0, Event::Yielded),
             libc::SYS_sched_yield | libc::SYS_sched_setscheduler => Answer::Value(0),
@@ -157,18 +156,6 @@ impl Program {
 
     pub(crate) fn thread_exits(&mut self) -> Answer {
         Answer::Leaves
-    }
-
-    fn kill(&mut self, caller: &Thread, own: i32, signal: i32) -> Answer {
-        // The caller is not in the table while its call is answered.
-        let target = if own == caller.own { Some(caller) } else { self.threads.get(&own) };
-        let Some(target) = target else { return error(libc::ESRCH) };
-        if signal == libc::SIGKILL {
-            self.note_exit(128 + signal);
-            return Answer::Outside(Event::Exited(128 + signal));
-        }
-        self.host.signal(target.tid, signal);
-        Answer::Value(0)
     }
 
     /// The thread that an affinity call refers to: 0 is the caller.

@@ -4,6 +4,7 @@
 //! all wait, the owner lets time pass. So the order of everything is a function of the program and of time.
 
 use crate::ProgramError;
+use crate::alarms::Alarm;
 use crate::bpf::Bpf;
 use crate::calls::Answer;
 use crate::desk::Desk;
@@ -140,6 +141,13 @@ pub struct Program {
     pub(crate) confined: BTreeMap<i32, CpuSet>,
     pub(crate) stats: Stats,
     pub(crate) relay: Relay,
+    pub(crate) alarm: Alarm,
+    /// When it was last looked whether what the program watches has changed.
+    pub(crate) watched_ns: u64,
+    /// The thread whose call is answered; it is not in the table.
+    pub(crate) caller: Option<i32>,
+    /// The deadline of the call that is answered, if it has waited before.
+    pub(crate) until_ns: Option<u64>,
     calls: u64,
     /// What the owner is still to be told.
     pub(crate) pending: VecDeque<Event>,
@@ -159,7 +167,7 @@ impl Program {
         let tree = Tree::new(&machine, &bpf.kernel)?;
         let env = [("PATH", "/usr/bin:/bin"), ("HOME", "/"), ("TZ", "UTC"), ("LANG", "C.UTF-8")];
         let env = env.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        let host = Host::start(&argv[0], argv, &env)?;
+        let host = Host::start(&argv[0], argv, &env, machine.pid)?;
         let first = Thread::new(&host, host.pid, machine.pid)?;
         let name = argv[0].to_string_lossy().rsplit('/').next().unwrap_or_default().to_owned();
         let pid = machine.pid;
@@ -189,6 +197,10 @@ impl Program {
             confined: BTreeMap::new(),
             stats: Stats::default(),
             relay: Relay::default(),
+            alarm: Alarm::default(),
+            watched_ns: 0,
+            caller: None,
+            until_ns: None,
             calls: 0,
             pending: VecDeque::new(),
             outside: None,
@@ -265,7 +277,9 @@ impl Program {
             self.shown_online.clone_from(&self.seen_online);
         }
         self.bpf.show_rings(desk);
+        self.ring_alarm()?;
         self.expire(desk)?;
+        self.look_for_changes(desk)?;
         if self.ready.is_empty() || self.calls.is_multiple_of(TURNS) {
             self.retry(desk)?;
         }
@@ -453,11 +467,15 @@ impl Program {
         for own in again {
             let Some(wait) = self.waiting.remove(&own) else { continue };
             let mut thread = self.threads.remove(&own).expect("who waits is there");
-            match self.dispatch(&mut thread, desk, false)? {
+            self.until_ns = wait.deadline_ns;
+            let answer = self.dispatch(&mut thread, desk, false)?;
+            self.until_ns = None;
+            match answer {
                 Answer::Value(value) => {
                     thread.answer(&mut self.host, value)?;
                     self.ready.push_back(own);
                 }
+                Answer::AsIs => self.ready.push_back(own),
                 _ => {
                     self.waiting.insert(own, wait);
                 }
@@ -471,7 +489,14 @@ impl Program {
         let waits = self.waiting.values().filter_map(|wait| wait.deadline_ns);
         let ring = self.fds.polls_a_ring().then_some(self.now_ns + RING_POLL_NS);
         let clients = self.has_clients().then_some(self.now_ns + CLIENT_POLL_NS);
-        waits.chain(self.fds.next_timer()).chain(ring).chain(clients).filter(|&at| at > self.now_ns).min()
+        let calls = self.next_alarm().into_iter().chain(self.next_watch());
+        waits
+            .chain(self.fds.next_timer())
+            .chain(calls)
+            .chain(ring)
+            .chain(clients)
+            .filter(|&at| at > self.now_ns)
+            .min()
     }
 
     /// Wakes up to `most` threads that wait at a futex for one of these bits, in the order they began to wait; returns

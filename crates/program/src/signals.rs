@@ -1,39 +1,173 @@
-//! Signals: Ctrl-C, and the calls that wait for signals.
+//! Signals: Ctrl-C, those that the program sends itself, and the calls that wait for signals.
 
 use crate::ProgramError;
-use crate::calls::Answer;
-use crate::program::{Program, Wait};
+use crate::calls::{Answer, error};
+use crate::desk::Desk;
+use crate::fds::Kind;
+use crate::program::{Event, Program, Wait};
 use crate::thread::Thread;
 
 /// A span of no time, at the beginning of keel's page.
 const NO_SPAN: [u8; 16] = [0; 16];
+/// Bytes of `struct signalfd_siginfo`, and where it has the sender's pid, before its uid.
+const SIGNAL_BYTES: usize = 128;
+const SENDER_AT: usize = 12;
+/// Where `siginfo_t` has it.
+const INFO_SENDER_AT: u64 = 16;
+/// Bytes of a signal mask.
+const MASK_BYTES: u64 = 8;
+/// The machine's first task, which is always there.
+const FIRST_PID: i32 = 1;
+/// The last signal.
+const LAST: i32 = 64;
 
 impl Program {
-    /// Ctrl-C: the program gets SIGINT. As on a kernel, the first thread handles it unless it blocks it, and a wait of
-    /// who handles it ends.
+    /// Ctrl-C: the program gets SIGINT.
     ///
     /// # Errors
     /// The host fails.
     pub fn interrupt(&mut self) -> Result<(), ProgramError> {
+        self.send(libc::SIGINT)
+    }
+
+    /// A signal for the process, from outside.
+    pub(crate) fn send(&mut self, signal: i32) -> Result<(), ProgramError> {
+        self.send_to_one(None, signal)
+    }
+
+    /// As on a kernel, the first thread handles it unless it blocks it, and a wait of who handles it ends. The caller is
+    /// not in the table.
+    fn send_to_one(&mut self, caller: Option<&Thread>, signal: i32) -> Result<(), ProgramError> {
         let first = self.machine.pid;
-        let others = self.threads.keys().copied().filter(|&own| own != first);
-        let handles = |own: &i32| {
-            self.threads.get(own).is_some_and(|thread| !self.host.blocks(thread.tid, libc::SIGINT))
-        };
-        let Some(own) = [first].into_iter().chain(others).find(handles) else {
-            // A thread that waits for the signal receives it.
-            self.host.signal_process(libc::SIGINT);
-            return Ok(());
-        };
+        let mut order: Vec<i32> =
+            self.threads.keys().copied().chain(caller.map(|thread| thread.own)).collect();
+        order.sort_unstable_by_key(|&own| (own != first, own));
+        for own in order {
+            match (self.threads.get(&own), caller) {
+                (Some(thread), _) if !self.blocks(thread, signal) => return self.send_to(own, signal),
+                (None, Some(caller)) if !self.host.blocks(caller.tid, signal) => {
+                    self.host.signal(caller.tid, signal);
+                    return Ok(());
+                }
+                _ => {}
+            }
+        }
+        // A thread that waits for the signal receives it.
+        self.host.signal_process(signal);
+        Ok(())
+    }
+
+    /// A signal for a thread that makes no call now: its wait ends, unless it blocks the signal.
+    fn send_to(&mut self, own: i32, signal: i32) -> Result<(), ProgramError> {
         let Some(mut thread) = self.threads.remove(&own) else { return Ok(()) };
-        self.host.signal(thread.tid, libc::SIGINT);
-        if let Some(wait) = self.waiting.remove(&own) {
+        let is_blocked = self.blocks(&thread, signal);
+        self.host.signal(thread.tid, signal);
+        if !is_blocked && let Some(wait) = self.waiting.remove(&own) {
             self.tell_rest(&thread, wait.deadline_ns);
-            thread.interrupt(&mut self.host)?;
+            match self.mask_of_wait(&thread).filter(|_| self.host.catches(thread.tid, signal)) {
+                Some(mask) => self.end_by_handler(&mut thread, mask)?,
+                None => thread.interrupt(&mut self.host)?,
+            }
             self.ready.push_back(own);
         }
         self.threads.insert(own, thread);
         Ok(())
+    }
+
+    /// Ends a call that waits with this mask because of a pending signal that the mask allows. The host does that as for
+    /// `rt_sigsuspend`: the handler runs, and then the thread has its own mask again.
+    fn end_by_handler(&mut self, t: &mut Thread, mask: u64) -> Result<(), ProgramError> {
+        t.call(&mut self.host, libc::SYS_rt_sigsuspend, [mask, MASK_BYTES, 0, 0, 0, 0]).map(|_| ())
+    }
+
+    /// `kill`: other tasks of the machine are there, but get no signals from the program.
+    pub(crate) fn kill_process(
+        &mut self,
+        caller: &Thread,
+        a: [u64; 6],
+        desk: &dyn Desk,
+    ) -> Result<Answer, ProgramError> {
+        let [pid, signal] = [a[0], a[1]].map(|word| word as i32);
+        let own = self.machine.pid;
+        if [own, 0, -own].contains(&pid) {
+            return self.kill(caller, None, signal);
+        }
+        let is_there = pid == FIRST_PID || desk.view().is_some_and(|view| view.task(pid).is_some());
+        Ok(match (is_there, signal) {
+            (false, _) => error(libc::ESRCH),
+            (true, 0) => Answer::Value(0),
+            (true, _) => {
+                self.refused.insert("a signal for another process".into());
+                error(libc::EPERM)
+            }
+        })
+    }
+
+    /// `kill`, `tgkill`: a signal for the process, or for one thread.
+    pub(crate) fn kill(
+        &mut self,
+        caller: &Thread,
+        target: Option<i32>,
+        signal: i32,
+    ) -> Result<Answer, ProgramError> {
+        let is_known = |own: i32| own == caller.own || self.threads.contains_key(&own);
+        if !target.is_none_or(is_known) {
+            return Ok(error(libc::ESRCH));
+        }
+        match (signal, target) {
+            (0, _) => {}
+            (libc::SIGKILL, _) => {
+                self.note_exit(128 + signal);
+                return Ok(Answer::Outside(Event::Exited(128 + signal)));
+            }
+            (1..=LAST, None) => self.send_to_one(Some(caller), signal)?,
+            (1..=LAST, Some(own)) if own == caller.own => self.host.signal(caller.tid, signal),
+            (1..=LAST, Some(own)) => self.send_to(own, signal)?,
+            _ => return Ok(error(libc::EINVAL)),
+        }
+        Ok(Answer::Value(0))
+    }
+
+    /// Does the thread block a signal? Some calls wait with another mask.
+    fn blocks(&self, t: &Thread, signal: i32) -> bool {
+        let mask = self.mask_of_wait(t).filter(|_| self.waiting.contains_key(&t.own));
+        match mask.and_then(|at| self.words(at)) {
+            Some([mask]) => is_in(signal, mask),
+            None => self.host.blocks(t.tid, signal),
+        }
+    }
+
+    /// Where the mask is with which the thread's call waits, if it is not the thread's own.
+    fn mask_of_wait(&self, t: &Thread) -> Option<u64> {
+        let a = t.args();
+        let at = match t.number() {
+            libc::SYS_rt_sigsuspend => a[0],
+            libc::SYS_ppoll => a[3],
+            libc::SYS_epoll_pwait | libc::SYS_epoll_pwait2 => a[4],
+            libc::SYS_pselect6 if a[5] != 0 => self.words::<2>(a[5])?[0],
+            _ => 0,
+        };
+        (at != 0).then_some(at)
+    }
+
+    /// The call is about to wait: if it does with another mask, a signal that has been pending ends it at once.
+    pub(crate) fn before_wait(&mut self, t: &mut Thread, answer: Answer) -> Result<Answer, ProgramError> {
+        let Some(at) = self.mask_of_wait(t).filter(|_| matches!(answer, Answer::Wait(..))) else {
+            return Ok(answer);
+        };
+        match self.words(at) {
+            None => Ok(error(libc::EFAULT)),
+            Some([mask]) if self.host.pending(t.tid) & !mask == 0 => Ok(answer),
+            Some(_) => self.end_by_handler(t, at).map(|()| Answer::AsIs),
+        }
+    }
+
+    /// `rt_sigsuspend`: until a handler has run.
+    pub(crate) fn suspend(&mut self, t: &mut Thread, a: [u64; 6]) -> Result<Answer, ProgramError> {
+        match a[1] {
+            MASK_BYTES => self.before_wait(t, Answer::Wait(Wait::Sleep, None)),
+            _ => Ok(error(libc::EINVAL)),
+        }
     }
 
     /// If a signal ends a relative sleep, the call returns the time that was left.
@@ -66,8 +200,8 @@ impl Program {
             0 => None,
             at => match self.span_at(at) {
                 Some(Ok(span)) => Some(self.deadline(span, None)),
-                Some(Err(errno)) => return Ok(crate::calls::error(errno)),
-                None => return Ok(crate::calls::error(libc::EFAULT)),
+                Some(Err(errno)) => return Ok(error(errno)),
+                None => return Ok(error(libc::EFAULT)),
             },
         };
         self.host.write(self.page, &NO_SPAN);
@@ -76,7 +210,58 @@ impl Program {
             (value, _) if value == -i64::from(libc::EAGAIN) && !expired => {
                 Ok(Answer::Wait(Wait::Retry, deadline))
             }
-            (value, _) => Ok(Answer::Value(value)),
+            (value, _) => {
+                if value > 0 && a[1] != 0 {
+                    self.host.write(a[1] + INFO_SENDER_AT, &self.sender());
+                }
+                Ok(Answer::Value(value))
+            }
         }
     }
+
+    /// `signalfd`: the host makes it as non-blocking, so that no read of it waits there.
+    pub(crate) fn signal_fd(
+        &mut self,
+        t: &mut Thread,
+        number: i64,
+        a: [u64; 6],
+    ) -> Result<Answer, ProgramError> {
+        let old = a[0] as i32;
+        let is_one = |kind: &Kind| matches!(kind, Kind::Signals);
+        match self.fds.get(old) {
+            _ if old == -1 => {}
+            Some(open) if is_one(&open.kind.borrow()) => {}
+            Some(_) => return Ok(error(libc::EINVAL)),
+            None => return Ok(error(libc::EBADF)),
+        }
+        let flags = if number == libc::SYS_signalfd4 { a[3] as i32 } else { 0 };
+        let args = [a[0], a[1], a[2], (flags | libc::SFD_NONBLOCK) as u64, 0, 0];
+        let (fd, _) = t.call(&mut self.host, libc::SYS_signalfd4, args)?;
+        match old {
+            -1 => Ok(self.note(fd, Kind::Signals, flags & libc::SFD_NONBLOCK != 0)),
+            _ => Ok(Answer::Value(fd)),
+        }
+    }
+
+    /// Reads signals that the host has; who sent them is the program itself, for it knows nobody else.
+    pub(crate) fn read_signals(&mut self, t: &mut Thread, a: [u64; 6]) -> Result<Answer, ProgramError> {
+        if t.number() != libc::SYS_read {
+            return Ok(error(libc::EINVAL));
+        }
+        let (value, _) = t.call(&mut self.host, libc::SYS_read, a)?;
+        let count = usize::try_from(value).unwrap_or(0) / SIGNAL_BYTES;
+        for place in 0..count {
+            self.host.write(a[1] + (place * SIGNAL_BYTES + SENDER_AT) as u64, &self.sender());
+        }
+        Ok(Answer::Value(value))
+    }
+
+    /// The pid and the uid of who sends signals.
+    fn sender(&self) -> [u8; 8] {
+        u64::from(self.machine.pid.unsigned_abs()).to_le_bytes()
+    }
+}
+
+fn is_in(signal: i32, mask: u64) -> bool {
+    mask >> (signal - 1) & 1 == 1
 }

@@ -1,7 +1,7 @@
 //! A thread of the program, stopped at a system call: the call, its arguments, and how it is answered.
 
 use crate::ProgramError;
-use crate::host::{Host, Regs, Stop};
+use crate::host::{Executed, Host, Regs, Stop};
 use libc::pid_t;
 
 /// Not the number of a system call: the kernel skips it.
@@ -87,6 +87,18 @@ impl Thread {
         Ok((after.rax as i64, new))
     }
 
+    /// Executes a file in place of the process; returns the error if that fails.
+    pub(crate) fn execute(&mut self, host: &mut Host, args: [u64; 6]) -> Result<Option<i64>, ProgramError> {
+        let mut regs = self.entry;
+        [regs.rdi, regs.rsi, regs.rdx, regs.r10, regs.r8, regs.r9] = args;
+        host.set_regs(self.tid, &regs)?;
+        self.is_left = true;
+        match host.execute(self.tid)? {
+            Executed::Anew => Ok(None),
+            Executed::Failed => Ok(Some(host.regs(self.tid)?.rax as i64)),
+        }
+    }
+
     fn expect(&self, stop: Stop) -> Result<(), ProgramError> {
         match stop {
             Stop::Call => Ok(()),
@@ -109,7 +121,8 @@ impl Thread {
             libc::SYS_nanosleep | libc::SYS_clock_nanosleep | libc::SYS_pause | libc::SYS_rt_sigtimedwait => {
                 true
             }
-            libc::SYS_poll | libc::SYS_ppoll => true,
+            libc::SYS_rt_sigsuspend => true,
+            libc::SYS_poll | libc::SYS_ppoll | libc::SYS_select | libc::SYS_pselect6 => true,
             libc::SYS_epoll_wait | libc::SYS_epoll_pwait | libc::SYS_epoll_pwait2 => true,
             // With a deadline.
             libc::SYS_futex => self.args()[3] != 0,

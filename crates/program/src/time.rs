@@ -35,7 +35,11 @@ impl Program {
                 let is_absolute = a[1] as i32 & libc::TIMER_ABSTIME != 0;
                 self.sleep(a[2], is_absolute.then_some(a[0] as i32), expired)
             }
+            libc::SYS_alarm | libc::SYS_setitimer | libc::SYS_getitimer => {
+                return Ok(self.alarm_call(number, a));
+            }
             libc::SYS_pause => self.pause(),
+            libc::SYS_rt_sigsuspend => self.suspend(t, a)?,
             libc::SYS_rt_sigtimedwait => self.wait_for_signal(t, a, expired)?,
             _ => return Ok(None),
         }))

@@ -4,6 +4,7 @@
 mod cgroups;
 mod kernel;
 mod store;
+pub(crate) mod tasks;
 
 use crate::ProgramError;
 use crate::host::reason;
@@ -12,7 +13,7 @@ use keel_abi::CpuId;
 use keel_abi::cgroup::CgroupNow;
 use keel_abi::topology::Place;
 use keel_object::Btf;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::Path;
 use store::Store;
@@ -20,7 +21,7 @@ use store::Store;
 /// Paths that only show the simulated machine: a file that is not in the tree does not exist.
 const SHOWN: &[&str] = &["/sys", "/proc", "/var/run", "/run", "/dev/shm", "/dev/cpu", "/boot"];
 /// Files of the program's own process, not of the machine.
-const OWN: &[&str] = &["/proc/self/maps", "/proc/self/exe"];
+pub(crate) const OWN: &[&str] = &["/proc/self/maps", "/proc/self/exe"];
 /// The default capacity.
 const FULL_CAPACITY: u16 = 1024;
 /// Distances in `nodeN/distance`: to itself, and the increment for each hop.
@@ -45,13 +46,22 @@ pub(crate) struct Tree {
     inodes: BTreeMap<String, u64>,
     /// The cgroups that cgroupfs shows.
     cgroups: Vec<CgroupNow>,
+    /// The processes that `/proc` lists, and the threads of those that somebody has looked at.
+    processes: BTreeSet<i32>,
+    threads: tasks::Threads,
 }
 
 impl Tree {
     /// Writes the machine's files.
     pub(crate) fn new(machine: &Machine, kernel: &Btf) -> Result<Self, ProgramError> {
         let store = Store::new().map_err(|e| failed(&e))?;
-        let mut tree = Self { store, inodes: BTreeMap::new(), cgroups: Vec::new() };
+        let mut tree = Self {
+            store,
+            inodes: BTreeMap::new(),
+            cgroups: Vec::new(),
+            processes: BTreeSet::new(),
+            threads: BTreeMap::new(),
+        };
         tree.write_cpus(machine)?;
         tree.write_nodes(machine)?;
         tree.write_kernel(machine, kernel)?;
@@ -93,6 +103,14 @@ impl Tree {
         match self.holds(path) {
             true => self.store.is_folder(path),
             false => Path::new(path).is_dir(),
+        }
+    }
+
+    /// Is there a file or a folder?
+    pub(crate) fn is_there(&self, path: &str) -> bool {
+        match self.holds(path) {
+            true => self.store.is_folder(path) || self.store.is_file(path),
+            false => Path::new(path).exists(),
         }
     }
 

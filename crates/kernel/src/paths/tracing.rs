@@ -5,12 +5,14 @@
 
 use crate::paths::callback::Begun;
 use crate::paths::sim::Sim;
+use crate::state::cgroup::Number;
 use crate::state::cpu::Place;
 use crate::state::cpus::BOOT_CPU;
 use crate::state::frame::Frame;
+use crate::state::frame::cgroup::CgroupFrame;
 use crate::state::hooks::{NAMES, Point};
 use crate::state::task::State;
-use keel_abi::bpf::{Engine, Entry};
+use keel_abi::bpf::{Ea, Engine, Entry, World};
 use keel_abi::scx::Op;
 use keel_abi::{CpuId, TaskId};
 
@@ -18,6 +20,9 @@ use keel_abi::{CpuId, TaskId};
 const INTERRUPTIBLE: u64 = 1;
 
 const DEAD: u64 = 0x80;
+
+/// `PATH_MAX`.
+const PATH_BYTES: u64 = 4096;
 
 impl<E: Engine> Sim<E> {
     /// Attaches a tracing program of the object to a place, named as libbpf's sections name it (`tp_btf/sched_switch`);
@@ -77,6 +82,51 @@ impl<E: Engine> Sim<E> {
         let Some(program) = self.k.hooks.nth(Point::ScxReg, nth) else { return };
         self.k.this_cpu().stack.push(Frame::TraceReg { nth: nth + 1 });
         self.start_traced(c, program, &[0, 0]);
+    }
+
+    /// Something happens to a cgroup: programs that trace that run next.
+    pub(crate) fn tell_tracers(&mut self, point: Point, number: Number, (task, whole): (TaskId, bool)) {
+        if self.k.hooks.traces(point) {
+            let trace = CgroupFrame::Trace { point, number, task, whole, nth: 0 };
+            self.k.this_cpu().stack.push(Frame::Cgroup(trace));
+        }
+    }
+
+    /// [`CgroupFrame::Trace`].
+    pub(crate) fn trace_cgroup(
+        &mut self,
+        c: CpuId,
+        point: Point,
+        number: Number,
+        (task, whole): (TaskId, bool),
+        nth: u32,
+    ) {
+        let Some(program) = self.k.hooks.nth(point, nth) else { return };
+        let next = CgroupFrame::Trace { point, number, task, whole, nth: nth + 1 };
+        self.k.this_cpu().stack.push(Frame::Cgroup(next));
+        let (group, path) = (self.k.cgroups[number].ea.0, self.show_path(number).0);
+        match point {
+            Point::CgroupAttachTask => {
+                let task = self.k.tasks[task].ea.0;
+                self.start_traced(c, program, &[group, path, task, u64::from(whole)]);
+            }
+            _ => self.start_traced(c, program, &[group, path]),
+        }
+    }
+
+    /// Writes a cgroup's path where programs find it.
+    fn show_path(&mut self, number: Number) -> Ea {
+        let world = self.vm.world();
+        let Some(at) = self.k.hooks.path_at.or_else(|| world.reserve(PATH_BYTES)) else { return Ea::NULL };
+        self.k.hooks.path_at = Some(at);
+        let path = self.k.cgroup_path(number);
+        let shown = if path.is_empty() { "/" } else { &path };
+        if let Some(bytes) = world.slice_mut(at, PATH_BYTES) {
+            let len = shown.len().min(bytes.len() - 1);
+            bytes[..len].copy_from_slice(&shown.as_bytes()[..len]);
+            bytes[len..].fill(0);
+        }
+        at
     }
 
     fn start_traced(&mut self, c: CpuId, program: Entry, args: &[u64]) {

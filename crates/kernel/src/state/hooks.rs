@@ -2,7 +2,7 @@
 //!
 //! A program is never called if the simulated kernel never reaches its place.
 
-use keel_abi::bpf::Entry;
+use keel_abi::bpf::{Ea, Entry};
 
 /// A place that can be traced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,14 +15,17 @@ pub(crate) enum Point {
     ScxReg,
     /// `trace_task_rename()`: no task here changes its name.
     TaskRename,
-    /// `trace_cgroup_attach_task()`.
+    /// `trace_cgroup_attach_task()`: a thread or a process has moved.
     CgroupAttachTask,
     /// `trace_irq_handler_entry()` and similar ones, and `trace_cpu_idle()`: here, interrupts and idle states only take
     /// time.
     Interrupts,
-    /// `trace_cgroup_mkdir()`, `trace_cgroup_rmdir()` and `cpuset_write_resmask()`: schedulers learn of
-    /// cgroups by `ops.cgroup_init` and the like, and cpusets stay as they are.
-    Cgroupfs,
+    /// `trace_cgroup_mkdir()`: a cgroup can be found from now on.
+    CgroupMkdir,
+    /// `trace_cgroup_rmdir()`: it can't any more, and is about to go offline.
+    CgroupRmdir,
+    /// `cpuset_write_resmask()`: cpusets stay as they are.
+    CpusetWrite,
 }
 
 /// Their names in libbpf's sections.
@@ -37,15 +40,17 @@ pub(crate) const NAMES: [(&str, Point); 13] = [
     ("tp_btf/softirq_entry", Point::Interrupts),
     ("tp_btf/softirq_exit", Point::Interrupts),
     ("tp_btf/cpu_idle", Point::Interrupts),
-    ("tp_btf/cgroup_mkdir", Point::Cgroupfs),
-    ("tp_btf/cgroup_rmdir", Point::Cgroupfs),
-    ("fentry/cpuset_write_resmask", Point::Cgroupfs),
+    ("tp_btf/cgroup_mkdir", Point::CgroupMkdir),
+    ("tp_btf/cgroup_rmdir", Point::CgroupRmdir),
+    ("fentry/cpuset_write_resmask", Point::CpusetWrite),
 ];
 
 /// Who traces what, in the order of attaching.
 #[derive(Debug, Default)]
 pub(crate) struct Hooks {
     pub(crate) by_point: [Vec<Entry>; NAMES.len()],
+    /// Where programs find a cgroup's path (`trace_cgroup_path`), once one has been called.
+    pub(crate) path_at: Option<Ea>,
 }
 
 impl Hooks {

@@ -42,7 +42,7 @@ impl<E: Engine> Sim<E> {
         let companion = &mut self.companions[number as usize].companion;
         companion.see_cpus(idle);
         companion.see_events(&mut ScxEvent::NAMES.into_iter().zip(self.k.scx_events()));
-        let act = companion.go_on(self.vm.world(), c, now, &|| k.cgroups_now());
+        let act = companion.go_on(self.vm.world(), c, now, k);
         if companion.asks() {
             self.k.again.ask();
         }

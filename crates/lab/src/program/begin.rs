@@ -108,7 +108,7 @@ impl Begin<'_> {
         let half = &mut *self.half.borrow_mut();
         let stepped = match &mut self.machine {
             Some((sim, _)) => {
-                let mut maps = Maps { world: sim.engine().world(), cpu: CpuId(0), cgroups: None };
+                let mut maps = Maps { world: sim.engine().world(), cpu: CpuId(0), view: None };
                 half.program.step(now_ns, &mut maps)
             }
             None => half.program.step(now_ns, &mut NoDesk),
@@ -276,7 +276,7 @@ pub(super) fn take_context<W: World>(world: &mut W, at: Ea, len: u64) -> Vec<u8>
 }
 
 fn put(vm: &mut Vm, fill: &Fill) -> Result<(), Errno> {
-    let mut maps = Maps { world: vm.world(), cpu: CpuId(0), cgroups: None };
+    let mut maps = Maps { world: vm.world(), cpu: CpuId(0), view: None };
     for (cpu, value) in (0..).zip(&fill.values) {
         match fill.key.is_empty() {
             true => maps.push(fill.map, value, 0)?,

@@ -45,7 +45,7 @@ pub(super) fn finish(
     while half.program.exit_code().is_none() {
         let event = match &mut sim {
             Some(sim) => {
-                let mut maps = Maps { world: sim.engine().world(), cpu: CpuId(0), cgroups: None };
+                let mut maps = Maps { world: sim.engine().world(), cpu: CpuId(0), view: None };
                 half.program.step(now_ns, &mut maps)?
             }
             None => half.program.step(now_ns, &mut NoDesk)?,

@@ -4,8 +4,7 @@ use super::begin::take_context;
 use super::last_words;
 use super::maps::Maps;
 use keel_abi::bpf::{Ea, World};
-use keel_abi::cgroup::CgroupNow;
-use keel_abi::companion::{Act, Companion};
+use keel_abi::companion::{Act, Companion, View};
 use keel_abi::{CpuId, CpuSet, Instant, Span};
 use keel_program::{Event, Program, ProgramError};
 use keel_vm::memory::VmWorld;
@@ -60,16 +59,10 @@ impl Companion<VmWorld> for Task {
         self.half.try_borrow().is_ok_and(|half| half.asked.is_some())
     }
 
-    fn go_on(
-        &mut self,
-        world: &mut VmWorld,
-        cpu: CpuId,
-        now: Instant,
-        cgroups: &dyn Fn() -> Vec<CgroupNow>,
-    ) -> Act {
+    fn go_on(&mut self, world: &mut VmWorld, cpu: CpuId, now: Instant, view: &dyn View) -> Act {
         // It is in the call that detaches its scheduler, which returns when the scheduler has exited.
         let Ok(mut half) = self.half.try_borrow_mut() else { return Act::Sleep(FOREVER) };
-        match half.step(Maps { world, cpu, cgroups: Some(cgroups) }, now) {
+        match half.step(Maps { world, cpu, view: Some(view) }, now) {
             Ok(act) => act,
             Err(error) => Act::Fail(format!("{}: {error}", self.name)),
         }

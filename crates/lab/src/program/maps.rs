@@ -2,7 +2,7 @@
 
 use keel_abi::CpuId;
 use keel_abi::bpf::{Ea, Errno, MapId, MapKey, World};
-use keel_abi::cgroup::CgroupNow;
+use keel_abi::companion::View;
 use keel_program::{Desk, Inner, RingView};
 use keel_vm::memory::VmWorld;
 use std::os::fd::AsFd;
@@ -11,8 +11,8 @@ use std::os::fd::AsFd;
 pub(super) struct Maps<'a> {
     pub(super) world: &'a mut VmWorld,
     pub(super) cpu: CpuId,
-    /// Tells which cgroups there are, in a running machine.
-    pub(super) cgroups: Option<&'a dyn Fn() -> Vec<CgroupNow>>,
+    /// Tells which cgroups and tasks there are, in a running machine.
+    pub(super) view: Option<&'a dyn View>,
 }
 
 impl Maps<'_> {
@@ -115,8 +115,8 @@ impl Desk for Maps<'_> {
         self.world.ring_written(MapId(map), producer, bytes);
     }
 
-    fn cgroups(&mut self) -> Option<Vec<CgroupNow>> {
-        self.cgroups.map(|cgroups| cgroups())
+    fn view(&self) -> Option<&dyn View> {
+        self.view
     }
 
     fn arena_touched(&mut self, map: u32, first: u64, count: u64) {

@@ -109,6 +109,11 @@ impl Bpf {
         self.maps.iter_mut().for_each(|map| map.place = None);
     }
 
+    /// The program's memory is gone, and with it what was mapped there.
+    pub(crate) fn unmap(&mut self) {
+        self.maps.iter_mut().for_each(|map| map.mapped_at = None);
+    }
+
     /// A program's index in the loaded object.
     pub(crate) fn place_of(&self, prog: u32) -> Option<u32> {
         *self.loaded.as_ref()?.get(prog as usize)?

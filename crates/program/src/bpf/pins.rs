@@ -45,7 +45,8 @@ impl Program {
         if self.bpf.pins.contains_key(path) || self.tree.is_folder(path) {
             return Ok(error(libc::EEXIST));
         }
-        let kept = self.copy_number(t, fd)?;
+        // A name outlives the process that an `execve` replaces.
+        let kept = self.copy_number(t, fd, libc::F_DUPFD)?;
         if kept < 0 {
             return Ok(Answer::Value(kept));
         }
@@ -57,7 +58,7 @@ impl Program {
     fn get_pinned(&mut self, t: &mut Thread, path: &str) -> Done {
         let Some(Pin { open, kept }) = self.bpf.pins.get(path) else { return Ok(error(libc::ENOENT)) };
         let (open, kept) = (open.clone(), *kept);
-        let fd = self.copy_number(t, kept)?;
+        let fd = self.copy_number(t, kept, libc::F_DUPFD_CLOEXEC)?;
         if fd >= 0 {
             self.fds.share(fd as i32, open);
         }
@@ -65,8 +66,8 @@ impl Program {
     }
 
     /// Duplicates a descriptor on the host.
-    fn copy_number(&mut self, t: &mut Thread, fd: i32) -> Result<i64, crate::ProgramError> {
-        let args = [fd as u64, libc::F_DUPFD_CLOEXEC as u64, 3, 0, 0, 0];
+    fn copy_number(&mut self, t: &mut Thread, fd: i32, how: i32) -> Result<i64, crate::ProgramError> {
+        let args = [fd as u64, how as u64, 3, 0, 0, 0];
         Ok(t.call(&mut self.host, libc::SYS_fcntl, args)?.0)
     }
 

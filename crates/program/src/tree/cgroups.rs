@@ -2,6 +2,8 @@
 
 use super::{Tree, is_below};
 use crate::ProgramError;
+use crate::watches::Changes;
+use keel_abi::Span;
 use keel_abi::cgroup::{Bandwidth, Cgroup, CgroupNow, QUOTA_NONE, WEIGHT_DFL, kernfs_id};
 
 const ROOT: &str = "/sys/fs/cgroup";
@@ -17,6 +19,7 @@ impl Tree {
             idle: false,
             processes: Vec::new(),
             threads: Vec::new(),
+            used: Span::ZERO,
         };
         let there = cgroups.iter().filter(|cgroup| cgroup.is_there);
         let below = there.zip(1..).map(|(cgroup, number)| CgroupNow {
@@ -28,7 +31,7 @@ impl Tree {
             ..root.clone()
         });
         let all = [root.clone()].into_iter().chain(below).collect();
-        self.show_cgroups(all)
+        self.show_cgroups(all).map(|_| ())
     }
 
     /// Is the path in cgroupfs?
@@ -36,22 +39,28 @@ impl Tree {
         is_below(path, ROOT)
     }
 
-    /// Shows these cgroups, and no others.
-    pub(crate) fn show_cgroups(&mut self, cgroups: Vec<CgroupNow>) -> Result<(), ProgramError> {
+    /// Shows these cgroups, and no others; returns which have come and gone, children before their parents and parents
+    /// before their children.
+    pub(crate) fn show_cgroups(&mut self, cgroups: Vec<CgroupNow>) -> Result<Changes, ProgramError> {
         let before = std::mem::take(&mut self.cgroups);
-        for gone in &before {
+        let mut changes = Changes::default();
+        for gone in before.iter().rev() {
             if !cgroups.iter().any(|cgroup| cgroup.number == gone.number) {
                 let folder = format!("{ROOT}{}", gone.path);
                 self.store.remove_folder(&folder);
                 self.inodes.remove(&folder);
+                changes.gone.push(folder);
             }
         }
         for cgroup in &cgroups {
             let shown = before.iter().find(|shown| shown.number == cgroup.number);
             self.show_cgroup(cgroup, shown)?;
+            if shown.is_none() {
+                changes.made.push(format!("{ROOT}{}", cgroup.path));
+            }
         }
         self.cgroups = cgroups;
-        Ok(())
+        Ok(changes)
     }
 
     /// Writes a cgroup's files, except those that show the same already.
@@ -79,6 +88,7 @@ fn files(cgroup: &CgroupNow) -> Vec<(&'static str, String)> {
         ("cgroup.subtree_control", "cpu\n".to_owned()),
         ("cgroup.procs", list(&cgroup.processes)),
         ("cgroup.threads", list(&cgroup.threads)),
+        ("cpu.stat", stat(cgroup)),
     ];
     if !is_root {
         files.extend([
@@ -86,9 +96,16 @@ fn files(cgroup: &CgroupNow) -> Vec<(&'static str, String)> {
             ("cpu.max", format!("{quota} {period_us}\n")),
             ("cpu.max.burst", format!("{burst_us}\n")),
             ("cpu.idle", format!("{}\n", u8::from(cgroup.idle))),
+            ("cgroup.type", "domain\n".to_owned()),
         ]);
     }
     files
+}
+
+/// `cpu.stat`. The simulated kernel does not tell time in the kernel from a task's own.
+fn stat(cgroup: &CgroupNow) -> String {
+    let us = cgroup.used.as_ns() / 1000;
+    format!("usage_usec {us}\nuser_usec {us}\nsystem_usec 0\n")
 }
 
 #[cfg(test)]
@@ -111,6 +128,7 @@ mod tests {
             idle: false,
             processes: pids[..pids.len().min(1)].to_vec(),
             threads: pids.to_vec(),
+            used: Span::from_ms(u64::from(number)),
         }
     }
 
@@ -148,7 +166,8 @@ mod tests {
         // One is removed, one made, and one has got threads.
         let root = cgroup("", 0, 100, &[1, 2]);
         let now = vec![root, cgroup("/b", 2, 300, &[7, 8]), cgroup("/later", 3, 100, &[])];
-        tree.show_cgroups(now).unwrap();
+        let changes = tree.show_cgroups(now).unwrap();
+        assert_eq!((changes.gone, changes.made), (vec![format!("{ROOT}/a")], vec![format!("{ROOT}/later")]));
         check(&mut tree, "a/cpu.max", None);
         assert!(!tree.is_folder("/sys/fs/cgroup/a"));
         check(&mut tree, "cgroup.threads", Some("1\n2\n"));
@@ -156,6 +175,7 @@ mod tests {
         check(&mut tree, "b/cgroup.threads", Some("7\n8\n"));
         check(&mut tree, "b/cpu.weight", Some("300\n"));
         check(&mut tree, "later/cpu.weight", Some("100\n"));
+        check(&mut tree, "b/cpu.stat", Some("usage_usec 2000\nuser_usec 2000\nsystem_usec 0\n"));
         // A folder that is made again has another number.
         tree.show_cgroups(vec![cgroup("", 0, 100, &[]), cgroup("/b", 4, 100, &[])]).unwrap();
         check(&mut tree, "b/cpu.weight", Some("100\n"));

@@ -1,8 +1,9 @@
 //! What the tests of programs share: a machine, and C programs of `tests/programs`.
-#![allow(unreachable_pub, reason = "test programs share this module")]
+#![allow(unreachable_pub, dead_code, reason = "test programs share this module, and each uses a part of it")]
 
 use keel_abi::Topology;
-use keel_program::Machine;
+use keel_program::{Event, Machine, NoDesk, Program};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -32,4 +33,22 @@ pub fn compiled(name: &str, folder: &Path) -> PathBuf {
     let built = Command::new("cc").arg("-o").arg(&program).arg(source).arg("-lpthread").status();
     assert!(built.expect("there is a C compiler").success());
     program
+}
+
+/// Runs a program beside no scheduler to its end: its exit code, what it prints, and what it is refused. A system call
+/// takes a nanosecond.
+pub fn run(program: &Path, arguments: &[&str]) -> (i32, String, Vec<String>) {
+    let argv: Vec<OsString> =
+        std::iter::once(program.into()).chain(arguments.iter().map(OsString::from)).collect();
+    let mut program = Program::start(&argv, machine(4, 1)).expect("it starts");
+    let mut now_ns = 0;
+    let code = loop {
+        match program.step(now_ns, &mut NoDesk).expect("the host goes on") {
+            Event::Exited(code) => break code,
+            Event::Idle { until_ns } => now_ns = until_ns.expect("it waits for time alone"),
+            _ => now_ns += 1,
+        }
+    };
+    let output = String::from_utf8_lossy(&program.take_output()).into_owned();
+    (code, output, program.refused().map(str::to_owned).collect())
 }

@@ -4,6 +4,7 @@ use crate::paths::sim::Sim;
 use crate::state::cgroup::Number;
 use crate::state::frame::Frame;
 use crate::state::frame::cgroup::CgroupFrame;
+use crate::state::hooks::Point;
 use keel_abi::bpf::Engine;
 use keel_abi::cgroup::{Bandwidth, CgroupId, CgroupStep};
 use keel_abi::scx::Op;
@@ -61,6 +62,7 @@ impl<E: Engine> Sim<E> {
         self.k.cgroups.publish(number);
         self.k.tell_group(number);
         self.k.cgroups[number].inited = self.k.cgroups.enabled;
+        self.tell_tracers(Point::CgroupMkdir, number, (TaskId::IDLE, false));
     }
 
     /// `cgroup_rmdir()`: the cgroup can no longer be found when `ops.cgroup_exit` runs
@@ -73,6 +75,15 @@ impl<E: Engine> Sim<E> {
         let is_told = group.inited && self.k.tells_of_cgroups(Op::CgroupExit);
         self.k.cgroups.withdraw(number);
         self.k.mirror_cgroup_dead(self.vm.world(), number);
+        if self.k.hooks.traces(Point::CgroupRmdir) {
+            self.then(CgroupFrame::Offline { number, is_told });
+            return self.tell_tracers(Point::CgroupRmdir, number, (TaskId::IDLE, false));
+        }
+        self.offline_cgroup(c, number, is_told);
+    }
+
+    /// [`CgroupFrame::Offline`].
+    pub(crate) fn offline_cgroup(&mut self, c: CpuId, number: Number, is_told: bool) {
         self.then(CgroupFrame::Removed { number });
         if is_told {
             self.exit_cgroup(c, number);

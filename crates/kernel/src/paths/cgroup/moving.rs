@@ -6,6 +6,7 @@ use crate::state::cgroup::Number;
 use crate::state::class::SchedClass;
 use crate::state::frame::Frame;
 use crate::state::frame::cgroup::{CgroupFrame, WasOn};
+use crate::state::hooks::Point;
 use crate::state::kernel::SPIN_NS;
 use crate::state::task::OpsState;
 use keel_abi::bpf::Engine;
@@ -31,7 +32,7 @@ impl<E: Engine> Sim<E> {
     /// [`CgroupFrame::Prepare`]: `ops.cgroup_prep_move` for the next task that is not there yet.
     pub(crate) fn prepare_move(&mut self, c: CpuId, task: TaskId, to: Number, whole: bool, from: u32) {
         let Some(mover) = self.k.next_mover(task, whole, from) else {
-            return self.commit_move();
+            return self.commit_move(task, to, whole);
         };
         let was = self.k.cgroups.of(mover);
         if was == to {
@@ -73,7 +74,10 @@ impl<E: Engine> Sim<E> {
     }
 
     /// `cgroup_migrate_execute()`: all tasks get new css_sets before the first is moved between task groups.
-    fn commit_move(&mut self) {
+    fn commit_move(&mut self, task: TaskId, to: Number, whole: bool) {
+        // When all have moved.
+        let leader = if whole { self.k.leader_of(task) } else { task };
+        self.tell_tracers(Point::CgroupAttachTask, to, (leader, whole));
         for at in 0..self.k.cgroups.moving.len() {
             let (mover, _, to) = self.k.cgroups.moving[at];
             self.k.mirror_membership(self.vm.world(), mover, to);
@@ -146,7 +150,7 @@ impl<E: Engine> Sim<E> {
     /// [`CgroupFrame::Change`]: `scx_cgroup_move_task()`. From now on the task is in its new cgroup.
     pub(crate) fn change_cgroup(&mut self, c: CpuId, task: TaskId, to: Number, was_on: WasOn) {
         let was = self.k.cgroups.of(task);
-        self.k.cgroups.move_task(task, to);
+        self.k.cgroups.move_task(task, to, self.k.tasks[task].cpu_time);
         self.k.mirror_task_group(self.vm.world(), task);
         self.k.regroup_fair(task);
         self.k.tell_scheduled(task);

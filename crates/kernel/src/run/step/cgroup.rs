@@ -39,6 +39,10 @@ impl<E: Engine> Sim<E> {
             CgroupFrame::Quiesce { task, to, was_on } => self.quiesce_for_move(c, task, to, was_on),
             CgroupFrame::Change { task, to, was_on } => self.change_cgroup(c, task, to, was_on),
             CgroupFrame::Restore { task, was_on } => self.restore_moved(c, task, was_on),
+            CgroupFrame::Trace { point, number, task, whole, nth } => {
+                self.trace_cgroup(c, point, number, (task, whole), nth);
+            }
+            CgroupFrame::Offline { number, is_told } => self.offline_cgroup(c, number, is_told),
             CgroupFrame::Running { task } => self.running_again(c, task),
         }
     }

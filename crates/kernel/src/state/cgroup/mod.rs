@@ -10,7 +10,7 @@ mod now;
 use crate::state::cost::lock::LockUse;
 use keel_abi::bpf::Ea;
 use keel_abi::cgroup::{Bandwidth, Cgroup, CgroupId, WEIGHT_DFL};
-use keel_abi::{CpuId, Instant, TaskId};
+use keel_abi::{CpuId, Instant, Span, TaskId};
 use std::collections::{BTreeMap, VecDeque};
 
 /// A cgroup's number, in the order of creation.
@@ -53,6 +53,8 @@ pub(crate) struct Group {
     pub(crate) tasks: u32,
     /// References that BPF holds.
     refs: u32,
+    /// The CPU time in it of tasks that have moved elsewhere.
+    left: Span,
 }
 
 /// Every cgroup, and every task's.
@@ -63,6 +65,8 @@ pub(crate) struct Cgroups {
     pub(crate) by_address: BTreeMap<Ea, Number>,
     /// By task.
     of_task: Vec<Number>,
+    /// By task, its CPU time when it moved to where it is.
+    before: Vec<Span>,
     /// By [`CgroupId`], the cgroup that currently has the path.
     present: Vec<Option<Number>>,
     /// The scheduler is notified of cgroups (`scx_cgroup_enabled`).
@@ -193,6 +197,7 @@ impl Cgroups {
     pub(crate) fn add_task(&mut self, task: TaskId, number: Number) {
         debug_assert_eq!(self.of_task.len(), task.index(), "tasks are placed as they are made");
         self.of_task.push(number);
+        self.before.push(Span::ZERO);
         self[number].tasks += 1;
     }
 
@@ -202,10 +207,23 @@ impl Cgroups {
         self[number].tasks -= 1;
     }
 
-    pub(crate) fn move_task(&mut self, task: TaskId, to: Number) {
+    /// Moves a task that has had so much CPU time.
+    pub(crate) fn move_task(&mut self, task: TaskId, to: Number, cpu_time: Span) {
         let from = std::mem::replace(&mut self.of_task[task.index()], to);
+        let before = std::mem::replace(&mut self.before[task.index()], cpu_time);
+        self[from].left += cpu_time - before;
         self[from].tasks -= 1;
         self[to].tasks += 1;
+    }
+
+    /// By cgroup, the CPU time in it of tasks that are elsewhere now.
+    fn used_by_leavers(&self) -> Vec<Span> {
+        self.groups.iter().map(|group| group.left).collect()
+    }
+
+    /// The task's CPU time when it moved to its cgroup.
+    fn used_before(&self, task: TaskId) -> Span {
+        self.before[task.index()]
     }
 
     /// Adds a cgroup that cannot be found yet; `None` if there are too many.
@@ -235,6 +253,7 @@ impl Cgroups {
             inited: false,
             tasks: 0,
             refs: 0,
+            left: Span::ZERO,
         });
         Some(number)
     }

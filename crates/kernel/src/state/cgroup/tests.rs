@@ -67,3 +67,20 @@ fn a_removed_cgroup_lives_as_long_as_it_is_referred_to() {
     assert!(!tree.try_get(x));
     assert!(!tree.put(x), "one too many does nothing");
 }
+
+#[test]
+fn cpu_time_stays_where_it_was_used() {
+    let mut tree = tree();
+    let task = TaskId(0);
+    tree.add_task(task, Number(1));
+    let check = |tree: &Cgroups, expected: [u64; 5], before: u64| {
+        let left: Vec<u64> = tree.used_by_leavers().iter().map(|span| span.as_ns()).collect();
+        assert_eq!((&left[..], tree.used_before(task)), (&expected[..], Span::from_ns(before)));
+    };
+    check(&tree, [0; 5], 0);
+    tree.move_task(task, Number(3), Span::from_ns(7));
+    check(&tree, [0, 7, 0, 0, 0], 7);
+    tree.move_task(task, Number(1), Span::from_ns(10));
+    tree.move_task(task, Number(2), Span::from_ns(10));
+    check(&tree, [0, 7, 0, 3, 0], 10);
+}

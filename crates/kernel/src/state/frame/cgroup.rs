@@ -1,6 +1,7 @@
 //! The steps of the kernel's cgroup paths.
 
 use crate::state::cgroup::Number;
+use crate::state::hooks::Point;
 use keel_abi::{CpuId, TaskId};
 
 /// One step of a cgroup path.
@@ -45,6 +46,10 @@ pub(crate) enum CgroupFrame {
     Change { task: TaskId, to: Number, was_on: WasOn },
     /// Back on its runqueue.
     Restore { task: TaskId, was_on: WasOn },
+    /// The next program that traces a cgroup, and who moves there, alone or with its whole process.
+    Trace { point: Point, number: Number, task: TaskId, whole: bool, nth: u32 },
+    /// `scx_tg_offline()` of a cgroup that has been removed, if the scheduler wants to know.
+    Offline { number: Number, is_told: bool },
     /// `ops.running` again.
     Running { task: TaskId },
 }
