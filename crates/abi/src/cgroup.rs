@@ -122,3 +122,32 @@ pub enum CgroupStep {
     /// Writes `cpu.max` and `cpu.max.burst`.
     Bandwidth(CgroupId, Bandwidth),
 }
+
+impl CgroupStep {
+    /// The cgroup that it is about.
+    pub const fn id(self) -> CgroupId {
+        match self {
+            Self::Join(id)
+            | Self::JoinProcess(id)
+            | Self::Make(id)
+            | Self::Remove(id)
+            | Self::Weight(id, _)
+            | Self::Idle(id, _)
+            | Self::Bandwidth(id, _) => id,
+        }
+    }
+
+    /// The same about another cgroup.
+    #[must_use]
+    pub const fn about(self, id: CgroupId) -> Self {
+        match self {
+            Self::Join(_) => Self::Join(id),
+            Self::JoinProcess(_) => Self::JoinProcess(id),
+            Self::Make(_) => Self::Make(id),
+            Self::Remove(_) => Self::Remove(id),
+            Self::Weight(_, weight) => Self::Weight(id, weight),
+            Self::Idle(_, idle) => Self::Idle(id, idle),
+            Self::Bandwidth(_, bandwidth) => Self::Bandwidth(id, bandwidth),
+        }
+    }
+}

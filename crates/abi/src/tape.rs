@@ -59,6 +59,8 @@ pub enum Op {
         /// A process of its own rather than a thread.
         process: bool,
     },
+    /// Takes this step of its spec, such as a change to itself.
+    Step(u32),
     /// `sched_yield()`.
     Yield,
     /// Has done so many units.
@@ -86,6 +88,7 @@ mod tag {
     pub(super) const PUT: u8 = 15;
     pub(super) const TAKE: u8 = 16;
     pub(super) const PUT_PACKET: u8 = 17;
+    pub(super) const STEP: u8 = 18;
 }
 
 /// Ops in a row, each a byte and a number. A short run of work takes three bytes.
@@ -189,6 +192,7 @@ fn coded(op: Op) -> (u8, Option<u64>) {
             (or_sync(process, tag::FORK_THREAD, tag::FORK_PROCESS), u64::from(spec))
         }
         Op::Count(units) => (tag::COUNT, u64::from(units)),
+        Op::Step(step) => (tag::STEP, u64::from(step)),
         Op::Yield => return (tag::YIELD, None),
         Op::Exit => return (tag::EXIT, None),
     };
@@ -219,6 +223,7 @@ fn decoded(tag: u8, n: u64) -> Op {
         tag::SLEEP_UNTIL => Op::SleepUntil(Instant::from_ns(n)),
         tag::SLEEP_DEFERRABLE => Op::SleepDeferrable(Span::from_ns(n)),
         tag::FORK_THREAD | tag::FORK_PROCESS => Op::Fork { spec: id, process: tag == tag::FORK_PROCESS },
+        tag::STEP => Op::Step(id),
         _ => Op::Count(id),
     }
 }
@@ -306,6 +311,7 @@ mod tests {
             Op::SleepDeferrable(Span::from_ms(1)),
             Op::Fork { spec: 7, process: false },
             Op::Fork { spec: 8, process: true },
+            Op::Step(6),
             Op::Yield,
             Op::Count(9),
             Op::Exit,

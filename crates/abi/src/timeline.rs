@@ -15,6 +15,9 @@ pub struct Happening {
     pub every: Option<Span>,
     /// How many times in all, at least 1; `None` for once, or with `every` for ever.
     pub times: Option<u32>,
+    /// It is done right after the entry before it, as a part of that: a change to several tasks may be one of
+    /// several entries. Its own times don't count.
+    pub follows: bool,
     /// What is done.
     pub change: Change,
 }

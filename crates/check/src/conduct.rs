@@ -481,6 +481,7 @@ impl Sink for Conduct {
             | Meta::Chance { .. }
             | Meta::Queue { .. }
             | Meta::Member { .. }
+            | Meta::Asks { .. }
             | Meta::Group(_)
             | Meta::Scheduled { .. } => {}
             Meta::SchedulerExit { .. } | Meta::Policy(_) | Meta::End => {}

@@ -340,6 +340,7 @@ impl Sink for Figures {
             | Meta::Chance { .. }
             | Meta::Queue { .. }
             | Meta::Member { .. }
+            | Meta::Asks { .. }
             | Meta::Group(_)
             | Meta::Scheduled { .. } => {}
             Meta::Unknown(_) | Meta::SchedulerExit { .. } | Meta::Policy(_) | Meta::End => {}

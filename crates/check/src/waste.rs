@@ -246,6 +246,7 @@ impl<O: Observer> Waste<O> {
             | Meta::Chance { .. }
             | Meta::Queue { .. }
             | Meta::Member { .. }
+            | Meta::Asks { .. }
             | Meta::Group(_)
             | Meta::Scheduled { .. } => {}
             Meta::Unknown(_) | Meta::SchedulerExit { .. } | Meta::Policy(_) | Meta::End => {}

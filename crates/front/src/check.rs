@@ -156,6 +156,7 @@ impl Sink for Tally {
             Meta::Unknown(_)
             | Meta::Task(_)
             | Meta::Member { .. }
+            | Meta::Asks { .. }
             | Meta::Group(_)
             | Meta::Scheduled { .. }
             | Meta::Policy(_)

@@ -1,5 +1,8 @@
 //! The replay of a simulated run under the same scheduler does the same again.
 
+#[path = "replay/changes.rs"]
+mod changes;
+
 use keel_abi::tape::{Begin, Op, Recorded, RecordedPipe, Room, Tape};
 use keel_abi::task::{Step, TaskSpec, Workload};
 use keel_abi::{CpuId, Instant, Noise, Span};
@@ -132,9 +135,13 @@ fn tasks_that_execute_programs() {
 }
 
 fn check_file(scheduler: &str, text: &str) {
+    check_file_within(scheduler, text, 0.0);
+}
+
+fn check_file_within(scheduler: &str, text: &str, most_off: f64) {
     let machine = machines::of_cpus(4);
     let workload = workloads::read("file.json", text, &machine).unwrap().0;
-    check_run("a file", &spec(scheduler, workload, &machine, Noise::None), 0.0);
+    check_run("a file", &spec(scheduler, workload, &machine, Noise::None), most_off);
 }
 
 /// The last one wakes all others before it leaves the kernel.

@@ -66,6 +66,8 @@ pub struct Builder {
     pub(crate) due: Option<Instant>,
     /// The stream records what each task did itself.
     pub(crate) exact: bool,
+    /// The stream records what was asked of the kernel: every other change was the kernel's own.
+    pub(crate) tells_requests: bool,
     pub(crate) tasks: Vec<Task>,
     /// The replay's numbers of tasks, by their ids in the stream.
     numbers: FxHashMap<TaskId, u32>,
@@ -113,6 +115,7 @@ impl Builder {
             now: Instant::ZERO,
             due: None,
             exact: false,
+            tells_requests: false,
             tasks: Vec::new(),
             numbers: FxHashMap::default(),
             pairs: Pairs::default(),
@@ -149,6 +152,11 @@ impl Builder {
 
     pub(crate) fn task(&mut self, number: u32) -> &mut Task {
         &mut self.tasks[number as usize]
+    }
+
+    /// The machine, once the stream has begun.
+    pub(crate) fn topology(&self) -> Option<&Topology> {
+        self.start.as_ref().map(|start| &start.topology)
     }
 
     /// The CPUs that share a core with `cpu`.
@@ -272,7 +280,9 @@ impl Builder {
                 }
             }
             What::Priority { task, prio, .. } => self.priority(task, prio),
-            What::Online { target, up } => self.changes.online(self.due.unwrap_or(at), target, up),
+            What::Online { target, up } if !self.tells_requests => {
+                self.changes.online(self.due.unwrap_or(at), target, up);
+            }
             What::Throttled { task, on, group } => {
                 self.causes.throttled += u64::from(on);
                 if let Some(number) = self.number(task) {
@@ -300,6 +310,9 @@ impl Builder {
         task.name.clone_from(&info.name);
         if task.cpus.is_empty() {
             (task.nice, task.cpus) = (info.nice, info.cpus.clone());
+            return;
+        }
+        if self.tells_requests {
             return;
         }
         // A task's initial settings stay the same.
@@ -490,12 +503,15 @@ fn spec(number: u32, task: &Task, all: &CpuSet, knows_affinity: bool) -> TaskSpe
     let cpus = if task.cpus == *all || !knows_affinity { CpuSet::new() } else { task.cpus.clone() };
     // Without this, each task is its own process.
     let (process, session, kthread) = task.member.unwrap_or((number, 0, false));
+    let steps = std::iter::once(&Step::Play).chain(&task.steps).cloned().collect();
     TaskSpec {
         name: task.name.clone(),
         instances: u32::from(task.begin.is_some()),
         nice: task.nice,
         cpus,
-        steps: vec![Step::Play],
+        steps,
+        slice: task.slice,
+        hint: task.hint,
         process,
         session,
         kthread,
@@ -525,6 +541,7 @@ impl Sink for Builder {
                     self.task(number).member = Some((*process, *session, *kthread));
                 }
             }
+            Meta::Asks { task, outside, request } => self.asks(*task, *outside, request),
             Meta::Group(info) => self.groups.group(info),
             Meta::Scheduled { task, policy, group } => self.scheduled(*task, *policy, *group),
             Meta::Unknown(unknown) => self.knows_affinity = !unknown.affinity,

@@ -14,17 +14,35 @@ pub(crate) struct Changes {
     tasks: BTreeMap<u32, (i8, CpuSet)>,
     /// The last policy of tasks that changed, by number.
     policies: BTreeMap<u32, Policy>,
+    /// When the last change that was asked for was due.
+    due: Option<Instant>,
 }
 
 impl Changes {
+    /// Somebody has asked for a change that was due at `due`. Changes with the same due moment belong together.
+    pub(crate) fn asked(&mut self, due: Option<Instant>, now: Instant, change: Change) {
+        let follows = due.is_some() && self.due == due;
+        self.due = due;
+        self.add_as(due.unwrap_or(now).max(Instant::ZERO + Span::from_ns(1)), change, follows);
+    }
+
+    /// What follows no longer belongs to what was asked for before.
+    pub(crate) fn asked_all(&mut self) {
+        self.due = None;
+    }
+
     fn add(&mut self, at: Instant, change: Change) {
+        self.add_as(at, change, false);
+    }
+
+    fn add_as(&mut self, at: Instant, change: Change, follows: bool) {
         if self.list.len() >= MAX_HAPPENINGS {
             self.left_out += 1;
             return;
         }
         // At 0, tasks have their initial settings, and CPUs that go offline are absent.
         let at = at.since(Instant::ZERO);
-        self.list.push(Happening { at, every: None, times: None, change });
+        self.list.push(Happening { at, every: None, times: None, follows, change });
     }
 
     /// A CPU goes on- or offline.

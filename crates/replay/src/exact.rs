@@ -20,6 +20,7 @@ impl Builder {
         self.causes.work += user + Span::from_ns(kernel_ps / 1000);
         let task = self.task(number);
         task.posts = false;
+        task.has_paused = user == Span::ZERO && kernel_ps == 0;
         if task.ended {
             return;
         }
@@ -40,6 +41,9 @@ impl Builder {
         if id.is_idle() {
             // Changes from outside follow, or have been made.
             self.due = if let Act::Begins { at } = act { Some(at) } else { None };
+            if self.due.is_none() {
+                self.changes.asked_all();
+            }
             return;
         }
         let Some(number) = self.number(id) else { return self.acts_left_out(cpu, act) };
@@ -49,6 +53,7 @@ impl Builder {
         }
         let task = self.task(number);
         task.posts &= matches!(act, Act::Wakes { .. });
+        task.has_paused = false;
         match act {
             Act::Waits | Act::Sleeps { .. } | Act::Yields | Act::Exits if task.ended => task.leaves = false,
             Act::Begins { .. } if task.is_forked => {}

@@ -5,9 +5,10 @@
 
 use crate::builder::Replay;
 use crate::loops::{Part, Step, Token, parts};
+use crate::own_steps;
 use keel_abi::cgroup::{Bandwidth, Cgroup, CgroupId, QUOTA_NONE, WEIGHT_DFL};
 use keel_abi::tape::{Begin, Op, PAGE_BYTES, Recorded, RecordedPipe, Room, Tape, message_memory};
-use keel_abi::task::{Policy, TaskSpec};
+use keel_abi::task::{HintPolicy, Policy, TaskSpec};
 use keel_abi::timeline::{Change, Happening};
 use keel_abi::{Instant, Span};
 use serde_json::{Map, Value, json};
@@ -45,6 +46,7 @@ mod kind {
     pub(super) const COUNT: u8 = 9;
     pub(super) const SEND: u8 = 10;
     pub(super) const RECEIVE: u8 = 11;
+    pub(super) const STEP: u8 = 12;
 }
 
 /// The text of the file. `late` is how much later than requested a sleep ends; recorded sleeps already include it.
@@ -66,7 +68,7 @@ pub fn export(replay: &Replay, late: Span) -> Result<String, ExportError> {
             .checked_sub(steps)
             .filter(|_| steps <= MOST_OF_A_TASK)
             .ok_or_else(|| ExportError::TooLong(name.clone()))?;
-        let mut value = of_task(task, begin, &parts, &known);
+        let mut value = of_task(task, begin, &parts, &known, &workload.cgroups);
         if let Some(cgroup) = task.cgroup.and_then(CgroupId::place).and_then(|at| workload.cgroups.get(at)) {
             value["evenkeel"]["cgroup"] = json!(cgroup.path);
         }
@@ -172,15 +174,16 @@ fn settings(cgroup: &Cgroup) -> (String, Value) {
     let mut set = |is: bool, key: &str, to: Value| drop(is.then(|| settings.insert(key.to_owned(), to)));
     set(cgroup.weight != WEIGHT_DFL, "weight", json!(cgroup.weight));
     set(cgroup.idle, "idle", json!(true));
-    if quota_us != QUOTA_NONE {
-        set(true, "quota_us", json!(quota_us));
+    set(!cgroup.is_there, "later", json!(true));
+    if cgroup.bandwidth != Bandwidth::default() {
+        set(true, "quota_us", json!(if quota_us == QUOTA_NONE { 0 } else { quota_us }));
         set(true, "period_us", json!(period_us));
         set(burst_us > 0, "burst_us", json!(burst_us));
     }
     (cgroup.path.clone(), Value::Object(settings))
 }
 
-fn named(policy: Policy) -> &'static str {
+pub(crate) fn named(policy: Policy) -> &'static str {
     match policy {
         Policy::Other => "SCHED_OTHER",
         Policy::Fifo(_) => "SCHED_FIFO",
@@ -241,6 +244,7 @@ fn tokens(tape: &Tape, begun: Instant, late: Span, transfers: &Transfers) -> Vec
                 token(kind::TIMER, 0, period.as_ns())
             }
             Op::Fork { spec, process } => token(if process { kind::SPAWN } else { kind::FORK }, spec, 0),
+            Op::Step(step) => token(kind::STEP, step, 0),
             Op::Yield => token(kind::YIELD, 0, 0),
             Op::Count(units) => {
                 // A recording shows it when the task leaves its CPU: passes are equal if it always comes before a wait.
@@ -271,7 +275,13 @@ fn tokens(tape: &Tape, begun: Instant, late: Span, transfers: &Transfers) -> Vec
     tokens
 }
 
-fn of_task(task: &TaskSpec, begin: Option<Begin>, parts: &[Part], known: &Known) -> Value {
+fn of_task(
+    task: &TaskSpec,
+    begin: Option<Begin>,
+    parts: &[Part],
+    known: &Known,
+    cgroups: &[Cgroup],
+) -> Value {
     let mut value = json!({ "instance": task.instances, "loop": 1 });
     let mut set = |is: bool, key: &str, to: Value| {
         if is {
@@ -298,10 +308,19 @@ fn of_task(task: &TaskSpec, begin: Option<Begin>, parts: &[Part], known: &Known)
     if task.kthread {
         extension["kthread"] = json!(true);
     }
+    if let Some(slice) = task.slice {
+        extension["slice_us"] = json!(slice.as_ns() / 1000);
+    }
+    if let Some(hint) = task.hint {
+        extension["rt_priority"] = json!(hint.rt_priority);
+        extension["rt_policy"] = json!(if hint.policy == HintPolicy::Rr { "rr" } else { "fifo" });
+    }
     extension["count"] = json!(false);
     set(true, "evenkeel", extension);
-    let phases: Map<String, Value> =
-        parts.iter().enumerate().map(|(nth, part)| (format!("p{nth:06}"), of_part(part, known))).collect();
+    let own =
+        |step: u32| task.steps.get(step as usize).map_or(Value::Null, |step| own_steps::of(step, cgroups));
+    let of_part = |(nth, part): (usize, &Part)| (format!("p{nth:06}"), of_part(part, known, &own));
+    let phases: Map<String, Value> = parts.iter().enumerate().map(of_part).collect();
     match phases.is_empty() {
         // It does nothing that is known.
         true => set(true, "phases", json!({ "p0": { "loop": 1, "evenkeel": { "steps": ["syscall"] } } })),
@@ -310,8 +329,12 @@ fn of_task(task: &TaskSpec, begin: Option<Begin>, parts: &[Part], known: &Known)
     value
 }
 
-fn of_part(part: &Part, known: &Known) -> Value {
-    let steps: Vec<Value> = part.steps.iter().map(|step| of_step(step, known)).collect();
+fn of_part(part: &Part, known: &Known, own: &dyn Fn(u32) -> Value) -> Value {
+    let of_step = |step: &Step| match step.kind {
+        (kind::STEP, id) => own(id),
+        _ => of_step(step, known),
+    };
+    let steps: Vec<Value> = part.steps.iter().map(of_step).collect();
     json!({ "loop": part.times, "evenkeel": { "steps": steps } })
 }
 

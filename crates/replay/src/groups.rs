@@ -4,16 +4,17 @@
 //! itself to a cgroup before it executes the program that belongs there, and the kernel removes exiting tasks from
 //! their session's group.
 
+use crate::tree::Tree;
 use keel_abi::cgroup::{Bandwidth, Cgroup, CgroupId, QUOTA_NONE, WEIGHT_MAX, WEIGHT_MIN};
-use keel_abi::task::TaskSpec;
+use keel_abi::task::{Step, TaskSpec};
 use keel_abi::{Instant, Span};
 use keel_trace::GroupInfo;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The most cgroups of a replay.
-const MOST: usize = 10_000;
+pub(crate) const MOST: usize = 10_000;
 /// The most levels of cgroups.
-const MOST_LEVELS: usize = 32;
+pub(crate) const MOST_LEVELS: usize = 32;
 /// The shortest and longest period and the shortest quota that the kernel accepts, in microseconds.
 const PERIOD_US: std::ops::RangeInclusive<u64> = 1000..=1_000_000;
 const LEAST_QUOTA_US: u64 = 1000;
@@ -25,11 +26,14 @@ pub(crate) struct Groups {
     /// Groups whose settings changed.
     changed: BTreeSet<u32>,
     tasks: BTreeMap<u32, Stay>,
+    /// Cgroups as they are when they appear: what tasks change they change again.
+    tree: Tree,
 }
 
 /// A task's stays in groups.
 #[derive(Debug, Default)]
 struct Stay {
+    first: u32,
     group: u32,
     since: Instant,
     before: BTreeMap<u32, Span>,
@@ -50,6 +54,14 @@ pub struct GroupsKept {
     pub moved: u64,
 }
 
+impl GroupsKept {
+    fn count(&mut self, list: &[Cgroup]) {
+        self.cgroups = list.len() as u64;
+        let is_limited = |cgroup: &&Cgroup| cgroup.bandwidth.quota_us != QUOTA_NONE;
+        self.limits = list.iter().filter(is_limited).count() as u64;
+    }
+}
+
 impl Stay {
     /// The group of the longest stay until `end`, and whether any other was as long as a tenth of that.
     fn longest(&self, end: Instant) -> (u32, bool) {
@@ -65,14 +77,25 @@ impl Stay {
 impl Groups {
     /// Records a group's current settings.
     pub(crate) fn group(&mut self, info: &GroupInfo) {
+        self.tree.group(info);
         if self.told.insert(info.group, info.clone()).is_some_and(|before| before != *info) {
             self.changed.insert(info.group);
         }
     }
 
+    /// A task asks for a change that concerns the cgroup of this path; `None` if there can be no such cgroup.
+    pub(crate) fn asked(&mut self, path: &str, makes: bool) -> Option<CgroupId> {
+        self.tree.asked(path, makes)
+    }
+
     /// A task is in this group from now on.
     pub(crate) fn joins(&mut self, at: Instant, task: u32, group: u32) {
-        let stay = self.tasks.entry(task).or_insert(Stay { group, since: at, before: BTreeMap::new() });
+        let stay = self.tasks.entry(task).or_insert(Stay {
+            first: group,
+            group,
+            since: at,
+            before: BTreeMap::new(),
+        });
         if stay.group != group {
             *stay.before.entry(stay.group).or_default() += at.since(stay.since.min(at));
             (stay.group, stay.since) = (group, at);
@@ -97,6 +120,11 @@ impl Groups {
     pub(crate) fn cgroups(&self, end: Instant, specs: &mut [TaskSpec]) -> (Vec<Cgroup>, GroupsKept) {
         let mut made = Made::default();
         let mut kept = GroupsKept { told: self.are_told(), ..GroupsKept::default() };
+        if self.tree.is_asked() {
+            let list = self.asked_cgroups(specs);
+            kept.count(&list);
+            return (list, kept);
+        }
         let mut sessions: BTreeMap<u32, u32> = BTreeMap::new();
         for (&task, stay) in &self.tasks {
             let Some(spec) = specs.get_mut(task as usize) else { continue };
@@ -113,11 +141,25 @@ impl Groups {
         if made.list.is_empty() {
             specs.iter_mut().for_each(|spec| spec.cgroup = None);
         }
-        kept.cgroups = made.list.len() as u64;
-        let is_limited = |cgroup: &&Cgroup| cgroup.bandwidth.quota_us != QUOTA_NONE;
-        kept.limits = made.list.iter().filter(is_limited).count() as u64;
+        kept.count(&made.list);
         kept.changed = self.changed.iter().filter(|group| made.ids.contains_key(group)).count() as u64;
         (made.list, kept)
+    }
+
+    /// The cgroups of a recording in which tasks change them: tasks begin in their first one.
+    fn asked_cgroups(&self, specs: &mut [TaskSpec]) -> Vec<Cgroup> {
+        let (list, ids) = self.tree.cgroups();
+        for (&task, stay) in &self.tasks {
+            let Some(spec) = specs.get_mut(task as usize) else { continue };
+            let id = self.tree.of_group(stay.first);
+            spec.cgroup = Some(ids[id.0 as usize]);
+        }
+        for step in specs.iter_mut().flat_map(|spec| &mut spec.steps) {
+            if let Step::Cgroup(step) = step {
+                *step = step.about(ids[step.id().0 as usize]);
+            }
+        }
+        list
     }
 }
 
@@ -174,7 +216,7 @@ impl Made {
 }
 
 /// The limit, if it is valid in the kernel.
-fn possible(limit: Bandwidth) -> Bandwidth {
+pub(crate) fn possible(limit: Bandwidth) -> Bandwidth {
     let is_one = PERIOD_US.contains(&limit.period_us) && limit.quota_us >= LEAST_QUOTA_US;
     let burst_us = limit.burst_us.min(limit.quota_us);
     if is_one { Bandwidth { burst_us, ..limit } } else { Bandwidth::default() }

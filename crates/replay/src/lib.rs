@@ -18,7 +18,9 @@
 //! - `timers`: is a task's timer relative to the beginning of a sleep, or absolute?
 //! - `overheads`: costs that recorded time already includes and a simulated kernel charges again
 //! - `changes`: changes to tasks and CPUs from outside
+//! - `requests`: recorded changes that tasks or others asked for
 //! - `groups`: cgroups and sessions in a recording
+//! - `tree`: cgroups that tasks change
 //! - `policies`: tasks' policies and priorities in a recording
 //! - `limits`: `cpu.max`, inferred from recordings without groups
 //! - `confidence`: how much of a replay is known
@@ -26,7 +28,7 @@
 //! - `fit`: a recording on a machine with fewer CPUs
 //! - `stuck`: tasks that wait for wakeups that cannot come
 //! - `names`: which tasks have a name
-//! - `export` and `loops`: the workload as a file for people
+//! - `export`, `own_steps` and `loops`: the workload as a file for people
 #![forbid(unsafe_code)]
 
 mod builder;
@@ -42,14 +44,17 @@ mod limits;
 mod loops;
 mod names;
 mod overheads;
+mod own_steps;
 mod pairs;
 mod piped;
 mod pipes;
 mod policies;
+mod requests;
 mod scale;
 mod stuck;
 mod task;
 mod timers;
+mod tree;
 
 #[cfg(test)]
 mod tests;

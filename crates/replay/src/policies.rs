@@ -78,7 +78,9 @@ impl Builder {
         if let Some(now) = scheduled.now() {
             // A task's initial policy stays the same.
             let begun = *scheduled.begun.get_or_insert(now);
-            self.changes.policy(at, number, begun, now);
+            if !self.tells_requests {
+                self.changes.policy(at, number, begun, now);
+            }
         }
     }
 }

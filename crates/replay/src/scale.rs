@@ -2,7 +2,8 @@
 
 use keel_abi::cgroup::{Cgroup, CgroupId};
 use keel_abi::tape::{Begin, Op, Recorded, Tape};
-use keel_abi::task::Workload;
+use keel_abi::task::{Step, Workload};
+use keel_abi::timeline::{Change, Happening};
 use std::sync::Arc;
 
 /// `copies` copies of a recording's workload; the workload itself for one copy, or if it is not from a recording.
@@ -23,6 +24,11 @@ pub fn scaled(mut workload: Workload, copies: u32) -> Workload {
         workload.tasks.extend(tasks.iter().cloned().map(|mut task| {
             task.process += copy * specs;
             task.cgroup = task.cgroup.map(shift);
+            for step in &mut task.steps {
+                if let Step::Cgroup(step) = step {
+                    *step = step.about(shift(step.id()));
+                }
+            }
             if task.session != 0 {
                 task.session += copy * sessions;
             }
@@ -38,9 +44,25 @@ pub fn scaled(mut workload: Workload, copies: u32) -> Workload {
             |group: &Cgroup| Cgroup { path: path(group), parent: shift(group.parent), ..group.clone() };
         workload.cgroups.extend(cgroups.iter().map(copied));
     }
+    workload.timeline = workload.timeline.iter().flat_map(|entry| of_all(entry, copies, specs)).collect();
     workload.recorded = Some(Arc::new(Recorded { tapes, begins, semaphores: semaphores * copies, pipes }));
     workload.name = format!("{} x {copies}", workload.name);
     workload
+}
+
+/// The entries that change the tasks of all copies as this one changes those of the recording; CPUs exist once.
+fn of_all(entry: &Happening, copies: u32, specs: u32) -> impl Iterator<Item = Happening> + use<> {
+    let entry = entry.clone();
+    let copies = if entry.change.spec().is_some() { copies } else { 1 };
+    (0..copies).map(move |copy| {
+        let mut entry = Happening { follows: entry.follows || copy > 0, ..entry.clone() };
+        if let Change::Affinity { spec, .. } | Change::Nice { spec, .. } | Change::Policy { spec, .. } =
+            &mut entry.change
+        {
+            *spec += copy * specs;
+        }
+        entry
+    })
 }
 
 /// Spreads the copies of a task over CPUs.

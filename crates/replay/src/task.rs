@@ -4,6 +4,7 @@ use crate::pipes::Nth;
 use crate::policies::Scheduled;
 use crate::timers::Sleeps;
 use keel_abi::tape::{Begin, Op, Tape};
+use keel_abi::task::{Hint, Step};
 use keel_abi::{CpuId, CpuSet, Instant, Span};
 use keel_trace::{Call, Source};
 
@@ -37,6 +38,11 @@ pub(crate) struct Task {
     pub(crate) cpus: CpuSet,
     pub(crate) scheduled: Scheduled,
     pub(crate) tape: Tape,
+    /// Steps that its tape refers to.
+    pub(crate) steps: Vec<Step>,
+    /// The slice that it has asked for, and a hint about it.
+    pub(crate) slice: Option<Span>,
+    pub(crate) hint: Option<Hint>,
     pub(crate) doing: Doing,
     /// It has ended: later records about it, in a damaged recording, are never played.
     pub(crate) ended: bool,
@@ -44,6 +50,8 @@ pub(crate) struct Task {
     pub(crate) leaves: bool,
     /// The step that it takes has woken a task.
     pub(crate) posts: bool,
+    /// It was between two steps: its last work took no time.
+    pub(crate) has_paused: bool,
     /// Wakeups on the way to a wait that has not ended yet.
     pub(crate) meanwhile: Vec<Meanwhile>,
     /// Its process and session, and whether it is a kernel thread, if recorded.
@@ -81,10 +89,14 @@ impl Task {
             cpus: CpuSet::new(),
             scheduled: Scheduled::default(),
             tape: Tape::default(),
+            steps: Vec::new(),
+            slice: None,
+            hint: None,
             doing: Doing::Unseen,
             ended: false,
             leaves: false,
             posts: false,
+            has_paused: false,
             meanwhile: Vec::new(),
             member: None,
             begin: None,

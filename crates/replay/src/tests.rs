@@ -1,6 +1,7 @@
 //! Hand-written streams, and arbitrary ones.
 
 mod pipes;
+mod requests;
 
 use crate::{Builder, Overheads, Replay, ReplayError, export, scaled, stuck};
 use keel_abi::cgroup::Bandwidth;

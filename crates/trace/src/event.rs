@@ -3,6 +3,7 @@
 //! [`Event`]s are small and copied; facts with names or sets come as [`Meta`], in order among the events. Instants
 //! never decrease along a stream.
 
+mod request;
 mod waited;
 
 use crate::policy::Policy;
@@ -10,6 +11,7 @@ use keel_abi::cgroup::Bandwidth;
 use keel_abi::scx::{ExitKind, Op};
 use keel_abi::tape::Room;
 use keel_abi::{CpuId, CpuSet, DsqId, Instant, Noise, Pid, Span, TaskId, Topology};
+pub use request::{CgroupChange, Request};
 pub use waited::{Call, Piping, Source};
 
 /// An event on one CPU.
@@ -435,6 +437,16 @@ pub enum Meta {
         /// It is a kernel thread.
         kthread: bool,
     },
+    /// A task asks the kernel for a change to itself or to a cgroup, or somebody outside asks for a change to a task or a
+    /// CPU. Only simulated runs have it. The change itself may follow later, or never.
+    Asks {
+        /// The task; [`TaskId::IDLE`] for a change to a CPU.
+        task: TaskId,
+        /// It comes from outside: an [`Act::Begins`] of the idle task has told when it was due.
+        outside: bool,
+        /// What is asked for.
+        request: Box<Request>,
+    },
     /// A group appears, or its settings change.
     Group(Box<GroupInfo>),
     /// How the kernel schedules a task, emitted when it is first known and when it changes. Without it, this is
@@ -472,7 +484,7 @@ impl Meta {
     pub const fn class(&self) -> Class {
         match self {
             Self::Policy(_) => Class::POLICY,
-            Self::Member { .. } => Class::ACTS,
+            Self::Member { .. } | Self::Asks { .. } => Class::ACTS,
             Self::Start { .. }
             | Self::Task(_)
             | Self::Unknown(_)

@@ -5,10 +5,10 @@ use keel_abi::scx::ExitKind;
 use keel_abi::{CpuId, TaskId};
 
 pub(crate) const MAGIC: &[u8; 7] = b"KEELTRC";
-/// The version that is written. Older ones can be read as well: 7 has no pipe transfers; 6 also has no groups and no
+/// The version that is written. Older ones can be read as well: 8 has no requests of tasks; 7 also has no pipe transfers; 6 also has no groups and no
 /// calls in which tasks waited; 4 has no acts of tasks; 3 has no throttling; 2 has no priorities and mutexes; 1 has no
 /// decisions.
-pub(crate) const VERSION: u8 = 8;
+pub(crate) const VERSION: u8 = 9;
 /// The oldest version that is read.
 pub(crate) const OLDEST: u8 = 1;
 
@@ -88,6 +88,34 @@ pub(crate) mod more {
     pub(crate) const SCHEDULED: u8 = 25;
     pub(crate) const WAITED: u8 = 26;
     pub(crate) const PIPED: u8 = 27; // ..= 29, in the order of `Piping::ALL`
+    /// Its third byte is one of [`super::request`].
+    pub(crate) const ASKS: u8 = 30;
+    pub(crate) const ASKS_OUTSIDE: u8 = 31;
+}
+
+/// Which request a record of [`more::ASKS`] contains.
+pub(crate) mod request {
+    pub(crate) const NICE: u8 = 0;
+    pub(crate) const CPUS: u8 = 1;
+    pub(crate) const POLICY: u8 = 2;
+    pub(crate) const OFFLINE: u8 = 3;
+    pub(crate) const ONLINE: u8 = 4;
+    pub(crate) const SLICE: u8 = 5;
+    pub(crate) const HINT: u8 = 6;
+    pub(crate) const MIGRATE_DISABLE: u8 = 7;
+    pub(crate) const MIGRATE_ENABLE: u8 = 8;
+    pub(crate) const EXEC: u8 = 9;
+    pub(crate) const SETSID: u8 = 10;
+    pub(crate) const AUTOGROUP_NICE: u8 = 11;
+    pub(crate) const CGROUP_JOIN: u8 = 12;
+    pub(crate) const CGROUP_JOIN_PROCESS: u8 = 13;
+    pub(crate) const CGROUP_MAKE: u8 = 14;
+    pub(crate) const CGROUP_REMOVE: u8 = 15;
+    pub(crate) const CGROUP_WEIGHT: u8 = 16;
+    pub(crate) const CGROUP_IDLE: u8 = 17;
+    pub(crate) const CGROUP_NOT_IDLE: u8 = 18;
+    pub(crate) const CGROUP_BANDWIDTH: u8 = 19;
+    pub(crate) const RUN_FOR: u8 = 20;
 }
 
 /// In a record of [`more::GROUP`]: `cpu.idle` is set.

@@ -5,6 +5,7 @@
 //! at the end at the latest, by the checksum: use the results only if the reader reached the end without an error.
 
 mod policy;
+mod request;
 
 use crate::format::{
     CHOOSERS, EXITS, GROUP_IDLE, GROUP_SESSION, KIND, MAGIC, MAX_NODES, Memory, NO_AFFINITY, NO_THROTTLING,
@@ -287,6 +288,11 @@ impl<R: Read> Reader<R> {
                 let kthread = which == more::MEMBER_KTHREAD;
                 return Ok(Item::Meta(at, Meta::Member { task, process, session, kthread }));
             }
+            more::ASKS | more::ASKS_OUTSIDE => {
+                let (task, outside) = (self.task()?, which == more::ASKS_OUTSIDE);
+                let request = Box::new(self.request()?);
+                return Ok(Item::Meta(at, Meta::Asks { task, outside, request }));
+            }
             more::GROUP => return Ok(Item::Meta(at, Meta::Group(Box::new(self.group_info()?)))),
             more::SCHEDULED => {
                 let (task, policy, group) = (self.task()?, self.number32()?, self.number32()?);
@@ -349,12 +355,16 @@ impl<R: Read> Reader<R> {
         }
         let (group, parent) = (self.number32()?, self.number32()?);
         let (name, weight) = (self.input.text()?, self.number32()?);
+        let bandwidth = self.bandwidth()?;
+        let (idle, session) = (bits & GROUP_IDLE != 0, bits & GROUP_SESSION != 0);
+        Ok(GroupInfo { group, parent, name, weight, bandwidth, idle, session })
+    }
+
+    fn bandwidth(&mut self) -> Result<Bandwidth, TraceError> {
         let (quota_us, period_us, burst_us) =
             (self.input.number()?, self.input.number()?, self.input.number()?);
         let quota_us = if quota_us == 0 { QUOTA_NONE } else { quota_us };
-        let bandwidth = Bandwidth { period_us, quota_us, burst_us };
-        let (idle, session) = (bits & GROUP_IDLE != 0, bits & GROUP_SESSION != 0);
-        Ok(GroupInfo { group, parent, name, weight, bandwidth, idle, session })
+        Ok(Bandwidth { period_us, quota_us, burst_us })
     }
 
     fn prio(&mut self) -> Result<i16, TraceError> {
@@ -391,10 +401,13 @@ impl<R: Read> Reader<R> {
             return Err(self.input.damaged("a task has no number"));
         }
         let (pid, name) = (Pid(self.number32()?), self.input.text()?);
-        let nice = i8::try_from(unzigzag(self.input.number()?)).ok();
-        let nice = nice.ok_or_else(|| self.input.damaged("a nice value is out of range"))?;
-        let cpus = self.cpu_set()?;
+        let (nice, cpus) = (self.nice()?, self.cpu_set()?);
         Ok(Meta::Task(TaskInfo { task, pid, name, nice, cpus }))
+    }
+
+    fn nice(&mut self) -> Result<i8, TraceError> {
+        let nice = i8::try_from(unzigzag(self.input.number()?)).ok();
+        nice.ok_or_else(|| self.input.damaged("a nice value is out of range"))
     }
 
     fn cpu_set(&mut self) -> Result<CpuSet, TraceError> {

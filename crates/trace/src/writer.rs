@@ -5,6 +5,7 @@
 
 mod policy;
 mod record;
+mod request;
 
 use crate::format::{
     EXITS, GROUP_IDLE, GROUP_SESSION, MAGIC, MAX_TEXT, Memory, NO_AFFINITY, NO_THROTTLING, SAME_CPU,
@@ -226,6 +227,7 @@ impl<W: Write> Writer<W> {
                 self.number(u64::from(*process));
                 self.number(u64::from(*session));
             }
+            Meta::Asks { task, outside, request } => self.request(at, cpu, (*task, *outside), request),
             Meta::Group(group) => self.group(at, cpu, group),
             Meta::Scheduled { task, policy, group } => {
                 self.more(at, cpu, more::SCHEDULED);
@@ -256,8 +258,11 @@ impl<W: Write> Writer<W> {
         self.number(u64::from(info.parent));
         self.text(&info.name);
         self.number(u64::from(info.weight));
+        self.bandwidth(info.bandwidth);
+    }
+
+    fn bandwidth(&mut self, Bandwidth { period_us, quota_us, burst_us }: Bandwidth) {
         // No limit is 0, which no limit is.
-        let Bandwidth { period_us, quota_us, burst_us } = info.bandwidth;
         self.number(if quota_us == QUOTA_NONE { 0 } else { quota_us });
         self.number(period_us);
         self.number(burst_us);

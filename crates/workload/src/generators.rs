@@ -147,7 +147,8 @@ fn hotplug_of(numbers: &str, cpus: u32) -> Option<Workload> {
         return None;
     }
     let cpu: CpuSet = std::iter::once(CpuId(cpu)).collect();
-    let at = |ms, change| Happening { at: Span::from_ms(ms), every: None, times: None, change };
+    let at =
+        |ms, change| Happening { at: Span::from_ms(ms), every: None, times: None, follows: false, change };
     let steps = vec![Step::Run(Amount::fixed(Span::from_us(10))), Step::Count];
     Some(Workload {
         tasks: vec![TaskSpec { name: "watch".to_owned(), instances: 1, steps, ..TaskSpec::default() }],

@@ -28,6 +28,7 @@
 //! - `cgroups`: cgroups, from rt-app's `taskgroup` and the extension
 //! - `timers`: which task owns a timer, and whether the timer is relative or absolute
 //! - `names`: ids for mutexes, conditions, barriers and the rest
+//! - `own_changes`: steps in which a task changes itself
 //! - `endless`: refuses tasks that loop forever without time passing
 //! - `waits`: refuses cycles of tasks that wait for each other
 //!
@@ -65,6 +66,7 @@ mod keys;
 mod limits;
 mod mix;
 mod names;
+mod own_changes;
 mod phase;
 mod place;
 mod programs;

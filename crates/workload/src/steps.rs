@@ -7,9 +7,9 @@ use crate::json::{Field, fields};
 use crate::place::Place;
 use jsonc_parser::ast::Value;
 use jsonc_parser::common::Ranged;
-use keel_abi::Span;
 use keel_abi::cgroup::CgroupStep;
 use keel_abi::task::{Amount, Channel, ChannelKind, ObjectId, Step, TimerMode};
+use keel_abi::{CpuSet, Span};
 
 /// Stands for the task's own timer in its steps, until it is known which task that is.
 const OWN_TIMER: ObjectId = ObjectId(u32::MAX);
@@ -95,6 +95,7 @@ impl<'a> Compiler<'a> {
                 "count" => Ok(Step::Count),
                 "migrate_disable" => Ok(Step::MigrateDisable),
                 "migrate_enable" => Ok(Step::MigrateEnable),
+                "every_cpu" => Ok(Step::Affinity(CpuSet::new())),
                 other => Err(self.no_step(at, other)),
             };
         }
@@ -118,6 +119,9 @@ impl<'a> Compiler<'a> {
                 let nice = self.integer(&here, word.value, -20..=19, "nice value")?;
                 Ok(Step::AutogroupNice(nice as i8))
             }
+            "nice" => self.nice_step(&here, &word),
+            "cpus" => self.cpu_list(&here, &word).map(Step::Affinity),
+            "policy" => self.policy_step(&here, &word),
             "touch" => {
                 let bytes = self.integer(&here, word.value, 0..=MAX_TOUCHED, "number of bytes")?;
                 Ok(Step::Touch(bytes.unsigned_abs()))
@@ -151,8 +155,9 @@ impl<'a> Compiler<'a> {
     fn no_step(&self, at: &Place<'_>, word: &str) -> WorkloadError {
         let problem = format!(
             "there is no step {}; there are run, sleep, timer, fork, touch, write, spawn, send, receive, spin_barrier, \
-             raise, lower, post, await, cgroup, cgroup_process, make_cgroup, remove_cgroup, set_cgroup, autogroup_nice with a value, and yield, syscall, exec, setsid, \
-             wait_child, count, migrate_disable, migrate_enable",
+             raise, lower, post, await, cgroup, cgroup_process, make_cgroup, remove_cgroup, set_cgroup, autogroup_nice, nice, \
+             cpus, policy with a value, and yield, syscall, exec, setsid, wait_child, count, migrate_disable, \
+             migrate_enable, every_cpu",
             shown(word)
         );
         self.error(at, problem)

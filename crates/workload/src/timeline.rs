@@ -61,7 +61,7 @@ impl<'a> Compiler<'a> {
             return Err(self.error(at, "has \"times\" without \"every\"; give both"));
         }
         let change = self.change(at, &entry)?;
-        Ok(Happening { at: begins, every: entry.every, times: entry.times, change })
+        Ok(Happening { at: begins, every: entry.every, times: entry.times, follows: false, change })
     }
 
     fn entry_word(&self, at: &Place<'_>, word: &Field<'_>, entry: &mut Entry) -> Result<(), WorkloadError> {

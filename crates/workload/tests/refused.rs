@@ -347,8 +347,15 @@ fn extensions_for_processes_and_channels_are_checked() {
     steps(
         r#""dance""#,
         ": there is no step dance; there are run, sleep, timer, fork, touch, write, spawn, send, receive, spin_barrier, \
-         raise, lower, post, await, cgroup, cgroup_process, make_cgroup, remove_cgroup, set_cgroup, autogroup_nice with a value, and yield, syscall, exec, setsid, wait_child, \
-         count, migrate_disable, migrate_enable",
+         raise, lower, post, await, cgroup, cgroup_process, make_cgroup, remove_cgroup, set_cgroup, autogroup_nice, nice, \
+         cpus, policy with a value, and yield, syscall, exec, setsid, wait_child, count, migrate_disable, \
+         migrate_enable, every_cpu",
+    );
+    steps(r#"{ "cpus": [] }"#, ".cpus: the list is empty; leave it out to allow every CPU");
+    steps(r#"{ "policy": { "priority": 5 } }"#, ".policy: needs the policy in \"name\"");
+    steps(
+        r#"{ "policy": { "name": "SCHED_BATCH", "priority": 5 } }"#,
+        ".policy: only SCHED_FIFO and SCHED_RR have a priority here; use nice",
     );
     task(
         r#""run": 1, "evenkeel": { "rt_policy": "fifo" }"#,

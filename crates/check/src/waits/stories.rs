@@ -450,6 +450,7 @@ impl Sink for WaitStories {
             | Meta::Chance { .. }
             | Meta::Queue { .. }
             | Meta::Member { .. }
+            | Meta::Asks { .. }
             | Meta::Group(_)
             | Meta::Scheduled { .. } => {}
             Meta::Unknown(_) | Meta::SchedulerExit { .. } | Meta::Policy(_) | Meta::End => {}

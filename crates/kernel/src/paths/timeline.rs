@@ -25,15 +25,23 @@ impl<E: Engine> Sim<E> {
             Phase::Gone => return,
         }
         let member = self.k.outside.member(entry, nth);
+        if member.is_none() && self.k.outside.has_follower(entry) {
+            self.k.forget_dead(entry);
+            return self.k.this_cpu().stack.push(Frame::Happen { entry: entry + 1, nth: 0 });
+        }
         self.k.tell_happening(c, member.is_some().then_some(entry));
         match member {
             None => self.k.done_happening(c, entry),
-            Some(Member::Cpu(cpu)) => self.begin_hotplug(c, cpu, entry, nth),
+            Some(Member::Cpu(cpu)) => {
+                self.k.tell_asked(entry, Member::Cpu(cpu));
+                self.begin_hotplug(c, cpu, entry, nth);
+            }
             Some(Member::Task(task)) => {
                 let next = Frame::Happen { entry, nth: nth + 1 };
                 if self.k.is_dead(task) {
                     return self.k.this_cpu().stack.push(next);
                 }
+                self.k.tell_asked(entry, Member::Task(task));
                 let syscall_ns = self.k.machine.costs.syscall_ns;
                 self.k.charge_ns(c, syscall_ns);
                 let rq = self.k.tasks[task].cpu;

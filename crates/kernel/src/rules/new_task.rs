@@ -111,6 +111,7 @@ impl Kernel {
         self.mirror_task_group(world, task);
         self.tell_scheduled(task);
         self.tell_task(task);
+        self.tell_first_requests(task);
         task
     }
 

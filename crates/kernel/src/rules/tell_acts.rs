@@ -2,9 +2,11 @@
 
 use crate::state::kernel::Kernel;
 use crate::state::task::Own;
+use keel_abi::cgroup::CgroupStep;
 use keel_abi::scx::wake;
+use keel_abi::task::TaskSpec;
 use keel_abi::{CpuId, Span, TaskId};
-use keel_trace::{Act, Class, What};
+use keel_trace::{Act, CgroupChange, Class, Meta, Request, What};
 
 impl Kernel {
     /// Emits that a task acts, after the work it has done until then.
@@ -22,12 +24,52 @@ impl Kernel {
     #[inline]
     pub(crate) fn tell_wakes(&mut self, c: CpuId, waker: TaskId, wakee: TaskId, flags: u64) {
         if !waker.is_idle() && flags & wake::FORK == 0 {
-            let Own { user, kernel_ps, has_stepped } = self.tasks[waker].own;
+            let Own { user, kernel_ps, has_stepped, .. } = self.tasks[waker].own;
             if has_stepped && user == Span::ZERO && kernel_ps == 0 {
                 self.tell(Class::ACTS, c, What::Worked { task: waker, user, kernel_ps });
             }
             self.tell_act(c, waker, Act::Wakes { wakee, sync: flags & wake::SYNC != 0 });
         }
+    }
+
+    /// Emits that a task asks for a change to itself. The task has done no more since its last work than what the change
+    /// costs, even if that is nothing: so it always follows work, even if that took no time.
+    pub(crate) fn tell_asks(&mut self, c: CpuId, task: TaskId, request: Request) {
+        let Own { user, kernel_ps, .. } = self.tasks[task].own;
+        if user == Span::ZERO && kernel_ps == 0 {
+            self.tell(Class::ACTS, c, What::Worked { task, user, kernel_ps });
+        }
+        self.tell_worked(c, task);
+        self.tell_request(task, false, request);
+    }
+
+    /// Emits what a task has asked for from the beginning.
+    pub(crate) fn tell_first_requests(&mut self, task: TaskId) {
+        let Some(spec) = self.tasks[task].spec else { return };
+        let TaskSpec { slice, hint, .. } = self.workload.tasks[spec as usize];
+        let requests = [slice.map(Request::Slice), hint.map(Request::Hint)];
+        requests.into_iter().flatten().for_each(|request| self.tell_request(task, false, request));
+    }
+
+    pub(crate) fn tell_request(&mut self, task: TaskId, outside: bool, request: Request) {
+        if self.out.wants(Class::ACTS) {
+            self.out.tell_meta(self.now, Meta::Asks { task, outside, request: Box::new(request) });
+        }
+    }
+
+    /// A change to a cgroup as a request, which names the cgroup by its path.
+    pub(crate) fn cgroup_request(&self, step: CgroupStep) -> Request {
+        let change = match step {
+            CgroupStep::Join(_) => CgroupChange::Join,
+            CgroupStep::JoinProcess(_) => CgroupChange::JoinProcess,
+            CgroupStep::Make(_) => CgroupChange::Make,
+            CgroupStep::Remove(_) => CgroupChange::Remove,
+            CgroupStep::Weight(_, weight) => CgroupChange::Weight(weight),
+            CgroupStep::Idle(_, idle) => CgroupChange::Idle(idle),
+            CgroupStep::Bandwidth(_, bandwidth) => CgroupChange::Bandwidth(bandwidth),
+        };
+        let path = step.id().place().map_or("/", |place| &self.workload.cgroups[place].path);
+        Request::Cgroup { path: path.to_owned(), change }
     }
 
     pub(crate) fn tell_worked(&mut self, c: CpuId, task: TaskId) {

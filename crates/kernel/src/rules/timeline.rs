@@ -3,12 +3,13 @@
 use crate::state::cpu::Irq;
 use crate::state::cpus::BOOT_CPU;
 use crate::state::kernel::Kernel;
+use crate::state::outside::Member;
 use crate::state::scx::Phase;
 use crate::state::task::State;
 use crate::state::timer_number;
 use keel_abi::timeline::Change;
 use keel_abi::{CpuId, CpuSet, Instant, Span, TaskId};
-use keel_trace::{Act, Class, What};
+use keel_trace::{Act, Class, Request, What};
 
 impl Kernel {
     /// Applies what happens at the very beginning, before a scheduler is attached: only absent CPUs matter then,
@@ -19,7 +20,11 @@ impl Kernel {
             let due = Instant::ZERO + happening.at;
             let change = happening.change.clone();
             if due > Instant::ZERO {
-                self.outside.entries[entry as usize].due = due;
+                let e = &mut self.outside.entries[entry as usize];
+                e.due = due;
+                if e.happening.follows {
+                    continue;
+                }
                 self.queue.push(due, timer_number::FIRST_HAPPENING + entry);
                 continue;
             }
@@ -61,6 +66,19 @@ impl Kernel {
         }
     }
 
+    /// Emits what an entry asks for with regard to one of its CPUs or tasks.
+    pub(crate) fn tell_asked(&mut self, entry: u32, member: Member) {
+        let (task, request) = match (member, self.outside.change(entry)) {
+            (Member::Cpu(cpu), Change::Online(_)) => (TaskId::IDLE, Request::Online(cpu)),
+            (Member::Cpu(cpu), _) => (TaskId::IDLE, Request::Offline(cpu)),
+            (Member::Task(task), Change::Affinity { cpus, .. }) => (task, Request::Cpus(cpus.clone())),
+            (Member::Task(task), &Change::Nice { nice, .. }) => (task, Request::Nice(nice)),
+            (Member::Task(task), &Change::Policy { policy, .. }) => (task, Request::Policy(policy)),
+            (Member::Task(_), Change::Online(_) | Change::Offline(_)) => return,
+        };
+        self.tell_request(task, true, request);
+    }
+
     /// Everything that an entry asks for has been done.
     pub(crate) fn done_happening(&mut self, c: CpuId, entry: u32) {
         self.forget_dead(entry);
@@ -83,7 +101,7 @@ impl Kernel {
     }
 
     /// Forgets dead tasks, so that they are not looked at again.
-    fn forget_dead(&mut self, entry: u32) {
+    pub(crate) fn forget_dead(&mut self, entry: u32) {
         let Some(spec) = self.outside.change(entry).spec() else { return };
         let tasks = &self.tasks;
         let members = self.outside.members.get_mut(&spec).expect("an entry's spec is followed");

@@ -28,6 +28,7 @@ impl Kernel {
                 *left = if cpu.work_done_at <= at { Span::ZERO } else { left.saturating_sub(done) };
                 before.saturating_sub(*left)
             }
+            Doing::Until(_) if task.own.runs_for => Span::ZERO,
             _ => done,
         };
         if !matches!(doing, Doing::Spin(_)) {

@@ -16,6 +16,7 @@ use crate::state::idle::IdleMasks;
 use crate::state::kernel::{AfterSteps, Counters, Kernel};
 use crate::state::layout::TASK_STRIDE;
 use crate::state::log::Log;
+use crate::state::machine::Machine;
 use crate::state::noise::NoiseState;
 use crate::state::objects::Objects;
 use crate::state::out::Out;
@@ -30,9 +31,20 @@ use crate::state::setup::{FIRST_PID, MAX_TASKS, Scheduler, Setup, SetupError, re
 use crate::state::task::Tasks;
 use keel_abi::bpf::{Ea, World};
 use keel_abi::scx::ops_flags;
+use keel_abi::task::Workload;
+use keel_abi::timeline::{Change, Happening};
 use keel_abi::{CoreId, CpuId, CpuSet, DsqId, Instant, Noise, Span, Topology, UPTIME};
 use keel_trace::{Class, Meta};
 use std::collections::BTreeMap;
+
+/// What happens from outside during a run. A recording in which CPUs come and go already contains what the machine's own
+/// list does.
+fn timeline<'a>(machine: &'a Machine, workload: &'a Workload) -> impl Iterator<Item = Happening> + 'a {
+    let plugs = |entry: &Happening| matches!(entry.change, Change::Online(_) | Change::Offline(_));
+    let is_told = workload.recorded.is_some() && workload.timeline.iter().any(plugs);
+    let own: &[Happening] = if is_told { &[] } else { &machine.timeline };
+    own.iter().chain(&workload.timeline).cloned()
+}
 
 /// How long the machine has been up when the run begins: a random time up to a minute longer than [`UPTIME`], since
 /// schedulers count seconds and longer periods by the clock.
@@ -82,6 +94,7 @@ impl Kernel {
             asleep_at_boot: Vec::new(),
             starts: Default::default(),
             not_own_ps: 0,
+            asked: None,
             programs: setup.programs,
             hooks: Hooks::default(),
             failed_program: None,
@@ -113,10 +126,7 @@ impl Kernel {
             rt_period: RtPeriod::default(),
             spinners: 0,
             again: crate::state::scx::restart::Restart::default(),
-            outside: Outside::new(
-                topology.cpus(),
-                setup.machine.timeline.iter().chain(&setup.workload.timeline).cloned(),
-            ),
+            outside: Outside::new(topology.cpus(), timeline(&setup.machine, &setup.workload)),
             rng: Rng::new(setup.seed, u64::MAX),
             noise: NoiseState::new(setup.noise, &setup.machine, setup.seed),
             log: Log::default(),

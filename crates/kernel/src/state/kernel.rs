@@ -41,7 +41,7 @@ use keel_abi::order::Order;
 use keel_abi::scx::{ExitKind, Op};
 use keel_abi::task::Workload;
 use keel_abi::{CpuId, Instant, Span, TaskId};
-use keel_trace::{Class, Lock, What};
+use keel_trace::{Class, Lock, Request, What};
 
 /// How long a waker spins before it checks again whether its wakee has left its CPU.
 pub(crate) const SPIN_NS: u64 = 100;
@@ -133,6 +133,8 @@ pub(crate) struct Kernel {
     pub(crate) starts: Starts,
     /// The part of the current step's charges that is not the task's own time: scheduling would charge it otherwise.
     pub(crate) not_own_ps: u64,
+    /// The change that the task's current step has asked for, if listeners are to know.
+    pub(crate) asked: Option<Request>,
     /// The programs that the scheduler's user-space half runs.
     pub(crate) programs: Vec<UserProgram>,
     /// Its tracing programs.

@@ -52,6 +52,11 @@ impl Outside {
         &self.entries[entry as usize].happening.change
     }
 
+    /// Does the next entry belong to this one?
+    pub(crate) fn has_follower(&self, entry: u32) -> bool {
+        self.entries.get(entry as usize + 1).is_some_and(|next| next.happening.follows)
+    }
+
     /// The `nth` CPU or task that an entry refers to.
     pub(crate) fn member(&self, entry: u32, nth: u32) -> Option<Member> {
         match self.change(entry) {
@@ -64,6 +69,7 @@ impl Outside {
 }
 
 /// A CPU or task that an entry refers to.
+#[derive(Clone, Copy, Debug)]
 pub(crate) enum Member {
     Cpu(CpuId),
     Task(TaskId),

@@ -197,6 +197,8 @@ pub(crate) struct Own {
     pub(crate) kernel_ps: u64,
     /// A step of its program has begun since.
     pub(crate) has_stepped: bool,
+    /// It is busy for a given time ([`keel_abi::task::Step::RunFor`]): how much it works follows from when it gets a CPU.
+    pub(crate) runs_for: bool,
 }
 
 impl Task {

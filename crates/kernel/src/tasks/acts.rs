@@ -6,10 +6,11 @@
 
 use crate::paths::sim::Sim;
 use crate::state::frame::Frame;
+use crate::state::kernel::Kernel;
 use crate::state::task::State;
 use keel_abi::bpf::Engine;
 use keel_abi::{CpuId, TaskId};
-use keel_trace::{Act, Class};
+use keel_trace::{Act, Class, Request};
 
 impl<E: Engine> Sim<E> {
     /// Takes a step that the task has asked for: its costs are the task's own. Emits what the task did with it.
@@ -39,7 +40,26 @@ impl<E: Engine> Sim<E> {
         self.own_step(c, task, |sim| sim.relock(c, mutex));
     }
 
+    /// The same for a task that is about to wait for a mutex with priority inheritance.
+    pub(crate) fn own_await(&mut self, c: CpuId, mutex: keel_abi::task::ObjectId) {
+        let task = self.k.this_cpu().curr;
+        self.own_step(c, task, |sim| sim.await_mutex(c, mutex));
+    }
+
+    /// A step asks for a change, which is emitted when the step is over.
+    pub(super) fn asks(&mut self, request: impl FnOnce(&Kernel) -> Request) {
+        if self.k.out.wants(Class::ACTS) {
+            self.k.asked = Some(request(&self.k));
+        }
+    }
+
     fn tell_step(&mut self, c: CpuId, task: TaskId, tasks: usize) {
+        if let Some(request) = self.k.asked.take() {
+            let runs_for = matches!(request, Request::RunFor(_));
+            self.k.tell_asks(c, task, request);
+            self.k.task(task).own.runs_for = runs_for;
+            return;
+        }
         let act = match self.k.tasks[task].state {
             State::Exiting => Some(Act::Exits),
             State::Blocking => match self.k.task(task).sleeps_until.take() {

@@ -26,7 +26,7 @@ use keel_abi::bpf::Engine;
 use keel_abi::cgroup::CgroupStep;
 use keel_abi::task::{Amount, ObjectId, Policy, Step, TimerMode};
 use keel_abi::{CpuId, Instant, Span, TaskId};
-use keel_trace::{Class, Timer};
+use keel_trace::{Class, Request, Timer};
 
 /// Steps without a cost of their own that a task takes before it is charged for continuing: so that a
 /// program of nothing but loops advances time, too.
@@ -124,6 +124,7 @@ impl<E: Engine> Sim<E> {
         self.k.tasks[task].next_step = number + 1;
         match *step {
             Step::RunFor(span) => {
+                self.asks(|_| Request::RunFor(span));
                 let until = self.k.this_cpu().clock + span;
                 self.k.task(task).doing = Doing::Until(until);
                 Then::Leave
@@ -177,14 +178,19 @@ impl<E: Engine> Sim<E> {
                 self.fork(c, spec, task, Birth::Process);
                 Then::Leave
             }
-            Step::Exec => self.exec(c, task),
+            Step::Exec => {
+                self.asks(|_| Request::Exec);
+                self.exec(c, task)
+            }
             Step::Setsid => {
+                self.asks(|_| Request::Setsid);
                 self.syscall(c);
                 self.k.setsid(self.vm.world(), task);
                 self.k.this_cpu().stack.push(Frame::Act);
                 Then::Leave
             }
             Step::AutogroupNice(nice) => {
+                self.asks(|_| Request::AutogroupNice(nice));
                 self.syscall(c);
                 self.k.set_autogroup_nice(self.vm.world(), task, nice);
                 self.k.this_cpu().stack.push(Frame::Act);
@@ -204,37 +210,43 @@ impl<E: Engine> Sim<E> {
             }
             Step::Nice(nice) if nice == self.k.tasks[task].nice => Then::GoOn,
             Step::Nice(nice) => {
+                self.asks(|_| Request::Nice(nice));
                 self.syscall(c);
                 self.k.this_cpu().stack.push(Frame::SetNice { task, nice });
                 Then::Leave
             }
             Step::Affinity(_) if !self.k.would_confine(task, number) => Then::GoOn,
-            Step::Affinity(_) => {
+            Step::Affinity(ref cpus) => {
+                let cpus = cpus.clone();
+                self.asks(|_| Request::Cpus(cpus));
                 self.syscall(c);
                 self.k.this_cpu().stack.push(Frame::SetCpus { task, step: number });
                 Then::Leave
             }
             Step::Policy(policy) if policy == self.k.tasks[task].policy => Then::GoOn,
             Step::Policy(policy) if self.k.refuses(self.vm.world(), task, policy) => Then::GoOn,
-            Step::Policy(_) => {
+            Step::Policy(policy) => {
+                self.asks(|_| Request::Policy(policy));
                 self.syscall(c);
                 self.k.this_cpu().stack.push(Frame::SetPolicy { task, step: number });
                 Then::Leave
             }
             Step::MigrateDisable => {
+                self.asks(|_| Request::MigrateDisable);
                 self.k.migrate_disable(self.vm.world(), task);
                 Then::GoOn
             }
-            Step::MigrateEnable => match self.migrate_enable(task) {
-                true => Then::Leave,
-                false => Then::GoOn,
-            },
+            Step::MigrateEnable => {
+                self.asks(|_| Request::MigrateEnable);
+                if self.migrate_enable(task) { Then::Leave } else { Then::GoOn }
+            }
             Step::Cgroup(CgroupStep::Join(id))
                 if self.k.cgroups.present(id) == Some(self.k.cgroups.of(task)) =>
             {
                 Then::GoOn
             }
-            Step::Cgroup(_) => {
+            Step::Cgroup(step) => {
+                self.asks(|k| k.cgroup_request(step));
                 self.syscall(c);
                 self.k.this_cpu().stack.push(Frame::Cgroup(CgroupFrame::Act { task, step: number }));
                 Then::Leave

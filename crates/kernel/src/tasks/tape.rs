@@ -13,11 +13,14 @@ use keel_abi::{CpuId, Instant, TaskId};
 use keel_trace::Timer;
 
 impl<E: Engine> Sim<E> {
-    /// [`Step::Play`](keel_abi::task::Step::Play): takes ops until one takes time. At the tape's end the task's next
-    /// step follows.
+    /// [`Step::Play`](keel_abi::task::Step::Play): takes ops until one takes time. At the tape's end the task exits.
     pub(super) fn play(&mut self, c: CpuId, task: TaskId) -> Then {
         let at = self.k.tasks[task].tape_at;
-        let Some(op) = self.next_op(task) else { return Then::GoOn };
+        let Some(op) = self.next_op(task) else {
+            // The other steps of its spec are those that ops refer to.
+            self.k.task(task).next_step = u32::MAX;
+            return Then::GoOn;
+        };
         // This step is repeated.
         self.k.task(task).next_step -= 1;
         match op {
@@ -60,6 +63,7 @@ impl<E: Engine> Sim<E> {
                 self.without_charge(|sim| sim.fork(c, spec, task, birth));
                 Then::Leave
             }
+            Op::Step(step) => self.play_step(c, task, step),
             Op::Yield => {
                 self.k.this_cpu().stack.push(Frame::Yield);
                 Then::Leave
@@ -163,6 +167,18 @@ impl<E: Engine> Sim<E> {
             };
             frames.extend(self.wake_by_post(task, semaphore, sync));
         }
+    }
+
+    /// Takes one of the steps behind the one that plays. The cost of its system call is on the tape.
+    fn play_step(&mut self, c: CpuId, task: TaskId, step: u32) -> Then {
+        let plays = self.k.tasks[task].next_step;
+        if step <= plays {
+            return Then::GoOn;
+        }
+        self.k.task(task).next_step = step;
+        let then = self.without_charge(|sim| sim.take_any_step(c, task));
+        self.k.task(task).next_step = plays;
+        then
     }
 
     fn play_exit(&mut self, c: CpuId, task: TaskId) -> Then {

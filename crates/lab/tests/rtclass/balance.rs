@@ -143,7 +143,8 @@ fn a_task_of_lowered_priority_is_pulled_too() {
             let by_itself = task("a", [begins.clone(), run(4000), Step::Policy(end), run(20_000)]);
             let by_another = task("a", [begins.clone(), run(24_000)]);
             let change = Change::Policy { spec: 0, policy: end };
-            let change = Happening { at: Span::from_us(4000), every: None, times: None, change };
+            let change =
+                Happening { at: Span::from_us(4000), every: None, times: None, follows: false, change };
             let changed = base().workload(|w| w.timeline.push(change));
             for (at, cpu) in [as_one_comes_down(base(), by_itself), as_one_comes_down(changed, by_another)] {
                 assert!(near(at, 4000, 300) && cpu == CpuId(0), "{pull} {end:?}: {at:?} {cpu:?}");

@@ -177,7 +177,8 @@ fn a_runtime_as_long_as_the_period_is_no_limit_and_no_server_stands_in() {
 #[test]
 fn a_waiter_on_a_cpu_going_offline_runs_elsewhere_at_once() {
     let rt = task("rt", [affinity([1]), affinity([0, 1]), run(10_000_000)]).policy(fifo(50));
-    let change = |ms, change| Happening { at: Span::from_ms(ms), every: None, times: None, change };
+    let change =
+        |ms, change| Happening { at: Span::from_ms(ms), every: None, times: None, follows: false, change };
     let scenario = with("hotplug").on(machine(2, OF_100)).task(rt).task(endless("x").on([0])).millis(400);
     let scenario = scenario.workload(|w| {
         w.timeline.push(change(97, Change::Offline(set([1]))));

@@ -13,7 +13,8 @@ fn halves(cpus: u32) -> Vec<Happening> {
     let halves =
         [(1..cpus).filter(|c| c % 2 == 1).collect::<Vec<_>>(), (1..cpus).filter(|c| c % 2 == 0).collect()];
     let period = Some(Span::from_ms(200));
-    let again = |ms, change| Happening { at: Span::from_ms(ms), every: period, times: None, change };
+    let again =
+        |ms, change| Happening { at: Span::from_ms(ms), every: period, times: None, follows: false, change };
     let pair = |(number, half): (u64, Vec<u32>)| {
         let cpus = set(half);
         [

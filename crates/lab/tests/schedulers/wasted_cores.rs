@@ -131,7 +131,8 @@ fn lu_after_hotplug(machine: Scene, goes: Option<u32>) -> Scene {
     (0..63).for_each(|_| steps.extend([Step::Fork(1), run(100)]));
     steps.push(run(60_000_000));
     let scene = machine.task(task("boss", steps)).task(hog("lu").instances(0)).millis(3000);
-    let once = |ms, change| Happening { at: Span::from_ms(ms), every: None, times: None, change };
+    let once =
+        |ms, change| Happening { at: Span::from_ms(ms), every: None, times: None, follows: false, change };
     let Some(cpu) = goes else { return scene };
     scene.timeline(vec![once(50, Change::Offline(set([cpu]))), once(100, Change::Online(set([cpu])))])
 }

@@ -9,12 +9,12 @@ const STATES: &[&str] = &["dequeue", "stopping", "quiescent", "runnable", "runni
 
 /// At this many microseconds.
 pub(crate) fn at(us: u64, change: Change) -> Happening {
-    Happening { at: Span::from_us(us), every: None, times: None, change }
+    Happening { at: Span::from_us(us), every: None, times: None, follows: false, change }
 }
 
 /// Again and again.
 pub(crate) fn every(us: u64, change: Change) -> Happening {
-    Happening { at: Span::from_us(us), every: Some(Span::from_us(us)), times: None, change }
+    Happening { at: Span::from_us(us), every: Some(Span::from_us(us)), times: None, follows: false, change }
 }
 
 pub(crate) fn confine(spec: u32, cpus: impl IntoIterator<Item = u32>) -> Change {

@@ -168,14 +168,20 @@ fn timeline(rng: &mut Rng, cpus: u32, specs: u64) -> Vec<Happening> {
             _ => Change::Nice { spec, nice: rng.pick(&[-20, -1, 0, 7, 19]) },
         };
         let at = Span::from_us(rng.below(QUIET_MS * 1000));
-        timeline.push(Happening { at, every: None, times: None, change });
+        timeline.push(Happening { at, every: None, times: None, follows: false, change });
     }
     let mut quiet = vec![Change::Online(CpuSet::first(cpus))];
     for spec in 1..specs as u32 {
         quiet.extend([Change::Affinity { spec, cpus: CpuSet::first(cpus) }, Change::Nice { spec, nice: 0 }]);
     }
     let at = Span::from_ms(QUIET_MS);
-    timeline.extend(quiet.into_iter().map(|change| Happening { at, every: None, times: None, change }));
+    timeline.extend(quiet.into_iter().map(|change| Happening {
+        at,
+        every: None,
+        times: None,
+        follows: false,
+        change,
+    }));
     timeline
 }
 

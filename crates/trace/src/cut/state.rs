@@ -148,7 +148,11 @@ impl State {
             Meta::Group(info) => drop(self.groups.insert(info.group, meta.clone())),
             Meta::Scheduled { task, .. } => drop(self.scheduled.insert(*task, meta.clone())),
             Meta::Task(info) => drop(self.tasks.insert(info.task, info.clone())),
-            Meta::Member { .. } | Meta::SchedulerExit { .. } | Meta::Policy(_) | Meta::End => {}
+            Meta::Member { .. }
+            | Meta::Asks { .. }
+            | Meta::SchedulerExit { .. }
+            | Meta::Policy(_)
+            | Meta::End => {}
         }
     }
 }

@@ -24,6 +24,7 @@ impl Sink for Collector {
             Meta::Chance { seed, noise } => format!("seed {seed} noise {noise}"),
             Meta::Queue { id, name } => format!("queue {} {name}", id.0),
             Meta::Member { task, .. } => format!("member {task}"),
+            Meta::Asks { task, .. } => format!("{task} asks"),
             Meta::Group(info) => format!("group {} {}", info.group, info.name),
             Meta::Scheduled { task, policy, group } => format!("{task} by policy {policy} in {group}"),
             Meta::SchedulerExit { .. } => "scheduler's exit".to_owned(),

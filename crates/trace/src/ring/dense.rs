@@ -88,6 +88,10 @@ impl Sink for Dense<'_> {
                 let task = self.number(task);
                 self.sink.meta(at, &Meta::Member { task, process, session, kthread });
             }
+            Meta::Asks { task, outside, request } => {
+                let (task, outside, request) = (self.number(*task), *outside, request.clone());
+                self.sink.meta(at, &Meta::Asks { task, outside, request });
+            }
             &Meta::Scheduled { task, policy, group } => {
                 let task = self.number(task);
                 self.sink.meta(at, &Meta::Scheduled { task, policy, group });

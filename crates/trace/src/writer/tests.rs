@@ -3,17 +3,18 @@
 use super::*;
 use crate::format::{CHOOSERS, WHYS};
 use crate::policy::{self, Group, GroupClass, Outcome, Policy};
-use crate::{Act, Call, Lock, Piping, Source, What};
+use crate::{Act, Call, CgroupChange, Lock, Piping, Request, Source, What};
 use crate::{Chooser, GroupInfo, Item, NullSink, Reader, TraceError, Unknown, Why};
 use keel_abi::DsqId;
 use keel_abi::scx::Op;
 use keel_abi::tape::Room;
+use keel_abi::task;
 use keel_abi::{Pid, Span};
 use proptest::prelude::*;
 
 const CPUS: u32 = 70;
 
-fn task() -> impl Strategy<Value = TaskId> {
+fn task_id() -> impl Strategy<Value = TaskId> {
     prop_oneof![3 => (0u32..60_000).prop_map(TaskId), 1 => Just(TaskId::IDLE)]
 }
 
@@ -36,54 +37,57 @@ fn what() -> impl Strategy<Value = What> {
         any::<u64>().prop_map(Lock::Bpf)
     ];
     prop_oneof![
-        (task(), why, task()).prop_map(|(prev, why, next)| What::Switch { prev, why, next }),
-        (task(), cpu(), task()).prop_map(|(task, target, waker)| What::Wakeup { task, target, waker }),
-        (task(), cpu(), task()).prop_map(|(child, target, parent)| What::Fork { child, target, parent }),
-        task().prop_map(|task| What::Exit { task }),
-        (task(), cpu(), cpu()).prop_map(|(task, from, to)| What::Migrate { task, from, to }),
-        (task(), cpu(), cpu(), by, any::<bool>()).prop_map(|(task, prev, chosen, by, idle)| What::Placed {
-            task,
-            prev,
-            chosen,
-            by,
-            idle
+        (task_id(), why, task_id()).prop_map(|(prev, why, next)| What::Switch { prev, why, next }),
+        (task_id(), cpu(), task_id()).prop_map(|(task, target, waker)| What::Wakeup { task, target, waker }),
+        (task_id(), cpu(), task_id()).prop_map(|(child, target, parent)| What::Fork {
+            child,
+            target,
+            parent
         }),
-        (task(), dsq(), any::<u32>()).prop_map(|(task, dsq, len)| What::Queued { task, dsq, len }),
-        (task(), dsq(), any::<u32>()).prop_map(|(task, dsq, len)| What::Unqueued { task, dsq, len }),
-        task().prop_map(|task| What::Held { task }),
+        task_id().prop_map(|task| What::Exit { task }),
+        (task_id(), cpu(), cpu()).prop_map(|(task, from, to)| What::Migrate { task, from, to }),
+        (task_id(), cpu(), cpu(), by, any::<bool>())
+            .prop_map(|(task, prev, chosen, by, idle)| What::Placed { task, prev, chosen, by, idle }),
+        (task_id(), dsq(), any::<u32>()).prop_map(|(task, dsq, len)| What::Queued { task, dsq, len }),
+        (task_id(), dsq(), any::<u32>()).prop_map(|(task, dsq, len)| What::Unqueued { task, dsq, len }),
+        task_id().prop_map(|task| What::Held { task }),
         (cpu(), any::<u64>()).prop_map(|(target, flags)| What::Kick { target, flags }),
-        (op, task(), span(), any::<u32>()).prop_map(|(op, task, took, insns)| What::Callback {
+        (op, task_id(), span(), any::<u32>()).prop_map(|(op, task, took, insns)| What::Callback {
             op,
             task,
             took,
             insns
         }),
         (lock, span()).prop_map(|(lock, waited)| What::LockWait { lock, waited }),
-        (task(), any::<i16>(), any::<u32>()).prop_map(|(task, prio, weight)| What::Priority {
+        (task_id(), any::<i16>(), any::<u32>()).prop_map(|(task, prio, weight)| What::Priority {
             task,
             prio,
             weight
         }),
-        (task(), any::<u32>(), task()).prop_map(|(task, mutex, owner)| What::Awaits { task, mutex, owner }),
+        (task_id(), any::<u32>(), task_id()).prop_map(|(task, mutex, owner)| What::Awaits {
+            task,
+            mutex,
+            owner
+        }),
         (cpu(), any::<bool>()).prop_map(|(target, up)| What::Online { target, up }),
-        (task(), any::<u64>(), any::<u64>()).prop_map(|(task, ns, kernel_ps)| What::Worked {
+        (task_id(), any::<u64>(), any::<u64>()).prop_map(|(task, ns, kernel_ps)| What::Worked {
             task,
             user: Span::from_ns(ns),
             kernel_ps
         }),
-        (task(), prop::sample::select(&Call::ALL[..]), prop::sample::select(&Source::ALL[..]))
+        (task_id(), prop::sample::select(&Call::ALL[..]), prop::sample::select(&Source::ALL[..]))
             .prop_map(|(task, call, source)| What::Waited { task, call, source }),
-        (task(), any::<[u32; 3]>(), any::<bool>(), prop::sample::select(&Piping::ALL[..])).prop_map(
+        (task_id(), any::<[u32; 3]>(), any::<bool>(), prop::sample::select(&Piping::ALL[..])).prop_map(
             |(task, [pipe, bytes, size], is_pipe, how)| {
                 let room = if is_pipe { Room::Pages(size) } else { Room::Memory(size) };
                 What::Piped { task, pipe, bytes, room, how }
             }
         ),
-        (task(), acts()).prop_map(|(task, act)| What::Acts { task, act }),
-        (task(), any::<u32>()).prop_map(|(task, units)| What::Count { task, units }),
+        (task_id(), acts()).prop_map(|(task, act)| What::Acts { task, act }),
+        (task_id(), any::<u32>()).prop_map(|(task, units)| What::Count { task, units }),
         any::<bool>().prop_map(|on| What::Bypass { on }),
         any::<u32>().prop_map(|events| What::Lost { events }),
-        (task(), any::<bool>(), prop_oneof![Just(0), any::<u32>()])
+        (task_id(), any::<bool>(), prop_oneof![Just(0), any::<u32>()])
             .prop_map(|(task, on, group)| What::Throttled { task, on, group }),
         (cpu(), any::<bool>()).prop_map(|(target, on)| What::Reserved { target, on }),
     ]
@@ -117,6 +121,43 @@ fn policy() -> impl Strategy<Value = Policy> {
     )
 }
 
+fn request() -> impl Strategy<Value = Request> {
+    let cpus = prop::collection::vec(cpu(), 0..5).prop_map(CpuSet::from_iter);
+    let policies = [
+        task::Policy::Other,
+        task::Policy::Fifo(1),
+        task::Policy::RoundRobin(99),
+        task::Policy::Batch,
+        task::Policy::Idle,
+        task::Policy::Ext,
+    ];
+    let hint = (1..=99_u8, prop::sample::select(vec![task::HintPolicy::Fifo, task::HintPolicy::Rr]));
+    let plain = vec![Request::MigrateDisable, Request::MigrateEnable, Request::Exec, Request::Setsid];
+    prop_oneof![
+        prop::sample::select(plain),
+        any::<i8>().prop_map(Request::Nice),
+        any::<i8>().prop_map(Request::AutogroupNice),
+        cpus.prop_map(Request::Cpus),
+        prop::sample::select(policies.to_vec()).prop_map(Request::Policy),
+        cpu().prop_map(Request::Offline),
+        cpu().prop_map(Request::Online),
+        any::<u64>().prop_map(|ns| Request::Slice(Span::from_ns(ns))),
+        any::<u64>().prop_map(|ns| Request::RunFor(Span::from_ns(ns))),
+        hint.prop_map(|(rt_priority, policy)| Request::Hint(task::Hint { rt_priority, policy })),
+        (".{0,20}", cgroup_change()).prop_map(|(path, change)| Request::Cgroup { path, change }),
+    ]
+}
+
+fn cgroup_change() -> impl Strategy<Value = CgroupChange> {
+    let plain = [CgroupChange::Join, CgroupChange::JoinProcess, CgroupChange::Make, CgroupChange::Remove];
+    prop_oneof![
+        prop::sample::select(plain.to_vec()),
+        any::<u32>().prop_map(CgroupChange::Weight),
+        any::<bool>().prop_map(CgroupChange::Idle),
+        bandwidth().prop_map(CgroupChange::Bandwidth),
+    ]
+}
+
 fn meta() -> impl Strategy<Value = Meta> {
     let cpus = prop::collection::vec(cpu(), 0..5).prop_map(CpuSet::from_iter);
     let kind = prop::sample::select(EXITS.to_vec());
@@ -146,6 +187,11 @@ fn meta() -> impl Strategy<Value = Meta> {
             policy,
             group
         }),
+        (task_id(), any::<bool>(), request()).prop_map(|(task, outside, request)| Meta::Asks {
+            task,
+            outside,
+            request: Box::new(request)
+        }),
         (any::<[u32; 3]>(), ".{0,20}", bandwidth(), any::<[bool; 2]>()).prop_map(
             |([group, parent, weight], name, bandwidth, [idle, session])| Meta::Group(Box::new(GroupInfo {
                 group,
@@ -174,8 +220,8 @@ fn bandwidth() -> impl Strategy<Value = Bandwidth> {
 fn acts() -> impl Strategy<Value = Act> {
     let task = || (0_u32..100).prop_map(TaskId);
     prop_oneof![
-        (task(), any::<bool>()).prop_map(|(wakee, sync)| Act::Wakes { wakee, sync }),
-        (task(), any::<bool>()).prop_map(|(child, process)| Act::Forks { child, process }),
+        (task_id(), any::<bool>()).prop_map(|(wakee, sync)| Act::Wakes { wakee, sync }),
+        (task_id(), any::<bool>()).prop_map(|(child, process)| Act::Forks { child, process }),
         Just(Act::Waits),
         Just(Act::Yields),
         Just(Act::Exits),
@@ -290,7 +336,7 @@ fn other_files_are_refused() {
     check(b"PERFILE2....", "this is not a keel trace: it does not begin with 'KEELTRC'");
     check(b"", "this is not a keel trace: it does not begin with 'KEELTRC'");
     check(b"KEELTRC", "the trace is cut off at byte 7: its end record is missing");
-    check(b"KEELTRC\x09", "this keel trace has format version 9; this program reads versions up to 8");
+    check(b"KEELTRC\x0a", "this keel trace has format version 10; this program reads versions up to 9");
     check(
         b"KEELTRC\x01\x7f",
         "the trace is damaged at byte 8: the start is not the first record, or not the only one",

@@ -21,7 +21,7 @@ impl<E: Engine> Sim<E> {
         if let CgroupStep::Make(id) = act {
             return self.make_cgroup(c, id);
         }
-        let Some(number) = self.k.cgroups.present(id_of(act)) else { return };
+        let Some(number) = self.k.cgroups.present(act.id()) else { return };
         match act {
             CgroupStep::Join(_) => self.begin_move(task, number, false),
             CgroupStep::JoinProcess(_) => self.begin_move(task, number, true),
@@ -126,17 +126,5 @@ impl<E: Engine> Sim<E> {
             let args = [ea.0, new.period_us, new.quota_us, new.burst_us];
             self.start(c, Op::CgroupSetBandwidth, TaskId::IDLE, &args);
         }
-    }
-}
-
-fn id_of(act: CgroupStep) -> CgroupId {
-    match act {
-        CgroupStep::Join(id)
-        | CgroupStep::JoinProcess(id)
-        | CgroupStep::Make(id)
-        | CgroupStep::Remove(id)
-        | CgroupStep::Weight(id, _)
-        | CgroupStep::Idle(id, _)
-        | CgroupStep::Bandwidth(id, _) => id,
     }
 }

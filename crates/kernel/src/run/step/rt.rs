@@ -19,7 +19,7 @@ impl<E: Engine> Sim<E> {
             RtFrame::AdjustLock { task, rq, depth } => self.adjust_lock(c, task, rq, depth),
             RtFrame::Adjusted { task, rq, depth } => self.adjusted(task, rq, depth),
             RtFrame::AdjustNext { task, depth } => self.adjust_next(task, depth),
-            RtFrame::AwaitMutex { mutex } => self.await_mutex(c, mutex),
+            RtFrame::AwaitMutex { mutex } => self.own_await(c, mutex),
             RtFrame::Freed { mutex, first, waker } => self.mutex_freed(mutex, first, waker),
             RtFrame::Replenish { from } => self.replenish(c, from),
             RtFrame::Finish { rq } => self.finish_rq(c, rq),

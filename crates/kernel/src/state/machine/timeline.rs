@@ -54,6 +54,7 @@ fn happening(text: Text<'_>, entry: &Spanned<Entry>, topology: &Topology) -> Res
         at: time(text, &e.at, 0)?,
         every: e.every.as_ref().map(|every| time(text, every, 1)).transpose()?,
         times: e.times.as_ref().map(|times| *times.get_ref()),
+        follows: false,
         change: if online { Change::Online(cpus) } else { Change::Offline(cpus) },
     })
 }
