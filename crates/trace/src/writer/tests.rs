@@ -218,7 +218,6 @@ fn bandwidth() -> impl Strategy<Value = Bandwidth> {
 
 /// Acts that need no time.
 fn acts() -> impl Strategy<Value = Act> {
-    let task = || (0_u32..100).prop_map(TaskId);
     prop_oneof![
         (task_id(), any::<bool>()).prop_map(|(wakee, sync)| Act::Wakes { wakee, sync }),
         (task_id(), any::<bool>()).prop_map(|(child, process)| Act::Forks { child, process }),
