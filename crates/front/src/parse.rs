@@ -4,10 +4,14 @@ use keel_abi::{Span, SpanError};
 
 /// A duration such as `10s`, `1.5ms`, `250us`, `2m`; greater than zero, at most a year.
 pub fn duration(text: &str) -> Result<Span, String> {
-    if text.strip_prefix('-').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit())) {
-        return Err("it cannot be negative".to_owned());
+    match text.strip_prefix('-') {
+        Some(rest) if rest.starts_with(|c: char| c.is_ascii_digit()) => {
+            Err("it cannot be negative".to_owned())
+        }
+        // The next option was taken for this one's value.
+        Some(_) => Err(SpanError::BadNumber.to_string()),
+        None => text.parse().map_err(|wrong: SpanError| wrong.to_string()),
     }
-    text.parse().map_err(|wrong: SpanError| wrong.to_string())
 }
 
 /// `NAME=VALUE`.

@@ -1,8 +1,8 @@
 //! The tables: recordings next to their replays, and the replays' predictions next to what happened.
 
-use super::{LOADS, RUNS};
 use super::figures::{Figures, NAMES};
 use super::store::Runs;
+use super::{LOADS, RUNS};
 use std::fmt::Write;
 
 /// The figures that a prediction is judged by, by their places: throughput and p99.
