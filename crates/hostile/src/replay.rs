@@ -6,7 +6,7 @@ use crate::trace::mended;
 use keel_abi::task::Workload;
 use keel_abi::{CpuSet, Span};
 use keel_lab::RunSpec;
-use keel_replay::{Builder, Overheads, Replay, export, fit, scaled, stuck};
+use keel_replay::{Builder, Late, Overheads, Replay, export, fit, scaled, stuck};
 use keel_trace::{Reader, Sink};
 use std::io::Cursor;
 
@@ -83,7 +83,7 @@ pub(crate) fn finished(builder: Builder) -> Came {
     };
     replay.confidence.sentences().iter().for_each(|line| sentence(line));
     assert_eq!(stuck(&replay.workload), None, "a recording makes no circles");
-    match export(&replay, Span::from_us(50)) {
+    match export(&replay, Late { slack: Span::from_us(50), ..Late::default() }) {
         Ok(text) => read_again(&text),
         Err(error) => sentence(&error),
     }

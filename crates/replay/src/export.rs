@@ -49,11 +49,29 @@ mod kind {
     pub(super) const STEP: u8 = 12;
 }
 
-/// The text of the file. `late` is how much later than requested a sleep ends; recorded sleeps already include it.
+/// How much later than requested a sleep ends. Recorded sleeps already include it; the steps of a file don't.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Late {
+    /// By the timer's slack, which real-time tasks don't have.
+    pub slack: Span,
+    /// Until the interrupt comes.
+    pub timer: Span,
+}
+
+impl Late {
+    fn of(self, task: &TaskSpec) -> Span {
+        match task.policy {
+            Policy::Fifo(_) | Policy::RoundRobin(_) => self.timer,
+            _ => self.slack + self.timer,
+        }
+    }
+}
+
+/// The text of the file.
 ///
 /// # Errors
 /// Fails if the file would be too long to be read again.
-pub fn export(replay: &Replay, late: Span) -> Result<String, ExportError> {
+pub fn export(replay: &Replay, late: Late) -> Result<String, ExportError> {
     let workload = &replay.workload;
     let nothing = Recorded::default();
     let recorded = workload.recorded.as_deref().unwrap_or(&nothing);
@@ -62,7 +80,7 @@ pub fn export(replay: &Replay, late: Span) -> Result<String, ExportError> {
     for ((task, tape), name) in workload.tasks.iter().zip(&recorded.tapes).zip(&known.names) {
         let begin = if task.instances > 0 { begins.next().copied() } else { None };
         let begun = begin.map_or(Instant::ZERO, |begin| begin.at);
-        let parts = parts(&tokens(tape, begun, late, &known.transfers));
+        let parts = parts(&tokens(tape, begun, late.of(task), &known.transfers));
         let steps: usize = parts.iter().map(|part| part.steps.len() + 1).sum();
         left = left
             .checked_sub(steps)

@@ -61,7 +61,7 @@ mod tests;
 
 pub use builder::{Builder, Replay, ReplayError};
 pub use confidence::{Causes, Confidence};
-pub use export::{ExportError, MOST_STEPS, export};
+pub use export::{ExportError, Late, MOST_STEPS, export};
 pub use fit::fit;
 pub use groups::GroupsKept;
 pub use names::Named;

@@ -3,7 +3,7 @@
 mod pipes;
 mod requests;
 
-use crate::{Builder, Overheads, Replay, ReplayError, export, scaled, stuck};
+use crate::{Builder, Late, Overheads, Replay, ReplayError, export, scaled, stuck};
 use keel_abi::cgroup::Bandwidth;
 use keel_abi::tape::{Op, Room};
 use keel_abi::task::Policy;
@@ -429,7 +429,7 @@ proptest! {
         if let Ok(replay) = made(&events) {
             prop_assert_eq!(stuck(&replay.workload), None);
             prop_assert!(!replay.confidence.to_string().is_empty());
-            let _ = export(&replay, Span::from_us(50));
+            let _ = export(&replay, Late { slack: Span::from_us(50), ..Late::default() });
             let twice = scaled(replay.workload, 2);
             prop_assert_eq!(stuck(&twice), None);
         }
@@ -591,7 +591,7 @@ fn cgroups_that_are_told_are_the_workloads_own() {
         );
         made.workload = scaled(made.workload, copies);
         let file: serde_json::Value =
-            serde_json::from_str(&export(&made, Span::ZERO).expect("it is short")).expect("it is JSON");
+            serde_json::from_str(&export(&made, Late::default()).expect("it is short")).expect("it is JSON");
         let mut text = file["evenkeel"]["cgroups"].to_string();
         for task in file["tasks"].as_object().expect("tasks").values() {
             text += &task["evenkeel"]["cgroup"].as_str().map(|path| format!(" {path}")).unwrap_or_default();

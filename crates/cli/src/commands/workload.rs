@@ -6,6 +6,7 @@ use crate::output::{self, Output};
 use crate::recording_args::{FromArgs, WorkloadArgs, WorkloadCommand};
 use crate::text::shown;
 use keel_abi::Span;
+use keel_replay::Late;
 
 pub(crate) fn run(args: &WorkloadArgs, lab: &Lab) -> Result<Code, Failure> {
     match &args.what {
@@ -17,8 +18,9 @@ fn from(args: &FromArgs, lab: &Lab) -> Result<Code, Failure> {
     let output = Output::reserve(&args.output)?;
     output.spare([&args.trace])?;
     let (replay, machine) = super::replay::recorded(&args.part, &args.trace, lab)?;
-    let late = Span::from_ns(machine.costs.timer_slack_ns + machine.costs.timer_ns);
-    let text = keel_replay::export(&replay, late)
+    let costs = &machine.costs;
+    let [slack, timer] = [costs.timer_slack_ns, costs.timer_ns].map(Span::from_ns);
+    let text = keel_replay::export(&replay, Late { slack, timer })
         .map_err(|why| Failure::input(format!("{}: {why}", shown(&args.trace.to_string_lossy()))))?;
     output::write_or_print(Some(output), &text)?;
     output::print(&replay.confidence.to_string())?;

@@ -1,7 +1,7 @@
 //! Transfers through pipes.
 
 use super::{IDLE, check, made, start, switch, wakeup};
-use crate::{Builder, Overheads, export};
+use crate::{Builder, Late, Overheads, export};
 use keel_abi::tape::{Op, RecordedPipe, Room};
 use keel_abi::{CpuId, Instant, Span, TaskId};
 use keel_trace::{Call, Event, Piping, Sink, Source, What, Why};
@@ -125,7 +125,7 @@ fn a_pipe_of_which_one_side_is_missing_is_none() {
 fn a_file_has_pipes_as_channels_and_fills_those_that_were_not_empty() {
     let replay = made(&one_wait(TaskId(1), 130)).expect("it can be replayed");
     let file: Value =
-        serde_json::from_str(&export(&replay, Span::ZERO).expect("it is short")).expect("it is JSON");
+        serde_json::from_str(&export(&replay, Late::default()).expect("it is short")).expect("it is JSON");
     assert_eq!(file["evenkeel"]["channels"], json!({ "pipe0": { "kind": "pipe", "bytes": 65_536 } }));
     let steps = |task: &str| {
         file["tasks"][task]["phases"].as_object().map(|phases| json!(phases)).unwrap_or_default()

@@ -1,7 +1,7 @@
 //! Changes that were asked for.
 
 use super::{CPUS, IDLE, start};
-use crate::{Builder, Overheads, Replay, export, fit, scaled};
+use crate::{Builder, Late, Overheads, Replay, export, fit, scaled};
 use keel_abi::cgroup::Bandwidth;
 use keel_abi::tape::Op;
 use keel_abi::task::{Policy, Step};
@@ -193,11 +193,29 @@ fn cgroups_begin_as_they_were_and_change_as_they_did() {
                     Cgroup(Join(CgroupId(0)))]";
     assert_eq!(steps, expected);
     let file: serde_json::Value =
-        serde_json::from_str(&export(&made, Span::ZERO).expect("it is short")).expect("it is JSON");
+        serde_json::from_str(&export(&made, Late::default()).expect("it is short")).expect("it is JSON");
     let shown = file["tasks"]["t0"]["phases"]["p000000"]["evenkeel"]["steps"].to_string();
     let expected = r#"[{"make_cgroup":"/a/late"},{"cgroup":"/a/late"},{"set_cgroup":{"path":"/b","weight":9}},{"cgroup":"/"}]"#;
     assert_eq!(shown, expected);
     assert_eq!(file["evenkeel"]["cgroups"]["/a/late"]["later"].to_string(), "true");
+}
+
+#[test]
+fn sleeps_in_a_file_are_as_long_as_was_asked_for() {
+    let check = |policy: Policy, expected: &str| {
+        let mut replay = made(vec![(0, begins()), (9, act(TaskId(0), Act::Exits))]);
+        replay.workload.tasks[0].policy = policy;
+        let mut recorded = (*replay.workload.recorded.take().expect("it is a recording")).clone();
+        recorded.tapes[0] = [Op::Sleep(Span::from_us(1000)), Op::Exit].into_iter().collect();
+        replay.workload.recorded = Some(recorded.into());
+        let late = Late { slack: Span::from_us(50), timer: Span::from_us(3) };
+        let text = export(&replay, late).expect("it is short");
+        assert!(text.contains(&format!("\"sleep\": {expected}")), "{policy:?}: {text}");
+    };
+    check(Policy::Other, "947");
+    check(Policy::Batch, "947");
+    check(Policy::Fifo(7), "997");
+    check(Policy::RoundRobin(1), "997");
 }
 
 #[test]
