@@ -208,7 +208,7 @@ impl Host {
     /// thread stops before its first instruction, or the call has failed, and the thread stops where it leaves it.
     pub(crate) fn execute(&mut self, caller: pid_t) -> Result<Executed, ProgramError> {
         self.request(libc::PTRACE_SYSCALL, caller, 0, 0)?;
-        // The host waits until the other threads have gone, so that the caller does not always stop first.
+        // Linux first ends the other threads, and each of them may stop before the caller does.
         let mut all = std::mem::take(&mut self.others);
         all.push(self.pid);
         loop {
