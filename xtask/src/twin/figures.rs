@@ -14,6 +14,8 @@ use std::process::Command;
 pub(crate) struct Figures {
     /// By name.
     pub(crate) names: BTreeMap<String, Name>,
+    /// What all other tasks had of a CPU together: the scheduler's program, the recorder, the kernel's threads.
+    pub(crate) others_share: f64,
     /// Core-seconds idle while a task waited.
     pub(crate) wasted_s: f64,
     /// What was found.
@@ -112,7 +114,14 @@ fn read(judged: &Value, first: Vec<(u64, String)>) -> Option<Figures> {
         names.insert(name, figures);
     }
     let wasted_s = judged["wasted_core_ns"].as_f64()? / 1e9;
-    Some(Figures { names, wasted_s, kinds: kinds::read(judged) })
+    let others_share = others_ns(judged, &names)? / lasted_ns;
+    Some(Figures { names, others_share, wasted_s, kinds: kinds::read(judged) })
+}
+
+/// The CPU time of all tasks that have none of these names.
+fn others_ns(judged: &Value, names: &BTreeMap<String, Name>) -> Option<f64> {
+    let is_other = |task: &&Value| task["name"].as_str().is_none_or(|name| !names.contains_key(name));
+    Some(judged["tasks"].as_array()?.iter().filter(is_other).filter_map(|task| task["cpu_ns"].as_f64()).sum())
 }
 
 #[cfg(test)]
@@ -128,7 +137,7 @@ mod tests {
         };
         let delay = json!({"name": "b", "wakeup_delay_ns": {"p50": 2e6, "p99": 5e6}});
         let judged = json!({
-            "tasks": [task("a", 9, 1_000_000_000), task("b", 7, 500_000_000), task("b", 5, 700_000_000), task("c", 1, 1)],
+            "tasks": [task("a", 9, 1_000_000_000), task("b", 7, 500_000_000), task("b", 5, 700_000_000), task("c", 1, 800_000_000)],
             "names": [delay], "wasted_core_ns": 250_000_000, "duration_ns": 2_000_000_000,
         });
         let first = first_runs(&judged, &["a".to_owned(), "b".to_owned()]).unwrap();
@@ -136,6 +145,7 @@ mod tests {
         let figures = read(&judged, first).unwrap();
         let b = Name { tasks: 2, share: 0.3, counts: [6.0, 2.0, 4.0], delay_ms: [2.0, 5.0], rank: 0 };
         assert_eq!((figures.wasted_s, &figures.names["b"]), (0.25, &b));
+        assert_eq!(figures.others_share, 0.4);
         assert_eq!((figures.names.len(), figures.names["a"].share, figures.names["a"].rank), (2, 0.5, 1));
         assert_eq!(first_runs(&judged, &["z".to_owned()]), None);
     }

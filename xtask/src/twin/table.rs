@@ -42,10 +42,13 @@ pub(super) fn text(pairs: &[Pair]) -> String {
                 line(&mut text, [label, figure, &write(simulated), &real(0), &real(1)], mark);
             }
         }
-        let wasted =
-            |figures: Option<&Figures>| figures.map_or(String::new(), |f| format!("{:.3}", f.wasted_s));
-        let cells = [Some(&pair.simulated), pair.real.first(), pair.real.get(1)].map(wasted);
-        line(&mut text, ["", "wasted core-s", &cells[0], &cells[1], &cells[2]], "");
+        let runs = [Some(&pair.simulated), pair.real.first(), pair.real.get(1)];
+        let mut row = |figure: &str, of: fn(&Figures) -> f64| {
+            let cells = runs.map(|run| run.map_or(String::new(), |figures| format!("{:.3}", of(figures))));
+            line(&mut text, ["", figure, &cells[0], &cells[1], &cells[2]], "");
+        };
+        row("others' share", |figures| figures.others_share);
+        row("wasted core-s", |figures| figures.wasted_s);
         findings(&mut text, pair);
     }
     distances(&mut text, pairs);
@@ -103,7 +106,7 @@ mod tests {
         let name = Name { tasks: 2, share, counts: [30.0, 4.0, 5.0], delay_ms: [0.5, 7.25], rank: 0 };
         let wasted = kinds::read(&serde_json::json!({ "findings_total": { "wasted_core": 3 } }));
         let kinds = if share == 0.9 { Kinds::new() } else { wasted };
-        Figures { names: [("hog".to_owned(), name)].into(), wasted_s: 0.125, kinds }
+        Figures { names: [("hog".to_owned(), name)].into(), others_share: 0.25, wasted_s: 0.125, kinds }
     }
 
     #[test]
@@ -127,6 +130,7 @@ hogs, o1
                  delay p50 ms          0.50        0.50        0.50
                  delay p99 ms          7.25        7.25        7.25
                  first run               1.          1.          1.
+                 others' share        0.250       0.250       0.250
                  wasted core-s        0.125       0.125       0.125
   found          wasted_core       3, 0.000           0           0  <
 ";
