@@ -1,9 +1,10 @@
 //! A set of CPUs of any size.
 //!
 //! Written `0-3,8` as in the kernel's lists. Empty high words are never kept, so that equal
-//! sets are equal values.
+//! sets are equal values. A set of up to 256 CPUs needs no memory of its own, so copying it is cheap.
 
 use crate::CpuId;
+use smallvec::{SmallVec, smallvec};
 use std::fmt;
 use std::str::FromStr;
 
@@ -11,9 +12,16 @@ use std::str::FromStr;
 pub const MAX_CPUS: u32 = 4096;
 
 /// A set of CPUs.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CpuSet {
-    words: Vec<u64>,
+    words: SmallVec<[u64; 4]>,
+}
+
+impl Clone for CpuSet {
+    // The derived one copies word by word.
+    fn clone(&self) -> Self {
+        Self { words: SmallVec::from_slice(&self.words) }
+    }
 }
 
 /// Why a CPU list could not be read.
@@ -31,12 +39,12 @@ impl std::error::Error for BadCpuList {}
 impl CpuSet {
     /// The empty set.
     pub const fn new() -> Self {
-        Self { words: Vec::new() }
+        Self { words: SmallVec::new_const() }
     }
 
     /// CPUs 0 to `n - 1`.
     pub fn first(n: u32) -> Self {
-        let mut words = vec![u64::MAX; n as usize / 64];
+        let mut words = smallvec![u64::MAX; n as usize / 64];
         if !n.is_multiple_of(64) {
             words.push((1 << (n % 64)) - 1);
         }
@@ -95,15 +103,22 @@ impl CpuSet {
 
     /// Its CPUs in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = CpuId> + '_ {
-        self.words.iter().enumerate().flat_map(|(i, &word)| {
-            let mut left = word;
-            std::iter::from_fn(move || {
-                (left != 0).then(|| {
-                    let bit = left.trailing_zeros();
-                    left &= left - 1;
-                    CpuId(i as u32 * 64 + bit)
-                })
-            })
+        self.iter_from(CpuId(0))
+    }
+
+    /// Its CPUs in ascending order, without those before `first`.
+    pub fn iter_from(&self, first: CpuId) -> impl Iterator<Item = CpuId> + '_ {
+        let (start, bit) = place(first);
+        let mut word = start;
+        let mut left = self.words.get(start).map_or(0, |w| w & !(bit - 1));
+        std::iter::from_fn(move || {
+            while left == 0 {
+                word += 1;
+                left = *self.words.get(word)?;
+            }
+            let bit = left.trailing_zeros();
+            left &= left - 1;
+            Some(CpuId(word as u32 * 64 + bit))
         })
     }
 
@@ -115,15 +130,16 @@ impl CpuSet {
 
     /// The set with these bits.
     pub fn from_words(words: &[u64]) -> Self {
-        let mut set = Self { words: words.to_vec() };
+        let mut set = Self { words: SmallVec::from_slice(words) };
         set.trim();
         set
     }
 
     /// What both hold.
     pub fn and(&self, other: &Self) -> Self {
-        let words: Vec<u64> = self.words.iter().zip(&other.words).map(|(a, b)| a & b).collect();
-        Self::from_words(&words)
+        let mut set = Self { words: self.words.iter().zip(&other.words).map(|(a, b)| a & b).collect() };
+        set.trim();
+        set
     }
 
     /// Is every CPU of this set in `other`?
@@ -229,6 +245,23 @@ mod tests {
         for n in [0, 1, 63, 64, 65, 128, 4096] {
             assert_eq!(CpuSet::first(n), (0..n).map(CpuId).collect(), "{n}");
         }
+    }
+
+    #[test]
+    fn iterating_may_begin_anywhere() {
+        let check = |list: &str, first: u32, expected: &[u32]| {
+            let set: CpuSet = list.parse().unwrap();
+            let found: Vec<u32> = set.iter_from(CpuId(first)).map(|cpu| cpu.0).collect();
+            assert_eq!(found, expected, "{list} from {first}");
+        };
+        check("", 0, &[]);
+        check("1,3,64,300", 0, &[1, 3, 64, 300]);
+        check("1,3,64,300", 3, &[3, 64, 300]);
+        check("1,3,64,300", 4, &[64, 300]);
+        check("1,3,64,300", 65, &[300]);
+        check("1,3,64,300", 301, &[]);
+        check("1,3,64,300", 9999, &[]);
+        check("63", 63, &[63]);
     }
 
     #[test]

@@ -5,7 +5,7 @@
 use crate::rules::fair::cost::Visit;
 use crate::rules::fair::select_idle_sibling::idle_scan;
 use crate::rules::fair::stats::{Stats, allowed_between_nodes, is_greater};
-use crate::state::domains::groups::{Group, Level};
+use crate::state::domains::groups::{Group, Hierarchy, Level};
 use crate::state::fair::pelt::ONE;
 use crate::state::fair::round::{Idleness, Moves, Round};
 use crate::state::kernel::Kernel;
@@ -33,7 +33,7 @@ impl Kernel {
     pub(crate) fn find_busiest(&mut self, c: CpuId, round: &mut Round) -> Option<CpuId> {
         let hierarchy = round.hierarchy.clone();
         let level = &hierarchy.levels(round.owner)[round.level];
-        let (groups, busiest) = self.compare_groups(c, round, level);
+        let (groups, busiest) = self.compare_groups(c, round, &hierarchy, level);
         round.considered = self.fair.considered.take();
         self.note_level(round, level, &groups);
         let busiest = busiest?;
@@ -50,11 +50,16 @@ impl Kernel {
     }
 
     /// `update_sd_lb_stats()`.
-    fn compare_groups(&mut self, c: CpuId, round: &Round, level: &Level) -> (Groups, Option<Group>) {
-        let hierarchy = round.hierarchy.clone();
+    fn compare_groups<'h>(
+        &mut self,
+        c: CpuId,
+        round: &Round,
+        hierarchy: &'h Hierarchy,
+        level: &Level,
+    ) -> (Groups, Option<&'h Group>) {
         let mut all = Groups::default();
         all.busiest.idle_cpus = u32::MAX;
-        let mut busiest: Option<Group> = None;
+        let mut busiest: Option<&Group> = None;
         for group in hierarchy.groups(level) {
             let is_local = group.cpus.contains(round.to);
             if is_local && round.level == 0 {
@@ -66,10 +71,10 @@ impl Kernel {
             }
             if is_local {
                 (all.local, all.is_core[0]) = (stats, group.is_core());
-            } else if self.is_busier(round, level, group, &stats, &all, busiest.as_ref()) {
+            } else if self.is_busier(round, level, group, &stats, &all, busiest) {
                 (all.busiest, all.is_core[1]) = (stats, group.is_core());
                 all.prefers_sibling = group.prefers_sibling();
-                busiest = Some(group.clone());
+                busiest = Some(group);
             }
             all.load += stats.load;
             all.capacity += stats.capacity;
@@ -92,9 +97,10 @@ impl Kernel {
             cpus: group.weight,
             cores: group.cores,
             least_capacity: u64::MAX,
-            is_imbalanced: self.fair.imbalanced.contains(&(level.number, group.first_balancer())),
+            is_imbalanced: self.is_imbalanced(level, group),
             ..Stats::default()
         };
+        let heeds_energy = self.heeds_energy();
         for cpu in group.cpus.iter() {
             stats.add_capacity(self.capacity_left(cpu));
             if !round.cpus.contains(cpu) {
@@ -108,7 +114,7 @@ impl Kernel {
             stats.fair_tasks += self.cpus[cpu].fair.len();
             stats.tasks += tasks;
             all.has_crowd |= tasks > 1;
-            all.has_overuse |= self.is_overused(cpu);
+            all.has_overuse |= heeds_energy && self.is_overused(cpu);
             if tasks == 0 && self.is_vacant(cpu) {
                 stats.idle_cpus += 1;
             } else if !is_local && level.is_uneven {
@@ -127,6 +133,12 @@ impl Kernel {
             stats.mean = stats.load_for_capacity();
         }
         stats
+    }
+
+    /// Has balancing below the group failed because of tasks that may not move (`sg_imbalanced()`)?
+    fn is_imbalanced(&self, level: &Level, group: &Group) -> bool {
+        let imbalanced = &self.fair.imbalanced;
+        !imbalanced.is_empty() && imbalanced.contains(&(level.number, group.first_balancer()))
     }
 
     /// Has the CPU a single fair task, with less capacity for it than the CPU could have (`sched_reduced_capacity()`)?
@@ -208,7 +220,7 @@ impl Kernel {
     }
 
     /// The CPU of the busiest group to take tasks from (`sched_balance_find_src_rq()`).
-    fn busiest_cpu(&mut self, c: CpuId, round: &Round, level: &Level, group: Group) -> Option<CpuId> {
+    fn busiest_cpu(&mut self, c: CpuId, round: &Round, level: &Level, group: &Group) -> Option<CpuId> {
         let mut best: Option<(CpuId, u64, u64)> = None;
         for cpu in group.cpus.and(&round.cpus).iter() {
             self.look_at(c, cpu, Visit::Source);

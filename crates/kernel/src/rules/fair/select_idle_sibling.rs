@@ -164,14 +164,12 @@ impl Kernel {
 
 /// The CPUs of a set, from the one after `cpu` around to `cpu` itself (`for_each_cpu_wrap()`), so that neighbours don't
 /// all find the same one.
-fn behind(set: &CpuSet, cpu: CpuId) -> Vec<CpuId> {
-    let after = set.iter().filter(|&other| other > cpu);
-    after.chain(set.iter().filter(|&other| other <= cpu)).collect()
+fn behind(set: &CpuSet, cpu: CpuId) -> impl Iterator<Item = CpuId> {
+    behind_or_at(set, CpuId(cpu.0 + 1))
 }
 
-pub(super) fn behind_or_at(set: &CpuSet, cpu: CpuId) -> Vec<CpuId> {
-    let after = set.iter().filter(|&other| other >= cpu);
-    after.chain(set.iter().filter(|&other| other < cpu)).collect()
+pub(super) fn behind_or_at(set: &CpuSet, cpu: CpuId) -> impl Iterator<Item = CpuId> {
+    set.iter_from(cpu).chain(set.iter().take_while(move |&other| other < cpu))
 }
 
 #[cfg(test)]
@@ -197,9 +195,13 @@ mod tests {
     #[test]
     fn a_search_goes_around() {
         let set: CpuSet = [1, 3, 5].map(CpuId).into_iter().collect();
-        let check = |found: Vec<CpuId>, expected: [u32; 3]| assert_eq!(found, expected.map(CpuId));
-        check(behind(&set, CpuId(3)), [5, 1, 3]);
-        check(behind(&set, CpuId(5)), [1, 3, 5]);
-        check(behind_or_at(&set, CpuId(3)), [3, 5, 1]);
+        let check = |first: u32, expected: [u32; 3]| {
+            let found: Vec<u32> = behind_or_at(&set, CpuId(first)).map(|cpu| cpu.0).collect();
+            assert_eq!(found, expected, "{first}");
+        };
+        check(3, [3, 5, 1]);
+        check(4, [5, 1, 3]);
+        check(6, [1, 3, 5]);
+        assert_eq!(behind(&set, CpuId(3)).next(), Some(CpuId(5)));
     }
 }

@@ -49,7 +49,8 @@ impl Kernel {
             return target;
         }
         let mut best: Option<(Rank, u64, CpuId)> = None;
-        for cpu in behind_or_at(&level.span.and(&self.tasks[task].cpus), target) {
+        let usable = level.span.and(&self.tasks[task].cpus);
+        for cpu in behind_or_at(&usable, target) {
             if !has_idle_core {
                 left -= 1;
                 if left == 0 {
