@@ -155,8 +155,7 @@ impl Program {
             }
         }
         Ok(match count {
-            0 if expired || timeout_ns == Some(0) => Answer::Value(0),
-            0 => Answer::Wait(Wait::Retry, timeout_ns.map(|ns| self.now_ns.saturating_add(ns))),
+            0 => self.wait_at_most(timeout_ns, expired).unwrap_or(Answer::Value(0)),
             count => self.put(a[1], &found, count as i64),
         })
     }
@@ -187,12 +186,14 @@ impl Program {
             entry[6..8].copy_from_slice(&(ready as u16).to_le_bytes());
             count += i64::from(ready != 0);
         }
-        Ok(match count {
-            0 if !expired && timeout_ns != Some(0) => {
-                Answer::Wait(Wait::Retry, timeout_ns.map(|ns| self.now_ns.saturating_add(ns)))
-            }
-            count => self.put(a[0], &list, count),
-        })
+        let wait = self.wait_at_most(timeout_ns, expired).filter(|_| count == 0);
+        Ok(wait.unwrap_or_else(|| self.put(a[0], &list, count)))
+    }
+
+    /// How a call waits that has found nothing; `None` if its time is over.
+    pub(crate) fn wait_at_most(&self, timeout_ns: Option<u64>, expired: bool) -> Option<Answer> {
+        let deadline_ns = timeout_ns.map(|ns| self.now_ns.saturating_add(ns));
+        (!expired && timeout_ns != Some(0)).then_some(Answer::Wait(Wait::Retry, deadline_ns))
     }
 
     /// Which events a descriptor has, as poll(2) names them.
