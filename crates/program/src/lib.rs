@@ -46,7 +46,9 @@ mod stats;
 mod tasks;
 mod thread;
 mod time;
+mod timers;
 mod tree;
+mod usage;
 mod watches;
 
 pub use desk::{Desk, Inner, NoDesk, RingView};

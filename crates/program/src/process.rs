@@ -2,6 +2,7 @@
 
 use crate::ProgramError;
 use crate::calls::{Answer, error};
+use crate::host::SignalInfo;
 use crate::program::{Event, Program};
 use crate::thread::Thread;
 use keel_abi::{CpuId, CpuSet};
@@ -79,8 +80,10 @@ impl Program {
                 t.call(&mut self.host, number, a)?;
                 Answer::Value(i64::from(t.own))
             }
-            libc::SYS_tgkill => self.kill(t, Some(a[1] as i32), a[2] as i32)?,
-            libc::SYS_tkill => self.kill(t, Some(a[0] as i32), a[1] as i32)?,
+            libc::SYS_tgkill => self.kill(t, Some(a[1] as i32), SignalInfo::plain(a[2] as i32))?,
+            libc::SYS_tkill => self.kill(t, Some(a[0] as i32), SignalInfo::plain(a[1] as i32))?,
+            libc::SYS_rt_sigqueueinfo => self.queue_signal(t, a[0], None, a[1], a[2])?,
+            libc::SYS_rt_tgsigqueueinfo => self.queue_signal(t, a[0], Some(a[1] as i32), a[2], a[3])?,
             // The other threads continue in turn; when all of them wait, the task lets other tasks run.
             libc::SYS_sched_yield if self.ready.is_empty() => Answer::Told(0, Event::Yielded),
             libc::SYS_sched_yield | libc::SYS_sched_setscheduler => Answer::Value(0),
@@ -96,8 +99,6 @@ impl Program {
             libc::SYS_getrandom => self.random_bytes(a),
             libc::SYS_uname => self.uname(a[0]),
             libc::SYS_sysinfo => self.sysinfo(a[0]),
-            libc::SYS_getrusage => self.put(a[1], &[0; 144], 0),
-            libc::SYS_times => self.put(a[0], &[0; 32], 0),
             libc::SYS_prctl => match a[0] as i32 {
                 libc::PR_SET_NAME | libc::PR_SET_VMA | libc::PR_SET_NO_NEW_PRIVS => Answer::Value(0),
                 libc::PR_SET_DUMPABLE | libc::PR_SET_PDEATHSIG | libc::PR_SET_KEEPCAPS => Answer::Value(0),

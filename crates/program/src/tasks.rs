@@ -108,7 +108,7 @@ impl Program {
                 .get(&pid)
                 .cloned()
                 .unwrap_or_else(|| CpuSet::first(self.machine.topology.cpus())),
-            cpu_time: Span::from_ns(self.now_ns),
+            cpu_time: Span::from_ns(self.cpu_time_ns()),
             began: Instant::NEVER,
             cgroup: String::new(),
         });

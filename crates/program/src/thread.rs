@@ -19,6 +19,8 @@ pub(crate) struct Thread {
     pub(crate) tid: pid_t,
     /// The number that the program sees.
     pub(crate) own: i32,
+    /// How many calls it has made.
+    pub(crate) calls: u64,
     /// The registers at the entry of its call.
     entry: Regs,
     /// Has the call been executed or skipped?
@@ -28,7 +30,7 @@ pub(crate) struct Thread {
 impl Thread {
     /// A thread that is about to run, not in a call.
     pub(crate) fn new(host: &Host, tid: pid_t, own: i32) -> Result<Self, ProgramError> {
-        Ok(Self { tid, own, entry: host.regs(tid)?, is_left: true })
+        Ok(Self { tid, own, calls: 0, entry: host.regs(tid)?, is_left: true })
     }
 
     /// Lets it continue to its next call; returns what stopped it instead, if it has ended.
