@@ -78,6 +78,9 @@ impl Program {
             view.and_then(|view| process(view, pid))
         };
         self.tree.show_process(pid, process.as_ref())?;
+        if pid == self.machine.pid {
+            self.tree.show_mounts(pid)?;
+        }
         let (Some(process), Some(tid)) = (process, thread) else { return Ok(()) };
         if !process.threads.contains(&tid) {
             return Ok(());
