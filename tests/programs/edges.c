@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +24,7 @@
 #include <sys/uio.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define LENGTH(list) (sizeof(list) / sizeof(*(list)))
@@ -204,6 +206,72 @@ static void use_process(void)
 	show("slack", prctl(PR_GET_TIMERSLACK));
 }
 
+static pthread_mutex_t lent;
+
+static void *hold(void *unused)
+{
+	pthread_mutex_lock(&lent);
+	usleep(50000);
+	printf("held\n");
+	pthread_mutex_unlock(&lent);
+	return NULL;
+}
+
+/* A lock that lends priority. */
+static void use_mutex(void)
+{
+	pthread_mutexattr_t attr;
+	struct timespec until;
+	pthread_t thread;
+
+	pthread_mutexattr_init(&attr);
+	pthread_mutexattr_setprotocol(&attr, PTHREAD_PRIO_INHERIT);
+	pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ERRORCHECK);
+	printf("%d\n", pthread_mutex_init(&lent, &attr));
+	if (pthread_create(&thread, NULL, hold, NULL))
+		exit(1);
+	usleep(20000);
+	printf("%s\n", strerror(pthread_mutex_trylock(&lent)));
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_nsec += 5000000;
+	until.tv_sec += until.tv_nsec / 1000000000;
+	until.tv_nsec %= 1000000000;
+	printf("%s\n", strerror(pthread_mutex_timedlock(&lent, &until)));
+	printf("%d, ", pthread_mutex_lock(&lent));
+	printf("%s, ", strerror(pthread_mutex_lock(&lent)));
+	printf("%d, ", pthread_mutex_unlock(&lent));
+	printf("%s\n", strerror(pthread_mutex_unlock(&lent)));
+	pthread_join(thread, NULL);
+}
+
+/* A file's last line. */
+static void tail(const char *path)
+{
+	char line[256] = "nothing\n";
+	FILE *file = fopen(path, "r");
+
+	while (file && fgets(line, sizeof(line), file))
+		;
+	printf("%s", line);
+	if (file)
+		fclose(file);
+}
+
+/* The machine: four CPUs, all there, and one node. */
+static void use_machine(void)
+{
+	tail("/sys/devices/system/cpu/offline");
+	tail("/sys/devices/system/cpu/smt/control");
+	tail("/sys/devices/system/node/node0/cpumap");
+	tail("/sys/devices/system/node/node0/meminfo");
+	tail("/proc/filesystems");
+	tail("/proc/self/mounts");
+	tail("/proc/self/mountinfo");
+	printf("%s\n", access("/sys/kernel/debug", R_OK) ? "missing" : "there");
+	usleep(1500000);
+	tail("/proc/uptime");
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
@@ -212,6 +280,7 @@ int main(int argc, char **argv)
 	} ways[] = {
 		{ "counter", use_counter }, { "pipe", use_pipe }, { "once", use_once },
 		{ "sockets", use_sockets }, { "files", use_files }, { "process", use_process },
+		{ "machine", use_machine }, { "mutex", use_mutex },
 	};
 	unsigned i;
 

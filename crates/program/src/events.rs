@@ -1,5 +1,5 @@
-//! Waiting for several things: poll, eventfd, timerfd; epoll has its own module. Whether a descriptor is ready is looked up, never
-//! awaited on the host.
+//! Waiting for several things: poll, eventfd, timerfd; epoll has its own module. Whether a descriptor is ready is looked
+//! up, never awaited on the host.
 
 use crate::ProgramError;
 use crate::bpf::rings::Ready;

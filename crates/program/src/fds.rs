@@ -50,6 +50,8 @@ pub(crate) enum Link {
     Scheduler,
     /// A tracing program.
     Trace(Traced),
+    /// Nothing any more: the scheduler has been detached.
+    Gone,
 }
 
 /// A descriptor's object, shared by its copies.

@@ -317,6 +317,7 @@ impl Program {
                 Ok(Event::Detach)
             }
             Link::Trace(traced) => Ok(Event::Untrace(traced)),
+            Link::Gone => Ok(Event::Called),
         }
     }
 

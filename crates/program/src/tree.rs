@@ -30,6 +30,7 @@ const MOUNTED: &[(&str, u64)] = &[
     ("/sys/fs/bpf", 0xcafe_4a11),
     ("/sys/fs/cgroup", 0x6367_7270),
     ("/sys/kernel/tracing", 0x7472_6163),
+    ("/sys/kernel/debug", 0x6462_6720),
     ("/sys", 0x6265_6572),
     ("/proc", 0x9fa0),
 ];

@@ -35,6 +35,15 @@ fn events_come_as_on_a_kernel() {
     );
     check("files", "read: 3|lock: 0|root: 0|4 of 2");
     check(
+        "mutex",
+        "0|Device or resource busy|Connection timed out|held|0, Resource deadlock avoided, 0, Operation not permitted",
+    );
+    check(
+        "machine",
+        "|notsupported|0000000f|Node 0 MemUsed:        33554432 kB|nodev\tdebugfs|debugfs /sys/kernel/debug debugfs \
+         rw 0 0|25 1 0:25 / /sys/kernel/debug rw - debugfs debugfs rw|there|61.50 0.00",
+    );
+    check(
         "process",
         "child: -1 No child processes|limit: 0|0 0 0|user: 0|group: 0|a long name of |slack: 0|slack: 1",
     );

@@ -5,7 +5,7 @@ use super::attr::Attr;
 use super::cmd;
 use super::info::FIRST_ID;
 use crate::calls::{Answer, error};
-use crate::fds::{Kind, Open};
+use crate::fds::{Kind, Link, Open};
 use crate::program::Program;
 use crate::thread::Thread;
 
@@ -38,9 +38,18 @@ impl Program {
             (cmd::MAP_GET_NEXT_ID | cmd::MAP_GET_FD_BY_ID, Kind::Map(number))
             | (cmd::PROG_GET_NEXT_ID | cmd::PROG_GET_FD_BY_ID, Kind::Prog(number))
             | (cmd::BTF_GET_FD_BY_ID, Kind::Btf(number)) => Some(FIRST_ID + number),
+            (cmd::LINK_GET_NEXT_ID | cmd::LINK_GET_FD_BY_ID, Kind::Link(link)) => Some(link_id(link)),
             _ => None,
         };
         let open = self.fds.numbers().into_iter().filter_map(|fd| Some((fd, self.fds.get(fd)?)));
         open.filter_map(|(fd, open)| Some((id(&open.kind.borrow())?, (fd, open.clone())))).collect()
+    }
+}
+
+/// A link's number: only one link has the scheduler, and one each traced program.
+pub(super) const fn link_id(link: &Link) -> u32 {
+    match link {
+        Link::Scheduler | Link::Gone => FIRST_ID,
+        Link::Trace(traced) => FIRST_ID + 1 + traced.program,
     }
 }

@@ -16,6 +16,7 @@ const MOUNTS: &[(&str, &str)] = &[
     ("cgroup2", "/sys/fs/cgroup"),
     ("bpf", "/sys/fs/bpf"),
     ("tracefs", "/sys/kernel/tracing"),
+    ("debugfs", "/sys/kernel/debug"),
 ];
 /// The prefix of a tracepoint's type.
 const TRACE: &str = "btf_trace_";
@@ -53,7 +54,9 @@ impl Tree {
         )?;
         self.write("/proc/sys/kernel/osrelease", format!("{RELEASE}\n"))?;
         self.write("/proc/cpuinfo", cpuinfo(machine.topology.cpus()))?;
-        for folder in ["/sys/fs/bpf", "/sys/class/net/lo", "/var/run", "/run", "/dev/shm"] {
+        for folder in
+            ["/sys/fs/bpf", "/sys/kernel/debug", "/sys/class/net/lo", "/var/run", "/run", "/dev/shm"]
+        {
             self.make_folder(folder)?;
         }
         Ok(())
