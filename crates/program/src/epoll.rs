@@ -1,4 +1,4 @@
-//! epoll: descriptors that wait together. Those that want edges hear of a descriptor again when more has come to it.
+//! epoll: descriptors that wait together. Those that want edges are reported again when more has come to them.
 
 use crate::ProgramError;
 use crate::calls::{Answer, error};

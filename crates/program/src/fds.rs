@@ -131,7 +131,7 @@ impl Fds {
         self.0.keys().copied().collect()
     }
 
-    /// Something has been taken from a descriptor, or it has been full: who waits for edges hears of the next one.
+    /// Something has been taken from a descriptor, or it has been full: who waits for edges is notified of the next one.
     pub(crate) fn used(&self, fd: i32) {
         let Some(used) = self.get(fd).map(|open| Rc::clone(&open.kind)) else { return };
         let is_same = |fd: &i32| self.get(*fd).is_some_and(|open| Rc::ptr_eq(&open.kind, &used));

@@ -15,7 +15,7 @@ const EVENT_WORDS: usize = 3;
 const LAST_SIGNAL: i32 = 64;
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// Whom an expiry reaches.
+/// Which threads the signal is for.
 #[derive(Clone, Copy, Debug)]
 enum Target {
     Nobody,
