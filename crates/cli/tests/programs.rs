@@ -84,15 +84,8 @@ fn a_program_may_attach_a_scheduler_that_goes_by_cids() {
     let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert_eq!((output.status.code(), &report["exit"]["kind"]), (Some(0), &"none".into()), "{report}");
     let log = std::fs::read_to_string(folder.path().join("said.log")).unwrap();
-    let is_said = |line: &&str| line.ends_with("tached") || line.starts_with("link");
-    let said: Vec<&str> = log.lines().filter(is_said).collect();
-    let link = "link of a scheduler, found, Operation not supported";
-    assert_eq!(said, ["attached", link, "detached"], "{log}");
-    let early = keel_for("200ms", folder.path(), &options, &program, &[object.to_str().unwrap(), "early"]);
-    let why =
-        "it detached its scheduler before the run's end; keel refused it bpf command 32; its last output: ";
-    let stderr = String::from_utf8_lossy(&early.stderr);
-    assert!(early.status.code() == Some(3) && stderr.contains(why), "{stderr}");
+    let said: Vec<&str> = log.lines().filter(|line| line.ends_with("tached")).collect();
+    assert_eq!(said, ["attached", "detached"], "{log}");
 }
 
 #[test]
