@@ -109,6 +109,33 @@ static struct bpf_object *load(const char *path)
 	return object;
 }
 
+/* The kernel has the map now: more entries come and go at once. */
+static void use_batches(int map)
+{
+	unsigned keys[] = { 5, 6 }, found[4], count = 2, token;
+	unsigned long long values[] = { 50, 60 }, got[4], sum = 0;
+	int failed = bpf_map_update_batch(map, keys, values, &count, NULL);
+	void *from = NULL;
+
+	if (failed || count != 2)
+		fail("update of a batch");
+	do {
+		count = 2;
+		failed = bpf_map_lookup_batch(map, from, &token, found, got, &count, NULL);
+		while (count)
+			sum += got[--count];
+		from = &token;
+	} while (!failed);
+	if (sum != 21 + 50 + 60)
+		fail("lookup of batches");
+	count = 2;
+	if (bpf_map_delete_batch(map, keys, &count, NULL) || count != 2)
+		fail("delete of a batch");
+	count = 4;
+	if (!bpf_map_lookup_batch(map, NULL, &token, found, got, &count, NULL) || count != 1 || got[0] != 21)
+		fail("what is left");
+}
+
 /* Before anything is attached: what a program returns and leaves in its context counts. */
 static unsigned long long ask(struct bpf_object *object)
 {
@@ -121,6 +148,7 @@ static unsigned long long ask(struct bpf_object *object)
 	question.key = 99;
 	if (bpf_prog_test_run_opts(prog, &run) || run.retval != (unsigned)-2)
 		fail("run without an entry");
+	use_batches(bpf_object__find_map_fd_by_name(object, "entries"));
 	return question.answer;
 }
 

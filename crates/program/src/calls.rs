@@ -51,8 +51,14 @@ impl Program {
                 self.note_exit(a[0] as i32 & 0xff);
                 Ok(Answer::Told(0, Event::Exited(a[0] as i32 & 0xff)))
             }
-            libc::SYS_write | libc::SYS_writev | libc::SYS_pwrite64 => self.write(t, a),
-            libc::SYS_read | libc::SYS_readv => self.read(t, a, expired),
+            libc::SYS_write | libc::SYS_writev | libc::SYS_pwrite64 => {
+                let answer = self.write(t, a)?;
+                Ok(self.after_write(a[0] as i32, answer))
+            }
+            libc::SYS_read | libc::SYS_readv => {
+                self.fds.used(a[0] as i32);
+                self.read(t, a, expired)
+            }
             number => match self.time_call(t, number, a, expired)? {
                 Some(answer) => Ok(answer),
                 None => self.dispatch_rest(t, desk, number, a, expired),

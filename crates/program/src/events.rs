@@ -1,5 +1,5 @@
-//! Waiting for several things: epoll, poll, eventfd, timerfd. Whether a descriptor is ready is looked up, never
-//! awaited on the host.
+//! Waiting for several things: poll, eventfd, timerfd; epoll has its own module. Whether a descriptor is ready is looked
+//! up, never awaited on the host.
 
 use crate::ProgramError;
 use crate::bpf::rings::Ready;
@@ -11,12 +11,12 @@ use std::collections::BTreeMap;
 
 const IN: u32 = libc::EPOLLIN as u32;
 const OUT: u32 = libc::EPOLLOUT as u32;
-/// Bytes of `struct epoll_event` and `struct pollfd`.
-const EPOLL_BYTES: u64 = 12;
+/// Bytes of `struct pollfd`.
 const POLL_BYTES: u64 = 8;
 /// The most descriptors in one call.
 const MOST: u64 = 1024;
 const MILLISECOND_NS: u64 = 1_000_000;
+const SECOND_NS: u64 = 1_000_000_000;
 
 impl Program {
     pub(crate) fn event_call(
@@ -54,6 +54,7 @@ impl Program {
                 self.new_fd(t, kind, a[1] as i32 & libc::TFD_NONBLOCK != 0)?
             }
             libc::SYS_timerfd_settime => self.set_timer(a),
+            libc::SYS_timerfd_gettime => self.tell_timer_fd(a),
             libc::SYS_epoll_ctl => self.epoll_ctl(a),
             libc::SYS_epoll_wait | libc::SYS_epoll_pwait => {
                 self.epoll_wait(t, a, timeout_ms(a[3]), expired)?
@@ -92,73 +93,20 @@ impl Program {
         let Some(open) = self.fds.get(a[0] as i32) else { return error(libc::EBADF) };
         let mut kind = open.kind.borrow_mut();
         let Kind::Timer { next_ns, every_ns } = &mut *kind else { return error(libc::EINVAL) };
-        let left = next_ns.map_or(0, |next| next.saturating_sub(now));
-        let old = [*every_ns, left].map(|ns| [ns / 1_000_000_000, ns % 1_000_000_000]).concat();
+        let old = timer_words(*next_ns, *every_ns, now);
         (*next_ns, *every_ns) = ((first > 0).then_some(deadline), every);
         drop(kind);
         if a[3] == 0 { Answer::Value(0) } else { self.put_words(a[3], &old) }
     }
 
-    fn epoll_ctl(&mut self, a: [u64; 6]) -> Answer {
-        let (op, fd) = (a[1] as i32, a[2] as i32);
-        let mut event = [0; EPOLL_BYTES as usize];
-        if op != libc::EPOLL_CTL_DEL && !self.host.read(a[3], &mut event) {
-            return error(libc::EFAULT);
-        }
-        let events = u32::from_le_bytes([event[0], event[1], event[2], event[3]]);
-        let data = u64::from_le_bytes(std::array::from_fn(|i| event[4 + i]));
-        let (Some(open), Some(_)) = (self.fds.get(a[0] as i32), self.fds.get(fd)) else {
-            return error(libc::EBADF);
-        };
-        if a[0] as i32 == fd {
-            return error(libc::EINVAL);
-        }
-        let mut kind = open.kind.borrow_mut();
-        let Kind::Epoll(list) = &mut *kind else { return error(libc::EINVAL) };
-        match op {
-            libc::EPOLL_CTL_ADD if list.contains_key(&fd) => return error(libc::EEXIST),
-            libc::EPOLL_CTL_MOD if !list.contains_key(&fd) => return error(libc::ENOENT),
-            libc::EPOLL_CTL_ADD | libc::EPOLL_CTL_MOD => {
-                list.insert(fd, (events, data));
+    fn tell_timer_fd(&self, a: [u64; 6]) -> Answer {
+        let Some(open) = self.fds.get(a[0] as i32) else { return error(libc::EBADF) };
+        match *open.kind.borrow() {
+            Kind::Timer { next_ns, every_ns } => {
+                self.put_words(a[1], &timer_words(next_ns, every_ns, self.now_ns))
             }
-            libc::EPOLL_CTL_DEL => {
-                if list.remove(&fd).is_none() {
-                    return error(libc::ENOENT);
-                }
-            }
-            _ => return error(libc::EINVAL),
+            _ => error(libc::EINVAL),
         }
-        Answer::Value(0)
-    }
-
-    fn epoll_wait(
-        &mut self,
-        t: &mut Thread,
-        a: [u64; 6],
-        timeout_ns: Option<u64>,
-        expired: bool,
-    ) -> Result<Answer, ProgramError> {
-        let Some(open) = self.fds.get(a[0] as i32) else { return Ok(error(libc::EBADF)) };
-        let list = match &*open.kind.borrow() {
-            Kind::Epoll(list) => list.clone(),
-            _ => return Ok(error(libc::EINVAL)),
-        };
-        let most = a[2].min(MOST) as usize;
-        let mut found = Vec::new();
-        let mut count = 0;
-        for (fd, (wanted, data)) in list {
-            let ready = self.readiness(t, fd)? & (wanted | (libc::EPOLLHUP | libc::EPOLLERR) as u32);
-            if ready != 0 && count < most {
-                found.extend_from_slice(&ready.to_le_bytes());
-                found.extend_from_slice(&data.to_le_bytes());
-                count += 1;
-            }
-        }
-        Ok(match count {
-            0 if expired || timeout_ns == Some(0) => Answer::Value(0),
-            0 => Answer::Wait(Wait::Retry, timeout_ns.map(|ns| self.now_ns.saturating_add(ns))),
-            count => self.put(a[1], &found, count as i64),
-        })
     }
 
     fn poll(
@@ -187,12 +135,14 @@ impl Program {
             entry[6..8].copy_from_slice(&(ready as u16).to_le_bytes());
             count += i64::from(ready != 0);
         }
-        Ok(match count {
-            0 if !expired && timeout_ns != Some(0) => {
-                Answer::Wait(Wait::Retry, timeout_ns.map(|ns| self.now_ns.saturating_add(ns)))
-            }
-            count => self.put(a[0], &list, count),
-        })
+        let wait = self.wait_at_most(timeout_ns, expired).filter(|_| count == 0);
+        Ok(wait.unwrap_or_else(|| self.put(a[0], &list, count)))
+    }
+
+    /// How a call waits that has found nothing; `None` if its time is over.
+    pub(crate) fn wait_at_most(&self, timeout_ns: Option<u64>, expired: bool) -> Option<Answer> {
+        let deadline_ns = timeout_ns.map(|ns| self.now_ns.saturating_add(ns));
+        (!expired && timeout_ns != Some(0)).then_some(Answer::Wait(Wait::Retry, deadline_ns))
     }
 
     /// Which events a descriptor has, as poll(2) names them.
@@ -227,7 +177,7 @@ impl Program {
                     IN
                 }
             }
-            Kind::Epoll(_) | Kind::Socket | Kind::Prog(_) | Kind::Btf(_) | Kind::Link(_) => 0,
+            Kind::Socket | Kind::Prog(_) | Kind::Btf(_) | Kind::Link(_) => 0,
             Kind::Watch(watches) => {
                 if watches.events.is_empty() {
                     0
@@ -235,16 +185,22 @@ impl Program {
                     IN
                 }
             }
-            Kind::Pipe | Kind::Signals => u32::MAX,
+            Kind::Pipe | Kind::Signals | Kind::Epoll(_) => u32::MAX,
         };
-        if ready != u32::MAX { Ok(ready) } else { self.ask_host(t, fd) }
+        if ready != u32::MAX {
+            return Ok(ready);
+        }
+        if matches!(*open.kind.borrow(), Kind::Epoll(_)) {
+            return Ok(if self.has_ready(t, fd)? { IN } else { 0 });
+        }
+        self.ask_host(t, fd)
     }
 
     /// The host knows what is in a pipe, and which signals are pending.
     pub(crate) fn ask_host(&mut self, t: &mut Thread, fd: i32) -> Result<u32, ProgramError> {
         let mut entry = [0; POLL_BYTES as usize];
         entry[..4].copy_from_slice(&fd.to_le_bytes());
-        entry[4..6].copy_from_slice(&((libc::POLLIN | libc::POLLOUT) as u16).to_le_bytes());
+        entry[4..6].copy_from_slice(&((libc::POLLIN | libc::POLLOUT | libc::POLLRDHUP) as u16).to_le_bytes());
         self.host.write(self.page, &entry);
         t.call(&mut self.host, libc::SYS_poll, [self.page, 1, 0, 0, 0, 0])?;
         self.host.read(self.page, &mut entry);
@@ -274,6 +230,16 @@ impl Program {
             _ => None,
         }
     }
+}
+
+/// A `struct itimerspec`: a timer's interval, and what is left until it expires next.
+fn timer_words(next_ns: Option<u64>, every_ns: u64, now_ns: u64) -> [u64; 4] {
+    let left_ns = match next_ns {
+        None => 0,
+        Some(next) if next > now_ns => next - now_ns,
+        Some(next) => (now_ns - next).checked_rem(every_ns).map_or(0, |since| every_ns - since),
+    };
+    [every_ns / SECOND_NS, every_ns % SECOND_NS, left_ns / SECOND_NS, left_ns % SECOND_NS]
 }
 
 /// A timeout in milliseconds; a negative one means none.

@@ -6,6 +6,7 @@ use crate::calls::{Answer, error};
 use crate::fds::{Kind, Link};
 use crate::program::Program;
 use crate::thread::Thread;
+use crate::timers::Timers;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -45,6 +46,7 @@ impl Program {
         self.ready = VecDeque::from([pid]);
         self.waiting.clear();
         self.clear_at.clear();
+        self.timers = Timers::default();
         self.page = 0;
         let cpus = self.confined.remove(&caller);
         self.confined = cpus.map(|cpus| (pid, cpus)).into_iter().collect();

@@ -1,6 +1,7 @@
 //! The program's descriptors: the object behind each number. All calls that create, copy or close one pass through
 //! here.
 
+use crate::epoll::Watched;
 use crate::object::Traced;
 use crate::watches::Watches;
 use std::cell::RefCell;
@@ -22,8 +23,8 @@ pub(crate) enum Kind {
     Counter { count: u64, one_by_one: bool },
     /// `timerfd_create(2)`: when it next expires, and its interval.
     Timer { next_ns: Option<u64>, every_ns: u64 },
-    /// `epoll_create(2)`: descriptors, the requested events, and the caller's data.
-    Epoll(BTreeMap<i32, (u32, u64)>),
+    /// `epoll_create(2)`: its descriptors.
+    Epoll(BTreeMap<i32, Watched>),
     /// A Unix socket that has no name and no other end.
     Socket,
     /// A Unix socket with this name, and the connections that wait to be accepted.
@@ -49,6 +50,8 @@ pub(crate) enum Link {
     Scheduler,
     /// A tracing program.
     Trace(Traced),
+    /// Nothing any more: the scheduler has been detached.
+    Gone,
 }
 
 /// A descriptor's object, shared by its copies.
@@ -126,6 +129,17 @@ impl Fds {
     /// Which descriptors are open, in order.
     pub(crate) fn numbers(&self) -> Vec<i32> {
         self.0.keys().copied().collect()
+    }
+
+    /// Something has been taken from a descriptor, or it has been full: who waits for edges is notified of the next one.
+    pub(crate) fn used(&self, fd: i32) {
+        let Some(used) = self.get(fd).map(|open| Rc::clone(&open.kind)) else { return };
+        let is_same = |fd: &i32| self.get(*fd).is_some_and(|open| Rc::ptr_eq(&open.kind, &used));
+        for open in self.0.values().filter(|open| !Rc::ptr_eq(&open.kind, &used)) {
+            if let Kind::Epoll(list) = &mut *open.kind.borrow_mut() {
+                list.iter_mut().filter(|(fd, _)| is_same(fd)).for_each(|(_, watched)| watched.forget());
+            }
+        }
     }
 
     /// The socket of this name.

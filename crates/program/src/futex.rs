@@ -26,6 +26,17 @@ impl Program {
                 Some(word) if word != bits as u32 => error(libc::EAGAIN),
                 Some(_) => self.requeue(at, other, value as u32, timeout as u32)?,
             },
+            libc::FUTEX_LOCK_PI => self.lock_pi(at, timeout, Some(libc::CLOCK_REALTIME)),
+            libc::FUTEX_LOCK_PI2 => {
+                let is_real = op & libc::FUTEX_CLOCK_REALTIME != 0;
+                let clock = if is_real { libc::CLOCK_REALTIME } else { libc::CLOCK_MONOTONIC };
+                self.lock_pi(at, timeout, Some(clock))
+            }
+            libc::FUTEX_TRYLOCK_PI => match self.lock_pi(at, 0, None) {
+                Answer::Wait(..) => error(libc::EAGAIN),
+                answer => answer,
+            },
+            libc::FUTEX_UNLOCK_PI => self.unlock_pi(at),
             _ => {
                 self.refused.insert(format!("futex operation {}", op & MASK));
                 error(libc::ENOSYS)
@@ -48,6 +59,38 @@ impl Program {
             },
         };
         Answer::Wait(Wait::Futex { at, bits }, deadline)
+    }
+
+    /// Takes a lock whose word has the number of the thread that holds it. All threads are one task, which lends itself no
+    /// priority.
+    fn lock_pi(&mut self, at: u64, timeout: u64, clock: Option<i32>) -> Answer {
+        let Some(word) = self.word_at(at) else { return error(libc::EFAULT) };
+        let own = self.caller.unwrap_or(self.machine.pid).unsigned_abs();
+        match word & libc::FUTEX_TID_MASK {
+            0 => self.put(at, &own.to_le_bytes(), 0),
+            holder if holder == own => error(libc::EDEADLK),
+            _ => {
+                let deadline = match timeout {
+                    0 => None,
+                    timeout => match self.span_at(timeout) {
+                        None => return error(libc::EFAULT),
+                        Some(Err(errno)) => return error(errno),
+                        Some(Ok(span)) => Some(self.deadline(span, clock)),
+                    },
+                };
+                self.host.write(at, &(word | libc::FUTEX_WAITERS).to_le_bytes());
+                Answer::Wait(Wait::Retry, deadline)
+            }
+        }
+    }
+
+    fn unlock_pi(&self, at: u64) -> Answer {
+        let own = self.caller.unwrap_or(self.machine.pid).unsigned_abs();
+        match self.word_at(at) {
+            None => error(libc::EFAULT),
+            Some(word) if word & libc::FUTEX_TID_MASK != own => error(libc::EPERM),
+            Some(_) => self.put(at, &0_u32.to_le_bytes(), 0),
+        }
     }
 
     /// Wakes some waiters, and moves others to another futex.

@@ -61,17 +61,55 @@ pub(crate) struct Host {
     shown_pid: i32,
 }
 
-/// `siginfo_t`, as far as it matters here.
-#[derive(Clone, Copy)]
+/// `siginfo_t`, as far as it matters here. A timer's signal has the timer and its overrun in place of the sender.
+#[derive(Clone, Copy, Debug)]
 #[repr(C, align(8))]
-struct SignalInfo {
+pub(crate) struct SignalInfo {
     signal: c_int,
     errno: c_int,
     code: c_int,
     pad: c_int,
     sender: c_int,
     uid: c_int,
-    rest: [u8; 104],
+    value: u64,
+    rest: [u8; 96],
+}
+
+/// Its bytes.
+pub(crate) const INFO_BYTES: usize = size_of::<SignalInfo>();
+
+impl SignalInfo {
+    const fn new(signal: c_int, code: c_int) -> Self {
+        Self { signal, errno: 0, code, pad: 0, sender: 0, uid: 0, value: 0, rest: [0; 96] }
+    }
+
+    /// A signal from somebody.
+    pub(crate) const fn plain(signal: c_int) -> Self {
+        Self::new(signal, libc::SI_TKILL)
+    }
+
+    /// The signal of a POSIX timer, with the number of expiries that had none.
+    pub(crate) const fn of_timer(signal: c_int, timer: c_int, overrun: c_int, value: u64) -> Self {
+        Self { sender: timer, uid: overrun, value, ..Self::new(signal, libc::SI_TIMER) }
+    }
+
+    /// A signal that carries what the program says; `None` if only the kernel may say so.
+    pub(crate) fn queued(signal: c_int, bytes: &[u8; INFO_BYTES]) -> Option<Self> {
+        let word = |at: usize| c_int::from_le_bytes(std::array::from_fn(|i| bytes[at + i]));
+        let code = word(8);
+        let info = Self {
+            errno: word(4),
+            sender: word(16),
+            uid: word(20),
+            value: u64::from_le_bytes(std::array::from_fn(|i| bytes[24 + i])),
+            ..Self::new(signal, code)
+        };
+        (code < 0 && code != libc::SI_TKILL).then_some(info)
+    }
+
+    pub(crate) const fn number(&self) -> c_int {
+        self.signal
+    }
 }
 
 impl Host {
@@ -233,7 +271,7 @@ impl Host {
 
     /// The signal that is about to be delivered comes from the program itself, for it knows nobody else.
     fn hide_sender(&self, tid: pid_t) -> Result<(), ProgramError> {
-        let mut info = SignalInfo { signal: 0, errno: 0, code: 0, pad: 0, sender: 0, uid: 0, rest: [0; 104] };
+        let mut info = SignalInfo::plain(0);
         // SAFETY: the kernel fills one `siginfo_t`, which has this size and alignment and contains only integers.
         if unsafe { libc::ptrace(libc::PTRACE_GETSIGINFO, tid, 0, &raw mut info) } == -1 {
             return Err(lost("ptrace"));
@@ -308,15 +346,23 @@ impl Host {
     }
 
     /// Makes a signal pending for the process: any thread may take it.
-    pub(crate) fn signal_process(&self, signal: c_int) {
-        // SAFETY: a system call without pointers.
-        unsafe { libc::kill(self.pid, signal) };
+    pub(crate) fn signal_process(&self, info: &SignalInfo) {
+        let at = std::ptr::from_ref(info);
+        // SAFETY: the kernel reads one `siginfo_t`, if any.
+        match info.code {
+            libc::SI_TKILL => unsafe { libc::kill(self.pid, info.signal) }.into(),
+            _ => unsafe { libc::syscall(libc::SYS_rt_sigqueueinfo, self.pid, info.signal, at) },
+        };
     }
 
     /// Makes a signal pending for a thread.
-    pub(crate) fn signal(&self, tid: pid_t, signal: c_int) {
-        // SAFETY: a system call without pointers. A thread that has exited gets no signal.
-        unsafe { libc::syscall(libc::SYS_tgkill, self.pid, tid, signal) };
+    pub(crate) fn signal(&self, tid: pid_t, info: &SignalInfo) {
+        let at = std::ptr::from_ref(info);
+        // SAFETY: the kernel reads one `siginfo_t`, if any. A thread that has exited gets no signal.
+        match info.code {
+            libc::SI_TKILL => unsafe { libc::syscall(libc::SYS_tgkill, self.pid, tid, info.signal) },
+            _ => unsafe { libc::syscall(libc::SYS_rt_tgsigqueueinfo, self.pid, tid, info.signal, at) },
+        };
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::ProgramError;
 use crate::calls::{Answer, error};
+use crate::host::SignalInfo;
 use crate::program::{Event, Program};
 use crate::thread::Thread;
 use keel_abi::{CpuId, CpuSet};
@@ -17,7 +18,7 @@ pub(crate) const RELEASE: &str = "7.2.13";
 /// Bytes of a field of `struct utsname`.
 const UTS_BYTES: usize = 65;
 /// The machine's bytes of memory, as shown to the program.
-const MEMORY_BYTES: u64 = 64 << 30;
+pub(crate) const MEMORY_BYTES: u64 = 64 << 30;
 
 impl Program {
     /// Before the first instruction: removes the vDSO, so that clocks are system calls, and sets random bytes from the
@@ -67,20 +68,15 @@ impl Program {
     ) -> Result<Option<Answer>, ProgramError> {
         Ok(Some(match number {
             libc::SYS_clone => self.clone_thread(t, a)?,
-            libc::SYS_getpid => Answer::Value(i64::from(self.machine.pid)),
-            libc::SYS_getppid => Answer::Value(1),
-            libc::SYS_gettid => Answer::Value(i64::from(t.own)),
-            libc::SYS_getpgrp | libc::SYS_getpgid | libc::SYS_getsid => {
-                Answer::Value(i64::from(self.machine.pid))
-            }
-            libc::SYS_getuid | libc::SYS_geteuid | libc::SYS_getgid | libc::SYS_getegid => Answer::Value(0),
             libc::SYS_set_tid_address => {
                 self.clear_at.insert(t.own, a[0]);
                 t.call(&mut self.host, number, a)?;
                 Answer::Value(i64::from(t.own))
             }
-            libc::SYS_tgkill => self.kill(t, Some(a[1] as i32), a[2] as i32)?,
-            libc::SYS_tkill => self.kill(t, Some(a[0] as i32), a[1] as i32)?,
+            libc::SYS_tgkill => self.kill(t, Some(a[1] as i32), SignalInfo::plain(a[2] as i32))?,
+            libc::SYS_tkill => self.kill(t, Some(a[0] as i32), SignalInfo::plain(a[1] as i32))?,
+            libc::SYS_rt_sigqueueinfo => self.queue_signal(t, a[0], None, a[1], a[2])?,
+            libc::SYS_rt_tgsigqueueinfo => self.queue_signal(t, a[0], Some(a[1] as i32), a[2], a[3])?,
             // The other threads continue in turn; when all of them wait, the task lets other tasks run.
             libc::SYS_sched_yield if self.ready.is_empty() => Answer::Told(0, Event::Yielded),
             libc::SYS_sched_yield | libc::SYS_sched_setscheduler => Answer::Value(0),
@@ -96,23 +92,10 @@ impl Program {
             libc::SYS_getrandom => self.random_bytes(a),
             libc::SYS_uname => self.uname(a[0]),
             libc::SYS_sysinfo => self.sysinfo(a[0]),
-            libc::SYS_getrusage => self.put(a[1], &[0; 144], 0),
-            libc::SYS_times => self.put(a[0], &[0; 32], 0),
-            libc::SYS_prctl => match a[0] as i32 {
-                libc::PR_SET_NAME | libc::PR_SET_VMA | libc::PR_SET_NO_NEW_PRIVS => Answer::Value(0),
-                libc::PR_SET_DUMPABLE | libc::PR_SET_PDEATHSIG | libc::PR_SET_KEEPCAPS => Answer::Value(0),
-                libc::PR_GET_NAME => self.put(a[1], &[0; 16], 0),
-                _ => error(libc::EINVAL),
-            },
-            libc::SYS_prlimit64 => match a[3] {
-                0 => Answer::Value(0),
-                at if a[1] as i64 == i64::from(libc::RLIMIT_STACK) => {
-                    self.put_words(at, &[8 << 20, u64::MAX])
-                }
-                at if a[1] as i64 == i64::from(libc::RLIMIT_NOFILE) => self.put_words(at, &[1024, 4096]),
-                at => self.put_words(at, &[u64::MAX, u64::MAX]),
-            },
+            libc::SYS_prlimit64 if a[3] == 0 => Answer::Value(0),
+            libc::SYS_prlimit64 => self.limit(a[1], a[3]),
             libc::SYS_setrlimit => Answer::Value(0),
+            libc::SYS_getrlimit => self.limit(a[0], a[1]),
             libc::SYS_capget => self.capabilities(a[1]),
             libc::SYS_capset => self.set_capabilities(a[1]),
             libc::SYS_clone3 | libc::SYS_rseq => error(libc::ENOSYS),
@@ -122,13 +105,15 @@ impl Program {
                 self.refused.insert("starting a process".into());
                 error(libc::EAGAIN)
             }
+            // It has no children.
+            libc::SYS_wait4 | libc::SYS_waitid => error(libc::ECHILD),
             libc::SYS_execve => self.execute(t, a)?,
             libc::SYS_execveat => {
                 self.refused.insert("executing another program in its place".into());
                 error(libc::EACCES)
             }
             libc::SYS_perf_event_open => error(libc::ENOENT),
-            _ => return Ok(None),
+            _ => return Ok(self.identity_call(t, number, a)),
         }))
     }
 
@@ -164,6 +149,14 @@ impl Program {
             0 => Some(caller),
             // The caller is not in the table while its call is answered.
             own => (own == caller || self.threads.contains_key(&own)).then_some(own),
+        }
+    }
+
+    fn limit(&self, what: u64, at: u64) -> Answer {
+        match u32::try_from(what) {
+            Ok(libc::RLIMIT_STACK) => self.put_words(at, &[8 << 20, u64::MAX]),
+            Ok(libc::RLIMIT_NOFILE) => self.put_words(at, &[1024, 4096]),
+            _ => self.put_words(at, &[u64::MAX, u64::MAX]),
         }
     }
 

@@ -15,6 +15,7 @@ use crate::object::{Loaded, TestRun, Traced};
 use crate::relay::{CLIENT_POLL_NS, Relay};
 use crate::stats::Stats;
 use crate::thread::Thread;
+use crate::timers::Timers;
 use crate::tree::Tree;
 use keel_abi::cgroup::Cgroup;
 use keel_abi::{CpuSet, Topology};
@@ -142,6 +143,7 @@ pub struct Program {
     pub(crate) stats: Stats,
     pub(crate) relay: Relay,
     pub(crate) alarm: Alarm,
+    pub(crate) timers: Timers,
     /// When it was last looked whether what the program watches has changed.
     pub(crate) watched_ns: u64,
     /// The thread whose call is answered; it is not in the table.
@@ -198,6 +200,7 @@ impl Program {
             stats: Stats::default(),
             relay: Relay::default(),
             alarm: Alarm::default(),
+            timers: Timers::default(),
             watched_ns: 0,
             caller: None,
             until_ns: None,
@@ -278,6 +281,7 @@ impl Program {
         }
         self.bpf.show_rings(desk);
         self.ring_alarm()?;
+        self.ring_timers()?;
         self.expire(desk)?;
         self.look_for_changes(desk)?;
         if self.ready.is_empty() || self.calls.is_multiple_of(TURNS) {
@@ -292,6 +296,7 @@ impl Program {
         };
         self.calls += 1;
         let mut thread = self.threads.remove(&own).expect("a ready thread is there");
+        thread.calls += 1;
         let stopped = thread.go_on(&mut self.host)?;
         if let Some(stop) = stopped {
             return self.ended(own, stop);
@@ -489,7 +494,7 @@ impl Program {
         let waits = self.waiting.values().filter_map(|wait| wait.deadline_ns);
         let ring = self.fds.polls_a_ring().then_some(self.now_ns + RING_POLL_NS);
         let clients = self.has_clients().then_some(self.now_ns + CLIENT_POLL_NS);
-        let calls = self.next_alarm().into_iter().chain(self.next_watch());
+        let calls = self.next_alarm().into_iter().chain(self.next_expiry()).chain(self.next_watch());
         waits
             .chain(self.fds.next_timer())
             .chain(calls)

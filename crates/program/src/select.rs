@@ -2,7 +2,7 @@
 
 use crate::ProgramError;
 use crate::calls::{Answer, error};
-use crate::program::{Program, Wait};
+use crate::program::Program;
 use crate::thread::Thread;
 
 /// The most descriptors in a set (`FD_SETSIZE`); the program can have no more.
@@ -101,8 +101,10 @@ impl Program {
                 }
             }
         }
-        if ready == 0 && !expired && timeout_ns != Some(0) {
-            return Ok(Answer::Wait(Wait::Retry, timeout_ns.map(|ns| self.now_ns.saturating_add(ns))));
+        if ready == 0
+            && let Some(wait) = self.wait_at_most(timeout_ns, expired)
+        {
+            return Ok(wait);
         }
         for (set, &at) in found.iter().zip(&a[1..4]) {
             if at != 0 && !self.host.write(at, set) {

@@ -4,6 +4,7 @@ use crate::ProgramError;
 use crate::calls::{Answer, error};
 use crate::desk::Desk;
 use crate::fds::Kind;
+use crate::host::{INFO_BYTES, SignalInfo};
 use crate::program::{Event, Program, Wait};
 use crate::thread::Thread;
 
@@ -11,9 +12,11 @@ use crate::thread::Thread;
 const NO_SPAN: [u8; 16] = [0; 16];
 /// Bytes of `struct signalfd_siginfo`, and where it has the sender's pid, before its uid.
 const SIGNAL_BYTES: usize = 128;
-const SENDER_AT: usize = 12;
+const SENDER_AT: u64 = 12;
 /// Where `siginfo_t` has it.
 const INFO_SENDER_AT: u64 = 16;
+/// Where both say what sent the signal.
+const CODE_AT: u64 = 8;
 /// Bytes of a signal mask.
 const MASK_BYTES: u64 = 8;
 /// The machine's first task, which is always there.
@@ -32,36 +35,42 @@ impl Program {
 
     /// A signal for the process, from outside.
     pub(crate) fn send(&mut self, signal: i32) -> Result<(), ProgramError> {
-        self.send_to_one(None, signal)
+        self.send_to_one(None, SignalInfo::plain(signal))
     }
 
     /// As on a kernel, the first thread handles it unless it blocks it, and a wait of who handles it ends. The caller is
     /// not in the table.
-    fn send_to_one(&mut self, caller: Option<&Thread>, signal: i32) -> Result<(), ProgramError> {
+    pub(crate) fn send_to_one(
+        &mut self,
+        caller: Option<&Thread>,
+        info: SignalInfo,
+    ) -> Result<(), ProgramError> {
+        let signal = info.number();
         let first = self.machine.pid;
         let mut order: Vec<i32> =
             self.threads.keys().copied().chain(caller.map(|thread| thread.own)).collect();
         order.sort_unstable_by_key(|&own| (own != first, own));
         for own in order {
             match (self.threads.get(&own), caller) {
-                (Some(thread), _) if !self.blocks(thread, signal) => return self.send_to(own, signal),
+                (Some(thread), _) if !self.blocks(thread, signal) => return self.send_to(own, info),
                 (None, Some(caller)) if !self.host.blocks(caller.tid, signal) => {
-                    self.host.signal(caller.tid, signal);
+                    self.host.signal(caller.tid, &info);
                     return Ok(());
                 }
                 _ => {}
             }
         }
         // A thread that waits for the signal receives it.
-        self.host.signal_process(signal);
+        self.host.signal_process(&info);
         Ok(())
     }
 
     /// A signal for a thread that makes no call now: its wait ends, unless it blocks the signal.
-    fn send_to(&mut self, own: i32, signal: i32) -> Result<(), ProgramError> {
+    pub(crate) fn send_to(&mut self, own: i32, info: SignalInfo) -> Result<(), ProgramError> {
+        let signal = info.number();
         let Some(mut thread) = self.threads.remove(&own) else { return Ok(()) };
         let is_blocked = self.blocks(&thread, signal);
-        self.host.signal(thread.tid, signal);
+        self.host.signal(thread.tid, &info);
         if !is_blocked && let Some(wait) = self.waiting.remove(&own) {
             self.tell_rest(&thread, wait.deadline_ns);
             match self.mask_of_wait(&thread).filter(|_| self.host.catches(thread.tid, signal)) {
@@ -90,7 +99,7 @@ impl Program {
         let [pid, signal] = [a[0], a[1]].map(|word| word as i32);
         let own = self.machine.pid;
         if [own, 0, -own].contains(&pid) {
-            return self.kill(caller, None, signal);
+            return self.kill(caller, None, SignalInfo::plain(signal));
         }
         let is_there = pid == FIRST_PID || desk.view().is_some_and(|view| view.task(pid).is_some());
         Ok(match (is_there, signal) {
@@ -108,8 +117,9 @@ impl Program {
         &mut self,
         caller: &Thread,
         target: Option<i32>,
-        signal: i32,
+        info: SignalInfo,
     ) -> Result<Answer, ProgramError> {
+        let signal = info.number();
         let is_known = |own: i32| own == caller.own || self.threads.contains_key(&own);
         if !target.is_none_or(is_known) {
             return Ok(error(libc::ESRCH));
@@ -120,12 +130,35 @@ impl Program {
                 self.note_exit(128 + signal);
                 return Ok(Answer::Outside(Event::Exited(128 + signal)));
             }
-            (1..=LAST, None) => self.send_to_one(Some(caller), signal)?,
-            (1..=LAST, Some(own)) if own == caller.own => self.host.signal(caller.tid, signal),
-            (1..=LAST, Some(own)) => self.send_to(own, signal)?,
+            (1..=LAST, None) => self.send_to_one(Some(caller), info)?,
+            (1..=LAST, Some(own)) if own == caller.own => self.host.signal(caller.tid, &info),
+            (1..=LAST, Some(own)) => self.send_to(own, info)?,
             _ => return Ok(error(libc::EINVAL)),
         }
         Ok(Answer::Value(0))
+    }
+
+    /// `rt_sigqueueinfo`, `rt_tgsigqueueinfo`: a signal with a value, for the process itself or for one of its threads.
+    pub(crate) fn queue_signal(
+        &mut self,
+        caller: &Thread,
+        pid: u64,
+        target: Option<i32>,
+        signal: u64,
+        at: u64,
+    ) -> Result<Answer, ProgramError> {
+        let mut bytes = [0; INFO_BYTES];
+        if !self.host.read(at, &mut bytes) {
+            return Ok(error(libc::EFAULT));
+        }
+        if pid as i32 != self.machine.pid {
+            return Ok(error(libc::ESRCH));
+        }
+        match SignalInfo::queued(signal as i32, &bytes) {
+            Some(info) => self.kill(caller, target, info),
+            // What only the kernel says of signals, a process may say to itself.
+            None => self.kill(caller, target, SignalInfo::plain(signal as i32)),
+        }
     }
 
     /// Does the thread block a signal? Some calls wait with another mask.
@@ -212,7 +245,7 @@ impl Program {
             }
             (value, _) => {
                 if value > 0 && a[1] != 0 {
-                    self.host.write(a[1] + INFO_SENDER_AT, &self.sender());
+                    self.hide_sender(a[1], INFO_SENDER_AT);
                 }
                 Ok(Answer::Value(value))
             }
@@ -251,9 +284,17 @@ impl Program {
         let (value, _) = t.call(&mut self.host, libc::SYS_read, a)?;
         let count = usize::try_from(value).unwrap_or(0) / SIGNAL_BYTES;
         for place in 0..count {
-            self.host.write(a[1] + (place * SIGNAL_BYTES + SENDER_AT) as u64, &self.sender());
+            self.hide_sender(a[1] + (place * SIGNAL_BYTES) as u64, SENDER_AT);
         }
         Ok(Answer::Value(value))
+    }
+
+    /// Signals of users come from the program itself; those of timers and those that carry a value say what they say.
+    fn hide_sender(&self, info: u64, sender_at: u64) {
+        let code = self.words::<1>(info + CODE_AT).map(|[word]| word as i32);
+        if code.is_some_and(|code| [libc::SI_USER, libc::SI_TKILL].contains(&code)) {
+            self.host.write(info + sender_at, &self.sender());
+        }
     }
 
     /// The pid and the uid of who sends signals.

@@ -15,7 +15,18 @@ const FAMILY_BYTES: usize = 2;
 /// The most connections that wait to be accepted (`SOMAXCONN`).
 const MOST_WAITING: usize = 4096;
 
+/// Where `struct msghdr` has the length of what else is sent.
+const CONTROL_LEN_AT: u64 = 40;
+
 type Done = Result<Answer, ProgramError>;
+
+/// With `MSG_DONTWAIT` a call does not wait.
+fn at_once(flags: u64, answer: Answer) -> Answer {
+    match answer {
+        Answer::Wait(..) if flags as i32 & libc::MSG_DONTWAIT != 0 => error(libc::EAGAIN),
+        answer => answer,
+    }
+}
 
 impl Program {
     pub(crate) fn socket_call(
@@ -25,6 +36,20 @@ impl Program {
         a: [u64; 6],
     ) -> Result<Option<Answer>, ProgramError> {
         let fd = a[0] as i32;
+        if matches!(number, libc::SYS_recvfrom | libc::SYS_recvmsg | libc::SYS_accept | libc::SYS_accept4) {
+            self.fds.used(fd);
+        }
+        let answer = self.socket_call_itself(t, number, a, fd)?;
+        Ok(answer.map(|answer| self.after_write(fd, answer)))
+    }
+
+    fn socket_call_itself(
+        &mut self,
+        t: &mut Thread,
+        number: i64,
+        a: [u64; 6],
+        fd: i32,
+    ) -> Result<Option<Answer>, ProgramError> {
         Ok(Some(match number {
             libc::SYS_socket if fd != libc::AF_UNIX => error(libc::EAFNOSUPPORT),
             libc::SYS_socket => self.new_fd(t, Kind::Socket, a[1] as i32 & libc::SOCK_NONBLOCK != 0)?,
@@ -40,14 +65,78 @@ impl Program {
                 self.native(t, a)?
             }
             libc::SYS_shutdown | libc::SYS_setsockopt => Answer::Value(0),
-            libc::SYS_sendto => self.write(t, a)?,
-            libc::SYS_recvfrom => self.read(t, a, false)?,
+            libc::SYS_getsockopt => self.option(a),
+            libc::SYS_getsockname | libc::SYS_getpeername if self.is_connected(fd) => self.native(t, a)?,
+            libc::SYS_getsockname => self.tell_name(fd, a),
+            libc::SYS_getpeername => error(self.no_peer(fd)),
+            libc::SYS_sendmsg | libc::SYS_recvmsg if !self.is_connected(fd) => error(self.no_peer(fd)),
+            libc::SYS_sendto => at_once(a[3], self.write(t, a)?),
+            libc::SYS_recvfrom => at_once(a[3], self.read(t, a, false)?),
+            libc::SYS_sendmsg => match self.words::<1>(a[1].saturating_add(CONTROL_LEN_AT)) {
+                Some([0]) => at_once(a[2], self.write(t, a)?),
+                Some(_) => {
+                    self.refused.insert("sending descriptors or credentials".into());
+                    error(libc::EINVAL)
+                }
+                None => error(libc::EFAULT),
+            },
+            libc::SYS_recvmsg => at_once(a[2], self.read(t, a, false)?),
             _ => return Ok(None),
         }))
     }
 
     fn is_connected(&self, fd: i32) -> bool {
         self.fds.get(fd).is_some_and(|open| matches!(*open.kind.borrow(), Kind::Pipe))
+    }
+
+    /// Why a call that needs a connection fails.
+    fn no_peer(&self, fd: i32) -> i32 {
+        match self.fds.get(fd).map(|open| matches!(*open.kind.borrow(), Kind::Socket | Kind::Listener { .. }))
+        {
+            None => libc::EBADF,
+            Some(true) => libc::ENOTCONN,
+            Some(false) => libc::ENOTSOCK,
+        }
+    }
+
+    /// `getsockopt` of a socket without a connection.
+    fn option(&self, a: [u64; 6]) -> Answer {
+        let value = match (self.no_peer(a[0] as i32), a[1] as i32, a[2] as i32) {
+            (libc::ENOTCONN, libc::SOL_SOCKET, libc::SO_ERROR) => 0,
+            (libc::ENOTCONN, libc::SOL_SOCKET, libc::SO_TYPE) => libc::SOCK_STREAM,
+            (libc::ENOTCONN, libc::SOL_SOCKET, libc::SO_DOMAIN) => libc::AF_UNIX,
+            (libc::ENOTCONN, ..) => return error(libc::ENOPROTOOPT),
+            (errno, ..) => return error(errno),
+        };
+        let (bytes, len) = (value.to_le_bytes(), 4_u32.to_le_bytes());
+        match self.host.write(a[3], &bytes) && self.host.write(a[4], &len) {
+            true => Answer::Value(0),
+            false => error(libc::EFAULT),
+        }
+    }
+
+    /// `getsockname` of a socket without a connection: a path ends with a zero.
+    fn tell_name(&self, fd: i32, a: [u64; 6]) -> Answer {
+        let Some(open) = self.fds.get(fd) else { return error(libc::EBADF) };
+        let mut address = (libc::AF_UNIX as u16).to_le_bytes().to_vec();
+        match &*open.kind.borrow() {
+            Kind::Listener { name, .. } => {
+                address.extend_from_slice(name);
+                let is_path = name.first().is_some_and(|&first| first != 0);
+                address.extend(is_path.then_some(0));
+            }
+            Kind::Socket => {}
+            _ => return error(libc::ENOTSOCK),
+        }
+        let mut room = [0; 4];
+        if !self.host.read(a[2], &mut room) {
+            return error(libc::EFAULT);
+        }
+        let (shown, len) = (address.len().min(u32::from_le_bytes(room) as usize), address.len() as u32);
+        match self.host.write(a[1], &address[..shown]) && self.host.write(a[2], &len.to_le_bytes()) {
+            true => Answer::Value(0),
+            false => error(libc::EFAULT),
+        }
     }
 
     /// The name in an address; a path up to its end.

@@ -78,6 +78,9 @@ impl Program {
             view.and_then(|view| process(view, pid))
         };
         self.tree.show_process(pid, process.as_ref())?;
+        if pid == self.machine.pid {
+            self.tree.show_mounts(pid)?;
+        }
         let (Some(process), Some(tid)) = (process, thread) else { return Ok(()) };
         if !process.threads.contains(&tid) {
             return Ok(());
@@ -108,7 +111,7 @@ impl Program {
                 .get(&pid)
                 .cloned()
                 .unwrap_or_else(|| CpuSet::first(self.machine.topology.cpus())),
-            cpu_time: Span::from_ns(self.now_ns),
+            cpu_time: Span::from_ns(self.cpu_time_ns()),
             began: Instant::NEVER,
             cgroup: String::new(),
         });

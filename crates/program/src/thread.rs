@@ -2,6 +2,7 @@
 
 use crate::ProgramError;
 use crate::host::{Executed, Host, Regs, Stop};
+use crate::identity::SLACK_NS;
 use libc::pid_t;
 
 /// Not the number of a system call: the kernel skips it.
@@ -19,6 +20,11 @@ pub(crate) struct Thread {
     pub(crate) tid: pid_t,
     /// The number that the program sees.
     pub(crate) own: i32,
+    /// How many calls it has made.
+    pub(crate) calls: u64,
+    /// The name that it has given itself.
+    pub(crate) name: Vec<u8>,
+    pub(crate) slack_ns: u64,
     /// The registers at the entry of its call.
     entry: Regs,
     /// Has the call been executed or skipped?
@@ -28,7 +34,8 @@ pub(crate) struct Thread {
 impl Thread {
     /// A thread that is about to run, not in a call.
     pub(crate) fn new(host: &Host, tid: pid_t, own: i32) -> Result<Self, ProgramError> {
-        Ok(Self { tid, own, entry: host.regs(tid)?, is_left: true })
+        let entry = host.regs(tid)?;
+        Ok(Self { tid, own, calls: 0, name: Vec::new(), slack_ns: SLACK_NS, entry, is_left: true })
     }
 
     /// Lets it continue to its next call; returns what stopped it instead, if it has ended.

@@ -9,6 +9,8 @@ use keel_abi::UPTIME;
 /// What `CLOCK_REALTIME` shows at the beginning, in nanoseconds: 2026-01-01.
 const EPOCH_NS: u64 = 1_767_225_600_000_000_000;
 const SECOND_NS: u64 = 1_000_000_000;
+/// A number that no clock has any more.
+const SGI_CYCLE: i32 = 10;
 /// Nanoseconds of a clock's resolution, where it is not a coarse one.
 const RESOLUTION_NS: u64 = 1;
 
@@ -22,9 +24,7 @@ impl Program {
         expired: bool,
     ) -> Result<Option<Answer>, ProgramError> {
         Ok(Some(match number {
-            libc::SYS_clock_gettime => self.put_span(a[1], self.clock_ns(a[0] as i32)),
-            libc::SYS_clock_getres if a[1] == 0 => Answer::Value(0),
-            libc::SYS_clock_getres => self.put_span(a[1], self.resolution_ns(a[0] as i32)),
+            libc::SYS_clock_gettime | libc::SYS_clock_getres => self.clock_call(t, number, a),
             libc::SYS_gettimeofday => {
                 let now = self.clock_ns(libc::CLOCK_REALTIME);
                 self.put_words(a[0], &[now / SECOND_NS, now % SECOND_NS / 1000])
@@ -35,14 +35,39 @@ impl Program {
                 let is_absolute = a[1] as i32 & libc::TIMER_ABSTIME != 0;
                 self.sleep(a[2], is_absolute.then_some(a[0] as i32), expired)
             }
+            libc::SYS_getrusage => self.usage(t, a),
+            libc::SYS_times => self.times(a[0]),
             libc::SYS_alarm | libc::SYS_setitimer | libc::SYS_getitimer => {
                 return Ok(self.alarm_call(number, a));
             }
+            libc::SYS_timer_create
+            | libc::SYS_timer_settime
+            | libc::SYS_timer_gettime
+            | libc::SYS_timer_getoverrun
+            | libc::SYS_timer_delete => return Ok(self.timer_call(t, number, a)),
             libc::SYS_pause => self.pause(),
             libc::SYS_rt_sigsuspend => self.suspend(t, a)?,
             libc::SYS_rt_sigtimedwait => self.wait_for_signal(t, a, expired)?,
             _ => return Ok(None),
         }))
+    }
+
+    fn clock_call(&self, t: &Thread, number: i64, a: [u64; 6]) -> Answer {
+        let clock = a[0] as i32;
+        let now_ns = match clock {
+            ..0 | libc::CLOCK_PROCESS_CPUTIME_ID | libc::CLOCK_THREAD_CPUTIME_ID => {
+                self.cpu_clock_ns(t, clock)
+            }
+            SGI_CYCLE => None,
+            0..=libc::CLOCK_TAI => Some(self.clock_ns(clock)),
+            _ => None,
+        };
+        match (now_ns, number) {
+            (None, _) => error(libc::EINVAL),
+            (Some(ns), libc::SYS_clock_gettime) => self.put_span(a[1], ns),
+            (Some(_), _) if a[1] == 0 => Answer::Value(0),
+            (Some(_), _) => self.put_span(a[1], self.resolution_ns(clock)),
+        }
     }
 
     /// The time on a clock: the machine had been up for a while when the program began. Coarse clocks have the time of
@@ -51,7 +76,6 @@ impl Program {
         let since_boot = UPTIME.as_ns() + self.now_ns;
         let ns = match clock {
             libc::CLOCK_REALTIME | libc::CLOCK_REALTIME_COARSE | libc::CLOCK_TAI => EPOCH_NS + since_boot,
-            libc::CLOCK_PROCESS_CPUTIME_ID | libc::CLOCK_THREAD_CPUTIME_ID => self.now_ns,
             _ => since_boot,
         };
         ns - since_boot % self.resolution_ns(clock)

@@ -3,6 +3,7 @@
 
 mod cgroups;
 mod kernel;
+mod nodes;
 mod store;
 pub(crate) mod tasks;
 
@@ -14,7 +15,6 @@ use keel_abi::cgroup::CgroupNow;
 use keel_abi::topology::Place;
 use keel_object::Btf;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write;
 use std::path::Path;
 use store::Store;
 
@@ -24,15 +24,13 @@ const SHOWN: &[&str] = &["/sys", "/proc", "/var/run", "/run", "/dev/shm", "/dev/
 pub(crate) const OWN: &[&str] = &["/proc/self/maps", "/proc/self/exe"];
 /// The default capacity.
 const FULL_CAPACITY: u16 = 1024;
-/// Distances in `nodeN/distance`: to itself, and the increment for each hop.
-const NEAR: u32 = 10;
-const HOP: u32 = 10;
 
 /// The mounted file systems, as `statfs(2)` shows them.
 const MOUNTED: &[(&str, u64)] = &[
     ("/sys/fs/bpf", 0xcafe_4a11),
     ("/sys/fs/cgroup", 0x6367_7270),
     ("/sys/kernel/tracing", 0x7472_6163),
+    ("/sys/kernel/debug", 0x6462_6720),
     ("/sys", 0x6265_6572),
     ("/proc", 0x9fa0),
 ];
@@ -167,7 +165,14 @@ impl Tree {
         for name in ["online", "possible", "present"] {
             self.write(&format!("{cpus}/{name}"), &all)?;
         }
+        for name in ["offline", "isolated", "nohz_full"] {
+            self.write(&format!("{cpus}/{name}"), "\n")?;
+        }
         self.write(&format!("{cpus}/smt/active"), if topology.has_smt() { "1\n" } else { "0\n" })?;
+        self.write(
+            &format!("{cpus}/smt/control"),
+            if topology.has_smt() { "on\n" } else { "notsupported\n" },
+        )?;
         let list =
             |wanted: &dyn Fn(Place) -> bool| ranges(topology.iter().filter(|&c| wanted(topology.place(c))));
         for cpu in topology.iter() {
@@ -221,35 +226,11 @@ impl Tree {
         let is_online = |cpu: &CpuId| online.get(cpu.index()).copied().unwrap_or(true);
         let cpus = "/sys/devices/system/cpu";
         self.write(&format!("{cpus}/online"), ranges(machine.topology.iter().filter(is_online)) + "\n")?;
+        let offline = machine.topology.iter().filter(|cpu| !is_online(cpu));
+        self.write(&format!("{cpus}/offline"), ranges(offline) + "\n")?;
         for cpu in machine.topology.iter() {
             let text = if is_online(&cpu) { "1\n" } else { "0\n" };
             self.write(&format!("{cpus}/cpu{}/online", cpu.0), text)?;
-        }
-        Ok(())
-    }
-
-    fn write_nodes(&mut self, machine: &Machine) -> Result<(), ProgramError> {
-        let topology = &machine.topology;
-        let nodes = "/sys/devices/system/node";
-        let numbers = || (0..topology.nodes()).map(CpuId);
-        for name in ["online", "possible", "has_cpu"] {
-            self.write(&format!("{nodes}/{name}"), ranges(numbers()) + "\n")?;
-        }
-        for node in 0..topology.nodes() {
-            let cpus: Vec<CpuId> = topology.iter().filter(|&c| topology.place(c).node.0 == node).collect();
-            let Some(&first) = cpus.first() else { continue };
-            self.write(&format!("{nodes}/node{node}/cpulist"), ranges(cpus.iter().copied()) + "\n")?;
-            for cpu in &cpus {
-                self.make_folder(&format!("{nodes}/node{node}/cpu{}", cpu.0))?;
-            }
-            let mut row = String::new();
-            for other in 0..topology.nodes() {
-                let there = topology.iter().find(|&c| topology.place(c).node.0 == other);
-                let hops =
-                    there.map_or(0, |c| topology.hops(topology.place(first).node, topology.place(c).node));
-                let _ = write!(row, "{} ", NEAR + HOP * u32::from(hops));
-            }
-            self.write(&format!("{nodes}/node{node}/distance"), row.trim_end().to_owned() + "\n")?;
         }
         Ok(())
     }

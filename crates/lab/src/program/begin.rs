@@ -4,7 +4,7 @@
 use super::half::{Half, Task};
 use super::maps::Maps;
 use super::record::Record;
-use super::{MOST_CALLS, failed, last_words};
+use super::{MOST_CALLS, failed};
 use crate::error::LabError;
 use crate::load;
 use crate::profile;
@@ -120,16 +120,7 @@ impl Begin<'_> {
     fn never(&self, why: &str) -> LabError {
         let half = &mut *self.half.borrow_mut();
         half.output.append(&mut half.program.take_output());
-        let words = last_words(&half.output);
-        let refused: Vec<&str> = half.program.refused().collect();
-        let mut text = format!("{} attached no scheduler: {why}", self.spec.scheduler.name);
-        if !refused.is_empty() {
-            text += &format!("; keel refused it {}", refused.join(", "));
-        }
-        if !words.is_empty() {
-            text += &format!("; its last output: {words}");
-        }
-        LabError::Program(text)
+        LabError::Program(half.last(&format!("{} attached no scheduler: {why}", self.spec.scheduler.name)))
     }
 
     /// Loads the program's object into the machine.

@@ -162,8 +162,17 @@ impl Half {
         })
     }
 
+    /// Why the program ended, what it was refused, and its last lines of output.
     pub(super) fn last(&self, why: &str) -> String {
+        let mut text = why.to_owned();
+        let refused: Vec<&str> = self.program.refused().collect();
+        if !refused.is_empty() {
+            text += &format!("; keel refused it {}", refused.join(", "));
+        }
         let words = last_words(&self.output);
-        if words.is_empty() { why.to_owned() } else { format!("{why}; its last output: {words}") }
+        if !words.is_empty() {
+            text += &format!("; its last output: {words}");
+        }
+        text
     }
 }

@@ -27,7 +27,7 @@ impl Program {
     }
 
     /// Bytes of a value as user space sees it.
-    fn user_bytes(&self, map: u32) -> usize {
+    pub(super) fn user_bytes(&self, map: u32) -> usize {
         let map = &self.bpf.maps[map as usize];
         let cpus = if map.is_per_cpu() { self.bpf.cpus as usize } else { 1 };
         if map.is_per_cpu() { map.stride() as usize * cpus } else { map.value_size as usize }
@@ -55,13 +55,10 @@ impl Program {
             (true, Some(place)) => desk.pop(place, false),
             (true, None) => self.value(map, &key, desk).inspect(|_| self.bpf.maps[map as usize].pop_early()),
             (false, _) if m.is_array() => Err(Errno::EOPNOTSUPP),
-            (false, place) => self.value(map, &key, desk).and_then(|value| {
-                match place {
-                    Some(place) => desk.delete(place, &key)?,
-                    None => drop(self.bpf.maps[map as usize].values.remove(&key)),
-                }
-                Ok(value)
-            }),
+            (false, _) => {
+                let value = self.value(map, &key, desk);
+                value.and_then(|value| self.remove(map, &key, desk).map(|()| value))
+            }
         };
         match taken {
             Ok(value) => self.put(attr.u64(16), &value, 0),
@@ -69,7 +66,16 @@ impl Program {
         }
     }
 
-    fn value(&self, map: u32, key: &[u8], desk: &mut dyn Desk) -> Result<Vec<u8>, Errno> {
+    /// Removes an element of a map that has keys.
+    pub(super) fn remove(&mut self, map: u32, key: &[u8], desk: &mut dyn Desk) -> Result<(), Errno> {
+        let m = &mut self.bpf.maps[map as usize];
+        match m.place {
+            Some(place) => desk.delete(place, key),
+            None => m.values.remove(key).map(drop).ok_or(Errno::ENOENT),
+        }
+    }
+
+    pub(super) fn value(&self, map: u32, key: &[u8], desk: &mut dyn Desk) -> Result<Vec<u8>, Errno> {
         let bytes = self.user_bytes(map);
         let m = &self.bpf.maps[map as usize];
         if m.has_maps() {
@@ -169,6 +175,9 @@ impl Program {
             Err(errno) => return error(errno),
         };
         let m = &mut self.bpf.maps[map as usize];
+        if m.frozen {
+            return error(libc::EPERM);
+        }
         if m.has_maps() {
             return m.remove_map(&key, desk).map_or_else(|e| error(e.0), |()| Answer::Value(0));
         }
@@ -192,29 +201,38 @@ impl Program {
             (_, Err(errno)) => return error(errno),
         };
         let Some(map) = self.map_of(attr.fd(0)) else { return error(libc::EBADF) };
+        match self.next_key(map, key.as_deref(), desk) {
+            Ok(next) => self.put(attr.u64(16), &next, 0),
+            Err(errno) => error(errno.0),
+        }
+    }
+
+    /// The key after this one, or the first.
+    pub(super) fn next_key(
+        &self,
+        map: u32,
+        key: Option<&[u8]>,
+        desk: &mut dyn Desk,
+    ) -> Result<Vec<u8>, Errno> {
         let m = &self.bpf.maps[map as usize];
-        let next = match m.place {
+        match m.place {
             _ if m.is_array() || m.kind == kind::ARRAY_OF_MAPS => {
                 let index = key.map_or(Some(0), |key| {
-                    let word = <[u8; 4]>::try_from(key.as_slice()).map_or(u32::MAX, u32::from_le_bytes);
+                    let word = <[u8; 4]>::try_from(key).map_or(u32::MAX, u32::from_le_bytes);
                     if word >= m.max_entries { Some(0) } else { word.checked_add(1) }
                 });
                 let index = index.filter(|&index| index < m.max_entries);
                 index.map(|index| index.to_le_bytes().to_vec()).ok_or(Errno::ENOENT)
             }
-            Some(place) if !m.has_maps() => desk.next_key(place, key.as_deref()),
+            Some(place) if !m.has_maps() => desk.next_key(place, key),
             _ => {
-                let known = key.filter(|key| m.values.contains_key(key));
+                let known = key.filter(|key| m.values.contains_key(*key));
                 let next = match &known {
-                    Some(key) => m.values.keys().find(|other| *other > key),
+                    Some(key) => m.values.keys().find(|other| other.as_slice() > *key),
                     None => m.values.keys().next(),
                 };
                 next.cloned().ok_or(Errno::ENOENT)
             }
-        };
-        match next {
-            Ok(next) => self.put(attr.u64(16), &next, 0),
-            Err(errno) => error(errno.0),
         }
     }
 }

@@ -1,8 +1,9 @@
 //! Information about the program's objects: `BPF_OBJ_GET_INFO_BY_FD`.
 
 use super::attr::Attr;
+use super::ids::link_id;
 use crate::calls::{Answer, error};
-use crate::fds::Kind;
+use crate::fds::{Kind, Link};
 use crate::program::Program;
 
 /// Bytes of `struct bpf_map_info`, `bpf_prog_info`, `bpf_btf_info` and `bpf_link_info`, as far as they are filled.
@@ -10,6 +11,9 @@ const MAP_BYTES: usize = 88;
 const PROG_BYTES: usize = 232;
 const BTF_BYTES: usize = 32;
 const LINK_BYTES: usize = 16;
+/// `BPF_LINK_TYPE_TRACING`, `BPF_LINK_TYPE_STRUCT_OPS`.
+const TRACING: u32 = 2;
+const STRUCT_OPS: u32 = 9;
 /// The first id of each kind; the kernel's own come before.
 pub(super) const FIRST_ID: u32 = 100;
 
@@ -26,7 +30,13 @@ impl Program {
                 info[12..16].copy_from_slice(&(FIRST_ID + types).to_le_bytes());
                 info
             }
-            Kind::Link(_) => vec![0; LINK_BYTES],
+            Kind::Link(ref link) => {
+                let mut info = vec![0; LINK_BYTES];
+                let kind = if matches!(link, Link::Trace(_)) { TRACING } else { STRUCT_OPS };
+                info[..4].copy_from_slice(&kind.to_le_bytes());
+                info[4..8].copy_from_slice(&link_id(link).to_le_bytes());
+                info
+            }
             _ => return error(libc::EINVAL),
         };
         let len = (attr.u32(4) as usize).min(info.len());

@@ -13,9 +13,11 @@ use std::fs::{File, OpenOptions};
 
 /// `enum bpf_map_type`, as far as it matters here.
 pub(crate) mod kind {
+    pub(crate) const HASH: u32 = 1;
     pub(crate) const ARRAY: u32 = 2;
     pub(crate) const PERCPU_HASH: u32 = 5;
     pub(crate) const PERCPU_ARRAY: u32 = 6;
+    pub(crate) const LRU_HASH: u32 = 9;
     pub(crate) const LRU_PERCPU_HASH: u32 = 10;
     pub(crate) const ARRAY_OF_MAPS: u32 = 12;
     pub(crate) const HASH_OF_MAPS: u32 = 13;

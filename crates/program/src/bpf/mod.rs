@@ -7,7 +7,9 @@
 
 pub(crate) mod arenas;
 mod attr;
+mod batch;
 mod elements;
+mod ids;
 mod info;
 pub(crate) mod maps;
 mod nested;
@@ -40,12 +42,26 @@ mod cmd {
     pub(super) const OBJ_PIN: u64 = 6;
     pub(super) const OBJ_GET: u64 = 7;
     pub(super) const PROG_TEST_RUN: u64 = 10;
-    pub(super) const MAP_LOOKUP_AND_DELETE_ELEM: u64 = 21;
+    pub(super) const PROG_GET_NEXT_ID: u64 = 11;
+    pub(super) const MAP_GET_NEXT_ID: u64 = 12;
+    pub(super) const PROG_GET_FD_BY_ID: u64 = 13;
+    pub(super) const MAP_GET_FD_BY_ID: u64 = 14;
     pub(super) const OBJ_GET_INFO_BY_FD: u64 = 15;
+    pub(super) const RAW_TRACEPOINT_OPEN: u64 = 17;
     pub(super) const BTF_LOAD: u64 = 18;
+    pub(super) const BTF_GET_FD_BY_ID: u64 = 19;
+    pub(super) const MAP_LOOKUP_AND_DELETE_ELEM: u64 = 21;
     pub(super) const MAP_FREEZE: u64 = 22;
     pub(super) const BTF_GET_NEXT_ID: u64 = 23;
+    pub(super) const MAP_LOOKUP_BATCH: u64 = 24;
+    pub(super) const MAP_LOOKUP_AND_DELETE_BATCH: u64 = 25;
+    pub(super) const MAP_UPDATE_BATCH: u64 = 26;
+    pub(super) const MAP_DELETE_BATCH: u64 = 27;
     pub(super) const LINK_CREATE: u64 = 28;
+    pub(super) const LINK_UPDATE: u64 = 29;
+    pub(super) const LINK_GET_FD_BY_ID: u64 = 30;
+    pub(super) const LINK_GET_NEXT_ID: u64 = 31;
+    pub(super) const LINK_DETACH: u64 = 34;
     pub(super) const PROG_BIND_MAP: u64 = 35;
     pub(super) const TOKEN_CREATE: u64 = 36;
     pub(super) const PROG_STREAM_READ_BY_FD: u64 = 37;
@@ -162,6 +178,14 @@ impl Program {
             cmd::MAP_UPDATE_ELEM => self.map_update(&attr, desk),
             cmd::MAP_DELETE_ELEM => Ok(self.map_delete(&attr, desk)),
             cmd::MAP_GET_NEXT_KEY => Ok(self.map_next_key(&attr, desk)),
+            cmd::MAP_LOOKUP_BATCH..=cmd::MAP_DELETE_BATCH => self.batch_call(command, at, &attr, desk),
+            cmd::PROG_GET_NEXT_ID | cmd::MAP_GET_NEXT_ID | cmd::LINK_GET_NEXT_ID => {
+                Ok(self.next_id(command, at, &attr))
+            }
+            cmd::PROG_GET_FD_BY_ID
+            | cmd::MAP_GET_FD_BY_ID
+            | cmd::BTF_GET_FD_BY_ID
+            | cmd::LINK_GET_FD_BY_ID => self.by_id(t, command, &attr),
             cmd::MAP_FREEZE => Ok(match self.map_of(attr.fd(0)) {
                 Some(map) => {
                     self.bpf.maps[map as usize].frozen = true;
@@ -176,6 +200,12 @@ impl Program {
             cmd::BTF_LOAD => self.btf_load(t, &attr),
             cmd::BTF_GET_NEXT_ID => Ok(error(libc::ENOENT)),
             cmd::LINK_CREATE => self.link_create(t, &attr),
+            cmd::LINK_UPDATE | cmd::LINK_DETACH => self.change_link(command, &attr),
+            // With a name it would be a program of another kind.
+            cmd::RAW_TRACEPOINT_OPEN => match self.prog_of(attr.fd(8)) {
+                None => Ok(error(libc::EBADF)),
+                Some(prog) => self.attach_trace(prog),
+            },
             cmd::PROG_BIND_MAP => Ok(match (self.prog_of(attr.fd(0)), self.map_of(attr.fd(4))) {
                 (Some(_), Some(_)) => Answer::Value(0),
                 _ => error(libc::EBADF),
@@ -251,6 +281,21 @@ impl Program {
             return Ok(error(libc::EBUSY));
         }
         self.attach(map, true)
+    }
+
+    /// `BPF_LINK_DETACH`, and `BPF_LINK_UPDATE`, which sched_ext does not support.
+    fn change_link(&mut self, command: u64, attr: &Attr) -> Done {
+        let Some(open) = self.fds.get(attr.fd(0)).cloned() else { return Ok(error(libc::EBADF)) };
+        let mut kind = open.kind.borrow_mut();
+        match (command, &mut *kind) {
+            (cmd::LINK_DETACH, Kind::Link(link @ Link::Scheduler)) => {
+                let gone = std::mem::replace(link, Link::Gone);
+                Ok(Answer::Told(0, self.unlink(gone)?))
+            }
+            (cmd::LINK_DETACH, Kind::Link(Link::Gone)) => Ok(Answer::Value(0)),
+            (_, Kind::Link(_)) => Ok(error(libc::EOPNOTSUPP)),
+            _ => Ok(error(libc::EINVAL)),
+        }
     }
 
     /// The program attaches a tracing program.

@@ -66,7 +66,12 @@ impl Program {
     }
 
     /// Duplicates a descriptor on the host.
-    fn copy_number(&mut self, t: &mut Thread, fd: i32, how: i32) -> Result<i64, crate::ProgramError> {
+    pub(super) fn copy_number(
+        &mut self,
+        t: &mut Thread,
+        fd: i32,
+        how: i32,
+    ) -> Result<i64, crate::ProgramError> {
         let args = [fd as u64, how as u64, 3, 0, 0, 0];
         Ok(t.call(&mut self.host, libc::SYS_fcntl, args)?.0)
     }

@@ -4,10 +4,20 @@ use super::Tree;
 use crate::ProgramError;
 use crate::process::RELEASE;
 use crate::program::{Machine, Program};
+use keel_abi::UPTIME;
 use keel_object::Btf;
 use keel_object::btf::Kind;
 use std::fmt::Write;
 
+/// The mounted file systems that concern the machine: their kinds and folders.
+const MOUNTS: &[(&str, &str)] = &[
+    ("proc", "/proc"),
+    ("sysfs", "/sys"),
+    ("cgroup2", "/sys/fs/cgroup"),
+    ("bpf", "/sys/fs/bpf"),
+    ("tracefs", "/sys/kernel/tracing"),
+    ("debugfs", "/sys/kernel/debug"),
+];
 /// The prefix of a tracepoint's type.
 const TRACE: &str = "btf_trace_";
 /// The unit of `/proc/stat` (`USER_HZ`).
@@ -25,12 +35,11 @@ impl Tree {
         for name in ["hotplug_seq", "enable_seq", "nr_rejected", "switch_all"] {
             self.write(&format!("/sys/kernel/sched_ext/{name}"), "0\n")?;
         }
-        self.write(
-            "/proc/mounts",
-            "proc /proc proc rw 0 0\nsysfs /sys sysfs rw 0 0\ncgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n\
-             bpf /sys/fs/bpf bpf rw 0 0\n\
-             tracefs /sys/kernel/tracing tracefs rw 0 0\n",
-        )?;
+        self.write("/proc/mounts", mounts())?;
+        let kinds: String = MOUNTS.iter().map(|(kind, _)| format!("nodev\t{kind}\n")).collect();
+        self.write("/proc/filesystems", kinds)?;
+        self.write("/proc/version", format!("Linux version {RELEASE} (keel) #1 SMP PREEMPT_DYNAMIC\n"))?;
+        self.write("/proc/uptime", "")?;
         self.write(&format!("/boot/config-{RELEASE}"), &machine.config)?;
         self.write("/proc/kallsyms", symbols(kernel, machine.symbols))?;
         self.write("/proc/sys/kernel/ftrace_enabled", "1\n")?;
@@ -45,7 +54,9 @@ impl Tree {
         )?;
         self.write("/proc/sys/kernel/osrelease", format!("{RELEASE}\n"))?;
         self.write("/proc/cpuinfo", cpuinfo(machine.topology.cpus()))?;
-        for folder in ["/sys/fs/bpf", "/sys/class/net/lo", "/var/run", "/run", "/dev/shm"] {
+        for folder in
+            ["/sys/fs/bpf", "/sys/kernel/debug", "/sys/class/net/lo", "/var/run", "/run", "/dev/shm"]
+        {
             self.make_folder(folder)?;
         }
         Ok(())
@@ -63,6 +74,13 @@ impl Tree {
 }
 
 impl Program {
+    /// Writes how long the machine has been up, and how long its CPUs have been idle in all, in hundredths of a second.
+    pub(crate) fn show_uptime(&mut self) -> Result<(), ProgramError> {
+        let seconds = |ns: u64| format!("{}.{:02}", ns / 1_000_000_000, ns / TICK_NS % 100);
+        let (up, idle) = (UPTIME.as_ns() + self.now_ns, self.idle_ns.iter().sum());
+        self.tree.write("/proc/uptime", format!("{} {}\n", seconds(up), seconds(idle)))
+    }
+
     /// Writes the CPUs' times up to now, if that has not been done yet.
     pub(crate) fn show_times(&mut self) -> Result<(), ProgramError> {
         let since_ns = self.now_ns - self.since_ns;
@@ -72,6 +90,17 @@ impl Program {
         }
         Ok(())
     }
+}
+
+/// `/proc/mounts`.
+pub(super) fn mounts() -> String {
+    MOUNTS.iter().map(|(kind, folder)| format!("{kind} {folder} {kind} rw 0 0\n")).collect()
+}
+
+/// `/proc/PID/mountinfo`: numbers of mounts and devices, and what `/proc/mounts` has.
+pub(super) fn mountinfo() -> String {
+    let lines = MOUNTS.iter().zip(20..);
+    lines.map(|((kind, folder), id)| format!("{id} 1 0:{id} / {folder} rw - {kind} {kind} rw\n")).collect()
 }
 
 /// `/proc/kallsyms`: the functions that the kernel's types name, and data.

@@ -1,6 +1,7 @@
 //! `/proc/PID`: the tasks of the simulated machine, and the program itself, which is one of them.
 
 use super::Tree;
+use super::kernel::{mountinfo, mounts};
 use super::ranges;
 use crate::ProgramError;
 use keel_abi::companion::TaskNow;
@@ -57,6 +58,12 @@ impl Tree {
             self.make_folder(&format!("{folder}/task/{tid}"))?;
         }
         Ok(())
+    }
+
+    /// Shows what the program has mounted: what there is.
+    pub(crate) fn show_mounts(&mut self, pid: i32) -> Result<(), ProgramError> {
+        self.write(&format!("{ROOT}/{pid}/mounts"), mounts())?;
+        self.write(&format!("{ROOT}/{pid}/mountinfo"), mountinfo())
     }
 
     /// Shows a thread of a process.
@@ -133,7 +140,7 @@ fn status(task: &TaskNow, threads: usize) -> String {
 }
 
 /// A mask as the kernel prints it: words of 32 bits, the highest first.
-fn words(cpus: &CpuSet) -> String {
+pub(super) fn words(cpus: &CpuSet) -> String {
     let most = cpus.iter().last().map_or(0, |cpu| cpu.index());
     let mut words = vec![0_u32; most / 32 + 1];
     cpus.iter().for_each(|cpu| words[cpu.index() / 32] |= 1 << (cpu.index() % 32));
