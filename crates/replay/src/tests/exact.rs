@@ -1,0 +1,116 @@
+//! Streams of simulated runs: what tasks say that they do.
+
+use super::{IDLE, check, made, switch, wakeup};
+use crate::stuck;
+use keel_abi::{CpuId, Instant, Span, TaskId};
+use keel_trace::{Act, Timer, What, Why};
+
+#[test]
+fn what_a_task_says_is_believed() {
+    let acts = |act| What::Acts { task: TaskId(0), act };
+    let worked = |us| What::Worked { task: TaskId(0), user: Span::from_us(us), kernel_ps: 0 };
+    let until = Instant::ZERO + Span::from_us(50);
+    let events = [
+        (1, acts(Act::Begins { at: Instant::ZERO })),
+        (2, switch(9, Why::WasIdle, 0)),
+        (12, worked(10)),
+        (12, acts(Act::Sleeps { until, timer: Timer::Relative })),
+        (13, switch(0, Why::Blocked, 9)),
+        (50, wakeup(0, IDLE)),
+        (51, switch(9, Why::WasIdle, 0)),
+        (60, worked(9)),
+        (60, acts(Act::Exits)),
+    ];
+    check(&events, 0, "run10 sleep38 count1 run9 exit");
+}
+
+/// Its time in the kernel is recorded as it begins, so it may be longer than the recording so far.
+#[test]
+fn a_call_may_take_longer_than_the_recording_so_far() {
+    let acts = |act| What::Acts { task: TaskId(0), act };
+    let worked =
+        |user_us, kernel_ps| What::Worked { task: TaskId(0), user: Span::from_us(user_us), kernel_ps };
+    let events = [
+        (1, acts(Act::Begins { at: Instant::ZERO })),
+        (3, worked(2, 9_000_000)),
+        (12, worked(0, u64::MAX)),
+        (20, worked(30, 0)),
+        (20, acts(Act::Exits)),
+    ];
+    // An hour is more than any call takes, and 20 us is all that has passed.
+    check(&events, 0, "run2 kernel(9000000) kernel(3600000000000000) run20 exit");
+}
+
+/// Wakeups without work between them are of one step. Its time in the kernel may be longer than the recording so far.
+#[test]
+fn a_step_wakes_all_before_it_leaves_the_kernel() {
+    let acts = |task: u32, act| What::Acts { task: TaskId(task), act };
+    let worked = |kernel_ps| What::Worked { task: TaskId(0), user: Span::ZERO, kernel_ps };
+    let wakes = |wakee| acts(0, Act::Wakes { wakee: TaskId(wakee), sync: false });
+    let begins = |task| (1, acts(task, Act::Begins { at: Instant::ZERO }));
+    let waits = |task| (2, acts(task, Act::Waits));
+    let events = [
+        begins(0),
+        begins(1),
+        begins(2),
+        waits(1),
+        waits(2),
+        (3, worked(9_000_000)),
+        (4, wakes(1)),
+        (4, wakes(2)),
+        (5, acts(1, Act::Waits)),
+        (6, worked(0)),
+        (6, wakes(1)),
+        (7, acts(0, Act::Exits)),
+    ];
+    check(&events, 0, "kernel(9000000) post0 meanwhile1 post0 exit");
+}
+
+/// Their moment is when they were due, not when the kernel had made them.
+#[test]
+fn changes_from_outside_were_due_before() {
+    let due = Instant::ZERO + Span::from_us(40);
+    let nobody = |act| What::Acts { task: IDLE, act };
+    let events = [
+        (1, What::Acts { task: TaskId(0), act: Act::Begins { at: Instant::ZERO } }),
+        (41, nobody(Act::Begins { at: due })),
+        (43, What::Online { target: CpuId(1), up: false }),
+        (44, nobody(Act::Waits)),
+        (60, What::Online { target: CpuId(1), up: true }),
+    ];
+    let timeline = made(&events).unwrap().workload.timeline;
+    let at_us: Vec<u64> = timeline.iter().map(|happening| happening.at.as_ns() / 1000).collect();
+    assert_eq!(at_us, [40, 60]);
+}
+
+/// If the end of a wait is lost, the task's wakeups on the way to it are not.
+#[test]
+fn a_wait_may_end_with_the_task() {
+    let acts = |task: u32, act| What::Acts { task: TaskId(task), act };
+    let events = [
+        (1, acts(0, Act::Begins { at: Instant::ZERO })),
+        (1, acts(1, Act::Begins { at: Instant::ZERO })),
+        (2, acts(1, Act::Waits)),
+        (3, acts(0, Act::Waits)),
+        (4, acts(0, Act::Wakes { wakee: TaskId(1), sync: false })),
+        (5, switch(0, Why::Blocked, 9)),
+        (9, acts(0, Act::Exits)),
+    ];
+    check(&events, 0, "sleep0 meanwhile0 count1 exit");
+    check(&events, 1, "await0 count1 run9 await1 count1");
+    assert_eq!(stuck(&made(&events).unwrap().workload), None);
+}
+
+#[test]
+fn a_task_that_begins_again_has_ended_its_wait() {
+    let acts = |task, act| (0, What::Acts { task: TaskId(task), act });
+    let wakes = |wakee| Act::Wakes { wakee: TaskId(wakee), sync: false };
+    let events = [
+        acts(0, Act::Waits),
+        acts(0, wakes(77)),
+        acts(0, Act::Begins { at: Instant::ZERO }),
+        acts(0, Act::Exits),
+        acts(77, wakes(0)),
+    ];
+    assert_eq!(stuck(&made(&events).expect("it can be replayed").workload), None);
+}
