@@ -8,7 +8,10 @@ const EXACT: Level = Level::Exact;
 const FLAGS: &[(&str, Level)] = &[
     ("SCX_OPS_KEEP_BUILTIN_IDLE", EXACT),
     ("SCX_OPS_ENQ_LAST", EXACT),
-    ("SCX_OPS_ENQ_EXITING", EXACT),
+    (
+        "SCX_OPS_ENQ_EXITING",
+        Level::Approximate("accepted: a task's exit is one step, so no task is enqueued while it exits"),
+    ),
     (
         "SCX_OPS_SWITCH_PARTIAL",
         Level::Approximate(
