@@ -2,10 +2,11 @@
 //! wrong order, or about other tasks. The same number gives the same case.
 
 use crate::replay::{self, Came};
-use crate::scene;
+use crate::scene::{self, Scene};
+use keel_abi::task::Workload;
 use keel_abi::{Instant, Span};
 use keel_lab::{RunSpec, workloads};
-use keel_trace::{Class, Event, Item, Meta, Reader, Sink, Writer};
+use keel_trace::{Class, Event, Item, Meta, Reader, Sink, What, Writer};
 
 /// Whole recordings, which cases are made of.
 #[derive(Debug)]
@@ -19,6 +20,8 @@ pub struct Originals {
 /// Loads in which tasks wake each other, begin, end, sleep and lose their CPU.
 const LOADS: [&str; 4] = ["chat:1:3:40", "lat-fork", "mix:6:90:40", "lu:4:1+hotplug:1:1:2"];
 const LONG: Span = Span::from_us(2500);
+/// Another load, in which tasks ask for every kind of change.
+const ASKS: (&str, &str) = ("asks", include_str!("asks.json"));
 
 impl Originals {
     /// Traces of our own, and these files. Those of them that are traces are damaged as streams, too.
@@ -54,22 +57,31 @@ pub(crate) fn traces() -> impl Iterator<Item = (String, Vec<u8>)> {
             (format!("{}-{kind}", load.replace([':', '+'], "-")), trace(load, classes))
         })
     };
-    LOADS.iter().copied().flat_map(of)
+    LOADS.into_iter().chain([ASKS.0]).flat_map(of)
 }
 
 /// The trace of a short run.
 fn trace(load: &str, classes: Class) -> Vec<u8> {
     scene::with(|scene| {
-        let parts = workloads::parts(load, |_| false).expect("the name is right");
-        let made =
-            parts.into_iter().map(|part| workloads::made(part, &scene.machine).expect("it is built in"));
-        let made = made.collect::<Result<Vec<_>, _>>().expect("its numbers are right");
-        let workload = workloads::join(load, made).expect("they go together");
-        let spec = RunSpec { duration: LONG, workload, ..scene.spec(scene::built_in("fifo")) };
+        let spec = RunSpec {
+            duration: LONG,
+            workload: workload(load, scene),
+            ..scene.spec(scene::built_in("fifo"))
+        };
         let mut writer = Writer::of_classes(Vec::new(), classes);
         scene.fifo.run(&spec, None, &mut writer).expect("fifo runs");
         writer.finish().expect("memory takes it")
     })
+}
+
+fn workload(load: &str, scene: &Scene) -> Workload {
+    if load == ASKS.0 {
+        return workloads::read(load, ASKS.1, &scene.machine).expect("it is right").0;
+    }
+    let parts = workloads::parts(load, |_| false).expect("the name is right");
+    let made = parts.into_iter().map(|part| workloads::made(part, &scene.machine).expect("it is built in"));
+    let made = made.collect::<Result<Vec<_>, _>>().expect("its numbers are right");
+    workloads::join(load, made).expect("they go together")
 }
 
 /// What is in a whole trace; nothing of another file.
@@ -119,7 +131,10 @@ fn damaged_stream(dice: &mut Dice, stream: &[Item], sink: &mut dyn Sink) {
                     };
                     sink.events(&[Event { at: event.at, ..*other }]);
                 }
-                Item::Meta(at, meta) => sink.meta(*at, meta),
+                Item::Meta(at, meta) => {
+                    let other = &stream[dice.below(stream.len())];
+                    sink.meta(*at, &asked_by_another(dice.below(rarity) == 0, meta, other));
+                }
             }
         }
     }
@@ -128,6 +143,20 @@ fn damaged_stream(dice: &mut Dice, stream: &[Item], sink: &mut dyn Sink) {
         Item::Meta(at, _) => at,
     };
     sink.meta(last.max(Instant::ZERO), &Meta::End);
+}
+
+/// A request, if it is `to` be so, with the task and the side of another one.
+fn asked_by_another(to: bool, meta: &Meta, other: &Item) -> Meta {
+    match (to, meta, other) {
+        (true, Meta::Asks { request, .. }, Item::Meta(_, Meta::Asks { task, outside, .. })) => {
+            Meta::Asks { task: *task, outside: *outside, request: request.clone() }
+        }
+        (true, Meta::Asks { request, outside, .. }, Item::Event(event)) => match event.what {
+            What::Acts { task, .. } => Meta::Asks { task, outside: !outside, request: request.clone() },
+            _ => meta.clone(),
+        },
+        _ => meta.clone(),
+    }
 }
 
 /// Random numbers, one after the other (Steele, Lea and Flood, 'Fast splittable pseudorandom number generators', 2014).
@@ -146,6 +175,24 @@ impl Dice {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Each kind of request is among the originals.
+    #[test]
+    fn tasks_ask_for_every_kind_of_change() {
+        let mut kinds: Vec<String> = Vec::new();
+        for item in Originals::new([]).streams.iter().flatten() {
+            if let Item::Meta(_, Meta::Asks { request, .. }) = item {
+                let shown = format!("{request:?}");
+                let kind = shown.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default().to_owned();
+                if !kinds.contains(&kind) {
+                    kinds.push(kind);
+                }
+            }
+        }
+        kinds.sort();
+        let expected = "AutogroupNice Cgroup Cpus Exec Hint MigrateDisable MigrateEnable Nice Offline Online Policy Setsid Slice";
+        assert_eq!(kinds.join(" "), expected);
+    }
 
     #[test]
     fn damaged_recordings_are_replayed_or_refused() {
