@@ -9,8 +9,8 @@ use crate::file::Machine;
 /// The default machine's `insn_ps`.
 const INSN_PS: u64 = 250;
 
-/// Paths of the kernel, and what they take on the default machine. Those that are measured after all replace these.
-const PATHS: [(&str, u64); 18] = [
+/// Paths of the kernel, and code of a scheduler's program, with what they take on the default machine. Those that are measured after all replace these.
+const PATHS: [(&str, u64); 19] = [
     ("tick_ns", 800),
     ("fork_ns", 12_000),
     ("exit_ns", 6_000),
@@ -29,6 +29,7 @@ const PATHS: [(&str, u64); 18] = [
     ("page_clear_ns", 240),
     ("page_copy_ns", 200),
     ("copy_kb_ns", 60),
+    ("program_call_ns", 2_000),
 ];
 
 /// Instructions that take and give back a free lock.
