@@ -50,15 +50,19 @@ impl Program {
             Some(word) if word != value => return error(libc::EAGAIN),
             Some(_) => {}
         }
-        let deadline = match timeout {
-            0 => None,
-            timeout => match self.span_at(timeout) {
-                None => return error(libc::EFAULT),
-                Some(Err(errno)) => return error(errno),
-                Some(Ok(span)) => Some(self.deadline(span, clock)),
-            },
-        };
-        Answer::Wait(Wait::Futex { at, bits }, deadline)
+        match self.deadline_at(timeout, clock) {
+            Ok(deadline) => Answer::Wait(Wait::Futex { at, bits }, deadline),
+            Err(errno) => error(errno),
+        }
+    }
+
+    /// When a wait ends whose time-out is at this address; never if there is none.
+    fn deadline_at(&self, timeout: u64, clock: Option<i32>) -> Result<Option<u64>, i32> {
+        if timeout == 0 {
+            return Ok(None);
+        }
+        let span = self.span_at(timeout).ok_or(libc::EFAULT)??;
+        Ok(Some(self.deadline(span, clock)))
     }
 
     /// Takes a lock whose word has the number of the thread that holds it. All threads are one task, which lends itself no
@@ -69,18 +73,13 @@ impl Program {
         match word & libc::FUTEX_TID_MASK {
             0 => self.put(at, &own.to_le_bytes(), 0),
             holder if holder == own => error(libc::EDEADLK),
-            _ => {
-                let deadline = match timeout {
-                    0 => None,
-                    timeout => match self.span_at(timeout) {
-                        None => return error(libc::EFAULT),
-                        Some(Err(errno)) => return error(errno),
-                        Some(Ok(span)) => Some(self.deadline(span, clock)),
-                    },
-                };
-                self.host.write(at, &(word | libc::FUTEX_WAITERS).to_le_bytes());
-                Answer::Wait(Wait::Retry, deadline)
-            }
+            _ => match self.deadline_at(timeout, clock) {
+                Ok(deadline) => {
+                    self.host.write(at, &(word | libc::FUTEX_WAITERS).to_le_bytes());
+                    Answer::Wait(Wait::Retry, deadline)
+                }
+                Err(errno) => error(errno),
+            },
         }
     }
 

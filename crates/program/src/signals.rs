@@ -22,7 +22,7 @@ const MASK_BYTES: u64 = 8;
 /// The machine's first task, which is always there.
 const FIRST_PID: i32 = 1;
 /// The last signal.
-const LAST: i32 = 64;
+pub(crate) const LAST: i32 = 64;
 
 impl Program {
     /// Ctrl-C: the program gets SIGINT.

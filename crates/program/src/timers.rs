@@ -4,6 +4,7 @@ use crate::ProgramError;
 use crate::calls::{Answer, error};
 use crate::host::SignalInfo;
 use crate::program::Program;
+use crate::signals;
 use crate::thread::Thread;
 use std::collections::BTreeMap;
 
@@ -11,8 +12,6 @@ use std::collections::BTreeMap;
 const MOST: usize = 4096;
 /// Words of `struct sigevent`: the value, then the signal and how it is sent, then the thread.
 const EVENT_WORDS: usize = 3;
-/// The last signal.
-const LAST_SIGNAL: i32 = 64;
 const SECOND_NS: u64 = 1_000_000_000;
 
 /// Which threads the signal is for.
@@ -125,7 +124,7 @@ impl Program {
             }
             _ => return Err(libc::EINVAL),
         };
-        if (1..=LAST_SIGNAL).contains(&signal) { Ok((value, signal, target)) } else { Err(libc::EINVAL) }
+        if (1..=signals::LAST).contains(&signal) { Ok((value, signal, target)) } else { Err(libc::EINVAL) }
     }
 
     fn start_timer(&mut self, id: i32, a: [u64; 6]) -> Result<Answer, i32> {

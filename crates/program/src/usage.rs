@@ -7,8 +7,8 @@ use keel_abi::UPTIME;
 
 const SECOND_NS: u64 = 1_000_000_000;
 const MICROSECOND_NS: u64 = 1000;
-/// The unit of `times()`, `USER_HZ`.
-const TICK_NS: u64 = 10_000_000;
+/// The unit of times that the kernel counts, in `times()` and `/proc` (`USER_HZ`).
+pub(crate) const TICK_NS: u64 = 10_000_000;
 /// Words of `struct rusage`.
 const USAGE_WORDS: usize = 18;
 /// In the number of a CPU clock, the bits below a process or a thread: a thread's clock, and the kinds of clocks.

@@ -4,6 +4,7 @@ use super::Tree;
 use crate::ProgramError;
 use crate::process::RELEASE;
 use crate::program::{Machine, Program};
+use crate::usage::TICK_NS;
 use keel_abi::UPTIME;
 use keel_object::Btf;
 use keel_object::btf::Kind;
@@ -20,8 +21,6 @@ const MOUNTS: &[(&str, &str)] = &[
 ];
 /// The prefix of a tracepoint's type.
 const TRACE: &str = "btf_trace_";
-/// The unit of `/proc/stat` (`USER_HZ`).
-const TICK_NS: u64 = 10_000_000;
 /// The value on machines of up to 4096 CPUs (64-bit systems set `PID_MAX_LIMIT` at boot).
 const PID_MAX: &str = "4194304\n";
 /// The apparent address of functions.

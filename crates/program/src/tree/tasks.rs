@@ -4,14 +4,13 @@ use super::Tree;
 use super::kernel::{mountinfo, mounts};
 use super::ranges;
 use crate::ProgramError;
+use crate::usage::TICK_NS;
 use keel_abi::companion::TaskNow;
 use keel_abi::{CpuSet, Instant, UPTIME};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 const ROOT: &str = "/proc";
-/// The unit of times (`USER_HZ`).
-const TICK_NS: u64 = 10_000_000;
 /// `PF_KTHREAD`.
 const KERNEL_THREAD: u32 = 0x0020_0000;
 /// `/proc/PID/stat` has this many fields of memory and signals before the signal that tells the parent of its end.
