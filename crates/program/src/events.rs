@@ -7,6 +7,7 @@ use crate::calls::{Answer, error};
 use crate::fds::Kind;
 use crate::program::{Program, Wait};
 use crate::thread::Thread;
+use crate::timers::advance;
 use std::collections::BTreeMap;
 
 const IN: u32 = libc::EPOLLIN as u32;
@@ -218,15 +219,10 @@ impl Program {
                 Some(Ok(1))
             }
             Kind::Counter { count, .. } => Some(Ok(std::mem::take(count))),
-            Kind::Timer { next_ns, every_ns } => {
-                let Some(next) = next_ns.filter(|&at| at <= now) else { return Some(Err(libc::EAGAIN)) };
-                let times = match *every_ns {
-                    0 => 1,
-                    every => 1 + (now - next) / every,
-                };
-                *next_ns = (*every_ns > 0).then(|| next + times * *every_ns);
-                Some(Ok(times))
-            }
+            Kind::Timer { next_ns, every_ns } => match advance(next_ns, *every_ns, now) {
+                0 => Some(Err(libc::EAGAIN)),
+                times => Some(Ok(times)),
+            },
             _ => None,
         }
     }

@@ -48,13 +48,18 @@ impl Timer {
         self.next_ns.is_some_and(|at| at <= now_ns)
     }
 
-    /// Goes on to the next expiry after now; returns how many there have been.
+    /// As [`advance`].
     fn advance(&mut self, now_ns: u64) -> u64 {
-        let Some(at) = self.next_ns.filter(|&at| at <= now_ns) else { return 0 };
-        let count = (now_ns - at).checked_div(self.every_ns).map_or(1, |more| more + 1);
-        self.next_ns = (self.every_ns > 0).then(|| at.saturating_add(count.saturating_mul(self.every_ns)));
-        count
+        advance(&mut self.next_ns, self.every_ns, now_ns)
     }
+}
+
+/// Goes on to a timer's next expiry after now; returns how many there have been.
+pub(crate) fn advance(next_ns: &mut Option<u64>, every_ns: u64, now_ns: u64) -> u64 {
+    let Some(at) = next_ns.filter(|&at| at <= now_ns) else { return 0 };
+    let count = (now_ns - at).checked_div(every_ns).map_or(1, |more| more + 1);
+    *next_ns = (every_ns > 0).then(|| at.saturating_add(count.saturating_mul(every_ns)));
+    count
 }
 
 impl Program {
