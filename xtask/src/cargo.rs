@@ -45,16 +45,21 @@ pub(crate) fn built(program: &str) -> Result<PathBuf, Failure> {
 }
 
 /// Builds an example as tests are built, and says where it is.
-pub(crate) fn example(package: &str, name: &str) -> Result<PathBuf, Failure> {
-    run(&["build", "--quiet", "--package", package, "--example", name])?;
+pub(crate) fn example(name: &str) -> Result<PathBuf, Failure> {
+    run(&AS_TESTS.into_iter().chain(["--example", name]).collect::<Vec<_>>())?;
     Ok(target()?.join("debug/examples").join(name))
 }
 
-/// Builds a package's program as tests are built, and says where it is.
-pub(crate) fn program(package: &str, name: &str) -> Result<PathBuf, Failure> {
-    run(&["build", "--quiet", "--package", package, "--bin", name])?;
+/// Builds a program as tests are built, and says where it is.
+pub(crate) fn program(name: &str) -> Result<PathBuf, Failure> {
+    run(&AS_TESTS.into_iter().chain(["--bin", name]).collect::<Vec<_>>())?;
     Ok(target()?.join("debug").join(name))
 }
+
+/// Dependencies get the features that all packages and their tests want together, as with `cargo test --workspace`. So
+/// what that has compiled is good here. Features of one package alone, or without an example or a test among what is
+/// built, differ, and most of the tree would be compiled once more.
+const AS_TESTS: [&str; 5] = ["build", "--quiet", "--workspace", "--example", "bpf_cases"];
 
 fn target() -> Result<PathBuf, Failure> {
     let metadata = MetadataCommand::new()

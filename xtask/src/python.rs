@@ -126,7 +126,7 @@ impl Environment {
 
     /// Runs the tests, and counts them.
     fn tests(&self, renew: bool) -> Result<Tests, Failure> {
-        let keel = cargo::program("keel-cli", "keel")?;
+        let keel = cargo::program("keel")?;
         let results = self.folder.join("tests.xml");
         let mut pytest = self.python();
         pytest.args(["-m", "pytest", "-p", "no:cacheprovider", "--junit-xml"]).arg(&results);

@@ -78,7 +78,7 @@ pub(crate) fn check_built() -> Result<(), Failure> {
 
 /// The page in a real browser.
 pub(crate) fn test() -> Result<(), Failure> {
-    let example = cargo::example("keel-page", "pages")?;
+    let example = cargo::example("pages")?;
     let out = root().join("viewer/out");
     let pages = out.join("pages");
     let mut make = Command::new(example);

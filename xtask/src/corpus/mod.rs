@@ -59,7 +59,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     if args.real {
         return real::compare(&tests, &objects, &args);
     }
-    let driver = cargo::example("keel-lab", "corpus")?;
+    let driver = cargo::example("corpus")?;
     let mut table = table::Table::default();
     for object in &objects {
         for test in tests_of(&tests, object) {

@@ -141,7 +141,7 @@ fn said(text: &str, code: &str) -> String {
 
 /// The figures of a run; none where one of the tasks never ran.
 fn figures(trace: &Path) -> Option<Figures> {
-    Figures::of(trace, &NAMES.map(str::to_owned), JUDGED_MS).ok()
+    Figures::of(&cargo::built("keel").ok()?, trace, &NAMES.map(str::to_owned), JUDGED_MS).ok()
 }
 
 /// How it ends on the simulated kernel.

@@ -52,7 +52,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
         return Err(format!("{LIST} has no program '{unknown}'"));
     }
     programs.retain(|program| args.is_empty() || args.contains(&program.name));
-    let keel = cargo::program("keel-cli", "keel")?;
+    let keel = cargo::program("keel")?;
     let mut table = String::from(row::HEAD);
     print!("{}", row::HEAD);
     let mut wrong = 0;

@@ -36,7 +36,7 @@ struct Worst {
 
 /// Runs all and renews the table.
 pub(super) fn run() -> Result<(), Failure> {
-    let keel = cargo::program("keel-cli", "keel")?;
+    let keel = cargo::program("keel")?;
     let folder = tempfile::tempdir().map_err(|e| format!("no scratch folder: {e}"))?;
     let trace = folder.path().join("run.keel");
     let mut rows = Vec::new();

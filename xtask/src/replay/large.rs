@@ -17,7 +17,7 @@ const NS_AN_EVENT: u64 = 240;
 
 /// Writes recordings of `events` events, replays each, and prints what that took.
 pub(super) fn run(events: u64) -> Result<(), Failure> {
-    let keel = cargo::program("keel-cli", "keel")?;
+    let keel = cargo::program("keel")?;
     let folder = tempfile::tempdir_in(out()?).map_err(|e| format!("out/: {e}"))?;
     let written = large_recordings(folder.path(), "written", events)?;
     let simulated = folder.path().join("simulated.keel");

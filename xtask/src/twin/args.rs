@@ -11,7 +11,7 @@ usage: ./x twin [--quick | --once | --keep | --versus | --spread] [--kernel V] [
 Runs each workload of tests/twin on the simulated kernel and on a real one under QEMU, and prints the
 figures of both side by side. Recordings and the table are in out/twin.
 
-  --quick     one workload under one scheduler, recorded once
+  --quick     one workload under one scheduler, recorded once, with the keel that tests build
   --once      record each workload under each scheduler once instead of twice
   --keep      judge the last recordings again
   --versus    instead, compare o1 with goodness on a real kernel, under hackbench and loops of sched_yield()
@@ -36,6 +36,8 @@ pub(super) struct Args {
     pub(super) keep: bool,
     pub(super) versus: bool,
     pub(super) spread: bool,
+    /// As one of CI's checks.
+    pub(super) quick: bool,
     /// How many drawn workloads, instead.
     pub(super) random: Option<u32>,
     /// The first one's seed.
@@ -56,6 +58,7 @@ impl Args {
             keep: false,
             versus: false,
             spread: false,
+            quick: false,
             random: None,
             seed: 1,
             chose_schedulers: false,
@@ -71,6 +74,7 @@ impl Args {
                 "--versus" => parsed.versus = true,
                 "--spread" => parsed.spread = true,
                 "--quick" => {
+                    parsed.quick = true;
                     parsed.scenarios = vec!["churn".to_owned()];
                     parsed.schedulers = vec!["goodness".to_owned()];
                     parsed.runs = 1;

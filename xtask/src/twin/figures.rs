@@ -1,8 +1,8 @@
 //! The figures of one run, by the workload's names, from `keel check --json`.
 
 use super::kinds::{self, Kinds};
+use crate::Failure;
 use crate::tree::root;
-use crate::{Failure, cargo};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -41,36 +41,50 @@ pub(crate) struct Name {
 pub(crate) const COUNTS: [&str; 3] = ["switches", "preemptions", "migrations"];
 
 impl Figures {
-    /// The figures of a trace, for the names of a workload. But for the order of first runs they are those of a part of it, counted
+    /// The figures that `keel` finds in a trace, for the names of a workload. But for the order of first runs they are those of a part of it, counted
     /// from the first task's first run.
-    pub(crate) fn of(trace: &Path, names: &[String], judged_ms: Range<u64>) -> Result<Self, Failure> {
+    pub(crate) fn of(
+        keel: &Path,
+        trace: &Path,
+        names: &[String],
+        judged_ms: Range<u64>,
+    ) -> Result<Self, Failure> {
         let missing = || format!("{}: a task of the workload never ran", trace.display());
-        let first = first_runs(&judged(trace, &[])?, names).ok_or_else(missing)?;
+        let first = first_runs(&judged(keel, trace, &[])?, names).ok_or_else(missing)?;
         let begun_ms = first.iter().map(|(at_ns, _)| at_ns / 1_000_000).min().unwrap_or(0);
         let [from, until] = [judged_ms.start, judged_ms.end].map(|ms| format!("{}ms", begun_ms + ms));
-        let judged = judged(trace, &["--from", &from, "--until", &until])?;
+        let judged = judged(keel, trace, &["--from", &from, "--until", &until])?;
         read(&judged, first).ok_or_else(missing)
     }
 
     /// The figures of a part of a trace that may have several runs, counted from its beginning.
-    pub(super) fn between(trace: &Path, names: &[String], judged_ms: Range<u64>) -> Result<Self, Failure> {
+    pub(super) fn between(
+        keel: &Path,
+        trace: &Path,
+        names: &[String],
+        judged_ms: Range<u64>,
+    ) -> Result<Self, Failure> {
         let [from, until] = [judged_ms.start, judged_ms.end].map(|ms| format!("{ms}ms"));
-        let judged = judged(trace, &["--from", &from, "--until", &until])?;
+        let judged = judged(keel, trace, &["--from", &from, "--until", &until])?;
         let first = names.iter().map(|name| (0, name.clone())).collect();
         read(&judged, first).ok_or_else(|| format!("{}: a task did not run from {from} on", trace.display()))
     }
 
     /// When each task of these names first ran.
-    pub(super) fn first_runs_of_all(trace: &Path, names: &[String]) -> Result<Vec<u64>, Failure> {
-        let judged = judged(trace, &[])?;
+    pub(super) fn first_runs_of_all(
+        keel: &Path,
+        trace: &Path,
+        names: &[String],
+    ) -> Result<Vec<u64>, Failure> {
+        let judged = judged(keel, trace, &[])?;
         let tasks = names.iter().filter_map(|name| of_name(&judged, name)).flatten();
         Ok(tasks.filter_map(|task| task["first_run_ns"].as_u64()).collect())
     }
 }
 
 /// What `keel check` says of a part of a trace.
-fn judged(trace: &Path, range: &[&str]) -> Result<Value, Failure> {
-    let output = Command::new(cargo::built("keel")?)
+fn judged(keel: &Path, trace: &Path, range: &[&str]) -> Result<Value, Failure> {
+    let output = Command::new(keel)
         .args(["check", "--json"])
         .args(range)
         .arg(trace)

@@ -24,7 +24,7 @@ use distance::Distance;
 use figures::Figures;
 use reasons::Reasons;
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Where recordings and tables are left, from the root.
 const OUT: &str = "out/twin";
@@ -61,7 +61,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
         print!("{}", args::HELP);
         return Ok(());
     };
-    cargo::run(&["build", "-q", "--release", "-p", "keel-cli"])?;
+    let keel = built(&args)?;
     let out = root().join(OUT);
     // Recordings of different kernels stay apart.
     std::fs::create_dir_all(out.join(&args.kernel)).map_err(|e| format!("{OUT} cannot be created: {e}"))?;
@@ -69,18 +69,18 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
         return random::run(&args, workloads);
     }
     if args.spread {
-        return spread::run(&args);
+        return spread::run(&keel, &args);
     }
     if args.versus {
         return versus::run(&args);
     }
     if !args.keep {
-        real::record(&args)?;
+        real::record(&keel, &args)?;
     }
     let mut pairs = Vec::new();
     for scenario in &args.scenarios {
         for scheduler in &args.schedulers {
-            pairs.push(pair(&args, scenario, scheduler)?);
+            pairs.push(pair(&keel, &args, scenario, scheduler)?);
         }
     }
     let text = table::text(&pairs);
@@ -90,12 +90,25 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     verdict(&pairs)
 }
 
-fn pair(args: &Args, scenario: &str, scheduler: &str) -> Result<Pair, Failure> {
+/// The keel that makes recordings, runs and figures. Tables are made with a release build; for a quick check, what the
+/// tests have built anyway is close enough.
+fn built(args: &Args) -> Result<PathBuf, Failure> {
+    if args.quick {
+        return cargo::program("keel");
+    }
+    cargo::run(&["build", "-q", "--release", "-p", "keel-cli"])?;
+    cargo::built("keel")
+}
+
+fn pair(keel: &Path, args: &Args, scenario: &str, scheduler: &str) -> Result<Pair, Failure> {
     let names = names(scenario)?;
-    let simulated = Figures::of(&simulated::trace(&args.kernel, scenario, scheduler)?, &names, JUDGED_MS)?;
+    let trace = simulated::trace(keel, &args.kernel, scenario, scheduler)?;
+    let simulated = Figures::of(keel, &trace, &names, JUDGED_MS)?;
     let runs = 1..=args.runs;
-    let real =
-        runs.map(|run| Figures::of(&recording(&args.kernel, scenario, scheduler, run), &names, JUDGED_MS));
+    let real = runs.map(|run| {
+        let trace = recording(&args.kernel, scenario, scheduler, run);
+        Figures::of(keel, &trace, &names, JUDGED_MS)
+    });
     let real = real.collect::<Result<_, _>>()?;
     Ok(Pair { scenario: scenario.into(), scheduler: scheduler.into(), simulated, real })
 }

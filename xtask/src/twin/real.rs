@@ -3,7 +3,7 @@
 
 use super::{OUT, SCENARIOS, args::Args, recording, scenario_file};
 use crate::tree::root;
-use crate::{Failure, cargo, programs};
+use crate::{Failure, programs};
 use std::path::Path;
 use std::process::{Command, ExitStatus};
 
@@ -14,8 +14,7 @@ const CPUS: &str = "4";
 pub(crate) const QUIET: &str = "transparent_hugepage=never damon_stat.enabled=0";
 
 /// Makes all recordings.
-pub(super) fn record(args: &Args) -> Result<(), Failure> {
-    let keel = cargo::built("keel")?;
+pub(super) fn record(keel: &Path, args: &Args) -> Result<(), Failure> {
     // Guests of several kernels may run at once.
     let script = format!("{OUT}/{}/guest.sh", args.kernel);
     let text = script_text(&keel.display().to_string(), &programs(&args.schedulers)?, args);
@@ -23,7 +22,7 @@ pub(super) fn record(args: &Args) -> Result<(), Failure> {
     for (scenario, scheduler, run) in runs(args) {
         std::fs::remove_file(recording(&args.kernel, &scenario, &scheduler, run)).ok();
     }
-    boot(&keel, args, &script)
+    boot(keel, args, &script)
 }
 
 /// Boots the guest, which runs a script.

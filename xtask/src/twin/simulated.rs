@@ -3,21 +3,21 @@
 use super::{BACKGROUND, KERNEL, OUT, SCENARIOS, scenario_file};
 use crate::tree::root;
 use crate::vm::version_of;
-use crate::{Failure, cargo, programs};
-use std::path::PathBuf;
+use crate::{Failure, programs};
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// How long each workload lasts, as its file says.
 const DURATION: &str = "10s";
 
 /// The trace of a run, under the rules of a kernel.
-pub(super) fn trace(kernel: &str, scenario: &str, scheduler: &str) -> Result<PathBuf, Failure> {
+pub(super) fn trace(keel: &Path, kernel: &str, scenario: &str, scheduler: &str) -> Result<PathBuf, Failure> {
     let trace = format!("{OUT}/{kernel}/{scenario}.{scheduler}.sim.trc");
     let mut options = vec!["--duration", DURATION];
     if scheduler == KERNEL {
         options.extend(rules(kernel).iter().flat_map(|rule| ["--set", rule]));
     }
-    simulate(scenario, scheduler, &options, trace)
+    simulate(keel, scenario, scheduler, &options, trace)
 }
 
 /// What an older kernel's own scheduler does differently from 7.2's, as settings of `eevdf`.
@@ -36,6 +36,7 @@ fn rules(kernel: &str) -> Vec<&'static str> {
 
 /// The trace of a run with a seed and a level of noise.
 pub(super) fn spread(
+    keel: &Path,
     scenario: &str,
     scheduler: &str,
     duration_s: u64,
@@ -44,13 +45,20 @@ pub(super) fn spread(
 ) -> Result<PathBuf, Failure> {
     let trace = format!("{OUT}/spread.sim.trc");
     let (seed, duration) = (seed.to_string(), format!("{duration_s}s"));
-    simulate(scenario, scheduler, &["--duration", &duration, "--seed", &seed, "--noise", noise], trace)
+    let options = ["--duration", &duration, "--seed", &seed, "--noise", noise];
+    simulate(keel, scenario, scheduler, &options, trace)
 }
 
-fn simulate(scenario: &str, scheduler: &str, options: &[&str], trace: String) -> Result<PathBuf, Failure> {
+fn simulate(
+    keel: &Path,
+    scenario: &str,
+    scheduler: &str,
+    options: &[&str],
+    trace: String,
+) -> Result<PathBuf, Failure> {
     let workload = format!("{}+{}", scenario_file(scenario), scenario_file(BACKGROUND));
     let machine = format!("{SCENARIOS}/guest.toml");
-    let mut keel = Command::new(cargo::built("keel")?);
+    let mut keel = Command::new(keel);
     keel.args(["sim", "--workload", &workload, "--machine", &machine, "--trace", &trace]).args(options);
     match programs::command(scheduler)? {
         Some(command) => keel.arg("--").args(command),

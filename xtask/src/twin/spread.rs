@@ -4,8 +4,8 @@
 use super::args::Args;
 use super::figures::{Figures, Name};
 use super::{OUT, names, real, scenario_file, simulated};
+use crate::Failure;
 use crate::tree::root;
-use crate::{Failure, cargo};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -35,14 +35,14 @@ struct Spread {
 }
 
 /// Runs what `args` ask for, and prints the table.
-pub(super) fn run(args: &Args) -> Result<(), Failure> {
+pub(super) fn run(keel: &Path, args: &Args) -> Result<(), Failure> {
     if !args.keep {
-        record(args)?;
+        record(keel, args)?;
     }
     let mut text = String::from(HEAD);
     for scenario in &args.scenarios {
         for scheduler in &args.schedulers {
-            text += &rows(&args.kernel, scenario, scheduler)?;
+            text += &rows(keel, &args.kernel, scenario, scheduler)?;
         }
     }
     print!("{text}");
@@ -60,8 +60,7 @@ fn recording(kernel: &str, scenario: &str, scheduler: &str) -> PathBuf {
 }
 
 /// Makes one recording for each workload and scheduler, with all runs in it.
-fn record(args: &Args) -> Result<(), Failure> {
-    let keel = cargo::built("keel")?;
+fn record(keel: &Path, args: &Args) -> Result<(), Failure> {
     let kernel = &args.kernel;
     let mut script = real::prelude(&keel.display().to_string());
     for scheduler in &args.schedulers {
@@ -80,16 +79,16 @@ fn record(args: &Args) -> Result<(), Failure> {
     }
     let path = format!("{OUT}/spread.sh");
     std::fs::write(root().join(&path), script).map_err(|e| format!("{path}: {e}"))?;
-    real::boot(&keel, args, &path)
+    real::boot(keel, args, &path)
 }
 
 /// The rows of a workload under a scheduler.
-fn rows(kernel: &str, scenario: &str, scheduler: &str) -> Result<String, Failure> {
+fn rows(keel: &Path, kernel: &str, scenario: &str, scheduler: &str) -> Result<String, Failure> {
     let names = names(scenario)?;
-    let real = real_runs(&recording(kernel, scenario, scheduler), &names)?;
+    let real = real_runs(keel, &recording(kernel, scenario, scheduler), &names)?;
     let simulate = |seed, noise| {
-        let trace = simulated::spread(scenario, scheduler, RUN_S, seed, noise)?;
-        Figures::of(&trace, &names, JUDGED_MS)
+        let trace = simulated::spread(keel, scenario, scheduler, RUN_S, seed, noise)?;
+        Figures::of(keel, &trace, &names, JUDGED_MS)
     };
     let seeds = (1..=u64::from(RUNS)).map(|seed| simulate(seed, "quiet"));
     let seeds = seeds.collect::<Result<Vec<_>, _>>()?;
@@ -115,14 +114,14 @@ fn rows(kernel: &str, scenario: &str, scheduler: &str) -> Result<String, Failure
 }
 
 /// The runs in a recording, each judged on its own.
-fn real_runs(trace: &Path, names: &[String]) -> Result<Vec<Figures>, Failure> {
-    let begins = begins(&Figures::first_runs_of_all(trace, names)?);
+fn real_runs(keel: &Path, trace: &Path, names: &[String]) -> Result<Vec<Figures>, Failure> {
+    let begins = begins(&Figures::first_runs_of_all(keel, trace, names)?);
     if begins.len() != RUNS as usize {
         return Err(format!("{}: it has {} runs instead of {RUNS}", trace.display(), begins.len()));
     }
     let judged = |&begin_ns: &u64| {
         let begin_ms = begin_ns / 1_000_000;
-        Figures::between(trace, names, begin_ms + JUDGED_MS.start..begin_ms + JUDGED_MS.end)
+        Figures::between(keel, trace, names, begin_ms + JUDGED_MS.start..begin_ms + JUDGED_MS.end)
     };
     begins.iter().map(judged).collect()
 }

@@ -68,7 +68,7 @@ fn check(args: &Args) -> Result<(), Stop> {
     if objects.is_empty() {
         return Err(format!("no object's name begins with {:?}", args.only).into());
     }
-    let cases = cargo::example("keel-live", "bpf_cases")?;
+    let cases = cargo::example("bpf_cases")?;
     let qemu = Qemu::find()?;
     let store = kernels::store()?;
     let tool = kernels::tool(&store)?;

@@ -35,7 +35,7 @@ const LONGER: f64 = 4.0;
 /// # Errors
 /// If a guest, a replay or a file fails.
 pub(super) fn run(keep: bool) -> Result<(), Failure> {
-    let keel = cargo::program("keel-cli", "keel")?;
+    let keel = cargo::program("keel")?;
     std::fs::create_dir_all(root().join(OUT).join(KERNEL))
         .map_err(|e| format!("{OUT} cannot be created: {e}"))?;
     let others = SCHEDULERS.iter().filter(|name| name.starts_with("scx_"));

@@ -1,8 +1,8 @@
 //! What is compared of a run: figures of each of the workload's names, and of the whole.
 
 use super::workload::Workload;
-use crate::Failure;
 use crate::twin::figures::Figures;
+use crate::{Failure, cargo};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
@@ -36,7 +36,7 @@ impl Run {
     /// # Errors
     /// If it cannot be read, or a task never ran.
     pub(super) fn of(trace: &Path, workload: &Workload) -> Result<Self, Failure> {
-        let figures = Figures::of(trace, &workload.names(), JUDGED_MS)?;
+        let figures = Figures::of(&cargo::built("keel")?, trace, &workload.names(), JUDGED_MS)?;
         let row = |name: &String| {
             let of = &figures.names[name];
             let share = of.share * f64::from(of.tasks) / f64::from(workload.instances(name));
