@@ -7,6 +7,10 @@ use crate::state::kernel::Kernel;
 use crate::state::layout::bpf_cpumask;
 use keel_abi::CpuId;
 use keel_abi::bpf::{Ea, World};
+use smallvec::{SmallVec, smallvec};
+
+/// A mask as 64-bit words, in place on machines of up to 256 CPUs.
+pub(super) type Words = SmallVec<[u64; 4]>;
 
 impl Kernel {
     pub(super) fn serve_cpumask<W: World>(&mut self, w: &mut W, c: CpuId, f: F, a: [u64; 5]) -> Served {
@@ -24,7 +28,7 @@ impl Kernel {
                 self.first_of(&words).into()
             }
             F::MaskFirstZero => {
-                let inverse: Vec<u64> = self.mask_words(w, c, at).iter().map(|word| !word).collect();
+                let inverse = self.mask_words(w, c, at).iter().map(|word| !word).collect();
                 self.first_of(&self.cut(inverse)).into()
             }
             F::MaskSetCpu => self.change_bit(w, c, Ea(a[1]), a[0], Some(true)).into(),
@@ -33,12 +37,13 @@ impl Kernel {
             F::MaskTestAndSet => self.change_bit(w, c, Ea(a[1]), a[0], Some(true)).into(),
             F::MaskTestAndClear => self.change_bit(w, c, Ea(a[1]), a[0], Some(false)).into(),
             F::MaskSetAll => {
-                let all = self.cut(vec![u64::MAX; self.mask_word_count()]);
+                let all = self.cut(smallvec![u64::MAX; self.mask_word_count()]);
                 self.write_words(w, c, at, &all);
                 0.into()
             }
             F::MaskClear => {
-                self.write_words(w, c, at, &vec![0; self.mask_word_count()]);
+                let none: Words = smallvec![0; self.mask_word_count()];
+                self.write_words(w, c, at, &none);
                 0.into()
             }
             F::MaskAnd => yes(self.combine(w, c, a, |x, y| x & y)),
@@ -53,7 +58,9 @@ impl Kernel {
             F::MaskIntersects => yes(self.pairs(w, c, a).any(|(x, y)| x & y != 0)),
             F::MaskSubset => yes(self.pairs(w, c, a).all(|(x, y)| x & !y == 0)),
             F::MaskEmpty => yes(self.mask_words(w, c, at).iter().all(|&word| word == 0)),
-            F::MaskFull => yes(self.mask_words(w, c, at) == self.cut(vec![u64::MAX; self.mask_word_count()])),
+            F::MaskFull => {
+                yes(self.mask_words(w, c, at) == self.cut(smallvec![u64::MAX; self.mask_word_count()]))
+            }
             F::MaskWeight => {
                 self.mask_words(w, c, at).iter().map(|word| u64::from(word.count_ones())).sum::<u64>().into()
             }
@@ -72,7 +79,7 @@ impl Kernel {
     }
 
     /// The machine's part of the mask at an address; the mask is empty if the address is outside the world.
-    pub(super) fn mask_words<W: World>(&mut self, w: &mut W, c: CpuId, at: Ea) -> Vec<u64> {
+    pub(super) fn mask_words<W: World>(&mut self, w: &mut W, c: CpuId, at: Ea) -> Words {
         let bytes = self.mask_word_count() as u64 * 8;
         let stall_ps = w.touch_ps(at, bytes, c, false);
         self.charge_ps(c, stall_ps);
@@ -80,13 +87,13 @@ impl Kernel {
             Some(bytes) => {
                 bytes.chunks_exact(8).map(|b| u64::from_le_bytes(b.try_into().expect("8 bytes"))).collect()
             }
-            None => vec![0; self.mask_word_count()],
+            None => smallvec![0; self.mask_word_count()],
         };
         self.cut(words)
     }
 
     /// Clears the bits beyond the machine's last CPU.
-    fn cut(&self, mut words: Vec<u64>) -> Vec<u64> {
+    fn cut(&self, mut words: Words) -> Words {
         let beyond = self.cpus.len() % 64;
         if let (1.., Some(last)) = (beyond, words.last_mut()) {
             *last &= (1 << beyond) - 1;
@@ -117,7 +124,7 @@ impl Kernel {
     /// `dst = a op b`; returns whether `dst` is non-empty.
     fn combine<W: World>(&mut self, w: &mut W, c: CpuId, a: [u64; 5], op: fn(u64, u64) -> u64) -> bool {
         let (x, y) = (self.mask_words(w, c, Ea(a[1])), self.mask_words(w, c, Ea(a[2])));
-        let words: Vec<u64> = x.iter().zip(&y).map(|(&x, &y)| op(x, y)).collect();
+        let words: Words = x.iter().zip(&y).map(|(&x, &y)| op(x, y)).collect();
         self.write_words(w, c, Ea(a[0]), &words);
         words.iter().any(|&word| word != 0)
     }
