@@ -96,7 +96,7 @@ fn check_real_kernels(tally: &mut Tally) {
     }
     tally.check(
         "real kernels",
-        "our objects are accepted by a real verifier and schedule a real kernel",
+        "the project's objects are accepted by a real verifier and schedule a real kernel",
         || match run? {
             Some(0) => Ok(()),
             status => Err(format!("./x vm --quick ended with {status:?}; see its message above")),

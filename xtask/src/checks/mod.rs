@@ -59,7 +59,7 @@ pub(crate) const ALL: &[Check] = &[
     },
     Check {
         name: "documents",
-        guards: "pages that read well: wrapped lines, plain words, links that lead somewhere",
+        guards: "pages that read well: wrapped lines, plain words, working links",
         run: docs::run,
     },
     Check {

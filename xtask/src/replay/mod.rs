@@ -11,8 +11,8 @@ use crate::Failure;
 const HELP: &str = "\
 usage: ./x replay [--large [EVENTS] | --damaged [CASES] | --real [--keep]]
 
-Records simulated runs of every built-in scheduler on ten workloads, replays each under the same scheduler, and updates the
-table of docs/explanation/replay.md. It is an error if a figure is off by more than 2 %.
+Records simulated runs of every built-in scheduler on ten workloads, replays each under the same scheduler, and updates
+the table of docs/explanation/replay.md. It is an error if a figure is off by more than 2 %.
 
   --large [EVENTS]   instead, replay a recording of this many events, and measure time and memory [default: 10000000]
   --damaged [CASES]  instead, replay this many damaged recordings [default: 10000]

@@ -63,7 +63,9 @@ fn parse(text: &str) -> Result<Expected, Failure> {
             "ended" => Outcome::Ended,
             "hangs" => Outcome::Hangs,
             other => {
-                return Err(fault(&format!("outcome '{other}' is none of survives, refused, ended, hangs")));
+                return Err(fault(&format!(
+                    "outcome '{other}' is not one of survives, refused, ended, hangs"
+                )));
             }
         };
         rows.insert(object.to_owned(), Row { outcome, reason: reason.into(), words: words.into() });

@@ -67,7 +67,7 @@ impl Judged {
         match truth {
             Truth::None if share < MOST_FALSE => None,
             Truth::None if own || !self.caveat => {
-                Some(format!("{} wasted, which are none: {}", percent(share), self.words))
+                Some(format!("{} falsely reported as wasted: {}", percent(share), self.words))
             }
             // Otherwise it failed because of something that may not be real.
             Truth::None => None,
@@ -153,20 +153,20 @@ mod tests {
             judged(0.006, "Core 1 idled", 1),
             Truth::None,
             true,
-            Some("0.60 % wasted, which are none: Core 1 idled"),
+            Some("0.60 % falsely reported as wasted: Core 1 idled"),
         );
         check(
             judged(0.006, caveat, 0),
             Truth::None,
             true,
-            Some("0.60 % wasted, which are none: This recording does not show X. If"),
+            Some("0.60 % falsely reported as wasted: This recording does not show X. If"),
         );
         check(judged(0.7, caveat, 0), Truth::None, false, None);
         check(
             judged(0.7, "Core 1 idled", 0),
             Truth::None,
             false,
-            Some("70.00 % wasted, which are none: Core 1 idled"),
+            Some("70.00 % falsely reported as wasted: Core 1 idled"),
         );
         check(judged(0.4, "Core 1 idled", 1), Truth::Wasted, true, None);
         check(judged(0.4, "Core 1 idled", 0), Truth::Wasted, true, Some("--strict does not count it"));
