@@ -259,7 +259,7 @@ fn judged(lines: &str) -> (keel_check::Judgement, crate::Recording) {
     (judge.judgement(), recording)
 }
 
-/// b runs from 900 ms on, on CPU 1, without a recorded wakeup; c shows that wakeups are recorded.
+/// b runs from 900 ms on, on CPU 1, without a recorded wakeup. c shows that wakeups are recorded.
 fn unwoken(before: &str) -> keel_abi::Span {
     let (judgement, _) = judged(&format!(
         "10 0 7 wakeup c:9 [120] CPU:000
