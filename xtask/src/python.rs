@@ -40,9 +40,7 @@ pub(crate) fn check(tally: &mut Tally) {
     tally.check("Python package", "the package builds, and installs where nothing else is", || {
         environment.install()
     });
-    tally.check("Python types", "editors and type checkers know the package's types", || {
-        environment.types()
-    });
+    tally.check("Python types", "editors and type checkers know the package's types", || environment.types());
     match environment.tests(false) {
         Ok(tests) => {
             tally.add(tests.passed, tests.failed);
