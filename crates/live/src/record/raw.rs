@@ -35,7 +35,7 @@ const TASK_RECORD_HEAD: usize = 64;
 const NICE_0: i32 = 120;
 /// In a task's policy: its share depends on a group.
 const IN_A_GROUP: u32 = 1 << 31;
-/// In a group's record: `cpu.idle` is set, and it is a session's.
+/// In a group's record: `cpu.idle` is set; it is a session's.
 const IS_IDLE: u8 = 1;
 const IS_SESSION: u8 = 2;
 /// `task_group.shares` of the default weight: `scale_load(NICE_0_LOAD)`.
