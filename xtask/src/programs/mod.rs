@@ -24,9 +24,9 @@ const TABLE: &str = "out/programs.tsv";
 const HELP: &str = "\
 usage: ./x programs [PROGRAM...]
 
-Installs the schedulers of tests/programs/ecosystem.tsv from crates.io into .cache/programs, all of them or those you name, and
-runs each twice for 10 virtual seconds on machines with 1, 2, 8 and 64 CPUs and one of four nodes with SMT. All rows are in
-out/programs.tsv.
+Installs the schedulers of tests/programs/ecosystem.tsv from crates.io into .cache/programs, all or those you name. Runs
+each twice for 10 virtual seconds on machines with 1, 2, 8 and 64 CPUs, and on one with four nodes and SMT. All rows are
+in out/programs.tsv.
 ";
 
 /// A scheduler's program.

@@ -199,7 +199,7 @@ fn what_changes_nothing_is_left_out() {
 
 #[test]
 fn what_was_not_seen_is_made_up() {
-    // A left CPU 0 without a record, and so did B come there.
+    // No record shows A leaving CPU 0, or B coming there.
     check(
         "110 0 switch - idle A
          !3 120 0 switch B preempted C",
@@ -208,7 +208,7 @@ fn what_was_not_seen_is_made_up() {
          20 0 switch A blocked B
          20 0 switch B preempted C",
     );
-    // A left CPU 0 without a record, and is on CPU 1 now.
+    // No record shows A leaving CPU 0, and it is on CPU 1 now.
     check(
         "110 0 switch - idle A
          120 1 switch - idle A
