@@ -1,7 +1,7 @@
 # In a guest of 4 CPUs: disturbs the kernel in many ways while a recorder runs. Results go to NAME.facts, one fact per
 # line. xtask/src/live/harm.rs judges them.
 #
-# usage: harm.sh KEEL OUT SECONDS TURN... A turn is N-WHO-ROUND: what is active (record, watch, scheduler), and what is provoked
+# usage: harm.sh KEEL OUT SECONDS TURN... A turn is N-WHO-ROUND: what is active (record, watch, scheduler), what is provoked
 # (mounts, groups, classes, tools, all)
 . tests/live/common.sh
 seconds=$1
@@ -58,7 +58,7 @@ hotplug() {
     echo 1 > /sys/devices/system/cpu/cpu3/online
 }
 
-# A group that runs out of CPU time, below another such group. Its CPUs change, it is frozen, loses its tasks, and is removed.
+# A group that runs out of CPU time, below another such group. It changes CPUs, is frozen, loses its tasks, and is removed.
 groups() {
     group=/sys/fs/cgroup/harm.$1
     mkdir -p $group

@@ -1,5 +1,5 @@
-# In a guest: real-time tasks that wait, recorded by keel and judged. The kernel's deadline server inverts priorities, which must
-# be found. What the kernel does right must not be reported.
+# In a guest: real-time tasks that wait, recorded by keel and judged. The kernel's deadline server inverts priorities. That
+# must be found. What the kernel does right must not be reported.
 #
 # usage: keel vm --cpus 4 --icount=3 -- sh tests/live/priorities.sh KEEL OUT
 keel=$1
@@ -41,7 +41,7 @@ expect right priority_inversion none
 expect right misplaced_realtime none
 kill $pids
 
-# A real-time task and a fair one that may use only CPU 1. The kernel's deadline server gives the fair one its 50 ms per second.
+# A real-time task and a fair one that may use only CPU 1. The deadline server gives the fair one its 50 ms per second.
 taskset -c 1 sh -c "$hog" &
 fair=$!
 taskset -c 1 chrt -f 10 sh -c "$hog" &

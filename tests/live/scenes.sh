@@ -8,7 +8,7 @@ shift
 scene=$(dirname "$out")/scene
 groups=/sys/fs/cgroup
 tracing=/sys/kernel/tracing
-# Tasks whose names and first instants are in every recording. The scene is between them, without what recorders need to begin.
+# Tasks whose names and first instants are in every recording. The scene is between them, without the recorders' start.
 marks=$(mktemp -d)
 cp "$(command -v sleep)" "$marks/begins"
 cp "$marks/begins" "$marks/ends"

@@ -1,5 +1,5 @@
-# In a guest of 8 CPUs on 4 nodes in a ring: keel watch, while cores are wasted and while they are not, under the kernel's own
-# scheduler and under cfs with a bug from the Wasted Cores paper and without, beside the usual tools. Results
+# In a guest of 8 CPUs on 4 nodes in a ring: keel watch, while cores are wasted and while they are not, under the kernel's
+# own scheduler and under cfs with a bug from the Wasted Cores paper and without, beside the usual tools. Results
 # go to NAME.facts, one fact per line, the output of keel watch to NAME.lines: xtask/src/live judges both.
 #
 # usage: watch.sh KEEL OUT SECONDS TURN... A turn is quiet, pinned, freed, partition, or a bug's name with or without -fixed
