@@ -24,7 +24,7 @@ STEPS(a_global_function, -7, 7)
 	got[1] = global(HIDE(1), HIDE(-7));
 }
 
-/* The caller or callee truncates values shorter than a register. */
+/* A value shorter than a register is truncated by the function that produces it. */
 static __noinline u8 short_result(u64 a)
 {
 	return a;

@@ -181,7 +181,7 @@ CASE(priorities_of_cores, CPUS)
 	return same;
 }
 
-/* CPUs that share a cache have its number, and its size is their count. */
+/* CPUs that share a cache have the same id, and the cache's size is their number. */
 STEPS(caches, 0, 0, 8)
 {
 	s32 cpu, level, other;

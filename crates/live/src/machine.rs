@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 /// Linux's maximum number of nodes (`MAX_NUMNODES`).
 const MAX_NODES: u32 = 1024;
 
-/// Describes this machine. If its files lack information, each CPU has its own core, and each cache its own node.
-/// Offline CPUs show no cache, so they belong to that of their node's first CPU.
+/// Describes this machine. If its files lack information, each CPU has its own core, each node one cache, and the
+/// machine one node. Offline CPUs show no cache, so they belong to that of their node's first CPU.
 pub fn facts(host: &Host) -> Facts {
     let cpus = list(host, "sys/devices/system/cpu/possible");
     let count = cpus.iter().max().map_or(1, |&last| last + 1);

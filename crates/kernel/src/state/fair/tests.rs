@@ -234,7 +234,7 @@ fn the_one_that_came_first_is_first_among_equals() {
 }
 
 proptest! {
-    /// No task that is always runnable gets less than its share by more than two slices.
+    /// A task that is always runnable gets at most two slices less than its share.
     #[test]
     fn no_task_starves(nices in prop::collection::vec(-20i8..20, 1..12), ticks in 1u64..5000) {
         let weights: Vec<i64> = nices.iter().map(|&nice| weight_of(Policy::Other, nice)).collect();
