@@ -118,7 +118,7 @@ impl Dynptr {
     /// `BPF_DYNPTR_TYPE_LOCAL`, where the kernel keeps it.
     const LOCAL: u32 = 1 << 28;
 
-    /// A dynptr to so many bytes.
+    /// A dynptr to this many bytes.
     pub const fn new(data: Ea, len: u32) -> Self {
         Self { data, len }
     }
@@ -216,8 +216,8 @@ pub trait World {
     fn ring_consume(&mut self, map: MapId);
     /// `bpf_ringbuf_query`; nothing when the map is no ring buffer.
     fn ring_count(&self, map: MapId, what: RingCount) -> Option<u64>;
-    /// `bpf_arena_alloc_pages`: the user's address of so many zeroed pages in a row, at `at` unless that is null;
-    /// nothing when the map is no arena or has none left.
+    /// `bpf_arena_alloc_pages`: the user's address of this many consecutive zeroed pages, at `at` unless that is null.
+    /// `None` if the map is not an arena or has too few pages left.
     fn arena_alloc(&mut self, map: MapId, at: Ea, pages: u32) -> Option<Ea>;
     /// `bpf_arena_free_pages`: how many pages were given back; none when the map is no arena.
     fn arena_free(&mut self, map: MapId, at: Ea, pages: u32) -> u64;
@@ -225,8 +225,8 @@ pub trait World {
     fn arena_reserve(&mut self, map: MapId, at: Ea, pages: u32) -> Result<(), Errno>;
     /// Where loads and stores find the byte of the arena that has this address for user space.
     fn arena_at(&self, user: Ea) -> Ea;
-    /// The value of an owner in a task or cgroup storage map; made when `create` says so, from
-    /// the bytes at `init` unless that is null.
+    /// The value of an owner in a task or cgroup storage map. With `create`, it is created if it is missing, from the
+    /// bytes at `init` unless that is null.
     fn storage_get(&mut self, map: MapId, owner: Owner, create: bool, init: Ea) -> Option<Ea>;
     /// Ends the owner's value in one map.
     fn storage_delete(&mut self, map: MapId, owner: Owner) -> Result<(), Errno>;
@@ -280,9 +280,9 @@ pub struct CallSite<'a, W> {
     pub cpu: CpuId,
     /// What this callback has used up to this call, the call instruction included.
     pub usage: Usage,
-    /// The call was suspended before and is made once more.
+    /// The call was suspended before and is made again.
     pub again: bool,
-    /// Which call of the object's this is: [`Engine::place`] gives its place in the object.
+    /// Which call of the object it is: [`Engine::place`] returns its place in the object.
     pub number: u32,
 }
 

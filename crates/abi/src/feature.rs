@@ -48,7 +48,7 @@ pub enum Level {
 pub struct Feature {
     /// What it is.
     pub kind: FeatureKind,
-    /// Its name, as the kernel has it.
+    /// Its name in the kernel.
     pub name: &'static str,
     /// How near it is.
     pub level: Level,

@@ -14,7 +14,7 @@ pub mod dsq {
     pub const INVALID: DsqId = DsqId(FLAG_BUILTIN);
     /// The global queue.
     pub const GLOBAL: DsqId = DsqId(FLAG_BUILTIN | 1);
-    /// The local queue of the CPU at hand.
+    /// The local queue of the current CPU.
     pub const LOCAL: DsqId = DsqId(FLAG_BUILTIN | 2);
     /// Each CPU's queue in bypass mode.
     pub const BYPASS: DsqId = DsqId(FLAG_BUILTIN | 3);
@@ -161,7 +161,7 @@ pub const SLICE_DFL_NS: u64 = 20_000_000;
 pub const SLICE_BYPASS_NS: u64 = 5_000_000;
 /// A slice that never ends.
 pub const SLICE_INF: u64 = u64::MAX;
-/// Inserts that `ops.dispatch` may buffer unless the scheduler says otherwise.
+/// The number of inserts that `ops.dispatch` may buffer by default.
 pub const DSP_DFL_MAX_BATCH: u32 = 32;
 /// How often `ops.dispatch` is called for one pick.
 pub const DSP_MAX_LOOPS: u32 = 32;
