@@ -81,7 +81,7 @@ fn noise_of(name: &str) -> Result<Noise, Failure> {
     let all = [Noise::None, Noise::Quiet, Noise::Busy];
     all.into_iter()
         .find(|noise| noise.name() == name)
-        .ok_or_else(|| Failure::input("noise is none of 'none', 'quiet' and 'busy'"))
+        .ok_or_else(|| Failure::input("noise must be 'none', 'quiet' or 'busy'"))
 }
 
 fn engine_of(name: &str) -> Result<Engine, Failure> {
@@ -90,7 +90,7 @@ fn engine_of(name: &str) -> Result<Engine, Failure> {
         "cranelift" => Ok(Engine::Cranelift),
         "interpreter" => Ok(Engine::Interpreter),
         "frames" => Ok(Engine::Frames),
-        _ => Err(Failure::input("engine is none of 'native', 'cranelift', 'interpreter' and 'frames'")),
+        _ => Err(Failure::input("engine must be 'native', 'cranelift', 'interpreter' or 'frames'")),
     }
 }
 

@@ -170,7 +170,7 @@ impl Confidence {
         );
         say(
             !self.exact && !c.groups.told,
-            "the recording does not tell the weights of cgroups, and of policies only which are real-time"
+            "the recording lacks the weights of cgroups, and shows only which policies are real-time"
                 .to_owned(),
         );
         let GroupsKept { cgroups, limits, changed, moved, .. } = c.groups;

@@ -73,7 +73,7 @@ pub(super) fn missing<'a>(
             "on_pipe_read" => "what goes through pipes",
             "on_receive" => "what goes through local sockets",
             "on_placed" => "where tasks go",
-            "on_ask" => "the CPUs that a wakeup's search looked at, but for the first and the last",
+            "on_ask" => "the CPUs that a wakeup's search looked at, except the first and the last",
             "on_ask_core" => "the cores that a wakeup's search looked at",
             "on_spread" => "the groups that were compared for a new task",
             "on_balanced" => "balancings",
@@ -102,7 +102,7 @@ mod tests {
         check(
             &["available_idle_cpu"],
             &[
-                "available_idle_cpu(): the CPUs that a wakeup's search looked at, but for the first and the last",
+                "available_idle_cpu(): the CPUs that a wakeup's search looked at, except the first and the last",
             ],
         );
         check(
