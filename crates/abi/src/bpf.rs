@@ -313,9 +313,9 @@ pub trait Host<W: World> {
     /// Serves helper or kfunc `func`.
     fn call(&mut self, site: CallSite<'_, W>, func: FuncId, args: [u64; 5]) -> Reply;
 
-    /// The moment that the callback of `cpu` has come to with this usage, if no other CPU has anything to do
-    /// earlier. Otherwise `None`: the engine then freezes the callback, and asks once more with `again` set after
-    /// [`Engine::resume`]. Asked before each atomic instruction, and now and then in a loop of `may_goto`.
+    /// The instant that the callback of `cpu` has reached with this usage, if no other CPU has anything to do earlier.
+    /// Otherwise `None`: the engine then freezes the callback, and asks again with `again` set after
+    /// [`Engine::resume`]. Called before each atomic instruction, and sometimes in a loop of `may_goto`.
     fn turn(&mut self, cpu: CpuId, usage: Usage, again: bool) -> Option<Instant>;
 
     /// Costs in picoseconds that the first call is to be charged with, for an engine that may serve it by itself; the host
@@ -346,11 +346,11 @@ pub trait Host<W: World> {
 /// What called a program of the object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Origin {
-    /// The kernel, for a callback of the scheduler.
+    /// The kernel, on behalf of a callback of the scheduler.
     Op(Op),
     /// BPF's own timer.
     Timer,
-    /// The kernel, for a tracing program.
+    /// The kernel, on behalf of a tracing program.
     Trace,
     /// The scheduler's user-space half. Its time is not the scheduler's time in the kernel.
     Program,
@@ -427,7 +427,7 @@ pub enum FaultKind {
     },
     /// An instruction that is not part of the set, or a jump out of the program.
     BadInstruction,
-    /// A call that its context forbids; the text says what and why.
+    /// A call that its context forbids. The text contains what and why.
     BadCall(String),
 }
 

@@ -55,7 +55,7 @@ pub struct Feature {
 }
 
 impl Feature {
-    /// The features of one kind: what is served, with what differs of some, then what is absent.
+    /// The features of one kind: the supported ones, with the differences of some, then the absent ones.
     pub fn list(
         kind: FeatureKind,
         served: impl IntoIterator<Item = &'static str>,

@@ -1,6 +1,5 @@
-//! sched_ext's numbers, as Linux 7.2 has them (`include/linux/sched/ext.h`,
-//! `kernel/sched/ext/`). The kernel header in `crates/kernel` says the same to BPF objects, and
-//! a test there compares the two.
+//! sched_ext's numbers in Linux 7.2 (`include/linux/sched/ext.h`, `kernel/sched/ext/`). The kernel header in
+//! `crates/kernel` contains the same for BPF objects, and a test there compares the two.
 
 /// Dispatch queue ids, `enum scx_dsq_id_flags`.
 pub mod dsq {

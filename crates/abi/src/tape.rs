@@ -1,8 +1,8 @@
 //! What a recorded task did, op by op, in a few bytes each: a workload made of a recording has a [`Tape`] for each task,
 //! where one that people write has steps.
 //!
-//! An op costs what it says and nothing else: the time of a task's own system calls is in its [`Op::Kernel`]. What the
-//! scheduler costs, a simulated kernel charges as ever.
+//! An op costs exactly its own time: the time of a task's own system calls is in its [`Op::Kernel`]. A simulated kernel
+//! charges the costs of the scheduler as usual.
 
 use crate::{CpuId, Instant, Span};
 use std::sync::Arc;
