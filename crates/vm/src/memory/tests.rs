@@ -277,7 +277,7 @@ proptest! {
 
 #[test]
 fn elements_that_stand_for_tasks_crowd_each_other() {
-    // Elements of two lines of 64 bytes, of which a CPU holds the lines of so many.
+    // Elements of two lines of 64 bytes, and a CPU that holds the lines of this many.
     let check = |tasks_held, size: u64, expected: [u64; 6]| {
         let costs = LineCosts { llc_ps: 10, memory_ps: 7, tasks_held, ..LineCosts::default() };
         let transfers = Transfers::new(Topology::regular(1, 1, 2, 1), costs);
