@@ -1,4 +1,4 @@
-//! Compiles what the fuzzer alters: the schedulers, the objects that are wrong on purpose, the cases of `tests/bpf`.
+//! Compiles the fuzzer's base objects: the schedulers, the objects that are wrong on purpose, the cases of `tests/bpf`.
 #![forbid(unsafe_code)]
 
 use keel_bpfc::{Case, Compiler, Error, cases};
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 const ROOT: &str = "../..";
 /// Schedulers.
 const SCHEDULERS: &[&str] = &["schedulers", "tests/objects", "tests/sim/semantics"];
-/// One with a recipe of its own.
+/// One with its own recipe.
 const WITH_RECIPE: (&str, &str) = ("tests/sim/recipe", "halved");
 /// Files of syscall programs, which a recipe runs one after another.
 const CASES: &str = "tests/bpf";
@@ -25,7 +25,7 @@ fn compiler() -> Compiler {
     Compiler::new(ROOT).include("schedulers/include").include("crates/kernel/btf")
 }
 
-/// Name, recipe, bytes of each object.
+/// Name, recipe and bytes of each object.
 fn table(out: &Path) -> Result<(), Error> {
     let mut rows = String::new();
     for folder in SCHEDULERS {

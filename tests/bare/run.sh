@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# ./x bare: the README's commands on a Debian root that has nothing but git and a Rust toolchain.
+# ./x bare: runs the README's commands on a Debian root that contains only git and a Rust toolchain.
 #
-# What a developer's machine has by chance hides what `x` forgets to install. So each order of commands gets a root of its
-# own, made by debootstrap from this machine's package source, with a clone of HEAD in it. The Rust toolchain is this
-# machine's, as the README says that there is one. Mirrors and certificates are taken from this machine when it runs.
+# What a developer's machine happens to have hides what `x` forgets to install. So each order of commands gets its own root,
+# made by debootstrap from this machine's package source, with a clone of HEAD in it. The Rust toolchain is this machine's,
+# because the README requires one. Mirrors and certificates are read from this machine at run time.
 set -euo pipefail
 here=$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../.." && pwd)
 
@@ -46,7 +46,7 @@ while [ $# -gt 0 ]; do
 done
 [ -n "$ci" ] && orders+=(ci)
 [ "$(id -u)" = 0 ] || fail "it makes and mounts a root, which takes root: sudo ./x bare"
-# Mounts in a namespace of our own are gone with us, however we end.
+# Mounts in our own namespace disappear with us, however we end.
 if [ -z "${KEEL_BARE_APART:-}" ]; then
     KEEL_BARE_APART=yes exec unshare --mount --propagation private "$0" "${given[@]}"
 fi
@@ -61,7 +61,7 @@ if [ -n "$(git -C "$here" status --porcelain --untracked-files=no)" ]; then
     echo "x bare: what is not committed is not tested" >&2
 fi
 
-# The first package source of this release, as apt knows it.
+# The first package source of this release, from apt's configuration.
 source_of_release() {
     local release=$1
     apt-get indextargets --format '$(REPO_URI) $(RELEASE)' 'Created-By: Packages' |
@@ -85,7 +85,7 @@ make_root() {
     remove "$root"
     debootstrap --variant=minbase --include=ca-certificates,git "$release" "$root" "$uri" >"$root.log" 2>&1 ||
         fail "debootstrap failed; its words are in $root.log"
-    # Packages come from where they come from here.
+    # Packages come from this machine's source.
     rm -f "$root/etc/apt/sources.list"
     cp -a /etc/apt/. "$root/etc/apt/"
     cp -a /usr/share/keyrings/. "$root/usr/share/keyrings/"
@@ -95,12 +95,12 @@ make_root() {
     mkdir -p "$root/usr/local/share/ca-certificates"
     cp -a /usr/local/share/ca-certificates/. "$root/usr/local/share/ca-certificates/"
     cp -aL /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/"
-    # The clone knows nothing of this folder but what is committed.
+    # The clone contains only what is committed.
     git clone -q --no-hardlinks "$here" "$root/keel"
     git -C "$root/keel" remote remove origin
 }
 
-# The toolchain lies where rustup made it; what cargo has fetched before is not fetched again.
+# The toolchain is where rustup installed it. What cargo has already fetched is not fetched again.
 mount_all() {
     local root=$1 place
     mount -t proc proc "$root/proc"
@@ -119,7 +119,7 @@ unmount_all() {
     done
 }
 
-# Runs a command in a root, with an environment of its own: how to reach the network, and nothing else.
+# Runs a command in a root, with its own environment: only how to reach the network.
 inside() {
     local root=$1 name
     shift
@@ -146,7 +146,7 @@ run_order() {
     echo "$order: a bare root in $((SECONDS - begun)) s"
     if [ -n "$prepare" ]; then
         inside "$root" apt-get update -qq || fail "apt cannot reach its package source within the root"
-        # Without installing, ./x says what it would install.
+        # Without installing, ./x lists what it would install.
         inside "$root" env KEEL_NO_INSTALL=1 ./x demo || true
     else
         for command in "${commands[@]}"; do

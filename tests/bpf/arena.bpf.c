@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * BPF_MAP_TYPE_ARENA: pages by need, at the addresses that user space has. All cases share one arena of 64
- * pages, the last of which libbpf may take for the variables; each gives back what it took.
+ * BPF_MAP_TYPE_ARENA: pages on demand, at user space's addresses. All cases share one arena of 64 pages.
+ * libbpf may take the last page for the variables. Each case frees what it allocated.
  */
 #include "case.h"
 
@@ -27,7 +27,7 @@ struct {
 	__type(value, u64);
 } kept SEC(".maps");
 
-/* As numbers, since a pointer that is cast from one address space to the other loses a low half of 0. */
+/* As numbers, because casting a pointer between the address spaces loses a low half of 0. */
 static __always_inline u64 alloc(u64 at, u32 pages)
 {
 	return (u64)bpf_arena_alloc_pages(&arena, (void *)at, pages, ANY_NODE, 0);
@@ -38,7 +38,7 @@ static __always_inline void release(u64 at, u32 pages)
 	bpf_arena_free_pages(&arena, (void *)at, pages);
 }
 
-/* The verifier finds a program's arena by its address; a program that only follows pointers names it so. */
+/* The verifier finds a program's arena by its address. A program that only follows pointers names it this way. */
 #define USES_ARENA asm volatile("" ::"r"(&arena))
 
 STEPS(pages_are_given_zeroed, START >> 32, 0, 0, 0, 7, 9)
@@ -95,7 +95,7 @@ STEPS(what_is_not_allocated_reads_0_and_takes_nothing, 0, 0, 0, 1, 0, 0)
 	release(at, 1);
 }
 
-/* Older kernels leave the register as it was. */
+/* Older kernels leave the register unchanged. */
 SINCE(the_old_value_of_what_is_not_allocated, 7, 2)
 INVALID_ACCESSES(the_old_value_of_what_is_not_allocated, 3);
 STEPS(the_old_value_of_what_is_not_allocated, 0, 0, 0)
@@ -109,7 +109,7 @@ STEPS(the_old_value_of_what_is_not_allocated, 0, 0, 0)
 	got[2] = __sync_val_compare_and_swap(&words[1], expected, 3);
 }
 
-/* One access, as the compiler would have it in a struct: the displacement is added last. */
+/* One access, as the compiler makes it for a struct: the displacement is added last. */
 INVALID_ACCESSES(displacements_reach_out_of_the_page, 2);
 STEPS(displacements_reach_out_of_the_page, 11, 0, 0)
 {
@@ -171,7 +171,7 @@ STEPS(variables, 5, 6, 2, 9, 0, 1)
 	marks[2] = 3;
 }
 
-/* x86 lets no program have the old value of and, or, xor here. */
+/* On x86, no program can get the old value of and, or, xor here. */
 STEPS(atomics, 10, 17, 17, 3, 3, 4, 6, 7, 2, 2, 8)
 {
 	u64 at = alloc(0, 1);
@@ -237,7 +237,7 @@ STEPS(bad_requests, 0, 0, 0, 0, 0, 0, 7)
 	release(at, 1);
 }
 
-/* 6.18 asks the memory of a node that is not there, and dies of it. */
+/* 6.18 uses the memory of a node that does not exist, and crashes. */
 SINCE(nodes, 7, 0)
 STEPS(nodes, 1, 0)
 {
@@ -265,7 +265,7 @@ STEPS(given_back_twice, 1, 1, 1)
 	release(other, 1);
 }
 
-/* One page is the variables', wherever libbpf puts them. */
+/* One page belongs to the variables, wherever libbpf puts them. */
 STEPS(exhaustion, PAGES - 1, 0, 1)
 {
 	u64 first = 0, at;
@@ -289,7 +289,7 @@ STEPS(exhaustion, PAGES - 1, 0, 1)
 	got[2] = counter == 5;
 }
 
-/* The smallest hole that is large enough, of equal ones the latest; holes that touch are one. */
+/* The smallest hole that is large enough. Of equal ones, the latest. Adjacent holes are one. */
 STEPS(which_pages_are_given_next, 1, 1, 1, 1, 1, 1)
 {
 	u64 at = alloc(0, 16);
@@ -308,7 +308,7 @@ STEPS(which_pages_are_given_next, 1, 1, 1, 1, 1, 1)
 	got[3] = alloc(0, 4) == at + 11 * PAGE;
 	release(at + 7 * PAGE, 1);
 	got[4] = alloc(0, 2) == at + 6 * PAGE;
-	/* Across what is free already. */
+	/* Across what is already free. */
 	release(at + 3 * PAGE, 1);
 	release(at, 16);
 	got[5] = alloc(at, 16) == at;
@@ -360,7 +360,7 @@ static __noinline u64 total(struct node __arena *from)
 	return sum;
 }
 
-/* The first node does not lie where the arena begins: there its address would look like none to the compiler's casts. */
+/* The first node is not at the arena's start, where the compiler's casts would take its address for null. */
 STEPS(a_list_across_functions, 4321, 321, 0)
 {
 	u64 at = alloc(0, 1);
@@ -395,7 +395,7 @@ STEPS(pointers_in_maps, 6, 1)
 	release(at, 1);
 }
 
-/* Arena pointers may be on the stack, and in what a loop's callback is given. */
+/* Arena pointers may be on the stack, and in the argument of a loop's callback. */
 struct spill {
 	u64 __arena *words;
 	u64 sum;

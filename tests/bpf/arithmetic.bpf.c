@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Arithmetic wraps around; what is done on 32 bits clears the upper half of its register. */
+/* Arithmetic wraps around. 32-bit operations clear the upper half of their register. */
 #include "case.h"
 
 STEPS(wraps_on_64_bits, 0, -1, 1, 0x8000000000000000)
@@ -71,7 +71,7 @@ STEPS(shifts, 0x8000000000000000, 1, -1, 0x80000000, 1, 0xffffffff, 0x40000000)
 	got[6] = OP32("w1 s>>= w2", 7ULL << 32 | 1ULL << 31 >> 1, 0);
 }
 
-/* Too far a shift is taken modulo the width. */
+/* A shift that is too far is taken modulo the width. */
 STEPS(shifts_too_far, 2, 0x7fffffffffffffff, -1, 1, 2, 0x7fffffff, 0xffffffff, 1)
 {
 	got[0] = OP64("%0 <<= %1", 1, 65);

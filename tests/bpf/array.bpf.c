@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* BPF_MAP_TYPE_ARRAY and PERCPU_ARRAY: elements are always there, zero at first. */
+/* BPF_MAP_TYPE_ARRAY and PERCPU_ARRAY: elements always exist, and are zero at first. */
 #include "case.h"
 
 #define ARRAY(name, kind, type_of_value, entries)                                                  \
@@ -68,7 +68,7 @@ CASE(distance, 8)
 	return a && b ? (u64)b - (u64)a : 0;
 }
 
-/* Each CPU has its own; the others' stay as they are. */
+/* Each CPU has its own. The others' stay unchanged. */
 STEPS(per_cpu, 0, 4, 0, 0)
 {
 	u32 key = HIDE(1), cpu = bpf_get_smp_processor_id();

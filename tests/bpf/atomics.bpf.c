@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Atomic operations on 64 and 32 bits, with and without the old value; each on 0x700000006 (in 32 bits 6)
- * and 3, unless it is said.
+ * Atomic operations on 64 and 32 bits, with and without the old value. Each is on 0x700000006 (6 in 32 bits)
+ * and 3, unless stated otherwise.
  */
 #include "case.h"
 
 static u64 word;
 
-/* Does it and returns what memory holds afterwards. */
+/* Executes it and returns the memory's contents afterwards. */
 #define AFTER(text)                                                                                \
 	({                                                                                         \
 		u64 ___by = HIDE(3);                                                               \
@@ -26,7 +26,7 @@ static u64 word;
 		*(volatile u64 *)&word;                                                            \
 	})
 
-/* Does it and returns what the operand's register holds afterwards. */
+/* Executes it and returns the operand's register afterwards. */
 #define OLD(text)                                                                                  \
 	({                                                                                         \
 		u64 ___by = HIDE(0x900000003);                                                     \
@@ -65,7 +65,7 @@ STEPS(old_values_of_64_bits, 0x700000006, 0x1000000009, 0x700000006, 0xf00000007
 	got[7] = *(volatile u64 *)&word;
 }
 
-/* The old value comes with a clear upper half; memory beside it stays. */
+/* The old value has a clear upper half. Adjacent memory is unchanged. */
 STEPS(old_values_of_32_bits, 6, 0x700000009, 6, 0x700000007, 6, 0x700000002, 6, 0x700000005)
 {
 	got[0] = OLD("r2 = %[by]; w2 = atomic_fetch_add((u32 *)(%[at] + 0), w2); %[by] = r2");
@@ -86,7 +86,7 @@ STEPS(exchanges, 0x700000006, 0x900000003, 6, 0x700000003)
 	got[3] = *(volatile u64 *)&word;
 }
 
-/* Compares R0 with memory; gives the old value in R0 either way. */
+/* Compares R0 with memory. R0 gets the old value either way. */
 #define COMPARE(text, compared)                                                                    \
 	({                                                                                         \
 		u64 ___expected = HIDE(compared), ___by = HIDE(0x900000003), ___old;               \
@@ -107,7 +107,7 @@ STEPS(compares_64_bits, 0x700000006, 0x900000003, 0x700000006, 0x700000006)
 	got[3] = *(volatile u64 *)&word;
 }
 
-/* The upper half of R0 counts for nothing, and is clear afterwards whatever came of it. */
+/* The upper half of R0 is ignored, and clear afterwards whatever the result. */
 STEPS(compares_32_bits, 6, 0x700000003, 6, 0x700000006, 6, 0x700000003)
 {
 	got[0] = COMPARE("r2 = %[by]; w0 = cmpxchg32_32(%[at] + 0, w0, w2)", 6);
@@ -118,7 +118,7 @@ STEPS(compares_32_bits, 6, 0x700000003, 6, 0x700000006, 6, 0x700000003)
 	got[5] = *(volatile u64 *)&word;
 }
 
-/* What the compiler makes of its builtins. */
+/* The compiler's code for its builtins. */
 static u32 count = 5;
 static u64 total = 5;
 
@@ -134,7 +134,7 @@ STEPS(builtins, 5, 8, 8, 4, 4, 1, 0, 9)
 	got[7] = total;
 }
 
-/* Load-acquire and store-release, which clang 19 has no words for: r1 is the address, r2 the value. */
+/* Load-acquire and store-release, for which clang 19 has no syntax: r1 is the address, r2 the value. */
 #define ORDERED(size, kind)                                                                        \
 	".byte " #size "; .byte " kind "; .short 0; .long "
 #define RELEASE(size, stored)                                                                       \

@@ -24,7 +24,7 @@ STEPS(a_global_function, -7, 7)
 	got[1] = global(HIDE(1), HIDE(-7));
 }
 
-/* What is shorter than a register is cut by whoever made it. */
+/* A value shorter than a register is truncated by the function that produces it. */
 static __noinline u8 short_result(u64 a)
 {
 	return a;
@@ -41,7 +41,7 @@ STEPS(short_results, 0x34, -2)
 	got[1] = signed_result(HIDE(0xfffffffe));
 }
 
-/* R6 to R9 are the caller's. */
+/* R6 to R9 belong to the caller. */
 static __noinline u64 spoils(u64 a)
 {
 	asm volatile("r6 = 1; r7 = 1; r8 = 1; r9 = 1" ::: "r6", "r7", "r8", "r9");
@@ -52,7 +52,7 @@ CASE(registers_that_survive, 6789 + 8)
 {
 	u64 answer;
 
-	/* The answer comes in r6, the only register that is left. */
+	/* The result is in r6, the only register that is left. */
 	asm volatile("r6 = 6000; r7 = 700; r8 = 80; r9 = 9; r1 = 7; call %[spoils];"
 		     "r6 += r7; r6 += r8; r6 += r9; r6 += r0; %[answer] = r6"
 		     : [answer] "=r"(answer)
@@ -61,7 +61,7 @@ CASE(registers_that_survive, 6789 + 8)
 	return answer;
 }
 
-/* Each has a frame of its own, and may be given a place in its caller's. */
+/* Each has its own frame, and may get an address in its caller's. */
 static __noinline void fills(u64 *place, u64 with)
 {
 	volatile u64 own[4] = { 9, 9, 9, 9 };
@@ -79,7 +79,7 @@ STEPS(frames, 14, 3)
 	got[1] = mine;
 }
 
-/* Together the frames of a chain may have 512 bytes. */
+/* Together, the frames of a chain may have 512 bytes. */
 static __noinline u64 deep(u32 start)
 {
 	volatile u64 own[50];
@@ -94,7 +94,7 @@ CASE(a_large_frame, 249)
 	return deep(HIDE(100));
 }
 
-/* Eight frames at most: this program's and seven more. */
+/* At most eight frames: this program's and seven more. */
 #define NEST(name, next) static __noinline u64 name(u64 a) { return next(a) * 2 + 1; }
 static __noinline u64 last(u64 a)
 {

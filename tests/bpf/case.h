@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * How a case is written: the macro's arguments are its name and what is expected, the block after it
- * computes it. README.md has more.
+ * How to write a case: the macro's arguments are its name and the expected result, and the block after it
+ * computes the result. README.md has more.
  */
 #ifndef CASE_H
 #define CASE_H
@@ -60,7 +60,7 @@ LICENSE;
 	}                                                                                          \
 	static __always_inline void body_##name(char *got)
 
-/* The case exists from this kernel on only; say why beside it. */
+/* The case exists only from this kernel on; say why beside it. */
 #define SINCE(name, major, minor)                                                                  \
 	extern const u32 since_##name;                                                             \
 	const u32 since_##name = (major) << 8 | (minor);

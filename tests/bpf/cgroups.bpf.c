@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Cgroups by id and line, references to them, and BPF_MAP_TYPE_CGRP_STORAGE. The root is always there, its id 1. */
+/* Cgroups by id and ancestors, references to them, and BPF_MAP_TYPE_CGRP_STORAGE. The root always exists, with id 1. */
 #include "case.h"
 
 struct own {
@@ -87,7 +87,7 @@ STEPS(referred_to_twice, 1, 1)
 	bpf_cgroup_release(again);
 }
 
-/* No scheduler is attached, or none that has a say here: whatever the task, it is the root. */
+/* No scheduler is attached, or none that applies here: for any task, it is the root. */
 CASE(of_a_task_without_a_scheduler, 1)
 {
 	struct cgroup *cgrp;
@@ -101,7 +101,7 @@ CASE(of_a_task_without_a_scheduler, 1)
 	return id;
 }
 
-/* There is a set of cgroups, and its default one has a line up to the root, whose end older verifiers do not know. */
+/* There is a set of cgroups, and its default one has ancestors up to the root, whose end older verifiers do not know. */
 SINCE(of_the_current_task, 7, 2)
 CASE(of_the_current_task, 1)
 {
@@ -114,7 +114,7 @@ CASE(of_the_current_task, 1)
 	return id;
 }
 
-/* What has CPU time in common is a cgroup's, or an autogroup's, which has none. */
+/* CPU time is shared by a cgroup, or by an autogroup, which has no cgroup. */
 CASE(of_the_current_task_group, 1)
 {
 	struct task_struct *p = bpf_get_current_task_btf();
@@ -123,7 +123,7 @@ CASE(of_the_current_task_group, 1)
 	return cgrp ? BPF_CORE_READ(cgrp, ancestors[0], kn, id) : 1;
 }
 
-/* Whoever runs this is somewhere below the root. */
+/* The current task is somewhere below the root. */
 CASE(below_the_root, 1)
 {
 	struct cgroup *root = bpf_cgroup_from_id(1);

@@ -57,7 +57,7 @@ extern const int keel_no_such_variable __ksym __weak;
 extern void bpf_rcu_read_lock___flavour(void) __ksym __weak;
 extern int bpf_rcu_read_lock___otherwise(u64 a, u64 b) __ksym __weak;
 
-/* What is weak and absent is null, and so is what has another prototype; a flavour's name does not count. */
+/* A weak symbol that is absent is null, and so is one with another prototype. A flavour's suffix is ignored. */
 STEPS(weak_symbols, 1, 0, 0, 1, 0)
 {
 	got[0] = kfunc_exists(bpf_rcu_read_lock);
@@ -69,7 +69,7 @@ STEPS(weak_symbols, 1, 0, 0, 1, 0)
 		got[1] += keel_no_such_kfunc(HIDE(1));
 }
 
-/* A kfunc's later version is there, too, by the name that BPF knows it by. */
+/* A kfunc's later version also exists, under its name for BPF. */
 SINCE(versions_of_kfuncs, 7, 0)
 STEPS(versions_of_kfuncs, 1, 1)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Division: by zero it is 0, and a remainder the dividend; signed it rounds to zero and never traps. */
+/* Division by zero gives 0, and the remainder is the dividend. Signed division rounds to zero and never traps. */
 #include "case.h"
 
 #define LEAST64 (1ULL << 63)

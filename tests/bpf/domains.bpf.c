@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Per-CPU kernel variables, and the scheduling domains that they lead to: what holds on every machine, since each has its own
- * levels.
+ * Per-CPU kernel variables, and the scheduling domains that they lead to: what holds on every machine, because each has
+ * its own levels.
  */
 #include "case.h"
 #include "sched_domains.h"
@@ -30,7 +30,7 @@ STEPS(runqueues_by_number, 8, 0, 1, 1)
 	got[3] = !bpf_per_cpu_ptr(&runqueues, HIDE(-1));
 }
 
-/* This CPU runs whoever asks. */
+/* This CPU runs the caller. */
 STEPS(this_runqueue, 1, 1, 1)
 {
 	struct rq *rq;
@@ -87,7 +87,7 @@ static __always_inline u32 count(u64 mask)
 	return bits;
 }
 
-/* Every chain holds the CPU itself, grows at each step, has links both ways, and ends with all CPUs. */
+/* Every chain contains the CPU itself, grows at each step, has links both ways, and ends with all CPUs. */
 STEPS(chains, 8, 0, 0, 0, 0, 0)
 {
 	s32 cpu, level;
@@ -112,7 +112,7 @@ STEPS(chains, 8, 0, 0, 0, 0, 0)
 	}
 }
 
-/* What a domain is set up with follows from its kind. */
+/* A domain's settings follow from its kind. */
 STEPS(settings, 1, 0, 0, 0, 0)
 {
 	s32 cpu, level;
@@ -142,7 +142,7 @@ STEPS(settings, 1, 0, 0, 0, 0)
 	}
 }
 
-/* A kind's name gives its flags. */
+/* A kind's name determines its flags. */
 STEPS(names, 0, 1)
 {
 	s32 cpu, level;
@@ -181,7 +181,7 @@ CASE(priorities_of_cores, CPUS)
 	return same;
 }
 
-/* Who shares a cache has its number, and counts as many. */
+/* CPUs that share a cache have the same id, and the cache's size is their number. */
 STEPS(caches, 0, 0, 8)
 {
 	s32 cpu, level, other;

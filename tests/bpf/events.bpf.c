@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The kernel's counters of the scheduler that is attached, if any is. None has a say here. */
+/* The kernel's counters for the attached scheduler, if any. None applies here. */
 #include "case.h"
 
-/* Who knows fewer gets these alone, who knows more only those that there are. */
+/* A program that knows fewer gets only these; one that knows more gets only the existing ones. */
 SINCE(as_many_as_asked_for, 7, 2)
 STEPS(as_many_as_asked_for, 0, 0, -1, 0, -1)
 {

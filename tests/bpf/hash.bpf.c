@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* BPF_MAP_TYPE_HASH and PERCPU_HASH, and their LRU kinds: flags, limits, what deleting does. */
+/* BPF_MAP_TYPE_HASH and PERCPU_HASH, and their LRU kinds: flags, limits, the effect of deleting. */
 #include "case.h"
 
 #define HASH(name, kind, type_of_key, type_of_value, entries, flags)                               \
@@ -27,7 +27,7 @@ HASH(recent, LRU_HASH, u32, u64, 64, 0);
 HASH(recent_own, LRU_PERCPU_HASH, u32, u64, 64, 0);
 HASH(empty, HASH, u32, u64, 4, 0);
 
-/* The element's value, or what is not in any. */
+/* The element's value, or a value that is in no element. */
 #define VALUE(map, key)                                                                            \
 	({                                                                                         \
 		u64 *___value = bpf_map_lookup_elem(map, &key);                                    \
@@ -112,7 +112,7 @@ STEPS(keys_of_odd_sizes, 0, 1, 0, 0)
 	got[3] = bpf_map_delete_elem(&pairs, &key);
 }
 
-/* An update makes a new element; code that has the address of the old one keeps the old value. */
+/* An update makes a new element. Code with the old one's address keeps the old value. */
 STEPS(old_values_stay_a_while, 5, 6)
 {
 	u32 key = HIDE(21);
@@ -125,7 +125,7 @@ STEPS(old_values_stay_a_while, 5, 6)
 	got[1] = VALUE(&kept, key);
 }
 
-/* A value that is looked up is changed in place. */
+/* A value that was looked up is changed in place. */
 STEPS(changes_in_place, 1, 16, 16)
 {
 	u32 key = HIDE(22);
@@ -141,7 +141,7 @@ STEPS(changes_in_place, 1, 16, 16)
 	got[2] = VALUE(&kept, key);
 }
 
-/* Of a new element the other CPUs' values are 0. */
+/* In a new element, the other CPUs' values are 0. */
 STEPS(per_cpu_of_another, 3, 0, 1)
 {
 	u32 key = HIDE(23), cpu = bpf_get_smp_processor_id();
@@ -155,7 +155,7 @@ STEPS(per_cpu_of_another, 3, 0, 1)
 	got[2] = !bpf_map_lookup_percpu_elem(&own, &key, 0);
 }
 
-/* A full LRU map evicts elements; which ones is up to the kernel, but never the newest. */
+/* A full LRU map evicts elements. The kernel chooses which, but never the newest. */
 STEPS(recent_makes_room, 0, 0, 299)
 {
 	u64 number, refused = 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Every condition, on 64 bits and on the lower 32; each answer is a bit for one pair of operands. */
+/* Every condition, on 64 bits and on the lower 32. Each answer is a bit for one pair of operands. */
 #include "case.h"
 
-/* Does the condition hold for these operands? */
+/* Whether the condition holds for these operands. */
 #define HOLDS(condition, a, b)                                                                     \
 	({                                                                                         \
 		u64 ___x = HIDE(a), ___y = HIDE(b), ___yes;                                        \
@@ -13,7 +13,7 @@
 		___yes;                                                                            \
 	})
 
-/* For less, equal, greater; both signs; and what differs in the upper half only. */
+/* For less, equal, greater; both signs; and a difference only in the upper half. */
 #define ANSWERS(condition)                                                                         \
 	(HOLDS(condition, 1, 2) << 0 | HOLDS(condition, 2, 2) << 1 | HOLDS(condition, 3, 2) << 2 | \
 	 HOLDS(condition, -1, 2) << 3 | HOLDS(condition, 2, -1) << 4 |                             \
@@ -100,7 +100,7 @@ STEPS(against_2_on_32_bits, 0x12, 0x0d, 0x0c, 0x1e, 0x01, 0x13, 0x04, 0x16, 0x09
 	got[9] = CONSTANT("w1", "s<=");
 }
 
-/* jset: is any bit common? */
+/* jset: whether any bit is common. */
 STEPS(common_bits, 1, 0, 1, 0, 1, 0, 1, 0)
 {
 	got[0] = HOLDS("r1 & r2", 6, 3);
@@ -113,7 +113,7 @@ STEPS(common_bits, 1, 0, 1, 0, 1, 0, 1, 0)
 	got[7] = HOLDS("w1 & -2147483648", 1ULL << 40, 0);
 }
 
-/* gotol: a jump whose distance has 32 bits. */
+/* gotol: a jump with a 32-bit distance. */
 CASE(far_jump, 3)
 {
 	u64 number = HIDE(1);
@@ -135,7 +135,7 @@ CASE(backward_jump, 55)
 	return sum;
 }
 
-/* A table of jumps, as the compiler makes one. */
+/* A jump table made by the compiler. */
 STEPS(switches, 11, 17, 5, 0)
 {
 	for (int i = 0; i < 4; i++) {

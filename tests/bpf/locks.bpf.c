@@ -54,7 +54,7 @@ CASE(of_global_data, 7)
 	return seen;
 }
 
-/* BPF_F_LOCK writes in place; code that looked the value up earlier sees it. */
+/* BPF_F_LOCK writes in place. Code that looked the value up earlier sees it. */
 STEPS(updates_under_the_lock, 0, 0, 2, 200, -ENOENT)
 {
 	struct guarded first = { .count = 1, .total = 100 }, second = { .count = 2, .total = 200 }, *value;
@@ -70,7 +70,7 @@ STEPS(updates_under_the_lock, 0, 0, 2, 200, -ENOENT)
 	got[4] = bpf_map_update_elem(&hash, &absent, &first, BPF_F_LOCK | BPF_EXIST);
 }
 
-/* An update leaves the lock alone, so that it can be taken afterwards. */
+/* An update does not change the lock, so it can be taken afterwards. */
 STEPS(updates_beside_the_lock, 0, 5, 6)
 {
 	struct guarded other = { .count = 5 }, *value;

@@ -26,7 +26,7 @@ STEPS(bpf_loop_counts, 5, 10, 3, 3, 0, 0)
 	got[5] = none.sum;
 }
 
-/* Verifiers put a loop where the call was; its error has 32 bits, and so is not negative. */
+/* Verifiers replace the call with a loop. Its error has 32 bits, so it is not negative. */
 STEPS(bpf_loop_refuses, -EINVAL, (u32)-E2BIG, 0)
 {
 	struct progress none = { 0, 100 };
@@ -118,7 +118,7 @@ out:
 	return sum;
 }
 
-/* It ends what would never end; after how long differs from kernel to kernel. */
+/* It ends an endless loop. After how long differs between kernels. */
 CASE(may_goto_ends, 1)
 {
 	for (;;) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What sched_ext shows any program of the machine and its tasks, though no scheduler may be attached. */
+/* What sched_ext shows any program about the machine and its tasks, even if no scheduler is attached. */
 #include "case.h"
 
 STEPS(cpus, 8, 8, 8)

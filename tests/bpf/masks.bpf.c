@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* struct bpf_cpumask: made, changed, compared, kept in a map. There are 8 CPUs. */
+/* struct bpf_cpumask: created, changed, compared, stored in a map. There are 8 CPUs. */
 #include "case.h"
 
 struct kept {
@@ -37,7 +37,7 @@ STEPS(bits, 0, 1, 0, 1, 1, 0, 1, 8, 3)
 	bpf_cpumask_release(mask);
 }
 
-/* CPUs that the machine cannot have are never in a mask, whatever is set. */
+/* CPUs that the machine cannot have are never in a mask, whatever you set. */
 STEPS(beyond_the_machine, 0, 0, 1)
 {
 	struct bpf_cpumask *mask = bpf_cpumask_create();
@@ -69,7 +69,7 @@ STEPS(all_and_none, 8, 1, 0, 8, 0, 1, 0)
 	bpf_cpumask_release(mask);
 }
 
-/* The three masks that two sets make, of {1, 2} and {2, 5}; and what is true of them. */
+/* The three masks made from two sets, {1, 2} and {2, 5}, and their properties. */
 STEPS(two_sets, 1, 2, 3, 2, 0, 1, 0, 1, 1, 8)
 {
 	struct bpf_cpumask *a = bpf_cpumask_create(), *b = bpf_cpumask_create(), *c = bpf_cpumask_create();
@@ -117,7 +117,7 @@ STEPS(any_of_them, 6, 6, 8)
 	bpf_cpumask_release(mask);
 }
 
-/* A reference is taken and given back; the mask stays valid for the other references. */
+/* A reference is taken and released. The mask stays valid for the other references. */
 STEPS(references, 1, 1)
 {
 	struct bpf_cpumask *mask = bpf_cpumask_create(), *again;
@@ -132,7 +132,7 @@ STEPS(references, 1, 1)
 	bpf_cpumask_release(again);
 }
 
-/* bpf_kptr_xchg() puts a mask into a map and gives what was there. */
+/* bpf_kptr_xchg() puts a mask into a map and returns the previous one. */
 STEPS(kept_in_a_map, 1, 1, 0, 1, 1)
 {
 	u32 key = HIDE(0);

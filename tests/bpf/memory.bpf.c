@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Loads and stores of every size, with and without sign; on the stack and in global data. */
+/* Loads and stores of every size, with and without sign extension, on the stack and in global data. */
 #include "case.h"
 
 static volatile u64 bytes[2];
@@ -53,7 +53,7 @@ STEPS(stores, 0xffffffffffffff88, 0xffffffffffff7788, 0xffffffff55667788, 0x1122
 	got[4] = STORED("r2 = %[value]; *(u8 *)(%[at] + 4) = w2");
 }
 
-/* Constants are stored as instructions of their own; 64 bits of a negative one are all set. */
+/* Constants are stored by their own instructions. In a negative one, all 64 bits are set. */
 STEPS(stores_of_constants, 0xfffffffffffffffe, 0xffffffffffff0102, 0xffffffff00000007, -2)
 {
 	got[0] = STORED("*(u8 *)(%[at] + 0) = -2");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Moves that extend the sign, and changes of the order of bytes. */
+/* Moves that extend the sign, and byte swaps. */
 #include "case.h"
 
 #define WORD 0x1122334455667788ULL
@@ -29,7 +29,7 @@ STEPS(byte_swaps, 0x8877, 0x88776655, 0x8877665544332211)
 	got[2] = OP64("%0 = bswap64 %0", WORD, 0);
 }
 
-/* x86 is little-endian: to that order only the rest is cut off. */
+/* x86 is little-endian: converting to that order only truncates. */
 STEPS(byte_orders, 0x8877, 0x88776655, 0x8877665544332211, 0x7788, 0x55667788, 0x1122334455667788)
 {
 	got[0] = OP64("%0 = be16 %0", WORD, 0);
@@ -40,7 +40,7 @@ STEPS(byte_orders, 0x8877, 0x88776655, 0x8877665544332211, 0x7788, 0x55667788, 0
 	got[5] = OP64("%0 = le64 %0", WORD, 0);
 }
 
-/* What the compiler makes of casts, with this instruction set. */
+/* The compiler's code for casts, with this instruction set. */
 STEPS(casts_in_c, -56, -2, 0xfffffffffffffffe, 200)
 {
 	got[0] = (s8)HIDE(200);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* BPF_MAP_TYPE_ARRAY_OF_MAPS, its entries named where it is defined. */
+/* BPF_MAP_TYPE_ARRAY_OF_MAPS, with the entries in its definition. */
 #include "case.h"
 
 struct numbers {

@@ -46,7 +46,7 @@ TEXT(padded_strings, "[   hello] [hello   ]")
 	FORMAT("[%8s] [%-8s]", HIDE((u64)hello), HIDE((u64)hello))
 }
 
-/* What cannot be read is empty. */
+/* Unreadable text is empty. */
 TEXT(strings_at_bad_addresses, "<> <>")
 {
 	FORMAT("<%s> <%s>", HIDE(0), HIDE(0xdead))
@@ -67,7 +67,7 @@ TEXT(pointers, "000000000000beef ffff888000000001.")
 	FORMAT("%px %px.", HIDE(0xbeef), HIDE(0xffff888000000001))
 }
 
-/* The length that it would have, with its NUL; what does not fit is cut. */
+/* The full length, with its NUL. Text that does not fit is truncated. */
 STEPS(lengths, 10, 10, 'v', 0, 6, 1, 10)
 {
 	static const char nine[] = "value=%d!", empty[] = "";
@@ -85,7 +85,7 @@ STEPS(lengths, 10, 10, 'v', 0, 6, 1, 10)
 	got[6] = bpf_snprintf(NULL, 0, nine, args, sizeof(args));
 }
 
-/* How many bytes were printed. */
+/* The number of printed bytes. */
 STEPS(prints, 5, 9, 12)
 {
 	got[0] = bpf_printk("hello");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Reading memory that may not be there, and strings. */
+/* Reading memory that may not exist, and strings. */
 #include "case.h"
 
 static char text[16] = "scheduler";
@@ -17,7 +17,7 @@ STEPS(probe_read_kernel, 0, 0x1122334455667788, 0, 0x7788)
 }
 
 /*
- * Where no kernel has memory it is not even tried; elsewhere it faults. What was to be filled is zeroed either
+ * Addresses where no kernel has memory are not even tried. Elsewhere the read faults. The buffer is zeroed either
  * way.
  */
 STEPS(bad_addresses, -ERANGE, 0, -ERANGE, 0, -EFAULT, 0)
@@ -34,7 +34,7 @@ STEPS(bad_addresses, -ERANGE, 0, -ERANGE, 0, -EFAULT, 0)
 	got[5] = number;
 }
 
-/* The length counts the NUL; what does not fit is cut, and ends with one. */
+/* The length includes the NUL. A longer string is truncated, and ends with one. */
 STEPS(strings, 10, 's', 'r', 0, 5, 'e', 0, 1, 0)
 {
 	char out[16] = { 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1 };
@@ -62,7 +62,7 @@ STEPS(strings_at_bad_addresses, -ERANGE, 0, 0, -EFAULT)
 
 static const char name[] = "scheduler", longer[] = "schedulers", other[] = "schedule", later[] = "scheme";
 
-/* Compared as strncmp() does, to the NUL or to the length; the sign gives the order. */
+/* Compared as in strncmp(), up to the NUL or the length. The sign gives the order. */
 STEPS(comparisons, 0, 0, 1, 1, 0)
 {
 	got[0] = bpf_strncmp(text, 16, name);
@@ -72,7 +72,7 @@ STEPS(comparisons, 0, 0, 1, 1, 0)
 	got[4] = bpf_strncmp(text, 4, later);
 }
 
-/* Nothing is read without complaint, wherever it is. */
+/* Reading zero bytes succeeds at any address. */
 STEPS(no_bytes, 0, 0, 5)
 {
 	char out[4] = { 5 };
@@ -82,7 +82,7 @@ STEPS(no_bytes, 0, 0, 5)
 	got[2] = out[0];
 }
 
-/* The older names read the kernel's memory where an address is the kernel's. */
+/* The older names read kernel memory if an address is the kernel's. */
 STEPS(older_names, 0, 0x1122334455667788, 10, 's', 0)
 {
 	char out[16] = { 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1 };

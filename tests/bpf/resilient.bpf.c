@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * bpf_res_spin_lock: in values and in global data, nested, and where a CPU asks for what it has. The
- * verifier sees that a program asks for one lock twice unless it has looked it up twice.
+ * bpf_res_spin_lock: in values and in global data, nested, and if a CPU requests a lock that it holds. The
+ * verifier detects that a program takes one lock twice, unless it has looked it up twice.
  */
 #include "case.h"
 
 #define ETIMEDOUT 110
-/* More than the kernel's table of a CPU's locks has room for: RES_NR_HELD is 31. */
+/* More than the kernel's table of a CPU's locks can hold: RES_NR_HELD is 31. */
 #define NR_TAKEN 33
 
 struct guarded {
@@ -101,7 +101,7 @@ STEPS(of_what_the_cpu_has, 0, -EDEADLK, 0)
 		bpf_res_spin_unlock(&value->lock);
 }
 
-/* What the table has no room for is given up after a quarter of a second. */
+/* A lock that does not fit into the table is given up after a quarter of a second. */
 STEPS(of_what_no_table_shows, -ETIMEDOUT, 1)
 {
 	struct bpf_res_spin_lock *locks[NR_TAKEN];
@@ -136,7 +136,7 @@ out:
 	got[1] = bpf_ktime_get_ns() - began >= 250 * 1000 * 1000;
 }
 
-/* Such a lock is none that an update can be made under. */
+/* An update cannot use such a lock. */
 STEPS(no_updates_under_it, 0, -EINVAL)
 {
 	struct guarded value = { .count = 1 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* BPF_MAP_TYPE_RINGBUF and USER_RINGBUF. Nobody reads the one, nobody writes the other. */
+/* BPF_MAP_TYPE_RINGBUF and USER_RINGBUF. Nobody reads the first or writes the second. */
 #include "case.h"
 
 #define EAGAIN 11
@@ -16,7 +16,7 @@ RING(narrow, RINGBUF);
 RING(refusing, RINGBUF);
 RING(told, USER_RINGBUF);
 
-/* Not of the kernel's sizes: libbpf makes it 8192. */
+/* Not a size that the kernel accepts: libbpf rounds it to 8192. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 5000);

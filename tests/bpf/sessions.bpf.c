@@ -11,7 +11,7 @@ STEPS(of_the_current_task, 0, 0)
 	got[1] = autogroup_of(p);
 }
 
-/* Plain loads lead there, too. */
+/* Plain loads work, too. */
 STEPS(by_loads, 0, 0, 0)
 {
 	struct task_struct *p = bpf_get_current_task_btf();
@@ -23,7 +23,7 @@ STEPS(by_loads, 0, 0, 0)
 	bpf_rcu_read_unlock();
 }
 
-/* Threads share it, and children are in their parent's. */
+/* Threads share it, and children inherit their parent's. */
 STEPS(who_shares_it, 1, 1)
 {
 	struct task_struct *p = bpf_get_current_task_btf();

@@ -68,7 +68,7 @@ STEPS(deleted, -ENOENT, 0, -ENOENT, 1, 0)
 	got[4] = own ? own->a : -1;
 }
 
-/* Each map has a value of its own, and unknown flags give none. */
+/* Each map has its own value, and unknown flags give none. */
 STEPS(of_its_own, 1, 1, 1)
 {
 	struct task_struct *p = bpf_get_current_task_btf();
@@ -90,7 +90,7 @@ STEPS(the_current_task, 1, 1, 1, 1)
 	got[3] = p->pid > 0;
 }
 
-/* By pid, with a reference that is given back. */
+/* By pid, with a reference that is released. */
 STEPS(by_pid, 1, 1, 1, 1)
 {
 	struct task_struct *p = bpf_get_current_task_btf(), *found, *again;
@@ -126,7 +126,7 @@ struct {
 	__type(value, struct kept);
 } kept SEC(".maps");
 
-/* A task that is referred to may be kept in a map. */
+/* A task with a reference may be stored in a map. */
 STEPS(kept_in_a_map, 1, 1, 1)
 {
 	u32 key = HIDE(0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* bpf_timer: it fires once, later, and can be started again or cancelled. */
+/* bpf_timer: it fires once, later, and can be restarted or cancelled. */
 #include "case.h"
 
 #define CLOCK_MONOTONIC 1
@@ -25,7 +25,7 @@ struct {
 	__type(value, struct element);
 } hash SEC(".maps");
 
-/* Each case has an element of its own. */
+/* Each case has its own element. */
 #define ELEMENT(index)                                                                             \
 	u32 key = HIDE(index);                                                                     \
 	struct element *e = bpf_map_lookup_elem(&elements, &key);                                  \
@@ -68,7 +68,7 @@ STEPS(cancelling, 0, 1, 0, 0, 1)
 	got[0] = bpf_timer_start(&e->timer, NEVER, 0);
 	got[1] = bpf_timer_cancel(&e->timer);
 	got[2] = bpf_timer_cancel(&e->timer);
-	/* A cancelled one has still its callback. */
+	/* A cancelled timer keeps its callback. */
 	bpf_timer_set_callback(&e->timer, idle);
 	got[3] = bpf_timer_start(&e->timer, NEVER, 0);
 	got[4] = bpf_timer_cancel(&e->timer);
@@ -188,7 +188,7 @@ static int afterwards(void *map, u32 *key, struct element *e)
 	return 0;
 }
 
-/* Deleted or replaced elements take their timers along; the last one fires after these would. */
+/* Deleting or replacing elements also deletes their timers. The last one fires after these would. */
 STEPS(gone_with_elements, 0, 0, 0, 1)
 {
 	struct element new = {}, *e;
@@ -213,7 +213,7 @@ STEPS(gone_with_elements, 0, 0, 0, 1)
 	got[2] = bpf_map_update_elem(&hash, &key, &new, BPF_ANY);
 }
 
-/* A timer of an array goes with its value, and can be created again. */
+/* A timer in an array is deleted with its value, and can be created again. */
 STEPS(made_anew, 0, -EBUSY, 0, 0)
 {
 	struct element new = {};
@@ -252,7 +252,7 @@ static int counts(void *map, u32 *key, struct element *e)
 	return 0;
 }
 
-/* Started again it fires once, at the later moment. */
+/* If restarted, it fires once, at the later time. */
 STEPS(started_twice, 0, 0, 1)
 {
 	ELEMENT(9)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Objects that BPF makes for itself, and ordered trees of them. */
+/* Objects that BPF allocates for itself, and ordered trees of them. */
 #include "case.h"
 
-/* No type of the kernel's has this name: pointers in maps would mean that one. */
+/* No kernel type has this name: pointers in maps would refer to that one. */
 struct case_node {
 	struct bpf_rb_node links;
 	u64 key, number;
@@ -10,7 +10,7 @@ struct case_node {
 
 #define CONTAINS(type, member) __attribute__((btf_decl_tag("contains:" #type ":" #member)))
 #define KPTR __attribute__((btf_type_tag("kptr")))
-/* A tree and its lock, in a section of their own: the kernel wants them side by side, and one lock a section. */
+/* A tree and its lock, in their own section: the kernel wants them side by side, and one lock per section. */
 #define TREE(name)                                                                                 \
 	SEC(".bss." #name) __hidden __attribute__((aligned(8))) struct bpf_spin_lock name##_lock;  \
 	SEC(".bss." #name) __hidden __attribute__((aligned(8))) struct bpf_rb_root name CONTAINS(case_node, links)
@@ -43,7 +43,7 @@ STEPS(a_new_object, 0, 0, 7)
 	drop(node);
 }
 
-/* Puts a node with this key into a tree; its number says when it came. */
+/* Puts a node with this key into a tree. Its number shows when it was added. */
 #define PUT(tree, a_key, a_number)                                                                 \
 	({                                                                                         \
 		struct case_node *___new = make_node();                                                 \
@@ -58,7 +58,7 @@ STEPS(a_new_object, 0, 0, 7)
 		___done;                                                                           \
 	})
 
-/* Takes the first node out of a tree: key and number, or -1 where there is none. */
+/* Takes the first node out of a tree. Returns key and number, or -1 if the tree is empty. */
 #define TAKE(tree)                                                                                 \
 	({                                                                                         \
 		struct bpf_rb_node *___first;                                                      \
@@ -87,7 +87,7 @@ STEPS(by_key, 0, 0, 0, 1002, 2003, 3001, -1)
 	got[6] = TAKE(ordered);
 }
 
-/* Of equal ones the first to come is the first. */
+/* Equal nodes come out in the order of insertion. */
 STEPS(first_come_first_served, 5001, 5002, 5003)
 {
 	PUT(equal, HIDE(5), 1);
@@ -109,7 +109,7 @@ STEPS(emptied_and_filled, -1, 4001, -1, 2002, 9003)
 	got[4] = TAKE(emptied);
 }
 
-/* Two hundred in an order as good as any other come out in the right one. */
+/* Two hundred in an arbitrary order come out in the right one. */
 STEPS(in_order, 200, 0)
 {
 	u64 last = 0, seed = HIDE(12345);
@@ -139,7 +139,7 @@ struct {
 	__type(value, struct stash);
 } stashes SEC(".maps");
 
-/* Kept in a map, an object is its again when it is taken out. */
+/* An object that is stored in a map is the program's again when it is taken out. */
 STEPS(stashed, 1, 8, 1)
 {
 	struct case_node *node = make_node(), *old;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* CO-RE: accesses follow the running kernel's types, and questions about them are answered. */
+/* CO-RE: accesses follow the running kernel's types, and queries about them are answered. */
 #include "case.h"
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
-/* Parts of task_struct, with the fields in another order, at other places. */
+/* Parts of task_struct, with the fields in another order, at other offsets. */
 struct task_struct___other {
 	char comm[16];
 	int no_such_field;
@@ -50,7 +50,7 @@ STEPS(which_fields_are_there, 1, 0, 1, 0)
 	got[3] = bpf_core_field_exists(struct no_such_struct, field);
 }
 
-/* An access that cannot be is refused only where it is reached. */
+/* An impossible access is rejected only if it is reached. */
 CASE(what_is_not_there_may_be_named, 3)
 {
 	struct task_struct___other *p = (void *)bpf_get_current_task_btf();

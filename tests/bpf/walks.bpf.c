@@ -30,7 +30,7 @@ static long see(struct bpf_map *map, u32 *key, u64 *value, struct seen *seen)
 	return *key == seen->stop_at;
 }
 
-/* By index, with values that the callback may change; it ends early where the callback says 1. */
+/* By index, with values that the callback may change. It ends early if the callback returns 1. */
 STEPS(an_array, 5, 1234, 0, 5, 1234, 5, 3, 12)
 {
 	struct seen seen = { .stop_at = 99 }, again = seen, part = { .stop_at = 2 };
@@ -52,7 +52,7 @@ static long add(struct bpf_map *map, u32 *key, u64 *value, struct seen *seen)
 	return 0;
 }
 
-/* In an order of the kernel's own. */
+/* In the kernel's own order. */
 STEPS(a_hash, 3, 9, 90)
 {
 	struct seen seen = {};
@@ -100,7 +100,7 @@ STEPS(nothing, 0, -EINVAL)
 	got[1] = bpf_for_each_map_elem(&empty, add, &seen, HIDE(1));
 }
 
-/* Of a per-CPU map this CPU's values. */
+/* In a per-CPU map, this CPU's values. */
 STEPS(a_per_cpu_array, 3, 3, 42)
 {
 	struct seen seen = {};

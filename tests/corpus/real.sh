@@ -1,13 +1,13 @@
-# In a guest: each scheduler named in a list is attached, has rt-app's workload recorded while it lasts, and is detached.
-# What was seen goes to NAME.facts, a fact a line: xtask/src/corpus judges it.
+# In a guest: attaches each scheduler named in a list, records rt-app's workload while it is attached, and detaches it.
+# Results go to NAME.facts, one fact per line. xtask/src/corpus judges them.
 #
-# usage: real.sh KEEL OUT LIST NAME..., where LIST has a line `NAME OBJECT RECIPE` for each, with - for no recipe.
+# usage: real.sh KEEL OUT LIST NAME... LIST has a line `NAME OBJECT RECIPE` for each scheduler, with - for no recipe.
 . tests/live/common.sh
 list=$1
 shift
 home=$PWD
 
-# Waits until the scheduler is in charge, or keel has ended.
+# Waits until the scheduler is active, or keel has exited.
 until_begun() {
     for i in $(seq 600); do
         [ "$(cat $scx/state)" = enabled ] && return
@@ -30,7 +30,7 @@ turn() {
     until_begun
     fact begun "$(cat $scx/state)"
     if [ "$(cat $scx/state)" = enabled ]; then
-        # rt-app writes its logs where it stands.
+        # rt-app writes its logs to the current folder.
         (cd /tmp && $keel record -o "$at.trc" -- rt-app "$home/tests/corpus/real.json" > "$at.rt-app" 2>&1)
         fact recorded $?
         fact afterwards "$(cat $scx/state)"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Fault: it reads beyond the value of a map. Clang takes it, and so does whoever has no verifier.
+ * Fault: it reads beyond the value of a map. Clang accepts it, and so does everything without a verifier.
  */
 #include "keel.h"
 

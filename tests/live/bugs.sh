@@ -1,13 +1,13 @@
-# In a guest of 8 CPUs on 4 nodes in a ring: cfs, with a bug of the Wasted Cores paper and without, and ule as it was posted and
-# with its fixes, have hogs to schedule, and their runs are recorded and checked. What was seen goes to NAME.facts, a
-# fact a line, and what keel check says to NAME.json: xtask/src/live judges both.
+# In a guest of 8 CPUs on 4 nodes in a ring: runs hogs under cfs, with a bug from the Wasted Cores paper and without, and
+# under ule, as posted and with its fixes. Records and checks the runs. Results go to NAME.facts, one fact
+# per line, and the output of keel check to NAME.json: xtask/src/live judges both.
 #
-# usage: bugs.sh KEEL OUT SECONDS TURN..., a turn being a bug's name or that and -fixed
+# usage: bugs.sh KEEL OUT SECONDS TURN... A turn is a bug's name, with or without -fixed
 . tests/live/common.sh
 seconds=$1
 shift
 
-# Hogs are pinned to two CPUs and then freed: as posted, ule leaves them where they are.
+# Hogs are pinned to two CPUs and then freed: as posted, ule leaves them there.
 left_behind() {
     hogs 6 0,1 0-7
 }

@@ -1,15 +1,15 @@
-# What the scripts for guests share. Arguments: keel, a folder to write to, and more.
+# Shared code of the scripts for guests. Arguments: keel, a folder to write to, and more.
 keel=$1
 out=$2
 shift 2
 scx=/sys/kernel/sched_ext
 
-# Who schedules, in two words: the kernel's state and the scheduler's name, '-' where there is none.
+# The current scheduler in two words: the kernel's state and the scheduler's name, '-' if there is none.
 who() {
     echo "$(cat $scx/state) $(cat $scx/root/ops 2> /dev/null || echo -)"
 }
 
-# Waits until who schedules; emulated CPUs are slow, verifiers too.
+# Waits until this is the current scheduler. Emulated CPUs are slow, and so are verifiers.
 until_who() {
     for i in $(seq 600); do
         [ "$(who)" = "$1" ] && return
@@ -18,7 +18,7 @@ until_who() {
     return 1
 }
 
-# Waits until a file has a line with these words so many times.
+# Waits until a file contains this many lines with these words.
 until_said() {
     for i in $(seq 600); do
         [ "$(grep -c -F -- "$2" "$1")" -ge "$3" ] && return
@@ -27,7 +27,7 @@ until_said() {
     return 1
 }
 
-# A turn begins: what it writes begins with $at.
+# Starts a turn: the names of its files begin with $at.
 begin() {
     at=$out/$1
     rm -rf "$at".*
@@ -35,14 +35,14 @@ begin() {
     echo "$1" > "$out/turn"
 }
 
-# Has keel run a scheduler with these settings, until it is in charge; its pid in $run.
+# Runs a scheduler with these settings, and waits until it is active. Its pid is in $run.
 attach() {
     $keel run "$@" > "$at.said" 2>&1 &
     run=$!
     until_who "enabled $1"
 }
 
-# Ctrl-C for it; gives its exit code once the kernel schedules by itself.
+# Sends it Ctrl-C. Returns its exit code once the kernel's own scheduler is active.
 detach() {
     kill -INT $run
     wait $run
@@ -51,17 +51,17 @@ detach() {
     return $code
 }
 
-# What provokes a turn's waste: a function of the turn's name.
+# Provokes a turn's waste: a function with the turn's name.
 provoke() {
     $(echo "$1" | tr - _)
 }
 
-# Keeps a fact of this turn, whose files begin with $at.
+# Writes a fact about this turn, whose files begin with $at.
 fact() {
     echo "$*" >> "$at.facts"
 }
 
-# The scheduler is gone: does the machine still work? Keeps the answer, and what the kernel said.
+# The scheduler is gone: does the machine still work? Writes the answer, and the kernel's messages.
 settle() {
     hackbench -g 1 -l 5 > /dev/null
     fact works $?
@@ -74,7 +74,7 @@ now() {
     cut -d. -f1 /proc/uptime
 }
 
-# So many hogs that begin on some CPUs and may then use others, too; their pids in $hogs.
+# This many hogs that begin on some CPUs and may then use others, too. Their pids are in $hogs.
 hogs() {
     hogs=
     for i in $(seq "$1"); do
@@ -87,14 +87,14 @@ hogs() {
     done
 }
 
-# What two bugs of the Wasted Cores paper waste CPUs with, on 8 CPUs of 4 nodes in a ring.
+# How two bugs from the Wasted Cores paper waste CPUs, on 8 CPUs of 4 nodes in a ring.
 #
 # Nodes 1 and 3 are two hops apart, and all four hogs begin on node 1.
 group_construction() {
     hogs 4 2,3 2,3,6,7
 }
 
-# A CPU goes and comes back; then eight hogs begin on node 0.
+# A CPU goes off- and online. Then eight hogs begin on node 0.
 missing_domains() {
     echo 0 > /sys/devices/system/cpu/cpu7/online
     echo 1 > /sys/devices/system/cpu/cpu7/online

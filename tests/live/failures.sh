@@ -1,10 +1,10 @@
-# In a guest: keel's failure cases, one after the other. CASE.said holds keel's output, CASE.facts its exit code
-# and who schedules afterwards; xtask/src/live holds them against failures.tsv.
+# In a guest: keel's failure cases, one after another. CASE.said contains keel's output, CASE.facts its exit code
+# and the scheduler that is active afterwards. xtask/src/live compares them with failures.tsv.
 #
 # usage: failures.sh KEEL OUT CASE...
 . tests/live/common.sh
 
-# Runs keel to its end, which is soon.
+# Runs keel until it exits, which is soon.
 whole() {
     timeout 100 "$@" > "$at.said" 2>&1
     code=$?
@@ -19,7 +19,7 @@ start() {
     until_who "enabled $name" || echo "$name is not in charge: $(who)" >> "$at.said"
 }
 
-# Ends it by a signal, or waits for its end.
+# Ends it with a signal, or waits for its end.
 stop() {
     kill "-$1" $run
     (sleep 60; kill -9 $run) 2> /dev/null &
@@ -60,7 +60,7 @@ refused() { whole $keel run "$objects/beyond.bpf.o"; }
 no_kfunc() { whole $keel run "$objects/unknown_kfunc.bpf.o"; }
 no_scheduler() { whole $keel run "$objects/wrong_type.bpf.o"; }
 stalls() { whole $keel run "$objects/stall.bpf.o"; }
-# It forgets some of those that wait for a CPU: there must be some.
+# It drops some of the tasks that wait for a CPU: there must be some.
 forgets() { crowd; whole $keel run "$objects/forgets.bpf.o"; }
 leaves() { crowd; whole $keel run "$objects/exits.bpf.o"; }
 killed() { start goodness $keel run goodness; stop KILL; }
@@ -68,7 +68,7 @@ crashed() { start goodness $keel run goodness; stop ABRT; }
 terminated() { start goodness $keel run goodness; stop TERM; }
 hung_up() { start goodness $keel run goodness; stop HUP; }
 
-# The reader of its output has gone before the second line: it stays attached, silently.
+# The reader of its output has exited before the second line: it stays attached, silently.
 unread() {
     mkfifo "/tmp/unread"
     $keel run fifo --stats 1 > /tmp/unread 2> "$at.err" &
@@ -82,7 +82,7 @@ unread() {
     rm /tmp/unread
 }
 
-# A scheduler reports its decisions, and keel record reads them; garbage is not counted as a decision.
+# A scheduler reports its decisions, and keel record reads them. Garbage is not counted as a decision.
 record_events() {
     start "$1" $keel run "$objects/$1.bpf.o"
     $keel record -o "$at.keel" -- sh -c 'hackbench -g 1 -l 5 > /dev/null' > "$at.heard" 2>&1
@@ -93,7 +93,7 @@ record_events() {
 reports() { record_events reports; }
 babbles() { record_events babbles; }
 
-# A CPU goes and comes back under load. Where the scheduler does not follow, the kernel asks for another start.
+# A CPU goes off- and online under load. If the scheduler does not handle that, the kernel requests another start.
 offline() {
     start "$1" $keel run "$1"
     for i in 1 2 3; do hackbench -g 1 -l 1000 > /dev/null 2>&1 & done

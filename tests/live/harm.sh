@@ -1,7 +1,7 @@
-# In a guest of 4 CPUs: whatever a kernel can be bothered with, and a recorder at work meanwhile. What was seen goes to NAME.facts, a
-# fact a line: xtask/src/live/harm.rs judges it.
+# In a guest of 4 CPUs: disturbs the kernel in many ways while a recorder runs. Results go to NAME.facts, one fact per
+# line. xtask/src/live/harm.rs judges them.
 #
-# usage: harm.sh KEEL OUT SECONDS TURN..., a turn being N-WHO-ROUND: who is at work (record, watch, scheduler), and what is provoked
+# usage: harm.sh KEEL OUT SECONDS TURN... A turn is N-WHO-ROUND: what is active (record, watch, scheduler), what is provoked
 # (mounts, groups, classes, tools, all)
 . tests/live/common.sh
 seconds=$1
@@ -15,7 +15,7 @@ now() {
     cat /sys/class/rtc/rtc0/since_epoch 2> /dev/null || cut -d. -f1 /proc/uptime
 }
 
-# On a busy host an emulated kernel may measure its TSC's rate wrong by a factor, and then see stalls where there are none.
+# On a busy host, an emulated kernel may measure its TSC's rate wrong by a factor, and then report false stalls.
 begun=$(now)
 sleep 3
 if [ $(($(now) - begun)) -lt 2 ]; then
@@ -23,7 +23,7 @@ if [ $(($(now) - begun)) -lt 2 ]; then
     exit 1
 fi
 
-# Does something again and again until the turn's time is up; keeps how often it went well. $2 distinguishes several of
+# Repeats something until the turn's time is up, and counts the successes. $2 distinguishes several loops of
 # a kind.
 again() {
     loops=0
@@ -51,14 +51,14 @@ forks() {
     wait
 }
 
-# A CPU goes and comes.
+# A CPU goes off- and online.
 hotplug() {
     echo 0 > /sys/devices/system/cpu/cpu3/online
     sleep 0.1
     echo 1 > /sys/devices/system/cpu/cpu3/online
 }
 
-# A group that runs out of CPU time, below one that does, too; changes its CPUs, is frozen, loses its tasks, and goes.
+# A group that runs out of CPU time, below another such group. It changes CPUs, is frozen, loses its tasks, and is removed.
 groups() {
     group=/sys/fs/cgroup/harm.$1
     mkdir -p $group
@@ -90,7 +90,7 @@ realtime() {
     [ $? = 124 ]
 }
 
-# Uses up its budget again and again, and becomes a usual task in the midst of that.
+# Uses up its budget repeatedly, and becomes an ordinary task in the middle of that.
 deadline() {
     chrt -d -T 5000000 -D 20000000 -P 50000000 0 sh -c 'while :; do :; done' &
     hog=$!
@@ -101,7 +101,7 @@ deadline() {
     [ $? = 143 ]
 }
 
-# Bound here and there, stopped, woken, yielding; and its policy is changed.
+# Is pinned to changing CPUs, stopped, woken, and yields. Its policy changes, too.
 affinity() {
     sh -c 'while :; do :; done' &
     hog=$!
@@ -129,7 +129,7 @@ yields() {
     stress-ng --yield 2 --switch 2 --futex 2 --temp-path /tmp --timeout 1s
 }
 
-# What a round provokes, each beside all others.
+# What a round provokes, all at the same time.
 provoked() {
     case $1 in
     mounts) echo mounts:1 umounts:1 pipes:1 forks:1 ;;
@@ -140,7 +140,7 @@ provoked() {
     esac
 }
 
-# Where in the kernel every task is that waits for something which only the kernel can end, or that could run and doesn't: who
+# Where in the kernel each task is that waits for something which only the kernel can end, or that could run and doesn't: who
 # holds what the others want, and which task a grace period may wait for.
 blocked() {
     for task in /proc/[0-9]*/task/[0-9]*; do
@@ -149,14 +149,14 @@ blocked() {
         R) echo "runnable: $(cat "$task/comm") $task" && cat "$task/stack" && grep ctxt "$task/status" && cat "$task/schedstat" ;;
         esac
     done
-    # Where each CPU is: what spins in the kernel has no stack above.
+    # Where each CPU is: code that spins in the kernel has no stack above.
     echo l > /proc/sysrq-trigger
     sleep 1
     dmesg | tail -n 200
     grep -E 'LOC|RES|CAL' /proc/interrupts
 }
 
-# Runs a command; one that takes minutes is killed, once it is kept where in the kernel it and others wait.
+# Runs a command. If it takes minutes, writes down where in the kernel it and others wait, and kills it.
 bounded() {
     "$@" &
     pid=$!
@@ -174,14 +174,14 @@ bounded() {
     wait $pid
 }
 
-# One recording after the other; each third is killed in the midst of it.
+# One recording after another. Every third is killed in the middle.
 records() {
     good=0 killed=0 bad= decisions=--decisions
     while [ "$(now)" -lt "$end" ]; do
         bounded $keel record $decisions -o $work/run.keel --duration 8s > "$at.words" 2>&1
         code=$?
         if [ $code = 0 ]; then good=$((good + 1)); else bad="$bad $code"; fi
-        # Each second one with what the fair class considers, too.
+        # Every second one also records what the fair class considers.
         if [ "$decisions" ]; then decisions=; else decisions=--decisions; fi
         [ "$(now)" -lt "$end" ] || break
         timeout -s KILL 3 $keel record $decisions -o $work/killed.keel > /dev/null 2>&1 && bad="$bad kill"
@@ -206,7 +206,7 @@ watches() {
     rm -rf $work/kept
 }
 
-# Keeps where tasks are if a turn takes far longer than it should.
+# Writes down where tasks are if a turn takes far longer than expected.
 late() {
     sleep $((3 * seconds))
     blocked > "$at.late" 2>&1

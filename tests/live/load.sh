@@ -1,12 +1,12 @@
-# In a guest: each scheduler named is attached, put under load of three kinds for some seconds, and detached.
-# What was seen goes to NAME.facts, a fact a line: xtask/src/live judges it.
+# In a guest: attaches each named scheduler, puts it under load of three kinds for some seconds, and detaches it.
+# Results go to NAME.facts, one fact per line. xtask/src/live judges them.
 #
 # usage: load.sh KEEL OUT SECONDS SCHEDULER...
 . tests/live/common.sh
 seconds=$1
 shift
 
-# Processes that send to each other, again and again.
+# Processes that repeatedly send to each other.
 hackbenches() {
     loops=0
     while [ "$(now)" -lt "$1" ]; do
@@ -25,7 +25,7 @@ stress() {
         while read -r kind loops; do fact "$kind" "$loops"; done
 }
 
-# Tasks that work and sleep by the clock; its logs have a line a loop.
+# Tasks that work and sleep by the clock. The logs contain a line per loop.
 mix() {
     logs=$(mktemp -d)
     sed "s/\"duration\": [0-9]*/\"duration\": $seconds/; s|\"logdir\": \"[^\"]*\"|\"logdir\": \"$logs\"|" \

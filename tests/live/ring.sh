@@ -1,7 +1,7 @@
-# In a guest of 4 CPUs: keel record --ring, which writes its last moments at each SIGUSR1 and at its end, under load. What was seen
-# goes to NAME.facts, a fact a line, and what keel check says of each file to NAME.N.json: xtask/src/live judges both.
+# In a guest of 4 CPUs: keel record --ring, which writes its last moments at each SIGUSR1 and at its end, under load. Results
+# go to NAME.facts, one fact per line, and the output of keel check for each file to NAME.N.json: xtask/src/live judges both.
 #
-# usage: ring.sh KEEL OUT SECONDS TURN..., a turn being signals (three files of SECONDS each), short (it ends before SECONDS have
+# usage: ring.sh KEEL OUT SECONDS TURN... A turn is signals (three files of SECONDS each), short (it ends before SECONDS have
 # passed) or killed (no file, and none half written)
 . tests/live/common.sh
 seconds=$1
@@ -22,7 +22,7 @@ until_records() {
     return 1
 }
 
-# After so many seconds, a task that only the file of this signal may hold; then the signal.
+# After this many seconds, a task that only this signal's file may contain; then the signal.
 send() {
     sleep "$2"
     cp /bin/sh "/dev/shm/mark-$3"

@@ -2,11 +2,11 @@
 /*
  * rt_migrate THREADS LOCKS MS [PI [TIMES]]: real-time threads that share locks, after the description in 'sched: Try not
  * to migrate higher priority RT tasks'. Thread i has SCHED_FIFO priority 1 + i; it takes each lock in turn, is busy with
- * it for THREADS - i ms by the clock, gives it back and sleeps for i ms. With PI other than 0 the locks hand priorities
- * on; with TIMES every one of these times, and MS, is so many times as long.
+ * it for THREADS - i ms by the clock, releases it and sleeps for i ms. If PI is not 0, the locks inherit
+ * priorities. With TIMES, every one of these times, and MS, is this many times as long.
  *
- * What each thread did in those MS is printed at their end, as the kernel counts it, and the threads are not waited for:
- * nobody works alone at the end. crates/workload/src/programs/rt_migrate.rs is the same work, simulated.
+ * At the end of those MS, it prints what each thread did, as counted by the kernel, and does not wait for the threads:
+ * no thread works alone at the end. crates/workload/src/programs/rt_migrate.rs is the same work, simulated.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -23,9 +23,9 @@
 
 #define NS_PER_MS 1000000L
 #define NS_PER_S 1000000000L
-/* What is estimated for each of the four lines that a pass writes to the trace. */
+/* The estimate for each of the four lines that a pass writes to the trace. */
 #define LINE_NS 1000L
-/* The counts are taken so long before the start, when all threads wait for it. */
+/* The counts are taken this long before the start, when all threads wait for it. */
 #define SETTLE_NS (500 * NS_PER_MS)
 /* Locked memory: no more of it than a thread needs. */
 #define STACK_BYTES (128 * 1024)
@@ -74,7 +74,7 @@ static long now_ns(void)
 	return now.tv_sec * NS_PER_S + now.tv_nsec;
 }
 
-/* By the clock: time that a preempted thread is away counts. */
+/* By the clock: time during which a thread is preempted counts. */
 static void busy(long ns)
 {
 	long end = now_ns() + ns;
@@ -208,7 +208,7 @@ static void row(const char *name, struct counts c)
 	printf("%5s: %9ld %9ld %9ld %12ld\n", name, c.voluntary, c.involuntary, c.migrated, c.iterations);
 }
 
-/* What they did meanwhile: first taken, then printed. */
+/* What they did meanwhile: first read, then printed. */
 static void print(const struct counts *after)
 {
 	struct counts sum = { 0 };

@@ -2,11 +2,11 @@
 /*
  * What the scenes of scenes.sh need beyond a shell:
  *
- * scene core CMD...    runs CMD as a group of its own for core scheduling: none but its own tasks may run beside it on a core
+ * scene core CMD...    runs CMD as its own group for core scheduling: only its own tasks may run beside it on a core
  * scene hold           pins itself to CPU 0, and runs a BPF program there for a while, with migration disabled; meanwhile
- *                      another thread lets it use all CPUs; again and again
- * scene pipeline N     N tasks in a ring hand a byte on, each after a little work: one of them runs at a time
- * scene sleeper MS     works a little and sleeps for MS milliseconds, again and again
+ *                      another thread lets it use all CPUs; repeatedly
+ * scene pipeline N     N tasks in a ring pass a byte on, each after a little work: one of them runs at a time
+ * scene sleeper MS     repeatedly works a little and sleeps for MS milliseconds
  */
 #define _GNU_SOURCE
 #include <linux/bpf.h>
@@ -128,7 +128,7 @@ static void sleeper(int ms)
 	}
 }
 
-/* Takes a byte, is busy with it for a moment, and hands it on. */
+/* Takes a byte, works on it for a moment, and passes it on. */
 static void stage(int from, int to)
 {
 	char byte;

@@ -1,4 +1,4 @@
-# In a guest of 4 CPUs: scenes whose truth is known (scenes.tsv), each recorded by keel, perf and trace-cmd at once for some
+# In a guest of 4 CPUs: scenes with known truth (scenes.tsv), each recorded by keel, perf and trace-cmd at once for some
 # seconds, to NAME.keel, NAME.perf and NAME.dat. Facts go to NAME.facts; xtask/src/live/scenes.rs judges them.
 #
 # usage: scenes.sh KEEL OUT SECONDS SCENE...
@@ -8,18 +8,18 @@ shift
 scene=$(dirname "$out")/scene
 groups=/sys/fs/cgroup
 tracing=/sys/kernel/tracing
-# Tasks whose names and first moments are in every recording: between them is the scene, and not what recorders need to begin.
+# Tasks whose names and first instants are in every recording. The scene is between them, without the recorders' start.
 marks=$(mktemp -d)
 cp "$(command -v sleep)" "$marks/begins"
 cp "$marks/begins" "$marks/ends"
-# Who reads it waits for the scene's end.
+# A reader of this waits for the scene's end.
 mkfifo "$marks/over"
 mount -t tracefs tracefs $tracing 2> /dev/null
 echo +cpu +cpuset > $groups/cgroup.subtree_control
-# Groups of sessions would be throttled and shared out apart: a scene asks for them.
+# Groups of sessions would be throttled and get separate shares: a scene requests them.
 echo 0 > /proc/sys/kernel/sched_autogroup_enabled
 
-# Runs a command in the background; all of them end with the scene. With $within it runs in that group.
+# Runs a command in the background. All of them end with the scene. With $within, it runs in that group.
 start() {
     if [ "$within" ]; then
         sh -c 'echo $$ > "$0/cgroup.procs"; exec "$@"' "$groups/$within" "$@" &
@@ -29,7 +29,7 @@ start() {
     pids="$pids $!"
 }
 
-# So many hogs, started by a command with its arguments if there is one.
+# This many hogs, started by a command with its arguments, if given.
 spin() {
     count=$1
     shift
@@ -38,7 +38,7 @@ spin() {
     done
 }
 
-# A group, with cpu.max if it has one.
+# A group, with cpu.max if given.
 group() {
     mkdir "$groups/$1"
     made="$groups/$1 $made"
@@ -253,7 +253,7 @@ until_on() {
 # The files of this kind that a recorder has open.
 opened() { ls -l "/proc/$1/fd" 2> /dev/null | grep -c -F "$2"; }
 keel_records() { [ "$(opened $keel_pid bpf_link)" -ge 6 ]; }
-# It opens some events on each CPU, one after the other: it has all when there are no more a moment later.
+# It opens some events on each CPU, one after another: it has all if there are no more a moment later.
 perf_records() {
     had=$(opened $perf_pid perf_event)
     sleep 1
@@ -261,21 +261,21 @@ perf_records() {
 }
 trace_cmd_records() { [ "$(cat $tracing/events/sched/enable)" = 1 ]; }
 
-# perf takes its time to begin, and longest on a busy machine: it begins before the scene does.
+# perf takes its time to start, most of all on a busy machine: it starts before the scene does.
 record_with_perf() {
     perf sched record -B -N --no-bpf-event --synth=no -m 4M -o "$at.perf" > "$at.perf.words" 2>&1 &
     perf_pid=$!
     until_on perf_records
 }
 
-# The others begin one after the other; what happens meanwhile begins when the last of them is there.
+# The others start one after another. The scene's activity starts when the last of them is ready.
 record() {
     $keel record -o "$at.keel" > "$at.keel.words" 2>&1 &
     keel_pid=$!
     until_on keel_records
     # It lists the tasks before it begins.
     sleep 0.5
-    # Interrupted, it may leave its parts in pieces: it ends by itself, when the scene has.
+    # If interrupted, it may leave its parts in pieces: it exits by itself when the scene has ended.
     trace-cmd record -e sched -b 4000 -o "$at.dat" cat "$marks/over" > "$at.dat.words" 2>&1 &
     trace_cmd=$!
     until_on trace_cmd_records
@@ -283,7 +283,7 @@ record() {
     if type "$1_recorded" > /dev/null 2>&1; then
         "$1_recorded"
     fi
-    # On a CPU that stays: perf sees nothing of one that went and came back.
+    # On a CPU that stays online: perf records nothing from one that went offline and came back.
     taskset -c 0-2 "$marks/begins" 0.01
     sleep "$seconds" &
     rest=$!
@@ -301,7 +301,7 @@ record() {
     wait $perf_pid
 }
 
-# Ends what the scene began.
+# Ends what the scene started.
 clean() {
     for pid in $pids; do
         pkill -KILL -P "$pid"

@@ -1,5 +1,5 @@
-# In a guest: one run recorded three ways at once, by keel, perf and trace-cmd, and judged by keel check. Between two markers in the
-# recordings the counts must be the same, and the figures nearly: the recorders take their times one after the other.
+# In a guest: one run recorded by keel, perf and trace-cmd at once, and judged by keel check. Between two markers in the
+# recordings, the counts must be equal, and the figures nearly so: the recorders read their times one after another.
 #
 # usage: keel vm --cpus 4 -- sh tests/live/three_ways.sh KEEL OUT
 keel=$1
@@ -8,7 +8,7 @@ mkdir -p "$out" && cd "$out" || exit 2
 mount -t tracefs tracefs /sys/kernel/tracing 2> /dev/null
 on=/sys/kernel/tracing/events/sched/enable
 
-# Tasks whose names and first moments are in every recording.
+# Tasks whose names and first instants are in every recording.
 cp /bin/sleep begins && cp begins ends
 
 $keel record -o run.keel --duration 32s 2> keel.said &
@@ -25,7 +25,7 @@ wait $busy
 ./ends 0.01
 wait
 
-# A field of a JSON object that has it once at its top; one of a task's.
+# A field that occurs once at the top of a JSON object, and one of a task's.
 field() { sed -n "s/^.*\"$2\": *\([0-9.]*\).*/\1/p" "$1" | head -1; }
 first_run() { tr -d '\n ' < "$1" | tr '{' '\n' | sed -n "s/^\"name\":\"$2\",\"pid\".*\"first_run_ns\":\([0-9]*\).*/\1/p" | head -1; }
 

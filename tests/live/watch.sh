@@ -1,13 +1,13 @@
-# In a guest of 8 CPUs on 4 nodes in a ring: keel watch, while cores are wasted and while they are not, under the kernel's own
-# scheduler and under cfs with a bug of the Wasted Cores paper and without; and beside it what people look at otherwise. What was
-# seen goes to NAME.facts, a fact a line, what keel watch says to NAME.lines: xtask/src/live judges both.
+# In a guest of 8 CPUs on 4 nodes in a ring: keel watch, while cores are wasted and while they are not, under the kernel's
+# own scheduler and under cfs with a bug from the Wasted Cores paper and without, beside the usual tools. Results
+# go to NAME.facts, one fact per line, the output of keel watch to NAME.lines: xtask/src/live judges both.
 #
-# usage: watch.sh KEEL OUT SECONDS TURN..., a turn being quiet, pinned, freed, partition, or a bug's name, or that and -fixed
+# usage: watch.sh KEEL OUT SECONDS TURN... A turn is quiet, pinned, freed, partition, or a bug's name with or without -fixed
 . tests/live/common.sh
 seconds=$1
 shift
 
-# Little to do: a few tasks that sleep most of the time.
+# Little work: a few tasks that sleep most of the time.
 quiet() {
     hogs=
     for i in 1 2 3; do
@@ -16,17 +16,17 @@ quiet() {
     done
 }
 
-# Eight hogs on two CPUs, which is all that they may use: nothing is wasted.
+# Eight hogs on two CPUs, which are all that they may use: nothing is wasted.
 pinned() {
     hogs 8 0,1 0,1
 }
 
-# The same, and then they may use all: the kernel spreads them.
+# The same, and then they may use all CPUs: the kernel spreads them.
 freed() {
     hogs 8 0,1 0-7
 }
 
-# Eight hogs on two of four CPUs that the kernel was asked not to balance: they may use all four, and stay where they are.
+# Eight hogs on two of four CPUs that the kernel must not balance: they may use all four, and stay where they are.
 partition() {
     group=/sys/fs/cgroup/watched
     echo +cpuset > /sys/fs/cgroup/cgroup.subtree_control
@@ -45,7 +45,7 @@ partition() {
     done
 }
 
-# What people look at otherwise.
+# The usual tools.
 others() {
     vmstat 1 4 > "$at.vmstat" 2>&1 &
     sar -u -q 1 3 > "$at.sar" 2>&1 &
@@ -81,7 +81,7 @@ turn() {
         watch
         provoke "$name"
         ;;
-    # What the kernel or the scheduler needs to come to rest is no waste of theirs.
+    # The time that the kernel or the scheduler needs to settle is not waste.
     *)
         provoke "$name"
         sleep 3

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * No fault: the kernel's accounts of tasks are compared with what this scheduler has seen itself. After a number of
- * wakeups it ends, and says whether they agree.
+ * No fault: compares the kernel's accounts of tasks with this scheduler's own observations. After a number of
+ * wakeups it exits, and reports whether they agree.
  */
 #include "keel.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Fault: it reads or writes where it should not; `fault` says how. A kernel's verifier sees that it is 0, and so
- * none of that: there it is a scheduler like another.
+ * Fault: it reads or writes where it must not. `fault` selects how. A kernel's verifier sees that it is 0, so
+ * none of that exists: there it is an ordinary scheduler.
  */
 #include "keel.h"
 

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Calls CPUs by their cids. It compares the arguments of its callbacks with what the kernel's functions return, and
- * ends itself after a while: with the cids of four CPUs if all agree, or else with the first disagreement.
+ * Refers to CPUs by cids. It compares the arguments of its callbacks with the results of the kernel's functions, and
+ * exits after a while: with the cids of four CPUs if all agree, or else with the first disagreement.
  */
 #include "keel.h"
 
 LICENSE;
 
 #define __arena __attribute__((address_space(1)))
-/* The verifier finds a program's arena by its address; a program that only follows pointers names it so. */
+/* The verifier finds a program's arena by its address. A program that only follows pointers names it this way. */
 #define USES_ARENA asm volatile("" ::"r"(&arena))
 
 #define SHARED_DSQ 1
 #define MAX_CPUS 1024
 
-/* What is wrong on purpose, or with `REVERSED` unusual. */
+/* What is wrong on purpose, or, with `REVERSED`, unusual. */
 enum fault {
 	FAULT_NONE,
 	FAULT_REVERSED,
@@ -36,7 +36,7 @@ struct {
 	enum { start = 1ull << 44 } map_extra;
 } arena SEC(".maps");
 
-/* The cid at which a task was put, and one more; 0 for none. */
+/* The cid at which a task was put, plus one; 0 for none. */
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
 	__uint(map_flags, 1); /* BPF_F_NO_PREALLOC */
@@ -74,7 +74,7 @@ CALLBACK(s32, cids_select_cid, struct task_struct *p, s32 prev_cid, u64 wake_fla
 	return fault == FAULT_SELECT ? 4096 : prev_cid;
 }
 
-/* Puts every other task at the next cid that it may use, the rest where all find it. */
+/* Puts every other task at the next cid that it may use, and the rest where all find it. */
 CALLBACK(void, cids_enqueue, struct task_struct *p, u64 enq_flags)
 {
 	u32 nr = __sync_fetch_and_add(&nr_enqueued, 1);

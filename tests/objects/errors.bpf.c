@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Fault: it gives up by scx_bpf_error(), with a message, after a number of enqueues.
+ * Fault: it exits with scx_bpf_error(), with a message, after a number of enqueues.
  */
 #include "keel.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Fault: none really: it leaves by scx_bpf_exit(), with a code and a message, after a number of
+ * No real fault: it exits with scx_bpf_exit(), with a code and a message, after a number of
  * enqueues.
  */
 #include "keel.h"

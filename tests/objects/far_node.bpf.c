@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Fault: it asks for the idle cores of a node that is not there.
+ * Fault: it asks for the idle cores of a node that does not exist.
  */
 #include "keel.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Fault: some tasks are dropped. Every eighth enqueue of an ordinary task goes nowhere, so that
- * the task is runnable for ever and never runs: the kernel's watchdog must find it.
+ * the task is runnable forever and never runs: the kernel's watchdog must detect it.
  */
 #include "keel.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * It reads events that nobody has opened, and ends itself with what it got: only struct_ops
+ * It reads events that nobody has opened, and exits with the result: only struct_ops
  * programs may (those that cannot sleep).
  */
 #include "keel.h"

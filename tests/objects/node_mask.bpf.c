@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Fault: it asks for the idle CPUs of a node, where the kernel keeps one mask for all.
+ * Fault: it asks for the idle CPUs of a node, although the kernel keeps one mask for all.
  */
 #include "keel.h"
 

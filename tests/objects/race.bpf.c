@@ -2,7 +2,7 @@
 /*
  * Fault: two CPUs want the same task. Each CPU walks the shared queue from its head and moves
  * the first task that it may run to its own local queue; between the look and the move another
- * CPU may have taken it. Losing is no error: it is counted, and a simulator in which callbacks
+ * CPU may have taken it. Losing is not an error: it is counted, and a simulator in which callbacks
  * never overlap counts none.
  */
 #include "keel.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * It has tasks that it put into a local queue given back to it, and ends itself when a hundred came.
+ * It gets back tasks that it put into a local queue, and exits when it has got a hundred.
  */
 #include "keel.h"
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * It reports what it considers (policy.h), and considers too little: a woken task looks at a few CPUs from
- * where it ran on, and takes the first idle one or stays. A CPU that runs dry compares the two halves of
+ * It reports what it considers (policy.h), and considers too little: for a woken task, it looks at a few CPUs from
+ * its last one on, and takes the first idle one or stays. A CPU that runs out of tasks compares the two halves of
  * the machine by the tasks that wait there, and takes one from its longest queue if that is in its own half.
  */
 #include "keel.h"
 
-/* Unasked, so that a verifier sees the whole of it. */
+/* On by default, so that a verifier sees all of it. */
 #define TELL_POLICY 1
 #include "policy.h"
 
@@ -45,7 +45,7 @@ CALLBACK(void, reports_enqueue, struct task_struct *p, u64 enq_flags)
 	insert(p, scx_bpf_task_cpu(p), SCX_SLICE_DFL, enq_flags);
 }
 
-/* How many wait in a half of the machine; the longest queue there, if it is longer than `most`. */
+/* The number of waiting tasks in a half of the machine, and its longest queue if it is longer than `most`. */
 static __always_inline u32 waiting(struct policy_event *e, u32 half, s32 *busiest, s32 *most)
 {
 	u32 middle = nr_cpus / 2, sum = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Fault: a callback that never ends, as far as the verifier lets one be written: nested
- * bpf_loop(), 2^69 rounds in all. It begins after a number of dispatches, so that the scheduler
+ * bpf_loop(), 2^69 rounds in total. It begins after a number of dispatches, so that the scheduler
  * attaches first.
  */
 #include "keel.h"

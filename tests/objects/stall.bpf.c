@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Fault: it stops. After a number of enqueues, by default at once, it queues nothing any more but
- * kernel threads, which a real kernel needs to find out.
+ * Fault: it stops. After a number of enqueues, by default at once, it queues only
+ * kernel threads, which a real kernel needs to detect the stall.
  */
 #include "keel.h"
 

@@ -11,7 +11,7 @@ LICENSE;
 #define PF_KTHREAD 0x00200000
 #define CLOCK_MONOTONIC 1
 
-/* How long each task waits, and how often tasks that have waited long enough are looked for. */
+/* How long each task waits, and the interval of the search for tasks that have waited long enough. */
 const volatile u64 hold_ns = 3000000;
 const volatile u64 look_ns = 1000000;
 

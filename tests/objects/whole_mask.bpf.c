@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Fault: it asks for all idle CPUs, where the kernel keeps a mask a node.
+ * Fault: it asks for all idle CPUs, although the kernel keeps a mask per node.
  */
 #include "keel.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Fault: this is no scheduler. It is a BPF object like any other, with a tracepoint program and a
+ * Fault: this is not a scheduler. It is an ordinary BPF object, with a tracepoint program and a
  * map, but it defines no struct sched_ext_ops.
  */
 #include "keel.h"

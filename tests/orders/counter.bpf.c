@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Fault: a data race. Every CPU counts what it enqueues and dispatches in one variable, with a plain load and a plain store.
- * With another `way` the same is done soundly: keel explore --races must find nothing then.
+ * With another `way`, the same is done correctly: keel explore --races must then find nothing.
  */
 #include "keel.h"
 
@@ -20,7 +20,7 @@ LICENSE;
 #define CPUS 64
 
 const volatile u32 way = RACY;
-/* Does the same with one thing left out: what orders the accesses. It races then. */
+/* Does the same without the part that orders the accesses. Then it races. */
 const volatile bool broken = false;
 
 struct locked {

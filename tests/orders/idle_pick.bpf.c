@@ -3,8 +3,8 @@
  * Fault: the race of sched-ext/scx pull request 1952. A waker looks for an idle CPU and finds none. Then a CPU finds the queue
  * empty and goes idle. Then the waker queues the task, which waits although that CPU idles.
  *
- * The fix is that of scx_layered: look for an idle CPU once more when the task is in the queue, and look into the queue once
- * more when the CPU is idle.
+ * The fix is scx_layered's: look for an idle CPU again when the task is in the queue, and look into the queue again
+ * when the CPU is idle.
  */
 #include "keel.h"
 
@@ -17,7 +17,7 @@ const volatile u32 looks_again = 0;
 
 struct exit_record exit_record;
 
-/* The waker's own CPU, which is busy, where no other one is idle. */
+/* The waker's own CPU, which is busy, if no other one is idle. */
 CALLBACK(s32, idle_pick_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 {
 	s32 cpu = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);

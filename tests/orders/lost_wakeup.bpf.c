@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Fault: a lost wakeup. A CPU that finds the queue empty says so after it has looked. A task that is queued in between
- * looks for CPUs that have said so, finds none, and kicks nobody.
+ * Fault: a lost wakeup. A CPU that finds the queue empty announces this after it has looked. A task that is queued in
+ * between looks for announced CPUs, finds none, and kicks nobody.
  */
 #include "keel.h"
 
@@ -9,14 +9,14 @@ LICENSE;
 
 #define SHARED_DSQ 1
 
-/* Say so before the last look: the fix. */
+/* Announce it before the last look: the fix. */
 const volatile u32 looks_again = 0;
-/* CPUs that found nothing to do: a bit each. */
+/* CPUs that found nothing to do: one bit each. */
 static u64 waiting;
 
 struct exit_record exit_record;
 
-/* The CPU of the waker, which is busy: whoever waits is to be kicked. */
+/* The CPU of the waker, which is busy: a waiting CPU must be kicked. */
 CALLBACK(s32, lost_wakeup_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 {
 	return bpf_get_smp_processor_id();

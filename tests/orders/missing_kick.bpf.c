@@ -2,9 +2,9 @@
 /*
  * Fault: a missing kick. A CPU that queues a task kicks the idle CPUs only if the queue was empty: otherwise the CPU that takes the
  * task before it sees that there are more, and kicks again. But the kernel puts a task into the queue once ops.enqueue has
- * returned. If the CPU takes the last task after ops.enqueue has looked, and before that, then neither of the two kicks.
+ * returned. If the CPU takes the last task after ops.enqueue has looked, and before that, then neither of them kicks.
  *
- * The fix is to kick whatever the queue shows.
+ * The fix is to kick whatever the queue contains.
  */
 #include "keel.h"
 
@@ -29,7 +29,7 @@ static void kick_idle(void)
 		scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
 }
 
-/* The CPU of the waker, which is busy: an idle one is to be kicked. */
+/* The CPU of the waker, which is busy: an idle one must be kicked. */
 CALLBACK(s32, missing_kick_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 {
 	return bpf_get_smp_processor_id();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Fault: a task dispatched twice, and another never. The queue is an array of the scheduler's own; a CPU reads its head, gets
- * the task, and only then moves the head on. Two CPUs that do so at once take the same task, and skip the next one.
+ * Fault: a task dispatched twice, and another never. The queue is the scheduler's own array. A CPU reads its head, gets
+ * the task, and only then advances the head. Two CPUs that do so at once take the same task, and skip the next one.
  */
 #include "keel.h"
 
@@ -9,7 +9,7 @@ LICENSE;
 
 #define SLOTS 1024
 
-/* Move the head on first, by one atomic instruction: the fix. */
+/* Advance the head first, with one atomic instruction: the fix. */
 const volatile u32 takes_at_once = 0;
 
 static u32 slots[SLOTS];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /*
- * Executes itself three times, each time after a sleep and while a thread waits, and prints what it finds: its arguments,
- * its environment, the time, and which descriptors are open. At last it tries to execute another program.
+ * Executes itself three times, each time after a sleep and while a thread waits, and prints its arguments,
+ * its environment, the time, and which descriptors are open. Finally it tries to execute another program.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -25,7 +25,7 @@ static void *wait_forever(void *unused)
 	return NULL;
 }
 
-/* What it had open before: a counter, a descriptor that was to be closed, and a pipe. */
+/* Descriptors that it had open before: a counter, one marked for closing, and a pipe. */
 enum { COUNTER = 100, CLOSED, PIPE };
 
 static long pinned(int command, unsigned fd)

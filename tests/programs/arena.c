@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /*
- * An arena that both sides use: the program touches a page, and a program of BPF reads it and gives one of its own. By
- * bpf(2) alone, for not every libbpf knows arenas.
+ * An arena that both sides use: the program touches a page, and a BPF program reads it and allocates its own. Uses
+ * only bpf(2), because not every libbpf supports arenas.
  */
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
@@ -30,11 +30,11 @@ static long bpf(int command, union bpf_attr *attr)
 #define LOAD(dst, src, offset) { .code = 0x79, .dst_reg = dst, .src_reg = src, .off = offset }
 #define STORE(dst, src, offset) { .code = 0x7b, .dst_reg = dst, .src_reg = src, .off = offset }
 
-/* What the BPF program gets, and gives back. */
+/* What the BPF program gets, and returns. */
 struct request {
 	/* A page of the program's, then one of BPF's. */
 	unsigned long long page;
-	/* What BPF has read in the former. */
+	/* What BPF has read in the first. */
 	unsigned long long word;
 };
 
@@ -77,7 +77,7 @@ static int load(int map, int alloc)
 static char *pages;
 static int map, prog;
 
-/* Makes the arena, and loads the BPF program; 0 where all is as it should be. */
+/* Creates the arena, and loads the BPF program. Returns 0 if everything is as expected. */
 int load_arena(void)
 {
 	struct btf *types = btf__load_vmlinux_btf();
@@ -90,20 +90,20 @@ int load_arena(void)
 	strcpy(attr.map_name, "arena");
 	map = bpf(BPF_MAP_CREATE, &attr);
 	pages = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, map, 0);
-	/* An arena crosses no multiple of 4 GiB. */
+	/* An arena does not cross a multiple of 4 GiB. */
 	if (pages == MAP_FAILED || (uintptr_t)pages >> 32 != (uintptr_t)(pages + PAGES * PAGE - 1) >> 32)
 		return 1;
 	prog = load(map, types ? btf__find_by_name_kind(types, "bpf_arena_alloc_pages", BTF_KIND_FUNC) : 0);
 	return prog < 0 ? 2 : 0;
 }
 
-/* Runs it; 0 where all is as it should be. */
+/* Runs it. Returns 0 if everything is as expected. */
 int use_arena(void)
 {
 	struct request request;
 	union bpf_attr attr;
 
-	/* The first page that a search would give: it is taken once the program has touched it. */
+	/* The first page that a search would return: it is taken once the program has touched it. */
 	*(unsigned long long *)pages = 21;
 	request.page = (uintptr_t)pages;
 	memset(&attr, 0, sizeof(attr));
@@ -116,7 +116,7 @@ int use_arena(void)
 		return 4;
 	if (*(unsigned long long *)(uintptr_t)(request.page + 8) != 42)
 		return 5;
-	/* What is loaded next has an arena of its own. */
+	/* The next loaded object has its own arena. */
 	munmap(pages, PAGES * PAGE);
 	close(prog);
 	close(map);

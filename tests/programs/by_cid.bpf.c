@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The smallest scheduler that refers to CPUs by cids, for a program that knows nothing of that. It numbers CPUs in
+ * The smallest scheduler that refers to CPUs by cids, for a program that does not know about them. It numbers CPUs in
  * reverse.
  */
 #include "keel.h"
@@ -9,7 +9,7 @@ LICENSE;
 
 #define MAX_CPUS 64
 
-/* A scheduler by cids must use an arena; old versions of libbpf know no `map_extra` of 64 bits. */
+/* A scheduler that uses cids must use an arena. Old versions of libbpf lack the 64-bit `map_extra`. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARENA);
 	__uint(map_flags, 1 << 10); /* BPF_F_MMAPABLE */

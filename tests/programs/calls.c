@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /*
- * Makes 10,000 calls of bpf(2) whose commands and parameters are drawn at random from the seed that it is given, some of
- * them descriptors that earlier calls gave, and prints how many succeeded. Whatever it asks for, it gets a result or an
- * error number. Parameters also lie at the end of the last page before one that is not there, and nothing beside the
- * memory that they may name is written.
+ * Makes 10,000 calls of bpf(2) whose commands and parameters are drawn at random from the given seed, some of
+ * them descriptors from earlier calls, and prints how many succeeded. Each call gets a result or an
+ * error number. Parameters may also be at the end of the last page before an unmapped one, and nothing outside the
+ * memory that they name is written.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 enum { PROG_TEST_RUN = 10, LINK_CREATE = 28 };
 
 static unsigned long long state = 88172645463325252ull;
-/* Around it lie words that nobody is given the address of. */
+/* It is surrounded by words whose addresses nobody gets. */
 static struct {
 	unsigned long long before[512], memory[1024], room[8192], after[512];
 } own;
@@ -30,7 +30,7 @@ static unsigned long long draw(void)
 	return state;
 }
 
-/* Of a size, a number, a descriptor or an address what parameters often are. */
+/* Typical parameters: sizes, numbers, descriptors or addresses. */
 static unsigned long long word(void)
 {
 	switch (draw() % 6) {
@@ -79,16 +79,16 @@ int main(int argc, char **argv)
 		unsigned long command = draw() % 3 ? draw() % 6 : draw() % 40;
 		if (command == 0 && draw() % 2)
 			attr[0] = (1 + draw() % 2) | 4ull << 32;
-		/* The value of each CPU has room behind any address that is given. */
+		/* The value of each CPU has room after any address that is passed. */
 		if (command == 0)
 			attr[1] &= ~0xfffffc00ull;
-		/* With an odd seed nothing is run, attached or of a kind that keel refuses by name, so that it ends last. */
+		/* With an odd seed, nothing is run, attached or of a kind that keel rejects by name: that ends the program. */
 		if (is_odd && (command == PROG_TEST_RUN || command == LINK_CREATE))
 			continue;
 		unsigned long size = draw() % 50 ? draw() % 160 : draw() % 5000;
 		void *at = attr;
 		if (draw() % 4 == 0) {
-			/* Where more is read than is there, the answer is EFAULT. */
+			/* If more is read than exists, the result is EFAULT. */
 			at = pages + 4096 - (draw() % 2 ? 160 : size < 160 ? size : 160);
 			memcpy(at, attr, pages + 4096 - (char *)at);
 		}
@@ -96,7 +96,7 @@ int main(int argc, char **argv)
 		if (result < 0 && (errno < 1 || errno > 4095))
 			return 2;
 		good += result >= 0;
-		/* Few stay open, so that numbers meet objects. */
+		/* Few stay open, so that numbers often name objects. */
 		if (result > 40)
 			close(result);
 	}

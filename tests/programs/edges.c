@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /*
- * Does what libraries for asynchronous programs do, as the argument says: waits for edges, for one event at a time and
- * for epoll instances in others, with sockets that do not wait; and asks what else a process asks of a kernel.
+ * Does what asynchronous runtimes do, selected by the argument: waits for edges, for one event at a time and
+ * for nested epoll instances, with non-blocking sockets; and makes other calls of such a process.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -46,7 +46,7 @@ static void watch(int in, int fd, unsigned events, int op)
 		exit(1);
 }
 
-/* How many descriptors have an event now, and which the first one has. */
+/* How many descriptors have an event now, and which events the first one has. */
 static void look(const char *what)
 {
 	struct epoll_event event = { 0 };
@@ -257,7 +257,7 @@ static void tail(const char *path)
 		fclose(file);
 }
 
-/* The machine: four CPUs, all there, and one node. */
+/* The machine: four CPUs, all present, and one node. */
 static void use_machine(void)
 {
 	tail("/sys/devices/system/cpu/offline");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /*
- * What a program asks of its machine beside bpf(2): which CPUs a node has, settings that it writes, symbols, barriers.
+ * What a program asks of its machine besides bpf(2): a node's CPUs, settings that it writes, symbols, barriers.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -22,7 +22,7 @@
 
 #define SETTING "/sys/devices/system/cpu/cpu0/power/pm_qos_resume_latency_us"
 
-/* Is a word in one of a file's lines? */
+/* Whether a word is in one of a file's lines. */
 static int has_word(const char *path, const char *word)
 {
 	char line[256], found[128];
@@ -49,7 +49,7 @@ static long cpus_of_node(void)
 	return cpus;
 }
 
-/* Has the machine both worked and been idle, by /proc/stat? */
+/* Whether the machine has both worked and been idle, according to /proc/stat. */
 int has_worked(void)
 {
 	unsigned long user = 0, idle = 0;
@@ -61,7 +61,7 @@ int has_worked(void)
 	return read == 2 && user && idle;
 }
 
-/* Confines itself to CPU 1 if there is one; 0 where all is as it should be. */
+/* Pins itself to CPU 1 if it exists. Returns 0 if everything is as expected. */
 static int stay_home(void)
 {
 	int home = sysconf(_SC_NPROCESSORS_CONF) > 1;
@@ -76,7 +76,7 @@ static int stay_home(void)
 	return CPU_COUNT(&cpus) == 1 && CPU_ISSET(home, &cpus) ? 0 : 10;
 }
 
-/* Can it give up system calls? Without a filter that is an error. */
+/* Whether it can give up system calls. Without a filter, that is an error. */
 static int can_filter(void)
 {
 	struct sock_filter allow = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
@@ -87,7 +87,7 @@ static int can_filter(void)
 	       !syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &filter);
 }
 
-/* Can it read its own binary, and give up what it may do, but not take that back? */
+/* Whether it can read its own binary, and drop capabilities, but not regain them. */
 static int can_step_down(void)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
@@ -106,7 +106,7 @@ static int can_step_down(void)
 	return !syscall(SYS_capget, &header, all) && !all[0].effective && !prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
 }
 
-/* Does a coarse clock show whole ticks? */
+/* Whether a coarse clock shows whole ticks. */
 static int has_ticks(void)
 {
 	struct timespec fine, coarse, now;
@@ -116,7 +116,7 @@ static int has_ticks(void)
 	       !clock_gettime(CLOCK_MONOTONIC_COARSE, &now) && now.tv_nsec % 1000000 == 0;
 }
 
-/* Is a cgroup's folder known by the cgroup's id, which is 1 for the root? */
+/* Whether a cgroup's folder can be found by the cgroup's id, which is 1 for the root. */
 static int has_cgroup_id(void)
 {
 	union {
@@ -136,7 +136,7 @@ static int has_cgroup_id(void)
 	return id == 1;
 }
 
-/* 0 where all is as it should be. */
+/* 0 if everything is as expected. */
 int use_host(void)
 {
 	char text[8] = "";

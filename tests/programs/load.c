@@ -37,7 +37,7 @@ int main(int argc, char **argv)
 	signal(SIGINT, on_signal);
 	if (!object)
 		return 1;
-	/* Not every libbpf knows the section struct_ops.s. */
+	/* Not every libbpf supports the section struct_ops.s. */
 	bpf_object__for_each_program(program, object)
 		if (strstr(bpf_program__name(program), "_init"))
 			bpf_program__set_flags(program, BPF_F_SLEEPABLE);

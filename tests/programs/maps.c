@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /*
- * A queue that both sides use, and a map of maps: the program fills them, and a program of BPF takes a value from the one
- * and adds what it finds in the other. By bpf(2) alone, as in arena.c.
+ * A queue that both sides use, and a map of maps: the program fills them, and a BPF program takes a value from the first
+ * and adds what it finds in the second. Uses only bpf(2), as in arena.c.
  */
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -72,7 +72,7 @@ static int load(int outer)
 	return bpf(BPF_PROG_LOAD, &attr);
 }
 
-/* Makes and fills the maps, and loads the BPF program; 0 where all is as it should be. */
+/* Creates and fills the maps, and loads the BPF program. Returns 0 if everything is as expected. */
 int load_maps(void)
 {
 	unsigned long long twenty = 20, one = 1, two = 22;
@@ -104,7 +104,7 @@ int load_maps(void)
 	return prog < 0 ? 4 : 0;
 }
 
-/* A map that was made since is put into the map of maps, found there by both sides, and taken out again. */
+/* A map that was created later is put into the map of maps, found there by both sides, and removed again. */
 static int replace(void)
 {
 	unsigned long long hundred = 100, one = 1, value = 0;
@@ -126,7 +126,7 @@ static int replace(void)
 		return 24;
 	if (bpf_map_lookup_and_delete_elem(queue, NULL, &value) || value != 101)
 		return 25;
-	/* One that was there when the object was loaded. */
+	/* One that existed when the object was loaded. */
 	if (bpf_map_update_elem(outer, &second, &template, 0) || bpf_map_update_elem(queue, NULL, &one, 0) ||
 	    bpf_prog_test_run_opts(prog, &run) || run.retval != 7 ||
 	    bpf_map_lookup_and_delete_elem(queue, NULL, &value) || value != 1)
@@ -138,7 +138,7 @@ static int replace(void)
 	return 0;
 }
 
-/* Runs it; 0 where all is as it should be. */
+/* Runs it. Returns 0 if everything is as expected. */
 int use_maps(void)
 {
 	unsigned long long value = 22;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /*
- * Names: of objects in bpffs, of mounted file systems, of the scheduler that is attached, of sockets.
+ * Names: of objects in bpffs, of mounted file systems, of the attached scheduler, of sockets.
  */
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -23,7 +23,7 @@ static int is_mounted(const char *path, long magic)
 	return !statfs(path, &mounted) && (unsigned int)mounted.f_type == (unsigned int)magic;
 }
 
-/* A map that has a name outlives its descriptors. */
+/* A map with a name outlives its descriptors. */
 static int use_pins(void)
 {
 	unsigned int key = 1, value = 7, found = 0;
@@ -53,7 +53,7 @@ static int use_pins(void)
 	return 0;
 }
 
-/* Who takes a socket's name away may give it to another one. */
+/* After a socket's name is removed, another socket can have it. */
 static int use_socket_name(void)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX, .sun_path = "/var/run/keel.socket" };
@@ -67,7 +67,7 @@ static int use_socket_name(void)
 	return failed;
 }
 
-/* 0 where all is as it should be. */
+/* 0 if everything is as expected. */
 int use_names(void)
 {
 	int failed = use_pins();
@@ -82,7 +82,7 @@ int use_names(void)
 	return use_socket_name() ? 11 : 0;
 }
 
-/* Is this scheduler attached, as the kernel tells, and has any task got a new slice? */
+/* Whether this scheduler is attached, according to the kernel, and any task has got a new slice. */
 int has_name(const char *wanted)
 {
 	char name[64] = "", event[64];
@@ -101,7 +101,7 @@ int has_name(const char *wanted)
 	return slices == 1;
 }
 
-/* Prints of two cgroups their weight, if they are there, and how many processes and threads they have. */
+/* Prints for two cgroups their weight, if they exist, and how many processes and threads they have. */
 void say_cgroups(void)
 {
 	const char *names[] = { "web", "late" };

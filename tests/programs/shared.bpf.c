@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a program of user space sets up and reads back, in one small scheduler: constants, global variables that both
+ * What a user-space program sets up and reads back, in one small scheduler: constants, global variables that both
  * sides have mapped, a hash, a ring buffer, a program that it runs, and programs that trace the kernel.
  */
 #include "keel.h"
@@ -27,10 +27,10 @@ struct {
 	u64 exit_kind;
 	/* From the kernel's configuration. */
 	u64 hz;
-	/* How often the program's task ran on CPU 1, which it has confined itself to if there is one; and elsewhere. */
+	/* How often the program's task ran on CPU 1, to which it has pinned itself if it exists; and elsewhere. */
 	u64 home;
 	u64 away;
-	/* Records of the program's that were taken out, and of them those that were not the next one. */
+	/* Records of the program's that were taken out, and how many of them were not the next one. */
 	u64 drained;
 	u64 disordered;
 	/* Cgroups that have come and gone, and moves into the cgroup /late: by a process, and in all. */
@@ -174,7 +174,7 @@ CALLBACK(void, shared_exit, struct scx_exit_info *info)
 	seen.exit_kind = info->kind;
 }
 
-/* The loader says that it may sleep, for not every libbpf knows the section struct_ops.s. */
+/* The loader marks it as sleepable, because not every libbpf supports the section struct_ops.s. */
 CALLBACK(s32, shared_init)
 {
 	return scx_bpf_create_dsq(SHARED_DSQ, -1);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /*
- * Loads shared.bpf.o with libbpf, runs its program, attaches what traces and the scheduler, and prints what it sees once
- * every virtual second until it gets SIGINT. Any argument but the object's path makes it fail on purpose: `hang`,
+ * Loads shared.bpf.o with libbpf, runs its program, attaches the tracing programs and the scheduler, and prints what it
+ * sees once per virtual second until SIGINT. Any argument but the object's path makes it fail on purpose: `hang`,
  * `exit`, `exec`, `again`, `crash`. `execute` executes itself, and `leave` ends, once its scheduler is ended. `cgroups` prints the cgroups,
  * and `tasks` the tasks. `yield` yields its CPU over and over. `all` runs what arena.c, maps.c, sockets.c and host.c have first. `later` loads the object more than once: before the scheduler is attached, and
  * while it is; that one's scheduler is attached when the first has ended.
@@ -89,7 +89,7 @@ struct running {
 	unsigned long long answer;
 };
 
-/* Opens the object, and sets what is to be set before it is loaded. */
+/* Opens the object, and sets what must be set before it is loaded. */
 static struct bpf_object *load(const char *path)
 {
 	struct bpf_object *object = path ? bpf_object__open_file(path, NULL) : NULL;
@@ -109,7 +109,7 @@ static struct bpf_object *load(const char *path)
 	return object;
 }
 
-/* The kernel has the map now: more entries come and go at once. */
+/* The kernel has the map now: more entries are added and removed at once. */
 static void use_batches(int map)
 {
 	unsigned keys[] = { 5, 6 }, found[4], count = 2, token;
@@ -136,7 +136,7 @@ static void use_batches(int map)
 		fail("what is left");
 }
 
-/* Before anything is attached: what a program returns and leaves in its context counts. */
+/* Before anything is attached: the program's return value and its context count. */
 static unsigned long long ask(struct bpf_object *object)
 {
 	struct question question = { .key = 3 };
@@ -161,7 +161,7 @@ static void fill(struct bpf_object *object)
 		fail("update");
 }
 
-/* bpf_map__initial_value() is the map's own memory in skeletons alone. */
+/* bpf_map__initial_value() is the map's own memory only in skeletons. */
 static const struct seen *look(struct bpf_object *object)
 {
 	const struct seen *seen = mmap(NULL, sysconf(_SC_PAGESIZE), PROT_READ, MAP_SHARED,
@@ -172,7 +172,7 @@ static const struct seen *look(struct bpf_object *object)
 	return seen;
 }
 
-/* One more object, whose programs work beside those of the others. */
+/* Another object, whose programs work beside those of the others. */
 static struct bpf_object *load_another(const char *path, const char *when)
 {
 	struct bpf_object *object = load(path);
@@ -226,7 +226,7 @@ static void begin(struct running *r, struct bpf_object *object, int all)
 	r->seen = look(object);
 }
 
-/* Writes more than the ring of 4096 bytes holds, so that it waits for room; of each two records one is discarded. */
+/* Writes more than the ring of 4096 bytes holds, so it waits for room. Every other record is discarded. */
 static void tell(struct running *r)
 {
 	unsigned long long *record;
@@ -236,7 +236,7 @@ static void tell(struct running *r)
 	for (i = 0; i < 20; i++) {
 		len = 8 * (3 + (r->records * 7 + i) % 100);
 		record = user_ring_buffer__reserve_blocking(r->asked, len, 1000);
-		/* When the scheduler is gone nobody makes room. */
+		/* When the scheduler is gone, nobody makes room. */
 		if (!record)
 			return;
 		if (i % 2) {
@@ -295,7 +295,7 @@ static void end(struct running *r)
 	int i;
 
 	bpf_link__destroy(r->link);
-	/* What it wrote last may not have been taken out when the scheduler was gone; all before that has. */
+	/* The last writes may not have been taken out when the scheduler was gone; all earlier ones have. */
 	printf("drained %s\n", r->seen->disordered || r->seen->drained < r->before ||
 	       r->seen->drained > r->records ? "badly" : r->records ? "in order" : "nothing");
 	printf("detached, exit kind %llu, registered %llu times, %llu Hz, %s, %s\n", r->seen->exit_kind,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /*
- * Waits for SIGINT in the way that is asked for, with a handler after which calls are made again where the kernel allows
+ * Waits for SIGINT in the requested way, with a handler after which calls are restarted if the kernel allows
  * that, and prints what the wait returned.
  */
 #define _GNU_SOURCE

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /*
- * A server of the program's own, as that of statistics is: a thread that listens at a Unix socket, and who asks it.
+ * A server inside the program, like a statistics server: a thread that listens at a Unix socket, and a client.
  */
 #include <poll.h>
 #include <pthread.h>
@@ -29,7 +29,7 @@ static void *serve(void *unused)
 	return NULL;
 }
 
-/* 0 where all is as it should be. */
+/* 0 if everything is as expected. */
 int use_sockets(void)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX, .sun_path = PLACE };

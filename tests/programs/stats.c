@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /*
- * A server of statistics by scx_stats' protocol: a line of JSON each way. It answers each question with how many there
- * were in all and on this connection. At the third it hangs up without an answer, at the fifth after it. Beside it, the
- * main thread sleeps for ten seconds. With an argument the server begins after two and a half more.
+ * A statistics server with scx_stats' protocol: a line of JSON each way. It answers each query with the number of queries
+ * in total and on this connection. At the third it hangs up without an answer, at the fifth after it. Beside it, the
+ * main thread sleeps for ten seconds. With an argument, the server starts two and a half seconds later.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@ static void *serve(void *unused)
 			if (read(client, text, sizeof(text) - 1) <= 0 || strcmp(text, QUESTION) || ++questions == 3)
 				break;
 			len = snprintf(text, sizeof(text), "{\"questions\":%d,\"here\":%d}\n", questions, here);
-			/* In two parts, as it may come. */
+			/* In two parts, as it may arrive. */
 			write(client, text, 5);
 			write(client, text + 5, len - 5);
 			if (questions == 5)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /*
- * What a program finds out about tasks: /proc, the CPU time of a cgroup, and cgroups that come and go.
+ * What a program can read about tasks: /proc, the CPU time of a cgroup, and cgroups that come and go.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
-/* A file's text, without the last newline; empty where there is none. */
+/* A file's text, without the last newline. Empty if the file does not exist. */
 static const char *text_of(const char *format, const char *task, char *text, size_t size)
 {
 	char path[512];
@@ -86,7 +86,7 @@ static void say_events(void)
 	}
 }
 
-/* Prints of all processes but the kernel's name, threads and cgroup, and whether a cgroup's CPU time is that of its process. */
+/* Prints names, threads and cgroups of user processes, and whether a cgroup's CPU time is its process's. */
 void say_tasks(void)
 {
 	char text[1024], name[32], own[16];
@@ -106,7 +106,7 @@ void say_tasks(void)
 	printf("tasks:");
 	for (i = 0; i < count; i++) {
 		snprintf(own, sizeof(own), "%d", all[i]);
-		/* Threads of the kernel have no command line. */
+		/* Kernel threads have no command line. */
 		if (!*text_of("/proc/%s/cmdline", own, text, sizeof(text)))
 			continue;
 		text_of("/proc/%s/comm", own, name, sizeof(name));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /*
- * Uses POSIX timers, signals with values and the clocks of CPU time, as the argument says, and prints what it finds and
- * at which millisecond.
+ * Uses POSIX timers, signals with values and CPU-time clocks, selected by the argument, and prints the results and
+ * their times in milliseconds.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -60,7 +60,7 @@ static void start(timer_t timer, long first_ms, long every_ms)
 		exit(1);
 }
 
-/* The signal that a timer sends if nothing else is said, and what is left of its time. */
+/* The signal that a timer sends by default, and the time left. */
 static void use_signals(void)
 {
 	struct itimerspec left;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /*
- * Waits in the ways that programs know beside poll and sleep, as the argument says, and prints what it finds and at which
+ * Waits in other ways than poll and sleep, selected by the argument, and prints the results and their times in
  * millisecond.
  */
 #define _GNU_SOURCE
@@ -71,7 +71,7 @@ static void *write_later(void *fd)
 	return NULL;
 }
 
-/* What select says of a pipe that is empty at first. */
+/* What select reports about a pipe that is empty at first. */
 static void use_select(void)
 {
 	struct timeval span = { .tv_usec = 20000 };
@@ -90,7 +90,7 @@ static void use_select(void)
 		exit(1);
 	FD_SET(fds[0], &in);
 	FD_ZERO(&out);
-	/* The C library calls pselect6 for both; so the system call is made by hand. */
+	/* The C library calls pselect6 for both, so the system call is made directly. */
 	span.tv_sec = 1;
 	span.tv_usec = 0;
 	found = syscall(SYS_select, fds[0] + 1, &in, &out, NULL, &span);
@@ -137,14 +137,14 @@ static void use_suspend(void)
 	alarm(1);
 	result = sigsuspend(&empty);
 	printf("%d %s, %d at %ld, blocked %d\n", result, strerror(errno), handled, now_ms(), is_blocked(SIGALRM));
-	/* One that is pending already. */
+	/* One that is already pending. */
 	raise(SIGUSR1);
 	result = ppoll(&none, 1, &span, &empty);
 	printf("%d %s, %d at %ld, blocked %d\n", result, strerror(errno), handled, now_ms(), is_blocked(SIGUSR1));
 	alarm(1);
 	result = pselect(0, NULL, NULL, NULL, &span, &empty);
 	printf("%d %s, %d at %ld, blocked %d\n", result, strerror(errno), handled, now_ms(), is_blocked(SIGALRM));
-	/* Blocked, so that the wait goes on. */
+	/* Blocked, so that the wait continues. */
 	alarm(1);
 	result = poll(NULL, 0, 3000);
 	printf("%d at %ld\n", result, now_ms());
@@ -196,7 +196,7 @@ static void use_threads(void)
 	usleep(40000);
 	pthread_kill(thread, SIGUSR1);
 	pthread_join(thread, NULL);
-	/* Which processes are there? */
+	/* Which processes exist? */
 	printf("%d", kill(1, 0));
 	result = kill(999, 0);
 	printf(" %d %s\n", result, strerror(errno));

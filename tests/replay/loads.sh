@@ -1,5 +1,5 @@
 # The loads of ./x replay --real: `sh loads.sh NAME` runs one and returns when its work is done. Each has a fixed amount of
-# work, so that how long it takes is its throughput. Files that a load makes are in memory.
+# work, so its duration shows its throughput. Files that a load makes are in memory.
 here=$(cd "${0%/*}" && pwd)
 root=$here/../..
 scratch=/dev/shm/replay

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * yields TASKS SECONDS: processes that do nothing but sched_yield(), the loop_yield of O(1)'s announcement. Prints how
- * often they did it in a second, all together. They begin when all are there, and end by themselves: beside hundreds
- * that yield, whoever starts or ends them would wait for whole rounds.
+ * yields TASKS SECONDS: processes that only call sched_yield(), the loop_yield of O(1)'s announcement. Prints how
+ * often they did so per second, in total. They begin when all exist, and end by themselves: beside hundreds
+ * of yielding tasks, a task that starts or ends them would wait for whole rounds.
  */
 #include <sched.h>
 #include <stdio.h>
@@ -40,7 +40,7 @@ int main(int argc, char **argv)
 		perror("pipe");
 		return 1;
 	}
-	/* The first entry is the end; the others are the tasks'. */
+	/* The first entry is the end; the others belong to the tasks. */
 	counts = mmap(NULL, (tasks + 1) * 64, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (counts == MAP_FAILED) {
 		perror("mmap");
@@ -54,7 +54,7 @@ int main(int argc, char **argv)
 		}
 		if (!pid) {
 			close(start[1]);
-			/* Nothing is written: this ends when nobody could write any more. */
+			/* Nothing is written: this ends when nobody can write any more. */
 			if (read(start[0], &none, 1) < 0)
 				_exit(1);
 			while (!counts[0]) {

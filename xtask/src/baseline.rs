@@ -1,5 +1,5 @@
-//! `./x baseline`: every built-in workload under `eevdf` and other schedulers (`keel compare`); renews the tables of
-//! docs/explanation/baseline.md.
+//! `./x baseline` runs every built-in workload under `eevdf` and other schedulers (`keel compare`) and updates the
+//! tables of docs/explanation/baseline.md.
 
 use crate::{Failure, cargo, corpus, document, keel};
 use serde_json::Value;
@@ -7,13 +7,13 @@ use std::fmt::Write;
 use std::process::Stdio;
 
 const PAGE: &str = "docs/explanation/baseline.md";
-/// Ours that are compared; the kernel's example `scx_simple` comes last.
+/// The project's schedulers that are compared. The kernel's example `scx_simple` comes last.
 const OURS: [&str; 5] = ["eevdf", "cfs", "o1", "ule", "fifo"];
 const SIMPLE: &str = "scx_simple";
 const DURATION: &str = "500ms";
 const RUNS: &str = "3";
 
-/// Workloads and the machines that they run on: each built-in workload and generator once, at sizes that keep eight CPUs busy.
+/// Workloads and their machines: each built-in workload and generator once, at sizes that keep eight CPUs busy.
 const ROWS: [(&str, &str); 21] = [
     ("mix", "8"),
     ("mix-64", "64"),
@@ -48,7 +48,7 @@ struct Means {
     failed: usize,
 }
 
-/// Runs all and renews the tables.
+/// Runs everything and updates the tables.
 pub(crate) fn run() -> Result<(), Failure> {
     cargo::run(&["build", "-q", "--release", "-p", "keel-cli"])?;
     let simple = corpus::object(SIMPLE)?;
@@ -66,7 +66,7 @@ fn compare(schedulers: &str, workload: &str, machine: &str) -> Result<Value, Fai
     keel::json(&[&args[..], &["--duration", DURATION, "--runs", RUNS]].concat(), Stdio::null())
 }
 
-/// Of each scheduler, in the order in which they were given.
+/// One entry per scheduler, in the order given.
 fn means(reported: &Value) -> Vec<Means> {
     let none = Vec::new();
     let runs = reported["runs"].as_array().unwrap_or(&none);
@@ -120,7 +120,7 @@ fn tables(rows: &[Row<'_>]) -> String {
     text + "\n"
 }
 
-/// The baseline's own in its unit, the others' as ratios.
+/// The baseline's value in its unit, the others as ratios.
 fn throughput(of: &Means, base: &Means) -> String {
     match () {
         () if of.failed > 0 => "fails".to_owned(),

@@ -1,4 +1,4 @@
-//! Running cargo: plainly, or for its test results.
+//! Runs cargo, directly or for its test results.
 
 use crate::Failure;
 use crate::tree::root;
@@ -7,24 +7,24 @@ use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// cargo in the workspace, without stdin, so that nothing ever waits for an answer.
+/// cargo in the workspace, with stdin closed so that it never waits for input.
 fn cargo(args: &[&str]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(args).current_dir(root()).stdin(Stdio::null());
     command
 }
 
-/// Runs cargo; an error when it fails.
+/// Runs cargo. Returns an error if it fails.
 pub(crate) fn run(args: &[&str]) -> Result<(), Failure> {
     finish(cargo(args), args)
 }
 
-/// Runs cargo with a variable set that has a test write what it otherwise compares.
+/// Runs cargo with an environment variable that makes a test write its expected output.
 pub(crate) fn renew(variable: &str, args: &[&str]) -> Result<(), Failure> {
     run_with(variable, "1", args)
 }
 
-/// Runs cargo with a variable set.
+/// Runs cargo with an environment variable.
 pub(crate) fn run_with(variable: &str, value: &str, args: &[&str]) -> Result<(), Failure> {
     let mut command = cargo(args);
     command.env(variable, value);
@@ -32,33 +32,33 @@ pub(crate) fn run_with(variable: &str, value: &str, args: &[&str]) -> Result<(),
 }
 
 fn finish(mut command: Command, args: &[&str]) -> Result<(), Failure> {
-    let status = command.status().map_err(|e| format!("cargo cannot be run: {e}"))?;
+    let status = command.status().map_err(|e| format!("cannot run cargo: {e}"))?;
     match status.success() {
         true => Ok(()),
-        false => Err(format!("cargo {} failed; its message is above", args[0])),
+        false => Err(format!("cargo {} failed; see its message above", args[0])),
     }
 }
 
-/// Where a release build has left a program, wherever the target folder is.
+/// The path of a program from a release build, wherever the target folder is.
 pub(crate) fn built(program: &str) -> Result<PathBuf, Failure> {
     Ok(target()?.join("release").join(program))
 }
 
-/// Builds an example as tests are built, and says where it is.
+/// Builds an example with the features of tests, and returns its path.
 pub(crate) fn example(name: &str) -> Result<PathBuf, Failure> {
     run(&AS_TESTS.into_iter().chain(["--example", name]).collect::<Vec<_>>())?;
     Ok(target()?.join("debug/examples").join(name))
 }
 
-/// Builds a program as tests are built, and says where it is.
+/// Builds a program with the features of tests, and returns its path.
 pub(crate) fn program(name: &str) -> Result<PathBuf, Failure> {
     run(&AS_TESTS.into_iter().chain(["--bin", name]).collect::<Vec<_>>())?;
     Ok(target()?.join("debug").join(name))
 }
 
-/// Dependencies get the features that all packages and their tests want together, as with `cargo test --workspace`. So
-/// what that has compiled is good here. Features of one package alone, or without an example or a test among what is
-/// built, differ, and most of the tree would be compiled once more.
+/// Dependencies get the features that all packages and their tests need together, as in `cargo test --workspace`, so
+/// what that has compiled is reused. With the features of one package, or without an example or a test in the build,
+/// features would differ and cargo would compile most of the tree again.
 const AS_TESTS: [&str; 5] = ["build", "--quiet", "--workspace", "--example", "bpf_cases"];
 
 fn target() -> Result<PathBuf, Failure> {
@@ -66,7 +66,7 @@ fn target() -> Result<PathBuf, Failure> {
         .manifest_path(root().join("Cargo.toml"))
         .no_deps()
         .exec()
-        .map_err(|e| format!("cargo cannot tell where it builds: {e}"))?;
+        .map_err(|e| format!("cannot get the target folder from cargo: {e}"))?;
     Ok(metadata.target_directory.into())
 }
 
@@ -78,7 +78,7 @@ pub(crate) struct Tests {
 }
 
 impl Tests {
-    /// Adds what one line of `cargo test` says; other lines say nothing.
+    /// Adds the counts in one line of `cargo test`. Ignores other lines.
     fn add_line(&mut self, line: &str) {
         let Some(rest) = line.strip_prefix("test result: ") else { return };
         let number = |word: &str| {
@@ -92,22 +92,22 @@ impl Tests {
     }
 }
 
-/// Runs all tests of the workspace, showing what cargo prints, and counts them. Something that
-/// does not compile, or a test program that dies, counts as one failure.
+/// Runs all tests of the workspace, shows cargo's output, and counts the tests. A compile error, or a test program that
+/// crashes, counts as one failure.
 pub(crate) fn test(extra: &[String]) -> Result<Tests, Failure> {
     let mut args = vec!["test", "--workspace", "--no-fail-fast"];
     args.extend(extra.iter().map(String::as_str));
     let mut child =
-        cargo(&args).stdout(Stdio::piped()).spawn().map_err(|e| format!("cargo cannot be run: {e}"))?;
+        cargo(&args).stdout(Stdio::piped()).spawn().map_err(|e| format!("cannot run cargo: {e}"))?;
     let mut tests = Tests::default();
     let stdout = child.stdout.take().expect("stdout is piped");
     for line in BufReader::new(stdout).split(b'\n') {
-        let line = line.map_err(|e| format!("cargo's output cannot be read: {e}"))?;
+        let line = line.map_err(|e| format!("cannot read cargo's output: {e}"))?;
         let line = String::from_utf8_lossy(&line);
         tests.add_line(&line);
         println!("{line}");
     }
-    let status = child.wait().map_err(|e| format!("cargo cannot be waited for: {e}"))?;
+    let status = child.wait().map_err(|e| format!("cannot wait for cargo: {e}"))?;
     if !status.success() && tests.failed == 0 {
         tests.failed = 1;
     }

@@ -1,6 +1,6 @@
-//! `./x test`, `./x check` and `./x ci`, which is both and more.
+//! `./x test`, `./x check`, and `./x ci`, which runs both and more.
 //!
-//! Everything is compiled in one profile (dev); clippy adds a pass without code generation.
+//! Everything is compiled in one profile (dev). Clippy adds a pass without code generation.
 
 use crate::tally::Tally;
 use crate::tree::root;
@@ -8,21 +8,21 @@ use crate::{Failure, cargo, checks, python, viewer, vm};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Instant;
 
-/// Every test; `extra` goes to cargo.
+/// Runs all tests. `extra` is passed to cargo.
 pub(crate) fn test(extra: &[String]) -> ExitCode {
     let mut tally = Tally::default();
     add_tests(&mut tally, extra);
     verdict(&tally)
 }
 
-/// The checks that read and compile nothing.
+/// The checks that only read files and compile nothing.
 pub(crate) fn check() -> ExitCode {
     let mut tally = Tally::default();
     add_quick_checks(&mut tally);
     verdict(&tally)
 }
 
-/// All that CI runs.
+/// Everything that CI runs.
 pub(crate) fn run() -> ExitCode {
     let mut tally = Tally::default();
     add_tests(&mut tally, &[]);
@@ -69,7 +69,7 @@ fn add_quick_checks(tally: &mut Tally) {
     }
 }
 
-/// The report page. Where its tools are not there, or their packages cannot be fetched, nothing is learnt, and that is said.
+/// Tests the report page. If the tools or their packages are missing, this is skipped with a message.
 fn check_viewer(tally: &mut Tally) {
     if let Some(why) = viewer::missing().or_else(|| viewer::packages().err()) {
         println!("x: report page: NOT CHECKED: {why}");
@@ -86,8 +86,8 @@ fn check_viewer(tally: &mut Tally) {
     }
 }
 
-/// Our objects on real kernels. Where a kernel can't be fetched nothing is learnt about our
-/// objects: that is said loudly, and counts as neither passed nor failed.
+/// Tests the project's objects on real kernels. If a kernel can't be fetched, this is skipped with a clear message and
+/// counts as neither passed nor failed.
 fn check_real_kernels(tally: &mut Tally) {
     let run = in_a_process_of_its_own(&["vm", "--quick"]);
     if let Ok(Some(vm::UNAVAILABLE)) = run {
@@ -96,22 +96,22 @@ fn check_real_kernels(tally: &mut Tally) {
     }
     tally.check(
         "real kernels",
-        "our objects are accepted by a real verifier and schedule a real kernel",
+        "the project's objects are accepted by a real verifier and schedule a real kernel",
         || match run? {
             Some(0) => Ok(()),
-            status => Err(format!("./x vm --quick ended with {status:?}; its message is above")),
+            status => Err(format!("./x vm --quick ended with {status:?}; see its message above")),
         },
     );
     tally.check("twin", "the simulated kernel gives one workload the same figures as a real one", || {
         match in_a_process_of_its_own(&["twin", "--quick"])? {
             Some(0) => Ok(()),
-            status => Err(format!("./x twin --quick ended with {status:?}; its message is above")),
+            status => Err(format!("./x twin --quick ended with {status:?}; see its message above")),
         }
     });
 }
 
-/// Runs xtask once more: however it ends, the last line is still printed. Gives its exit
-/// code; none where a signal ended it.
+/// Runs xtask in another process, so that the last line is printed however it ends. Returns its exit code, or `None` if
+/// a signal killed it.
 fn in_a_process_of_its_own(args: &[&str]) -> Result<Option<i32>, Failure> {
     let program = std::env::current_exe().map_err(|e| format!("xtask cannot find itself: {e}"))?;
     let status = Command::new(program)

@@ -1,12 +1,12 @@
-//! Parts of documents that a command fills: between a line that names the command and the next line that ends such a
-//! part.
+//! Parts of documents that a command generates. A part begins at a line that names the command and ends at the next end
+//! marker.
 
 use crate::Failure;
 use crate::tree::root;
 
 const END: &str = "<!-- end -->\n";
 
-/// Puts `text`, of whole lines, into the place of `./x COMMAND` in a document below the root.
+/// Replaces the part of `./x COMMAND` in a document below the root with `text`, which must consist of whole lines.
 pub(crate) fn renew(document: &str, command: &str, text: &str) -> Result<(), Failure> {
     let path = root().join(document);
     let old = std::fs::read_to_string(&path).map_err(|e| format!("{document}: {e}"))?;
@@ -19,7 +19,7 @@ fn begin(command: &str) -> String {
     format!("<!-- ./x {command} -->\n")
 }
 
-/// The document with `text` in its place; `None` where it has none.
+/// The document with the part replaced by `text`, or `None` if it has no such part.
 pub(crate) fn placed(document: &str, command: &str, text: &str) -> Option<String> {
     let begin = begin(command);
     let (before, rest) = document.split_once(&begin)?;

@@ -1,7 +1,8 @@
-//! What `./x` does once its prerequisites are there: demo, tests, checks, benchmarks, and the
-//! real kernels of `vm`, `twin` and `live`, other people's schedulers of `corpus`, and `fuzz`; the report page's `viewer`, and the `python` package.
+//! The commands of `./x` once its prerequisites are installed: demo, tests, checks, benchmarks, the real kernels of
+//! `vm`, `twin` and `live`, other people's schedulers of `corpus`, `fuzz`, the report page's `viewer`, and the `python`
+//! package.
 //!
-//! Never part of what users run, and no crate may depend on it.
+//! It is never part of what users run, and no crate may depend on it.
 #![forbid(unsafe_code)]
 
 mod baseline;
@@ -30,12 +31,12 @@ mod vm;
 
 use std::process::ExitCode;
 
-/// Renews docs/reference/cli.md; only a test of the binary sees its arguments as clap has them.
+/// Updates docs/reference/cli.md. Only a test of the binary sees its arguments as clap does.
 fn reference() -> Result<(), Failure> {
     cargo::renew("KEEL_RENEW_REFERENCE", &["test", "-q", "-p", "keel-cli", "--bin", "keel", "reference::"])
 }
 
-/// A failure as one sentence for people.
+/// An error as one sentence for people.
 type Failure = String;
 
 fn main() -> ExitCode {

@@ -1,8 +1,8 @@
-//! `./x pages`: each of the Wasted Cores paper's four bugs as a page, with it and with the fix side by side, the same work under
-//! `eevdf`, and the same of a real kernel's recordings, into out/pages; their small pictures and the table of figures in
-//! docs/explanation/wasted-cores.md.
+//! `./x pages` makes a page for each of the Wasted Cores paper's four bugs: with the bug and with the fix side by side,
+//! the same work under `eevdf`, and the same for a real kernel's recordings, in out/pages. It also makes their small
+//! pictures and the table of figures in docs/explanation/wasted-cores.md.
 //!
-//! keel's own commands make all of it. The pictures are Chromium's, so they differ by a pixel here and there with its fonts.
+//! keel's own commands make everything. Chromium draws the pictures, so some pixels depend on its fonts.
 
 use crate::tree::root;
 use crate::{Failure, cargo, demo, document, keel, viewer};
@@ -12,7 +12,7 @@ use std::process::Stdio;
 /// All bugs of `cfs`, as the paper's kernel had them.
 const BUGS: [&str; 4] = ["group-imbalance", "group-construction", "overload-on-wakeup", "missing-domains"];
 
-/// A bug's experiment of `keel lab`, and the milliseconds in which it is best seen; all of the second by default.
+/// A bug's experiment in `keel lab`, and the milliseconds that show it best. By default, the whole second.
 struct Scene {
     bug: &'static str,
     workload: &'static str,
@@ -27,7 +27,7 @@ const SCENES: [Scene; 4] = [
 ];
 const MACHINE: &str = "opteron-6272";
 
-/// What Linux 7.2 was seen to do under our schedulers (`./x live --bugs`), with the bug and without.
+/// Recordings of Linux 7.2 under the project's schedulers (`./x live --bugs`), with the bug and without.
 const RECORDED: [&str; 3] = ["group-construction", "missing-domains", "left-behind"];
 const RECORDINGS: &str = "crates/readers/recordings/waste";
 
@@ -35,7 +35,7 @@ const FOLDER: &str = "out/pages";
 const PICTURES: &str = "docs/explanation/pages";
 const DOCUMENT: &str = "docs/explanation/wasted-cores.md";
 
-/// Makes all of it.
+/// Makes everything.
 pub(crate) fn run() -> Result<(), Failure> {
     cargo::run(&["build", "-q", "--release", "-p", "keel-cli"])?;
     for folder in [FOLDER, PICTURES] {
@@ -78,7 +78,7 @@ fn simulated(scene: &Scene) -> Result<Value, Failure> {
     Ok(picture(&page, *ms))
 }
 
-/// The fixed run again next to a second of `eevdf`, with its balancer's reports: the latter alone gets a picture.
+/// The fixed run again beside a second of `eevdf`, with its balancer's reports. Only the latter gets a picture.
 fn today(scene: &Scene) -> Result<Value, Failure> {
     let Scene { bug, workload, ms } = scene;
     let [fixed, today] = ["fixed", "eevdf"].map(|end| format!("{FOLDER}/{bug}-{end}.trc"));
@@ -90,29 +90,29 @@ fn today(scene: &Scene) -> Result<Value, Failure> {
     Ok(json!({ "page": page, "ms": ms, "to": [null, to.display().to_string()] }))
 }
 
-/// How keel is asked to run a scheduler.
+/// keel's arguments to run a scheduler.
 fn of<'a>(scheduler: &'a str, workload: &'a str) -> [&'a str; 8] {
     ["sim", scheduler, "--machine", MACHINE, "--workload", workload, "--noise", "none"]
 }
 
-/// How keel is asked to run `cfs` with such a setting of its bugs.
+/// keel's arguments to run `cfs` with this setting for its bugs.
 fn of_cfs<'a>(workload: &'a str, bugs: &'a str) -> Vec<&'a str> {
     [&of("cfs", workload)[..], &["--set", bugs]].concat()
 }
 
-/// What is drawn of a page, and where to: viewer/tests/pictures.spec.ts reads it.
+/// What is drawn from a page, and the output file. viewer/tests/pictures.spec.ts reads it.
 fn picture(page: &str, ms: Option<[u32; 2]>) -> Value {
     let name = page.trim_end_matches(".html");
     let to = ["", "-fixed"].map(|end| root().join(PICTURES).join(format!("{name}{end}.png")));
     json!({ "page": page, "ms": ms, "to": to.map(|path| path.display().to_string()) })
 }
 
-/// All bugs but one.
+/// All bugs except one.
 fn others(bug: &str) -> String {
     BUGS.into_iter().filter(|other| *other != bug).collect::<Vec<_>>().join("+")
 }
 
-/// What five seconds waste under no bug, this one, all, all others, and `eevdf`: a line for each experiment.
+/// The waste in five seconds with no bug, this one, all, all others, and under `eevdf`: a row for each experiment.
 fn table() -> Result<String, Failure> {
     let mut text =
         "| work | without bugs | with the bug | with all four | with the other three | `eevdf` |\n\
@@ -128,7 +128,7 @@ fn table() -> Result<String, Failure> {
     Ok(text)
 }
 
-/// Core time that five seconds of such a run waste, and the longest of it.
+/// The core time that five seconds of such a run waste, and the longest waste.
 fn wasted(run: &[&str]) -> Result<String, Failure> {
     let args = [run, &["--duration", "5s"]].concat();
     let reported = keel::json(&args, Stdio::inherit())?;
@@ -143,13 +143,13 @@ fn cell(reported: &Value) -> Option<String> {
     Some(format!("{wasted:.2} core-s ({share:.1} %), longest {longest:.0} ms"))
 }
 
-/// Runs keel from the root, silently.
+/// Runs keel in the root folder without output.
 fn run_keel(args: &[&str]) -> Result<(), Failure> {
     println!("$ keel {}", args.join(" "));
     let status = keel::command(args)?.stdout(Stdio::null()).status();
-    match status.map_err(|e| format!("keel cannot be run: {e}"))?.success() {
+    match status.map_err(|e| format!("cannot run keel: {e}"))?.success() {
         true => Ok(()),
-        false => Err("keel failed; its message is above".to_owned()),
+        false => Err("keel failed; see its message above".to_owned()),
     }
 }
 

@@ -1,5 +1,5 @@
-//! The Python package: built, installed into an empty environment, tested, its types and the documentation's examples
-//! checked.
+//! The Python package: built, installed into an empty environment and tested, with checks of its types and the
+//! documentation's examples.
 
 use crate::tally::Tally;
 use crate::tree::root;
@@ -7,10 +7,10 @@ use crate::{Failure, cargo};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The packages of its tests need this or a newer one.
+/// The packages of its tests need this Python or a newer one.
 const LEAST: (u32, u32) = (3, 11);
 
-/// `./x python`: all of it. With `--renew`, what examples print is written into their pages.
+/// `./x python` does all of it. With `--renew`, it writes the examples' output into their pages.
 pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     let renew = match args {
         [] => false,
@@ -30,7 +30,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     }
 }
 
-/// The same for CI, where each test counts.
+/// The same for CI, which counts each test.
 pub(crate) fn check(tally: &mut Tally) {
     let ready = missing().map_or_else(Environment::packages, Err);
     let environment = match ready {
@@ -40,9 +40,7 @@ pub(crate) fn check(tally: &mut Tally) {
     tally.check("Python package", "the package builds, and installs where nothing else is", || {
         environment.install()
     });
-    tally.check("Python types", "editors and type checkers know what the package takes and gives", || {
-        environment.types()
-    });
+    tally.check("Python types", "editors and type checkers know the package's types", || environment.types());
     match environment.tests(false) {
         Ok(tests) => {
             tally.add(tests.passed, tests.failed);
@@ -55,7 +53,7 @@ pub(crate) fn check(tally: &mut Tally) {
     }
 }
 
-/// Why nothing can be said here; `None` where something can.
+/// Why nothing can be tested here, or `None` if it can.
 fn missing() -> Option<String> {
     let (major, minor) = LEAST;
     let wanted = format!("import ensurepip, sys, venv; sys.exit(sys.version_info < ({major}, {minor}))");
@@ -64,7 +62,7 @@ fn missing() -> Option<String> {
     (!enough).then(|| format!("Python {major}.{minor} or newer with venv is not installed"))
 }
 
-/// How many tests there were.
+/// The number of tests.
 struct Tests {
     passed: u64,
     failed: u64,
@@ -83,7 +81,7 @@ impl Environment {
         Ok(environment)
     }
 
-    /// With the packages of the lock file, if the registry is there. They are kept for the next time.
+    /// With the packages of the lock file, if the registry is reachable. They are kept for next time.
     fn packages() -> Result<Self, Failure> {
         let environment = Self { folder: root().join("out/python") };
         let lock = root().join("python/requirements.txt");
@@ -102,10 +100,10 @@ impl Environment {
         Ok(environment)
     }
 
-    /// Builds the wheel as tests are built, and installs it.
+    /// Builds the wheel with the features of tests, and installs it.
     fn install(&self) -> Result<(), Failure> {
         let wheels = self.folder.join("wheels");
-        // A wheel left by an earlier build is not of this source.
+        // A wheel left by an earlier build is not from this source.
         let _ = std::fs::remove_dir_all(&wheels);
         let mut maturin = Command::new(self.folder.join("bin/maturin"));
         maturin.args(["build", "--quiet", "--profile", "dev", "--out"]).arg(&wheels);
@@ -117,14 +115,14 @@ impl Environment {
         done(arg(arg(pip, &wheels), Path::new("evenkeel")), "pip install of the wheel")
     }
 
-    /// Types of the package, its tests and its examples.
+    /// Checks the types of the package, its tests and its examples.
     fn types(&self) -> Result<(), Failure> {
         let mut mypy = self.python();
         mypy.args(["-m", "mypy", "src", "tests", "benchmarks"]).current_dir(root().join("python"));
         done(mypy, "mypy")
     }
 
-    /// Runs the tests, and counts them.
+    /// Runs the tests and counts them.
     fn tests(&self, renew: bool) -> Result<Tests, Failure> {
         let keel = cargo::program("keel")?;
         let results = self.folder.join("tests.xml");
@@ -136,8 +134,8 @@ impl Environment {
         }
         // Failed tests are counted below.
         let _ = done(pytest, "pytest");
-        let text = std::fs::read_to_string(&results).map_err(|_| "the tests could not begin".to_owned())?;
-        counted(&text).ok_or_else(|| format!("{} says nothing of tests", results.display()))
+        let text = std::fs::read_to_string(&results).map_err(|_| "the tests could not start".to_owned())?;
+        counted(&text).ok_or_else(|| format!("{} contains no test results", results.display()))
     }
 
     fn python(&self) -> Command {
@@ -145,7 +143,7 @@ impl Environment {
     }
 }
 
-/// What pytest's report says of all tests.
+/// What pytest reports about all tests.
 fn counted(report: &str) -> Option<Tests> {
     let number = |name: &str| {
         let (_, rest) = report.split_once(&format!(" {name}=\""))?;
@@ -165,7 +163,7 @@ fn done(mut command: Command, what: &str) -> Result<(), Failure> {
         command.stdin(Stdio::null()).status().map_err(|e| format!("{what} cannot be started: {e}"))?;
     match status.success() {
         true => Ok(()),
-        false => Err(format!("{what} failed; its message is above")),
+        false => Err(format!("{what} failed; see its message above")),
     }
 }
 

@@ -1,8 +1,9 @@
-//! `./x release`: the keel that is given to others, optimised by a profile of itself.
+//! `./x release` builds the keel that is distributed, optimised with a profile of itself.
 //!
-//! The loop of a simulated machine is about as large as an instruction cache, so it matters where code lies. The compiler
-//! knows by a profile which ways are common, and puts the rare ones elsewhere. The same program is built twice: it counts in
-//! the first build, and the second uses these counts. A profile is good for one state of the sources only, so none is kept.
+//! The loop of a simulated machine is about as large as an instruction cache, so the layout of the code matters. With a
+//! profile, the compiler knows which paths are common, and moves the rare ones elsewhere. The same program is built
+//! twice: the first build counts, and the second uses the counts. A profile is valid for one state of the sources only,
+//! so none is kept.
 
 use crate::tree::root;
 use crate::{Failure, cargo};
@@ -10,13 +11,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Both builds and the profile, from the root; git ignores it.
+/// The folder of both builds and the profile, from the root. Git ignores it.
 const FOLDER: &str = "target/release-by-profile";
-/// What is made, from the root.
+/// The resulting program, from the root.
 const PROGRAM: &str = "out/keel";
 
-/// What the profile is of: small and large machines and schedulers, with all checks, and of reading what was written.
-/// `TRACE` stands for a file.
+/// The runs to profile: small and large machines and schedulers, with all checks, and reading what was written. `TRACE`
+/// stands for a file.
 const RUNS: [&str; 10] = [
     "sim fifo --machine 4 --workload mix:16:125 --duration 3s --trace TRACE",
     "check TRACE",
@@ -39,13 +40,13 @@ pub(crate) fn run() -> Result<(), Failure> {
         fs::remove_dir_all(&counts).map_err(|e| format!("{}: {e}", counts.display()))?;
     }
     fs::create_dir_all(&counts).map_err(|e| format!("{}: {e}", counts.display()))?;
-    eprintln!("x: building keel so that it counts");
+    eprintln!("x: building keel with counters");
     let counting = build(&folder.join("counting"), &triple, &flag("-Cprofile-generate=", &counts)?)?;
     eprintln!("x: running it {} times", RUNS.len());
     train(&counting, &folder)?;
     let profile = folder.join("keel.profdata");
     merge(&merger, &counts, &profile)?;
-    eprintln!("x: building keel by its profile");
+    eprintln!("x: building keel with its profile");
     let flags = format!("{} -Cllvm-args=-enable-split-machine-functions", flag("-Cprofile-use=", &profile)?);
     let built = build(&folder.join("optimised"), &triple, &flags)?;
     let program = root().join(PROGRAM);
@@ -55,24 +56,24 @@ pub(crate) fn run() -> Result<(), Failure> {
     Ok(())
 }
 
-/// A flag for the compiler with a path, which no blank may be in: cargo separates flags by blanks.
+/// A compiler flag with a path. The path must not contain spaces, because cargo splits flags at spaces.
 fn flag(name: &str, path: &Path) -> Result<String, Failure> {
     match path.to_str() {
         Some(path) if !path.contains(' ') => Ok(format!("{name}{path}")),
-        _ => Err(format!("{} has a blank in it; move the checkout to a folder without one", path.display())),
+        _ => Err(format!("{} has a space in it; move the checkout to a folder without one", path.display())),
     }
 }
 
-/// Builds keel with these flags into a folder, and says where it is.
+/// Builds keel with these flags into a folder, and returns its path.
 fn build(folder: &Path, triple: &str, flags: &str) -> Result<PathBuf, Failure> {
     let target = folder.to_string_lossy();
-    // With a target of its own, what runs while building is built without the flags.
+    // With an explicit target, build scripts and macros are built without the flags.
     let args = ["build", "-q", "--release", "-p", "keel-cli", "--target", triple, "--target-dir", &target];
     cargo::run_with("RUSTFLAGS", flags, &args)?;
     Ok(folder.join(triple).join("release/keel"))
 }
 
-/// Makes all runs; how they end says nothing about the profile, but for one that can't be started.
+/// Runs all commands. Their exit codes don't matter, unless one can't be started.
 fn train(keel: &Path, folder: &Path) -> Result<(), Failure> {
     let trace = folder.join("trained.trc");
     let trace = trace.to_string_lossy();
@@ -81,7 +82,7 @@ fn train(keel: &Path, folder: &Path) -> Result<(), Failure> {
         let mut command = Command::new(keel);
         command.args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let status = command.status().map_err(|e| format!("{}: {e}", keel.display()))?;
-        // 1 stands for findings; from 2 on keel was used wrongly, or is wrong.
+        // 1 means findings. From 2 on, keel was used wrongly, or has a bug.
         if !matches!(status.code(), Some(0 | 1)) {
             return Err(format!("'keel {run}' ended with {status}, so the profile would lack it"));
         }
@@ -89,7 +90,7 @@ fn train(keel: &Path, folder: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Makes one profile of all runs' counts.
+/// Merges the counts of all runs into one profile.
 fn merge(merger: &Path, counts: &Path, profile: &Path) -> Result<(), Failure> {
     let status = Command::new(merger)
         .args(["merge".as_ref(), "-o".as_ref(), profile.as_os_str(), counts.as_os_str()])
@@ -98,13 +99,13 @@ fn merge(merger: &Path, counts: &Path, profile: &Path) -> Result<(), Failure> {
     match status.success() {
         true => Ok(()),
         false => Err(format!(
-            "{} can't read what this compiler's programs count; 'rustup component add llvm-tools' brings one that can",
+            "{} can't read this compiler's profiles; 'rustup component add llvm-tools' installs a tool that can",
             merger.display()
         )),
     }
 }
 
-/// What merges counts: the compiler's own tool where it is installed, else that of the LLVM that `./x` installs.
+/// The tool that merges counts: the compiler's own if it is installed, else that of the LLVM that `./x` installs.
 fn merger(triple: &str) -> Result<PathBuf, Failure> {
     let own = PathBuf::from(rustc(&["--print", "sysroot"])?)
         .join("lib/rustlib")
@@ -120,13 +121,13 @@ fn host() -> Result<String, Failure> {
     host.map(str::to_owned).ok_or_else(|| "rustc -vV names no host".to_owned())
 }
 
-/// What the compiler of the checkout says.
+/// The output of the checkout's compiler.
 fn rustc(args: &[&str]) -> Result<String, Failure> {
     let output = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()))
         .args(args)
         .current_dir(root())
         .output()
-        .map_err(|e| format!("rustc cannot be run: {e}"))?;
+        .map_err(|e| format!("cannot run rustc: {e}"))?;
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
@@ -137,7 +138,7 @@ mod tests {
     #[test]
     fn a_path_with_a_blank_is_refused() {
         assert_eq!(flag("-Cx=", Path::new("/a/b")).as_deref(), Ok("-Cx=/a/b"));
-        let refused = flag("-Cx=", Path::new("/a b")).expect_err("it has a blank");
-        assert!(refused.contains("/a b has a blank in it"), "{refused}");
+        let refused = flag("-Cx=", Path::new("/a b")).expect_err("it has a space");
+        assert!(refused.contains("/a b has a space in it"), "{refused}");
     }
 }

@@ -1,11 +1,11 @@
-//! `./x matrix`, `./x sensitivity`: renew the long tables of docs/ that `keel lab` prints.
+//! `./x matrix` and `./x sensitivity` update the long tables of docs/ that `keel lab` prints.
 
 use crate::{Failure, cargo, document};
 use std::process::{Command, Stdio};
 
-/// A table, and where it stands.
+/// A table and its page.
 pub(crate) struct Table {
-    /// The command's name, after which the place in the page is named; `keel lab` takes it as an option.
+    /// The command's name. It marks the place in the page, and is an option of `keel lab`.
     name: &'static str,
     page: &'static str,
 }
@@ -16,14 +16,15 @@ pub(crate) const MATRIX: Table = Table { name: "matrix", page: "docs/explanation
 pub(crate) const SENSITIVITY: Table = Table { name: "sensitivity", page: "docs/explanation/sensitivity.md" };
 
 impl Table {
-    /// Builds `keel` for speed, lets it print the table and puts it into the page; `extra` goes to `keel lab`.
+    /// Builds `keel` in release mode, lets it print the table, and puts the table into the page. `extra` is passed to
+    /// `keel lab`.
     pub(crate) fn renew(&self, extra: &[String]) -> Result<(), Failure> {
         cargo::run(&["build", "-q", "--release", "-p", "keel-cli"])?;
         let keel = cargo::built("keel")?;
         let mut command = Command::new(&keel);
         command.arg("lab").arg(format!("--{}", self.name)).args(extra);
         let output = command.stdin(Stdio::null()).stderr(Stdio::inherit()).output();
-        let output = output.map_err(|e| format!("{} cannot be run: {e}", keel.display()))?;
+        let output = output.map_err(|e| format!("cannot run {}: {e}", keel.display()))?;
         if !output.status.success() {
             return Err(format!("keel lab --{} ended with {}", self.name, output.status));
         }

@@ -1,9 +1,9 @@
-//! Checks one after another: each is printed with its time, a failed one with what it guards.
+//! Runs checks one after another. Prints each with its time, and a failed one with what it guards.
 
 use crate::Failure;
 use std::time::Instant;
 
-/// What passed and what failed so far.
+/// The numbers of passed and failed checks.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     passed: u64,
@@ -17,7 +17,7 @@ impl Tally {
         self.failed += failed;
     }
 
-    /// Runs one check and says how it went. `guards` is what breaks when the check does.
+    /// Runs one check and prints the result. `guards` is what is at risk if the check fails.
     pub(crate) fn check(&mut self, name: &str, guards: &str, check: impl FnOnce() -> Result<(), Failure>) {
         let begun = Instant::now();
         println!("x: {name} ...");
@@ -35,7 +35,7 @@ impl Tally {
         }
     }
 
-    /// Did all pass?
+    /// Whether all passed.
     pub(crate) fn is_good(&self) -> bool {
         self.failed == 0
     }

@@ -1,11 +1,11 @@
-//! The checkout: where it is, and which files are its own.
+//! The checkout: its path, and its own files.
 
 use crate::Failure;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// The workspace's root: cargo says at run time where xtask is, so that checkouts which share a
-/// target folder, and hence perhaps this very program, are not mixed up.
+/// The workspace's root. Cargo passes xtask's folder at run time, so checkouts that share a target folder, and perhaps
+/// this very program, are not mixed up.
 pub(crate) fn root() -> PathBuf {
     let package = std::env::var_os("CARGO_MANIFEST_DIR").map_or_else(|| "xtask".into(), PathBuf::from);
     match package.parent() {
@@ -18,17 +18,17 @@ pub(crate) fn root() -> PathBuf {
 pub(crate) struct File {
     /// Its path from the root, with `/`.
     pub(crate) path: String,
-    /// What it holds.
+    /// Its contents.
     pub(crate) text: String,
 }
 
-/// Every text file that git has or would add, by path.
+/// Every text file that git tracks or would add, by path.
 pub(crate) fn files() -> Result<Vec<File>, Failure> {
     let listed = Command::new("git")
         .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
         .current_dir(root())
         .output()
-        .map_err(|e| format!("git cannot be run ({e}); install it"))?;
+        .map_err(|e| format!("cannot run git ({e}); install it"))?;
     if !listed.status.success() {
         return Err(format!("git cannot list the files: {}", String::from_utf8_lossy(&listed.stderr).trim()));
     }
@@ -39,7 +39,7 @@ pub(crate) fn files() -> Result<Vec<File>, Failure> {
     Ok(paths.into_iter().filter_map(read).collect())
 }
 
-/// The file if it is text; one that was deleted but not yet committed is left out as well.
+/// The file if it is text. A deleted file that is not yet committed is left out too.
 fn read(path: String) -> Option<File> {
     let full: PathBuf = root().join(&path);
     if full.is_symlink() {

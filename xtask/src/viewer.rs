@@ -1,6 +1,6 @@
-//! The viewer of report pages: is what is kept of it what its source gives, and does it do what it should in a real browser?
+//! The viewer of report pages: does the stored build match its source, and does it work in a real browser?
 //!
-//! keel holds the built viewer (`viewer/dist`), so that cargo alone builds keel. `./x viewer` rebuilds and tests it.
+//! keel contains the built viewer (`viewer/dist`), so that cargo alone builds keel. `./x viewer` rebuilds and tests it.
 
 use crate::checks::fits;
 use crate::tree::root;
@@ -9,13 +9,13 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// What Vite makes and keel takes.
+/// The files that Vite makes and keel includes.
 const FILES: [&str; 3] = ["viewer.js", "viewer.css", "viewer.sha256"];
 
-/// Vite wants a Node.js of 20.19, 22.12 or newer.
+/// Vite needs Node.js 20.19, 22.12 or newer.
 const NODE: &str = "Node.js 20.19 or newer and npm";
 
-/// `./x viewer`: builds what keel takes, and tests it.
+/// `./x viewer`: builds the files that keel includes, and tests them.
 pub(crate) fn run() -> Result<(), Failure> {
     if let Some(missing) = missing().or_else(no_browser) {
         return Err(missing);
@@ -26,7 +26,7 @@ pub(crate) fn run() -> Result<(), Failure> {
     test()
 }
 
-/// Why nothing can be said here; `None` where something can.
+/// Why nothing can be tested here, or `None` if it can.
 pub(crate) fn missing() -> Option<String> {
     let version = Command::new("node").arg("--version").output().ok()?.stdout;
     let version = String::from_utf8_lossy(&version).trim().trim_start_matches('v').to_owned();
@@ -41,7 +41,7 @@ fn is_enough(major: u32, minor: u32) -> bool {
     matches!((major, minor), (20, 19..) | (22, 12..) | (23.., _))
 }
 
-/// Why no page can be looked at.
+/// Why no page can be opened.
 pub(crate) fn no_browser() -> Option<String> {
     (!browser().exists()).then(|| "Chromium is not installed; set CHROMIUM if it is elsewhere".to_owned())
 }
@@ -50,7 +50,7 @@ fn browser() -> PathBuf {
     std::env::var_os("CHROMIUM").map_or_else(|| "/usr/bin/chromium".into(), PathBuf::from)
 }
 
-/// The packages of the lock file, if the registry is there.
+/// The packages of the lock file, if the registry is reachable.
 pub(crate) fn packages() -> Result<(), Failure> {
     // The browser is the system's.
     let mut npm = Command::new("npm");
@@ -58,7 +58,7 @@ pub(crate) fn packages() -> Result<(), Failure> {
     done(npm, "npm ci")
 }
 
-/// Rebuilding gives the same bytes, and all that gets into pages has a licence that fits.
+/// Rebuilding gives the same bytes, and everything in pages has a suitable licence.
 pub(crate) fn check_built() -> Result<(), Failure> {
     licences()?;
     npx(&["tsc", "--noEmit"], &[])?;
@@ -87,7 +87,7 @@ pub(crate) fn test() -> Result<(), Failure> {
     npx(&["playwright", "test"], &[("PAGES", &pages), ("PAGES_OUT", &out), ("CHROMIUM", &browser())])
 }
 
-/// The small pictures of the pages in `folder`, as its pictures.json wants them.
+/// The small pictures of the pages in `folder`, as listed in its pictures.json.
 pub(crate) fn pictures(folder: &Path) -> Result<(), Failure> {
     packages()?;
     let out = root().join("viewer/out");
@@ -97,14 +97,14 @@ pub(crate) fn pictures(folder: &Path) -> Result<(), Failure> {
     )
 }
 
-/// What the test of a large page measures, which prints it as a line of JSON.
+/// The measurements of the test of a large page, which prints them as a line of JSON.
 pub(crate) fn large(page: &Path) -> Result<Value, Failure> {
     packages()?;
     let mut npx = Command::new("npx");
     npx.args(["--no-install", "playwright", "test", "large"]).current_dir(root().join("viewer"));
     let environment = [("LARGE", page), ("PAGES_OUT", &root().join("viewer/out")), ("CHROMIUM", &browser())];
     let output = npx.envs(environment).stdin(Stdio::null()).output();
-    let output = output.map_err(|e| format!("playwright cannot be run: {e}"))?;
+    let output = output.map_err(|e| format!("cannot run playwright: {e}"))?;
     let text = String::from_utf8_lossy(&output.stdout);
     match text.lines().find_map(|line| serde_json::from_str(line.get(line.find('{')?..)?).ok()) {
         Some(reported) if output.status.success() => Ok(reported),
@@ -112,7 +112,7 @@ pub(crate) fn large(page: &Path) -> Result<Value, Failure> {
     }
 }
 
-/// Packages that get into pages; those that build them are no part of keel.
+/// Packages whose code gets into pages. Those that only build them are not part of keel.
 fn licences() -> Result<(), Failure> {
     let lock =
         std::fs::read(root().join("viewer/package-lock.json")).map_err(|e| format!("no lock file: {e}"))?;
@@ -137,8 +137,8 @@ fn done(mut command: Command, what: &str) -> Result<(), Failure> {
     let status = command.current_dir(folder).stdin(Stdio::null()).status();
     match status {
         Ok(status) if status.success() => Ok(()),
-        Ok(_) => Err(format!("{what} failed; its message is above")),
-        Err(e) => Err(format!("{what} cannot be run: {e}")),
+        Ok(_) => Err(format!("{what} failed; see its message above")),
+        Err(e) => Err(format!("cannot run {what}: {e}")),
     }
 }
 

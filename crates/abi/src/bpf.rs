@@ -118,7 +118,7 @@ impl Dynptr {
     /// `BPF_DYNPTR_TYPE_LOCAL`, where the kernel keeps it.
     const LOCAL: u32 = 1 << 28;
 
-    /// A dynptr to so many bytes.
+    /// A dynptr to this many bytes.
     pub const fn new(data: Ea, len: u32) -> Self {
         Self { data, len }
     }
@@ -216,8 +216,8 @@ pub trait World {
     fn ring_consume(&mut self, map: MapId);
     /// `bpf_ringbuf_query`; nothing when the map is no ring buffer.
     fn ring_count(&self, map: MapId, what: RingCount) -> Option<u64>;
-    /// `bpf_arena_alloc_pages`: the user's address of so many zeroed pages in a row, at `at` unless that is null;
-    /// nothing when the map is no arena or has none left.
+    /// `bpf_arena_alloc_pages`: the user's address of this many consecutive zeroed pages, at `at` unless that is null.
+    /// `None` if the map is not an arena or has too few pages left.
     fn arena_alloc(&mut self, map: MapId, at: Ea, pages: u32) -> Option<Ea>;
     /// `bpf_arena_free_pages`: how many pages were given back; none when the map is no arena.
     fn arena_free(&mut self, map: MapId, at: Ea, pages: u32) -> u64;
@@ -225,8 +225,8 @@ pub trait World {
     fn arena_reserve(&mut self, map: MapId, at: Ea, pages: u32) -> Result<(), Errno>;
     /// Where loads and stores find the byte of the arena that has this address for user space.
     fn arena_at(&self, user: Ea) -> Ea;
-    /// The value of an owner in a task or cgroup storage map; made when `create` says so, from
-    /// the bytes at `init` unless that is null.
+    /// The value of an owner in a task or cgroup storage map. With `create`, it is created if it is missing, from the
+    /// bytes at `init` unless that is null.
     fn storage_get(&mut self, map: MapId, owner: Owner, create: bool, init: Ea) -> Option<Ea>;
     /// Ends the owner's value in one map.
     fn storage_delete(&mut self, map: MapId, owner: Owner) -> Result<(), Errno>;
@@ -280,9 +280,9 @@ pub struct CallSite<'a, W> {
     pub cpu: CpuId,
     /// What this callback has used up to this call, the call instruction included.
     pub usage: Usage,
-    /// The call was suspended before and is made once more.
+    /// The call was suspended before and is made again.
     pub again: bool,
-    /// Which call of the object's this is: [`Engine::place`] gives its place in the object.
+    /// Which call of the object it is: [`Engine::place`] returns its place in the object.
     pub number: u32,
 }
 
@@ -313,9 +313,9 @@ pub trait Host<W: World> {
     /// Serves helper or kfunc `func`.
     fn call(&mut self, site: CallSite<'_, W>, func: FuncId, args: [u64; 5]) -> Reply;
 
-    /// The moment that the callback of `cpu` has come to with this usage, if no other CPU has anything to do
-    /// earlier. Otherwise `None`: the engine then freezes the callback, and asks once more with `again` set after
-    /// [`Engine::resume`]. Asked before each atomic instruction, and now and then in a loop of `may_goto`.
+    /// The instant that the callback of `cpu` has reached with this usage, if no other CPU has anything to do earlier.
+    /// Otherwise `None`: the engine then freezes the callback, and asks again with `again` set after
+    /// [`Engine::resume`]. Called before each atomic instruction, and sometimes in a loop of `may_goto`.
     fn turn(&mut self, cpu: CpuId, usage: Usage, again: bool) -> Option<Instant>;
 
     /// Costs in picoseconds that the first call is to be charged with, for an engine that may serve it by itself; the host
@@ -346,11 +346,11 @@ pub trait Host<W: World> {
 /// What called a program of the object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Origin {
-    /// The kernel, for a callback of the scheduler.
+    /// The kernel, on behalf of a callback of the scheduler.
     Op(Op),
     /// BPF's own timer.
     Timer,
-    /// The kernel, for a tracing program.
+    /// The kernel, on behalf of a tracing program.
     Trace,
     /// The scheduler's user-space half. Its time is not the scheduler's time in the kernel.
     Program,
@@ -427,7 +427,7 @@ pub enum FaultKind {
     },
     /// An instruction that is not part of the set, or a jump out of the program.
     BadInstruction,
-    /// A call that its context forbids; the text says what and why.
+    /// A call that its context forbids. The text contains what and why.
     BadCall(String),
 }
 

@@ -34,7 +34,7 @@ pub struct Clocks {
 }
 
 impl Clocks {
-    /// Of so many CPUs, none of which has seen anything of another.
+    /// For this many CPUs, none of which has seen anything of another.
     pub fn new(cpus: u32) -> Self {
         let one = |cpu: u32| (0..cpus).map(|other| u32::from(other == cpu)).collect();
         Self { cpus: (0..cpus).map(one).collect(), released: BTreeMap::new() }

@@ -39,7 +39,7 @@ pub enum Act {
     Confine(CpuSet),
     /// It sleeps.
     Sleep(Span),
-    /// It cannot go on, and so the run is over; the text says why.
+    /// It cannot continue, so the run is over. The text contains the reason.
     Fail(String),
 }
 

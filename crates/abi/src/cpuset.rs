@@ -51,7 +51,7 @@ impl CpuSet {
         Self { words }
     }
 
-    /// Adds `cpu`; says whether it was new.
+    /// Adds `cpu`. Returns whether it was new.
     pub fn insert(&mut self, cpu: CpuId) -> bool {
         let (word, bit) = place(cpu);
         if word >= self.words.len() {
@@ -62,7 +62,7 @@ impl CpuSet {
         new
     }
 
-    /// Takes `cpu` out; says whether it was in.
+    /// Removes `cpu`. Returns whether it was in the set.
     pub fn remove(&mut self, cpu: CpuId) -> bool {
         let (word, bit) = place(cpu);
         let was = self.contains(cpu);

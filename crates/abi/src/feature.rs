@@ -48,14 +48,14 @@ pub enum Level {
 pub struct Feature {
     /// What it is.
     pub kind: FeatureKind,
-    /// Its name, as the kernel has it.
+    /// Its name in the kernel.
     pub name: &'static str,
     /// How near it is.
     pub level: Level,
 }
 
 impl Feature {
-    /// The features of one kind: what is served, with what differs of some, then what is absent.
+    /// The features of one kind: the supported ones, with the differences of some, then the absent ones.
     pub fn list(
         kind: FeatureKind,
         served: impl IntoIterator<Item = &'static str>,

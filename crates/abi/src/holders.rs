@@ -1,4 +1,4 @@
-//! Who holds a cache line, in one word, for a machine of any size.
+//! Which CPUs hold a cache line, in one word, for a machine of any size.
 //!
 //! Up to 64 CPUs each CPU has a bit. Above that a bit represents a group of neighbours: a part of
 //! one last-level cache, or several caches on a machine with more than [`GROUPS`]. The upper bits

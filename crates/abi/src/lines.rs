@@ -33,7 +33,7 @@ pub struct LineCosts {
     pub hop_ps: u64,
     /// Added by each hop beyond the first.
     pub more_hops_ps: u64,
-    /// From memory, when no CPU has touched the line, or its last writer's cache no longer has it.
+    /// From memory, if no CPU has accessed the line, or its last writer's cache no longer holds it.
     pub memory_ps: u64,
     /// How many tasks' structures a CPU's cache holds at once, where they crowd each other
     /// ([`crowd`](crate::crowd)); 0 for all.
@@ -125,7 +125,7 @@ impl Transfers {
         self.costs.tasks_held > 0
     }
 
-    /// Caches that hold one line of so many tasks' structures each; `None` where there is no limit.
+    /// Caches that each hold one line of this many tasks' structures. `None` if there is no limit.
     pub fn crowd(&self) -> Option<Crowd> {
         Crowd::new(self.topology.cpus(), self.costs.tasks_held)
     }
@@ -145,7 +145,7 @@ impl Transfers {
         self.share_ps(line, cpu)
     }
 
-    /// The price of a line that nobody has, which `cpu` reads or writes.
+    /// The price of a line that no CPU holds, when `cpu` reads or writes it.
     #[inline]
     pub fn first_ps(&self, line: &mut Line, cpu: CpuId) -> u64 {
         debug_assert_eq!(line.sharers, 0, "nobody has it");

@@ -44,7 +44,7 @@ pub fn with_spread(mean: f64, spread: f64) -> String {
     format!("{} ± {}", fixed(mean, decimals), fixed(spread, decimals))
 }
 
-/// `n` with so many decimals; the digits before the point are in groups.
+/// `n` with this many decimals. The digits before the point are in groups.
 fn fixed(n: f64, decimals: usize) -> String {
     // As elsewhere, a half is rounded up; `format!` would round it to an even number.
     if decimals == 0 {

@@ -1,9 +1,9 @@
 //! In which order CPUs do what they do at nearly the same time.
 //!
-//! A simulated run has one order: that of virtual time, which follows from costs. On real hardware a cache miss, an
-//! interrupt or a hypervisor delays a CPU now and then, and another one is quicker. An [`Order`] says where that
-//! happens: a callback about to do something that others can see is delayed for a window of time, in which something is
-//! due elsewhere. So every such order can occur on real CPUs.
+//! A simulated run has one order: that of virtual time, which follows from costs. On real hardware, a cache miss, an
+//! interrupt or a hypervisor sometimes delays a CPU, and another one is faster. An [`Order`] determines where that
+//! happens: a callback that is about to do something visible to others is delayed for a window of time in which
+//! something is due elsewhere. So every such order can occur on real CPUs.
 
 use crate::scx::Op;
 use crate::{CpuId, Instant, Span};

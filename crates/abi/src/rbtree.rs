@@ -61,7 +61,7 @@ impl Tree {
         world.slice(root, ROOT_BYTES).map(|_| Self(root))
     }
 
-    /// Is it a node in no tree? Nothing where there is no memory.
+    /// Whether it is a node outside any tree. `None` if the memory does not exist.
     pub fn is_free<W: World>(world: &W, node: Ea) -> Option<bool> {
         world.slice(node, NODE_BYTES).map(|_| word(world, node.offset(OWNER)) == 0)
     }

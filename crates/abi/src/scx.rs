@@ -1,6 +1,5 @@
-//! sched_ext's numbers, as Linux 7.2 has them (`include/linux/sched/ext.h`,
-//! `kernel/sched/ext/`). The kernel header in `crates/kernel` says the same to BPF objects, and
-//! a test there compares the two.
+//! sched_ext's numbers in Linux 7.2 (`include/linux/sched/ext.h`, `kernel/sched/ext/`). The kernel header in
+//! `crates/kernel` contains the same for BPF objects, and a test there compares the two.
 
 /// Dispatch queue ids, `enum scx_dsq_id_flags`.
 pub mod dsq {
@@ -14,7 +13,7 @@ pub mod dsq {
     pub const INVALID: DsqId = DsqId(FLAG_BUILTIN);
     /// The global queue.
     pub const GLOBAL: DsqId = DsqId(FLAG_BUILTIN | 1);
-    /// The local queue of the CPU at hand.
+    /// The local queue of the current CPU.
     pub const LOCAL: DsqId = DsqId(FLAG_BUILTIN | 2);
     /// Each CPU's queue in bypass mode.
     pub const BYPASS: DsqId = DsqId(FLAG_BUILTIN | 3);
@@ -161,7 +160,7 @@ pub const SLICE_DFL_NS: u64 = 20_000_000;
 pub const SLICE_BYPASS_NS: u64 = 5_000_000;
 /// A slice that never ends.
 pub const SLICE_INF: u64 = u64::MAX;
-/// Inserts that `ops.dispatch` may buffer unless the scheduler says otherwise.
+/// The number of inserts that `ops.dispatch` may buffer by default.
 pub const DSP_DFL_MAX_BATCH: u32 = 32;
 /// How often `ops.dispatch` is called for one pick.
 pub const DSP_MAX_LOOPS: u32 = 32;

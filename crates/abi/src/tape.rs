@@ -1,8 +1,8 @@
 //! What a recorded task did, op by op, in a few bytes each: a workload made of a recording has a [`Tape`] for each task,
 //! where one that people write has steps.
 //!
-//! An op costs what it says and nothing else: the time of a task's own system calls is in its [`Op::Kernel`]. What the
-//! scheduler costs, a simulated kernel charges as ever.
+//! An op costs exactly its own time: the time of a task's own system calls is in its [`Op::Kernel`]. A simulated kernel
+//! charges the costs of the scheduler as usual.
 
 use crate::{CpuId, Instant, Span};
 use std::sync::Arc;
@@ -12,9 +12,9 @@ use std::sync::Arc;
 pub enum Op {
     /// Works for so long on an undisturbed CPU of nominal speed.
     Run(Span),
-    /// Is in the kernel for so many picoseconds, at its own wish.
+    /// Is in the kernel for this many picoseconds, in its own system calls.
     Kernel(u64),
-    /// Waits until the semaphore has been posted once more.
+    /// Waits until the semaphore has been posted again.
     Await(u32),
     /// Posts a semaphore, and wakes a waiter; `sync` means that the waker is about to wait itself.
     Post {
@@ -63,9 +63,9 @@ pub enum Op {
     Step(u32),
     /// `sched_yield()`.
     Yield,
-    /// Has done so many units.
+    /// Has done this many units.
     Count(u32),
-    /// Is no more.
+    /// Exits.
     Exit,
 }
 

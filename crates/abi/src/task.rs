@@ -58,7 +58,7 @@ pub enum Step {
         /// What the next expiry is counted from.
         mode: TimerMode,
     },
-    /// Takes a mutex, blocking while another has it. Who has it already goes on.
+    /// Takes a mutex, and blocks while another task holds it. A task that already holds it continues.
     Lock(ObjectId),
     /// Releases a mutex, and wakes its first waiter: real-time tasks come first, the most urgent before others. Other
     /// tasks' mutexes are left alone.
@@ -145,7 +145,7 @@ pub enum Step {
     },
     /// Waits until a semaphore has been posted, and takes that.
     Await(ObjectId),
-    /// Does what is on the tape of the task's spec ([`Workload::recorded`]).
+    /// Does the ops on the tape of the task's spec ([`Workload::recorded`]).
     Play,
     /// A system call that does nothing.
     Syscall,
@@ -159,7 +159,7 @@ pub enum Step {
     Policy(Policy),
     /// `migrate_disable()`: from now on the task may not leave its CPU. Spells nest.
     MigrateDisable,
-    /// `migrate_enable()`: ends a spell; nothing where there is none.
+    /// `migrate_enable()`: ends a migration-disabled section. Does nothing outside one.
     MigrateEnable,
     /// Repeats from step `to` until it has been passed `times` times; `None` for ever. `slot` is
     /// the counter, dense from 0 within the task; it is reset when the loop is left.
@@ -322,7 +322,7 @@ pub struct Workload {
     pub flags: u32,
     /// How many mutexes there are.
     pub mutexes: u32,
-    /// Those of them that hand priorities on to their owners (`PTHREAD_PRIO_INHERIT`), each once.
+    /// Those of them with priority inheritance (`PTHREAD_PRIO_INHERIT`), each once.
     pub inheriting: Vec<ObjectId>,
     /// How many conditions there are.
     pub conditions: u32,
@@ -334,7 +334,7 @@ pub struct Workload {
     pub cgroups: Vec<Cgroup>,
     /// How long the file itself asks to run; a given `--duration` wins.
     pub duration: Option<Span>,
-    /// What [`Step::Count`] counts, for printing: `loops`, `messages`.
+    /// The unit of [`Step::Count`], for printing: `loops`, `messages`.
     pub unit: String,
     /// What happens from outside meanwhile.
     pub timeline: Vec<Happening>,

@@ -62,8 +62,8 @@ impl Change {
     }
 }
 
-/// The CPUs of a machine of so many that are online when the scheduler is attached: all but those that a
-/// timeline takes off at 0.
+/// The CPUs that are online when the scheduler is attached, on a machine with this many CPUs: all except those that a
+/// timeline takes offline at 0.
 pub fn online_at_first<'a>(cpus: u32, timeline: impl Iterator<Item = &'a Happening>) -> CpuSet {
     let mut online = CpuSet::first(cpus);
     for happening in timeline.filter(|h| h.at == Span::ZERO) {

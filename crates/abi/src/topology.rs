@@ -38,9 +38,9 @@ pub struct Topology {
 }
 
 impl Topology {
-    /// A machine from each CPU's place and the hops between nodes (`hops[a][b]`, 0 only on the
-    /// diagonal). Panics unless there is a CPU and the matrix is square and covers every node:
-    /// readers of machine files check first and say what is wrong.
+    /// A machine from each CPU's place and the hops between nodes (`hops[a][b]`, 0 only on the diagonal). Panics unless
+    /// there is a CPU and the matrix is square and covers every node: readers of machine files check this first and
+    /// report errors.
     pub fn new(places: Vec<Place>, hops: Vec<Vec<u8>>) -> Self {
         assert!(!places.is_empty(), "a machine has at least one CPU");
         assert!(hops.iter().all(|row| row.len() == hops.len()), "hops form a square");

@@ -29,7 +29,7 @@ pub fn events_schema() -> SchemaRef {
     Rows::default().batch().schema()
 }
 
-/// Turns the stream that it listens to into batches, and hands each to `give`.
+/// Turns the stream that it listens to into batches, and passes each to `give`.
 pub struct Batches<F> {
     names: Vec<(u32, String)>,
     rows: Rows,
@@ -184,7 +184,7 @@ fn row(what: &What) -> Row {
         What::Count { task, units } => Row { value: Some(u64::from(*units)), ..about("count", task) },
         What::Bypass { on: begins } => on("bypass", begins),
         What::Priority { task, prio, .. } => {
-            // Deadline tasks have -1, which no unsigned number holds.
+            // Deadline tasks have -1, which does not fit into an unsigned number.
             Row { value: u64::try_from(*prio).ok(), ..about("priority", task) }
         }
         What::Throttled { task, on, .. } => Row { value: Some(u64::from(*on)), ..about("throttled", task) },

@@ -1,9 +1,9 @@
 //! The cases of `tests/bpf`: what each program of an object is to leave in its variable.
 //!
-//! A case is a `SEC("syscall")` program NAME. It leaves what it found in `got_NAME`; the object says in
-//! `want_NAME` (64-bit numbers) or `says_NAME` (a text) what that must be, and in `since_NAME` from which kernel
-//! on it can be asked, in `invalid_accesses_NAME` how often it accesses an invalid address. The runner compares the
-//! bytes; the program itself judges nothing.
+//! A case is a `SEC("syscall")` program NAME. It leaves its result in `got_NAME`. The object contains the expected
+//! result in `want_NAME` (64-bit numbers) or `says_NAME` (a text), the first kernel that supports the case in
+//! `since_NAME`, and the number of its invalid accesses in `invalid_accesses_NAME`. The runner compares the bytes. The
+//! program itself judges nothing.
 
 use crate::Error;
 use object::{File, Object, ObjectSection, ObjectSymbol, Symbol, SymbolKind};

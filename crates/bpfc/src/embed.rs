@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// `include!(concat!(env!("OUT_DIR"), "/TABLE.rs"))`.
 ///
 /// # Errors
-/// What [`Compiler::compile`] says of the first source that fails, and files that cannot be used.
+/// The error of [`Compiler::compile`] for the first source that fails, and files that cannot be used.
 pub fn embed(compiler: &Compiler, folder: &str, out: &Path, table: &str) -> Result<(), Error> {
     println!("cargo::rerun-if-env-changed={CLANG}");
     let mut rows = String::new();

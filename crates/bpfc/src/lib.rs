@@ -201,7 +201,7 @@ pub fn set(object: &mut [u8], variable: &str, value: u64) -> Result<(), Error> {
     Ok(())
 }
 
-/// The bytes of the file that hold a variable of `.rodata`.
+/// The bytes of the file that contain a variable of `.rodata`.
 fn place_of(object: &[u8], variable: &str) -> Option<std::ops::Range<usize>> {
     let file = object::File::parse(object).ok()?;
     let symbol = file.symbols().find(|symbol| symbol.name() == Ok(variable))?;

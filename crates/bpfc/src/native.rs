@@ -1,4 +1,4 @@
-//! How many instructions compiled C would have where BPF has so many: the same sources, by clang, for x86-64. By function.
+//! Compares instruction counts: the same C sources compiled by clang for BPF and for x86-64, by function.
 
 use crate::embed::write;
 use crate::{Compiler, Error};
@@ -26,7 +26,7 @@ const RELOCATIONS: [&str; 5] = [
 ];
 
 impl Compiler {
-    /// The instructions of each function that `source` has in both, by name.
+    /// The instruction counts of each function that both builds contain, by name.
     ///
     /// # Errors
     /// As [`Compiler::compile`].

@@ -1,4 +1,4 @@
-//! The caches of the first CPU that has any: their sizes, and how long a line is.
+//! The caches of the first CPU that has any: their sizes, and the length of a line.
 
 use crate::file::Machine;
 use crate::tree::Tree;

@@ -1,4 +1,4 @@
-//! The machine as text: each constant with its source, and what was not seen at the end.
+//! The machine as text: each constant with its source, and at the end what could not be read.
 
 use crate::shape::{Node, Shape};
 use keel_abi::CpuSet;
@@ -17,7 +17,7 @@ pub struct Constant {
     pub source: String,
 }
 
-/// What was seen of a machine.
+/// What was found out about a machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Machine {
     pub(crate) name: String,
@@ -37,13 +37,13 @@ impl Machine {
         Self { name, ..Self::default() }
     }
 
-    /// Adds a constant; a later one of the same name replaces it.
+    /// Adds a constant. A later one with the same name replaces it.
     pub(crate) fn constant(&mut self, table: &'static str, name: &'static str, value: u64, source: String) {
         self.constants.retain(|constant| (constant.table, constant.name) != (table, name));
         self.constants.push(Constant { table, name, value, source });
     }
 
-    /// Adds something that is worth knowing and has no place in a machine file.
+    /// Adds a remark that has no place in a machine file.
     pub(crate) fn remark(&mut self, text: &str) {
         self.remarks.push(text.to_owned());
     }
@@ -103,7 +103,7 @@ impl Machine {
     }
 }
 
-/// A string as TOML has it, whatever is in it.
+/// A TOML string with any contents.
 fn quoted(text: &str) -> String {
     toml::Value::String(text.to_owned()).to_string()
 }

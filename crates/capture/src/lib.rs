@@ -8,7 +8,7 @@
 //! - `speed`: capacities and frequencies
 //! - `settings`: how the kernel was built and configured
 //! - `file`: the machine as text
-//! - [`measure`]: what switches, wakeups and cache lines cost here
+//! - [`measure`]: the cost of switches, wakeups and cache lines here
 #![forbid(unsafe_code)]
 
 mod caches;
@@ -28,29 +28,29 @@ use shape::Shape;
 use std::path::Path;
 use tree::Tree;
 
-/// A machine as it was seen.
+/// A captured machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Captured {
     /// The machine file.
     pub text: String,
-    /// What could not be seen, and stays as on the default machine: a sentence each.
+    /// What could not be read and keeps the default machine's value: a sentence each.
     pub unseen: Vec<String>,
 }
 
 /// Why a machine cannot be captured.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CaptureError {
-    /// The kernel does not say which CPUs there are, or there are more than a machine file can have.
+    /// The kernel does not list the CPUs, or there are more than a machine file can describe.
     #[error(
         "/sys/devices/system/cpu/online is not a list of CPUs below {MAX_CPUS}; mount /sys, and try again"
     )]
     NoCpus,
 }
 
-/// Captures the machine whose /sys and /proc are below `root`; `measured` is what was measured on it.
+/// Captures the machine whose /sys and /proc are below `root`. `measured` are the measurements made on it.
 ///
 /// # Errors
-/// If the kernel does not say which CPUs there are.
+/// If the kernel does not list the CPUs.
 pub fn capture(root: &Path, measured: Option<&Measured>) -> Result<Captured, CaptureError> {
     let tree = Tree::new(root);
     let mut unseen = Vec::new();

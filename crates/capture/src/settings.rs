@@ -1,15 +1,15 @@
-//! How the kernel was built and set: what a machine file can say of it, and what is only worth knowing.
+//! How the kernel was built and configured: settings for the machine file, and remarks.
 
 use crate::file::Machine;
 use crate::shape::Shape;
 use crate::tree::Tree;
 use std::io::Read;
 
-/// More of a name is left out.
+/// The rest of a longer name is dropped.
 const MOST_NAME: usize = 80;
-/// The most that a kernel's unpacked configuration may be.
+/// The maximum size of a kernel's unpacked configuration.
 const MOST_CONFIG: u64 = 4 << 20;
-/// Settings that change how Linux schedules and that machine files do not have: file, and what it is called.
+/// Settings that change how Linux schedules and that machine files lack: the file and its description.
 const OTHERS: &[(&str, &str)] = &[
     ("proc/sys/kernel/osrelease", "kernel"),
     ("sys/kernel/sched_ext/root/ops", "sched_ext scheduler"),
@@ -20,7 +20,7 @@ const OTHERS: &[(&str, &str)] = &[
     ("proc/sys/kernel/sched_util_clamp_min", "least clamped utilisation"),
 ];
 
-/// What the machine is called: its processor, and how many there are.
+/// The machine's name: its processor, and the number of processors.
 pub(crate) fn name(tree: &Tree, shape: &Shape) -> String {
     let cpuinfo = tree.text("proc/cpuinfo").unwrap_or_default();
     let value = |key: &str| {
@@ -41,7 +41,7 @@ pub(crate) fn see(tree: &Tree, machine: &mut Machine, unseen: &mut Vec<String>) 
     }
     match tree.number("proc/sys/kernel/sched_autogroup_enabled") {
         Some(on) => machine.autogroup = Some(on != 0),
-        // A kernel without the setting has no autogroups; a container without the file does not say.
+        // A kernel without the setting has no autogroups. A container may lack the file.
         None if tree.text("proc/sys/kernel/osrelease").is_some() => machine.autogroup = Some(false),
         None => unseen.push("the autogroup setting is unknown".to_owned()),
     }
@@ -59,7 +59,7 @@ pub(crate) fn see(tree: &Tree, machine: &mut Machine, unseen: &mut Vec<String>) 
     }
 }
 
-/// `CONFIG_HZ`, and where it is from.
+/// `CONFIG_HZ` and its source.
 fn hz(tree: &Tree) -> Option<(u64, String)> {
     let of = |config: &str| {
         let value = config.lines().find_map(|line| line.strip_prefix("CONFIG_HZ="))?;

@@ -1,7 +1,7 @@
-//! CPUs, cores, last-level caches, nodes and how far these are apart.
+//! CPUs, cores, last-level caches, nodes and their distances.
 //!
-//! A machine file numbers its CPUs without holes, has each core within a cache and each cache within a node. A CPU that is
-//! offline has no place of its own in /sys: it is a core of its node, and off when the machine starts.
+//! A machine file numbers its CPUs without gaps. Each core is within a cache and each cache within a node. An offline
+//! CPU has no place of its own in /sys: it becomes a core of its node, and is off when the machine starts.
 
 use crate::CaptureError;
 use crate::tree::Tree;
@@ -22,7 +22,7 @@ pub(crate) struct Node {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Shape {
     pub(crate) nodes: Vec<Node>,
-    /// A row for each node; nothing where all are one hop apart.
+    /// A row for each node. Empty if all are one hop apart.
     pub(crate) hops: Vec<Vec<u32>>,
     pub(crate) offline: CpuSet,
 }
@@ -49,13 +49,13 @@ impl Shape {
             unseen.push("nodes are unknown; one is assumed".to_owned());
             nodes.push((None, CpuSet::new()));
         }
-        // CPUs that are off are in no node's list.
+        // Offline CPUs are in no node's list.
         nodes[0].1 = nodes[0].1.iter().chain(left.iter()).collect();
         let hops = hops(tree, &nodes, unseen);
         let (mut no_cache, mut no_core) = (false, false);
         let made = nodes.into_iter().map(|(_, cpus)| {
             let llcs = parts(&cpus, |cpu| last_level(tree, cpu), &mut no_cache);
-            // A core lies within one cache.
+            // A core is within one cache.
             let in_cache = |llc: &CpuSet| parts(llc, |cpu| core(tree, cpu), &mut no_core);
             let cores = llcs.iter().flat_map(in_cache).collect();
             Node { cpus, llcs, cores }
@@ -70,7 +70,7 @@ impl Shape {
         Ok(Self { nodes, hops, offline })
     }
 
-    /// How many CPUs there are.
+    /// The number of CPUs.
     pub(crate) fn cpus(&self) -> usize {
         self.nodes.iter().map(|node| node.cpus.len()).sum()
     }
@@ -82,8 +82,8 @@ fn take(from: &mut CpuSet, cpus: &CpuSet) {
     }
 }
 
-/// `cpus` in parts: for each CPU those with which it shares something. What is not told is one part (a cache) or a part each
-/// (a core), by what `shared` gives for a CPU that says nothing.
+/// Divides `cpus` into parts: each CPU with those that it shares something with. `shared` returns these. CPUs without
+/// an answer become one part (a cache) or a part each (a core).
 fn parts(cpus: &CpuSet, shared: impl Fn(CpuId) -> Shared, unknown: &mut bool) -> Vec<CpuSet> {
     let (mut left, mut parts, mut rest) = (cpus.clone(), Vec::new(), CpuSet::new());
     while let Some(cpu) = left.lowest() {
@@ -146,7 +146,7 @@ fn core(tree: &Tree, cpu: CpuId) -> Shared {
     }
 }
 
-/// Hops between nodes: the rank of their distance among all that occur, from 0 for a node itself.
+/// Hops between nodes: the rank of their distance among all distances, from 0 for the node itself.
 fn hops(tree: &Tree, nodes: &[(Option<u32>, CpuSet)], unseen: &mut Vec<String>) -> Vec<Vec<u32>> {
     if nodes.len() < 2 {
         return Vec::new();

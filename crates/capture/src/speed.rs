@@ -6,7 +6,7 @@ use crate::tree::Tree;
 use keel_abi::{CpuId, CpuSet};
 use std::collections::BTreeMap;
 
-/// All of a CPU's performance (`SCHED_CAPACITY_SCALE`).
+/// The full performance of a CPU (`SCHED_CAPACITY_SCALE`).
 const ONE: u64 = 1024;
 /// `CPUFREQ_ETERNAL`: the driver does not know.
 const UNKNOWN: u64 = u32::MAX as u64;

@@ -3,7 +3,7 @@
 use crate::{CaptureError, Captured, capture};
 use std::path::Path;
 
-/// Files below the tree's root, and what is in them.
+/// Files below the tree's root, and their contents.
 type Files<'a> = &'a [(&'a str, &'a str)];
 
 fn tree(files: Files<'_>) -> tempfile::TempDir {
@@ -20,7 +20,7 @@ fn captured(files: Files<'_>) -> Result<Captured, CaptureError> {
     capture(tree(files).path(), None)
 }
 
-/// The file says all of this, and of what was not seen this.
+/// Checks that the file contains all of this, and which values could not be read.
 fn check(files: Files<'_>, says: &[&str], unseen: &[&str]) {
     let captured = captured(files).expect("it can be captured");
     for part in says {

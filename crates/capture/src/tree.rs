@@ -1,14 +1,14 @@
-//! Reading files of /sys and /proc: each may be missing, unreadable in a container, or hold anything.
+//! Reads files of /sys and /proc. Each may be missing, unreadable in a container, or have any contents.
 
 use keel_abi::CpuSet;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// The most that is read of a file.
+/// The maximum number of bytes read from a file.
 const MOST: u64 = 1 << 20;
 
-/// Where /sys and /proc are.
+/// The root of /sys and /proc.
 pub(crate) struct Tree {
     root: PathBuf,
 }
@@ -25,7 +25,7 @@ impl Tree {
         Some(bytes)
     }
 
-    /// A file's text, without blanks around it.
+    /// A file's text, without surrounding white space.
     pub(crate) fn text(&self, path: &str) -> Option<String> {
         let text = String::from_utf8_lossy(&self.bytes(path)?).trim().to_owned();
         Some(text).filter(|text| !text.is_empty())
@@ -40,7 +40,7 @@ impl Tree {
         self.text(path)?.parse().ok().filter(|cpus: &CpuSet| !cpus.is_empty())
     }
 
-    /// The numbers behind `prefix` in the names of a folder's entries, in order.
+    /// The numbers after `prefix` in the names of a folder's entries, in order.
     pub(crate) fn numbered(&self, folder: &str, prefix: &str) -> Vec<u32> {
         let Ok(entries) = std::fs::read_dir(self.root.join(folder)) else { return Vec::new() };
         let number = |name: &str| name.strip_prefix(prefix)?.parse().ok();

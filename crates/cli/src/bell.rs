@@ -50,12 +50,12 @@ impl Bell {
         listen().map(drop).map_err(|e: io::Error| Failure::input(format!("cannot handle SIGUSR1: {e}")))
     }
 
-    /// Has SIGUSR1 come since the last call?
+    /// Whether SIGUSR1 has arrived since the last call.
     pub(crate) fn wanted(&self) -> bool {
         self.wanted.swap(false, Ordering::Relaxed)
     }
 
-    /// Has a stop been requested?
+    /// Whether a stop has been requested.
     pub(crate) fn asked(&self) -> bool {
         self.asked.load(Ordering::Relaxed)
     }

@@ -8,7 +8,7 @@ use keel_lab::RunSpec;
 use keel_profile::{Profile, growth};
 use std::path::Path;
 
-/// Does the name ask for a table?
+/// Whether the name selects a table.
 pub(crate) fn is_text(path: &Path) -> bool {
     Format::of(path) == Format::Text
 }

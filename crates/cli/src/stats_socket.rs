@@ -74,7 +74,7 @@ fn bind(path: &Path) -> io::Result<UnixListener> {
     }
 }
 
-/// Is there a socket on which nobody listens? Files of other kinds must stay.
+/// Whether there is a socket on which nobody listens. Files of other kinds must stay.
 fn is_abandoned(path: &Path) -> bool {
     matches!(UnixStream::connect(path), Err(e) if e.kind() == io::ErrorKind::ConnectionRefused)
         && std::fs::symlink_metadata(path)

@@ -1,5 +1,6 @@
-//! The scene of `crates/readers/recordings/blame` in its four forms: the first line, the finding, `--delay`, `--task`, JSON and the page name the CPU on
-//! which `victim` waited and who had woken it there, and none names the CPU that ended the wait.
+//! The scene of `crates/readers/recordings/blame` in its four formats. The first line, the finding, `--delay`,
+//! `--task`, JSON and the page name the CPU on which `victim` waited and who had woken it there. None of them names the
+//! CPU that ended the wait.
 
 use serde_json::Value;
 use std::process::Command;
@@ -39,7 +40,7 @@ fn check(name: &str) {
     let recording = format!("../readers/recordings/blame/{name}");
     let text = keel(&["check", &recording, "--delay", "1ms"]);
     let lines: Vec<&str> = text.lines().collect();
-    // What the recording lacks comes first.
+    // The recording's limits come first.
     assert!(lines[0].ends_with(&FIRST[1..]), "{text}");
     for line in [&format!(": {WASTE}"), &format!(": {LATE}"), &format!("  it was {DECISION}")] {
         assert!(lines.iter().any(|reported| reported.ends_with(line)), "{line}: {text}");

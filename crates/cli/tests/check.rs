@@ -1,4 +1,4 @@
-//! `keel check`: a trace says again what its run said.
+//! `keel check` on a trace reports the same as its run.
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -11,7 +11,7 @@ fn json(output: &Output) -> serde_json::Value {
     serde_json::from_slice(&output.stdout).expect("one JSON object")
 }
 
-/// A run of five busy tasks on two CPUs, written to `trace`, and what keel sim said of it.
+/// A run of five busy tasks on two CPUs, written to `trace`, and the output of keel sim.
 fn simulated(trace: &Path) -> serde_json::Value {
     let trace = trace.to_str().expect("a plain path");
     let args = [
@@ -165,7 +165,7 @@ fn recordings_by_other_tools_are_judged_by_their_content() {
     check("ftrace.txt", "text", 10, "");
 }
 
-/// Two hogs wait on CPU 0 while CPU 1 idles: pinned there or not, which no such text says.
+/// Two hogs wait on CPU 0 while CPU 1 idles. Such a text does not show whether they are pinned there.
 #[test]
 fn what_rests_on_the_unknown_counts_only_when_asked_for() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -215,7 +215,7 @@ fn a_path_that_is_not_a_file_is_refused_by_name() {
     check(folder.path().to_str().unwrap(), "it is a folder, not a recording\n");
     let place = |name: &str| folder.path().join(name);
     let path = folder.path().to_str().unwrap();
-    // Folders of perf record --threads that are not whole.
+    // Incomplete folders of perf record --threads.
     std::fs::write(place("data.1"), "").unwrap();
     check(path, "it lacks the file 'data', in which perf record --threads describes the events\n");
     std::fs::write(place("data"), "PERFILE2").unwrap();

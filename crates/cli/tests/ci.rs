@@ -1,4 +1,4 @@
-//! The CI job of examples/ci, as a reader copies it: the line that its workflow runs, against this keel.
+//! The CI job of examples/ci, as a reader copies it: the command of its workflow, with this keel.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -9,7 +9,7 @@ const WORKFLOW: &str = include_str!("../../../examples/ci/github.yml");
 struct Repository(tempfile::TempDir);
 
 impl Repository {
-    /// With the object that this source is compiled to, some of its variables set.
+    /// With this source's compiled object, with some variables set.
     fn new(source: &str, settings: &[(&str, u64)]) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         std::fs::create_dir(folder.path().join("ci")).expect("it can be made");
@@ -32,7 +32,7 @@ impl Repository {
         std::fs::write(self.0.path().join("my.bpf.o"), object).expect("it can be written");
     }
 
-    /// Runs a line of shell with this keel.
+    /// Runs a shell command with this keel.
     fn sh(&self, line: &str) -> Output {
         let keel = Path::new(env!("CARGO_BIN_EXE_keel")).parent().expect("a folder");
         let path = format!("{}:{}", keel.display(), std::env::var("PATH").unwrap_or_default());
@@ -41,7 +41,7 @@ impl Repository {
         sh.output().expect("there is a shell")
     }
 
-    /// Runs the workflow's last line, and says how it ended and what it printed.
+    /// Runs the workflow's last command. Returns its exit code and output.
     fn judged(&self) -> (Option<i32>, String) {
         let line = WORKFLOW.lines().filter_map(|line| line.trim().strip_prefix("run: ")).next_back();
         let output = self.sh(line.expect("the workflow runs something"));
@@ -67,7 +67,7 @@ fn a_sound_scheduler_passes_and_a_regression_fails() {
     assert_eq!(code, Some(0), "{text}");
     assert!(text.ends_with("no figure regressed (3 runs against the baseline's 3).\n"), "{text}");
 
-    // Tasks that need longer than this lose their CPU, which they did not: within all budgets.
+    // Tasks that need longer than this lose their CPU, which they did not before. This is within all budgets.
     repository.builds("schedulers/fifo", &[("slice_ns", 100_000)]);
     let (code, text) = repository.judged();
     assert_eq!(code, Some(1), "{text}");

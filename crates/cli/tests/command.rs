@@ -1,4 +1,4 @@
-//! The program itself: usage errors, pipes that close, environments.
+//! The program itself: usage errors, closed pipes, environments.
 
 use std::io::Read;
 use std::process::{Command, Output, Stdio};

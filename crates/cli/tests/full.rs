@@ -1,9 +1,9 @@
-//! Full disks and small limits: the verdict is kept, and what could not be written is named once.
+//! Full disks and small limits: the verdict is kept, and each file that could not be written is named once.
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-/// Runs keel within what a shell sets first.
+/// Runs keel within limits that a shell sets first.
 fn within(folder: &Path, limits: &str, args: &[&str]) -> Output {
     let script = format!("{limits}; exec '{}' \"$@\"", env!("CARGO_BIN_EXE_keel"));
     let mut command = Command::new("sh");

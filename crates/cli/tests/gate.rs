@@ -1,4 +1,4 @@
-//! Budgets and baselines: what passes, what fails, what is refused, and what is printed.
+//! Budgets and baselines: what passes, what fails, what is rejected, and what is printed.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -13,7 +13,7 @@ fn sim(args: &[&str]) -> Output {
     keel(&[&["sim", "fifo"], &SCENE[..], args].concat())
 }
 
-/// A run that wastes a little, within what is allowed.
+/// A run that wastes a little, within the budget.
 fn wasting(args: &[&str]) -> Output {
     keel(&[&["sim", "mq", "--duration", "300ms"], args].concat())
 }
@@ -26,13 +26,13 @@ fn json(output: &Output) -> serde_json::Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {}", text(&output.stderr)))
 }
 
-/// It ends with this code, and what it prints holds these words.
+/// Checks the exit code, and that the output contains these words.
 fn expect(output: &Output, code: i32, words: &str) {
     let said = text(&output.stdout) + &text(&output.stderr);
     assert!(output.status.code() == Some(code) && said.contains(words), "{:?}: {said}", output.status.code());
 }
 
-/// What `keel` printed, as a file.
+/// The output of `keel`, as a file.
 fn kept(folder: &Path, name: &str, output: &Output) -> String {
     let path = folder.join(name);
     std::fs::write(&path, &output.stdout).expect("it can be written");

@@ -1,4 +1,4 @@
-//! Signals: the verdict so far, files that are whole or absent, and exit codes.
+//! Signals: the verdict so far, files that are complete or absent, and exit codes.
 
 use rustix::process::{Pid, Signal, kill_process};
 use std::path::Path;
@@ -20,7 +20,7 @@ fn signal(child: &Child, signal: Signal) {
     kill_process(Pid::from_child(child), signal).expect("it is there");
 }
 
-/// Its result; the virtual day is too long to wait for.
+/// Its result. The virtual day is too long to wait for.
 fn end(child: Child) -> Output {
     let pid = Pid::from_child(&child);
     let (ended, is_over) = std::sync::mpsc::channel::<()>();
@@ -47,7 +47,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.into()).expect("keel prints UTF-8")
 }
 
-/// Waits until one of the files that are being written has this many bytes.
+/// Waits until one of the files being written has this many bytes.
 fn wait_for(folder: &Path, bytes: u64) {
     let begun = Instant::now();
     let largest = || {
@@ -107,7 +107,7 @@ fn json_says_that_it_is_partial() {
 #[test]
 fn a_second_signal_ends_at_once_and_leaves_nothing() {
     let folder = tempfile::tempdir().unwrap();
-    // Its output is not read, so that it still runs when the second one comes.
+    // Its output is not read, so it is still running when the second signal arrives.
     let mut child =
         keel(folder.path(), &[LONG, &["--json", "--trace", "/dev/null", "--report", "p.html"]].concat());
     let child = child.spawn().unwrap();
@@ -116,7 +116,7 @@ fn a_second_signal_ends_at_once_and_leaves_nothing() {
     signal(&child, Signal::TERM);
     let output = end(child);
     let code = output.status.code();
-    // Which of the two arrives first, when both are pending, is the kernel's choice.
+    // If both are pending, the kernel chooses which arrives first.
     assert!(code == Some(143) || code == Some(130), "{code:?}");
     assert!(names(folder.path()).iter().all(|name| !name.ends_with(".part")), "{:?}", names(folder.path()));
 }
@@ -148,7 +148,7 @@ fn many_runs_are_shown_as_far_as_they_came() {
     check(&["lab", "--decisions", "fifo,cfs,o1,ule"], "Stopped by Ctrl-C: ");
 }
 
-/// A trace of half a million events or more.
+/// A trace of at least half a million events.
 fn recording(folder: &Path) {
     let args = [LONG, &["--trace", "t.keel"]].concat();
     let child = keel(folder, &args).spawn().unwrap();

@@ -1,4 +1,4 @@
-//! LIMITATIONS.md says what the code's own tables say.
+//! LIMITATIONS.md matches the code's own tables.
 
 const PAGE: &str = include_str!("../../../LIMITATIONS.md");
 

@@ -1,4 +1,4 @@
-//! Recordings from pipes, from standard input, and compressed; pipes without a writer.
+//! Recordings from pipes, from standard input, and compressed. Also pipes without a writer.
 
 use std::fs::File;
 use std::io::Write;

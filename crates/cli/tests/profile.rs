@@ -1,12 +1,11 @@
-//! `keel profile`, and `--profile` of other commands. The blocks of docs/how-to/profile.md that run a command are run as
-//! they stand.
+//! `keel profile`, and `--profile` of other commands. The commands in docs/how-to/profile.md are run unchanged.
 
 use std::path::Path;
 use std::process::{Command, Output};
 
 const PAGE: &str = include_str!("../../../docs/how-to/profile.md");
 
-/// Runs a shell's line in a folder, with this keel.
+/// Runs a shell command in a folder, with this keel.
 fn shell(folder: &Path, line: &str) -> Output {
     let keel = Path::new(env!("CARGO_BIN_EXE_keel")).parent().expect("it is in a folder");
     let path = format!("{}:{}", keel.display(), std::env::var("PATH").unwrap_or_default());
@@ -17,7 +16,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.into()).expect("keel prints UTF-8")
 }
 
-/// What a line prints; it succeeds.
+/// The output of a command, which must succeed.
 fn printed(folder: &Path, line: &str) -> String {
     let output = shell(folder, line);
     assert!(output.status.success(), "{line}: {}", text(&output.stderr));
@@ -72,7 +71,7 @@ fn each_format_has_the_runs_own_sums() {
     assert_eq!(sum, callback_ns);
     let lcov = std::fs::read_to_string(folder.path().join("o1.info")).unwrap();
     assert!(lcov.contains("SF:./schedulers/o1.bpf.c\n") && lcov.contains("FNDA:"), "{lcov}");
-    // The same of a run that is made for other things.
+    // The same for a run that is made for other purposes.
     printed(folder.path(), &format!("keel sim o1 {RUN} --profile sim.folded"));
     assert_eq!(std::fs::read_to_string(folder.path().join("sim.folded")).unwrap(), folded);
     printed(folder.path(), &format!("keel sim o1 {RUN} --trace o1.keel"));
@@ -81,7 +80,7 @@ fn each_format_has_the_runs_own_sums() {
     assert!(replayed.contains("Hottest lines") && replayed.contains("ops.dispatch"), "{replayed}");
 }
 
-/// A page has the profile of each run that was profiled, and none otherwise.
+/// A page contains the profile of each profiled run, and no other profile.
 #[test]
 fn a_page_has_the_profile() {
     let folder = tempfile::tempdir().unwrap();

@@ -235,7 +235,7 @@ fn cgroupfs_follows_the_run() {
     let mut said: Vec<&str> = log.lines().filter(|line| line.starts_with("cgroups:")).collect();
     said.dedup();
     let expected = [
-        // Weight, processes and threads, which are of one process here; -1 for a file that is not there.
+        // Weight, processes and threads, which belong to one process here. -1 for a missing file.
         "cgroups: web 300 1 2 late -1 -1 -1",
         "cgroups: web 40 0 0 late 70 1 3",
         "cgroups: web 40 0 0 late -1 -1 -1",
@@ -265,7 +265,7 @@ fn proc_has_the_tasks_and_changes_of_cgroups_are_told() {
         said.dedup();
         said
     };
-    // Name, number of threads and cgroup; the first has no CPU time yet when it is first asked for.
+    // Name, number of threads and cgroup. The first has no CPU time yet when it is first read.
     let all = |rest: &str| format!("tasks: init 1 0::/ shared 2 0::/ pair 2 0::/web{rest}, right");
     let expected = [
         all(""),
@@ -442,7 +442,7 @@ fn what_a_program_sets_up_becomes_a_recipe() {
     ];
     let (code, stdout, stderr) = keel(&sim);
     assert_eq!((code, stderr.as_str()), (Some(0), ""), "{stdout}");
-    // The program itself carries no object.
+    // The program itself contains no object.
     let (code, _, stderr) = keel(&["record-recipe", "--", program, object]);
     assert_eq!(code, Some(2), "{stderr}");
     assert!(stderr.contains("--object OBJ"), "{stderr}");

@@ -1,4 +1,4 @@
-//! `keel report`, `--report` and `--perfetto`: whole files or none.
+//! `keel report`, `--report` and `--perfetto`: complete files or none.
 
 use serde_json::Value;
 use std::path::Path;
@@ -42,7 +42,7 @@ fn a_run_and_its_trace_become_pages() {
     assert!(std::fs::read_to_string(&svg).expect("written").contains("</svg>"));
 }
 
-/// What the page's first run says of itself.
+/// What the page's first run contains about itself.
 fn head(page: &Path) -> Value {
     let page = std::fs::read_to_string(page).expect("a page");
     let head = page.split("id=\"run0\">").nth(1).and_then(|rest| rest.split("</script>").next());
@@ -85,7 +85,7 @@ fn a_page_says_what_the_check_says() {
             "" => assert!(text.trim_end().ends_with(title), "{trace}: {title}"),
             headline => {
                 assert_eq!(title, first, "{trace}");
-                // What is missing of a recording stands before it.
+                // The recording's limits are above it.
                 assert!(title.ends_with(headline), "{trace}: {title}");
                 let verdict = head["verdict"].as_str().expect("a text");
                 assert!(text.trim_end().ends_with(verdict), "{trace}: {verdict}");

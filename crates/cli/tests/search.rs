@@ -1,4 +1,4 @@
-//! `keel fuzz`, `keel explore` and `keel bisect`, as a reader of their pages uses them.
+//! `keel fuzz`, `keel explore` and `keel bisect`, as described on their pages.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -7,7 +7,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// A folder with objects and files of the tests under the names that the pages use.
+/// A folder with the tests' objects and files, under the names that the pages use.
 struct Folder(tempfile::TempDir);
 
 impl Folder {
@@ -25,7 +25,7 @@ impl Folder {
         Self(folder)
     }
 
-    /// Runs a line of shell with this keel, and says how it ended and what it printed.
+    /// Runs a shell command with this keel. Returns its exit code and output.
     fn sh(&self, line: &str) -> (Option<i32>, String) {
         let keel = Path::new(env!("CARGO_BIN_EXE_keel")).parent().expect("a folder");
         let path = format!("{}:{}", keel.display(), std::env::var("PATH").unwrap_or_default());
@@ -43,7 +43,7 @@ impl Folder {
     }
 }
 
-/// The commands in a page's blocks, each with the exit code that its comment gives: `keel ...   # exits with 1`.
+/// The commands in a page's blocks, each with the exit code in its comment: `keel ...   # exits with 1`.
 fn commands(page: &str) -> Vec<(String, i32)> {
     let line = |line: &str| {
         let (command, remark) = line.split_once("   # exits with ")?;
@@ -82,13 +82,13 @@ fn a_reproducer_fails_by_itself_and_a_corpus_repeats_it() {
     let test =
         folder.check("keel fuzz my.bpf.o --runs 200 -o out --as-test 2>/dev/null", 1, "keel sim my.bpf.o ");
     assert_eq!(test, format!("keel sim {command}\n"), "the same search finds the same");
-    // The input as the search has it, without a new run.
+    // The input as the search uses it, without a new run.
     folder.check("keel fuzz my.bpf.o --runs 0 --corpus out -o again", 1, "gave up after 100");
     folder.check("keel fuzz my.bpf.o:fail_after=1000000 --runs 0 --corpus out", 0, "No failure was found.");
 }
 
-/// What a search found of these, before a change of CPUs was looked for after an insertion: `ule` failed without noise and
-/// `goodness` with it.
+/// What a search found in these schedulers, before a change of CPUs was looked for after an insertion: `ule` failed
+/// without noise and `goodness` with it.
 #[test]
 fn a_task_whose_cpus_change_as_it_is_dispatched_ends_no_scheduler() {
     let files = ["ule-leaves.json", "ule-leaves.toml"].map(|name| (format!("tests/sim/fuzz/{name}"), name));
@@ -105,7 +105,8 @@ fn a_task_whose_cpus_change_as_it_is_dispatched_ends_no_scheduler() {
     }
 }
 
-/// What a search found: under `goodness` one of the kernel's own threads never had a turn, until the watchdog ended the run.
+/// What a search found: under `goodness`, one of the kernel's own threads never had a turn, until the watchdog ended
+/// the run.
 #[test]
 fn a_waiting_kernel_thread_ends_no_scheduler() {
     let folder = Folder::new(&[], &[("tests/sim/fuzz/goodness-stalls.json", "goodness-stalls.json")]);
@@ -129,7 +130,7 @@ fn any_number_of_threads_makes_the_same_search() {
     assert_eq!(found(1), found(3));
 }
 
-/// A lone real-time task that yields makes no event at all: its run would last as long as was drawn.
+/// A lone real-time task that yields emits no event at all. Without a limit, its run would last as long as drawn.
 #[test]
 fn a_run_without_events_ends_early() {
     let folder = Folder::new(&[], &[("tests/sim/fuzz/yields.fuzz.json", "yields.fuzz.json")]);
@@ -149,7 +150,7 @@ fn a_scheduler_is_held_against_another() {
 #[test]
 fn settings_vary_within_their_bounds() {
     let folder = Folder::new(&[("tests/objects/errors", "my.bpf.o")], &[]);
-    // By itself it does not fail.
+    // Alone, it does not fail.
     let line = "keel fuzz my.bpf.o --set fail_after=1000000000 --vary fail_after=5..50 --runs 300 -o out";
     let text = folder.check(line, 1, "gave up after ");
     assert!(text.contains("--set 'fail_after="), "{text}");
@@ -175,7 +176,7 @@ fn what_can_not_be_searched_is_refused() {
     check("echo x > x.order; keel sim fifo --order x.order", 2, "x.order:1: this is not an order");
 }
 
-/// An ordering bug: the object, its workload, the number of CPUs, what must hold, and its fix.
+/// An ordering bug: the object, its workload, the number of CPUs, the property, and its fix.
 fn planted(name: &str, workload: &str, duration: &str, property: Option<&str>, fix: &str, how: &str) {
     let machine = if name == "missing_kick" { 3 } else { 2 };
     let file = format!("tests/orders/{workload}");
@@ -186,7 +187,7 @@ fn planted(name: &str, workload: &str, duration: &str, property: Option<&str>, f
         folder.check(&format!("keel explore my.bpf.o {scene}{property} {how} -o my.order"), 1, "shrunk in ");
     let fixed = format!("keel explore my.bpf.o:{fix}=1 {scene}{property} {how} --orders 300 -o fixed.order");
     folder.check(&fixed, 0, "No failing order was found.");
-    // The order alone makes the difference.
+    // Only the order makes the difference.
     let delay = |order: &str| {
         let (_, json) = folder.sh(&format!("keel sim my.bpf.o {scene} {order} --json"));
         let run: serde_json::Value = serde_json::from_str(&json).unwrap_or_else(|e| panic!("{e}: {json}"));
@@ -226,7 +227,7 @@ fn races_are_found_where_nothing_orders_two_accesses() {
     let sound = "No data race was found";
     let text = check("0", 1, "counter.bpf.c:63: count = count + 1;");
     assert!(text.contains("  count, ") && !text.contains("No data race"), "{text}");
-    // Each is sound, and races without what orders its accesses.
+    // Each is correct, but races without the part that orders its accesses.
     let ordered = [
         ("a lock", 1, "counted_under_lock, "),
         ("atomic instructions", 2, "count, "),

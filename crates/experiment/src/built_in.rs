@@ -8,7 +8,7 @@ use crate::read::read;
 /// All of them, in the order of their names.
 ///
 /// # Panics
-/// If a file of ours is wrong, which a test rules out.
+/// If one of the project's own files is wrong, which a test rules out.
 pub fn all() -> Vec<Experiment> {
     let read = |(file, text): &(&str, &str)| read(file, text).unwrap_or_else(|e| panic!("{e}"));
     let mut all: Vec<Experiment> = FILES.iter().map(read).collect();

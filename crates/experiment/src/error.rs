@@ -76,7 +76,7 @@ pub enum Problem {
     /// Two arms of one name.
     #[error("an earlier arm is called '{0}' too")]
     Twice(String),
-    /// Neither the arm nor the experiment says it.
+    /// Neither the arm nor the experiment specifies it.
     #[error("no {0} is given, here or for all arms above")]
     Missing(&'static str),
     /// A setting that is neither number, boolean nor text.

@@ -1,6 +1,6 @@
 //! What was measured, held against what was claimed.
 //!
-//! A claim is reproduced where all three hold:
+//! A claim is reproduced if all three hold:
 //!
 //! 1. the ratio is on the published side of 1, and outside of what two runs of the same scheduler
 //!    differ by (A/A);
@@ -67,8 +67,8 @@ pub struct ClaimVerdict {
     pub to: Option<Values>,
     /// Its status.
     pub standing: Standing,
-    /// Is our value on the right side of 1, outside of A/A; in the band; and is the effect absent
-    /// without the mechanism? Each as far as it could be judged.
+    /// Whether our value is on the right side of 1, outside of A/A; whether it is in the band; and whether the effect
+    /// is absent without the mechanism. Each as far as it could be judged.
     pub holds: Holds,
     /// Why: one line.
     pub why: String,
@@ -272,7 +272,7 @@ fn against_itself(arms: &[Values]) -> (f64, f64) {
     (1.0 / most, most)
 }
 
-/// Is the ratio on the published side of 1, and outside of A/A? A published ratio of 1 has no side.
+/// Whether the ratio is on the published side of 1, and outside of A/A. A published ratio of 1 has no side.
 fn stands_out(published: f64, ours: f64, (low, high): (f64, f64)) -> bool {
     match published {
         p if p > 1.0 => ours > high,
@@ -281,7 +281,7 @@ fn stands_out(published: f64, ours: f64, (low, high): (f64, f64)) -> bool {
     }
 }
 
-/// Has the effect disappeared in the ratio `off`? An effect that is reversed has disappeared as well.
+/// Whether the effect has disappeared in the ratio `off`. A reversed effect has disappeared, too.
 fn is_gone(published: f64, ours: f64, off: f64, (low, high): (f64, f64)) -> bool {
     let side = (published - 1.0).signum();
     let (effect, left) = (side * ours.ln(), side * off.ln());

@@ -1,4 +1,5 @@
-//! Every scheduler on every experiment: the work of a row done by all of them, not only those compared when it was published.
+//! Every scheduler on every experiment: all of them do the work of a row, not only those that were compared when it was
+//! published.
 //!
 //! The first claim decides what is measured, and the arm that it divides what is run where. What a claim takes off
 //! (`less`) is not taken off here: it is another's.
@@ -9,8 +10,7 @@ use crate::outcome::ArmFigures;
 use keel_abi::Span;
 use keel_check::Measure;
 
-/// Work that some scheduler does not end in this time counts as never ended. The longest that an arm of ours takes is
-/// 51 s.
+/// Work that some scheduler does not finish in this time counts as never finished. The longest of our arms takes 51 s.
 pub const MOST: Span = Span::from_s(120);
 
 /// The experiment with these schedulers for its arms, as they are built: without settings.
@@ -52,7 +52,7 @@ pub fn everyone(experiment: &Experiment, schedulers: &[String]) -> Experiment {
 pub struct Cell {
     /// What was measured, or why it was not: a clause.
     pub value: Result<Values, String>,
-    /// How many times worse than the best that is: 1 for the best itself. Nothing where it has no value, or the best is 0.
+    /// How many times worse than the best that is: 1 for the best itself. `None` if it has no value, or the best is 0.
     pub worse: Option<f64>,
     /// Core-seconds that CPUs idled while tasks waited that may run there, for each second of the runs that were made.
     pub wasted_cores: Option<f64>,
@@ -81,7 +81,7 @@ pub fn cells(everyone: &Experiment, arms: &[ArmFigures]) -> Vec<Cell> {
     values.clone().into_iter().zip(arms).map(cell).collect()
 }
 
-/// The column says which arm it was.
+/// The column shows which arm it was.
 fn reported(why: String) -> String {
     why.strip_prefix(", ").unwrap_or(&why).trim_start().to_owned()
 }
@@ -96,7 +96,7 @@ fn wasted_cores(arm: &ArmFigures) -> Option<f64> {
     (seconds > 0.0).then_some(wasted / seconds)
 }
 
-/// Is more of this better? What takes time, waits or moves tasks is better where it is less.
+/// Whether more of this is better. For times, waits and migrations, less is better.
 pub fn more_is_better(measure: Measure) -> bool {
     matches!(
         measure,

@@ -14,8 +14,8 @@ pub struct Experiment {
     pub source: String,
     /// What our workload and machine represent, and which parts of the original are left out.
     pub modelled: String,
-    /// The story in a paragraph, for readers who do not know the document: who found what, and why it mattered. Empty if the
-    /// file has none.
+    /// The background in a paragraph, for readers who do not know the document: who found what, and why it mattered.
+    /// Empty if the file has none.
     pub story: String,
     /// The least rank correlation (Spearman's) that the published and our ratios of all claims about two arms must have; `None`
     /// where no trend is claimed.
@@ -56,7 +56,7 @@ impl Experiment {
 /// What was published of each task of an arm.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
-    /// What it says, in a few words.
+    /// The claim in a few words.
     pub says: String,
     /// The arm, as an index into [`Experiment::arms`].
     pub of: usize,
@@ -71,7 +71,7 @@ pub struct Table {
 pub enum Until {
     /// For this long, in virtual time.
     After(Span),
-    /// Until the workload's last task has exited; a run that takes longer than this has failed.
+    /// Until the workload's last task has exited. A run that takes longer than this has failed.
     End {
         /// The longest that a run may take.
         at_most: Span,
@@ -105,7 +105,7 @@ pub struct Arm {
 }
 
 impl Arm {
-    /// The scheduler, with its version where it is a program of one.
+    /// The scheduler, with its version if it is a program that has one.
     pub fn who(&self) -> String {
         match &self.version {
             Some(version) => format!("{} ({version})", self.scheduler),
@@ -117,7 +117,7 @@ impl Arm {
 /// Something that was claimed: a ratio between two arms, or an arm's own value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Claim {
-    /// What it says, in a few words.
+    /// The claim in a few words.
     pub says: String,
     /// What is measured in each arm.
     pub measure: Measure,
@@ -186,8 +186,8 @@ pub enum Band {
     Factor(f64),
     /// No difference: two runs of one arm have such a ratio, too.
     Same,
-    /// The tasks are in the published order: every two of which one has been published with at least twice the other's count,
-    /// and [`ORDER_LEAST`] more.
+    /// The tasks are in the published order. This compares each pair of tasks of which one was published with at least
+    /// twice the other's count, and [`ORDER_LEAST`] more.
     Order,
 }
 

@@ -1,9 +1,9 @@
 //! Which runs an experiment needs: every arm with every seed.
 //!
-//! Both arms of a claim run with the same seeds. The seeds of one arm serve for the A/A spread: the same scheduler
-//! against itself. A few of them settle most verdicts: [`plan`] has those, and [`more`] the rest, for the arms whose
-//! verdict is close. An arm that only shows what disappears when a mechanism is off needs no more than the few.
-//! Identical runs of several experiments are made once.
+//! Both arms of a claim run with the same seeds. The seeds of one arm also give the A/A spread: the same scheduler
+//! against itself. A few of them settle most verdicts: [`plan`] contains those, and [`more`] the rest, for the arms
+//! with a close verdict. An arm that only shows what disappears when a mechanism is off needs only the few. Identical
+//! runs of several experiments are made once.
 
 use crate::judge::settled::open_claims;
 use crate::model::{Arm, Claim, Experiment, Until};
@@ -31,8 +31,8 @@ pub struct Planned {
     pub seed: u64,
 }
 
-/// The runs to begin with, in the order of the experiments, arms and seeds. A compared arm is run `runs` times; if
-/// that is `None`, as often as its experiment says, or [`FEW_RUNS`] times.
+/// The first runs, in the order of the experiments, arms and seeds. A compared arm runs `runs` times. If that is
+/// `None`, it runs as often as its experiment specifies, or [`FEW_RUNS`] times.
 pub fn plan(experiments: &[Experiment], runs: Option<u32>) -> Vec<Planned> {
     let mut all = Vec::new();
     for (at, experiment) in experiments.iter().enumerate() {
@@ -111,7 +111,7 @@ impl<'e> Key<'e> {
     }
 }
 
-/// Which runs must be made, by their places in `planned`; and for each of `planned` which of these it is: the same
+/// Which runs must be made, by their indices in `planned`, and for each of `planned` which of these it is: the same
 /// scheduler, settings, workload, machine, length and seed give the same figures.
 pub fn once(experiments: &[Experiment], planned: &[Planned]) -> (Vec<usize>, Vec<usize>) {
     let mut made = Vec::new();
@@ -175,7 +175,7 @@ mod tests {
         assert_eq!(plan(&[few], Some(4)).len(), 3 * 4);
     }
 
-    /// Five runs of each arm that took about so many seconds.
+    /// Five runs of each arm, each of which took about this many seconds.
     fn figures(seconds: [f64; 3], spread: f64) -> Vec<ArmFigures> {
         let run = |s: f64, seed: u32| {
             let s = s * (1.0 + spread * (f64::from(seed) - 2.0));
@@ -210,7 +210,7 @@ mod tests {
         check([1.0, 2.0, 1.20], 0.01, None, &all);
         check([1.0, 2.0, 1.18], 0.01, None, &all);
         check([1.0, 2.0, 1.5], 0.01, None, &[]);
-        // A file that says how often is taken at its word.
+        // A file that specifies the number of runs gets that number.
         check([1.0, 1.52, 1.0], 0.01, Some(5), &[]);
     }
 

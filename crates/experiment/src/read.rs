@@ -68,7 +68,7 @@ impl Text<'_> {
         ExperimentError { file: self.file.to_owned(), line, field: field.into(), problem }
     }
 
-    /// A text that says something.
+    /// A text that is not empty.
     fn said(
         self,
         what: &Spanned<String>,
@@ -81,7 +81,7 @@ impl Text<'_> {
         }
     }
 
-    /// A name that files, JSON and command lines can hold.
+    /// A name that files, JSON and command lines can contain.
     fn name(self, what: &Spanned<String>, field: &str) -> Result<String, ExperimentError> {
         let name = what.get_ref();
         let good = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
@@ -131,7 +131,7 @@ impl Text<'_> {
 pub fn read(file: &str, text: &str) -> Result<Experiment, ExperimentError> {
     let place = Text { file, text };
     let tables: File = toml::from_str(text).map_err(|error| {
-        // The rest of what the TOML reader says is a drawing of the line.
+        // The rest of the TOML parser's message is a drawing of the line.
         let said = error.message().lines().collect::<Vec<_>>().join(", ");
         place.error(error.span().unwrap_or_default(), "", Problem::Syntax(said))
     })?;

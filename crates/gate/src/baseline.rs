@@ -1,4 +1,4 @@
-//! An earlier `--json` of the same run, to compare with: read, and refused where it is of something else.
+//! An earlier `--json` of the same run, to compare with. It is rejected if it is of something else.
 
 use crate::budget::shown;
 use keel_abi::{Noise, Span};
@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A run as `--json` printed it, as far as figures need it.
+/// A run as in `--json`, as far as figures need it.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct PastRun {
     /// The scheduler's name.
@@ -15,7 +15,7 @@ pub struct PastRun {
     pub(crate) machine: String,
     pub(crate) cpus: u32,
     pub(crate) seed: u64,
-    /// Files of runs that had no noise may leave it out.
+    /// Files of runs without noise may omit it.
     #[serde(default = "no_noise")]
     pub(crate) noise: String,
     pub(crate) duration_ns: u64,
@@ -62,22 +62,22 @@ fn no_noise() -> String {
     Noise::None.name().to_owned()
 }
 
-/// What is about to be run, as far as it must be the baseline's.
+/// The planned run, as far as the baseline must match it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scene {
     /// The schedulers' names.
     pub schedulers: Vec<String>,
     /// The workload's name.
     pub workload: String,
-    /// What it counts.
+    /// Its unit of work.
     pub unit: String,
     /// The machine's name.
     pub machine: String,
-    /// How many CPUs it has.
+    /// Its number of CPUs.
     pub cpus: u32,
-    /// How long the runs are.
+    /// The length of the runs.
     pub duration: Span,
-    /// What goes on beside the workload.
+    /// The activity besides the workload.
     pub noise: Noise,
     /// The seeds of each scheduler's runs.
     pub seeds: Vec<u64>,
@@ -86,10 +86,10 @@ pub struct Scene {
 /// Why there is nothing to compare with.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BaselineError {
-    /// No JSON, or not ours.
+    /// Not JSON, or not keel's.
     #[error("this is not --json output of keel sim or keel compare: {0}")]
     NoRuns(String),
-    /// Nothing in it.
+    /// It is empty.
     #[error("it contains no run")]
     Empty,
     /// Another workload, machine or duration.
@@ -99,7 +99,7 @@ pub enum BaselineError {
         what: &'static str,
         /// In the baseline.
         theirs: String,
-        /// Here.
+        /// In this run.
         ours: String,
     },
     /// A run that ended with its scheduler's failure.
@@ -114,12 +114,12 @@ pub enum BaselineError {
         /// How it ended.
         exit: String,
     },
-    /// Several schedulers, and this is none of them.
+    /// There are several schedulers, and this is not one of them.
     #[error("it has no run of {scheduler}, only of {there}")]
     NoScheduler {
-        /// The one that is run.
+        /// The scheduler of this run.
         scheduler: String,
-        /// Those that it has.
+        /// The baseline's schedulers.
         there: String,
     },
     /// One run each, with different seeds.
@@ -130,7 +130,7 @@ pub enum BaselineError {
     OtherSeed {
         /// In the baseline.
         theirs: u64,
-        /// Here.
+        /// In this run.
         ours: u64,
     },
 }
@@ -141,17 +141,17 @@ impl PastRun {
     }
 }
 
-/// Earlier runs, each of the same scene.
+/// Earlier runs, all of the same scene.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Baseline {
     runs: Vec<PastRun>,
 }
 
 impl Baseline {
-    /// Reads what `keel sim --json` or `keel compare --json` printed.
+    /// Reads the output of `keel sim --json` or `keel compare --json`.
     ///
     /// # Errors
-    /// [`BaselineError`], where it is none of them or a run in it failed.
+    /// [`BaselineError`] if it is neither, or a run in it failed.
     pub fn read(text: &str) -> Result<Self, BaselineError> {
         let not_ours = |error: serde_json::Error| BaselineError::NoRuns(error.to_string());
         let value: Value = serde_json::from_str(text).map_err(not_ours)?;
@@ -172,10 +172,10 @@ impl Baseline {
         }
     }
 
-    /// Is it of this scene, for each of its schedulers?
+    /// Checks that it is of this scene, for each of its schedulers.
     ///
     /// # Errors
-    /// [`BaselineError`], with the first thing that is not.
+    /// [`BaselineError`] with the first difference.
     pub fn fits(&self, scene: &Scene) -> Result<(), BaselineError> {
         let other = |what, theirs: &str, ours: &str| {
             let [theirs, ours] = [theirs, ours].map(|text| format!("'{}'", shown(text)));
@@ -213,8 +213,8 @@ impl Baseline {
         Ok(())
     }
 
-    /// The runs that one of so many schedulers is compared with: those of its name, or, of one on both sides, those that
-    /// there are, for a scheduler may be renamed.
+    /// The runs that one of `of` schedulers is compared with: those with its name. If both sides have one scheduler,
+    /// the existing runs, because a scheduler may be renamed.
     ///
     /// # Errors
     /// [`BaselineError::NoScheduler`].

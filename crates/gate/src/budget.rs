@@ -7,64 +7,64 @@ use std::fmt;
 /// How much of something is allowed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Budget {
-    /// However much there is.
+    /// Any amount.
     Any,
-    /// This many findings; 0 is also written `none`.
+    /// This many findings. 0 is also written `none`.
     Count(u64),
-    /// This share, 0 to 1, of what [`Subject::of`] says.
+    /// This share, 0 to 1, of what [`Subject::of`] returns.
     Share(f64),
-    /// This long, all findings together.
+    /// This total duration of all findings.
     Total(Span),
-    /// However many, each of them at most so long.
+    /// Any number of findings, each at most this long.
     Each(Span),
 }
 
-/// Why a text is no budget. Prints what to write instead.
+/// Why a text is not a budget. The message contains what to write instead.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BudgetError {
-    /// No kind of that name.
+    /// There is no kind with this name.
     #[error("unknown kind '{0}'; the kinds are {list}", list = Subject::names())]
     NoKind(String),
-    /// It is none of the forms.
+    /// It has none of the allowed forms.
     #[error(
         "'{text}' is not a budget for {subject}; write {}",
         if *.counted { "a number, none or any" } else { "a share such as 0.5%, a number, a time such as 20ms or 20ms-each, none or any" }
     )]
     NoBudget {
-        /// What was given.
+        /// The given text.
         text: String,
-        /// For what.
+        /// Its subject.
         subject: &'static str,
-        /// It has neither a share nor a duration.
+        /// Whether it has neither a share nor a duration.
         counted: bool,
     },
-    /// A share that is less than nothing or more than all.
+    /// A share below 0 or above 1.
     #[error("'{text}' is not a share for {subject}; write 0% to 100%, or any")]
     OutOfRange {
-        /// What was given.
+        /// The given text.
         text: String,
-        /// For what.
+        /// Its subject.
         subject: &'static str,
     },
-    /// A time that cannot be.
+    /// An impossible time.
     #[error("'{text}' is not a time for {subject}: {why}")]
     NoTime {
-        /// What was given.
+        /// The given text.
         text: String,
-        /// For what.
+        /// Its subject.
         subject: &'static str,
         /// What is wrong with it.
         why: SpanError,
     },
-    /// `any` or `none` beside something else.
+    /// `any` or `none` beside another budget.
     #[error("'{text}' must be the only budget for {subject}")]
     Contradicts {
-        /// What was given.
+        /// The given text.
         text: String,
-        /// For what.
+        /// Its subject.
         subject: &'static str,
     },
-    /// No `KIND=BUDGET`.
+    /// Not of the form `KIND=BUDGET`.
     #[error("'{0}' is not KIND=BUDGET, as in wasted_core=0.5%; the kinds are {list}", list = Subject::names())]
     NoPair(String),
 }
@@ -73,7 +73,7 @@ impl Budget {
     /// Reads one budget for `subject`.
     ///
     /// # Errors
-    /// [`BudgetError`], where it is none that the subject can have.
+    /// [`BudgetError`] if the subject cannot have such a budget.
     pub fn read(subject: Subject, text: &str) -> Result<Self, BudgetError> {
         let name = subject.name();
         let counted = subject.of().is_none();
@@ -93,7 +93,7 @@ impl Budget {
             let out_of_range = || BudgetError::OutOfRange { text: shown(text), subject: name };
             return (share <= 1.0).then_some(Self::Share(share)).ok_or_else(out_of_range);
         }
-        // A share without its sign, or nothing at all: the forms say more than that a unit is missing.
+        // A share without its sign, or nothing: the list of forms helps more than a message about the unit.
         if !number.contains(|c: char| c.is_ascii_alphabetic())
             || !number.starts_with(|c: char| c.is_ascii_digit())
         {
@@ -109,7 +109,7 @@ impl Budget {
     }
 }
 
-/// A number without sign or exponent.
+/// A number without a sign or an exponent.
 pub(crate) fn decimal(text: &str) -> Option<f64> {
     let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
     (is_digits(whole) && is_digits(part)).then(|| text.parse().ok()).flatten()
@@ -124,7 +124,7 @@ pub(crate) fn shown(text: &str) -> String {
     keel_check::escape(text)
 }
 
-/// A share as `2%` or `0.05%`: as it is written.
+/// A share as `2%` or `0.05%`, as it was written.
 pub(crate) fn percent(share: f64) -> String {
     let text = format!("{:.6}", share * 100.0);
     format!("{}%", text.trim_end_matches('0').trim_end_matches('.'))

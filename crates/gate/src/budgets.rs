@@ -1,7 +1,7 @@
 //! All budgets of a run: the limit for each subject, by default or as requested.
 //!
-//! The defaults pass a sound scheduler and fail one with a flaw that harms tasks (docs/reference/strict.md has the
-//! figures behind them). A requested budget replaces the default of its subject, and no other.
+//! The defaults pass a good scheduler and fail one with a flaw that harms tasks. docs/reference/strict.md gives the
+//! figures behind them. A requested budget replaces only the default of its subject.
 
 use crate::budget::{Budget, BudgetError, shown};
 use crate::subject::Subject;
@@ -9,26 +9,26 @@ use keel_abi::Span;
 use keel_check::Kind;
 use std::collections::BTreeMap;
 
-/// Of a machine's time, what a scheduler may waste. Built-in schedulers that take an idle CPU wherever there is one waste
-/// up to 1 % on the default workload, those that leave tasks where they were 5 % and more.
+/// The share of a machine's time that a scheduler may waste. Built-in schedulers that take every idle CPU waste up to 1
+/// % on the default workload. Those that leave tasks where they were waste 5 % and more.
 const WASTE: f64 = 0.02;
-/// And for how long a core may be wasted at a time: the Wasted Cores paper's sanity checker confirms waste for so long.
+/// How long a core may be wasted at a time: the Wasted Cores paper's sanity checker confirms waste after this time.
 const EPISODE: Span = Span::from_ms(100);
 
-/// What one subject is allowed; each of these holds.
+/// The budgets of one subject. All of them must hold.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Allowed(pub Vec<Budget>);
 
 impl Allowed {
-    /// Reads budgets with commas between them.
+    /// Reads budgets separated by commas.
     ///
     /// # Errors
-    /// [`BudgetError`], about the first that is wrong.
+    /// [`BudgetError`] about the first wrong one.
     pub fn read(subject: Subject, text: &str) -> Result<Self, BudgetError> {
         Self::of(subject, text.split(','))
     }
 
-    /// Reads budgets, one a text.
+    /// Reads budgets, one per text.
     pub(crate) fn of<'a>(
         subject: Subject,
         texts: impl Iterator<Item = &'a str>,
@@ -47,7 +47,7 @@ impl Allowed {
     }
 }
 
-/// What every subject is allowed.
+/// The budgets of every subject.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Budgets(BTreeMap<Subject, Allowed>);
 
@@ -55,7 +55,7 @@ impl Default for Budgets {
     fn default() -> Self {
         let allowed = |subject| match subject {
             Subject::Kind(Kind::WastedCore) => vec![Budget::Share(WASTE), Budget::Each(EPISODE)],
-            // A task that bounces pays for cold caches, and no other task does; one queue for all CPUs bounces by
+            // A task that bounces pays for cold caches, and no other task does. One queue for all CPUs bounces by
             // design.
             Subject::Kind(Kind::Bouncing) => vec![Budget::Any],
             _ => vec![Budget::Count(0)],
@@ -65,12 +65,12 @@ impl Default for Budgets {
 }
 
 impl Budgets {
-    /// Allows a subject this, and no longer what it was allowed before.
+    /// Replaces the budgets of a subject.
     pub fn allow(&mut self, subject: Subject, allowed: Allowed) {
         self.0.insert(subject, allowed);
     }
 
-    /// Each subject with what it is allowed.
+    /// Each subject with its budgets.
     pub fn iter(&self) -> impl Iterator<Item = (Subject, &Allowed)> {
         self.0.iter().map(|(subject, allowed)| (*subject, allowed))
     }
@@ -79,7 +79,7 @@ impl Budgets {
 /// Reads `KIND=BUDGET`, or `KIND=BUDGET,BUDGET`.
 ///
 /// # Errors
-/// [`BudgetError`] if there is no such kind, or if it can have no such budget.
+/// [`BudgetError`] if there is no such kind, or it cannot have such a budget.
 pub fn pair(text: &str) -> Result<(Subject, Allowed), BudgetError> {
     let (name, budgets) = text.split_once('=').ok_or_else(|| BudgetError::NoPair(shown(text)))?;
     let subject = Subject::named(name.trim()).ok_or_else(|| BudgetError::NoKind(shown(name)))?;

@@ -1,7 +1,8 @@
-//! The figures that are compared with a baseline's: which way is worse, and what is too small to matter.
+//! The figures that are compared with a baseline's: which direction is worse, and which changes are too small to
+//! matter.
 //!
-//! Counts and costs are taken for each unit of the workload's work where it counts any, so that a scheduler that gets more
-//! done is not blamed for the switches that this takes; else for each second.
+//! Counts and costs are taken per unit of the workload's work if it counts any, so that a scheduler that gets more done
+//! is not blamed for the switches that this needs. Otherwise they are taken per second.
 
 use crate::baseline::PastRun;
 use crate::budget::shown;
@@ -10,13 +11,13 @@ use keel_check::Kind;
 /// One figure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Figure {
-    /// Units of work a second.
+    /// Units of work per second.
     Throughput,
-    /// Wakeup to running: half of all are quicker.
+    /// From a wakeup to running: the median.
     DelayP50,
-    /// Wakeup to running: 99 of 100 are quicker.
+    /// From a wakeup to running: the 99th percentile.
     DelayP99,
-    /// The same of the tasks with this name.
+    /// The same for the tasks with this name.
     NameDelay(String),
     /// Context switches.
     Switches,
@@ -24,7 +25,7 @@ pub enum Figure {
     Migrations,
     /// Tasks that lost their CPU while they wanted it.
     Preemptions,
-    /// Wasted core time, of the machine's.
+    /// Wasted core time, as a share of the machine's.
     WastedShare,
     /// Time in the scheduler's callbacks.
     CallbackTime,
@@ -38,7 +39,7 @@ pub enum Figure {
     Findings(Kind),
 }
 
-/// In what a figure is counted.
+/// The unit of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// A number.
@@ -49,16 +50,16 @@ pub enum Unit {
     Share,
 }
 
-/// What counts and costs are taken for.
+/// The base of counts and costs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Per {
-    /// Each unit of work.
+    /// Per unit of work.
     Unit,
-    /// Each second.
+    /// Per second.
     Second,
 }
 
-/// The stable names that limits are given for.
+/// The stable names for which limits are given.
 pub const KEYS: [&str; 13] = [
     "throughput",
     "wakeup_delay_p50",
@@ -75,19 +76,19 @@ pub const KEYS: [&str; 13] = [
     "findings",
 ];
 
-/// A delay's quantile that moves by less than this is the same: an interrupt more or less.
+/// A delay's quantile that changes by less than this counts as equal: one interrupt more or less.
 const P50_FLOOR_NS: f64 = 1_000.0;
-/// And the slowest of a hundred.
+/// The same for the slowest of a hundred.
 const P99_FLOOR_NS: f64 = 10_000.0;
-/// Of the machine's time: waste that moves by less.
+/// As a share of the machine's time: smaller changes of waste don't count.
 const WASTE_FLOOR: f64 = 0.001;
-/// Of the machine's time: costs that move by less.
+/// As a share of the machine's time: smaller changes of costs don't count.
 const COST_FLOOR: f64 = 0.0001;
-/// Counts that move by less, a second and CPU.
+/// Per second and CPU: smaller changes of counts don't count.
 const COUNT_FLOOR: f64 = 1.0;
 
 impl Figure {
-    /// Those of every run, without those of names and kinds.
+    /// The figures of every run, without those of names and kinds.
     pub(crate) const COMMON: [Self; 11] = [
         Self::Throughput,
         Self::DelayP50,
@@ -102,7 +103,7 @@ impl Figure {
         Self::BadAccesses,
     ];
 
-    /// What its limit is given for: one of [`KEYS`].
+    /// The name for which its limit is given: one of [`KEYS`].
     pub const fn key(&self) -> &'static str {
         match self {
             Self::Throughput => "throughput",
@@ -121,7 +122,7 @@ impl Figure {
         }
     }
 
-    /// Its key, and what of it: `name_delay_p99 of worker`, `findings of stall`. Safe to print.
+    /// Its key and its task name or kind: `name_delay_p99 of worker`, `findings of stall`. Safe to print.
     pub fn name(&self) -> String {
         match self {
             Self::NameDelay(name) => format!("{} of {}", self.key(), shown(name)),
@@ -130,12 +131,12 @@ impl Figure {
         }
     }
 
-    /// Less of it is worse.
+    /// Whether less is worse.
     pub const fn more_is_better(&self) -> bool {
         matches!(self, Self::Throughput)
     }
 
-    /// Counted in what.
+    /// Its unit.
     pub const fn unit(&self) -> Unit {
         match self {
             Self::DelayP50 | Self::DelayP99 | Self::NameDelay(_) | Self::CallbackTime | Self::LockWait => {
@@ -146,7 +147,7 @@ impl Figure {
         }
     }
 
-    /// Is it taken for each unit of work, or each second?
+    /// Whether it is taken per unit of work, or per second.
     pub const fn is_rate(&self) -> bool {
         matches!(
             self,
@@ -159,7 +160,7 @@ impl Figure {
         )
     }
 
-    /// The figure of one run; none where the run does not have it.
+    /// The figure of one run, or `None` if the run does not have it.
     pub(crate) fn value(&self, run: &PastRun, per: Per) -> Option<f64> {
         let each = |n: u64| n as f64 / whole(run, per);
         Some(match self {
@@ -182,8 +183,8 @@ impl Figure {
         })
     }
 
-    /// By how much it may be worse, whatever it is: too little to matter. `base` is its value in the baseline, `run` one of
-    /// the baseline's runs.
+    /// The absolute change that is too small to matter. `base` is its value in the baseline, `run` one of the
+    /// baseline's runs.
     pub(crate) fn floor(&self, base: f64, run: &PastRun, per: Per) -> f64 {
         let (seconds, cpus) = (run.duration_ns as f64 / 1e9, f64::from(run.cpus));
         let each = |in_all: f64| in_all / whole(run, per);
@@ -193,16 +194,16 @@ impl Figure {
             Self::DelayP99 | Self::NameDelay(_) => P99_FLOOR_NS,
             Self::WastedShare => WASTE_FLOOR,
             Self::CallbackTime | Self::LockWait => each(COST_FLOOR * run.duration_ns as f64 * cpus),
-            // About one a nanosecond.
+            // About one per nanosecond.
             Self::Instructions => each(COST_FLOOR * run.duration_ns as f64 * cpus),
             Self::Switches | Self::Migrations | Self::Preemptions => each(COUNT_FLOOR * seconds * cpus),
-            // What chance does to events that are few and independent.
+            // The effect of chance on events that are few and independent.
             Self::Findings(_) => 2.0 * base.sqrt(),
         }
     }
 }
 
-/// How many units of work, or seconds, a run has.
+/// The number of units of work, or of seconds, in a run.
 fn whole(run: &PastRun, per: Per) -> f64 {
     match per {
         Per::Unit => run.throughput_total.max(1) as f64,

@@ -7,22 +7,22 @@ use std::fmt;
 
 /// The default limit of figures.
 pub const DEFAULT: f64 = 0.05;
-/// The greatest: a hundred times as much.
+/// The maximum: a hundred times as much.
 const MOST: f64 = 100.0;
 
 /// How much worse one figure may be.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Limit {
-    /// By this share of what it was.
+    /// By this share of its baseline.
     Share(f64),
-    /// However much.
+    /// By any amount.
     Any,
 }
 
-/// Why a text is no limit. Prints what to write instead.
+/// Why a text is not a limit. The message contains what to write instead.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LimitError {
-    /// No figure of that name.
+    /// There is no figure with this name.
     #[error("unknown figure '{0}'; the figures are {list}", list = KEYS.join(", "))]
     NoFigure(String),
     /// Neither a share nor `any`.
@@ -70,7 +70,7 @@ impl fmt::Display for Limit {
 }
 
 impl Limits {
-    /// Takes one limit, for the figure of this key, or for all that have none of their own.
+    /// Sets one limit, for the figure with this key, or for all figures without a limit of their own.
     ///
     /// # Errors
     /// [`LimitError`] if there is no such figure or the limit is invalid.
@@ -85,7 +85,7 @@ impl Limits {
         Ok(())
     }
 
-    /// Takes `5%`, or `FIGURE=10%`.
+    /// Parses and sets `5%`, or `FIGURE=10%`.
     ///
     /// # Errors
     /// As [`Limits::set`].

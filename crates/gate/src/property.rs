@@ -1,33 +1,32 @@
-//! A property: an expression over the figures of `--json` that is to hold of every run.
+//! A property: an expression over the figures of `--json` that must hold for every run.
 //!
-//! `wakeup_delay_ns.p99 < 10ms && wasted_share <= 2%`. Figures are named as in docs/reference/json.md, members behind a
-//! dot; of a list of things with names, one by its name: `names.typist.wakeup_delay_ns.max`. Numbers may have a unit:
-//! `ns`, `us`, `ms`, `s` (all are nanoseconds) or `%`. Operators are those of C, with its precedence:
-//! `! * / + - < <= > >= == != && ||`. If a run has no such figure because nothing was found or no task has the name, it
-//! is 0.
+//! `wakeup_delay_ns.p99 < 10ms && wasted_share <= 2%`. Figures are named as in docs/reference/json.md, with members
+//! after a dot. In a list of things with names, use the name: `names.typist.wakeup_delay_ns.max`. Numbers may have a
+//! unit: `ns`, `us`, `ms`, `s` (all are nanoseconds) or `%`. Operators are those of C, with its precedence: `! * / + -
+//! < <= > >= == != && ||`. If a run has no such figure because nothing was found or no task has the name, it is 0.
 
 use crate::budget::shown;
 use serde_json::Value;
 
-/// Expressions within each other: so many.
+/// The maximum nesting of expressions.
 const DEEPEST: u32 = 64;
 
-/// A property, read.
+/// A parsed property.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Property {
     text: String,
     root: Node,
 }
 
-/// Why a text is no property, or says nothing about a run.
+/// Why a text is not a property, or does not apply to a run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PropertyError {
-    /// No expression.
+    /// Not an expression.
     #[error("'{text}', character {at}: {what}")]
     Syntax {
         /// The whole text.
         text: String,
-        /// Where, from 1.
+        /// The position, from 1.
         at: usize,
         /// What is wrong.
         what: &'static str,
@@ -35,7 +34,7 @@ pub enum PropertyError {
     /// The JSON has no such member.
     #[error("no figure is called '{0}'; docs/reference/json.md lists them")]
     NoFigure(String),
-    /// A list, an object or a text, where a number is needed.
+    /// A list, an object or a text instead of a number.
     #[error("'{0}' is not a number")]
     NoNumber(String),
 }
@@ -49,15 +48,15 @@ enum Node {
     Both(&'static str, Box<Node>, Box<Node>),
 }
 
-/// Operators by precedence, those that bind least first.
+/// Operators by precedence, the lowest first.
 const LEVELS: [&[&str]; 5] =
     [&["||"], &["&&"], &["<=", ">=", "==", "!=", "<", ">"], &["+", "-"], &["*", "/"]];
 
-/// Units of numbers, and what they are worth.
+/// Units of numbers, and their values.
 const UNITS: [(&str, f64); 5] = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9), ("%", 0.01)];
 
 impl Property {
-    /// Reads it.
+    /// Parses it.
     ///
     /// # Errors
     /// [`PropertyError::Syntax`].
@@ -76,7 +75,7 @@ impl Property {
         &self.text
     }
 
-    /// Does it hold of this run, as `--json` prints it?
+    /// Whether it holds for this run, as in `--json`.
     ///
     /// # Errors
     /// The run has no such figure.
@@ -84,7 +83,7 @@ impl Property {
         Ok(value(&self.root, run)? != 0.0)
     }
 
-    /// The figures in it with what they are: `wakeup_delay_ns.p99 is 12000000`.
+    /// The figures in it with their values: `wakeup_delay_ns.p99 is 12000000`.
     ///
     /// # Errors
     /// The run has no such figure.
@@ -117,7 +116,7 @@ fn value(node: &Node, run: &Value) -> Result<f64, PropertyError> {
         Node::Not(a) => truth(value(a, run)? == 0.0),
         Node::Minus(a) => -value(a, run)?,
         Node::Both(op, a, b) => {
-            // Evaluates both sides, so that a wrong name is found in every run.
+            // Evaluates both sides, so that a wrong name is detected in every run.
             let (a, b) = (value(a, run)?, value(b, run)?);
             match *op {
                 "||" => truth(a != 0.0 || b != 0.0),
@@ -131,7 +130,7 @@ fn value(node: &Node, run: &Value) -> Result<f64, PropertyError> {
                 "+" => a + b,
                 "-" => a - b,
                 "*" => a * b,
-                // As a share of nothing: nothing.
+                // A share of nothing is nothing.
                 _ if b == 0.0 => 0.0,
                 _ => a / b,
             }

@@ -1,6 +1,6 @@
-//! Every figure of a scheduler's runs held against the baseline's.
+//! Compares every figure of a scheduler's runs with the baseline's.
 //!
-//! A figure regresses if its mean is worse by more than its limit *and* the effect of seeds, together: a change is
+//! A figure regresses if its mean is worse by more than its limit and the effect of seeds together. A change is
 //! attributed to the scheduler only if chance would cause it less than once in a hundred times. Better figures never
 //! fail.
 
@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Change {
-    /// Worse than is allowed.
+    /// Worse than allowed.
     Regressed,
     /// Better by more than that.
     Improved,
@@ -24,12 +24,12 @@ pub enum Change {
     Same,
 }
 
-/// One figure, then and now.
+/// One figure, before and now.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
     /// Its name, safe to print.
     pub figure: String,
-    /// What counts and costs are taken for: `unit`, `second`; null where it is neither.
+    /// The base of counts and costs: `unit` or `second`. `null` if neither applies.
     pub per: Option<&'static str>,
     /// `plain`, `ns` or `share`.
     pub unit: &'static str,
@@ -37,13 +37,14 @@ pub struct Row {
     pub baseline: f64,
     /// The mean now.
     pub now: f64,
-    /// Now less then, as a share of then; null where it was 0.
+    /// Now minus then, as a share of then. `null` if that was 0.
     pub change: Option<f64>,
-    /// The limit, in words.
+    /// The limit in words.
     pub limit: String,
-    /// By how much it may be worse, in the figure's unit: the limit, or what is too little to matter, and what seeds do.
+    /// How much worse it may be, in the figure's unit: the limit, or the smallest change that matters, plus the effect
+    /// of seeds.
     pub allowed: Option<f64>,
-    /// What seeds do to it, at most, 99 times of 100.
+    /// The maximum effect of seeds, 99 times out of 100.
     pub noise: f64,
     /// The outcome.
     pub verdict: Change,
@@ -54,20 +55,20 @@ pub struct Row {
 pub struct Regression {
     /// The scheduler.
     pub scheduler: String,
-    /// No figure regressed.
+    /// Whether no figure regressed.
     pub passed: bool,
-    /// The baseline's scheduler: a single one may have another name.
+    /// The baseline's scheduler. If there is only one, it may have another name.
     pub baseline_scheduler: String,
-    /// Runs in the baseline.
+    /// The number of runs in the baseline.
     pub baseline_runs: usize,
-    /// Runs now.
+    /// The number of runs now.
     pub runs: usize,
-    /// Each figure.
+    /// All figures.
     pub figures: Vec<Row>,
 }
 
 impl Regression {
-    /// Compares the runs of one scheduler; both must have some.
+    /// Compares the runs of one scheduler. Neither side may be empty.
     pub fn new(baseline: &[&PastRun], now: &[PastRun], limits: &Limits) -> Self {
         let all = || baseline.iter().copied().chain(now);
         let per = if all().all(|run| run.throughput_total > 0) { Per::Unit } else { Per::Second };
@@ -85,12 +86,12 @@ impl Regression {
         }
     }
 
-    /// Those that regressed.
+    /// The figures that regressed.
     pub fn regressed(&self) -> impl Iterator<Item = &Row> {
         self.figures.iter().filter(|row| row.verdict == Change::Regressed)
     }
 
-    /// Nothing is known of what seeds do.
+    /// The effect of seeds is unknown.
     pub fn is_single(&self) -> bool {
         self.baseline_runs == 1 && self.runs == 1
     }
@@ -102,13 +103,13 @@ fn figures(baseline: &[&PastRun], now: &[PastRun]) -> Vec<Figure> {
         baseline.iter().flat_map(|run| &run.names).map(|named| named.name.as_str()).collect();
     let runs = || baseline.iter().copied().chain(now);
     let found = |kind: &Kind| runs().any(|run| run.findings_total.get(kind.name()).is_some_and(|&n| n > 0));
-    // How many episodes waste is made of says nothing that its share does not.
+    // The number of episodes of waste adds nothing to its share.
     let kinds = Kind::ALL.into_iter().filter(|kind| *kind != Kind::WastedCore && found(kind));
     let mut figures = Figure::COMMON.to_vec();
     if runs().all(|run| run.throughput_total == 0) {
         figures.retain(|figure| *figure != Figure::Throughput);
     }
-    // Of one name alone it is the delay of all.
+    // If there is only one name, its delay is the delay of all.
     if names.len() > 1 {
         figures.extend(names.into_iter().map(|name| Figure::NameDelay(name.to_owned())));
     }

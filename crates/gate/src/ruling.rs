@@ -1,4 +1,4 @@
-//! Budgets held against what was found in a run.
+//! Compares the findings of a run with its budgets.
 
 use crate::budget::{Budget, percent};
 use crate::budgets::Budgets;
@@ -8,12 +8,12 @@ use keel_check::{Kind, Sums};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What was found in a run, as far as budgets ask for it.
+/// The findings of a run, as far as budgets need them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Facts {
-    /// Findings that are not a program's own doing.
+    /// Findings that a program did not cause itself.
     pub found: BTreeMap<Kind, Sums>,
-    /// Kinds whose findings may be none, because a recording lacks something: they are shown, and exceed nothing.
+    /// Kinds whose findings may be false, because a recording lacks something. They are shown, but exceed no budget.
     pub unsure: BTreeSet<Kind>,
     /// The scheduler's loads and stores at invalid addresses.
     pub bad_accesses: u64,
@@ -21,7 +21,7 @@ pub struct Facts {
     pub machine_time: Span,
     /// Wakeups and forks.
     pub wakeups: u64,
-    /// Tasks that there were.
+    /// The number of tasks.
     pub tasks: u64,
 }
 
@@ -30,31 +30,31 @@ pub struct Facts {
 pub struct Held {
     /// The kind of finding, or `bad_access`.
     pub kind: &'static str,
-    /// The budget, in words.
+    /// The budget in words.
     pub allowed: String,
-    /// What was found, in the same words.
+    /// The findings, in the same words.
     pub found: String,
-    /// What is allowed: a share (0 to 1), a number, or nanoseconds; null for `any`.
+    /// The limit: a share (0 to 1), a number, or nanoseconds. `null` for `any`.
     pub allowed_value: Option<f64>,
-    /// What was found, likewise; for `any` the number of findings.
+    /// The findings in the same unit. For `any`, the number of findings.
     pub found_value: f64,
-    /// Findings of this kind count; false where they rest on what the recording lacks.
+    /// Whether findings of this kind count. False if they depend on what the recording lacks.
     pub counted: bool,
-    /// No more was found than is allowed, or it does not count.
+    /// Whether the findings are within the limit, or don't count.
     pub held: bool,
 }
 
-/// Whether a run passed, and by which budgets.
+/// Whether a run passed, and its budgets.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Ruling {
-    /// All of them held.
+    /// Whether all of them held.
     pub passed: bool,
     /// Each budget, in the order of the kinds.
     pub budgets: Vec<Held>,
 }
 
 impl Ruling {
-    /// Holds every budget against what was found.
+    /// Compares every budget with the findings.
     pub fn new(budgets: &Budgets, facts: &Facts) -> Self {
         let each = |(subject, allowed): (Subject, &crate::Allowed)| {
             allowed.0.iter().map(|budget| held(subject, *budget, facts)).collect::<Vec<_>>()
@@ -63,7 +63,7 @@ impl Ruling {
         Self { passed: budgets.iter().all(|budget| budget.held), budgets }
     }
 
-    /// Those that did not hold.
+    /// The budgets that did not hold.
     pub fn exceeded(&self) -> impl Iterator<Item = &Held> {
         self.budgets.iter().filter(|budget| !budget.held)
     }
@@ -96,7 +96,7 @@ fn held(subject: Subject, budget: Budget, facts: &Facts) -> Held {
     Held { kind: subject.name(), allowed, found, allowed_value, found_value, counted, held }
 }
 
-/// What the findings are of the machine's time, or how many there are for each wakeup or task.
+/// The findings as a share of the machine's time, or per wakeup or task.
 fn share(of: Of, sums: &Sums, facts: &Facts) -> f64 {
     let (part, whole) = match of {
         Of::MachineTime => (sums.total.as_ns(), facts.machine_time.as_ns()),
@@ -105,7 +105,7 @@ fn share(of: Of, sums: &Sums, facts: &Facts) -> f64 {
     };
     match (part, whole) {
         (0, _) => 0.0,
-        // A recording may have findings without the wakeups that they are a share of.
+        // A recording may contain findings without the wakeups that they are a share of.
         (_, 0) => 1.0,
         (part, whole) => part as f64 / whole as f64,
     }
@@ -119,7 +119,7 @@ fn duration(span: Span) -> String {
     if span == Span::ZERO { "none".to_owned() } else { span.to_string() }
 }
 
-/// Three figures: what was found is never as round as what is allowed.
+/// Three digits: findings are never as round as limits.
 fn percent_found(share: f64) -> String {
     match share * 100.0 {
         0.0 => "none".to_owned(),

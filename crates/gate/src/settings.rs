@@ -19,12 +19,12 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use toml::Spanned;
 
-/// Budgets and limits: the defaults, a file's, and single ones, each on top of those before.
+/// Budgets and limits: the defaults, a file's, and single ones. Later ones replace earlier ones.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Settings {
-    /// What findings may add up to.
+    /// The budgets of the findings.
     pub budgets: Budgets,
-    /// How much worse than a baseline's figures may be.
+    /// How much worse than a baseline the figures may be.
     pub limits: Limits,
 }
 
@@ -32,7 +32,7 @@ pub struct Settings {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{file}:{line}: {problem}")]
 pub struct SettingsError {
-    /// The file, as it was named.
+    /// The file, as given by the user.
     pub file: String,
     /// The line, from 1.
     pub line: usize,
@@ -43,13 +43,13 @@ pub struct SettingsError {
 /// What is wrong.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
-    /// No TOML, a table or a value of a wrong kind: the reader's words.
+    /// Not TOML, or a table or value of a wrong kind: the parser's message.
     #[error("{0}")]
     Syntax(String),
-    /// A budget that is none.
+    /// An invalid budget.
     #[error(transparent)]
     Budget(#[from] BudgetError),
-    /// A limit that is none.
+    /// An invalid limit.
     #[error(transparent)]
     Limit(#[from] LimitError),
 }
@@ -72,10 +72,10 @@ enum Value {
 }
 
 impl Settings {
-    /// Takes what a file says; `file` is its name, for messages.
+    /// Applies a file's contents. `file` is its name, for messages.
     ///
     /// # Errors
-    /// [`SettingsError`], about the first thing that is wrong.
+    /// [`SettingsError`] about the first fault.
     pub fn read(&mut self, file: &str, text: &str) -> Result<(), SettingsError> {
         let error = |at: Range<usize>, problem: Problem| {
             let before = text.as_bytes().iter().take(at.start);
@@ -83,7 +83,7 @@ impl Settings {
             SettingsError { file: file.to_owned(), line, problem }
         };
         let tables: File = toml::from_str(text).map_err(|wrong| {
-            // The rest of what the TOML reader says is a drawing of the line.
+            // The rest of the TOML parser's message is a drawing of the line.
             let said = wrong.message().lines().collect::<Vec<_>>().join(", ");
             error(wrong.span().unwrap_or_default(), Problem::Syntax(keel_check::escape_all(&said)))
         })?;

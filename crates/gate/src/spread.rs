@@ -1,21 +1,21 @@
-//! What seeds alone do to a figure: Student's t for two samples of one spread.
+//! The effect of seeds on a figure: Student's t for two samples with a common variance.
 //!
-//! A difference of means beyond [`noise`] is one that chance gives once in a hundred times.
+//! Chance causes a difference of means above [`noise`] once in a hundred times.
 
-/// The t distribution's 99th percentile by degrees of freedom, from 1; as in any table.
+/// The t distribution's 99th percentile by degrees of freedom, from 1, as in any table.
 #[expect(clippy::approx_constant, reason = "2.718 is a quantile here, and no e")]
 const T: [f64; 30] = [
     31.82, 6.965, 4.541, 3.747, 3.365, 3.143, 2.998, 2.896, 2.821, 2.764, 2.718, 2.681, 2.650, 2.624, 2.602,
     2.583, 2.567, 2.552, 2.539, 2.528, 2.518, 2.508, 2.500, 2.492, 2.485, 2.479, 2.473, 2.467, 2.462, 2.457,
 ];
 
-/// The mean; 0 of none.
+/// The mean, or 0 for no values.
 pub fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
 }
 
-/// By how much the means of two samples differ by chance, at most, 99 times of 100. Nothing is known of it, and it is 0,
-/// where each is a single value.
+/// The maximum difference of the means of two samples by chance, 99 times out of 100. If each is a single value, it is
+/// unknown, and 0.
 pub fn noise(one: &[f64], other: &[f64]) -> f64 {
     let degrees = (one.len() + other.len()).saturating_sub(2);
     if degrees == 0 || one.is_empty() || other.is_empty() {

@@ -1,25 +1,25 @@
-//! What has a budget: each kind of finding, and the scheduler's invalid memory accesses, which are counted and are no
-//! finding.
+//! What has a budget: each kind of finding, and the scheduler's invalid memory accesses, which are counted and are not
+//! findings.
 
 use keel_check::Kind;
 
-/// What a budget is for.
+/// The subject of a budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Subject {
-    /// Findings of one kind, those that are a program's own doing left out.
+    /// Findings of one kind, without those that a program caused itself.
     Kind(Kind),
     /// The scheduler's loads and stores at invalid addresses.
     BadAccess,
 }
 
-/// What a share of a subject is a share of.
+/// The base of a subject's share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Of {
-    /// How long the findings lasted, of the time that CPUs were online, summed over CPUs.
+    /// The duration of the findings, relative to the time that CPUs were online, summed over CPUs.
     MachineTime,
-    /// How many findings there were for each wakeup and fork.
+    /// The number of findings per wakeup and fork.
     Wakeups,
-    /// How many findings there were for each task.
+    /// The number of findings per task.
     Tasks,
 }
 
@@ -35,12 +35,12 @@ impl Of {
 }
 
 impl Subject {
-    /// All of them, in the order in which they are listed.
+    /// All subjects, in the order in which they are listed.
     pub fn all() -> impl Iterator<Item = Self> {
         Kind::ALL.into_iter().map(Self::Kind).chain([Self::BadAccess])
     }
 
-    /// Its stable name: that of the kind, or `bad_access`.
+    /// Its stable name: the kind's, or `bad_access`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Kind(kind) => kind.name(),
@@ -48,17 +48,17 @@ impl Subject {
         }
     }
 
-    /// The one of this name.
+    /// The subject with this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::all().find(|subject| subject.name() == name)
     }
 
-    /// All names, with commas between them.
+    /// All names, separated by commas.
     pub fn names() -> String {
         Self::all().map(Self::name).collect::<Vec<_>>().join(", ")
     }
 
-    /// What its share is a share of; none where it has neither share nor duration.
+    /// The base of its share, or `None` if it has neither share nor duration.
     pub const fn of(self) -> Option<Of> {
         match self {
             Self::Kind(Kind::WastedCore | Kind::Stall | Kind::LockWait) => Some(Of::MachineTime),

@@ -1,18 +1,18 @@
-//! Packages of other Debian releases, fetched beside the machine's own apt: its settings, lists
-//! and installed packages stay as they are.
+//! Fetches packages of other Debian releases beside the machine's own apt. Its settings, lists and installed packages
+//! stay unchanged.
 
 use crate::error::{GuestError, at, why};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// A private apt, with lists of its own below a folder.
+/// A private apt, with its own lists below a folder.
 #[derive(Debug)]
 pub struct Apt {
     folder: PathBuf,
 }
 
-/// A package that the lists no longer name and mirrors still have. Its bytes are known, since no
-/// list vouches for them.
+/// A package that is no longer in the lists but still on mirrors. Its bytes must be known, because no list vouches for
+/// them.
 #[derive(Debug)]
 pub(crate) struct Pooled {
     /// Its name.
@@ -29,16 +29,16 @@ impl Apt {
         Self { folder: folder.join("apt") }
     }
 
-    /// Were the lists of this suite ever read?
+    /// Whether the lists of this suite were ever read.
     pub fn has_lists(&self, suite: &str) -> bool {
         self.base(suite).join("read").exists()
     }
 
-    /// Reads a suite's lists from the mirror that this machine's apt uses.
+    /// Reads a suite's lists from the mirror of this machine's apt.
     ///
     /// # Errors
-    /// [`GuestError::Missing`] without apt or a Debian mirror, [`GuestError::Unavailable`] when
-    /// the mirror does not answer.
+    /// [`GuestError::Missing`] without apt or a Debian mirror, [`GuestError::Unavailable`] if the mirror does not
+    /// answer.
     pub fn update(&self, suite: &str) -> Result<(), GuestError> {
         let base = self.base(suite);
         for folder in ["lists/partial", "cache/archives/partial"] {
@@ -55,7 +55,7 @@ impl Apt {
         std::fs::write(&read, "").map_err(at(&read))
     }
 
-    /// The names of packages of a suite that begin so, as its lists have them.
+    /// The packages of a suite whose names begin with this, from its lists.
     ///
     /// # Errors
     /// [`GuestError::Missing`] without apt.
@@ -66,8 +66,7 @@ impl Apt {
         Ok(text.lines().map(str::to_owned).collect())
     }
 
-    /// Those of the packages that are available: lists also contain names that only other packages
-    /// mention.
+    /// The available packages: lists also contain names that only other packages mention.
     pub(crate) fn can_have(&self, suite: &str, packages: &[String]) -> Result<Vec<String>, GuestError> {
         if packages.is_empty() {
             return Ok(Vec::new());
@@ -77,10 +76,10 @@ impl Apt {
         Ok(with_candidate(&succeed(policy, "look packages up")?))
     }
 
-    /// Fetches packages and unpacks them all into `into`, which must be there.
+    /// Fetches packages and unpacks them all into `into`, which must exist.
     ///
     /// # Errors
-    /// [`GuestError::Unavailable`] in apt's or dpkg's words.
+    /// [`GuestError::Unavailable`] with apt's or dpkg's message.
     pub fn unpack(&self, suite: &str, packages: &[&str], into: &Path) -> Result<(), GuestError> {
         let downloads = tempfile::tempdir_in(into).map_err(at(into))?;
         let mut download = self.command("apt-get", suite);
@@ -89,7 +88,7 @@ impl Apt {
         unpack_all(downloads.path(), into)
     }
 
-    /// The same for a package that the lists do not name any more.
+    /// The same for a package that is no longer in the lists.
     pub(crate) fn unpack_pooled(&self, suite: &str, pooled: &Pooled, into: &Path) -> Result<(), GuestError> {
         let downloads = tempfile::tempdir_in(into).map_err(at(into))?;
         let mut fetch = self.command(HELPER, suite);
@@ -103,7 +102,7 @@ impl Apt {
         self.folder.join(suite)
     }
 
-    /// apt with a life of its own.
+    /// apt with its own folders.
     fn command(&self, program: &str, suite: &str) -> Command {
         let base = self.base(suite);
         let option = |name: &str, path: &str| format!("{name}={}", base.join(path).display());
@@ -115,7 +114,7 @@ impl Apt {
             option("Dir::Cache", "cache"),
             "Dir::Etc::sourceparts=/dev/null".into(),
             "Acquire::Languages=none".into(),
-            // The store may lie where apt's own user cannot go.
+            // The store may be where apt's own user has no access.
             "APT::Sandbox::User=root".into(),
         ] {
             command.arg("-o").arg(option);
@@ -136,7 +135,7 @@ fn unpack_all(downloads: &Path, into: &Path) -> Result<(), GuestError> {
     Ok(())
 }
 
-/// The packages in what `apt-cache policy` prints that have a version to install.
+/// The installable packages in the output of `apt-cache policy`.
 fn with_candidate(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut package = "";
@@ -151,7 +150,7 @@ fn with_candidate(text: &str) -> Vec<String> {
     found
 }
 
-/// What the command printed.
+/// The command's output.
 fn succeed(mut command: Command, what: &str) -> Result<String, GuestError> {
     let program = command.get_program().to_string_lossy().into_owned();
     let output = command.stdin(Stdio::null()).output().map_err(|e| {

@@ -6,7 +6,7 @@ pub(crate) struct Tail {
     bytes: Vec<u8>,
 }
 
-/// What is kept.
+/// The text that is kept.
 const KEPT: usize = 64 << 10;
 
 impl Tail {
@@ -17,8 +17,7 @@ impl Tail {
         }
     }
 
-    /// The line that says why a guest ended: a panic, or the first of several complaints, or else
-    /// the last line.
+    /// The line that explains why a guest ended: a panic, or the first of several complaints, or else the last line.
     pub(crate) fn verdict(&self) -> String {
         let text = String::from_utf8_lossy(&self.bytes);
         let informative = INFORMATIVE.iter().find_map(|word| text.lines().find(|line| line.contains(word)));
@@ -26,7 +25,7 @@ impl Tail {
     }
 }
 
-/// Words of lines that say why, the most informative first.
+/// Words in lines that explain it, the most informative first.
 const INFORMATIVE: &[&str] = &["keel: ", "Kernel panic", "Oops", "BUG:", "internal error", "kvm run failed"];
 
 /// The last line that is not empty, fit to print.

@@ -1,4 +1,4 @@
-//! An initial file system, in the one format that kernels take: cpio's "newc".
+//! An initial file system, in the only format that kernels accept: cpio's "newc".
 
 /// An archive under construction.
 #[derive(Default)]
@@ -12,12 +12,12 @@ const PROGRAM: u32 = 0o100_755;
 const LINK: u32 = 0o120_777;
 
 impl Archive {
-    /// Adds a folder; its parent must be there.
+    /// Adds a folder. Its parent must exist.
     pub fn folder(&mut self, path: &str) {
         self.entry(path, FOLDER, &[]);
     }
 
-    /// Adds a file that can be run.
+    /// Adds an executable file.
     pub fn program(&mut self, path: &str, data: &[u8]) {
         self.entry(path, PROGRAM, data);
     }

@@ -1,4 +1,4 @@
-//! Why there is no guest, or none any more.
+//! Why there is no guest, or why it ended.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,26 +9,26 @@ pub enum GuestError {
     /// An impossible request: a machine without CPUs, a kernel that does not exist.
     #[error("{0}")]
     Input(String),
-    /// The host lacks a program, or may not use one.
+    /// The host lacks a program, or may not use it.
     #[error("{0}")]
     Missing(String),
-    /// Something could not be fetched; the same may succeed another day.
+    /// Something could not be fetched. The same may succeed another day.
     #[error("{0}")]
     Unavailable(String),
-    /// The guest did not come up, died, hung or took too long.
+    /// The guest did not boot, died, hung or took too long.
     #[error("{0}")]
     Guest(String),
-    /// A file of the host's.
+    /// A file on the host.
     #[error("{}: {}", path.display(), why(source))]
     File {
-        /// Which file or folder.
+        /// The file or folder.
         path: PathBuf,
-        /// What the host says.
+        /// The host's error message.
         source: io::Error,
     },
 }
 
-/// Says which file an error is about.
+/// Adds the file to an error.
 pub(crate) fn at(path: &Path) -> impl FnOnce(io::Error) -> GuestError + '_ {
     move |source| GuestError::File { path: path.to_owned(), source }
 }

@@ -1,10 +1,10 @@
-//! The folder of a running guest. It goes with its guest; where its maker was killed, the next one removes it.
+//! The folder of a running guest. It is removed with its guest. If its creator was killed, the next guest removes it.
 
 use crate::error::{GuestError, at};
 use std::path::Path;
 use tempfile::TempDir;
 
-/// What folders are called before their maker's process id.
+/// The prefix of folder names, before their creator's process id.
 const PREFIX: &str = "keel-vm-";
 
 /// A folder of this process's own.
@@ -43,7 +43,7 @@ mod tests {
     #[test]
     fn what_killed_ones_left_is_removed() {
         let place = tempfile::tempdir().unwrap();
-        // Above every process id that Linux gives.
+        // Above every process id that Linux uses.
         let gone = (1 << 22) + 1;
         let left = make_in(place.path(), gone).unwrap().keep();
         std::fs::write(left.join("initramfs"), "").unwrap();

@@ -8,23 +8,23 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// What of busybox the first script uses.
+/// The busybox commands that the first script uses.
 const APPLETS: &[&str] =
     &["cat", "cp", "dd", "insmod", "ln", "mkdir", "mount", "poweroff", "sh", "switch_root", "uname"];
 
-/// What is run in the guest, where, with which environment.
+/// What runs in the guest, in which folder and environment.
 #[derive(Clone, Debug)]
 pub struct Job {
     /// The program and its arguments.
     pub command: Vec<OsString>,
-    /// The folder that the guest shares with the host, and works in: whole, and not the root.
+    /// The folder that the guest shares with the host and works in: an absolute path, and not the root.
     pub folder: std::path::PathBuf,
-    /// Variables that the command sees.
+    /// Environment variables of the command.
     pub environment: Vec<(String, OsString)>,
 }
 
-/// The archive that the kernel unpacks and runs. The guest gives a sign of life every so many of
-/// its seconds; with `turns` it sees to it that its CPUs' turns are short.
+/// The archive that the kernel unpacks and runs. The guest sends a sign of life every `beat_s` of its own seconds. With
+/// `turns`, it keeps its CPUs' turns short.
 pub(crate) fn build(kernel: &Kernel, job: &Job, beat_s: u64, turns: bool) -> Result<Vec<u8>, GuestError> {
     let mut archive = Archive::default();
     for folder in ["bin", "dev", "keel", "lib", "lib64", "lower", "modules", "new", "proc", "sys", "upper"] {
@@ -53,7 +53,7 @@ pub(crate) fn build(kernel: &Kernel, job: &Job, beat_s: u64, turns: bool) -> Res
 /// Adds the host's busybox with the libraries that it needs, under these names.
 ///
 /// # Errors
-/// [`GuestError::Missing`] where there is none.
+/// [`GuestError::Missing`] if there is no busybox.
 pub fn add_busybox(archive: &mut Archive, applets: &[&str]) -> Result<(), GuestError> {
     let busybox = busybox()?;
     archive.program("bin/busybox", &read(&busybox)?);
@@ -63,10 +63,10 @@ pub fn add_busybox(archive: &mut Archive, applets: &[&str]) -> Result<(), GuestE
     add_libraries(archive, &libraries(&busybox)?)
 }
 
-/// Adds shared libraries where loaders look for them: `/lib64` and `/lib`, which must be there.
+/// Adds shared libraries where loaders look for them: `/lib64` and `/lib`, which must exist.
 ///
 /// # Errors
-/// [`GuestError::File`] for one that cannot be read.
+/// [`GuestError::File`] if a library cannot be read.
 pub fn add_libraries(archive: &mut Archive, paths: &[std::path::PathBuf]) -> Result<(), GuestError> {
     for path in paths {
         let name = path.file_name().map(OsStr::to_string_lossy).unwrap_or_default();
@@ -76,8 +76,7 @@ pub fn add_libraries(archive: &mut Archive, paths: &[std::path::PathBuf]) -> Res
     Ok(())
 }
 
-/// The command for the host's own shell: a busybox with all its commands inside would rather run
-/// these than the host's.
+/// The command for the host's own shell. A busybox with all commands built in would prefer these to the host's.
 fn script(job: &Job) -> Vec<u8> {
     let mut script = Vec::new();
     let mut line = |parts: &[&[u8]]| {
@@ -93,7 +92,7 @@ fn script(job: &Job) -> Vec<u8> {
     script
 }
 
-/// A word as a shell takes it.
+/// A word, quoted for a shell.
 fn quoted(word: &OsStr) -> Vec<u8> {
     let mut quoted = vec![b'\''];
     for byte in word.as_bytes() {

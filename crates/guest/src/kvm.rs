@@ -1,10 +1,10 @@
-//! Whether the host's virtualization works. A `/dev/kvm` that opens may still fail at a kernel's
-//! first steps, and only a boot shows it; that is remembered until the host reboots.
+//! Whether the host's virtualization works. A `/dev/kvm` that opens may still fail at a kernel's first instructions,
+//! and only a boot shows it. The result is remembered until the host reboots.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-/// KVM as this host has it.
+/// The host's KVM.
 #[derive(Debug)]
 pub struct Kvm {
     /// The file that records in which of the host's boots it failed.
@@ -13,13 +13,13 @@ pub struct Kvm {
 }
 
 impl Kvm {
-    /// What is known in a cache's folder.
+    /// What a cache's folder knows about it.
     pub fn on_this_host(cache: &Path) -> Self {
         let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
         Self { note: cache.join("kvm-fails"), boot }
     }
 
-    /// May it be used, and is not known to fail?
+    /// Whether it may be used, and is not known to fail.
     pub fn may_work(&self) -> bool {
         let fails = std::fs::read_to_string(&self.note).is_ok_and(|boot| boot == self.boot);
         !fails && File::options().read(true).write(true).open("/dev/kvm").is_ok()

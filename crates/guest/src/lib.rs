@@ -1,15 +1,15 @@
-//! Throwaway real kernels: fetched from the distribution's packages, booted under QEMU with the requested CPUs and
-//! nodes, and given one command, whose output and exit code come back.
+//! Throwaway real kernels. They are fetched from the distribution's packages and booted under QEMU with the requested
+//! CPUs and nodes. A guest runs one command, and its output and exit code are returned.
 //!
-//! Start at [`Store`], which has kernels; [`Machine`] says what they run on, and [`Guest`] boots one with the host's
-//! files inside and runs a [`Job`]. The parts ([`Archive`], [`Qemu`], [`Running`]) are for callers that build their own
-//! guests.
+//! Start at [`Store`], which provides kernels. [`Machine`] describes what they run on, and [`Guest`] boots one with the
+//! host's files inside and runs a [`Job`]. The parts ([`Archive`], [`Qemu`], [`Running`]) are for callers that build
+//! their own guests.
 //!
 //! Kernels:
 //!
 //! - `store`: a cache of kernels, which fetches missing ones
 //! - `apt`: packages of other Debian releases
-//! - `release`: kernel names, and which of two is the better one
+//! - `release`: kernel names, and which of two is better
 //! - `vmlinux`: the kernel inside its compressed image
 //!
 //! The guest's first files:

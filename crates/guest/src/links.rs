@@ -1,4 +1,4 @@
-//! Which of a guest's NUMA nodes are neighbours, and how far the others are then.
+//! Which of a guest's NUMA nodes are neighbours, and the resulting distances of the others.
 
 use std::str::FromStr;
 
@@ -6,9 +6,9 @@ use std::str::FromStr;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Links(Vec<[u32; 2]>);
 
-/// What ACPI calls the distance of a node to itself; each hop is as much again.
+/// ACPI's distance of a node to itself. Each hop adds this much.
 const LOCAL: u32 = 10;
-/// The greatest distance that ACPI has, less one hop: 255 says that there is no way.
+/// ACPI's maximum distance, minus one hop: 255 means that there is no path.
 const MOST: u32 = 244;
 
 impl FromStr for Links {
@@ -28,11 +28,11 @@ impl FromStr for Links {
 }
 
 impl Links {
-    /// Nothing is said: all nodes are neighbours.
+    /// No links are given: all nodes are neighbours.
     pub const ALL: Self = Self(Vec::new());
 
-    /// ACPI's distance of every two of so many nodes, along the fewest links; `None` where all are neighbours, because
-    /// nothing was said.
+    /// ACPI's distances between all pairs of nodes, along the fewest links, or `None` if all are neighbours because no
+    /// links were given.
     ///
     /// # Errors
     /// If a link's node is missing, or there is no path between two.
@@ -64,7 +64,7 @@ impl Links {
     }
 }
 
-/// Every way by way of every node (Floyd and Warshall).
+/// Every path via every node (Floyd and Warshall).
 fn shorten(distances: &mut [Vec<Option<u32>>]) {
     let nodes = distances.len();
     for via in 0..nodes {

@@ -1,4 +1,4 @@
-//! The machine that a guest runs on, and QEMU's words for it.
+//! The machine that a guest runs on, and QEMU's arguments for it.
 
 use crate::error::GuestError;
 use crate::links::Links;
@@ -7,17 +7,17 @@ use crate::spares;
 /// A machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Machine {
-    /// CPUs, shared evenly among the nodes in order.
+    /// CPUs, distributed evenly over the nodes in order.
     pub cpus: u32,
     /// CPUs that share a core.
     pub threads: u32,
     /// NUMA nodes, each a socket of its own.
     pub nodes: u32,
-    /// Which of them are neighbours; all of them unless given.
+    /// Which of them are neighbours. All unless given.
     pub links: Links,
     /// Memory of all nodes together.
     pub memory_mib: u32,
-    /// Counts time in instructions: one takes 2^shift ns, and idleness is leapt over.
+    /// Time is counted in instructions: one takes 2^shift ns, and idle time is skipped.
     pub icount_shift: Option<u8>,
 }
 
@@ -26,25 +26,25 @@ pub struct Machine {
 pub enum Accel {
     /// The host's CPUs.
     Kvm,
-    /// QEMU, with all CPUs by turns on one thread.
+    /// QEMU, with all CPUs taking turns on one thread.
     OneThread,
-    /// QEMU, with a thread a CPU.
+    /// QEMU, with one thread per CPU.
     Threads,
 }
 
-/// As many as QEMU's PC has without help for interrupts.
+/// As many as QEMU's PC supports without interrupt remapping.
 const MOST_CPUS: u32 = 255;
-/// What a kernel comes up with, and a page for everybody.
+/// Enough for a kernel to boot, with some room.
 const LEAST_MIB: u32 = 256;
-/// A terabyte: more is a slip.
+/// A terabyte. More is a mistake.
 const MOST_MIB: u32 = 1 << 20;
 
-/// What x86-64-v2 asks for, which some distributions compile for. Wider vectors are slow to
-/// emulate, and programs would use them.
+/// The features of x86-64-v2, for which some distributions compile. Wider vectors are slow to emulate, and programs
+/// would use them.
 const EMULATED_FEATURES: &str = "+ssse3,+sse4.1,+sse4.2,+popcnt";
 
 impl Machine {
-    /// Refuses machines that cannot be.
+    /// Rejects impossible machines.
     ///
     /// # Errors
     /// [`GuestError::Input`].
@@ -74,12 +74,12 @@ impl Machine {
         Err(GuestError::Input(fault))
     }
 
-    /// Has the machine CPUs that Linux never starts? See [`spares`].
+    /// Whether the machine has CPUs that Linux never starts. See [`spares`].
     fn has_spares(&self) -> bool {
         self.icount_shift.is_some() && (2..=MOST_CPUS / 2).contains(&self.cpus)
     }
 
-    /// What Linux must be told on its command line about the machine, if anything, with a space behind it.
+    /// What Linux's command line must contain about the machine, if anything, followed by a space.
     pub(crate) fn boot_words(&self) -> String {
         match self.has_spares() {
             true => format!("nr_cpus={} ", self.cpus),
@@ -94,7 +94,7 @@ impl Machine {
         match (self.icount_shift, accel) {
             (Some(shift), _) => {
                 add("-icount", format!("shift={shift},sleep=off"));
-                // The clock chip's timer, too, counts instructions: it ends the CPUs' turns.
+                // The clock chip's timer also counts instructions. It ends the CPUs' turns.
                 add("-rtc", "clock=vm".into());
             }
             (None, Accel::Kvm) => {
@@ -105,11 +105,11 @@ impl Machine {
             (None, Accel::Threads) => add("-accel", "tcg,thread=multi".into()),
         }
         if self.icount_shift.is_some() || accel != Accel::Kvm {
-            // The vendor that it is otherwise has no threads.
+            // The default vendor has no threads.
             let vendor = if self.threads > 1 { ",vendor=GenuineIntel" } else { "" };
             add("-cpu", format!("{},{EMULATED_FEATURES}{vendor}", spares::MODEL));
         }
-        // CPUs of one socket share a cache, and Linux wants no cache across nodes.
+        // CPUs of one socket share a cache, and Linux accepts no cache across nodes.
         let sockets = if self.cpus.is_multiple_of(self.nodes) { self.nodes } else { self.cpus };
         let (threads, cores) = (self.threads, self.cpus / sockets / self.threads);
         match self.has_spares() {

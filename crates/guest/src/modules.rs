@@ -1,4 +1,4 @@
-//! The modules that the guest loads before it has a root, each after those that it needs.
+//! The modules that the guest loads before it has a root, each after its dependencies.
 
 use crate::error::{GuestError, at};
 use crate::tools;
@@ -6,20 +6,20 @@ use object::{Object, ObjectSection};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// What a guest needs to see its host: the bus, the ports, the host's files, a layer above them.
+/// The modules that a guest needs to access its host: the bus, the ports, the host's files, a layer above them.
 pub(crate) const WANTED: &[&str] = &["virtio_pci", "virtio_console", "9pnet_virtio", "9p", "overlay"];
 
-/// A module, unpacked.
+/// An unpacked module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Module {
-    /// As other modules name it: with `_` where its file may have `-`.
+    /// Its name in other modules: with `_` where its file may have `-`.
     pub(crate) name: String,
     /// The ELF object.
     pub(crate) bytes: Vec<u8>,
 }
 
-/// The wanted modules below a folder with all they need, in an order in which they can be loaded.
-/// What has no file is taken for part of the kernel itself.
+/// The wanted modules below a folder with all dependencies, in an order in which they can be loaded. A module without a
+/// file counts as part of the kernel itself.
 pub(crate) fn collect(folder: &Path) -> Result<Vec<Module>, GuestError> {
     let files = files(folder)?;
     in_order(WANTED, &|name| {
@@ -28,10 +28,10 @@ pub(crate) fn collect(folder: &Path) -> Result<Vec<Module>, GuestError> {
     })
 }
 
-/// A module's bytes, where it has a file.
+/// A module's bytes, if it has a file.
 type Found = Result<Option<Vec<u8>>, GuestError>;
 
-/// Depth first: what a module needs comes before it.
+/// Depth first: a module's dependencies come before it.
 fn in_order(wanted: &[&str], read: &dyn Fn(&str) -> Found) -> Result<Vec<Module>, GuestError> {
     let mut ordered: Vec<Module> = Vec::new();
     let mut pending: Vec<(String, bool)> =
@@ -71,7 +71,7 @@ fn canonical(name: &str) -> String {
     name.replace('-', "_")
 }
 
-/// Every module below a folder by its name.
+/// Every module below a folder, by its name.
 fn files(folder: &Path) -> Result<BTreeMap<String, PathBuf>, GuestError> {
     let mut files = BTreeMap::new();
     let mut left = vec![folder.to_owned()];
@@ -101,7 +101,7 @@ fn read(path: &Path) -> Result<Vec<u8>, GuestError> {
 mod tests {
     use super::*;
 
-    /// A module as small as can be: one section that says what it needs.
+    /// The smallest possible module: one section with its dependencies.
     fn module(needs: &str) -> Vec<u8> {
         let format = (object::BinaryFormat::Elf, object::Architecture::X86_64, object::Endianness::Little);
         let mut file = object::write::Object::new(format.0, format.1, format.2);

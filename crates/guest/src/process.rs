@@ -1,4 +1,4 @@
-//! QEMU's process: what comes out of it, as one stream of pieces, each with where it came from.
+//! QEMU's process and its output, as one stream of pieces, each with its source.
 
 use crate::error::{GuestError, why};
 use std::io::Read;
@@ -13,35 +13,35 @@ use std::time::{Duration, Instant};
 pub enum Stream {
     /// The kernel's console.
     Console,
-    /// QEMU's own words.
+    /// QEMU's own messages.
     Emulator,
     /// The command's stdout.
     Out,
     /// The command's stderr.
     Err,
-    /// What the guest reports.
+    /// The guest's reports.
     Facts,
 }
 
 /// What happened next.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Next {
-    /// Bytes came.
+    /// Bytes arrived.
     Said(Stream, Vec<u8>),
-    /// Nothing came for as long as one waited.
+    /// Nothing arrived during the wait.
     Silence,
-    /// Nothing will come any more.
+    /// Nothing more will arrive.
     Ended,
 }
 
-/// A running guest; it ends when this is dropped.
+/// A running guest. It ends when this is dropped.
 #[derive(Debug)]
 pub struct Running {
     child: Child,
     said: Receiver<(Stream, Vec<u8>)>,
 }
 
-/// Pieces that may wait for us before the guest has to wait.
+/// Pieces that may be queued before the guest has to wait.
 const PIECES: usize = 64;
 const PIECE: usize = 16 << 10;
 
@@ -52,11 +52,10 @@ impl Running {
     /// Starts QEMU, which connects to the ports at once.
     ///
     /// # Errors
-    /// [`GuestError::Missing`] where it cannot be run, [`GuestError::Guest`] in its own words
-    /// where it does not start.
+    /// [`GuestError::Missing`] if it cannot be run, [`GuestError::Guest`] with its own message if it does not start.
     pub fn start(mut command: Command, ports: Vec<(Stream, UnixListener)>) -> Result<Self, GuestError> {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        // The terminal's Ctrl-C is for us; we end the guest.
+        // The terminal's Ctrl-C is for this process, which then ends the guest.
         command.process_group(0);
         let mut child = command.spawn().map_err(|e| {
             GuestError::Missing(format!("QEMU cannot be run ({}); install qemu-system-x86", why(&e)))
@@ -76,7 +75,7 @@ impl Running {
         Ok(running)
     }
 
-    /// Waits for what is next.
+    /// Waits for the next event.
     pub fn next(&self, patience: Duration) -> Next {
         match self.said.recv_timeout(patience) {
             Ok((stream, bytes)) => Next::Said(stream, bytes),
@@ -85,16 +84,16 @@ impl Running {
         }
     }
 
-    /// Ends the guest now. What it said before still comes.
+    /// Ends the guest now. Its earlier output still arrives.
     pub fn kill(&mut self) {
-        // It may have ended itself.
+        // It may have ended by itself.
         self.child.kill().ok();
     }
 
     /// How QEMU ended, after [`Next::Ended`].
     ///
     /// # Errors
-    /// [`GuestError::Guest`] where the host lost it.
+    /// [`GuestError::Guest`] if the host lost it.
     pub fn wait(&mut self) -> Result<ExitStatus, GuestError> {
         self.child.wait().map_err(|e| GuestError::Guest(format!("lost contact with QEMU: {e}")))
     }
@@ -149,7 +148,7 @@ fn pass_on(stream: Stream, mut from: impl Read + Send + 'static, to: SyncSender<
 mod tests {
     use super::*;
 
-    /// Runs a shell's script as if it were QEMU.
+    /// Runs a shell script in place of QEMU.
     fn running(script: &str) -> Running {
         let mut command = Command::new("sh");
         command.args(["-c", script]);

@@ -1,4 +1,4 @@
-//! The installed QEMU: which one, and what it supports.
+//! The installed QEMU: its version, and what it supports.
 
 use crate::error::{GuestError, why};
 use crate::machine::{Accel, Machine};
@@ -12,7 +12,7 @@ pub struct Qemu {
     major: u32,
 }
 
-/// What is booted: a kernel, its first files, its command line.
+/// What to boot: a kernel, its first files, its command line.
 #[derive(Clone, Copy, Debug)]
 pub struct Boot<'a> {
     /// The compressed image.
@@ -25,7 +25,7 @@ pub struct Boot<'a> {
 
 const PROGRAM: &str = "qemu-system-x86_64";
 
-/// The first QEMU whose threads are sound: 7.2's run into modified code, and the guest dies.
+/// The first QEMU with reliable threads: 7.2's run into modified code, and the guest dies.
 const SOUND_THREADS: u32 = 10;
 
 impl Qemu {
@@ -44,7 +44,7 @@ impl Qemu {
         Ok(Self { program: PROGRAM.into(), major })
     }
 
-    /// The best way of emulating that is sound.
+    /// The best reliable way of emulation.
     pub fn emulation(&self) -> Accel {
         if self.major >= SOUND_THREADS { Accel::Threads } else { Accel::OneThread }
     }
@@ -59,7 +59,7 @@ impl Qemu {
         command
     }
 
-    /// QEMU that does not outlive us, where the host has the means.
+    /// A QEMU that does not outlive this process, if the host supports that.
     fn mortal(&self) -> Command {
         let setpriv = Path::new("/usr/bin/setpriv");
         if !setpriv.exists() {
@@ -71,7 +71,7 @@ impl Qemu {
     }
 }
 
-/// A value inside an argument of QEMU's that is split at commas.
+/// A value inside a QEMU argument that is split at commas.
 pub(crate) fn escaped(path: &Path) -> Result<String, GuestError> {
     let text = path.to_str().ok_or_else(|| {
         GuestError::Input(format!("{}: QEMU takes only folders whose names are UTF-8", path.display()))

@@ -1,35 +1,35 @@
-//! Names of kernels: what packages call them, what people ask for, which is the better one.
+//! Names of kernels: in packages, in requests, and which of two is better.
 
 use std::cmp::Ordering;
 use std::fmt;
 
-/// The kernel that is booted where none is named: the rules that we simulate are its.
+/// The default kernel: its rules are the simulated ones.
 pub const DEFAULT: &str = "7.2";
 
-/// What follows a kernel's numbers: `7.2.13+deb14-amd64`, and before 6.12 `6.1.0-56-amd64`.
+/// The part after a kernel's numbers: `7.2.13+deb14-amd64`, and before 6.12 `6.1.0-56-amd64`.
 const VERSION_ENDS: [char; 2] = ['+', '-'];
 
 /// What a package's kernel is built for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flavour {
-    /// Everything, with the modules that a guest needs to see its host.
+    /// Everything, with the modules that a guest needs to access its host.
     Full,
-    /// Virtual machines of clouds: smaller, and cannot see its host.
+    /// Virtual machines in clouds: smaller, and cannot access its host.
     Cloud,
 }
 
-/// A kernel's release, as `uname -r` says: `7.2.13+deb14-amd64`.
+/// A kernel's release, as in `uname -r`: `7.2.13+deb14-amd64`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Release(String);
 
 impl Release {
-    /// The release of a package with the kernel itself, where the name is of one.
+    /// The release of a package that contains the kernel itself, if the name is of such a package.
     fn of_package(name: &str) -> Option<Self> {
         let release = name.strip_prefix("linux-image-")?;
         Self::parse(release)
     }
 
-    /// A release's name, where it is one of these flavours' for this processor.
+    /// A release's name, if it is of one of these flavours for this processor.
     pub fn parse(release: &str) -> Option<Self> {
         let release = Self(release.to_owned());
         let (_, rest) = release.0.split_once(VERSION_ENDS)?;
@@ -42,7 +42,7 @@ impl Release {
         &self.0
     }
 
-    /// What it is built for.
+    /// Its flavour.
     pub fn flavour(&self) -> Flavour {
         if self.0.contains("-cloud-") { Flavour::Cloud } else { Flavour::Full }
     }
@@ -57,19 +57,19 @@ impl Release {
         self.0.split(VERSION_ENDS).next().unwrap_or_default()
     }
 
-    /// Is its BTF as the kernel's source has it? The backports of 7.1 and 7.2 show the implicit
-    /// argument of a dozen kfuncs or more, and most scheduler objects fail to load on them.
+    /// Whether its BTF matches the kernel's source. The backports of 7.1 and 7.2 show the implicit argument of a dozen
+    /// kfuncs or more, and most scheduler objects fail to load on them.
     pub fn has_clean_btf(&self) -> bool {
         let version = self.version();
         !(self.0.contains("+deb13") && version >= vec![7, 1] && version < vec![7, 3])
     }
 
-    /// Has it sched_ext at all?
+    /// Whether it has sched_ext at all.
     pub fn has_sched_ext(&self) -> bool {
         self.version() >= vec![6, 12]
     }
 
-    /// Is this what people mean by `7.2`, `7.2.13` or `7.2.13+deb14-amd64`?
+    /// Whether people mean it by `7.2`, `7.2.13` or `7.2.13+deb14-amd64`.
     pub fn is_meant_by(&self, wanted: &str) -> bool {
         let number = self.number();
         wanted == self.0
@@ -98,7 +98,7 @@ impl PartialOrd for Release {
     }
 }
 
-/// The best release of a flavour that is meant.
+/// The best matching release of a flavour.
 pub(crate) fn best<'a>(
     releases: impl IntoIterator<Item = &'a Release>,
     wanted: &str,
@@ -107,7 +107,7 @@ pub(crate) fn best<'a>(
     releases.into_iter().filter(|each| each.flavour() == flavour && each.is_meant_by(wanted)).max()
 }
 
-/// The releases among packages' names, the better ones last.
+/// The releases among packages' names, better ones last.
 pub(crate) fn among(packages: &[String]) -> Vec<Release> {
     let mut releases: Vec<Release> = packages.iter().filter_map(|name| Release::of_package(name)).collect();
     releases.sort();
@@ -119,7 +119,7 @@ pub(crate) fn among(packages: &[String]) -> Vec<Release> {
 mod tests {
     use super::*;
 
-    /// As `apt-cache pkgnames linux-image-` prints them.
+    /// As in the output of `apt-cache pkgnames linux-image-`.
     const NAMES: &str = "linux-image-6.18.9+deb13-cloud-amd64
 linux-image-6.18.15+deb13-amd64
 linux-image-6.18.15+deb13-cloud-amd64

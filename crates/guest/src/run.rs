@@ -1,4 +1,4 @@
-//! One command in one guest: booted for it, ended after it.
+//! One command in one guest, which is booted for it and ended after it.
 
 use crate::console::Tail;
 use crate::error::{GuestError, at};
@@ -23,24 +23,24 @@ pub struct Guest<'a> {
     pub machine: &'a Machine,
     /// What it runs.
     pub job: &'a Job,
-    /// More of the kernel's arguments.
+    /// Additional kernel arguments.
     pub append: &'a str,
-    /// How long it may take.
+    /// Its time limits.
     pub limits: Limits,
 }
 
-/// How long a guest may take, by the host's clock.
+/// The time limits of a guest, in wall time.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Until the command begins.
     pub boot: Duration,
     /// Without a sign of life.
     pub silence: Duration,
-    /// In all.
+    /// In total.
     pub total: Option<Duration>,
 }
 
-/// Where the command's words go.
+/// Where the command's output goes.
 pub struct Outputs<'a> {
     /// Its stdout.
     pub out: &'a mut dyn Write,
@@ -50,37 +50,38 @@ pub struct Outputs<'a> {
     pub console: Option<&'a mut dyn Write>,
 }
 
-/// How a guest ended that was not in trouble.
+/// How a guest ended without trouble.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// The command ended with this code; 128 and the number where a signal ended it.
+    /// The command ended with this code: 128 plus the signal's number if a signal ended it.
     Code(u8),
     /// The caller stopped it.
     Stopped,
-    /// Nobody reads the command's words any more.
+    /// Nobody reads the command's output any more.
     Unread,
 }
 
 /// Why a guest did not end well.
 #[derive(Debug)]
 pub struct Trouble {
-    /// Had its command begun? If not, the same may succeed elsewhere.
+    /// Whether its command had begun. If not, the same may succeed elsewhere.
     pub begun: bool,
     /// What happened.
     pub error: GuestError,
 }
 
-/// Linux leaves the clock chip alone, which ends the turns of CPUs whose time is counted in instructions (`init.sh`).
+/// Makes Linux leave the clock chip alone, which ends the turns of CPUs whose time is counted in instructions
+/// (`init.sh`).
 const NO_CLOCK_CHIP: &str = "initcall_blacklist=cmos_init ";
 
 /// How often the caller is asked whether to stop.
 const GLANCE: Duration = Duration::from_millis(100);
 
 impl Guest<'_> {
-    /// Boots, runs the command, ends the guest. `stop` is asked now and then.
+    /// Boots, runs the command, ends the guest. Calls `stop` regularly.
     ///
     /// # Errors
-    /// [`Trouble`]: the guest did not come up, died, hung or took too long.
+    /// [`Trouble`]: the guest did not boot, died, hung or took too long.
     pub fn run(
         &self,
         qemu: &Qemu,
@@ -103,7 +104,7 @@ impl Guest<'_> {
     ) -> Result<End, GuestError> {
         let folder = folder::make()?;
         let initramfs = folder.path().join("initramfs");
-        // A few signs of life fit into the longest silence, even where the guest's time is slow.
+        // Several signs of life fit into the longest allowed silence, even if the guest's time is slow.
         let counted = self.machine.icount_shift.is_some();
         let slowness = if counted { 30 } else { 6 };
         let beat_s = (self.limits.silence.as_secs() / slowness).clamp(1, 10);
@@ -120,7 +121,7 @@ impl Guest<'_> {
 
     fn append(&self, outputs: &Outputs<'_>) -> String {
         let level = if outputs.console.is_some() { 7 } else { 4 };
-        // QEMU's CPUs have one clock on all sockets, which Linux would not believe by itself.
+        // QEMU's CPUs have one clock on all sockets, which Linux would not assume by itself.
         let clock_chip = if self.machine.icount_shift.is_some() { NO_CLOCK_CHIP } else { "" };
         format!("console=ttyS0 loglevel={level} panic=-1 oops=panic tsc=reliable {clock_chip}{}", self.append)
     }
@@ -150,7 +151,7 @@ fn ports(command: &mut Command, folder: &Path) -> Result<Vec<(Stream, UnixListen
     Ok(ports)
 }
 
-/// What is known of a running guest.
+/// The state of a running guest.
 #[derive(Default)]
 struct Watch {
     begun: bool,
@@ -180,7 +181,7 @@ impl Watch {
                         return Ok(End::Unread);
                     }
                     if self.code.is_some() {
-                        // All is said, and the folder's files are written.
+                        // All output is complete, and the folder's files are written.
                         running.kill();
                     }
                 }
@@ -193,7 +194,7 @@ impl Watch {
         }
     }
 
-    /// Passes bytes on; returns whether they were read.
+    /// Passes bytes on. Returns whether they were read.
     fn receive(
         &mut self,
         stream: Stream,
@@ -262,7 +263,7 @@ impl Watch {
     }
 }
 
-/// A reader that went away is no failure; a full disk is.
+/// A reader that went away is not an error. A full disk is.
 fn pass(to: &mut dyn Write, bytes: &[u8], name: &str) -> Result<bool, GuestError> {
     match to.write_all(bytes).and_then(|()| to.flush()) {
         Ok(()) => Ok(true),

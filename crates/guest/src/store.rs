@@ -1,5 +1,5 @@
-//! Kernels in a cache, fetched where they are missing. What is in the cache is whole: it is made
-//! in a folder of its own and renamed.
+//! A cache of kernels, which fetches missing ones. Everything in the cache is complete: it is made in its own folder
+//! and then renamed.
 
 use crate::apt::{Apt, Pooled};
 use crate::error::{GuestError, at};
@@ -8,16 +8,16 @@ use crate::release::{Flavour, Release, among, best};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-/// Where Debian keeps kernels, the ones with better names first; the last has one without sched_ext.
+/// Debian's archives of kernels, those with better kernels first. The last one contains a kernel without sched_ext.
 const SUITES: &[&str] = &["sid", "trixie-backports", "trixie", OLD];
 
-/// A place that is not searched if a kernel is found elsewhere.
+/// An archive that is not searched if a kernel is found elsewhere.
 const OLD: &str = "bookworm";
 
-/// What a kernel's packages are called; which of them there are has changed over time.
+/// The names of a kernel's packages. Which of them exist has changed over time.
 const PARTS: &[&str] = &["linux-image", "linux-binary", "linux-modules", "linux-base"];
 
-/// The lists of trixie-backports have half of this kernel only, mirrors have all of it.
+/// The lists of trixie-backports contain only half of this kernel. Mirrors contain all of it.
 const POOLED: &[Pooled] = &[
     Pooled {
         package: "linux-modules-7.0.13+deb13-amd64",
@@ -34,7 +34,7 @@ const POOLED: &[Pooled] = &[
 /// A kernel ready to boot.
 #[derive(Clone, Debug)]
 pub struct Kernel {
-    /// As `uname -r` says.
+    /// As in `uname -r`.
     pub release: Release,
     folder: PathBuf,
 }
@@ -45,12 +45,12 @@ impl Kernel {
         self.folder.join("vmlinuz")
     }
 
-    /// What it was configured with, where the packages say so.
+    /// Its configuration, if the packages contain it.
     pub(crate) fn config(&self) -> PathBuf {
         self.folder.join("config")
     }
 
-    /// The modules in the order in which they are loaded.
+    /// The modules, in loading order.
     pub(crate) fn modules(&self) -> Result<Vec<PathBuf>, GuestError> {
         let folder = self.folder.join("modules");
         let entries = std::fs::read_dir(&folder).map_err(at(&folder))?;
@@ -67,23 +67,23 @@ pub struct Store {
     apt: Apt,
 }
 
-/// A kernel that could be booted.
+/// A kernel that can be booted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listed {
-    /// Which.
+    /// Its release.
     pub release: Release,
-    /// Is it in the cache?
+    /// Whether it is in the cache.
     pub cached: bool,
 }
 
 impl Store {
-    /// Opens the cache in a folder, which is made where it is missing.
+    /// Opens the cache in a folder, which is created if it is missing.
     ///
     /// # Errors
-    /// [`GuestError::File`] where it cannot be made.
+    /// [`GuestError::File`] if it cannot be created.
     pub fn open(folder: &Path) -> Result<Self, GuestError> {
         std::fs::create_dir_all(folder.join("kernels")).map_err(at(folder))?;
-        // apt wants whole paths.
+        // apt needs absolute paths.
         let folder = std::fs::canonicalize(folder).map_err(at(folder))?;
         let apt = Apt::new(&folder);
         Ok(Self { folder, apt })
@@ -94,12 +94,11 @@ impl Store {
         &self.folder
     }
 
-    /// The kernel that `wanted` (`7.2`, `7.2.13`, a whole release) means: the best one in the
-    /// cache, or else the best one that can be fetched. `say` receives what is fetched.
+    /// The kernel that `wanted` (`7.2`, `7.2.13`, a whole release) means: the best one in the cache, or else the best
+    /// one that can be fetched. `say` receives messages about downloads.
     ///
     /// # Errors
-    /// [`GuestError::Input`] if no source has it, [`GuestError::Unavailable`] if it cannot be
-    /// fetched.
+    /// [`GuestError::Input`] if no source has it, [`GuestError::Unavailable`] if it cannot be fetched.
     pub fn kernel(&self, wanted: &str, flavour: Flavour, say: &dyn Fn(&str)) -> Result<Kernel, GuestError> {
         if let Some(kernel) = self.cached_kernel(wanted, flavour) {
             return Ok(kernel);
@@ -130,8 +129,8 @@ impl Store {
         Ok(self.place(release))
     }
 
-    /// Every kernel of a flavour in the cache and in the lists that were read, better ones first.
-    /// Lists that were never read are read; where that fails, the error comes beside what is known.
+    /// Every kernel of a flavour in the cache and in the lists, better ones first. Lists that were never read are read.
+    /// If that fails, the error is returned beside what is known.
     pub fn list(&self, flavour: Flavour) -> (Vec<Listed>, Option<GuestError>) {
         let mut listed: Vec<Listed> = self
             .cached()
@@ -156,10 +155,10 @@ impl Store {
         (listed, trouble)
     }
 
-    /// The folder that a program's package is unpacked in, fetched before if need be.
+    /// The folder with a program's unpacked package, which is fetched if necessary.
     ///
     /// # Errors
-    /// [`GuestError::Unavailable`] where it cannot be fetched.
+    /// [`GuestError::Unavailable`] if it cannot be fetched.
     pub fn tool(&self, suite: &str, package: &str, say: &dyn Fn(&str)) -> Result<PathBuf, GuestError> {
         let place = self.folder.join(package);
         let _lock = self.lock()?;
@@ -196,7 +195,7 @@ impl Store {
         Kernel { release, folder }
     }
 
-    /// The releases of a suite of which everything can be had that a guest of this flavour needs.
+    /// The releases of a suite that have all packages for a guest of this flavour.
     fn complete(&self, suite: &str, flavour: Flavour) -> Result<Vec<Release>, GuestError> {
         let names = self.apt.names(suite, "linux-")?;
         let (images, modules) = (self.apt.can_have(suite, &of_part(&names, "linux-image-"))?, {
@@ -204,7 +203,7 @@ impl Store {
         });
         let has_modules = |release: &Release| {
             let package = format!("linux-modules-{release}");
-            // Packages before 6.19 hold all in one.
+            // Packages before 6.19 contain everything in one.
             modules.contains(&package)
                 || !names.contains(&format!("linux-binary-{release}"))
                 || POOLED.iter().any(|pooled| pooled.package == package)
@@ -231,7 +230,7 @@ impl Store {
         keep(part, &self.place(release.clone()).folder)
     }
 
-    /// A folder in the cache for something to be. The lock is held: what others left is rubbish.
+    /// A folder in the cache for something new. The lock is held, so leftovers of others are deleted.
     fn part(&self) -> Result<tempfile::TempDir, GuestError> {
         for entry in std::fs::read_dir(&self.folder).map_err(at(&self.folder))?.flatten() {
             if entry.file_name().to_string_lossy().starts_with(PART) {
@@ -256,7 +255,7 @@ fn of_part(names: &[String], part: &str) -> Vec<String> {
     names.iter().filter(known).cloned().collect()
 }
 
-/// Takes from unpacked packages what a guest needs: image, configuration, a few modules.
+/// Takes what a guest needs from unpacked packages: image, configuration, a few modules.
 fn gather(unpacked: &Path, release: &Release, into: &Path) -> Result<(), GuestError> {
     let trees = ["usr/lib/modules", "lib/modules"].map(|tree| unpacked.join(tree).join(release.name()));
     let tree = trees.iter().find(|tree| tree.exists()).unwrap_or(&trees[0]);
@@ -282,7 +281,7 @@ fn gather(unpacked: &Path, release: &Release, into: &Path) -> Result<(), GuestEr
     Ok(())
 }
 
-/// What was made gets its name.
+/// Renames the finished folder.
 fn keep(part: tempfile::TempDir, place: &Path) -> Result<(), GuestError> {
     let path = part.keep();
     std::fs::rename(&path, place).map_err(|error| {

@@ -1,23 +1,23 @@
-//! Programs of the host that a guest is made with.
+//! Programs on the host that are used to make a guest.
 
 use crate::error::{GuestError, why};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The host's busybox, from which a guest has its first commands.
+/// The host's busybox, which provides a guest's first commands.
 ///
 /// # Errors
-/// [`GuestError::Missing`] where there is none.
+/// [`GuestError::Missing`] if there is no busybox.
 pub fn busybox() -> Result<PathBuf, GuestError> {
     let places = ["/bin/busybox", "/usr/bin/busybox", "/usr/sbin/busybox"];
     let found = places.iter().map(PathBuf::from).find(|path| path.exists());
     found.ok_or_else(|| GuestError::Missing("the guest needs busybox; install busybox-static".to_owned()))
 }
 
-/// The shared libraries of a program, the loader included; none of one that is linked statically.
+/// The shared libraries of a program, including the loader. Empty for a statically linked program.
 ///
 /// # Errors
-/// [`GuestError::Missing`] where a library is not installed, or there is no `ldd`.
+/// [`GuestError::Missing`] if a library is not installed, or `ldd` is missing.
 pub fn libraries(program: &Path) -> Result<Vec<PathBuf>, GuestError> {
     let output = Command::new("ldd").arg(program).env("LC_ALL", "C").output();
     let output = output.map_err(|e| GuestError::Missing(format!("ldd cannot be run: {}", why(&e))))?;
@@ -30,7 +30,7 @@ pub fn libraries(program: &Path) -> Result<Vec<PathBuf>, GuestError> {
     Ok(paths.map(PathBuf::from).collect())
 }
 
-/// What an xz file holds.
+/// The contents of an xz file.
 pub(crate) fn unxz(path: &Path) -> Result<Vec<u8>, GuestError> {
     let output = Command::new(busybox()?).arg("xzcat").arg(path).output();
     let output = output.map_err(|e| GuestError::Missing(format!("busybox cannot be run: {}", why(&e))))?;

@@ -1,14 +1,14 @@
-//! The kernel inside its compressed image: an ELF file, with its types.
+//! The kernel inside its compressed image: an ELF file with its types.
 //!
-//! An x86 image says in its header where the compressed kernel lies (Linux' boot protocol 2.08);
-//! the first bytes identify the program that compressed it.
+//! The header of an x86 image contains the place of the compressed kernel (Linux' boot protocol 2.08). The first bytes
+//! identify the program that compressed it.
 
 use crate::error::{GuestError, at, why};
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// The first bytes of what each program writes.
+/// The first bytes of each program's output.
 const PROGRAMS: &[(&[u8], &str)] = &[
     (&[0x28, 0xb5, 0x2f, 0xfd], "zstd"),
     (&[0xfd, b'7', b'z', b'X', b'Z'], "xz"),
@@ -19,8 +19,7 @@ const PROGRAMS: &[(&[u8], &str)] = &[
 /// Writes the kernel in the image `vmlinuz` to `into`.
 ///
 /// # Errors
-/// [`GuestError::Input`] if it is no such image, [`GuestError::Missing`] without the program that
-/// unpacks it.
+/// [`GuestError::Input`] if it is no such image, [`GuestError::Missing`] if the program that unpacks it is missing.
 pub fn uncompress(vmlinuz: &Path, into: &Path) -> Result<(), GuestError> {
     let image = std::fs::read(vmlinuz).map_err(at(vmlinuz))?;
     let no_image = || GuestError::Input(format!("{} is not a kernel image for x86", vmlinuz.display()));
@@ -46,7 +45,7 @@ pub fn uncompress(vmlinuz: &Path, into: &Path) -> Result<(), GuestError> {
     }
 }
 
-/// The compressed kernel in an image, without its length behind it.
+/// The compressed kernel in an image, without its length at the end.
 fn payload(image: &[u8]) -> Option<&[u8]> {
     const SECTOR: usize = 512;
     (image.get(0x202..0x206)? == b"HdrS").then_some(())?;

@@ -1,5 +1,5 @@
-//! Replays damaged recordings: `damaged CASES [RECORDING...]`, those of the repository and these. Run it from the
-//! repository's root. It prints what came of them.
+//! Replays damaged recordings: `damaged CASES [RECORDING...]`, from those of the repository and the given ones. Run it
+//! from the repository's root. It prints the results.
 #![forbid(unsafe_code)]
 
 use keel_hostile::Came;

@@ -1,5 +1,5 @@
-//! Gives files to a target: `replay TARGET FILE... [--object OUT]`, the latter to write what an input of `object` or `run`
-//! stands for.
+//! Passes files to a target: `replay TARGET FILE... [--object OUT]`. `--object` writes the object that an input of
+//! `object` or `run` represents.
 #![forbid(unsafe_code)]
 
 fn main() -> std::io::Result<()> {

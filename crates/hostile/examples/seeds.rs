@@ -1,9 +1,9 @@
-//! Writes what the fuzzer starts from: `seeds FOLDER` makes `FOLDER/TARGET/NAME`. Run it from the repository's root.
+//! Writes the fuzzer's seeds: `seeds FOLDER` makes `FOLDER/TARGET/NAME`. Run it from the repository's root.
 #![forbid(unsafe_code)]
 
 use std::path::Path;
 
-/// Files of the project that are seeds as they are: target, folder, how their names end.
+/// Files of the project that are seeds themselves: target, folder, suffix.
 const FILES: &[(&str, &str, &str)] = &[
     ("experiment", "experiments", ".toml"),
     ("machine", "machines", ".toml"),

@@ -1,11 +1,11 @@
-//! Objects of ours, altered: an input is an object's number and a list of changes to it.
+//! Altered objects of the project: an input is an object's number and a list of changes to it.
 //!
-//! Plain bytes would die where the ELF header is read. So what the fuzzer shortens, joins and flips are changes of
-//! eight bytes each: where (a part of the file, and how far into it), what kind, and a number.
+//! Random bytes would fail where the ELF header is read. So the fuzzer shortens, joins and flips changes of eight bytes
+//! each: the place (a part of the file, and an offset in it), the kind, and a number.
 
 use crate::bases::{Base, OBJECTS};
 
-/// More are left out: they take longer, and show little more.
+/// Further changes are ignored: they take longer, and show little more.
 const MOST_CHANGES: usize = 24;
 /// Bytes before the first change.
 const HEAD: usize = 3;
@@ -21,7 +21,7 @@ const MEMORY: [u8; 18] = [
     0xdb,
 ];
 
-/// Numbers at which something ends: bounds of widths, shifts and offsets, and what helpers treat apart.
+/// Numbers at limits: of widths, shifts and offsets, and special cases of helpers.
 const EDGES: [i32; 24] = [
     0,
     1,
@@ -49,13 +49,13 @@ const EDGES: [i32; 24] = [
     i32::MIN,
 ];
 
-/// What an input of `object` or `run` says.
+/// The contents of an input of `object` or `run`.
 pub(crate) struct Altered {
-    /// What was altered.
+    /// The object that was altered.
     pub(crate) base: Base,
-    /// The object.
+    /// The altered object.
     pub(crate) bytes: Vec<u8>,
-    /// Anything else that is to be chosen.
+    /// A number for any other choice.
     pub(crate) choice: u8,
     /// The seed of the run.
     pub(crate) seed: u64,
@@ -78,12 +78,12 @@ struct Part {
 }
 
 impl Altered {
-    /// Changes any bytes of the object; `None` where the input is too short to name one.
+    /// Changes any bytes of the object. `None` if the input is too short to name one.
     pub(crate) fn anywhere(input: &[u8]) -> Option<Self> {
         Self::of(input, |_| true, change_bytes)
     }
 
-    /// Changes fields of instructions alone.
+    /// Changes only fields of instructions.
     pub(crate) fn in_code(input: &[u8]) -> Option<Self> {
         Self::of(
             input,
@@ -126,7 +126,7 @@ fn parts(elf: &[u8]) -> Vec<Part> {
     let mut parts =
         vec![Part { at: 0, len: 64, is_code: false }, Part { at: table, len: 64 * count, is_code: false }];
     for section in (0..count).map(|i| table + 64 * i) {
-        /// `SHT_NULL` and `SHT_NOBITS`: nothing in the file.
+        /// `SHT_NULL` and `SHT_NOBITS`: no data in the file.
         const EMPTY: [usize; 2] = [0, 8];
         /// `SHF_EXECINSTR`.
         const CODE: usize = 4;
@@ -155,7 +155,7 @@ fn change_bytes(bytes: &mut Vec<u8>, part: &Part, change: Change) {
         11 => before.wrapping_add_signed(value),
         12 => before << (value & 7),
         13 => !before,
-        // The same as elsewhere in the part.
+        // Copies from elsewhere in the part.
         14 => {
             let from = part.at + change.value as u32 as usize % places * width;
             let other = bytes.get(from..from + (end - at)).unwrap_or_default().to_vec();
@@ -188,7 +188,7 @@ fn change_code(bytes: &mut [u8], part: &Part, change: Change) {
             let other = place(value as u32 as usize);
             (0..8).for_each(|byte| bytes.swap(at + byte, other + byte));
         }
-        // A jump to what follows.
+        // A jump to the next instruction.
         14 => bytes[at..at + 8].copy_from_slice(&[5, 0, 0, 0, 0, 0, 0, 0]),
         _ => {
             let whole = u64::from_le_bytes(std::array::from_fn(|byte| bytes[at + byte]));
@@ -197,7 +197,7 @@ fn change_code(bytes: &mut [u8], part: &Part, change: Change) {
     }
 }
 
-/// An opcode of the instruction set; what is in none of its tables is left to other kinds of change.
+/// An opcode of the instruction set. Opcodes outside its tables are left to other kinds of change.
 fn opcode(value: u32) -> u8 {
     let of = |ops: &std::ops::Range<u8>, classes: &[u8; 4]| {
         let rest = value >> 2;

@@ -1,9 +1,9 @@
-//! The objects that are altered: ours alone, compiled when this crate is.
+//! The base objects: only the project's, compiled with this crate.
 
 /// An object of the project.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Base {
-    /// What it is called.
+    /// Its name.
     pub(crate) name: &'static str,
     /// The recipe that is followed with it.
     pub(crate) recipe: &'static str,
@@ -13,7 +13,7 @@ pub(crate) struct Base {
 
 include!(concat!(env!("OUT_DIR"), "/objects.rs"));
 
-/// The object of this name.
+/// The object with this name.
 pub(crate) fn named(name: &str) -> Base {
     *OBJECTS.iter().find(|base| base.name == name).expect("it is one of ours")
 }

@@ -1,5 +1,5 @@
-//! Recordings that are damaged in every way, for the replay: bytes changed, ends cut off, events lost, reported twice, in the
-//! wrong order, or about other tasks. The same number gives the same case.
+//! Recordings that are damaged in every way, for the replay: bytes changed, ends cut off, events lost, duplicated,
+//! reordered, or about other tasks. The same number gives the same case.
 
 use crate::replay::{self, Came};
 use crate::scene::{self, Scene};
@@ -8,12 +8,12 @@ use keel_abi::{Instant, Span};
 use keel_lab::{RunSpec, workloads};
 use keel_trace::{Class, Event, Item, Meta, Reader, Sink, What, Writer};
 
-/// Whole recordings, which cases are made of.
+/// Complete recordings, from which cases are made.
 #[derive(Debug)]
 pub struct Originals {
-    /// As files, of any kind.
+    /// As files of any kind.
     files: Vec<Vec<u8>>,
-    /// As streams: what tasks say that they do is in every other one, and must be inferred where it is not.
+    /// As streams. Every other one contains tasks' own acts. In the rest, they must be inferred.
     streams: Vec<Vec<Item>>,
 }
 
@@ -24,14 +24,14 @@ const LONG: Span = Span::from_us(2500);
 const ASKS: (&str, &str) = ("asks", include_str!("asks.json"));
 
 impl Originals {
-    /// Traces of our own, and these files. Those of them that are traces are damaged as streams, too.
+    /// The project's own traces, and these files. Traces among them are also damaged as streams.
     pub fn new(files: impl IntoIterator<Item = Vec<u8>>) -> Self {
         let files: Vec<Vec<u8>> = traces().map(|(_, trace)| trace).chain(files).collect();
         let streams = files.iter().filter_map(|file| items(file)).collect();
         Self { files, streams }
     }
 
-    /// Makes the case of this number and replays it. Panics where keel is wrong.
+    /// Makes the case with this number and replays it. Panics if keel is at fault.
     pub fn replay(&self, number: u64) -> Came {
         let mut dice = Dice(number);
         match dice.below(2) {
@@ -49,7 +49,7 @@ impl Originals {
     }
 }
 
-/// Traces by their names: each load's with what tasks say that they do, and without.
+/// Traces by name: each load's with tasks' own acts, and without.
 pub(crate) fn traces() -> impl Iterator<Item = (String, Vec<u8>)> {
     let classes = [("acts", Class::ALL), ("plain", Class::CORE.with(Class::COUNTS))];
     let of = move |load: &'static str| {
@@ -84,7 +84,7 @@ fn workload(load: &str, scene: &Scene) -> Workload {
     workloads::join(load, made).expect("they go together")
 }
 
-/// What is in a whole trace; nothing of another file.
+/// The contents of a complete trace. Empty for any other file.
 fn items(trace: &[u8]) -> Option<Vec<Item>> {
     let mut reader = Reader::new(trace).ok()?;
     let mut items = Vec::new();
@@ -94,7 +94,7 @@ fn items(trace: &[u8]) -> Option<Vec<Item>> {
     Some(items)
 }
 
-/// A few bytes are others, and sometimes its end is missing.
+/// Changes a few bytes, and sometimes removes the end.
 fn damaged_file(dice: &mut Dice, file: &[u8]) -> Vec<u8> {
     let mut bytes = file.to_vec();
     for _ in 0..=dice.below(6) {
@@ -112,9 +112,9 @@ fn damaged_file(dice: &mut Dice, file: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Some events are missing, others come twice, or are those of another moment.
+/// Removes some events, duplicates others, and moves others in time.
 fn damaged_stream(dice: &mut Dice, stream: &[Item], sink: &mut dyn Sink) {
-    // From hardly any to most of them.
+    // From almost none to most of them.
     let rarity = 2 << dice.below(10);
     let end = if dice.below(4) == 0 { dice.below(stream.len()) + 1 } else { stream.len() };
     for item in &stream[..end] {
@@ -159,7 +159,7 @@ fn asked_by_another(to: bool, meta: &Meta, other: &Item) -> Meta {
     }
 }
 
-/// Random numbers, one after the other (Steele, Lea and Flood, 'Fast splittable pseudorandom number generators', 2014).
+/// Random numbers, one after another (Steele, Lea and Flood, 'Fast splittable pseudorandom number generators', 2014).
 struct Dice(u64);
 
 impl Dice {
@@ -176,7 +176,7 @@ impl Dice {
 mod tests {
     use super::*;
 
-    /// Each kind of request is among the originals but `Online`: a CPU that goes offline ends the run of `fifo`.
+    /// The originals contain each kind of request except `Online`: a CPU that goes offline ends the run of `fifo`.
     #[test]
     fn tasks_ask_for_changes_of_every_kind() {
         let mut kinds: Vec<String> = Vec::new();
@@ -199,7 +199,7 @@ mod tests {
         let originals = Originals::new([]);
         let came: Vec<Came> = (0..300).map(|number| originals.replay(number)).collect();
         let count = |which| came.iter().filter(|came| **came == which).count();
-        // What is only refused shows nothing about the replay.
+        // A case that is only rejected shows nothing about the replay.
         assert!(count(Came::Replayed) > 100, "{came:?}");
         assert!(count(Came::Unread) > 0, "{came:?}");
     }

@@ -1,11 +1,11 @@
-//! Published experiments: read, planned, judged with figures from nowhere, shown.
+//! Published experiments: read, planned, judged with made-up figures, shown.
 
 use crate::text::{sentence, text};
 use keel_check::Measured;
 use keel_experiment::{Experiment, RunFigures, Taken, judge, plan};
 use keel_report::{ExperimentReport, Style};
 
-/// Runs of an arm.
+/// Runs per arm.
 const RUNS: u32 = 3;
 
 /// Takes one experiment.

@@ -1,9 +1,9 @@
-//! Untrusted input that keel may get: one entry for each kind, which takes any bytes at all.
+//! Untrusted input for keel: one entry for each kind, which takes any bytes at all.
 //!
-//! The rule of an entry: it does with the bytes what `keel` does with a file of them, in bounded
-//! time and memory, and returns. If it finds a fault in keel itself (an internal error, a sentence with
-//! a line break, engines that disagree), it panics, as for every other panic. The fuzzer of `fuzz/`
-//! calls the entries, and this crate's tests replay the inputs that it kept.
+//! An entry does with the bytes what `keel` does with a file that contains them, in bounded time and memory, and
+//! returns. If it finds a fault in keel itself (an internal error, a sentence with a line break, engines that
+//! disagree), it panics. The fuzzer of `fuzz/` calls the entries, and this crate's tests replay the inputs that it
+//! kept.
 //!
 //! This crate is never part of what users run.
 //!
@@ -19,14 +19,14 @@
 //! - `trace`: traces
 //! - `workload`: workloads, run under a scheduler
 //!
-//! What the entries share:
+//! Shared parts:
 //!
-//! - `altered`: our objects with a list of changes
+//! - `altered`: the project's objects with a list of changes
 //! - [`damage`]: recordings that are damaged in every way
-//! - `bases`: the objects that are altered
+//! - `bases`: the base objects
 //! - `scene`: small scenes to run schedulers in
 //! - [`seeds`]: the inputs that the fuzzer starts from
-//! - `text`: texts, and the sentences that refuse them
+//! - `text`: texts, and the sentences that reject them
 #![forbid(unsafe_code)]
 
 mod altered;
@@ -45,7 +45,7 @@ mod text;
 mod trace;
 mod workload;
 
-// By themselves, so that a program of one of them has the code of the others neither to look at nor in memory.
+// Separate, so that a program with one of them does not contain the code of the others.
 pub use experiment::run as experiment;
 pub use machine::run as machine;
 pub use object::run as object;
@@ -59,13 +59,13 @@ pub use workload::run as workload;
 /// One kind of input.
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
-    /// What it is called, in `fuzz/fuzz_targets` and `fuzz/corpus` too.
+    /// Its name, also in `fuzz/fuzz_targets` and `fuzz/corpus`.
     pub name: &'static str,
     /// Takes one input.
     pub run: fn(&[u8]),
 }
 
-/// All of them.
+/// All targets.
 pub const TARGETS: &[Target] = &[
     Target { name: "experiment", run: experiment::run },
     Target { name: "machine", run: machine::run },
@@ -78,13 +78,13 @@ pub const TARGETS: &[Target] = &[
     Target { name: "workload", run: workload::run },
 ];
 
-/// Gives one input to the target of this name. Panics where there is none, and where keel is wrong.
+/// Passes one input to the target with this name. Panics if there is no such target, or keel is at fault.
 pub fn call(name: &str, input: &[u8]) {
     let target = TARGETS.iter().find(|target| target.name == name);
     (target.unwrap_or_else(|| panic!("no target is called {name}")).run)(input);
 }
 
-/// The object that an input of `object` or `run` stands for; `None` where it stands for none.
+/// The object that an input of `object` or `run` represents, if any.
 pub fn altered_object(target: &str, input: &[u8]) -> Option<Vec<u8>> {
     match target {
         "object" => altered::Altered::anywhere(input).map(|altered| altered.bytes),

@@ -5,7 +5,7 @@ use crate::text::{sentence, text};
 use keel_abi::Span;
 use keel_lab::{RunSpec, machines};
 
-/// Machines with more CPUs are read and not run: that takes long, and shows little more.
+/// Larger machines are read but not run: that takes long, and shows little more.
 const MOST_CPUS: u32 = 64;
 
 /// Takes one machine file.

@@ -8,10 +8,10 @@ use keel_lab::{Engine, Prepared, RunSpec, SchedulerSource};
 use keel_recipe::Recipe;
 use keel_trace::NullSink;
 
-/// An input that begins so is an object itself.
+/// An input with this prefix is itself an object.
 const ELF: &[u8] = b"\x7fELF";
 
-/// Takes one object, or changes to one of ours.
+/// Takes one object, or changes to one of the project's.
 pub fn run(input: &[u8]) {
     if input.starts_with(ELF) {
         load(input, Recipe::default());

@@ -10,20 +10,20 @@ use keel_replay::{Builder, Late, Overheads, Replay, export, fit, scaled, stuck};
 use keel_trace::{Reader, Sink};
 use std::io::Cursor;
 
-/// Replays with more are made and not run: that takes long, and shows little more.
+/// Larger replays are made but not run: that takes long, and shows little more.
 const MOST_TASKS: usize = 200;
 const MOST_OPS: u64 = 20_000;
 /// More copies show nothing new.
 const COPIES: u32 = 2;
 
-/// What came of a recording.
+/// The result for a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Came {
-    /// It is not a recording, or none of it can be read.
+    /// It is not a recording, or no part of it can be read.
     Unread,
-    /// There is nothing to replay, in a sentence.
+    /// There is nothing to replay. Contains the error message.
     Refused,
-    /// It is a workload that is too large for here.
+    /// It is a workload that is too large for this target.
     Made,
     /// It was replayed.
     Replayed,
@@ -34,7 +34,7 @@ pub fn run(input: &[u8]) {
     of_file(input);
 }
 
-/// Replays what a file holds; where a trace goes wrong, what is before that.
+/// Replays the contents of a file. If a trace becomes invalid, replays the part before that.
 pub(crate) fn of_file(input: &[u8]) -> Came {
     let mut builder = builder();
     if read(input, &mut builder) {
@@ -47,7 +47,7 @@ pub(crate) fn of_file(input: &[u8]) -> Came {
     }
 }
 
-/// A builder for all tasks, with costs to take off.
+/// A builder for all tasks, with costs to subtract.
 pub(crate) fn builder() -> Builder {
     let span = Span::from_ns;
     let overheads = Overheads {
@@ -72,7 +72,7 @@ fn read(bytes: &[u8], sink: &mut dyn Sink) -> bool {
     }
 }
 
-/// What `keel` does with it from there on.
+/// The rest of what `keel` does with it.
 pub(crate) fn finished(builder: Builder) -> Came {
     let replay = match builder.finish() {
         Ok(replay) => replay,
@@ -90,7 +90,7 @@ pub(crate) fn finished(builder: Builder) -> Came {
     scene::with(|scene| follow(scene, replay))
 }
 
-/// The file is one that keel reads, or refuses for a reason that is not the export's.
+/// keel can read the file, or rejects it for a reason that is not the export's fault.
 fn read_again(text: &str) {
     serde_json::from_str::<serde_json::Value>(text).expect("it writes JSON");
     scene::with(|scene| {

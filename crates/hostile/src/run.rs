@@ -1,5 +1,5 @@
-//! Objects whose instructions were altered, run for a few milliseconds by the interpreter and by native code: both must
-//! give the same events, leave the same variables and end alike.
+//! Objects with altered instructions, run for a few milliseconds by the interpreter and by native code. Both must give
+//! the same events, leave the same variables and end alike.
 
 use crate::altered::Altered;
 use crate::scene::{self, Ended};
@@ -7,7 +7,7 @@ use keel_abi::Span;
 use keel_lab::{Engine, Prepared, RunSpec, SchedulerSource, machines, workloads};
 use keel_trace::{NullSink, Writer};
 
-/// Tasks that fork, yield and wait for one another.
+/// Tasks that fork, yield and wait for each other.
 const BUSY: &str = "{ 'tasks': { \
     'a': { 'instance': 2, 'loop': -1, 'run': 90, 'resume': 'c', 'sleep': 70, 'yield': '' }, \
     'b': { 'loop': 3, 'run': 40, 'fork': 'f', 'suspend': 'c', 'timer': { 'ref': 'tick', 'period': 400 } }, \
@@ -16,12 +16,12 @@ const BUSY: &str = "{ 'tasks': { \
 /// Two ticks and a little more.
 const DURATION: Span = Span::from_us(2200);
 
-/// Takes changes to one of our objects.
+/// Takes changes to one of the project's objects.
 pub fn run(input: &[u8]) {
     ended(input);
 }
 
-/// What came of the interpreter's run; `None` where the input stands for none.
+/// The result of the interpreter's run. `None` if the input represents no object.
 fn ended(input: &[u8]) -> Option<Ended> {
     let altered = Altered::in_code(input)?;
     scene::with(|scene| {
@@ -52,7 +52,7 @@ fn ended(input: &[u8]) -> Option<Ended> {
     })
 }
 
-/// The machine and the workload that the input chooses.
+/// The machine and the workload that the input selects.
 fn chosen(spec: RunSpec, choice: u8) -> RunSpec {
     let machine = match choice & 3 {
         0 => machines::of_cpus(1),
@@ -66,7 +66,7 @@ fn chosen(spec: RunSpec, choice: u8) -> RunSpec {
     RunSpec { machine, workload, ..spec }
 }
 
-/// All that can be seen of a run.
+/// Everything observable about a run.
 struct Seen {
     events: Vec<u8>,
     /// The global variables as the scheduler left them.
@@ -80,7 +80,7 @@ fn see(prepared: &Prepared, spec: &RunSpec) -> Seen {
         Ok((outcome, left)) => (Ok(outcome), left),
         Err(error) => (Err(error), Vec::new()),
     };
-    // Where nothing ran there is nothing to be written.
+    // If nothing ran, nothing can be written.
     let events = writer.finish().unwrap_or_default();
     Seen { events, left, ended: Ended::of(result).checked() }
 }
@@ -90,7 +90,8 @@ mod tests {
     use super::*;
     use crate::bases::OBJECTS;
 
-    /// How many of these execute instructions of the object: of callbacks, which are counted, or of programs that end well.
+    /// How many of these execute instructions of the object: in callbacks, which are counted, or in programs that end
+    /// well.
     fn executed(inputs: impl Iterator<Item = Vec<u8>>) -> usize {
         let has_programs = |input: &[u8]| OBJECTS[usize::from(input[0])].recipe.contains("[[run]]");
         let ran = |input: &Vec<u8>| match ended(input).and_then(|ended| ended.instructions()) {
@@ -105,7 +106,7 @@ mod tests {
         let seeds = (0..OBJECTS.len() as u8).map(|base| vec![base, base, 1]);
         let whole = executed(seeds.clone());
         assert!(whole * 10 > OBJECTS.len() * 8, "{whole} of {} objects are executed", OBJECTS.len());
-        // Some fifty instructions into each, another register.
+        // About fifty instructions into each, another register.
         let altered = executed(seeds.map(|mut seed| {
             seed.extend([1, 3, 50, 0, 7, 0, 0, 0]);
             seed

@@ -1,4 +1,4 @@
-//! Small scenes to run schedulers in, and what may come of a run.
+//! Small scenes to run schedulers in, and the allowed results.
 
 use crate::text::sentence;
 use keel_abi::Span;
@@ -9,10 +9,10 @@ use keel_lab::{
 };
 use keel_recipe::Recipe;
 
-/// Most instructions of a callback: a loop without an end is soon over.
+/// The maximum number of instructions in a callback: it ends endless loops soon.
 pub(crate) const MOST_INSNS: u64 = 1 << 18;
 
-/// What every run of a target needs, made once a thread.
+/// What every run of a target needs, created once per thread.
 pub(crate) struct Scene {
     /// The simulated kernel's types.
     pub(crate) types: KernelTypes,
@@ -27,7 +27,7 @@ thread_local! {
     static SCENE: Scene = Scene::new();
 }
 
-/// Does something with the thread's scene.
+/// Runs a function with the thread's scene.
 pub(crate) fn with<T>(act: impl FnOnce(&Scene) -> T) -> T {
     SCENE.with(act)
 }
@@ -70,7 +70,7 @@ fn spec_of(scheduler: SchedulerSource, workload: Workload, machine: Machine) -> 
     }
 }
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Ended(Result<Outcome, LabError>);
 
@@ -80,19 +80,19 @@ impl Ended {
         Self(result)
     }
 
-    /// How many instructions callbacks executed; `None` where there was no run.
+    /// The number of instructions that callbacks executed. `None` if there was no run.
     #[cfg(test)]
     pub(crate) fn instructions(&self) -> Option<u64> {
         self.0.as_ref().ok().map(|outcome| outcome.overhead.instructions)
     }
 
-    /// Itself. Panics where it ended by a fault of ours.
+    /// Returns itself. Panics if it ended through a fault of keel.
     pub(crate) fn checked(self) -> Self {
         self.check();
         self
     }
 
-    /// Panics where it ended by a fault of ours.
+    /// Panics if it ended through a fault of keel.
     pub(crate) fn check(&self) {
         match &self.0 {
             Ok(outcome) => {

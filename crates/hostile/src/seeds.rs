@@ -1,4 +1,4 @@
-//! What the fuzzer starts from: the project's own files and objects, and traces of its own runs.
+//! The fuzzer's seeds: the project's own files and objects, and traces of its own runs.
 
 use crate::bases::{self, OBJECTS};
 use crate::scene;
@@ -9,7 +9,7 @@ use keel_trace::Writer;
 /// A seed: its target, its name, its bytes.
 pub type Seed = (&'static str, String, Vec<u8>);
 
-/// All seeds made from what is built in. Text seeds are in files, which the caller reads.
+/// All seeds made from built-in items. Text seeds are in files, which the caller reads.
 pub fn all() -> Vec<Seed> {
     let mut seeds = Vec::new();
     for name in ["mix:5:80:40", "chat:2:3:4", "hogs", "typist+hogs:3", "lu:4:1@cpus=0-1+hotplug:1"] {

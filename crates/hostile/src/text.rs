@@ -1,14 +1,14 @@
-//! Texts, and the sentences that refuse them.
+//! Texts, and the sentences that reject them.
 
-/// The most bytes of an input: longer ones are ignored, since they take longer and show nothing new.
+/// The maximum size of an input in bytes. Longer ones are ignored, because they take longer and show nothing new.
 const MOST: usize = 64 << 10;
 
-/// The input as a file that the command line has read; anything that is not UTF-8 is refused there.
+/// The input as a file that the command line has read. Input that is not UTF-8 is rejected there.
 pub(crate) fn text(input: &[u8]) -> Option<&str> {
     std::str::from_utf8(input).ok().filter(|text| text.len() <= MOST)
 }
 
-/// A refusal is one sentence of bounded length.
+/// A rejection is one sentence of bounded length.
 pub(crate) fn sentence(error: &dyn std::fmt::Display) {
     let reported = error.to_string();
     assert!(!reported.is_empty(), "refused without a word");

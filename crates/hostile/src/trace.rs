@@ -1,4 +1,5 @@
-//! Traces: read, judged and shown as `keel check` does; first as they are, then with an end put where they go wrong.
+//! Traces: read, judged and shown as in `keel check`, first unchanged, then with an end inserted where they become
+//! invalid.
 
 use keel_abi::{Instant, Span};
 use keel_check::Judge;
@@ -15,12 +16,12 @@ pub fn run(input: &[u8]) {
     if check(input).is_err()
         && let Some(whole) = mended(input)
     {
-        // What the mended trace is refused for was wrong with it all the same.
+        // If the repaired trace is rejected, that fault was also in the original.
         let _ = check(&whole);
     }
 }
 
-/// What `keel check` does, and with a part of the trace.
+/// What `keel check` does, also with a part of the trace.
 fn check(bytes: &[u8]) -> Result<(), TraceError> {
     show(&mut judge(bytes, Instant::ZERO..Instant::ZERO + Span::from_ns(u64::MAX))?);
     judge(bytes, Instant::ZERO + Span::from_us(3)..Instant::ZERO + Span::from_us(900))?.judgement();
@@ -42,9 +43,9 @@ fn show(judge: &mut Judge) {
     serde_json::to_string(&report).expect("reports have string keys alone");
 }
 
-/// The records before the one that is wrong, with an end that fits them.
+/// The records before the invalid one, with a matching end.
 pub(crate) fn mended(input: &[u8]) -> Option<Vec<u8>> {
-    // No record begins so: the last one that is whole is followed by one that is wrong.
+    // No record begins this way: the last complete one is followed by an invalid one.
     let mut padded = input.to_vec();
     padded.extend_from_slice(&[0xff; 64]);
     let mut reader = Reader::new(padded.as_slice()).ok()?;

@@ -5,7 +5,7 @@ use crate::text::{sentence, text};
 use keel_abi::task::Workload;
 use keel_lab::{LabError, RunSpec, workloads};
 
-/// Workloads with more are read and not run: that takes long, and shows little more.
+/// Larger workloads are read but not run: that takes long, and shows little more.
 const MOST_TASKS: u64 = 200;
 const MOST_STEPS: usize = 4000;
 
@@ -18,7 +18,7 @@ pub fn run(input: &[u8]) {
     });
 }
 
-/// A file; or what has neither a brace nor a line break is a name such as `mix:10:80+hogs:3`.
+/// A file. Text without a brace or line break is a name such as `mix:10:80+hogs:3`.
 fn read(scene: &Scene, text: &str) -> Result<Workload, LabError> {
     if text.contains(['{', '\n']) {
         return workloads::read("w.json", text, &scene.machine).map(|(workload, _)| workload);

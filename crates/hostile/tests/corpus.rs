@@ -1,5 +1,5 @@
-//! Replays all that the fuzzer starts from, what it kept and what it once found: no panic and no hang, by this build
-//! too, without a fuzzer's instruments.
+//! Replays the fuzzer's seeds, the inputs that it kept, and its findings: no panic and no hang, also in this build,
+//! without a fuzzer's instrumentation.
 #![forbid(unsafe_code)]
 
 use keel_hostile::{TARGETS, call, seeds};
@@ -10,14 +10,14 @@ use std::time::Duration;
 /// How long one case may take. Even on the slowest host, only an endless loop takes this long.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Kept by the fuzzer, and found by it: a folder a target.
+/// Kept by the fuzzer, and found by it: a folder per target.
 const FOLDERS: [&str; 2] = ["corpus", "regressions"];
 
 fn fuzz() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz")
 }
 
-/// The files of a folder, by name; none if there is no such folder.
+/// The files of a folder, by name. Empty if there is no such folder.
 fn files(folder: &Path) -> Vec<(String, Vec<u8>)> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
     let paths = entries.map(|entry| entry.expect("the folder can be read").path());
@@ -28,7 +28,7 @@ fn files(folder: &Path) -> Vec<(String, Vec<u8>)> {
     files
 }
 
-/// Gives every input to the target in a thread of its own, so that a panic or a hang is reported with its case.
+/// Passes every input to the target in its own thread, so that a panic or a hang is reported with its case.
 fn all_end(target: &'static str, inputs: Vec<(String, Vec<u8>)>) {
     let (sender, receiver) = channel();
     let worker = std::thread::spawn(move || {

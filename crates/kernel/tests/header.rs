@@ -1,5 +1,4 @@
-//! The header, the constants that are made from it, and the words of `keel_abi::scx` say the
-//! same.
+//! The header, the constants that are generated from it, and the words of `keel_abi::scx` agree.
 
 use keel_abi::scx::{self, ExitKind, Op};
 use keel_kernel::layout::{self, KERNEL_BTF};
@@ -111,7 +110,7 @@ fn rust_and_bpf_agree_on_the_layout() {
     }
 }
 
-/// The constants as they were generated: module, name, value.
+/// The generated constants: module, name, value.
 fn generated() -> impl Iterator<Item = ((&'static str, &'static str), u64)> {
     let mut module = "";
     include_str!(concat!(env!("OUT_DIR"), "/layout.rs")).lines().filter_map(move |line| {

@@ -1,5 +1,5 @@
-//! Every object of ours, compiled and loaded against the kernel's own types: what it calls is
-//! served, and the faults that show at load are named.
+//! Compiles every object of the project and loads it against the kernel's own types. All functions it calls exist, and
+//! faults that are detected at load are named.
 
 use keel_bpfc::Compiler;
 use keel_kernel::layout::KERNEL_BTF;

@@ -93,7 +93,7 @@ fn line_name(line: u64, object: &Object, world: &VmWorld, variables: &Variables<
     of_line.next().map_or(name, |(_, map)| map.name.as_str()).to_owned()
 }
 
-/// Adds the counts of one object's code; `name` says what is in a cache line.
+/// Adds the counts of one object's code. `name` returns the contents of a cache line.
 fn add(profile: &mut Profile, taken: &Taken, name: &dyn Fn(u64) -> String) {
     let functions = profile.functions.len() as u32;
     let nodes = profile.nodes.len() as u32;

@@ -18,7 +18,7 @@ use keel_trace::{Class, Fanout};
 use keel_vm::{Code, Import, Linker, Mode, Vm, VmConfig};
 use std::sync::{Arc, LazyLock};
 
-/// Where the cases are, from the root.
+/// The folder of the cases, from the root.
 const FOLDER: &str = "tests/bpf";
 
 /// A task that yields once, early: the case runs in `ops.yield`, where there is a current task.
@@ -27,7 +27,7 @@ const YIELDS: &str = "{ 'tasks': { 'yielder': { 'yield': '', 'run': 1000, 'loop'
 /// Time for timers to fire, and for lock waiters to give up.
 const DURATION: Span = Span::from_ms(400);
 
-/// What the simulated kernel has.
+/// The features of the simulated kernel.
 struct Kernel;
 
 impl<W: World> Linker<W> for Kernel {
@@ -43,7 +43,7 @@ impl<W: World> Linker<W> for Kernel {
     }
 }
 
-/// A file of cases, loaded.
+/// A loaded file of cases.
 struct File {
     name: String,
     object: Object,
@@ -51,7 +51,7 @@ struct File {
     cases: Vec<Case>,
 }
 
-/// All files, compiled by whichever test comes first.
+/// All files, compiled by the first test that needs them.
 static FILES: LazyLock<Vec<File>> = LazyLock::new(files);
 
 fn files() -> Vec<File> {
@@ -70,7 +70,7 @@ fn files() -> Vec<File> {
     names.into_iter().map(load).collect()
 }
 
-/// What a case leaves in its variable, or how it failed.
+/// The value that a case leaves in its variable, or how it failed.
 fn run(file: &File, case: &Case, mode: Mode, machine: &Machine) -> Result<Vec<u8>, String> {
     let object = &file.object;
     let transfers = Transfers::new(machine.topology.clone(), machine.lines);

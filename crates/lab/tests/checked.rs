@@ -9,7 +9,7 @@ use keel_lab::{Engine, Outcome, machines};
 use keel_trace::Fanout;
 use std::fmt::Write;
 
-/// How many faults `tests/objects/bad_access.bpf.c` can commit.
+/// The number of faults that `tests/objects/bad_access.bpf.c` can cause.
 const FAULTS: u32 = 14;
 
 const MANY: &str = "{ 'tasks': { 'worker': { 'instance': 20, 'run': 100, 'sleep': 100, 'loop': 5 } } }";

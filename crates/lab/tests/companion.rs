@@ -35,7 +35,7 @@ fn beside_spec(recipe: &str, duration_ms: u64) -> RunSpec {
 
 type Ran = Result<(Outcome, Vec<(String, u64)>), LabError>;
 
-/// A run by both engines, which do the same.
+/// A run with both engines, which must agree.
 fn run(recipe: &str, duration_ms: u64) -> Ran {
     let mut spec = beside_spec(recipe, duration_ms);
     let once = |spec: &RunSpec| keel_lab::run_and_read(spec, &mut keel_trace::Fanout::new(), &mut |_| {});
@@ -50,7 +50,7 @@ fn variable(ran: &Ran, name: &str) -> u64 {
     variables.iter().find(|(other, _)| other == name).map(|(_, value)| *value).unwrap()
 }
 
-/// The lines that were printed.
+/// The printed lines.
 fn printed(ran: &Ran) -> Vec<&str> {
     ran.as_ref().unwrap().0.printed.lines.iter().map(|line| &*line.text).collect()
 }
@@ -125,7 +125,7 @@ fn ring_buffers_are_written_at_given_moments() {
 
 #[test]
 fn ring_buffers_are_read_and_printed() {
-    // The only reader, none of which is waiting for an answer: the ring holds 170 records of 24 bytes.
+    // The only reader. No task is waiting for an answer: the ring holds 170 records of 24 bytes.
     let reader = "[[companion]]
         name = 'reader'
         pid = 'decider_pid'

@@ -60,13 +60,13 @@ fn access_of_ns(object: &SchedulerSource, access: u32, cpus: &CpuSet, engine: En
     global(&globals, "spent_ns") as f64 / f64::from(count * rounds)
 }
 
-/// A row of the table: what it measures, and ours in nanoseconds.
+/// A row of the table: what it measures, and keel's result in nanoseconds.
 fn row_ns(row: &str, access: u32, cpus: &CpuSet) -> f64 {
     let once_ns = access_ns(access, cpus, Engine::Native);
     match row.split(',').next() {
         // There and back, or by turns.
         Some("ping-pong" | "lock") => once_ns / 2.0,
-        // What the line adds.
+        // The part that the line adds.
         Some("false sharing") => once_ns - access_ns(1, cpus, Engine::Native),
         _ => once_ns,
     }

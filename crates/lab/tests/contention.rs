@@ -7,7 +7,7 @@ use keel_lab::locks::LockOf;
 use keel_lab::{Engine, Machine, Outcome, RunSpec, SchedulerSource, machines, run, schedulers, workloads};
 use keel_trace::NullSink;
 
-/// Switches in 10 ms of as many pairs as CPUs that send four bytes back and forth.
+/// Switches in 10 ms with as many pairs as CPUs, which send four bytes back and forth.
 fn switches(scheduler: &str, cpus: u32) -> u64 {
     pairs(scheduler, cpus).counters.switches
 }
@@ -85,7 +85,7 @@ fn locks_have_the_names_that_the_source_has() {
     check("cfs", "idle_lock");
 }
 
-/// Two threads that take a mutex in turn, or have one each.
+/// Two threads that share a mutex, or have one each.
 fn threads(same: bool) -> Outcome {
     let machine = machines::of_cpus(2);
     let task = |cpu: u32| {

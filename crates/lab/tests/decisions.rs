@@ -23,7 +23,7 @@ fn spec_of(name: &str, settings: &[(&str, &str)], engine: Engine) -> RunSpec {
     spec
 }
 
-/// Everything of some classes.
+/// All events of some classes.
 struct Collector {
     wants: Class,
     events: Vec<Event>,

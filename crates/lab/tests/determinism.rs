@@ -29,7 +29,7 @@ fn kept() -> RunSpec {
     RunSpec { scheduler: source("kept fifo", KEPT_FIFO), duration: Span::from_ms(50), ..busy(SEED) }
 }
 
-/// Traces of equal runs must be equal; the first difference is reported, not their thousands of bytes.
+/// Traces of equal runs must be equal. Reports the first difference instead of thousands of bytes.
 fn same(what: &str, seed: u64, one: &[u8], other: &[u8]) {
     let parted = one.iter().zip(other).position(|(a, b)| a != b);
     let at = parted.or((one.len() != other.len()).then(|| one.len().min(other.len())));

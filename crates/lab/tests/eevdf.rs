@@ -51,7 +51,7 @@ fn ten_nice_values_get_their_shares_of_a_cpu() {
     let all: u64 = weights.iter().sum();
     for (nice, weight) in nices.iter().zip(weights) {
         let got = of(&ran, &format!("nice{nice}")).cpu.as_ns();
-        // At most a slice of 0.7 ms and a tick of 1 ms are still owed at the end.
+        // At the end, lags are at most a slice of 0.7 ms and a tick of 1 ms.
         let share = total * weight / all;
         assert!(got.abs_diff(share) <= 1_700_000 + 5_000_000, "nice {nice}: {got} ns of {share} ns");
     }
@@ -111,8 +111,8 @@ fn short_slices_cut_delays_as_published() {
         (wait_ns / wakeups, sums("massive_intr").1)
     };
     let (long, short) = (run(100_000), run(500));
-    // At once, that is after a wakeup and a switch; without the rule it is after the others' protection, which lasts
-    // 0.5 ms.
+    // At once means after a wakeup and a switch. Without the rule, it is after the others' protection, which lasts 0.5
+    // ms.
     assert!(short.0 < 5_000, "{} ns", short.0);
     assert!(
         short.0 * 465 <= long.0 * 372,
@@ -215,8 +215,8 @@ fn a_setting_or_a_recipe_is_refused_in_a_sentence() {
     check(&spec, "eevdf is the kernel's own scheduler and takes no recipe; leave the recipe out");
 }
 
-/// `get_next_freq()`: a CPU is as fast as its tasks need. What little one needs takes longer, what a hog needs does
-/// not; and a real-time task gets all there is.
+/// `get_next_freq()`: a CPU is as fast as its tasks need. A light task's work takes longer, a hog's does not, and a
+/// real-time task gets the full speed.
 #[test]
 fn the_frequency_follows_what_tasks_use() {
     let percent = |policy: &str| {

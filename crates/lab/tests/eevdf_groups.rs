@@ -24,7 +24,7 @@ fn judge(spec: &RunSpec) -> Judgement {
     judge.judgement().clone()
 }
 
-/// The share of all CPU time that the tasks whose names begin with each of these got, in thousandths.
+/// The share of all CPU time of the tasks whose names begin with each of these, in thousandths.
 fn per_mille<const N: usize>(spec: &RunSpec, names: [&str; N]) -> [u64; N] {
     let tasks = judge(spec).summary.tasks;
     let all: u64 = tasks.iter().map(|task| task.cpu.as_ns()).sum();
@@ -88,7 +88,7 @@ fn shares_are_divided_among_cpus_by_load() {
     check(8, 8);
     check(4, 16);
 
-    // Half of the load of /b is elsewhere, so that it has a third of the CPU where /a is.
+    // Half of the load of /b is elsewhere, so it has a third of the CPU where /a is.
     let on = |group: &str, cpu: u32| format!(r#", "taskgroup": "{group}", "cpus": [{cpu}]"#);
     let (a, b, other) = (on("/a", 0), on("/b", 0), on("/b", 1));
     let spec =
@@ -136,7 +136,7 @@ fn wait_ns(groups: &str, hog: &str, slice_us: u32) -> u64 {
     let waker = format!(
         r#", "waker": {{ "loop": -1, "run": 20, "sleep": 9000, "taskgroup": "/other", "evenkeel": {{ "slice_us": {slice_us} }} }}"#
     );
-    // What it is owed at first lets it preempt for some seconds.
+    // Its initial lag lets it preempt for some seconds.
     let judgement = judge(&scene(1, groups, &(hogs(&[("hog", 1, &hog)]) + &waker), 8000));
     let waker = judgement.summary.tasks.iter().find(|task| task.name == "waker").expect("it ran");
     waker.wait.as_ns() / waker.switches
@@ -213,7 +213,7 @@ fn used_ms(cpus: u32, limit: &str, hogs_in_group: u32, ms: u64) -> u64 {
     used / 1_000_000
 }
 
-/// `cpu.max`: time that tasks run beyond it, until a tick notices, is missing later.
+/// `cpu.max`: time that tasks run beyond it, until a tick notices, is subtracted later.
 #[test]
 fn a_group_gets_its_quota_and_no_more() {
     let check = |cpus, limit: &str, hogs, expected_ms: u64| {

@@ -1,4 +1,5 @@
-//! Where `eevdf` puts tasks: which CPUs new ones get, and which ones get them when there is too much or too little.
+//! Where `eevdf` puts tasks: which CPUs new ones get, and which CPUs are used when there is too much or too little
+//! work.
 #![forbid(unsafe_code)]
 
 mod common;
@@ -31,7 +32,7 @@ fn percents(topology: Topology, text: &str, ms: u64) -> Vec<u64> {
     percents
 }
 
-/// `sched_balance_find_dst_group()`: a new task goes to an idle CPU as long as there is one.
+/// `sched_balance_find_dst_group()`: a new task goes to an idle CPU if there is one.
 #[test]
 fn as_many_tasks_as_cpus_get_a_cpu_each() {
     let check = |topology: Topology| {

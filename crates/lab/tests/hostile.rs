@@ -46,7 +46,7 @@ fn all_end(cases: Vec<(String, Vec<u8>)>) -> usize {
     worker.join().unwrap_or_else(|_| panic!("{current}: panicked; its message is above"))
 }
 
-/// Did it run? A refusal must be one sentence that names the object, and not an internal error.
+/// Whether it ran. A rejection must be one sentence that names the object, and not an internal error.
 fn ends(name: &str, result: Result<Outcome, LabError>) -> bool {
     match result {
         Ok(outcome) => {
@@ -117,7 +117,7 @@ fn an_object_with_a_flipped_bit_ends_in_an_outcome_or_a_sentence() {
 /// The same for the most sensitive part: the instructions.
 #[test]
 fn altered_instructions_end_in_an_outcome_or_a_sentence() {
-    /// Leaves few instructions untried, and no byte position within an instruction.
+    /// Leaves few instructions untested, and no byte position within an instruction.
     const STEP: usize = 11;
     let good = schedulers::built_in("fifo").expect("fifo is built in");
     let mut cases = Vec::new();

@@ -10,7 +10,7 @@ use keel_abi::scx::ExitKind;
 use keel_check::{Judge, NameFigures};
 use keel_lab::{machines, schedulers, workloads};
 
-/// Runs `typist` alongside this for six seconds, in which it would wake six hundred times.
+/// Runs `typist` beside these tasks for six seconds, in which it would wake six hundred times.
 fn typist(scheduler: &str, machine: &str, beside: &str, seed: u64) -> NameFigures {
     let machine = machines::built_in(machine).expect(machine);
     let text = workloads::built_in("typist").expect("it is built in");
@@ -26,8 +26,8 @@ fn typist(scheduler: &str, machine: &str, beside: &str, seed: u64) -> NameFigure
     names.into_iter().find(|name| name.name == "typist").expect("it ran")
 }
 
-/// The median of three seeds: with some, `o1` lets a task next to chat on one CPU starve for seconds (its header says
-/// so), and with some, `goodness` is fast in six seconds.
+/// The median of three seeds. With some, `o1` lets a task next to chat on one CPU starve for seconds (see its header),
+/// and with some, `goodness` is fast for six seconds.
 fn middle(scheduler: &str, machine: &str, beside: &str) -> NameFigures {
     let mut runs = [1, 2, 3].map(|seed| typist(scheduler, machine, beside, seed));
     runs.sort_by_key(|run| run.woken);
@@ -35,7 +35,7 @@ fn middle(scheduler: &str, machine: &str, beside: &str) -> NameFigures {
     middle
 }
 
-/// `o1` serves nearly every wakeup and `goodness` fewer; the slowest one percent are at least `factor` times later.
+/// `o1` serves nearly every wakeup quickly and `goodness` fewer. The slowest percent are at least `factor` times later.
 fn check(machine: &str, beside: &str, factor: u64) {
     let (old, new) = (middle("goodness", machine, beside), middle("o1", machine, beside));
     let (late, soon) = (old.wakeup_delay.p99.as_ns(), new.wakeup_delay.p99.as_ns());
@@ -61,7 +61,7 @@ fn an_interactive_task_runs_far_sooner_under_o1() {
 fn behind_a_thousand_hogs_on_one_cpu_goodness_hardly_lets_it_run() {
     let old = typist("goodness", "p3-1", "hogs:1000", 1);
     let new = middle("o1", "p3-1", "hogs:1000");
-    // A round of 60 ms for each hog outlasts the run, and a task that waits for its end has no delay yet.
+    // A round of 60 ms for each hog outlasts the run, and a task that is still waiting at the end has no delay yet.
     assert!(old.woken < 50, "{} times", old.woken);
     assert!(new.woken > 550 && new.wakeup_delay.p99.as_ns() < 10_000, "{new:?}");
 }

@@ -1,6 +1,6 @@
-//! The lmbench rows of 002 (Linux 2.4.2 on two Pentium III at 997 MHz), compared with ours under `goodness`, which ran
-//! there. This keeps p3-2's machine file where it was fitted. `cargo test -p keel-lab --test lmbench -- --nocapture`
-//! prints them.
+//! The lmbench rows of 002 (Linux 2.4.2 on two Pentium III at 997 MHz), compared with keel's under `goodness`, which
+//! that kernel used. This keeps p3-2's machine file at its fitted values. `cargo test -p keel-lab --test lmbench --
+//! --nocapture` prints them.
 #![forbid(unsafe_code)]
 
 mod common;
@@ -37,7 +37,7 @@ fn us_of(program: &str) -> f64 {
     us_through(program, ChannelKind::Pipe)
 }
 
-/// The same with channels of another kind.
+/// The same for channels of another kind.
 fn us_through(program: &str, kind: ChannelKind) -> f64 {
     let machine = machines::built_in("p3-2").expect("it comes along");
     let mut workload = keel_workload::program(program).expect(program).expect(program);
@@ -50,19 +50,19 @@ fn us_through(program: &str, kind: ChannelKind) -> f64 {
     RUN_MS as f64 * 1000.0 / units.0 as f64
 }
 
-/// A ring's switch: the time that a process of the ring needs beyond one that passes the token to itself.
+/// A ring's switch: the time of a process in the ring minus that of one that passes the token to itself.
 fn switch_us(processes: u32, kib: u32) -> f64 {
     us_of(&format!("ring:{processes}:{kib}")) - us_of(&format!("ring:1:{kib}"))
 }
 
-/// Compares a row: theirs, ours, and how far ours may be from theirs in percent.
+/// Compares a row: the published value, keel's, and the allowed difference in percent.
 fn check(row: &str, theirs: f64, ours: f64, band_percent: f64) -> Option<String> {
     println!("{row:10} theirs {theirs:8.2} us, ours {ours:8.2} us");
     let off = (ours / theirs - 1.0) * 100.0;
     (off.abs() > band_percent).then(|| format!("{row}: {ours:.2} us is {off:+.0} % from {theirs} us"))
 }
 
-/// A row that no fit reaches (docs/explanation/experiments.md says why): it must stay at its recorded value.
+/// A row that no fit reaches (docs/explanation/experiments.md explains why). It must keep its recorded value.
 fn kept(row: &str, theirs: f64, ours: f64, recorded: f64) -> Option<String> {
     println!("{row:10} theirs {theirs:8.2} us, ours {ours:8.2} us, recorded as {recorded:.2} us");
     ((ours / recorded - 1.0).abs() > 0.03)

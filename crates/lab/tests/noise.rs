@@ -18,7 +18,7 @@ fn hog(noise: Noise) -> Collector {
     collect(&spec, Class::CORE)
 }
 
-/// The tasks of a name, with the CPUs that each may use.
+/// The tasks with a name, and the CPUs that each may use.
 fn tasks(run: &Collector, wanted: &str) -> Vec<(TaskId, Vec<CpuId>)> {
     let infos = run.metas.iter().filter_map(|(_, meta)| match meta {
         Meta::Task(info) if info.name == wanted => Some((info.task, info.cpus.iter().collect())),

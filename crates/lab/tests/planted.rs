@@ -1,6 +1,5 @@
-//! Faults planted in a scheduler are found and named on every example of Debian's rt-app package
-//! that can be read; without a planted fault, nothing is found. Nothing is checked where the
-//! package is not installed.
+//! Faults planted in a scheduler are found and named on every readable example of Debian's rt-app package. Without a
+//! planted fault, nothing is found. Skipped if the package is not installed.
 
 mod common;
 

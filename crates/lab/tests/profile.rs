@@ -28,7 +28,7 @@ fn assert_whole(name: &str, outcome: &Outcome, profile: &Profile) {
     assert!(taken.instructions > 1000, "{name} ran");
     assert_eq!(profile.instructions(), taken.instructions, "{name}");
     assert_eq!(profile.callback_ps(), taken.callback.as_ns() * 1000, "{name}");
-    // What is taken for rounding is less than a nanosecond each.
+    // The rounding is less than a nanosecond per callback.
     let most_ps = 1000 * outcome.counters.callbacks;
     assert!(profile.rounding_ps.unsigned_abs() <= most_ps, "{name}: {} ps", profile.rounding_ps);
     assert_eq!(profile.moved(), (profile.totals.line_moves, profile.totals.line_ps), "{name}");

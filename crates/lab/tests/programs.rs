@@ -1,4 +1,4 @@
-//! The programs of `keel_workload::programs`: each does the work that it counts, and those that end do so.
+//! The programs of `keel_workload::programs`: each does the work that it counts, and the finite ones end.
 #![forbid(unsafe_code)]
 
 mod common;
@@ -41,7 +41,7 @@ impl Sink for Counts {
     fn meta(&mut self, _: Instant, _: &Meta) {}
 }
 
-/// What a name asks for, with what stands behind it.
+/// The arguments that a name contains.
 fn named(name: &str, machine: &Machine) -> Workload {
     let part = |part: &str| {
         let (own, settings) = workloads::settings(part, |_| false).expect(part);
@@ -69,7 +69,7 @@ fn counts_under(scheduler: SchedulerSource, program: &str, machine: &str, ms: u6
     counts
 }
 
-/// A program that ends: units, tasks, and the moment of the last exit lies within these milliseconds.
+/// A program that ends: units, tasks, and the range in milliseconds of the last exit.
 fn check(program: &str, machine: &str, ms: u64, units: u64, tasks: u64, ends: std::ops::Range<u64>) {
     let counts = counts(program, machine, ms);
     assert_eq!((counts.units, counts.forks, counts.exits), (units, tasks, tasks), "{program} on {machine}");
@@ -85,13 +85,13 @@ fn what_ends_has_done_all_of_it() {
     check("make:2:6", "p3-2", 4_000, 6, 1 + 6 * 3 + 1, 900..2_500);
     check("make:0:6", "xeon-8", 4_000, 6, 1 + 6 * 3 + 1, 700..2_000);
     check("make:1:6", "p3-2", 6_000, 6, 1 + 6 * 3 + 1, 1_700..3_000);
-    // 39 files in 11 directories: a make and a link each, mkdep and three programs a file.
+    // 39 files in 11 directories: a make and a link each, and mkdep and three programs per file.
     check("buildworld:4:1", "p3-2", 20_000, 39, 1 + 11 * 2 + 39 * 4, 5_000..12_000);
 }
 
 #[test]
 fn what_the_wasted_cores_paper_ran_ends() {
-    // A step of LU is 2 s of work, of which a thread of eight has 13 rows of 100 at most.
+    // A step of LU is 2 s of work. A thread of eight has at most 13 of its 100 rows.
     check("lu:8:2", "xeon-8", 2_000, 2, 8, 500..700);
     check("lu:1:1", "p3-1", 3_000, 1, 1, 1_950..2_100);
     // 64 workers and 8 kernel threads; a block is 64 x 32 batches of 2.3 ms.
@@ -112,7 +112,7 @@ fn threads_that_spin_on_too_few_cpus_wait_for_each_others_slices() {
     // A thread has 7 rows of 100 at most, at 80 % of speed next to its sibling: 0.175 s, and the pipelines' beginnings
     // and ends.
     assert!((175..210).contains(&two_nodes), "{two_nodes} ms");
-    // Twice as long would be half of the CPUs; the rest is spinning.
+    // Twice as long would be half of the CPUs. The rest is spinning.
     assert!(one_node > 5 * two_nodes, "{one_node} ms against {two_nodes} ms");
     assert_eq!(ms("lu:16:1@after_ms=300@nodes=1,2") / 100, (two_nodes + 300) / 100);
 }

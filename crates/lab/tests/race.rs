@@ -8,7 +8,7 @@ use keel_abi::scx::ExitKind;
 use keel_lab::{Engine, Machine, RunSpec, SchedulerSource, machines};
 use keel_trace::NullSink;
 
-/// How often `scx_bpf_dsq_move()` moved the task, and how often another CPU had been faster.
+/// How often `scx_bpf_dsq_move()` moved the task, and how often another CPU was faster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Moves {
     moved: u64,

@@ -1,4 +1,4 @@
-//! The replay of a simulated run under the same scheduler does the same again.
+//! The replay of a simulated run under the same scheduler repeats the run.
 
 #[path = "replay/changes.rs"]
 mod changes;
@@ -182,7 +182,7 @@ fn tasks_in_cgroups() {
     check_file("cfs", LIMITS);
 }
 
-/// Passes on what a recording of another tool has: neither groups nor policies.
+/// Passes on only what another tool's recording contains: neither groups nor policies.
 struct Ungrouped<'a>(&'a mut Builder);
 
 impl Sink for Ungrouped<'_> {
@@ -273,7 +273,8 @@ fn check_wakeups(work_us: u64, pages: u32, expected: std::ops::RangeInclusive<u6
 /// The faster of the two tasks waits for the other, even if the other was faster in the recording.
 #[test]
 fn tasks_wait_by_what_is_in_a_pipe() {
-    // The reader is quicker: it waits each time. The writer is: it waits once the pipe is full. Both never.
+    // If the reader is faster, it waits each time. If the writer is, it waits once the pipe is full. They never both
+    // wait.
     check_wakeups(1000, 16, 48..=52);
     check_wakeups(10, 4, 40..=50);
     check_wakeups(10, 64, 0..=2);

@@ -1,5 +1,5 @@
-//! The rules of sched_ext, each provoked by a small scheduler and read from what it wrote down and
-//! from the run's events. The rules are Linux 7.2's; each module is one topic.
+//! The rules of sched_ext, each provoked by a small scheduler and checked with its log and the run's events. The rules
+//! are Linux 7.2's. Each module is one topic.
 #![forbid(unsafe_code)]
 
 #[path = "semantics/harness.rs"]

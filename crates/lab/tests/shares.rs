@@ -16,7 +16,7 @@ static SHARES: LazyLock<Vec<u8>> = LazyLock::new(|| {
     compiler.compile("tests/sim/cgroups/shares.bpf.c").unwrap_or_else(|e| panic!("{e}"))
 });
 
-/// The parts of all CPU time that tasks of each name got, in thousandths.
+/// The shares of all CPU time of each name's tasks, in thousandths.
 fn shares(cpus: u32, text: &str, ms: u64, engine: Engine) -> BTreeMap<String, u64> {
     let machine = machines::of_cpus(cpus);
     let mut spec = spec(source("shares", &SHARES), workload(text, &machine), machine, ms, 1);
@@ -46,7 +46,7 @@ fn check(cpus: u32, text: &str, ms: u64, expected: &[(&str, u64)]) {
     assert_eq!(got, shares(cpus, text, ms, Engine::Interpreter), "the interpreter agrees");
 }
 
-/// Tasks that never rest, in a cgroup each kind: enough of them for 8 CPUs.
+/// Tasks that never rest, with one cgroup per kind: enough of them for 8 CPUs.
 fn hogs(cgroups: &str, tasks: &[(&str, &str)]) -> String {
     let tasks: Vec<String> = tasks
         .iter()
@@ -109,7 +109,7 @@ fn after_tasks_have_moved() {
 
 #[test]
 fn when_cgroups_come_and_go() {
-    // Alone for a second, then alongside a cgroup of three times the weight for one, then alone again.
+    // Alone for a second, then for a second beside a cgroup of three times the weight, then alone again.
     let text = r#"{
         "evenkeel": { "cgroups": { "/a": { "weight": 100 }, "/late": { "weight": 300, "later": true } } },
         "tasks": {

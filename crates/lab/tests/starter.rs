@@ -18,7 +18,7 @@ const STARTED: &str = r#"{
     }
 }"#;
 
-/// What is known of a task, each time that it changes.
+/// A task's properties, each time it changes.
 fn told(seen: &Collector, task: TaskId) -> Vec<(Instant, String, i8, Vec<u32>)> {
     let of = |(at, meta): &(Instant, Meta)| match meta {
         Meta::Task(info) if info.task == task => {
@@ -50,7 +50,7 @@ fn a_main_thread_makes_the_others_and_they_take_their_own_cpus_later() {
         let (took, _, nice, cpus) = states.last().unwrap();
         assert_eq!((*nice, cpus.as_slice()), (5, &[1][..]));
         assert!(*took > made[2].0, "it waits until all are there");
-        // Its first timer counts from there: the next wakeup comes a period later.
+        // Its first timer counts from there: the next wakeup is a period later.
         let woken = seen.events.iter().find(|event| {
             event.at > *took && matches!(event.what, What::Wakeup { task, .. } if task == *child)
         });

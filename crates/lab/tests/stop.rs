@@ -22,7 +22,7 @@ fn spec(scheduler: &str, workload: &str, cpus: u32, duration: Span) -> RunSpec {
     }
 }
 
-/// Keeps all events, and asks for the stop after a given number.
+/// Keeps all events, and requests a stop after a given number.
 #[derive(Default)]
 struct Collector {
     events: Vec<Event>,
@@ -84,15 +84,15 @@ fn a_stopped_run_is_the_beginning_of_the_whole() {
     check("ule", "mix:300:120", 64, 50_000);
 }
 
-/// How many events a run emits at its end alone: what was counted and worked, and not emitted yet.
+/// The number of events that a run emits only at its end: counts and work that were not emitted yet.
 fn sums(events: &[Event], end: Instant) -> usize {
     let is_sum =
         |event: &&Event| event.at == end && matches!(event.what, What::Count { .. } | What::Worked { .. });
     events.iter().rev().take_while(is_sum).count()
 }
 
-/// How long a run lasts changes nothing that comes before its end, where ties are decided among others: horizons lie
-/// at the instants of events and just before them.
+/// How long a run lasts changes nothing before its end, however ties are broken: horizons are at the instants of events
+/// and just before them.
 #[test]
 fn a_longer_run_begins_with_the_shorter_one() {
     let check_with = |noise: Noise, scheduler: &str, workload: &str, cpus: u32, seed: u64| {
@@ -127,7 +127,7 @@ fn a_longer_run_begins_with_the_shorter_one() {
     }
 }
 
-/// A year of a lone task, which emits nothing but its state: a virtual month is too long to wait for.
+/// A year of a lone task, which emits almost nothing. A virtual month is too long to wait for.
 #[test]
 fn a_long_quiet_run_stops_soon() {
     let year = spec("fifo", "hogs:1", 1, Span::from_s(365 * 24 * 3600));
@@ -166,7 +166,7 @@ fn a_run_that_came_to_its_end_is_whole() {
     let whole = spec("fifo", "mix:5:90", 2, Span::from_ms(50));
     let (all, outcome) = stopped(&whole, usize::MAX);
     assert!(!outcome.stopped);
-    // The last events come with the end: then it is too late.
+    // The last events come with the end. Then it is too late.
     let (_, outcome) = stopped(&whole, all.events.len());
     assert!(!outcome.stopped);
 }

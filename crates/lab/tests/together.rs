@@ -1,4 +1,4 @@
-//! All disturbances at once, at random: real-time tasks, policy changes, migration-disabled spells, cgroups, hotplug,
+//! All disturbances at once, at random: real-time tasks, policy changes, migration-disabled sections, cgroups, hotplug,
 //! masks and nice values changed from outside.
 //!
 //! Whatever the mix, no task is lost, none runs where it may not, and both engines agree.
@@ -18,7 +18,7 @@ use keel_trace::What;
 use mix::{END_MS, Rng, mixed};
 use std::collections::BTreeMap;
 
-/// Runs a mix by native code and by the interpreter, and holds all that must be so.
+/// Runs a mix with native code and with the interpreter, and checks all invariants.
 fn check(source: &str, seed: u64) {
     let mut rng = Rng::new(seed);
     let scenario = mixed(source, &mut rng);
@@ -29,7 +29,7 @@ fn check(source: &str, seed: u64) {
     assert_eq!(parted, None, "{source} {seed}: the engines part");
     assert_eq!(run.outcome, other.outcome, "{source} {seed}");
     if run.outcome.exit != ExitKind::None {
-        // Some mixes send tasks to a CPU whether it is theirs or not; fifo leaves when CPUs come or go.
+        // Some mixes send tasks to a CPU that they may not use. fifo exits when CPUs come or go.
         let words = &run.outcome.message;
         let meant = ["not allowed for", "cannot move migration disabled", "line, exiting scheduler"];
         let is_meant = meant.iter().any(|meant| words.contains(meant));
@@ -42,12 +42,12 @@ fn check(source: &str, seed: u64) {
     assert_eq!(lost(&run, &names), [""; 0], "{source} {seed}");
 }
 
-/// Spells keep a task where its mask does not want it any more.
+/// A migration-disabled section keeps a task on a CPU that is no longer in its mask.
 fn may_be_anywhere(name: &str) -> bool {
     name.contains("spell")
 }
 
-/// Tasks that get a CPU that is off, or are sent to one.
+/// Tasks that get an offline CPU, or are sent to one.
 fn on_cpus_that_are_off(run: &Run) -> Vec<String> {
     let mut off = CpuSet::new();
     let mut found = Vec::new();
@@ -75,7 +75,7 @@ fn on_cpus_that_are_off(run: &Run) -> Vec<String> {
     found
 }
 
-/// Tasks that never end and did not run any more when all was quiet again.
+/// Tasks that never end and did not run again after the disturbances.
 fn lost(run: &Run, names: &BTreeMap<TaskId, String>) -> Vec<String> {
     let mut last: BTreeMap<TaskId, u64> = BTreeMap::new();
     for event in &run.events {
@@ -84,7 +84,8 @@ fn lost(run: &Run, names: &BTreeMap<TaskId, String>) -> Vec<String> {
             What::Switch { prev, next, .. } => {
                 last.extend([prev, next].into_iter().filter(|task| !task.is_idle()).map(|task| (task, ms)));
             }
-            // One that is still being made at the end has no such event; one made a moment ago need not have run.
+            // A task that is still being created at the end has no such event. A task created a moment ago need not
+            // have run.
             What::Fork { child, .. } => drop(last.insert(child, ms)),
             What::Exit { task } => drop(last.remove(&task)),
             _ => {}

@@ -40,7 +40,7 @@ fn took(turn_ns: u64, hogs: u32) -> u64 {
 fn work_takes_as_many_times_longer_as_cpus_are_busy() {
     assert_eq!([took(0, 0), took(0, 2)], [60, 60]);
     assert_eq!(took(1_000_000, 0), 60);
-    // Its end waits for the CPU's next turn, which may be two others' turns away.
+    // Its end waits for the CPU's next turn, which may be two turns of other CPUs away.
     assert!((120..=150).contains(&took(1_000_000, 1)), "{}", took(1_000_000, 1));
     assert!((180..=220).contains(&took(1_000_000, 2)), "{}", took(1_000_000, 2));
 }
@@ -67,7 +67,7 @@ fn longest_wait() -> Span {
 
 #[test]
 fn a_wait_for_a_lock_is_no_work_that_takes_turns() {
-    // The holder gets its turn once in eight, and few are in line.
+    // The holder gets one turn in eight, and few tasks are in line.
     let turn = 122_070;
     assert!(longest_wait() < Span::from_ns(24 * turn), "{:?}", longest_wait());
 }
@@ -89,6 +89,6 @@ fn handing_over_to_another_cpu_takes_no_turn() {
     let workload = workload(&tasks, &machine);
     let run = collect(&spec(fifo(), workload, machine, 60, 1), Class::CORE);
     let blocks = |event: &&keel_trace::Event| matches!(event.what, What::Switch { why: Why::Blocked, .. });
-    // Once a millisecond is once a turn: a task that waits for the other leaves the rest of its own.
+    // Once per millisecond is once per turn: a task that waits for the other gives up the rest of its own turn.
     assert!(run.events.iter().filter(blocks).count() > 600);
 }

@@ -62,7 +62,7 @@ fn check(scheduler: &str, counter: &str, rounds: std::ops::RangeInclusive<u64>) 
     assert_eq!(collector.readings, 1 + 1_500_000 / 20);
     let rose = collector.last - collector.first.unwrap();
     assert!(rounds.contains(&rose), "{scheduler}: {counter} rose by {rose}");
-    // Each rise is one dispatch's, but for the few of which that is in doubt.
+    // Each rise belongs to one dispatch, except for the few in doubt.
     let reported = collector.calls.calls();
     assert!(
         reported <= rose && reported + collector.calls.unclear() >= rose && reported * 10 >= rose * 9,
@@ -84,7 +84,7 @@ fn each_exchange_of_queues_is_one_dispatch() {
 
 #[test]
 fn each_recalculation_is_one_dispatch() {
-    // All CPUs together, and now and then several at once.
+    // All CPUs together, and sometimes several at once.
     check("goodness", "recalculations", 15..=100);
     check("mq", "recalculations", 15..=100);
 }
@@ -104,7 +104,7 @@ fn looking_changes_no_decision() {
     )
     .unwrap();
     let run = keel_lab::run(&spec, &mut calls(), &mut |_| {}).unwrap();
-    // A callback is interrupted where a reading falls into it, so waits for locks are split differently.
+    // A callback is interrupted at each reading, so waits for locks are split differently.
     let reported = |outcome: &Outcome| {
         (outcome.counters.switches, outcome.counters.callbacks, outcome.overhead.instructions)
     };

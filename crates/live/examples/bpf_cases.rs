@@ -1,7 +1,7 @@
 //! Runs the cases of objects of `tests/bpf` in the running kernel: `bpf_cases FILE.bpf.o...`.
 //!
-//! A line a case: `NAME is RESULT`, with what it should be where it is not, or `NAME is not for this kernel`.
-//! `./x vm` puts this into its guests.
+//! Prints a line per case: `NAME is RESULT`, with the expected result if it differs, or `NAME is not for this kernel`.
+//! `./x vm` puts this program into its guests.
 #![forbid(unsafe_code)]
 
 use keel_bpfc::Case;
@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-/// How long a result may take to come: timers run after their program.
+/// How long to wait for a result: timers run after their program.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 type Failure = Box<dyn std::error::Error>;

@@ -1,5 +1,5 @@
-//! An attached scheduler. When it is dropped, and when its process dies in whatever way, the kernel
-//! schedules by itself again: the link is nowhere but in this process.
+//! An attached scheduler. When it is dropped, or its process dies in any way, the kernel's own scheduler takes over
+//! again: only this process holds the link.
 
 use crate::companion::Companions;
 use crate::errors::LiveError;
@@ -14,12 +14,12 @@ use std::time::{Duration, Instant};
 
 /// How long the kernel may take to end a scheduler.
 const ENDING: Duration = Duration::from_secs(30);
-/// How often the kernel's state is looked at while it changes.
+/// How often the kernel's state is polled while it changes.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// What [`Attached`] is made of.
+/// The parts of [`Attached`].
 pub(crate) struct Parts {
-    /// What it was called by who asked for it.
+    /// The name that the caller used for it.
     pub(crate) name: String,
     pub(crate) link: Link,
     pub(crate) links: Vec<Link>,
@@ -33,7 +33,7 @@ pub(crate) struct Parts {
 pub struct Attached {
     host: Host,
     name: String,
-    /// How many schedulers the kernel had seen with this one.
+    /// How many schedulers the kernel had attached, including this one.
     seq: Option<u64>,
     object: Object,
     link: Link,
@@ -53,7 +53,7 @@ struct Counter {
     place: (usize, usize),
 }
 
-/// A program that is run again and again.
+/// A program that runs periodically.
 #[derive(Debug)]
 struct Periodic {
     program: String,
@@ -62,14 +62,14 @@ struct Periodic {
     next: Instant,
 }
 
-/// What is counted of an attached scheduler, since it was attached.
+/// Counts since a scheduler was attached.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Tasks that it did not let in.
+    /// Tasks that it rejected.
     pub rejected: u64,
     /// The kernel's events, `SCX_EV_*`.
     pub events: Vec<(String, u64)>,
-    /// The scheduler's own counters, as the recipe names them.
+    /// The scheduler's own counters, as named in the recipe.
     pub counters: Vec<(String, u64)>,
 }
 
@@ -108,17 +108,17 @@ impl Attached {
         }
     }
 
-    /// Its name, as the kernel has it.
+    /// Its name in the kernel.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Is it still attached?
+    /// Whether it is still attached.
     pub fn is_in_charge(&self) -> bool {
         self.host.state() == Some(State::Enabled) && self.host.enable_seq() == self.seq
     }
 
-    /// Runs the recipe's periodic programs whose time has come.
+    /// Runs the recipe's periodic programs that are due.
     ///
     /// # Errors
     /// A program or a companion that failed.
@@ -126,23 +126,23 @@ impl Attached {
         self.companions.check()?;
         for periodic in self.periodic.iter_mut().filter(|periodic| periodic.next <= now) {
             plan::run(&self.object, &periodic.program, &periodic.args)?;
-            // Times that were missed are not made up for.
+            // Missed runs are not repeated.
             periodic.next = (periodic.next + periodic.every).max(now);
         }
         Ok(())
     }
 
-    /// What companions have printed since this was last asked. Untrusted text.
+    /// The companions' output since the last call. Untrusted text.
     pub fn lines(&self) -> Vec<String> {
         self.companions.lines()
     }
 
-    /// When [`Attached::tick`] is next of use.
+    /// When [`Attached::tick`] should be called next.
     pub fn next_tick(&self) -> Option<Instant> {
         self.periodic.iter().map(|periodic| periodic.next).min()
     }
 
-    /// What is counted of it.
+    /// Its counts.
     pub fn stats(&self) -> Stats {
         let value = |counter: &Counter| {
             (counter.name.clone(), exit::number(&maps::data(&self.object, &counter.section), counter.place))
@@ -154,14 +154,14 @@ impl Attached {
         }
     }
 
-    /// Detaches it, if it is attached, waits until the kernel is done, and returns how it ended.
+    /// Detaches it if it is attached, waits until the kernel is done, and returns how it ended.
     pub fn end(self) -> ExitReport {
         let Self { host, seq, object, link, record, mut log, companions, .. } = self;
-        // The kernel ends a scheduler in steps: while it does so there is nothing to detach.
+        // The kernel ends a scheduler in steps. During these, there is nothing to detach.
         wait(|| host.state() != Some(State::Changing));
         drop(link);
         wait(|| host.state() == Some(State::Disabled) || host.enable_seq() != seq);
-        // Not before: until then all wait for them.
+        // Not earlier: until then, all tasks wait for the companions.
         drop(companions);
         let report = match &record {
             Some(record) => report(&object, record),
@@ -189,7 +189,7 @@ fn report(object: &Object, record: &Record) -> ExitReport {
     report
 }
 
-/// Waits until something is so, within bounds.
+/// Waits until a condition holds, with a time limit.
 fn wait(done: impl Fn() -> bool) {
     let end = Instant::now() + ENDING;
     while !done() && Instant::now() < end {

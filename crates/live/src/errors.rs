@@ -1,20 +1,20 @@
-//! Why a scheduler could not be brought into the kernel.
+//! Why a scheduler could not be loaded into the kernel.
 
 use keel_object::{ObjectError, SetError};
 use keel_recipe::RecipeError;
 
-/// What an error means for whoever asked.
+/// What an error means for the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// The user can do something about it: the input, or the machine's state.
+    /// The user can fix it: the input, or the machine's state.
     Input,
-    /// The scheduler failed: the kernel refused it.
+    /// The scheduler failed: the kernel rejected it.
     Scheduler,
     /// The kernel lacks something, which is named.
     Unsupported,
 }
 
-/// An error, one sentence each.
+/// An error, as one sentence.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LiveError {
     /// No `/sys/kernel/sched_ext`.
@@ -25,7 +25,7 @@ pub enum LiveError {
         "this kernel does not provide its types (/sys/kernel/btf/vmlinux): it needs CONFIG_DEBUG_INFO_BTF=y"
     )]
     NoBtf,
-    /// Kfuncs whose types show an argument that callers never give.
+    /// Kfuncs whose types contain an argument that callers never pass.
     #[error(
         "this kernel's types (BTF) are broken: kfuncs such as {0}() show their hidden argument 'aux', so that \
          schedulers that call them cannot be loaded; Debian's kernels 7.1 and 7.2 from backports are built so"
@@ -43,10 +43,10 @@ pub enum LiveError {
     /// The recipe is wrong.
     #[error("{0}")]
     Recipe(#[from] RecipeError),
-    /// A variable that cannot be set so.
+    /// A variable that cannot be set to this value.
     #[error("{place}: {error}")]
     Set {
-        /// Who asked: `--set NAME=VALUE`, or the recipe.
+        /// The source: `--set NAME=VALUE`, or the recipe.
         place: String,
         /// What is wrong.
         error: SetError,
@@ -66,10 +66,10 @@ pub enum LiveError {
         map: String,
         /// `key` or `value`.
         part: &'static str,
-        /// Bytes.
+        /// Its size in bytes.
         size: usize,
     },
-    /// An element that the kernel did not take.
+    /// An element that the kernel did not accept.
     #[error("map {map} does not take the recipe's element: {why}")]
     Element {
         /// The map.
@@ -80,13 +80,13 @@ pub enum LiveError {
     /// No scheduler in the object.
     #[error("no scheduler in it: a .struct_ops.link section with a struct sched_ext_ops is needed")]
     NoScheduler,
-    /// More than one.
+    /// More than one scheduler.
     #[error("more than one scheduler in it")]
     ManySchedulers,
-    /// The object needs what this kernel lacks.
+    /// The object needs something that this kernel lacks.
     #[error("it needs what this kernel does not have: {0}")]
     Lacks(String),
-    /// The verifier or the loader refused it.
+    /// The verifier or the loader rejected it.
     #[error("the kernel refused it: {0}")]
     Refused(String),
     /// A `SEC("syscall")` program that failed.
@@ -94,7 +94,7 @@ pub enum LiveError {
     Program {
         /// The program.
         program: String,
-        /// What it returned, or the kernel's error.
+        /// Its return value, or the kernel's error.
         why: String,
     },
     /// The map of hints cannot be used.
@@ -103,7 +103,7 @@ pub enum LiveError {
 }
 
 impl LiveError {
-    /// What it means.
+    /// Its meaning.
     pub fn class(&self) -> Class {
         match self {
             Self::NoSchedExt | Self::NoBtf | Self::BrokenBtf(_) | Self::Lacks(_) => Class::Unsupported,
@@ -123,7 +123,7 @@ impl LiveError {
         }
     }
 
-    /// What to do about it, where that is not plain.
+    /// What to do about it, if that is not obvious.
     pub fn help(&self) -> Option<&'static str> {
         match self {
             Self::NoSchedExt | Self::NoBtf | Self::BrokenBtf(_) => {

@@ -1,14 +1,14 @@
-//! Why the kernel ended a scheduler: from the record that the scheduler's own `ops.exit` keeps of
-//! `struct scx_exit_info`, or else from the kernel's log.
+//! Why the kernel ended a scheduler: from the copy of `struct scx_exit_info` that the scheduler's own `ops.exit`
+//! stores, or else from the kernel's log.
 //!
-//! The record is found by its shape: a global struct with `kind`, `reason`, `msg`, and `exit_code` or
-//! `code`. So are ours, and those that the scx headers define.
+//! The copy is found by its layout: a global struct with `kind`, `reason`, `msg`, and `exit_code` or `code`. The
+//! project's schedulers have it, and so do those that use the scx headers.
 
 use crate::kernel_log;
 use keel_abi::scx::ExitKind;
 use keel_object::Outline;
 
-/// `SCX_ECODE_ACT_RESTART`: the kernel asks that the scheduler be attached again.
+/// `SCX_ECODE_ACT_RESTART`: the kernel requests that the scheduler be attached again.
 pub const RESTART: u64 = 1 << 48;
 /// `SCX_EXIT_SYSRQ`: the machine's operator ended it.
 const SYSRQ: u32 = 67;
@@ -16,27 +16,27 @@ const SYSRQ: u32 = 67;
 /// How a scheduler ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExitReport {
-    /// `enum scx_exit_kind`; 0 where it is not known.
+    /// `enum scx_exit_kind`. 0 if unknown.
     pub kind: u32,
-    /// The exit code, `SCX_ECODE_*` or the scheduler's own.
+    /// The exit code: `SCX_ECODE_*` or the scheduler's own.
     pub code: u64,
-    /// The kernel's word for the kind.
+    /// The kernel's name for the kind.
     pub reason: String,
-    /// What happened, in the kernel's words or, where it ended itself, the scheduler's. May be empty.
+    /// What happened, in the kernel's words, or in the scheduler's if it ended itself. May be empty.
     pub message: String,
-    /// What the kernel's log said of sched_ext meanwhile.
+    /// The kernel log's messages about sched_ext in the meantime.
     pub log: Vec<String>,
-    /// The kernel's dump, where the scheduler keeps it; else empty.
+    /// The kernel's dump, if the scheduler stores it. Otherwise empty.
     pub dump: String,
 }
 
 impl ExitReport {
-    /// Does the kernel ask for another start (a CPU came or went)?
+    /// Whether the kernel requests another start (a CPU came or went).
     pub fn wants_restart(&self) -> bool {
         self.code & RESTART != 0 && self.kind < ExitKind::Error as u32
     }
 
-    /// Did it end otherwise than by its user's wish?
+    /// Whether it ended for another reason than its user's request.
     pub fn is_failure(&self) -> bool {
         let wished = [ExitKind::Unreg.reason(), "disabled by sysrq-S"];
         match self.kind {
@@ -45,12 +45,12 @@ impl ExitReport {
         }
     }
 
-    /// Has it ended at all?
+    /// Whether it has ended at all.
     pub(crate) fn is_there(&self) -> bool {
         self.kind != 0 || !self.reason.is_empty()
     }
 
-    /// Completed by what the kernel's log says.
+    /// Completed from the kernel's log.
     pub(crate) fn with_log(mut self, log: Vec<String>) -> Self {
         if self.reason.is_empty() {
             self.reason = kernel_log::reason(&log).unwrap_or_default();
@@ -59,7 +59,7 @@ impl ExitReport {
         self
     }
 
-    /// In one sentence: reason and message.
+    /// Reason and message in one sentence.
     pub fn sentence(&self) -> String {
         let said = match (self.reason.as_str(), self.message.as_str()) {
             ("", "") => "without a message".to_owned(),
@@ -74,22 +74,22 @@ impl ExitReport {
     }
 }
 
-/// Where an object keeps its record.
+/// Where an object stores its copy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Record {
     /// The data section's name.
     pub(crate) section: String,
-    /// Bytes from its start, and how many, of each member.
+    /// Offset and size of each member, in bytes.
     kind: (usize, usize),
     code: (usize, usize),
     reason: (usize, usize),
     message: (usize, usize),
-    /// The dump's section, place and size.
+    /// The dump's section, offset and size.
     pub(crate) dump: Option<(String, usize, usize)>,
 }
 
 impl Record {
-    /// The record of an object, if it keeps one.
+    /// The copy of an object, if it has one.
     pub(crate) fn find(outline: &Outline) -> Option<Self> {
         let object = &outline.object;
         object.variables.iter().filter(|variable| variable.signed.is_none()).find_map(|variable| {

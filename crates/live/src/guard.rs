@@ -1,8 +1,8 @@
-//! How often a scheduler is attached again because the kernel asks.
+//! How often a scheduler is attached again at the kernel's request.
 
 use std::time::{Duration, Instant};
 
-/// The most restarts within [`WINDOW`].
+/// The maximum number of restarts within [`WINDOW`].
 const MOST: usize = 5;
 /// The time in which they are counted.
 const WINDOW: Duration = Duration::from_secs(60);
@@ -14,7 +14,7 @@ pub struct Restarts {
 }
 
 impl Restarts {
-    /// May it be attached again at `now`? Counts it if so.
+    /// Whether it may be attached again at `now`. Counts it if so.
     pub fn allow(&mut self, now: Instant) -> bool {
         self.made.retain(|&made| now.duration_since(made) < WINDOW);
         let allowed = self.made.len() < MOST;
@@ -24,7 +24,7 @@ impl Restarts {
         allowed
     }
 
-    /// The bound, in words.
+    /// The limit, in words.
     pub fn bound() -> String {
         format!("{MOST} times within {} s", WINDOW.as_secs())
     }

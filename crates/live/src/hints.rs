@@ -13,7 +13,7 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Policy {
-    /// It runs until it gives way.
+    /// It runs until it yields.
     Fifo = 1,
     /// In turn with others of its priority.
     RoundRobin = 2,
@@ -22,7 +22,7 @@ pub enum Policy {
 /// The hint for a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hint {
-    /// 1 to 99, the greater the more urgent.
+    /// 1 to 99. A larger value is more urgent.
     pub priority: u32,
     /// How it shares its level.
     pub policy: Policy,
@@ -38,11 +38,11 @@ impl Hint {
     }
 }
 
-/// Gives the loaded scheduler a hint for this process's first thread; what it forks or executes has the hint too.
-/// Gives the scheduler's name.
+/// Gives the loaded scheduler a hint for this process's first thread. Tasks that it forks inherit the hint, and so does
+/// a program that it executes. Returns the scheduler's name.
 ///
 /// # Errors
-/// No scheduler is loaded, it takes no hints, or this process may not give one.
+/// No scheduler is loaded, it accepts no hints, or this process may not give one.
 pub fn give_hint(host: &Host, hint: Hint) -> Result<String, LiveError> {
     let bad = |text: String| Err(LiveError::Hints(text));
     match host.state() {
@@ -63,7 +63,7 @@ pub fn give_hint(host: &Host, hint: Hint) -> Result<String, LiveError> {
         Err(e) => return bad(format!("the kernel gives no pidfd for this process: {e}")),
     };
     let key = pidfd.as_raw_fd().to_ne_bytes();
-    // A map that is no longer any scheduler's may be there for a moment: it does no harm.
+    // For a moment, there may be a map that no longer belongs to any scheduler. It does no harm.
     for id in maps {
         let reported =
             MapHandle::from_map_id(id).and_then(|map| map.update(&key, &hint.bytes(), MapFlags::ANY));
@@ -75,8 +75,8 @@ pub fn give_hint(host: &Host, hint: Hint) -> Result<String, LiveError> {
     Ok(scheduler)
 }
 
-/// Schedulers read the hints of tasks that wake. On a crowded CPU a task may be preempted on its way to
-/// sleep, and find its time over: then it has not slept, as the kernel's count of its switches shows.
+/// Schedulers read the hints of tasks that wake. On a crowded CPU, a task may be preempted on its way to sleep, and its
+/// timeout may expire before it sleeps. Then it has not slept, as the kernel's count of its switches shows.
 fn sleep_and_wake(host: &Host) {
     const TRIES: u32 = 100;
     let before = sleeps(host);

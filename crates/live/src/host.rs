@@ -1,4 +1,4 @@
-//! What the running kernel says of sched_ext in its files. Tests read them below a folder of their own.
+//! The running kernel's files about sched_ext. Tests read them below their own folder.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ pub struct Host {
 pub enum State {
     /// No scheduler is attached.
     Disabled,
-    /// One is being attached, or goes.
+    /// One is being attached or detached.
     Changing,
     /// One is attached.
     Enabled,
@@ -25,28 +25,28 @@ impl Host {
         Self::at("/")
     }
 
-    /// A kernel whose files lie below `root`.
+    /// A kernel whose files are below `root`.
     pub fn at(root: impl Into<PathBuf>) -> Self {
         Self { root: root.into() }
     }
 
-    /// Where a file lies.
+    /// A file's path.
     pub(crate) fn path(&self, path: &str) -> PathBuf {
         self.root.join(path.trim_start_matches('/'))
     }
 
-    /// A small file's text without its last line's end; `None` where it cannot be read.
+    /// A small file's text without its last newline, or `None` if it cannot be read.
     pub(crate) fn text(&self, path: &str) -> Option<String> {
         let text = std::fs::read_to_string(self.path(path)).ok()?;
         Some(text.trim_end().to_owned())
     }
 
-    /// Is there such a file or folder?
+    /// Whether there is such a file or folder.
     pub(crate) fn has(&self, path: &str) -> bool {
         Path::exists(&self.path(path))
     }
 
-    /// Is a scheduler attached? `None` where the kernel has no sched_ext.
+    /// Whether a scheduler is attached. `None` if the kernel has no sched_ext.
     pub fn state(&self) -> Option<State> {
         Some(match self.text("sys/kernel/sched_ext/state")?.as_str() {
             "disabled" => State::Disabled,
@@ -65,7 +65,7 @@ impl Host {
         self.text("sys/kernel/sched_ext/enable_seq")?.parse().ok()
     }
 
-    /// How many tasks were not let into `SCHED_EXT` (`p->scx.disallow`).
+    /// How many tasks were kept out of `SCHED_EXT` (`p->scx.disallow`).
     pub fn rejected(&self) -> Option<u64> {
         self.text("sys/kernel/sched_ext/nr_rejected")?.parse().ok()
     }
@@ -75,7 +75,7 @@ impl Host {
         self.text("sys/kernel/sched_ext/hotplug_seq")?.parse().ok()
     }
 
-    /// What the kernel counts of the attached scheduler (`SCX_EV_*`): names and counts.
+    /// The kernel's counts about the attached scheduler (`SCX_EV_*`): names and values.
     pub fn events(&self) -> Vec<(String, u64)> {
         let text = self.text("sys/kernel/sched_ext/root/events").unwrap_or_default();
         let event = |line: &str| {
@@ -90,7 +90,7 @@ impl Host {
 pub(crate) mod tests {
     use super::*;
 
-    /// A kernel made of these files.
+    /// A kernel with these files.
     pub(crate) fn fake(files: &[(&str, &str)]) -> (tempfile::TempDir, Host) {
         let root = tempfile::tempdir().unwrap();
         for (path, text) in files {

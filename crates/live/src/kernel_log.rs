@@ -1,4 +1,4 @@
-//! The kernel's log from now on, as far as it is about sched_ext.
+//! The kernel's messages about sched_ext from now on.
 
 use crate::host::Host;
 use rustix::fs::OFlags;
@@ -6,24 +6,24 @@ use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::os::unix::fs::OpenOptionsExt;
 
-/// The longest record, as the kernel has it (`PRINTK_MESSAGE_MAX`).
+/// The maximum length of a record in the kernel (`PRINTK_MESSAGE_MAX`).
 const RECORD: usize = 8192;
-/// Lines that are kept at most.
+/// The maximum number of lines that are kept.
 const MOST: usize = 200;
 
-/// A place in the kernel's log.
+/// A position in the kernel's log.
 #[derive(Debug)]
 pub(crate) struct KernelLog(Option<File>);
 
 impl KernelLog {
-    /// From here on. Where the log may not be read there will be no lines.
+    /// The current position. If the log may not be read, there will be no lines.
     pub(crate) fn now(host: &Host) -> Self {
         let flags = OFlags::NONBLOCK.bits() as i32;
         let opened = File::options().read(true).custom_flags(flags).open(host.path("dev/kmsg"));
         Self(opened.ok().and_then(|mut file| file.seek(SeekFrom::End(0)).is_ok().then_some(file)))
     }
 
-    /// What the kernel has said of sched_ext since; a record a line.
+    /// The kernel's messages about sched_ext since then, one record per line.
     pub(crate) fn lines(&mut self) -> Vec<String> {
         let Some(file) = &mut self.0 else { return Vec::new() };
         let (mut lines, mut record) = (Vec::new(), vec![0; RECORD]);
@@ -31,7 +31,7 @@ impl KernelLog {
             match file.read(&mut record) {
                 Ok(0) => break,
                 Ok(len) => lines.extend(message(&String::from_utf8_lossy(&record[..len]))),
-                // Records were overwritten before they were read: the next read goes on behind them.
+                // Records were overwritten before they were read. The next read continues after them.
                 Err(e) if e.kind() == ErrorKind::BrokenPipe || e.kind() == ErrorKind::Interrupted => {}
                 Err(_) => break,
             }
@@ -47,7 +47,7 @@ fn message(record: &str) -> Option<String> {
     text.starts_with("sched_ext: ").then(|| text.trim_start_matches("sched_ext: ").to_owned())
 }
 
-/// The reason in the kernel's line on a scheduler's end: `BPF scheduler "x" disabled (reason)`.
+/// The reason in the kernel's line about a scheduler's end: `BPF scheduler "x" disabled (reason)`.
 pub(crate) fn reason(lines: &[String]) -> Option<String> {
     let line = lines.iter().rev().find(|line| line.contains("\" disabled ("))?;
     let (_, reason) = line.split_once("\" disabled (")?;

@@ -1,11 +1,11 @@
-//! The running kernel, through libbpf: loads a scheduler into it, takes it out again, and records
-//! what it does as Evenkeel's events.
+//! The running kernel, through libbpf: loads and unloads a scheduler, and records the kernel's scheduling as Evenkeel's
+//! events.
 //!
-//! Unsafe code stays in narrow modules that justify it.
+//! Unsafe code stays in small modules that justify it.
 //!
 //! Loading a scheduler:
 //!
-//! - `ready`: what must be there before a scheduler can be loaded
+//! - `ready`: the requirements for loading a scheduler
 //! - `load`: from an object's bytes to an attached scheduler
 //! - `plan`: a recipe's actions and `--set`, applied to an object before it is loaded
 //! - `maps`: libbpf's maps by the object's own names
@@ -17,16 +17,16 @@
 //! - `attached`: an attached scheduler, and its removal when it is dropped
 //! - `companion`: a recipe's companions, one thread each
 //! - `hints`: real-time hints for tasks
-//! - `guard`: how often a scheduler is attached again when the kernel asks
+//! - `guard`: how often a scheduler is attached again at the kernel's request
 //! - `exit`: why the kernel ended a scheduler
-//! - `kernel_log`: the kernel's log, as far as it is about sched_ext
+//! - `kernel_log`: the kernel's messages about sched_ext
 //!
 //! Observing the kernel:
 //!
 //! - [`record`]: what this kernel schedules, as a stream of events
-//! - [`watch`]: the same at a small part of the cost: looks now and then, short recordings
+//! - [`watch`]: the same at a small part of the cost: occasional looks and short recordings
 //! - `programs`: the compiled BPF programs that observe the kernel
-//! - `host`: what the kernel's files say of sched_ext
+//! - `host`: the kernel's files about sched_ext
 //! - `machine`: the machine under the kernel, from `/sys/devices/system`
 
 mod attached;

@@ -1,6 +1,6 @@
-//! What libbpf says while it loads: kept for the one sentence that matters.
+//! libbpf's messages while it loads, reduced to the one sentence that matters.
 //!
-//! libbpf has one place for its messages, whatever thread loads; so loading is done by one thread at a time.
+//! libbpf has one global callback for its messages, whichever thread loads. So only one thread loads at a time.
 
 use crate::errors::LiveError;
 use libbpf_rs::{PrintLevel, set_print};
@@ -9,12 +9,12 @@ use std::sync::Mutex;
 static SAID: Mutex<Vec<String>> = Mutex::new(Vec::new());
 static LOADING: Mutex<()> = Mutex::new(());
 
-/// The most lines that are kept, roughly.
+/// The approximate maximum number of lines that are kept.
 const MOST: usize = 4096;
-/// Lines of the verifier that are shown.
+/// The number of the verifier's lines that are shown.
 const SHOWN: usize = 6;
 
-/// Does something with libbpf; gives what it said beside the result.
+/// Calls libbpf, and returns its messages beside the result.
 pub(crate) fn listen<T>(work: impl FnOnce() -> T) -> (T, Vec<String>) {
     let _one = LOADING.lock().unwrap_or_else(|e| e.into_inner());
     take();
@@ -38,7 +38,7 @@ fn take() -> Vec<String> {
     std::mem::take(&mut *SAID.lock().unwrap_or_else(|e| e.into_inner()))
 }
 
-/// Why the object was not loaded, from libbpf's messages; `error` is what it returned.
+/// Why the object was not loaded, from libbpf's messages. `error` is its return value.
 pub(crate) fn refusal(said: &[String], error: &str) -> LiveError {
     let line = |part: &str| said.iter().map(|line| clean(line)).find(|line| line.contains(part));
     if let Some(line) = line("func_proto").filter(|line| line.contains("incompatible")) {
@@ -55,7 +55,7 @@ pub(crate) fn refusal(said: &[String], error: &str) -> LiveError {
     LiveError::Refused(cause.unwrap_or_else(|| error.to_owned()))
 }
 
-/// The verifier's last useful lines: what it found, and the program.
+/// The verifier's last useful lines: its complaint, and the program.
 fn verifier_log(said: &[String]) -> Option<String> {
     let begin = said.iter().position(|line| line.contains("BEGIN PROG LOAD LOG"))?;
     let end = said[begin..].iter().position(|line| line.contains("END PROG LOAD LOG"));

@@ -14,20 +14,20 @@ use libbpf_rs::{Link, MapMut, Object, ObjectBuilder, OpenObject};
 /// `BPF_F_LINK`: the scheduler lives as long as the link's file descriptor.
 const F_LINK: u32 = 1 << 13;
 
-/// A scheduler that was attached, or that the kernel ended while it was.
+/// A scheduler that was attached, or that the kernel ended during that.
 #[derive(Debug)]
 pub enum Outcome {
-    /// It schedules.
+    /// It is scheduling.
     Attached(Box<Attached>),
     /// The kernel ended it before it was enabled.
     Ended(ExitReport),
 }
 
-/// Loads an object and attaches its scheduler. `name` is for messages; `settings` come from `--set`, after the
-/// recipe's. Call [`check`](crate::check()) before.
+/// Loads an object and attaches its scheduler. `name` is for messages. `settings` come from `--set`, after the
+/// recipe's. Call [`check`](crate::check()) first.
 ///
 /// # Errors
-/// [`LiveError`]; the kernel schedules as before.
+/// [`LiveError`]. The kernel then schedules as before.
 pub fn attach(
     host: &Host,
     name: &str,
@@ -79,7 +79,7 @@ fn one_scheduler(outline: &Outline, actions: &[Action]) -> Result<String, LiveEr
 }
 
 fn open(name: &str, outline: &Outline) -> Result<OpenObject, LiveError> {
-    // libbpf makes map names of it.
+    // libbpf derives map names from it.
     let safe: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
     let refused = |e: libbpf_rs::Error| LiveError::Refused(e.to_string());
     ObjectBuilder::default().name(safe).map_err(refused)?.open_memory(&outline.bytes).map_err(refused)
@@ -98,7 +98,7 @@ fn prepare(
     plan::members(outline, (scheduler, ty), host, actions, open)?;
     plan::sizes(actions, open)?;
     plan::programs(outline, actions, open)?;
-    // Without a link the kernel would keep the scheduler when its loader is killed.
+    // Without a link, the kernel would keep the scheduler when its loader is killed.
     if let Some(mut map) = maps::open_map(open, scheduler) {
         let flags = map.map_flags() | F_LINK;
         map.set_map_flags(flags).map_err(|e| LiveError::Refused(e.to_string()))?;
@@ -106,7 +106,7 @@ fn prepare(
     Ok(())
 }
 
-/// The one sentence on why an object was not loaded: broken types of the kernel explain everything else.
+/// The one sentence about why an object was not loaded. Broken types in the kernel explain everything else.
 fn explain(host: &Host, error: LiveError, said: &[String]) -> LiveError {
     let LiveError::Refused(text) = &error else { return error };
     match ready::kernel_types(host).as_ref().and_then(ready::broken) {
@@ -137,7 +137,7 @@ fn others(actions: &[Action], object: &Object) -> Result<Vec<Link>, LiveError> {
     Ok(links)
 }
 
-/// The kernel did not take it: what its record says, or the kernel's log, or libbpf.
+/// The kernel did not accept it: the scheduler's own exit record, or the kernel's log, or libbpf.
 fn not_attached(
     object: &Object,
     record: Option<&Record>,

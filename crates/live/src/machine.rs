@@ -1,4 +1,4 @@
-//! The machine under the running kernel, as recipes ask for it: from `/sys/devices/system`.
+//! The machine under the running kernel, as recipes need it: from `/sys/devices/system`.
 
 use crate::host::Host;
 use keel_abi::cpuset::MAX_CPUS;
@@ -7,11 +7,11 @@ use keel_abi::{CoreId, CpuId, CpuSet, LlcId, NodeId, Topology};
 use keel_recipe::Facts;
 use std::collections::BTreeMap;
 
-/// The most nodes that Linux numbers (`MAX_NUMNODES`).
+/// Linux's maximum number of nodes (`MAX_NUMNODES`).
 const MAX_NODES: u32 = 1024;
 
-/// What this machine is. What its files do not say is taken for one core, cache and node a CPU, cache and
-/// machine: CPUs that are offline have no cache to be seen, and lie with their node's first.
+/// Describes this machine. If its files lack information, each CPU has its own core, each node one cache, and the
+/// machine one node. Offline CPUs show no cache, so they belong to that of their node's first CPU.
 pub fn facts(host: &Host) -> Facts {
     let cpus = list(host, "sys/devices/system/cpu/possible");
     let count = cpus.iter().max().map_or(1, |&last| last + 1);
@@ -34,7 +34,7 @@ pub fn facts(host: &Host) -> Facts {
     Facts { topology: Topology::new(places, hops), online, page_bytes }
 }
 
-/// The CPUs that are used, of so many.
+/// The CPUs in use, of this number of CPUs.
 pub(crate) fn online(host: &Host, count: u32) -> CpuSet {
     let online: CpuSet = list(host, "sys/devices/system/cpu/online").into_iter().map(CpuId).collect();
     if online.is_empty() { CpuSet::first(count) } else { online }
@@ -58,7 +58,7 @@ fn nodes(host: &Host) -> BTreeMap<u32, u32> {
     online.iter().flat_map(|node| cpus(node).into_iter().map(|cpu| (cpu, *node))).collect()
 }
 
-/// The first CPU under the same last-level cache.
+/// The first CPU with the same last-level cache.
 fn last_cache(host: &Host, cpu: u32) -> Option<u32> {
     let level = |index: u32| -> Option<(u32, u32)> {
         let folder = format!("cache/index{index}");
@@ -76,7 +76,7 @@ fn list(host: &Host, path: &str) -> Vec<u32> {
     parse(&host.text(path).unwrap_or_default(), MAX_CPUS)
 }
 
-/// A list as `0-3,8`, numbers of `limit` and more left out.
+/// A list such as `0-3,8`, without numbers from `limit` on.
 fn parse(text: &str, limit: u32) -> Vec<u32> {
     let range = |part: &str| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));

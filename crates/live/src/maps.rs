@@ -7,8 +7,8 @@ use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType, Object, OpenMapMut, OpenO
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, AsRawFd};
 
-/// Is `name`, libbpf's, the map that the object calls `wanted`? libbpf puts the object's name before
-/// `.bss`, `.data` and `.rodata`.
+/// Whether libbpf's map `name` is the one that the object calls `wanted`. libbpf puts the object's name before `.bss`,
+/// `.data` and `.rodata`.
 fn is_called(name: &OsStr, wanted: &str) -> bool {
     let name = name.to_string_lossy();
     name == wanted || ([".bss", ".data", ".rodata"].contains(&wanted) && name.ends_with(wanted))
@@ -19,7 +19,7 @@ pub(crate) fn open_map<'o>(object: &'o mut OpenObject, name: &str) -> Option<Ope
     object.maps_mut().find(|map| is_called(map.name(), name))
 }
 
-/// The bytes of a data section in the kernel; empty where they cannot be read.
+/// The bytes of a data section in the kernel. Empty if they cannot be read.
 pub(crate) fn data(object: &Object, section: &str) -> Vec<u8> {
     let map = object.maps().find(|map| is_called(map.name(), section));
     let bytes = map.and_then(|map| map.lookup(&0u32.to_ne_bytes(), MapFlags::ANY).ok().flatten());
@@ -33,7 +33,7 @@ pub(crate) fn handle(object: &Object, name: &str) -> Result<MapHandle, String> {
     MapHandle::try_from(&map).map_err(|e| e.to_string())
 }
 
-/// Puts an element into a map; of a per-CPU map every CPU gets it, unless it is one CPU's.
+/// Puts an element into a map. In a per-CPU map, sets it for every CPU, unless it belongs to one CPU.
 pub(crate) fn put(
     object: &Object,
     name: &str,
@@ -53,7 +53,7 @@ pub(crate) fn put(
         let values = match cpu {
             None => vec![value; cpus],
             Some(cpu) => {
-                // The others keep theirs.
+                // The other CPUs keep theirs.
                 let known = map.lookup_percpu(&key, MapFlags::ANY).ok().flatten();
                 let mut values = known.unwrap_or_else(|| vec![vec![0; value.len()]; cpus]);
                 let own = values.get_mut(cpu as usize).ok_or_else(|| LiveError::Element {
@@ -76,7 +76,7 @@ pub(crate) fn put(
     done.map_err(|e| LiveError::Element { map: name.to_owned(), why: e.to_string() })
 }
 
-/// Fills a map of maps with new ones, like the one that its definition shows.
+/// Fills a map of maps with new ones, like the one in its definition.
 pub(crate) fn nest(object: &Object, outline: &Outline, name: &str, number: u32) -> Result<(), LiveError> {
     let unknown = || LiveError::Unknown { what: "map of maps", name: name.to_owned() };
     let failed = |why: String| LiveError::Element { map: name.to_owned(), why };

@@ -1,6 +1,6 @@
-//! A recipe's actions and `--set`, done to an object on its way into the kernel.
+//! Applies a recipe's actions and `--set` to an object before it is loaded into the kernel.
 //!
-//! Variables are set in the outline, by the rules of simulated runs; the data sections then go to libbpf whole.
+//! Variables are set in the outline, by the rules of simulated runs. Then libbpf gets the complete data sections.
 
 use crate::errors::LiveError;
 use crate::host::Host;
@@ -10,7 +10,7 @@ use keel_object::btf::TypeId;
 use keel_recipe::{Action, Value};
 use libbpf_rs::{Object, OpenObject, ProgramInput};
 
-/// Bits of `.flags` and members that are set, by name.
+/// Bits of `.flags` and members to set, by name.
 type Members = Vec<(&'static str, u64)>;
 
 /// Sets variables: the kernel's constants, then the recipe's, then `--set`.
@@ -48,11 +48,11 @@ pub(crate) fn variables(
     Ok(())
 }
 
-/// Gives libbpf the data sections, as they have been set.
+/// Passes the modified data sections to libbpf.
 pub(crate) fn data(outline: &Outline, open: &mut OpenObject) -> Result<(), LiveError> {
     for section in outline.object.maps.iter().filter(|map| !map.initial.is_empty()) {
         let Some(mut map) = maps::open_map(open, &section.name) else { continue };
-        // An array that has grown has its section for itself.
+        // A resized array is alone in its section.
         if map.initial_value_mut().is_some_and(|bytes| bytes.len() < section.initial.len()) {
             let grown = map.set_value_size(section.initial.len() as u32);
             grown.map_err(|e| LiveError::Element { map: section.name.clone(), why: e.to_string() })?;
@@ -66,7 +66,7 @@ pub(crate) fn data(outline: &Outline, open: &mut OpenObject) -> Result<(), LiveE
     Ok(())
 }
 
-/// Sets members of the scheduler's `struct sched_ext_ops`, which libbpf keeps as the object lays it out.
+/// Sets members of the scheduler's `struct sched_ext_ops`, which libbpf stores in the object's layout.
 pub(crate) fn members(
     outline: &Outline,
     (scheduler, ty): (&str, TypeId),
@@ -103,7 +103,7 @@ fn write(place: &mut [u8], value: u64, add: bool) {
     }
 }
 
-/// Gives maps their size.
+/// Sets the sizes of maps.
 pub(crate) fn sizes(actions: &[Action], open: &mut OpenObject) -> Result<(), LiveError> {
     for action in actions {
         let Action::Resize { map: name, entries } = action else { continue };
@@ -115,8 +115,8 @@ pub(crate) fn sizes(actions: &[Action], open: &mut OpenObject) -> Result<(), Liv
     Ok(())
 }
 
-/// Loads only what is used: callbacks, `SEC("syscall")` programs, and what the recipe attaches. Other
-/// programs probe or trace for a user-space half that is not here.
+/// Loads only what is used: callbacks, `SEC("syscall")` programs, and what the recipe attaches. Other programs are
+/// probes or tracers for a user-space half that does not exist here.
 pub(crate) fn programs(
     outline: &Outline,
     actions: &[Action],
@@ -147,7 +147,7 @@ pub(crate) fn programs(
     Ok(())
 }
 
-/// Fills maps, runs programs once, in the recipe's order.
+/// Fills maps and runs programs once, in the recipe's order.
 pub(crate) fn before_attaching(
     outline: &Outline,
     actions: &[Action],

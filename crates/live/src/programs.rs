@@ -1,12 +1,12 @@
-//! The programs that are put into the running kernel (crates/live/bpf), compiled.
+//! The compiled programs that are loaded into the running kernel (crates/live/bpf).
 
-/// All of them.
+/// All programs.
 mod table {
     #![allow(unreachable_pub)]
     include!(concat!(env!("OUT_DIR"), "/programs.rs"));
 }
 
-/// An object's bytes; none where there is no such object.
+/// An object's bytes. Empty if there is no such object.
 pub(crate) fn object(name: &str) -> &'static [u8] {
     table::OBJECTS.iter().find(|(known, _)| *known == name).map_or(&[], |(_, bytes)| bytes)
 }

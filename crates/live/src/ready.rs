@@ -1,4 +1,4 @@
-//! What must be there before a scheduler can be loaded: checked first, reported in one sentence.
+//! The requirements for loading a scheduler: checked first, reported in one sentence.
 
 use crate::errors::LiveError;
 use crate::host::{Host, State};
@@ -10,10 +10,10 @@ const SYS_ADMIN: u32 = 21;
 const PERFMON: u32 = 38;
 const BPF: u32 = 39;
 
-/// Is all there that loading a scheduler needs? What the kernel lacks comes first, since no right helps then.
+/// Checks all requirements for loading a scheduler. Missing kernel features come first, since no capability helps then.
 ///
 /// # Errors
-/// The first thing that is missing.
+/// The first missing requirement.
 pub fn check(host: &Host) -> Result<(), LiveError> {
     let Some(state) = host.state() else { return Err(LiveError::NoSchedExt) };
     if !host.has("sys/kernel/btf/vmlinux") {
@@ -29,13 +29,13 @@ pub fn check(host: &Host) -> Result<(), LiveError> {
     Ok(())
 }
 
-/// Has this process the capabilities?
+/// Whether this process has the capabilities.
 pub(crate) fn has_rights(host: &Host) -> bool {
     let held = held(host);
     has(held, SYS_ADMIN) || (has(held, BPF) && has(held, PERFMON))
 }
 
-/// May this process look at others' maps?
+/// Whether this process may read other processes' maps.
 pub(crate) fn has_sys_admin(host: &Host) -> bool {
     has(held(host), SYS_ADMIN)
 }
@@ -57,9 +57,10 @@ pub(crate) fn kernel_types(host: &Host) -> Option<Btf> {
     Btf::parse(&bytes).ok()
 }
 
-/// A kfunc of sched_ext whose type shows the argument that the verifier adds itself.
+/// A kfunc of sched_ext whose type contains the argument that the verifier itself adds.
 ///
-/// Kernels hide it (`KF_IMPLICIT_ARGS`): what callers see has no `aux`, and a twin that ends in `_impl` has.
+/// Kernels hide it (`KF_IMPLICIT_ARGS`): the type for callers has no `aux`, and a twin whose name ends in `_impl` has
+/// it.
 pub(crate) fn broken(types: &Btf) -> Option<String> {
     let shows_aux = |proto| {
         let last = types.prototype(proto).and_then(|proto| proto.params.last());
@@ -104,7 +105,7 @@ mod tests {
         check(&[(STATE, "disabling"), BTF, ROOT], Err(nameless));
     }
 
-    /// The types of a kernel whose one kfunc has this name and these parameters.
+    /// The types of a kernel with one kfunc, which has this name and these parameters.
     fn types(name: &str, parameters: &str) -> Btf {
         let root = tempfile::tempdir().unwrap();
         let source = format!(

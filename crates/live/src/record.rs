@@ -1,8 +1,8 @@
-//! What this kernel schedules, as the stream of events that a simulated run gives.
+//! What this kernel schedules, as the same stream of events that a simulated run gives.
 //!
-//! Programs in the kernel write records into one ring buffer a CPU (crates/live/bpf/record.bpf.c); here they are
-//! merged by time and become events that agree with themselves, so that the same checks read them. What
-//! found no room in a ring is counted and reported in its place ([`What::Lost`]).
+//! Programs in the kernel write records into one ring buffer per CPU (crates/live/bpf/record.bpf.c). Here they are
+//! merged by time and become consistent events, so that the same checks read them. Records that did not fit into a ring
+//! are counted and reported at their place ([`What::Lost`]).
 //!
 //! [`What::Lost`]: keel_trace::What::Lost
 
@@ -25,36 +25,36 @@ use kernel::{Events, Extent, Kernel};
 use rustix::time::{ClockId, clock_gettime};
 use std::os::fd::BorrowedFd;
 
-/// A record can be seen this long after its time stamp at the latest, but for CPUs that stand still meanwhile, as
+/// The maximum time between a record's time stamp and its arrival, except on CPUs that stand still meanwhile, as
 /// virtual ones may.
 const SLACK_NS: u64 = 50_000_000;
 
-/// Memory for all rings where nobody asks for a size.
+/// The default memory for all rings.
 const RINGS_BYTES: u32 = 256 << 20;
-/// The largest and the smallest ring then.
+/// The largest and the smallest default ring.
 const RING_BYTES: std::ops::RangeInclusive<u32> = 64 << 10..=4 << 20;
 
 /// How a recording ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Recorded {
-    /// How long it is.
+    /// Its length.
     pub duration: Span,
-    /// Events in it.
+    /// The number of events.
     pub events: u64,
-    /// Events that are missing, because there was no room for them.
+    /// Events that are missing because the rings were full.
     pub lost: u64,
     /// Tasks that did something.
     pub tasks: u32,
-    /// Events that came too late for their place and have a later time stamp than they should.
+    /// Events that arrived too late for their place and got a later time stamp.
     pub late: u64,
-    /// Switches that nobody saw and that are made up, so that tasks are where later events find them.
+    /// Inferred switches that no record shows: they put tasks where later events find them.
     pub made_up: u64,
     /// Decisions that the scheduler reported.
     pub decisions: u64,
 }
 
-/// A recording under way. Call [`drain`](Self::drain) now and then, and whenever [`filled`](Self::filled) is ready; and
-/// [`finish`](Self::finish) at the end. Where it is dropped, the kernel's half is gone too.
+/// A running recording. Call [`drain`](Self::drain) regularly and whenever [`filled`](Self::filled) is ready, and
+/// [`finish`](Self::finish) at the end. If you drop it, the kernel's half is removed too.
 pub struct Recorder {
     kernel: Kernel,
     decisions: Option<Decisions>,
@@ -63,16 +63,16 @@ pub struct Recorder {
     start: u64,
 }
 
-/// What is recorded beside who runs and who waits.
+/// What is recorded besides running and waiting tasks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Beside {
     /// What Linux's own fair class considers.
     pub decisions: bool,
-    /// What goes through pipes.
+    /// Transfers through pipes.
     pub pipes: bool,
 }
 
-/// What a recording is of.
+/// The subject of a recording.
 pub(crate) struct Scene<'a> {
     pub(crate) topology: &'a Topology,
     pub(crate) online: &'a CpuSet,
@@ -81,11 +81,11 @@ pub(crate) struct Scene<'a> {
 }
 
 impl Recorder {
-    /// Begins to record, with rings of at least `ring_bytes` a CPU, and passes `sink` the machine and its tasks.
-    /// `workload` is what the stream says that it is of.
+    /// Starts recording with rings of at least `ring_bytes` per CPU, and passes the machine and its tasks to `sink`.
+    /// `workload` is the stream's name for what it records.
     ///
     /// # Errors
-    /// Where the kernel or this process' rights do not allow it.
+    /// If the kernel or this process's capabilities do not allow it.
     pub fn begin(
         host: &Host,
         workload: &str,
@@ -110,7 +110,7 @@ impl Recorder {
         Ok(recorder)
     }
 
-    /// The same with programs that rest, and without what the scheduler reports of its decisions.
+    /// The same with programs that are already loaded, and without the scheduler's reports of its decisions.
     pub(crate) fn with(
         mut kernel: Kernel,
         scene: Scene<'_>,
@@ -135,15 +135,15 @@ impl Recorder {
         Ok(recorder)
     }
 
-    /// Functions of this kernel that cannot be watched for what was asked for, and what is not recorded therefore.
+    /// Functions of this kernel that cannot be traced, and what is therefore not recorded.
     pub fn missing(&self) -> Vec<String> {
         self.kernel.missing()
     }
 
-    /// Hands on what happened until a moment ago. False where there is more than is read at once: call it again.
+    /// Passes on what happened until a moment ago. Returns false if there is more than it reads at once: call it again.
     ///
     /// # Errors
-    /// Where a ring cannot be read.
+    /// If a ring cannot be read.
     pub fn drain(&mut self, sink: &mut dyn Sink) -> Result<bool, RecordError> {
         let now = now();
         let complete = self.kernel.drain(&mut self.merge)?;
@@ -153,7 +153,7 @@ impl Recorder {
         Ok(complete.is_none())
     }
 
-    /// Ready to be read when there is much to [`drain`](Self::drain).
+    /// Becomes ready when there is much to [`drain`](Self::drain).
     pub fn filled(&self) -> BorrowedFd<'_> {
         self.kernel.filled()
     }
@@ -161,21 +161,21 @@ impl Recorder {
     /// Ends the recording, and the stream.
     ///
     /// # Errors
-    /// Where a ring cannot be read.
+    /// If a ring cannot be read.
     pub fn finish(self, sink: &mut dyn Sink) -> Result<Recorded, RecordError> {
         self.end(sink).map(|(recorded, _)| recorded)
     }
 
-    /// The same, and gives the programs back, which rest.
+    /// The same, but returns the programs, detached.
     pub(crate) fn end(mut self, sink: &mut dyn Sink) -> Result<(Recorded, Kernel), RecordError> {
         let end = now();
         self.kernel.detach();
         self.drain_decisions(end);
-        // No records come any more, so this ends.
+        // No more records arrive, so this ends.
         while self.kernel.drain(&mut self.merge)?.is_some() {
             self.release(0, sink);
         }
-        // While the programs go one by one, the record is incomplete.
+        // While the programs are detached one by one, the record is incomplete.
         self.release(end, sink);
         for (cpu, lost) in self.kernel.lost() {
             self.story.lost(cpu, lost);
@@ -194,7 +194,7 @@ impl Recorder {
         Ok((recorded, self.kernel))
     }
 
-    /// From the snapshot and the first records: what the machine did when the recording began.
+    /// From the snapshot and the first records: the machine's state when the recording began.
     fn open(&mut self, offline: &CpuSet, sink: &mut dyn Sink) -> Result<(), RecordError> {
         let snapshot = self.kernel.snapshot()?;
         let seen = now();
@@ -209,7 +209,7 @@ impl Recorder {
         Ok(())
     }
 
-    /// What the scheduler has reported of its decisions by now.
+    /// The scheduler's reports of its decisions so far.
     fn drain_decisions(&mut self, now: u64) {
         if let Some(decisions) = &mut self.decisions {
             decisions.drain(self.start, now, self.kernel.alarm(), &mut self.merge);
@@ -222,8 +222,8 @@ impl Recorder {
     }
 }
 
-/// A task that is throttled in the snapshot was so from `start` on, unless a record since `start` shows that it began
-/// later.
+/// A task that is throttled in the snapshot was throttled from `start` on, unless a record since `start` shows that it
+/// began later.
 fn throttled_since(start: u64, throttled: &[Key], records: &mut Vec<Raw>) {
     let began_later = |task: Key| {
         let mut reported = records.iter().filter(|raw| raw.at >= start).map(|raw| &raw.what);
@@ -241,7 +241,7 @@ fn throttled_since(start: u64, throttled: &[Key], records: &mut Vec<Raw>) {
     records.splice(from..from, already);
 }
 
-/// Does the kernel have BTF, and has this process the rights?
+/// Checks that the kernel has BTF, and that this process has the capabilities.
 pub(crate) fn permitted(host: &Host) -> Result<(), RecordError> {
     match (host.has("sys/kernel/btf/vmlinux"), ready::has_rights(host)) {
         (false, _) => Err(RecordError::NoBtf),
@@ -250,13 +250,13 @@ pub(crate) fn permitted(host: &Host) -> Result<(), RecordError> {
     }
 }
 
-/// Who schedules: the attached scheduler, or else the kernel's own.
+/// The current scheduler: the attached one, or else the kernel's own.
 pub(crate) fn scheduler(host: &Host) -> String {
     let kernel = || Some(format!("Linux {}", host.text("proc/sys/kernel/osrelease")?));
     host.scheduler().or_else(kernel).unwrap_or_else(|| "Linux".to_owned())
 }
 
-/// A ring's bytes: a power of two, as the kernel wants it, and no less than a page.
+/// A ring's size in bytes: a power of two, as the kernel requires, and at least a page.
 fn ring_size(asked: Option<u32>, cpus: u32) -> u32 {
     let page = rustix::param::page_size() as u32;
     let size = asked.unwrap_or_else(|| (RINGS_BYTES / cpus).clamp(*RING_BYTES.start(), *RING_BYTES.end()));
@@ -305,7 +305,7 @@ mod tests {
         };
         check(&[], &[reported(90, 1, true)], &[reported(90, 1, true)]);
         check(&[1], &[], &[reported(100, 1, true)]);
-        // Attaching took a while: what came before the start does not count.
+        // Attaching took a while. Earlier events don't count.
         check(
             &[1],
             &[reported(90, 1, false), reported(120, 2, true)],

@@ -1,8 +1,7 @@
-//! Watches what this kernel schedules at a small part of a recording's cost: a look at all CPUs now and then
-//! (crates/live/bpf/look.bpf.c), and for short times everything, by the programs of [`record`](crate::record).
+//! Watches what this kernel schedules at a small part of a recording's cost: occasional looks at all CPUs
+//! (crates/live/bpf/look.bpf.c), and short complete recordings by the programs of [`record`](crate::record).
 //!
-//! Both are loaded once. Between looks nothing of ours is attached anywhere, so that the kernel runs as it
-//! would without us.
+//! Both are loaded once. Between looks, nothing is attached, so that the kernel runs as usual.
 
 mod cost;
 mod error;
@@ -25,27 +24,27 @@ const RINGS_BYTES: u32 = 32 << 20;
 /// The smallest and the largest ring.
 const RING_BYTES: std::ops::RangeInclusive<u32> = 32 << 10..=1 << 20;
 
-/// What a short recording holds. Decisions explain what it confirms.
+/// The contents of a short recording. Decisions explain what it confirms.
 const EXTENT: Extent = Extent { events: Events::Core, decisions: true, pipes: false };
 
-/// What watching took so far.
+/// The cost of watching so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
-    /// CPU time of this process, looks included.
+    /// CPU time of this process, including looks.
     pub process: Span,
-    /// CPU time of programs that ran in others' context, as the kernel counts it; `None` where it does not
-    /// let us count, which takes `CAP_SYS_ADMIN`.
+    /// CPU time of programs that ran in the context of others, as counted by the kernel. `None` if it does not allow
+    /// counting, which needs `CAP_SYS_ADMIN`.
     pub programs: Option<Span>,
 }
 
-/// The programs, loaded.
+/// The loaded programs.
 pub struct Watcher {
     host: Host,
     topology: Topology,
     eye: Eye,
-    /// As of the last recording's beginning.
+    /// At the start of the last recording.
     online: CpuSet,
-    /// Absent while it records.
+    /// `None` while it records.
     resting: Option<Kernel>,
     run_time: RunTime,
 }
@@ -54,7 +53,7 @@ impl Watcher {
     /// Loads the programs.
     ///
     /// # Errors
-    /// Where the kernel or this process' rights do not allow it.
+    /// If the kernel or this process's capabilities do not allow it.
     pub fn begin(host: &Host) -> Result<Self, WatchError> {
         record::permitted(host)?;
         let topology = machine::facts(host).topology;
@@ -71,28 +70,28 @@ impl Watcher {
         })
     }
 
-    /// How many CPUs the machine may have.
+    /// The maximum number of CPUs that the machine may have.
     pub fn cpus(&self) -> u32 {
         self.topology.cpus()
     }
 
-    /// Who schedules just now: the attached scheduler's name, or the kernel's release.
+    /// The current scheduler: the attached scheduler's name, or the kernel's release.
     pub fn scheduler(&self) -> String {
         record::scheduler(&self.host)
     }
 
-    /// One look at all CPUs, and at the tasks that wait where some CPU idles.
+    /// One look at all CPUs, and, if a CPU idles, at the waiting tasks.
     ///
     /// # Errors
-    /// Where the kernel does not execute it.
+    /// If the kernel does not execute it.
     pub fn look(&self) -> Result<Look, WatchError> {
         self.eye.look()
     }
 
-    /// Begins to record everything, for a short time: [`stop`](Self::stop) it.
+    /// Starts a short complete recording. End it with [`stop`](Self::stop).
     ///
     /// # Errors
-    /// Where the programs cannot be attached, or a recording is under way.
+    /// If the programs cannot be attached, or a recording is already running.
     pub fn record(&mut self, sink: &mut dyn Sink) -> Result<Recorder, WatchError> {
         let busy = || WatchError::Failed("a recording is already running".to_owned());
         let kernel = self.resting.take().ok_or_else(busy)?;
@@ -103,10 +102,10 @@ impl Watcher {
         Ok(Recorder::with(kernel, scene, sink)?)
     }
 
-    /// Ends a recording, and its stream. `None` where CPUs came or went meanwhile, which is not recorded.
+    /// Ends a recording and its stream. Returns `None` if CPUs came or went meanwhile, which is not recorded.
     ///
     /// # Errors
-    /// Where a ring cannot be read.
+    /// If a ring cannot be read.
     pub fn stop(&mut self, recorder: Recorder, sink: &mut dyn Sink) -> Result<Option<Recorded>, WatchError> {
         let (recorded, kernel) = recorder.end(sink)?;
         self.run_time.end(&kernel);
@@ -118,13 +117,13 @@ impl Watcher {
         machine::online(&self.host, self.topology.cpus())
     }
 
-    /// What it took so far.
+    /// The cost so far.
     pub fn cost(&self) -> Cost {
         Cost { process: cost::process(), programs: self.run_time.spent() }
     }
 }
 
-/// A ring's bytes: a power of two.
+/// A ring's size in bytes: a power of two.
 fn ring_bytes(cpus: u32) -> u32 {
     1 << (RINGS_BYTES / cpus).clamp(*RING_BYTES.start(), *RING_BYTES.end()).ilog2()
 }

@@ -1,4 +1,4 @@
-//! One call: a `keel` of its own, within limits.
+//! One call: a `keel` process, within limits.
 
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -6,40 +6,40 @@ use std::time::Duration;
 use tokio::io::AsyncReadExt;
 use tokio::process::Command;
 
-/// What a call may take.
+/// The limits of a call.
 #[derive(Clone, Debug)]
 pub struct Limits {
     /// The `keel` that is called.
     pub keel: PathBuf,
-    /// How long, in time of the host.
+    /// The time limit, in wall time.
     pub time: Duration,
-    /// How much memory each call may have, in bytes.
+    /// The memory limit of each call, in bytes.
     pub memory_bytes: u64,
-    /// How long an answer may be, in bytes.
+    /// The maximum length of an answer, in bytes.
     pub answer_bytes: usize,
 }
 
-/// What came of a call.
+/// The result of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// What it printed, or why there is nothing.
+    /// Its output, or why there is none.
     pub text: String,
-    /// Did it fail?
+    /// Whether it failed.
     pub failed: bool,
 }
 
-/// How often a call's memory is looked at.
+/// How often a call's memory is sampled.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Ends once a process has more memory than this. A run reserves much more than it uses, so that no limit of the kernel's
-/// on what is reserved fits.
+/// Ends once a process uses more memory than this. A run reserves much more than it uses, so the kernel's limits on
+/// reserved memory don't fit.
 async fn outgrown(pid: u32, most_bytes: u64) {
     while resident_bytes(pid).is_none_or(|bytes| bytes <= most_bytes) {
         tokio::time::sleep(LOOK).await;
     }
 }
 
-/// The memory that a process has; None where there is none of this number.
+/// The memory of a process, or `None` if there is no process with this number.
 fn resident_bytes(pid: u32) -> Option<u64> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
@@ -60,7 +60,7 @@ pub(crate) async fn call(limits: &Limits, args: Vec<String>) -> Answer {
     else {
         return failed("keel's output cannot be read".to_owned());
     };
-    // A byte more, to see that there is more.
+    // One more byte, to detect longer output.
     let most = limits.answer_bytes as u64 + 1;
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let mut errors = stderr.take(most);
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
 
-    /// What a program of this script answers, with this many bytes and milliseconds.
+    /// The answer of a program with this script, with limits of this many bytes and milliseconds.
     fn answer(script: &str, answer_bytes: usize, time_ms: u64) -> Answer {
         answer_within(script, answer_bytes, time_ms, u64::MAX)
     }
@@ -128,7 +128,7 @@ mod tests {
             assert_eq!((got.text.as_str(), got.failed), (text, failed), "{script}");
         };
         check("echo \"$1\"", 10, "x\n", false);
-        // A scheduler that fails has an answer, too.
+        // A scheduler that fails gives an answer, too.
         check("echo '{}'; exit 3", 10, "{}\n", false);
         check("echo 12345678901", 10, "the answer has more than 10 bytes; ask for less", true);
         check("echo 'keel: no' >&2; exit 2", 100, "keel: no (exit status: 2)", true);

@@ -1,4 +1,4 @@
-//! The tools, and what serves them.
+//! The tools, and their server.
 
 use crate::arguments::{Args, Check, Compare, Explain, Score, Sim};
 use crate::child::{Answer, Limits, call};
@@ -10,14 +10,14 @@ use serde_json::Value;
 use std::sync::Arc;
 use tokio::sync::Semaphore;
 
-/// Lists of a run that may be long, and that `check` and `explain` are there for.
+/// Parts of a run's answer that may be long, and that `check` and `explain` provide.
 const LONG: &[&str] = &["tasks"];
 
 /// keel as tools.
 #[derive(Clone)]
 struct Tools {
     limits: Arc<Limits>,
-    /// One call at a time, so that the limits are those of all calls together.
+    /// One call at a time, so that the limits apply to all calls together.
     turn: Arc<Semaphore>,
     tool_router: ToolRouter<Self>,
 }
@@ -85,7 +85,7 @@ fn result(answer: Answer) -> CallToolResult {
     }
 }
 
-/// The answer without long lists; text that is no JSON stays.
+/// The answer without long lists. Text that is not JSON is unchanged.
 fn short(text: String) -> String {
     let Ok(mut value) = serde_json::from_str::<Value>(&text) else { return text };
     shorten(&mut value);

@@ -56,9 +56,9 @@ pub(crate) fn value(words: &[Word], text: &str) -> Option<u64> {
     text.split('+').map(one).try_fold(0, |all, value| Some(all | value?))
 }
 
-/// Is this number one of the enum's values or, for flags, a combination of their bits? `number_of` turns
-/// values, which are signed if the enum is, into numbers. 0 is no flag, but always accepted: it is the
-/// object's default.
+/// Whether this number is one of the enum's values or, for flags, a combination of their bits. `number_of` turns
+/// values, which are signed if the enum is, into numbers. 0 is not a flag, but always accepted: it is the object's
+/// default.
 pub(crate) fn takes(words: &[Word], number: i128, number_of: impl Fn(u64) -> i128) -> bool {
     let named = || words.iter().any(|word| number_of(word.value) == number);
     let bits = words.iter().fold(0, |bits, word| bits | number_of(word.value));

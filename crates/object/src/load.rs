@@ -17,8 +17,8 @@ use crate::{LoadOptions, ObjectError, data, lines, maps, reach, refer, relo, str
 /// section `.bpf.objs`.
 ///
 /// # Errors
-/// [`ObjectError`], one sentence that names what is wrong or missing. An access to a field or type that
-/// the kernel lacks is none: it is poisoned, and named in [`Function::poison`].
+/// [`ObjectError`], one sentence that names what is wrong or missing. An access to a field or type that the kernel
+/// lacks is not an error: it is poisoned, and named in [`Function::poison`].
 pub fn load(bytes: &[u8], kernel: &Btf, options: &LoadOptions) -> Result<Object, ObjectError> {
     let elf = Elf::parse(bpf_object(bytes)?)?;
     let btf = match elf.section(".BTF") {

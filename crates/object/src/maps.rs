@@ -133,7 +133,7 @@ fn define(btf: &Btf, name: &str, ty: TypeId, outermost: bool) -> Result<(MapDef,
     }
     let mut draft = Draft::default();
     draft.map.name = name.to_owned();
-    // The kind comes first, since it says what `values` means.
+    // The kind comes first, because it determines the meaning of `values`.
     for wanted in [true, false] {
         for member in definition.members.iter().filter(|m| (btf.member_name(m) == "type") == wanted) {
             member_says(btf, member, &mut draft, outermost)?;

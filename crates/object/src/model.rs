@@ -14,8 +14,8 @@
 //! | `call` | [`PSEUDO_CALL`] | index into `functions` | |
 //! | `call` | [`PSEUDO_KFUNC`] | index into `kfuncs` | |
 //!
-//! A weak ksym or kfunc that the kernel lacks is a plain 0 in `ld_imm64` (so that
-//! `bpf_ksym_exists()` says no), and a call of it is poisoned.
+//! A weak ksym or kfunc that the kernel lacks is a plain 0 in `ld_imm64` (so that `bpf_ksym_exists()` returns false),
+//! and a call of it is poisoned.
 
 /// `ld_imm64` of a map.
 pub const PSEUDO_MAP: u8 = 1;
@@ -82,7 +82,7 @@ pub struct Function {
     pub poison: Vec<Poison>,
 }
 
-/// A program that something attaches: its section says to what.
+/// A program that something attaches. Its section contains the attach point.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
     /// Its name.
@@ -116,7 +116,7 @@ pub struct MapDef {
     pub inner: Option<u32>,
     /// The maps that a map of maps names itself: the entry, and an index into `maps`.
     pub values: Vec<(u32, u32)>,
-    /// The first value's bytes, for global data, and of an arena its global variables; else empty.
+    /// The first value's bytes, for global data, and for an arena its global variables. Otherwise empty.
     pub initial: Vec<u8>,
     /// These are known to be zeroes (`.bss`), so they need no check.
     pub is_zero: bool,
@@ -224,7 +224,7 @@ pub struct Variable {
 pub struct Word {
     /// In lower case, with `-` for `_`, without what the names of all values begin with.
     pub word: String,
-    /// The whole name, as the object has it.
+    /// The full name, as in the object.
     pub name: String,
     /// The value, sign-extended where the enum is signed.
     pub value: u64,

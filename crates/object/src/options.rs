@@ -1,4 +1,4 @@
-//! What the kernel that an object is loaded for says of itself.
+//! Facts about the kernel that an object is loaded for.
 
 use std::collections::BTreeMap;
 

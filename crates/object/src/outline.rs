@@ -1,5 +1,5 @@
-//! What an object says by itself, before any kernel's types are known: for callers that leave the
-//! loading to a real kernel.
+//! The contents of an object by themselves, before any kernel's types are known: for callers that leave loading to a
+//! real kernel.
 
 use crate::btf::{Btf, Kind, TypeId};
 use crate::code::Places;
@@ -33,7 +33,7 @@ pub fn outline(bytes: &[u8]) -> Result<Outline, ObjectError> {
     let (places, _) = Places::collect(&elf)?;
     let programs = programs(&elf, &places);
     let mut object = Object { programs, ..Object::default() };
-    // A real kernel may accept kinds of maps that are refused here; data lies behind them.
+    // A real kernel may accept kinds of maps that are rejected here. Their data follows.
     let _ = maps::collect(&elf, &btf, &mut object.maps);
     let data = data::collect(&elf, &mut object.maps)?;
     object.variables = variables::collect(&elf, &elf.objects(), &btf, &data, &object.maps)?;

@@ -1,4 +1,5 @@
-//! What an object calls its dispatch queues: the constants of its own enums whose name, or whose enum's name, says DSQ.
+//! The object's names for its dispatch queues: the constants of its own enums whose name, or whose enum's name,
+//! contains DSQ.
 
 use crate::btf::{Btf, Kind};
 

@@ -1,4 +1,5 @@
-//! A run as the page holds it: a small head in JSON, and chunks of compressed bytes that the browser unpacks when it shows them.
+//! A run's data in the page: a small head in JSON, and chunks of compressed bytes that the browser unpacks when it
+//! shows them.
 
 use crate::moments::Moment;
 use crate::pack::deflate;
@@ -11,19 +12,19 @@ use keel_report::run::TaskReport;
 use keel_report::{RunReport, verdict};
 use serde::Serialize;
 
-/// Tasks whose figures the page has: those that ran or waited longest.
+/// The number of tasks with figures in the page: those that ran or waited longest.
 const TASKS: usize = 4000;
 
-/// What is known of a run beside its events.
+/// What is known about a run besides its events.
 #[derive(Debug)]
 pub struct Facts<'a> {
     /// Its judgement.
     pub report: &'a RunReport,
-    /// What is wrong with the recording, and what it lacks.
+    /// Faults of the recording, and what it lacks.
     pub notes: &'a [String],
-    /// What the run is called, among others of the page.
+    /// The run's name among others on the page.
     pub name: String,
-    /// Where the scheduler's time went, if it was profiled.
+    /// Where the scheduler's time went, if the run was profiled.
     pub profile: Option<&'a View>,
 }
 
@@ -36,19 +37,19 @@ pub struct RunData {
     pub(crate) chunks: Vec<Vec<u8>>,
 }
 
-/// What the viewer reads first. docs/reference/report.md describes the fields.
+/// The part that the viewer reads first. docs/reference/report.md describes the fields.
 #[derive(Debug, Serialize)]
 pub(crate) struct Head {
     version: u32,
     pub(crate) name: String,
-    /// Which cores idled and why; without any, the verdict.
+    /// Which cores idled and why. If no core did, the verdict.
     pub(crate) title: String,
-    /// The verdict, where it is not the title.
+    /// The verdict, if it is not the title.
     pub(crate) verdict: String,
     subtitle: String,
     start_ns: u64,
     duration_ns: u64,
-    /// CPU, core, cache, node; in the order of the rows.
+    /// CPU, core, cache, node, in the order of the rows.
     cpus: Vec<[u32; 4]>,
     report: serde_json::Value,
     notes: Vec<String>,
@@ -64,7 +65,7 @@ pub(crate) struct Head {
     names_left_out: u64,
     tasks: usize,
     delays: usize,
-    /// Nothing for a run that was not profiled.
+    /// `None` for a run without a profile.
     profile: Option<usize>,
 }
 
@@ -164,13 +165,13 @@ impl RunData {
         Some(Self { head, chunks: chunks.0 })
     }
 
-    /// Bytes that it takes in the page.
+    /// Its size in the page, in bytes.
     pub fn size(&self) -> usize {
         self.chunks.iter().map(|chunk| chunk.len().div_ceil(3) * 4).sum::<usize>() + json(&self.head).len()
     }
 }
 
-/// JSON; what is serialised here has string keys alone.
+/// JSON. The serialised types have only string keys.
 pub(crate) fn json(value: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(value).expect("string keys alone")
 }
@@ -186,7 +187,7 @@ fn rows(topology: &Topology) -> Vec<[u32; 4]> {
     rows
 }
 
-/// The judgement without its tasks, which are many.
+/// The judgement without its tasks, of which there are many.
 fn summary(report: &RunReport) -> serde_json::Value {
     let mut value = serde_json::to_value(report).expect("string keys alone");
     if let Some(fields) = value.as_object_mut() {

@@ -1,52 +1,52 @@
-//! How long tasks waited and ran, as histograms: of all, and of each of the first names.
+//! Histograms of how long tasks waited and ran: of all tasks, and of each of the first names.
 //!
-//! The curve has eight buckets for each power of two, and of each the longest that it holds: there the curve is exact. What is
-//! said beside it comes from the judge's own kind of histogram, so that it agrees with the table of figures.
+//! The curve has eight buckets per power of two, each with its longest value, so the curve is exact there. The numbers
+//! beside it come from the judge's own kind of histogram, so that they agree with the table of figures.
 
 use keel_abi::Span;
 use keel_report::follow::{Begun, State, Stretch};
 use keel_report::run::SpreadReport;
 use serde::Serialize;
 
-/// Names with histograms of their own.
+/// The maximum number of names with their own histograms.
 const NAMES: usize = 48;
 const SUB_BITS: u32 = 3;
 
 /// What is measured.
 #[derive(Clone, Copy, Debug)]
 enum What {
-    /// Wakeup or fork to running.
+    /// From a wakeup or fork to running.
     Woken,
-    /// CPU lost or given up to running again.
+    /// From losing or giving up a CPU to running again.
     Again,
-    /// On a CPU at a stretch.
+    /// An uninterrupted time on a CPU.
     Ran,
 }
 
-/// Counts by bucket, and the longest in each.
+/// Counts by bucket, and the longest value in each.
 #[derive(Clone, Debug, Default)]
 struct Histogram {
     buckets: Vec<(u64, u64)>,
-    /// None before the first, for it takes more memory than most names need.
+    /// Created at the first value, because it takes more memory than most names need.
     fine: Option<keel_check::Histogram>,
 }
 
-/// One name's, or all tasks'.
+/// The histograms of one name, or of all tasks.
 #[derive(Clone, Debug, Default)]
 struct Of {
     name: String,
     of: [Histogram; 3],
 }
 
-/// One histogram as the page has it.
+/// One histogram in the page.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct Drawn {
-    /// Of each bucket that is not empty the longest that it holds, in nanoseconds, and how many it holds.
+    /// For each bucket that is not empty, its longest value in nanoseconds, and its count.
     longest: Vec<(u64, u64)>,
     spread: SpreadReport,
 }
 
-/// One name's histograms as the page has them.
+/// One name's histograms in the page.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Delays {
     /// Empty for all tasks together.
@@ -56,17 +56,17 @@ pub(crate) struct Delays {
     ran: Drawn,
 }
 
-/// All histograms; the first is that of all tasks.
+/// All histograms. The first is that of all tasks.
 #[derive(Debug, Default)]
 pub(crate) struct Measured {
     all: Of,
     names: Vec<Of>,
-    /// Each task's name among them; none yet, or too late.
+    /// Each task's name among them. `None` if it has no name yet, or its name came too late.
     of_task: Vec<Option<u8>>,
 }
 
 impl Measured {
-    /// A task has this name from now on.
+    /// From now on, a task has this name.
     pub(crate) fn named(&mut self, task: usize, name: &str) {
         let known = self.names.iter().position(|of| of.name == name);
         let at = known.or_else(|| {

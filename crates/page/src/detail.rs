@@ -1,7 +1,7 @@
 //! The events themselves, in chunks of time: which tasks switched, woke, moved, were throttled.
 //!
-//! A chunk begins with how things are, so that it is read without those before it. Chunks are compressed as they fill;
-//! when all together exceed the budget, [`crate::thin`] says which go.
+//! A chunk begins with the current state, so it can be read without the chunks before it. Chunks are compressed as they
+//! fill. When all together exceed the budget, [`crate::thin`] chooses which to drop.
 
 use crate::pack::{deflate, number};
 use crate::thin::{Thin, Worth};
@@ -9,13 +9,13 @@ use keel_abi::TaskId;
 use keel_report::follow::{Follow, Now};
 use keel_trace::{Event, What, Why};
 
-/// Events of a chunk.
+/// Events per chunk.
 const EVENTS: u32 = 1 << 14;
 
 /// A chunk of events, compressed.
 #[derive(Debug)]
 pub(crate) struct Chunk {
-    /// Nanoseconds from the run's beginning.
+    /// Nanoseconds from the start of the run.
     pub(crate) from: u64,
     pub(crate) to: u64,
     pub(crate) events: u32,
@@ -40,12 +40,13 @@ impl Detail {
         Self { chunks, raw: Vec::new(), from: 0, last: 0, events: 0, worth: 0, received: 0 }
     }
 
-    /// One more event; `follow` is as it was before it. `idle_and_waiting` time since the last one is what a chunk is worth.
+    /// Adds an event. `follow` is the state before it. The `idle_and_waiting` time since the last event determines a
+    /// chunk's worth.
     pub(crate) fn event(&mut self, event: &Event, at: u64, follow: &Follow) {
         if !is_kept(&event.what, follow) {
             return;
         }
-        // Only between two instants, so that no chunk's beginning is within another.
+        // Only between two instants, so that no chunk begins within another.
         if self.events >= EVENTS && at > self.last {
             self.close(at);
         }
@@ -115,11 +116,11 @@ impl Detail {
             }
             What::Wakeup { task: who, target, waker } => put(5, &[task(who), target.0.into(), task(waker)]),
             What::Fork { child, target, parent } => {
-                // One that waited already was made by nobody that is known.
+                // It was already waiting, so its cause is unknown.
                 let parent = if parent == child { TaskId::IDLE } else { parent };
                 put(6, &[task(child), target.0.into(), task(parent)])
             }
-            // Who is throttled waits no longer, and then again.
+            // A throttled task stops waiting, and then waits again.
             What::Exit { task: who } | What::Throttled { task: who, on: true, .. } => put(7, &[task(who)]),
             What::Throttled { task: who, on: false, .. } => {
                 let target = follow.held(who).unwrap_or(cpu);
@@ -138,7 +139,7 @@ fn task(id: TaskId) -> u64 {
 }
 
 fn is_kept(what: &What, follow: &Follow) -> bool {
-    // The record's kind is the reason's place.
+    // The record's kind is the reason's index.
     const { assert!(Why::WasIdle as u8 == 0 && Why::Exited as u8 == 4) };
     match *what {
         What::Switch { .. } | What::Exit { .. } | What::Migrate { .. } | What::Online { .. } => true,

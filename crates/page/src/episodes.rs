@@ -1,4 +1,4 @@
-//! The moments in which CPUs were wasted, exactly: the longest of them.
+//! The longest periods in which CPUs were wasted, exactly.
 
 use crate::pack::number;
 use keel_abi::{CpuId, Instant};
@@ -6,10 +6,10 @@ use keel_check::Observer;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Episodes that are kept at most.
+/// The maximum number of episodes that are kept.
 const MOST: usize = 60_000;
 
-/// One CPU's wasted time; nanoseconds from the run's beginning.
+/// One CPU's wasted time, in nanoseconds from the start of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Episode {
     pub(crate) ns: u64,
@@ -17,7 +17,7 @@ pub(crate) struct Episode {
     pub(crate) cpu: u32,
 }
 
-/// Episodes that no grid knows of yet.
+/// Episodes that are not in the grid yet.
 #[derive(Debug, Default)]
 pub(crate) struct Fresh(pub(crate) Vec<(CpuId, Instant, Instant)>);
 
@@ -43,7 +43,7 @@ impl Episodes {
         }
     }
 
-    /// How many, then each by its beginning: nanoseconds since the last one's, how long, the CPU.
+    /// Their number, then each: the nanoseconds from the previous beginning to this one, the duration, the CPU.
     pub(crate) fn pack(self) -> Vec<u8> {
         let mut all: Vec<Episode> = self.kept.into_iter().map(|Reverse(episode)| episode).collect();
         all.sort_by_key(|episode| (episode.from, episode.cpu));

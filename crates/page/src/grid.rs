@@ -4,27 +4,27 @@ use keel_abi::{CpuId, TaskId};
 use keel_report::buckets::{self, Buckets};
 use keel_report::follow::{Level, State, Stretch};
 
-/// Cells over all CPUs that are kept at most.
+/// The maximum number of cells over all CPUs.
 const CELLS: usize = 1 << 19;
-/// Buckets that are kept at most.
+/// The maximum number of buckets.
 const BUCKETS: usize = 1 << 14;
 
-/// One CPU for one bucket's time; sums in nanoseconds.
+/// One CPU in one bucket of time. Sums are in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cell {
-    /// Runnable tasks, the running one included, times time.
+    /// The number of runnable tasks, including the running one, integrated over time.
     pub(crate) load: u64,
-    /// Their weights in units of nice 0, times time.
+    /// Their weights in units of nice 0, integrated over time.
     pub(crate) weight: u64,
     /// Time with a task.
     pub(crate) busy: u64,
-    /// Time idle while a task waited that may run here.
+    /// Idle time while a task waited that may run here.
     pub(crate) wasted: u64,
     /// The task that ran most of the time, if one ran for more than half of it.
     pub(crate) task: TaskId,
-    /// By how much that one ran for longer than all others together, at least.
+    /// The minimum by which it ran longer than all others together.
     pub(crate) lead: u64,
-    /// The most tasks that were runnable at once.
+    /// The maximum number of tasks that were runnable at once.
     pub(crate) max: u16,
 }
 
@@ -35,7 +35,7 @@ impl Default for Cell {
 }
 
 impl Cell {
-    /// Boyer and Moore's vote: who has the majority is left over.
+    /// Boyer and Moore's majority vote: the majority is left over.
     fn vote(&mut self, task: TaskId, ns: u64) {
         if self.task == task {
             self.lead += ns;
@@ -79,7 +79,7 @@ impl Grid {
         self.0.row(cpu, used)
     }
 
-    /// Buckets that a run of `ns` reaches.
+    /// The buckets that a run of `ns` reaches.
     pub(crate) fn used(&mut self, ns: u64) -> usize {
         self.0.reach(ns);
         ns.div_ceil(self.bucket_ns()) as usize

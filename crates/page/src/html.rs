@@ -1,7 +1,7 @@
-//! The document: the viewer's code and style, and the runs' data, in one file that asks no network for anything.
+//! The document: the viewer's code and style, and the runs' data, in one file that never uses the network.
 //!
-//! A policy in its head lets nothing run but the viewer itself, by its hash: should a name ever become markup, it
-//! still does nothing.
+//! A policy in its head allows only the viewer itself to run, identified by its hash. Even if a name became markup, it
+//! would do nothing.
 
 use crate::data::{Head, RunData, json};
 use base64::Engine;
@@ -10,7 +10,7 @@ use std::io::{self, Write};
 
 const CODE: &str = include_str!("../../../viewer/dist/viewer.js");
 const STYLE: &str = include_str!("../../../viewer/dist/viewer.css");
-/// The SHA-256 of the code in base64, as `viewer/build.ts` wrote it beside it.
+/// The SHA-256 of the code in base64. `viewer/build.ts` writes it beside the code.
 const HASH: &str = include_str!("../../../viewer/dist/viewer.sha256");
 
 /// Writes a page of these runs, of the same or of different machines, one above the other.
@@ -43,7 +43,7 @@ pub fn html(runs: &[RunData], to: &mut dyn Write) -> io::Result<()> {
     write!(to, "<script type=\"module\">{CODE}</script>\n</body>\n</html>\n")
 }
 
-/// What a run comes to, as markup.
+/// A run's verdict as markup.
 fn described(run: &RunData) -> String {
     let Head { name, title, verdict, .. } = &run.head;
     [name, title, verdict].map(|line| format!("<p>{}</p>", escaped(line))).concat()

@@ -1,20 +1,20 @@
-//! Where each task ran and waited, summed over buckets of time: only those buckets in which it did.
+//! Where each task ran and waited, summed over buckets of time. Only buckets in which it did are kept.
 //!
-//! When there are too many, neighbours are joined and buckets last twice as long.
+//! If there are too many entries, neighbours are merged and buckets become twice as long.
 
 use crate::pack::{number, share};
 use keel_report::follow::{State, Stretch};
 
-/// Entries over all tasks that are kept at most: 24 bytes each.
+/// The maximum number of entries over all tasks: 24 bytes each.
 const ENTRIES: usize = 1 << 18;
-/// Buckets at most.
+/// The maximum number of buckets.
 const BUCKETS: u64 = 4096;
-/// Tasks at most; later ones are left out.
+/// The maximum number of tasks. Later ones are left out.
 pub(crate) const TASKS: usize = 1 << 16;
 /// A bucket's first length is 2 to this power, in nanoseconds.
 const FIRST_SHIFT: u32 = 10;
 
-/// One task for one bucket's time.
+/// One task in one bucket of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Entry {
     bucket: u32,
@@ -96,7 +96,8 @@ impl Lives {
         }
     }
 
-    /// For each task with entries: its id, how many, and for each the buckets since the last, the CPU, and the shares run and waited.
+    /// For each task with entries: its id and their number. For each entry: the buckets since the last, the CPU, and
+    /// the shares of time running and waiting.
     pub(crate) fn pack(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         for (id, task) in self.tasks.iter().enumerate().filter(|(_, task)| !task.is_empty()) {

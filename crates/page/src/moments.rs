@@ -1,22 +1,22 @@
-//! The run's most telling decisions as the page has them.
+//! The run's most informative decisions in the page.
 
 use keel_report::notable::{Kept, Worth};
 use keel_report::policy::{group_lines, sentence};
 use keel_trace::policy::Kind;
 use serde::Serialize;
 
-/// A decision as the page has it.
+/// A decision in the page.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Moment {
-    /// Nanoseconds from the run's beginning.
+    /// Nanoseconds from the start of the run.
     at: u64,
-    /// 3 missed, 2 at a moment of waste, 1 balancing, 0 the rest.
+    /// 3 missed, 2 during waste, 1 balancing, 0 the rest.
     worth: u8,
     kind: &'static str,
     cpu: u32,
     pid: u32,
     chosen: Option<u32>,
-    /// The CPUs looked at: `8,10-12`.
+    /// The CPUs it looked at: `8,10-12`.
     considered: String,
     text: String,
     groups: Vec<String>,

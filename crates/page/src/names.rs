@@ -1,4 +1,4 @@
-//! Which task is which: pids, names, nice values.
+//! Identifies tasks: pids, names, nice values.
 
 use crate::lives::TASKS;
 use keel_check::finding::NAME_MAX;
@@ -6,7 +6,7 @@ use keel_trace::TaskInfo;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// One task as the page has it: id, pid, name, nice value, the CPUs that it may use (nothing for all).
+/// One task in the page: id, pid, name, nice value, the CPUs that it may use (`null` for all).
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Named(u32, u32, String, i8, String);
 

@@ -1,4 +1,4 @@
-//! Listens to a run and keeps what the page shows of it.
+//! Listens to a run and keeps what the page shows.
 
 use crate::data::{Facts, RunData};
 use crate::delays::Measured;
@@ -13,18 +13,18 @@ use keel_report::follow::{Follow, Level, SpanSink, Stretch};
 use keel_report::notable::Notable;
 use keel_trace::{Class, Event, Meta, Sink};
 
-/// Decisions that are kept at most.
+/// The maximum number of decisions that are kept.
 const MOMENTS: usize = 4096;
 
-/// How large the data of a run may get.
+/// The maximum size of a run's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
-    /// Bytes of compressed single events; levels of detail take 1 to 3 MB beside them.
+    /// Bytes of compressed single events. Levels of detail take another 1 to 3 MB.
     pub detail_bytes: usize,
 }
 
 impl Budget {
-    /// For a page of so many runs, which stays below 10 MB.
+    /// For a page with this many runs, which stays below 10 MB.
     pub fn for_runs(runs: usize) -> Self {
         Self { detail_bytes: 3_500_000 / runs.max(1) }
     }
@@ -50,7 +50,7 @@ impl SpanSink for Sums {
     }
 }
 
-/// Listens to a run; [`Page::finish`] gives what the page shows.
+/// Listens to a run. [`Page::finish`] returns what the page shows.
 #[derive(Debug)]
 pub struct Page {
     pub(crate) topology: Option<Topology>,
@@ -66,7 +66,7 @@ pub struct Page {
 }
 
 impl Page {
-    /// No event so far.
+    /// There was no event so far.
     pub fn new(budget: Budget) -> Self {
         Self {
             topology: None,
@@ -82,7 +82,7 @@ impl Page {
         }
     }
 
-    /// All that the page shows of the run, with `facts` beside it. Nothing for an empty stream.
+    /// Everything that the page shows of the run, together with `facts`. `None` for an empty stream.
     pub fn finish(mut self, facts: &Facts<'_>) -> Option<RunData> {
         self.waste.verdict();
         self.mark();
@@ -90,7 +90,7 @@ impl Page {
         RunData::new(self, facts)
     }
 
-    /// Nanoseconds from the run's beginning.
+    /// Nanoseconds from the start of the run.
     fn since_start(&self, at: Instant) -> u64 {
         at.as_ns().saturating_sub(self.start)
     }

@@ -1,6 +1,7 @@
-//! Things with a size and a worth, within a budget: half of it for what is worth most, the rest spread over the run.
+//! Selects items with a size and a worth within a budget: half of it for the most valuable, the rest spread over the
+//! run.
 
-/// What one thing takes, and how much one would miss it.
+/// The size of an item, and its value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Worth {
     pub(crate) size: usize,
@@ -21,7 +22,7 @@ pub(crate) struct Thin<T> {
     kept: Vec<Kept<T>>,
     size: usize,
     next: u64,
-    /// Each thing whose number is a multiple of 2 to this power is one of those spread over the run.
+    /// Items whose number is a multiple of 2 to this power are spread over the run.
     shift: u32,
 }
 
@@ -51,7 +52,7 @@ impl<T> Thin<T> {
         let of_no_use = |kept: &&(usize, &Kept<T>)| !is_spread(kept.1.number, shift);
         let all: Vec<(usize, &Kept<T>)> = self.kept.iter().enumerate().collect();
         let least = all.iter().filter(of_no_use).min_by_key(|(_, kept)| (kept.worth.worth, kept.number));
-        // All are spread: then the last one goes, and the next time they are spread wider.
+        // If all are spread, the last one is dropped, and the next time they are spread wider.
         let at = least.map_or(self.kept.len() - 1, |(at, _)| *at);
         self.size -= self.kept[at].worth.size;
         self.kept.remove(at);

@@ -1,7 +1,8 @@
-//! The grid as levels of detail, each in tiles of all CPUs for some buckets' time.
+//! The grid as levels of detail, each in tiles that contain all CPUs for some buckets.
 //!
-//! The finest level is the grid's own; each further one joins four buckets, until all of the run is [`COARSEST`] buckets or less. So
-//! whatever part of the run is on the screen, some level has about as many buckets for it as there are pixels.
+//! The finest level is the grid's own. Each further level merges four buckets, until the whole run has at most
+//! [`COARSEST`] buckets. So for any part of the run on the screen, some level has about as many buckets as there are
+//! pixels.
 
 use crate::grid::{Cell, Grid};
 use crate::pack::{logarithm, number, share};
@@ -9,27 +10,27 @@ use keel_abi::{CpuId, TaskId};
 use keel_report::buckets::Cell as _;
 use std::collections::BTreeMap;
 
-/// A level with at most so many buckets is the last.
+/// A level with at most this many buckets is the last.
 const COARSEST: usize = 1024;
-/// Cells of a tile at most.
+/// The maximum number of cells in a tile.
 const TILE_CELLS: usize = 1 << 15;
-/// Represents no task, and a palette that is full.
+/// Represents no task, or a full palette.
 const NOBODY: u16 = u16::MAX;
 
-/// One level: buckets of so many nanoseconds, and its tiles' raw bytes.
+/// One level: the length of its buckets in nanoseconds, and its tiles' raw bytes.
 #[derive(Debug)]
 pub(crate) struct Level {
     pub(crate) bucket_ns: u64,
     pub(crate) buckets: usize,
-    /// Buckets of each tile but the last.
+    /// The number of buckets in each tile except the last.
     pub(crate) tile: usize,
     pub(crate) tiles: Vec<Vec<u8>>,
 }
 
-/// A cell's byte in one plane; the second is how many nanoseconds the cell has.
+/// A cell's byte in one plane. The second argument is the cell's length in nanoseconds.
 type Plane<'a> = &'a dyn Fn(&Cell, u64) -> u8;
 
-/// All levels, the coarsest first; rows are in the order of `cpus`.
+/// All levels, the coarsest first. Rows are in the order of `cpus`.
 pub(crate) fn levels(grid: &mut Grid, duration: u64, cpus: &[CpuId]) -> Vec<Level> {
     let used = grid.used(duration);
     let tile = 1 << (TILE_CELLS / cpus.len().max(1)).clamp(16, 1024).ilog2();
@@ -64,8 +65,8 @@ fn joined(row: &[Cell], join: usize) -> Vec<Cell> {
     row.chunks(join).map(sum).collect()
 }
 
-/// A palette of tasks, then one plane after the other, each row by row: load, most runnable, busy, wasted, weight, task's low
-/// and high byte in the palette, and its lead as a share.
+/// A palette of tasks, then one plane after another, each row by row: load, maximum runnable, busy, wasted, weight, low
+/// and high byte of the task's index in the palette, and its lead as a share.
 fn pack(rows: &[&[Cell]], lasts: impl Fn(usize) -> u64) -> Vec<u8> {
     let mut palette: BTreeMap<TaskId, u16> = BTreeMap::new();
     for cell in rows.iter().flat_map(|row| row.iter()).filter(|cell| cell.lead > 0) {
@@ -109,7 +110,7 @@ mod tests {
         let shapes: Vec<_> =
             levels.iter().map(|level| (level.bucket_ns, level.buckets, level.tiles.len())).collect();
         assert_eq!(shapes, [(16384, 611, 1), (4096, 2442, 3), (1024, 9766, 10)]);
-        // No palette, then the fourth plane: CPU 1 is wasted all the time, the last bucket's rest included.
+        // No palette, then the fourth plane: CPU 1 is wasted all the time, including the rest of the last bucket.
         let tile = &levels[0].tiles[0];
         assert_eq!(tile.len(), 1 + 8 * 2 * 611);
         let wasted = &tile[1 + 3 * 2 * 611..][..2 * 611];

@@ -1,4 +1,4 @@
-//! What was written, read by the wire format and the published numbers of fields alone.
+//! Reads the output using only the wire format and the published field numbers.
 
 use super::Perfetto;
 use keel_abi::{CpuId, CpuSet, Instant, Pid, TaskId, Topology};

@@ -25,7 +25,7 @@ const END: i32 = 2;
 const NICE_0: i32 = 120;
 /// Pids of tasks that have none.
 const UNKNOWN: i32 = 1 << 24;
-/// Names are cut to so many characters.
+/// Names are truncated to this many characters.
 const NAME: usize = 64;
 
 /// `prev_state` of `sched_switch` (`TASK_INTERRUPTIBLE`, `EXIT_DEAD`).

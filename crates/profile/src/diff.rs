@@ -1,7 +1,8 @@
-//! Two profiles, line by line: of two objects, machines or commits.
+//! Compares two profiles line by line: of two objects, machines or commits.
 //!
-//! A line is the same in both if it is the same text in the same function, the first such line with the first, the second
-//! with the second: so that it is found where other lines have come before it. A line without text goes by its number.
+//! A line is the same in both if it has the same text in the same function. The first such line corresponds to the
+//! first, the second to the second, so that it is found even if other lines were inserted before it. A line without
+//! text is identified by its number.
 
 use crate::lines::{Key, Line, lines};
 use crate::model::Profile;
@@ -9,17 +10,17 @@ use crate::shown::{clean, columns, place, source, time};
 use keel_abi::numbers::{count, counted, figures};
 use std::collections::BTreeMap;
 
-/// What makes a line the same in two profiles.
+/// What identifies a line in two profiles.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Same {
     function: String,
-    /// The line, or its number where it has no text.
+    /// The line, or its number if it has no text.
     what: String,
-    /// Which of several.
+    /// Which of several equal lines.
     nth: usize,
 }
 
-/// A profile's lines by what makes them the same elsewhere.
+/// A profile's lines by their identity.
 pub(crate) fn comparable(profile: &Profile) -> BTreeMap<Same, (Key, Line)> {
     let mut seen = BTreeMap::<(String, String), usize>::new();
     let mut by = BTreeMap::new();
@@ -36,12 +37,12 @@ pub(crate) fn comparable(profile: &Profile) -> BTreeMap<Same, (Key, Line)> {
     by
 }
 
-/// Picoseconds a callback.
+/// Picoseconds per callback.
 pub(crate) fn per_callback(ps: u64, profile: &Profile) -> f64 {
     ps as f64 / profile.totals.callbacks.max(1) as f64
 }
 
-/// Both profiles' times for each line, the largest change of time a callback first; at most `most` lines.
+/// Both profiles' times for each line, the largest change of time per callback first. At most `most` lines.
 pub fn diff(before: &Profile, after: &Profile, most: usize) -> String {
     let mut text = String::new();
     for (name, profile) in [("before", before), ("after", after)] {

@@ -1,10 +1,10 @@
-//! Folded stacks: a line for each chain of calls, as flame graph tools read them.
+//! Folded stacks: a line for each call chain, as read by flame graph tools.
 
 use crate::model::Profile;
 use crate::shown::{clean, place};
 use crate::stacks::{Stack, stacks};
 
-/// All chains with their time in nanoseconds; the sum is the run's time in callbacks.
+/// All chains with their time in nanoseconds. The sum is the run's time in callbacks.
 pub fn folded(profile: &Profile) -> String {
     stacks(profile)
         .iter()
@@ -25,7 +25,7 @@ fn frames(stack: &Stack) -> Vec<String> {
     frames
 }
 
-/// A semicolon separates frames, so no frame has one.
+/// A semicolon separates frames, so frames must not contain one.
 fn frame(text: &str) -> String {
     clean(text).replace(';', ":")
 }

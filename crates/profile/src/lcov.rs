@@ -1,7 +1,7 @@
-//! Coverage of the scheduler's source, as lcov's tracefiles have it.
+//! Coverage of the scheduler's source, in lcov's format.
 //!
-//! Lines and jumps are those of the compiled object: a line that the compiler removed is none, and a condition may have
-//! become several jumps or none.
+//! Lines and jumps are those of the compiled object. A line that the compiler removed does not appear, and a condition
+//! may have become several jumps or no jump.
 
 use crate::lines::{Key, Line, lines};
 use crate::model::Profile;
@@ -41,7 +41,7 @@ fn functions(text: &mut String, profile: &Profile, file: &str) {
     let _ = writeln!(text, "FNF:{found}\nFNH:{hit}");
 }
 
-/// Lines and jumps. A line of a header is part of each function that has it.
+/// Lines and jumps. A line in a header is part of each function that contains it.
 fn data(text: &mut String, lines: &BTreeMap<(u32, String), Line>) {
     let mut hits = BTreeMap::<u32, u64>::new();
     let (mut found, mut taken) = (0, 0);

@@ -1,6 +1,6 @@
 //! Where a scheduler's time goes, by callback, function and source line.
 //!
-//! A [`Profile`] holds one run's counts, and nothing else: this crate runs nothing and reads no file. Its sums equal
+//! A [`Profile`] contains one run's counts and nothing else. This crate runs nothing and reads no files. Its sums equal
 //! the run's own counts ([`Totals`]), to the instruction and the nanosecond.
 //!
 //! - [`model`]: what is counted

@@ -3,48 +3,49 @@
 use crate::model::{Function, Place, Profile};
 use std::collections::BTreeMap;
 
-/// Which line it is: function, file, line. A static function that the compiler put into another counts as that one.
+/// Identifies a line: function, file, line. A static function that the compiler inlined into another counts as that
+/// one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Key {
     /// The function's name.
     pub function: String,
-    /// The file; empty where the object has no line information.
+    /// The file. Empty if the object has no line information.
     pub file: String,
-    /// The line; 0 stands for entering the function as a callback.
+    /// The line. 0 stands for entering the function as a callback.
     pub line: u32,
 }
 
-/// What a line has cost, in callbacks.
+/// The costs of a line, in callbacks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Line {
-    /// The line itself, where the object has it.
+    /// The line's text, if the object contains it.
     pub text: String,
     /// Instructions executed.
     pub executed: u64,
-    /// What they were charged, in picoseconds.
+    /// The cost of these instructions, in picoseconds.
     pub insn_ps: u64,
-    /// What entering the callback was charged, in picoseconds; of no real line.
+    /// The cost of entering the callback, in picoseconds. Not part of any real line.
     pub entry_ps: u64,
-    /// What its calls of the kernel were charged, waits for locks included, in picoseconds.
+    /// The cost of its calls of the kernel, including waits for locks, in picoseconds.
     pub calls_ps: u64,
     /// How long it waited for cache lines, in picoseconds.
     pub lines_ps: u64,
     /// How long its calls waited for locks, in nanoseconds: part of `calls_ps`.
     pub waits_ns: u64,
-    /// How often the line was reached: that of its instruction that was executed most often.
+    /// How often the line was reached: the count of its most executed instruction.
     pub hits: u64,
-    /// Per conditional jump how often it was executed, and how often it jumped.
+    /// For each conditional jump, how often it was executed, and how often it jumped.
     pub branches: Vec<(u64, u64)>,
 }
 
 impl Line {
-    /// All of it, in picoseconds.
+    /// The total, in picoseconds.
     pub fn ps(&self) -> u64 {
         self.entry_ps + self.insn_ps + self.calls_ps + self.lines_ps
     }
 }
 
-/// Where an instruction is.
+/// The place of an instruction.
 pub fn key(functions: &[Function], place: Place) -> Key {
     let Some(function) = functions.get(place.function as usize) else { return Key::default() };
     let name = function.name.clone();
@@ -54,7 +55,7 @@ pub fn key(functions: &[Function], place: Place) -> Key {
     }
 }
 
-/// Every line of every function, also those that never ran.
+/// Every line of every function, including those that never ran.
 pub fn lines(profile: &Profile) -> BTreeMap<Key, Line> {
     let mut lines = BTreeMap::<Key, Line>::new();
     let mut branches = BTreeMap::<Place, (u64, u64)>::new();

@@ -1,22 +1,22 @@
-//! What a run has counted, instruction by instruction.
+//! The counts of a run, instruction by instruction.
 
 use serde::{Deserialize, Serialize};
 
 /// The profile of one run. All names and texts in it are untrusted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Profile {
-    /// Of which run.
+    /// The run.
     pub about: About,
     /// The run's own counts.
     pub totals: Totals,
-    /// What an instruction is charged, in picoseconds.
+    /// The cost of an instruction, in picoseconds.
     pub insn_ps: u64,
-    /// How much less than its parts the time in callbacks is: each callback is charged whole nanoseconds. It has been
-    /// taken from what entering callbacks costs. In picoseconds.
+    /// The difference between the sum of the parts and the time in callbacks, because the cost of a callback is rounded
+    /// to whole nanoseconds. It has been subtracted from the cost of entering callbacks. In picoseconds.
     pub rounding_ps: i64,
     /// The object's functions.
     pub functions: Vec<Function>,
-    /// Functions in chains of calls; a caller comes before what it calls.
+    /// Functions in call chains. A caller comes before its callees.
     pub nodes: Vec<Node>,
     /// Who took cache lines, and who had them.
     pub conflicts: Vec<Conflict>,
@@ -24,7 +24,7 @@ pub struct Profile {
     pub waits: Vec<Wait>,
 }
 
-/// Which run it was.
+/// Identifies the run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct About {
     /// The scheduler's name.
@@ -37,11 +37,11 @@ pub struct About {
     pub cpus: u32,
     /// The seed.
     pub seed: u64,
-    /// How long the run was, in virtual nanoseconds.
+    /// The length of the run, in virtual nanoseconds.
     pub duration_ns: u64,
 }
 
-/// What the run counted by itself, whether or not a profile was kept.
+/// The run's own counts, with or without a profile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Totals {
     /// Callbacks.
@@ -63,9 +63,9 @@ pub struct Totals {
 pub struct Function {
     /// Its name.
     pub name: String,
-    /// Its source lines, by ascending instruction; none where the object has no line information.
+    /// Its source lines, by ascending instruction. Empty if the object has no line information.
     pub lines: Vec<SourceLine>,
-    /// Which instructions are conditional jumps, ascending.
+    /// The conditional jumps among its instructions, ascending.
     pub branches: Vec<u32>,
 }
 
@@ -74,34 +74,34 @@ pub struct Function {
 pub struct SourceLine {
     /// The first of them.
     pub insn: u32,
-    /// The file, as the compiler was given it.
+    /// The file's name, as given to the compiler.
     pub file: String,
     /// The line's number, from 1.
     pub line: u32,
-    /// The line itself, where the object has it.
+    /// The line's text, if the object contains it.
     pub text: String,
 }
 
-/// A function in a chain of calls.
+/// A function in a call chain.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Node {
     /// What called the outermost function: `ops.enqueue`, `timer`.
     pub origin: String,
-    /// Is its time the scheduler's time in callbacks? That of programs which user space runs is not.
+    /// Whether its time counts as the scheduler's time in callbacks. That of programs which user space runs does not.
     pub in_callbacks: bool,
-    /// The caller and its instruction; nothing for the outermost function.
+    /// The caller and its instruction. `None` for the outermost function.
     pub caller: Option<(u32, u32)>,
     /// The function.
     pub function: u32,
     /// How often it was called.
     pub calls: u64,
-    /// What entering the callback was charged, in picoseconds.
+    /// The cost of entering the callback, in picoseconds.
     pub entry_ps: u64,
-    /// Each instruction that was executed, ascending.
+    /// Each executed instruction, ascending.
     pub counts: Vec<Count>,
 }
 
-/// What one instruction has cost.
+/// The costs of one instruction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Count {
     /// The instruction.
@@ -112,7 +112,7 @@ pub struct Count {
     pub taken: u64,
     /// How long it waited for cache lines that it accessed, in picoseconds.
     pub lines_ps: u64,
-    /// What its calls of the kernel were charged, in picoseconds.
+    /// The cost of its calls of the kernel, in picoseconds.
     pub calls_ps: u64,
 }
 
@@ -128,17 +128,17 @@ pub struct Place {
 /// Cache lines that one instruction took from another.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Conflict {
-    /// Who had them: nothing for the kernel, and for lines that nobody had.
+    /// The previous owner. `None` for the kernel, and for lines without an owner.
     pub from: Option<Place>,
-    /// Who took them; nothing for the kernel, outside of callbacks.
+    /// The new owner. `None` for the kernel, outside of callbacks.
     pub to: Option<Place>,
-    /// From where: `memory`, `same LLC`, `2 hops`.
+    /// The source: `memory`, `same LLC`, `2 hops`.
     pub distance: String,
-    /// To write them?
+    /// Whether they were taken for writing.
     pub writes: bool,
-    /// The variable in one of the lines, or what it is.
+    /// The variable in one of the lines, or a description.
     pub name: String,
-    /// Were there other lines?
+    /// Whether there were other lines.
     pub several: bool,
     /// How often.
     pub moves: u64,
@@ -146,10 +146,10 @@ pub struct Conflict {
     pub ps: u64,
 }
 
-/// Who waits for a lock, or has it.
+/// Who waits for a lock, or holds it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Waiter {
-    /// What called it.
+    /// The callback.
     pub origin: String,
     /// The call that took the lock.
     pub place: Place,
@@ -158,9 +158,9 @@ pub struct Waiter {
 /// Waits for a lock.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wait {
-    /// Who waited; nothing for the kernel outside of callbacks.
+    /// The waiter. `None` for the kernel outside of callbacks.
     pub waiter: Option<Waiter>,
-    /// Who had it; nothing for the kernel.
+    /// The holder. `None` for the kernel.
     pub holder: Option<Waiter>,
     /// The lock's name.
     pub lock: String,
@@ -179,31 +179,31 @@ impl Function {
 }
 
 impl Count {
-    /// All that it cost, in picoseconds.
+    /// The total cost, in picoseconds.
     pub fn ps(&self, insn_ps: u64) -> u64 {
         self.executed * insn_ps + self.lines_ps + self.calls_ps
     }
 }
 
 impl Node {
-    /// All that it cost itself, in picoseconds.
+    /// The total cost of the function itself, in picoseconds.
     pub fn ps(&self, insn_ps: u64) -> u64 {
         self.entry_ps + self.counts.iter().map(|count| count.ps(insn_ps)).sum::<u64>()
     }
 }
 
 impl Profile {
-    /// The nodes whose time is time in callbacks.
+    /// The nodes whose time counts as time in callbacks.
     pub fn in_callbacks(&self) -> impl Iterator<Item = &Node> {
         self.nodes.iter().filter(|node| node.in_callbacks)
     }
 
-    /// The instructions that were counted in callbacks; as many as [`Totals::instructions`].
+    /// The number of instructions executed in callbacks. Equal to [`Totals::instructions`].
     pub fn instructions(&self) -> u64 {
         self.in_callbacks().flat_map(|node| &node.counts).map(|count| count.executed).sum()
     }
 
-    /// The time of all nodes in callbacks, in picoseconds; once settled, that of [`Totals::callback_ns`].
+    /// The time of all nodes in callbacks, in picoseconds. Once settled, equal to [`Totals::callback_ns`].
     pub fn callback_ps(&self) -> u64 {
         self.in_callbacks().map(|node| node.ps(self.insn_ps)).sum()
     }
@@ -213,7 +213,8 @@ impl Profile {
         self.conflicts.iter().fold((0, 0), |(moves, ps), conflict| (moves + conflict.moves, ps + conflict.ps))
     }
 
-    /// Makes the parts' sum the run's time in callbacks: what each callback's time was rounded by is taken from its entry.
+    /// Makes the sum of the parts equal to the run's time in callbacks: subtracts each callback's rounding from its
+    /// entry.
     pub fn settle(&mut self) {
         let is_entered = |node: &&mut Node| node.in_callbacks && node.caller.is_none();
         let counted = i128::from(self.callback_ps());
@@ -231,10 +232,10 @@ impl Profile {
 }
 
 impl Profile {
-    /// Is all that it refers to in it? A profile that comes from a file may be anything.
+    /// Checks that everything it refers to exists. A profile from a file may contain anything.
     ///
     /// # Errors
-    /// What is not.
+    /// A sentence about what does not exist.
     pub fn check(&self) -> Result<(), String> {
         let has = |place: &Place| (place.function as usize) < self.functions.len();
         for (at, node) in self.nodes.iter().enumerate() {
@@ -256,7 +257,7 @@ impl Profile {
         }
     }
 
-    /// Can all counts be added up, as picoseconds? None where one part alone is too large.
+    /// Whether all counts can be added up as picoseconds. `None` if one part alone is too large.
     fn fits(&self) -> Option<bool> {
         let mut sum = 0_u64;
         let mut add = |part: u64| {

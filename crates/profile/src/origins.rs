@@ -1,22 +1,22 @@
-//! A profile by what called the scheduler.
+//! A profile by the caller of the scheduler.
 
 use crate::model::Profile;
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// What calls of one kind have cost.
+/// The costs of calls of one kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Origin {
-    /// What called: `ops.enqueue`, `timer`.
+    /// The caller: `ops.enqueue`, `timer`.
     pub(crate) name: String,
-    /// All that they cost, in picoseconds.
+    /// Their total cost, in picoseconds.
     pub(crate) ps: u64,
     pub(crate) calls: u64,
     pub(crate) instructions: u64,
 }
 
-/// A row for what calls the scheduler, the longest first.
+/// A row for each caller of the scheduler, the longest time first.
 pub(crate) fn origins(profile: &Profile) -> Vec<Origin> {
     let mut by = BTreeMap::<&str, Origin>::new();
     for node in profile.in_callbacks() {

@@ -1,39 +1,40 @@
-//! Which line takes a cache line from which, and who waits for whose lock: summed over distances, and over locks of a kind.
+//! Which line takes a cache line from which, and who waits for whose lock, summed over distances and over locks of a
+//! kind.
 
 use crate::lines::{Key, key};
 use crate::model::{Place, Profile, Waiter};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Cache lines that one line of the source takes from another, over all distances.
+/// Cache lines that one source line takes from another, over all distances.
 #[derive(Debug, Default)]
 pub(crate) struct Fight {
-    /// Who had them: nothing for the kernel, and for lines that nobody had.
+    /// The previous owner. `None` for the kernel, and for lines without an owner.
     pub(crate) from: Option<Key>,
-    /// Who takes them; nothing for the kernel.
+    /// The new owner. `None` for the kernel.
     pub(crate) to: Option<Key>,
     pub(crate) writes: bool,
     pub(crate) ps: u64,
     pub(crate) moves: u64,
-    /// How many moves came from how far.
+    /// The number of moves from each distance.
     pub(crate) distances: BTreeMap<String, u64>,
-    /// How long each variable was waited for, in picoseconds.
+    /// The wait for each variable, in picoseconds.
     pub(crate) names: BTreeMap<String, u64>,
 }
 
 impl Fight {
-    /// The variable that was waited for longest.
+    /// The variable with the longest wait.
     pub(crate) fn name(&self) -> &str {
         self.names.iter().max_by_key(|(_, ps)| **ps).map_or("", |(name, _)| name)
     }
 
-    /// Had nobody the lines? Those come from memory alone.
+    /// Whether the lines had no owner. These come only from memory.
     pub(crate) fn is_from_nobody(&self) -> bool {
         self.from.is_none() && self.distances.keys().all(|name| name == "memory")
     }
 }
 
-/// All of them, the longest wait first.
+/// All pairs, the longest wait first.
 pub(crate) fn fights(profile: &Profile) -> Vec<Fight> {
     type Ends = (Option<Key>, Option<Key>, bool);
     let mut fights = BTreeMap::<Ends, Fight>::new();
@@ -52,35 +53,35 @@ pub(crate) fn fights(profile: &Profile) -> Vec<Fight> {
     all
 }
 
-/// A line that the compiler put into several functions is one.
+/// A line that the compiler put into several functions counts as one.
 fn shared_key(profile: &Profile, place: Place) -> Key {
     let key = key(&profile.functions, place);
     if key.line == 0 { key } else { Key { function: String::new(), ..key } }
 }
 
-/// What called the scheduler, and the line that takes the lock.
+/// The caller of the scheduler, and the line that takes the lock.
 pub(crate) type Who = (String, Key);
 
-/// Waits of one line for locks of one kind that another took.
+/// Waits of one line for locks of one kind that another line holds.
 #[derive(Debug)]
 pub(crate) struct Queued {
-    /// Nothing for the kernel.
+    /// `None` for the kernel.
     pub(crate) waiter: Option<Who>,
-    /// Nothing for the kernel.
+    /// `None` for the kernel.
     pub(crate) holder: Option<Who>,
     pub(crate) lock: String,
     pub(crate) ns: u64,
     pub(crate) count: u64,
 }
 
-/// All of them, the longest first.
+/// All pairs, the longest wait first.
 pub(crate) fn queued(profile: &Profile) -> Vec<Queued> {
     let who = |waiter: &Option<Waiter>| {
         waiter.as_ref().map(|Waiter { origin, place }| (origin.clone(), shared_key(profile, *place)))
     };
     let mut kinds = BTreeMap::<(Option<Who>, Option<Who>, &str), (u64, u64)>::new();
     for wait in &profile.waits {
-        // The locks of an array, or of several queues, are one kind.
+        // The locks in an array, or of several queues, are one kind.
         let kind = wait.lock.split_once('[').map_or(wait.lock.as_str(), |(array, _)| array);
         let sum = kinds.entry((who(&wait.waiter), who(&wait.holder), kind)).or_default();
         sum.0 += wait.ns;

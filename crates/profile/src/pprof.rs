@@ -1,4 +1,4 @@
-//! A profile for pprof and whoever reads its format (`profile.proto` of google/pprof), compressed as it wants it.
+//! A profile for pprof and other readers of its format (`profile.proto` of google/pprof), compressed as required.
 
 use crate::lines::Key;
 use crate::model::Profile;
@@ -73,7 +73,7 @@ struct Function {
     filename: i64,
 }
 
-/// What each sample has: its name and unit. The first that is shown is the time.
+/// The values of each sample: name and unit. The first one shown is the time.
 const VALUES: [(&str, &str); 4] = [
     ("time", "nanoseconds"),
     ("instructions", "count"),
@@ -81,7 +81,7 @@ const VALUES: [(&str, &str); 4] = [
     ("cache_lines", "nanoseconds"),
 ];
 
-/// The profile in the format of pprof. The times' sum is the run's time in callbacks.
+/// The profile in pprof's format. The sum of the times is the run's time in callbacks.
 pub fn pprof(profile: &Profile) -> Vec<u8> {
     let mut made = Made::default();
     made.string("");
@@ -115,7 +115,7 @@ fn comment(profile: &Profile) -> String {
     ))
 }
 
-/// What samples refer to, each once.
+/// The items that samples refer to, each once.
 #[derive(Default)]
 struct Made {
     strings: Vec<String>,

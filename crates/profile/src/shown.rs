@@ -1,9 +1,9 @@
-//! Untrusted text and times, as people read them.
+//! Untrusted text and times, formatted for people.
 
 use crate::lines::Key;
 use keel_abi::numbers::{figures, percent};
 
-/// Characters of a source line that are shown.
+/// The maximum length of a source line that is shown, in characters.
 const MOST_CHARS: usize = 60;
 
 /// Untrusted text on one line, with its control characters escaped.
@@ -21,7 +21,7 @@ pub(crate) fn clean(text: &str) -> String {
     text.chars().map(escaped).collect()
 }
 
-/// A source line, cut where it is long.
+/// A source line, truncated if it is long.
 pub(crate) fn source(text: &str) -> String {
     let clean = clean(text.trim());
     match clean.chars().count() > MOST_CHARS {
@@ -30,7 +30,7 @@ pub(crate) fn source(text: &str) -> String {
     }
 }
 
-/// `o1.bpf.c:40`, without the folder; the function where there is no line.
+/// `o1.bpf.c:40`, without the folder. The function if there is no line.
 pub(crate) fn place(key: &Key) -> String {
     if key.line == 0 {
         return format!("{}()", clean(&key.function));
@@ -38,7 +38,7 @@ pub(crate) fn place(key: &Key) -> String {
     format!("{}:{}", clean(key.file.rsplit('/').next().unwrap_or(&key.file)), key.line)
 }
 
-/// Picoseconds as a time of three figures.
+/// Picoseconds as a time with three digits.
 pub(crate) fn time(ps: u64) -> String {
     match ps {
         0 => "0".to_owned(),
@@ -49,12 +49,12 @@ pub(crate) fn time(ps: u64) -> String {
     }
 }
 
-/// A part of a whole; nothing of nothing.
+/// A part of a whole. Empty if the whole is 0.
 pub(crate) fn share(part: u64, whole: u64) -> String {
     percent(if whole == 0 { 0.0 } else { part as f64 / whole as f64 })
 }
 
-/// Rows as columns of equal width: the last is left as it is, all others are aligned to the right.
+/// Rows as columns of equal width. The last column is unchanged, all others are aligned to the right.
 pub(crate) fn columns(rows: &[Vec<String>]) -> String {
     let count = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |at: usize| rows.iter().filter_map(|row| row.get(at)).map(|cell| cell.chars().count()).max();

@@ -1,21 +1,21 @@
-//! The source files of an object, with what each of their lines has cost, whichever function it is in.
+//! The source files of an object, with the cost of each line, summed over functions.
 
 use crate::lines::{Line, lines};
 use crate::model::Profile;
 use std::collections::BTreeMap;
 
-/// A file of which the object has lines.
+/// A file that the object has lines from.
 #[derive(Debug)]
 pub(crate) struct Source {
-    /// Its name, as the compiler was given it.
+    /// Its name, as given to the compiler.
     pub(crate) name: String,
-    /// All of it, if it is there and the one that was compiled.
+    /// Its whole text, if it exists and is the compiled version.
     pub(crate) text: Option<String>,
-    /// The lines that the object has, by number.
+    /// The lines in the object, by number.
     pub(crate) known: BTreeMap<u32, Line>,
 }
 
-/// All files by name; `file` reads one.
+/// All files by name. `file` reads one.
 pub(crate) fn sources(profile: &Profile, file: &dyn Fn(&str) -> Option<String>) -> Vec<Source> {
     let mut files = BTreeMap::<String, BTreeMap<u32, Line>>::new();
     for (key, line) in lines(profile) {
@@ -45,7 +45,7 @@ fn add(sum: &mut Line, line: &Line) {
     sum.branches.extend(&line.branches);
 }
 
-/// A file is the one that was compiled if all lines that the object has are where it says.
+/// A file is the compiled version if all lines in the object are at their places.
 fn is_of(source: &str, known: &BTreeMap<u32, Line>) -> bool {
     let lines: Vec<&str> = source.lines().collect();
     let mut told = known.iter().filter(|(_, line)| !line.text.trim().is_empty()).peekable();
@@ -55,7 +55,7 @@ fn is_of(source: &str, known: &BTreeMap<u32, Line>) -> bool {
         })
 }
 
-/// How many of the ways that a line's conditional jumps can go were gone, and how many there are.
+/// How many directions of a line's conditional jumps were taken, and how many there are.
 pub(crate) fn ways(line: &Line) -> (usize, usize) {
     let gone = |(executed, jumped): &(u64, u64)| usize::from(*jumped > 0) + usize::from(executed > jumped);
     (line.branches.iter().map(gone).sum(), 2 * line.branches.len())

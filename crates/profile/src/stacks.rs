@@ -1,21 +1,21 @@
-//! Chains of calls, each with what its innermost line has cost.
+//! Call chains, each with the costs of its innermost line.
 
 use crate::lines::{Key, key};
 use crate::model::{Place, Profile};
 use std::collections::BTreeMap;
 
-/// What a chain of calls has cost, without what it called.
+/// The cost of a call chain, without its callees.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Cost {
     pub(crate) instructions: u64,
     pub(crate) ps: u64,
     pub(crate) calls_ps: u64,
     pub(crate) lines_ps: u64,
-    /// `ps` in whole nanoseconds, so that the sum over all chains is that of `ps`.
+    /// `ps` in whole nanoseconds, so that the sum over all chains equals that of `ps`.
     pub(crate) ns: u64,
 }
 
-/// A chain of calls: what called the first function, and a line of each function, the outermost first.
+/// A call chain: the caller of the first function, and a line of each function, the outermost first.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Stack {
     pub(crate) origin: String,

@@ -1,4 +1,4 @@
-//! A profile that is made up, in every form.
+//! A made-up profile, in every form.
 
 use crate::diff::diff;
 use crate::folded::folded;
@@ -126,7 +126,7 @@ fn a_profile_from_a_file_may_be_anything() {
 fn tables_show_what_was_counted() {
     insta::assert_snapshot!("summary", summary(&made_up(), 5));
     insta::assert_snapshot!("annotated", annotated(&made_up(), &|_| Some(SOURCE.to_owned())));
-    // Another file of that name is not shown.
+    // Another file with that name is not shown.
     let other = annotated(&made_up(), &|_| Some(SOURCE.replace("pick(p)", "steal(p)")));
     assert!(!other.contains("steal") && other.contains("if (pick(p))"), "{other}");
 }
@@ -148,7 +148,7 @@ fn a_view_is_bounded_and_says_so() {
     let view = View::of(&profile, &|_| None);
     let json = serde_json::to_value(&view).unwrap();
     assert_eq!(json["lines"].as_array().map(Vec::len), Some(4_000));
-    // All but those, of the 40,000, of enqueue and of its entry.
+    // Everything except those, of the 40,000, of enqueue and of its entry.
     assert_eq!(json["left_out"]["lines"], 36_004);
     assert_eq!(json["left_out"]["source"], 10_004);
     assert_eq!(json["lines"][3_999]["at"]["text"].as_str().map(str::len), Some(200));
@@ -163,7 +163,7 @@ fn other_programs_get_their_formats() {
 #[test]
 fn two_profiles_are_compared_line_by_line() {
     let mut after = made_up();
-    // A line has come before all others, and the call costs less.
+    // A line was inserted before all others, and the call costs less.
     for line in after.functions.iter_mut().flat_map(|f| &mut f.lines) {
         line.line += 1;
     }

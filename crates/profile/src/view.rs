@@ -1,5 +1,5 @@
-//! A profile as a page shows it: sums by callback, function and line, and the source with its counts. However large the
-//! object is, a view is not: each list has a most, and says how much of it was left out.
+//! A profile for a page: sums by callback, function and line, and the source with its counts. However large the object
+//! is, a view is bounded: each list has a maximum length, and states how much was left out.
 //!
 //! Names and texts come from the object unchanged: escape them before you show them.
 
@@ -16,11 +16,11 @@ use std::collections::{BTreeMap, BTreeSet};
 const MOST_FUNCTIONS: usize = 1_000;
 /// Lines of the table.
 const MOST_LINES: usize = 4_000;
-/// Pairs of lines that fight, and of those that wait.
+/// Pairs of lines that take cache lines from each other, and pairs that wait for locks.
 const MOST_PAIRS: usize = 400;
 /// Lines of source text, over all files.
 const MOST_SOURCE: usize = 30_000;
-/// Characters of a name, of a line of source.
+/// Characters of a name, and of a source line.
 const MOST_CHARS: usize = 200;
 
 /// What a page shows of a profile.
@@ -40,7 +40,7 @@ pub struct View {
     left_out: LeftOut,
 }
 
-/// How many of each list are not in it.
+/// How many entries of each list were left out.
 #[derive(Clone, Debug, Default, Serialize)]
 struct LeftOut {
     functions: usize,
@@ -50,8 +50,8 @@ struct LeftOut {
     source: usize,
 }
 
-/// What a line or a function has cost. Times are in picoseconds; `calls_ps` has the entry of callbacks, `waits_ps` is part
-/// of it.
+/// The costs of a line or a function. Times are in picoseconds. `calls_ps` includes entering callbacks, and `waits_ps`
+/// is part of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 struct Cost {
     ps: u64,
@@ -62,7 +62,7 @@ struct Cost {
     waits_ps: u64,
 }
 
-/// Where a line is. Line 0 is entering the function as a callback.
+/// The place of a line. Line 0 is entering the function as a callback.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 struct At {
     function: String,
@@ -74,7 +74,7 @@ struct At {
 #[derive(Clone, Debug, Serialize)]
 struct FunctionRow {
     at: At,
-    /// With what it calls.
+    /// With its callees.
     total_ps: u64,
     cost: Cost,
 }
@@ -110,7 +110,7 @@ struct WaitRow {
 #[derive(Clone, Debug, Serialize)]
 struct FileRows {
     name: String,
-    /// Is it the whole file, or the lines alone that the object has?
+    /// Whether it is the whole file, or only the lines in the object.
     is_whole: bool,
     ps: u64,
     lines: Vec<SourceRow>,
@@ -120,14 +120,14 @@ struct FileRows {
 struct SourceRow {
     line: u32,
     text: String,
-    /// Nothing where the object has no code.
+    /// `None` if the object has no code there.
     cost: Option<Cost>,
-    /// The ways that its conditions went, of those that they can go.
+    /// The directions that its conditions took, and how many there are.
     ways: (usize, usize),
 }
 
 impl View {
-    /// Of a profile; `file` reads a source file, if it is there.
+    /// The view of a profile. `file` reads a source file, if it exists.
     pub fn of(profile: &Profile, file: &dyn Fn(&str) -> Option<String>) -> Self {
         let all = lines(profile);
         let texts = Texts::of(&all);
@@ -161,7 +161,7 @@ impl View {
     }
 }
 
-/// The first of a list, and how many more there are.
+/// The first entries of a list, and how many more there are.
 fn most<T>(mut all: Vec<T>, most: usize, left_out: &mut usize) -> Vec<T> {
     *left_out = all.len().saturating_sub(most);
     all.truncate(most);
@@ -183,7 +183,7 @@ fn cost(line: &Line) -> Cost {
     }
 }
 
-/// Each line of the source that the object has.
+/// Each source line in the object.
 struct Texts<'a>(BTreeMap<(&'a str, u32), &'a str>);
 
 impl<'a> Texts<'a> {
@@ -229,14 +229,14 @@ fn at(key: &Key, text: &str) -> At {
     At { function: cut(&key.function), file: cut(&key.file), line: key.line, text: cut(text.trim()) }
 }
 
-/// Lines that cost something, the hottest first.
+/// Lines with a cost, the hottest first.
 fn hot(all: &BTreeMap<Key, Line>) -> Vec<LineRow> {
     let mut hot: Vec<(&Key, &Line)> = all.iter().filter(|(_, line)| line.ps() > 0).collect();
     hot.sort_by_key(|(_, line)| Reverse(line.ps()));
     hot.into_iter().map(|(key, line)| LineRow { at: at(key, &line.text), cost: cost(line) }).collect()
 }
 
-/// Functions that ran, the longest first by what they cost themselves.
+/// Functions that ran, by their own cost, the largest first.
 fn functions(profile: &Profile, all: &BTreeMap<Key, Line>, texts: &Texts<'_>) -> Vec<FunctionRow> {
     let mut by = BTreeMap::<&str, FunctionRow>::new();
     for function in &profile.functions {
@@ -280,7 +280,7 @@ fn functions(profile: &Profile, all: &BTreeMap<Key, Line>, texts: &Texts<'_>) ->
     rows
 }
 
-/// Files, the hottest first: whole where they are there and fit, otherwise the lines that the object has.
+/// Files, the hottest first: complete if they exist and fit, otherwise only the lines in the object.
 fn files(sources: Vec<Source>, left_out: &mut usize) -> Vec<FileRows> {
     let ps = |source: &Source| source.known.values().map(Line::ps).sum::<u64>();
     let mut sources: Vec<(u64, Source)> = sources.into_iter().map(|source| (ps(&source), source)).collect();

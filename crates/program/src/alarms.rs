@@ -11,7 +11,7 @@ const REAL: u64 = 0;
 /// `ITIMER_PROF`, the last of them.
 const LAST: u64 = 2;
 
-/// When the alarm goes off next, and at which interval after that; 0 for once.
+/// When the alarm goes off next, and the interval after that. 0 for once.
 #[derive(Debug, Default)]
 pub(crate) struct Alarm {
     next_ns: Option<u64>,
@@ -72,7 +72,7 @@ impl Program {
         self.alarm.next_ns
     }
 
-    /// Sends SIGALRM, where it is time for that. One that is missed is lost.
+    /// Sends SIGALRM if it is due. A missed alarm is lost.
     pub(crate) fn ring_alarm(&mut self) -> Result<(), ProgramError> {
         let Some(at) = self.alarm.next_ns.filter(|&at| at <= self.now_ns) else { return Ok(()) };
         self.alarm.next_ns = match self.alarm.every_ns {

@@ -1,5 +1,5 @@
-//! `execve(2)`: a program may execute itself again, as some do to load their scheduler once more. It keeps its task, its
-//! clock, and the descriptors that are not to be closed.
+//! `execve(2)`: a program may execute itself again, as some do to load their scheduler once more. It keeps its task,
+//! its clock, and the descriptors that are not marked for closing.
 
 use crate::ProgramError;
 use crate::calls::{Answer, error};
@@ -12,7 +12,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
-/// The program's own file, as it can name it.
+/// The program's own file, by a path that it can use.
 const ITSELF: &str = "/proc/self/exe";
 
 impl Program {
@@ -39,7 +39,7 @@ impl Program {
         }
     }
 
-    /// The process is replaced: its threads and memory are gone, and the descriptors that were to be closed.
+    /// The process is replaced: its threads and memory are gone, and so are the descriptors marked for closing.
     fn become_anew(&mut self, caller: i32) -> Result<(), ProgramError> {
         let pid = self.machine.pid;
         self.threads = BTreeMap::from([(pid, Thread::new(&self.host, self.host.pid, pid)?)]);
@@ -50,7 +50,7 @@ impl Program {
         self.page = 0;
         let cpus = self.confined.remove(&caller);
         self.confined = cpus.map(|cpus| (pid, cpus)).into_iter().collect();
-        // The superuser's programs begin with all of them.
+        // The superuser's programs start with all capabilities.
         self.capabilities = [0xff; 24];
         for link in self.close_gone()? {
             let event = self.unlink(link)?;
@@ -83,7 +83,7 @@ impl Program {
     }
 }
 
-/// Does the path lead to this file?
+/// Whether the path leads to this file.
 fn is_same(path: &str, file: &PathBuf) -> bool {
     let identity = |at: &PathBuf| fs::metadata(at).ok().map(|data| (data.dev(), data.ino()));
     path == ITSELF || identity(&path.into()).is_some_and(|found| identity(file) == Some(found))

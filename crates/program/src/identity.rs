@@ -1,4 +1,4 @@
-//! Who the program is: the superuser, without other rights than keel gives it.
+//! The program's identity: the superuser, with only the rights that keel grants.
 
 use crate::calls::{Answer, error};
 use crate::program::Program;
@@ -6,7 +6,7 @@ use crate::thread::Thread;
 
 /// Bytes of a thread's name.
 const NAME_BYTES: usize = 16;
-/// What sleeps of ordinary tasks may be late by (`timer_slack_ns`).
+/// How late a sleep of an ordinary task may end (`timer_slack_ns`).
 pub(crate) const SLACK_NS: u64 = 50_000;
 
 impl Program {
@@ -63,7 +63,7 @@ impl Program {
     }
 }
 
-/// It may stay who it is.
+/// It may keep its identity.
 fn becomes(ids: &[u64]) -> Answer {
     let is_same = ids.iter().all(|&id| [0, u32::MAX].contains(&(id as u32)));
     if is_same { Answer::Value(0) } else { error(libc::EPERM) }

@@ -13,7 +13,7 @@ const HANDLE_TYPE: i32 = 0xfe;
 const HANDLE_BYTES: u32 = 8;
 
 impl Program {
-    /// `stat` and the like of a path: `buffer` gets the folder's own inode number.
+    /// `stat` and related calls for a path: `buffer` gets the folder's own inode number.
     pub(crate) fn stat_path(
         &mut self,
         t: &mut Thread,
@@ -27,7 +27,7 @@ impl Program {
         Ok(self.with_inode(t, answer, path.ok(), buffer))
     }
 
-    /// The same of an open file.
+    /// The same for an open file.
     pub(crate) fn stat_fd(
         &mut self,
         t: &mut Thread,
@@ -64,7 +64,7 @@ impl Program {
         }
     }
 
-    /// `name_to_handle_at`: of a cgroup's folder.
+    /// `name_to_handle_at` for a cgroup's folder.
     pub(crate) fn handle(&mut self, a: [u64; 6]) -> Answer {
         let path = match self.path(a[0] as i32, a[1]) {
             Ok(path) => path,

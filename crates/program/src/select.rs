@@ -1,13 +1,13 @@
-//! `select` and `pselect6`: as `poll`, with sets of descriptors.
+//! `select` and `pselect6`: like `poll`, with sets of descriptors.
 
 use crate::ProgramError;
 use crate::calls::{Answer, error};
 use crate::program::Program;
 use crate::thread::Thread;
 
-/// The most descriptors in a set (`FD_SETSIZE`); the program can have no more.
+/// The maximum number of descriptors in a set (`FD_SETSIZE`). The program cannot have more.
 const MOST: usize = 1024;
-/// What makes a descriptor ready for reading, for writing, and exceptional.
+/// The events that make a descriptor ready for reading, ready for writing, and exceptional.
 const WANTED: [u32; 3] = [
     (libc::POLLIN | libc::POLLHUP | libc::POLLERR) as u32,
     (libc::POLLOUT | libc::POLLERR) as u32,
@@ -40,7 +40,7 @@ impl Program {
         Ok(answer)
     }
 
-    /// `pselect6`, with a `struct timespec`. While it waits its signal mask is another (`signals`).
+    /// `pselect6`, with a `struct timespec`. While it waits, it uses another signal mask (`signals`).
     pub(crate) fn pselect(
         &mut self,
         t: &mut Thread,
@@ -58,7 +58,7 @@ impl Program {
         Ok(answer)
     }
 
-    /// What is left of the time-out: it counts from when the wait began.
+    /// The remaining time-out, counted from when the wait began.
     fn left_of(&self, timeout_ns: Option<u64>, expired: bool) -> u64 {
         match self.until_ns {
             _ if expired => 0,

@@ -10,25 +10,25 @@ use crate::thread::Thread;
 
 /// A span of no time, at the beginning of keel's page.
 const NO_SPAN: [u8; 16] = [0; 16];
-/// Bytes of `struct signalfd_siginfo`, and where it has the sender's pid, before its uid.
+/// Bytes of `struct signalfd_siginfo`, and the offset of the sender's pid, which is followed by its uid.
 const SIGNAL_BYTES: usize = 128;
 const SENDER_AT: u64 = 12;
-/// Where `siginfo_t` has it.
+/// Their offset in `siginfo_t`.
 const INFO_SENDER_AT: u64 = 16;
-/// Where both say what sent the signal.
+/// The offset, in both, of the source of the signal.
 const CODE_AT: u64 = 8;
 /// Bytes of a signal mask.
 const MASK_BYTES: u64 = 8;
-/// The machine's first task, which is always there.
+/// The machine's first task, which always exists.
 const FIRST_PID: i32 = 1;
-/// The last signal.
+/// The highest signal number.
 pub(crate) const LAST: i32 = 64;
 
 impl Program {
     /// Ctrl-C: the program gets SIGINT.
     ///
     /// # Errors
-    /// The host fails.
+    /// If the host fails.
     pub fn interrupt(&mut self) -> Result<(), ProgramError> {
         self.send(libc::SIGINT)
     }
@@ -38,8 +38,8 @@ impl Program {
         self.send_to_one(None, SignalInfo::plain(signal))
     }
 
-    /// As on a kernel, the first thread handles it unless it blocks it, and a wait of who handles it ends. The caller is
-    /// not in the table.
+    /// As on a kernel, the first thread handles it unless it blocks it, and the handling thread stops waiting. The
+    /// caller is not in the table.
     pub(crate) fn send_to_one(
         &mut self,
         caller: Option<&Thread>,
@@ -65,7 +65,7 @@ impl Program {
         Ok(())
     }
 
-    /// A signal for a thread that makes no call now: its wait ends, unless it blocks the signal.
+    /// A signal for a thread that is not in a call now: its wait ends, unless it blocks the signal.
     pub(crate) fn send_to(&mut self, own: i32, info: SignalInfo) -> Result<(), ProgramError> {
         let signal = info.number();
         let Some(mut thread) = self.threads.remove(&own) else { return Ok(()) };
@@ -83,13 +83,13 @@ impl Program {
         Ok(())
     }
 
-    /// Ends a call that waits with this mask because of a pending signal that the mask allows. The host does that as for
-    /// `rt_sigsuspend`: the handler runs, and then the thread has its own mask again.
+    /// Ends a call that waits with this mask because of a pending signal that the mask allows. The host handles it as
+    /// for `rt_sigsuspend`: the handler runs, and then the thread has its own mask again.
     fn end_by_handler(&mut self, t: &mut Thread, mask: u64) -> Result<(), ProgramError> {
         t.call(&mut self.host, libc::SYS_rt_sigsuspend, [mask, MASK_BYTES, 0, 0, 0, 0]).map(|_| ())
     }
 
-    /// `kill`: other tasks of the machine are there, but get no signals from the program.
+    /// `kill`: other tasks of the machine exist, but get no signals from the program.
     pub(crate) fn kill_process(
         &mut self,
         caller: &Thread,
@@ -156,12 +156,12 @@ impl Program {
         }
         match SignalInfo::queued(signal as i32, &bytes) {
             Some(info) => self.kill(caller, target, info),
-            // What only the kernel says of signals, a process may say to itself.
+            // A process may send itself signals with codes that are otherwise the kernel's.
             None => self.kill(caller, target, SignalInfo::plain(signal as i32)),
         }
     }
 
-    /// Does the thread block a signal? Some calls wait with another mask.
+    /// Whether the thread blocks a signal. Some calls wait with another mask.
     fn blocks(&self, t: &Thread, signal: i32) -> bool {
         let mask = self.mask_of_wait(t).filter(|_| self.waiting.contains_key(&t.own));
         match mask.and_then(|at| self.words(at)) {
@@ -170,7 +170,7 @@ impl Program {
         }
     }
 
-    /// Where the mask is with which the thread's call waits, if it is not the thread's own.
+    /// The address of the mask with which the thread's call waits, if it is not the thread's own.
     fn mask_of_wait(&self, t: &Thread) -> Option<u64> {
         let a = t.args();
         let at = match t.number() {
@@ -183,7 +183,7 @@ impl Program {
         (at != 0).then_some(at)
     }
 
-    /// The call is about to wait: if it does with another mask, a signal that has been pending ends it at once.
+    /// The call is about to wait. If it does so with another mask, a pending signal ends it at once.
     pub(crate) fn before_wait(&mut self, t: &mut Thread, answer: Answer) -> Result<Answer, ProgramError> {
         let Some(at) = self.mask_of_wait(t).filter(|_| matches!(answer, Answer::Wait(..))) else {
             return Ok(answer);
@@ -203,7 +203,7 @@ impl Program {
         }
     }
 
-    /// If a signal ends a relative sleep, the call returns the time that was left.
+    /// If a signal ends a relative sleep, the call returns the remaining time.
     fn tell_rest(&self, t: &Thread, deadline_ns: Option<u64>) {
         let a = t.args();
         let at = match t.number() {
@@ -222,7 +222,7 @@ impl Program {
         Answer::Wait(Wait::Sleep, None)
     }
 
-    /// `rt_sigtimedwait`: the host has the pending signals, and is asked without waiting.
+    /// `rt_sigtimedwait`: the host has the pending signals, and is queried without waiting.
     pub(crate) fn wait_for_signal(
         &mut self,
         t: &mut Thread,
@@ -252,7 +252,7 @@ impl Program {
         }
     }
 
-    /// `signalfd`: the host makes it as non-blocking, so that no read of it waits there.
+    /// `signalfd`: the host creates it as non-blocking, so that no read of it waits there.
     pub(crate) fn signal_fd(
         &mut self,
         t: &mut Thread,
@@ -276,7 +276,7 @@ impl Program {
         }
     }
 
-    /// Reads signals that the host has; who sent them is the program itself, for it knows nobody else.
+    /// Reads signals from the host. Their sender is the program itself, because it knows no other process.
     pub(crate) fn read_signals(&mut self, t: &mut Thread, a: [u64; 6]) -> Result<Answer, ProgramError> {
         if t.number() != libc::SYS_read {
             return Ok(error(libc::EINVAL));
@@ -289,7 +289,7 @@ impl Program {
         Ok(Answer::Value(value))
     }
 
-    /// Signals of users come from the program itself; those of timers and those that carry a value say what they say.
+    /// Signals sent by users come from the program itself. Those of timers and those with a value are unchanged.
     fn hide_sender(&self, info: u64, sender_at: u64) {
         let code = self.words::<1>(info + CODE_AT).map(|[word]| word as i32);
         if code.is_some_and(|code| [libc::SI_USER, libc::SI_TKILL].contains(&code)) {
@@ -297,7 +297,7 @@ impl Program {
         }
     }
 
-    /// The pid and the uid of who sends signals.
+    /// The pid and the uid of a signal's sender.
     fn sender(&self) -> [u8; 8] {
         u64::from(self.machine.pid.unsigned_abs()).to_le_bytes()
     }

@@ -1,5 +1,5 @@
-//! Unix sockets between the program's own threads, like a statistics server and its clients. Connected sockets are a
-//! pair that the host creates; listeners and their names exist only here. Only keel itself (`stats`) and its clients
+//! Unix sockets between the program's own threads, such as a statistics server and its clients. Connected sockets are a
+//! pair that the host creates. Listeners and their names exist only here. Only keel itself (`stats`) and its clients
 //! (`relay`) also connect.
 
 use crate::ProgramError;
@@ -15,7 +15,7 @@ const FAMILY_BYTES: usize = 2;
 /// The most connections that wait to be accepted (`SOMAXCONN`).
 const MOST_WAITING: usize = 4096;
 
-/// Where `struct msghdr` has the length of what else is sent.
+/// The offset in `struct msghdr` of the length of the control data.
 const CONTROL_LEN_AT: u64 = 40;
 
 type Done = Result<Answer, ProgramError>;

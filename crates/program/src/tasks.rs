@@ -1,4 +1,4 @@
-//! What the program finds out about tasks and cgroups: the tree is brought up to date before it looks.
+//! What the program can read about tasks and cgroups. The tree is updated before each access.
 
 use crate::ProgramError;
 use crate::desk::Desk;
@@ -10,7 +10,7 @@ use keel_abi::{CpuId, CpuSet, Instant, Span};
 use std::collections::BTreeSet;
 
 impl Program {
-    /// The call looks at a path: the tree shows there what is there now.
+    /// The call accesses a path: updates the tree there.
     pub(crate) fn show_what_is_there(
         &mut self,
         number: i64,
@@ -36,14 +36,14 @@ impl Program {
         }
     }
 
-    /// Shows the cgroups that there are; who watches their folders gets the changes.
+    /// Shows the existing cgroups. Watchers of their folders are notified of changes.
     pub(crate) fn show_cgroups(&mut self, view: &dyn View) -> Result<(), ProgramError> {
         let changes = self.tree.show_cgroups(view.cgroups())?;
         self.tell_watchers(&changes);
         Ok(())
     }
 
-    /// The path at which the call looks.
+    /// The path that the call accesses.
     fn looked_at(&self, number: i64, a: [u64; 6]) -> Option<String> {
         let path = match number {
             libc::SYS_open
@@ -121,7 +121,7 @@ impl Program {
         Process { first, threads: threads.into_iter().collect(), line: self.command_line() }
     }
 
-    /// Its arguments, as the host has them.
+    /// Its arguments, from the host.
     fn command_line(&self) -> Vec<u8> {
         std::fs::read(format!("/proc/{}/cmdline", self.host.pid)).unwrap_or_default()
     }
@@ -131,7 +131,7 @@ impl Program {
 fn process(view: &dyn View, pid: i32) -> Option<Process> {
     let first = view.task(pid)?;
     let threads = view.processes().remove(&first.process)?;
-    // A workload says nothing about arguments.
+    // A workload has no information about arguments.
     let line = if first.is_kernel_thread { Vec::new() } else { [first.name.as_bytes(), &[0]].concat() };
     Some(Process { first, threads, line })
 }

@@ -8,7 +8,7 @@ use crate::signals;
 use crate::thread::Thread;
 use std::collections::BTreeMap;
 
-/// The most of them, as a limit of pending signals would allow.
+/// The maximum number of timers, as a limit of pending signals would allow.
 const MOST: usize = 4096;
 /// Words of `struct sigevent`: the value, then the signal and how it is sent, then the thread.
 const EVENT_WORDS: usize = 3;
@@ -28,7 +28,7 @@ struct Timer {
     clock: i32,
     target: Target,
     signal: i32,
-    /// What its signals carry.
+    /// The value that its signals carry.
     value: u64,
     next_ns: Option<u64>,
     every_ns: u64,
@@ -36,7 +36,7 @@ struct Timer {
     overrun: i32,
 }
 
-/// The program's timers, by their numbers, of which none is used twice.
+/// The program's timers by their numbers, which are never reused.
 #[derive(Debug, Default)]
 pub(crate) struct Timers {
     list: BTreeMap<i32, Timer>,
@@ -48,13 +48,13 @@ impl Timer {
         self.next_ns.is_some_and(|at| at <= now_ns)
     }
 
-    /// As [`advance`].
+    /// As in [`advance`].
     fn advance(&mut self, now_ns: u64) -> u64 {
         advance(&mut self.next_ns, self.every_ns, now_ns)
     }
 }
 
-/// Goes on to a timer's next expiry after now; returns how many there have been.
+/// Advances to a timer's next expiry after now. Returns the number of expiries passed.
 pub(crate) fn advance(next_ns: &mut Option<u64>, every_ns: u64, now_ns: u64) -> u64 {
     let Some(at) = next_ns.filter(|&at| at <= now_ns) else { return 0 };
     let count = (now_ns - at).checked_div(every_ns).map_or(1, |more| more + 1);
@@ -115,7 +115,7 @@ impl Program {
         Ok(Answer::Value(0))
     }
 
-    /// A `struct sigevent`: the value, the signal, and who gets it.
+    /// A `struct sigevent`: the value, the signal, and its receiver.
     fn event_at(&self, t: &Thread, at: u64) -> Result<(u64, i32, Target), i32> {
         let [value, how, thread] = self.words::<EVENT_WORDS>(at).ok_or(libc::EFAULT)?;
         let (signal, notify) = (how as i32, (how >> 32) as i32);
@@ -153,9 +153,9 @@ impl Program {
         Ok(Answer::Value(0))
     }
 
-    /// Its interval, and what is left until it expires next.
+    /// Its interval, and the time until it expires next.
     fn tell_timer(&self, timer: &Timer, at: u64) -> Answer {
-        // One that is about to expire is not one that is off. One that tells nobody expires without a notice.
+        // A timer that is about to expire must not look disarmed. A timer without a signal expires silently.
         let left_ns = match (timer.next_ns, timer.target) {
             (None, _) => 0,
             (Some(at), Target::Nobody) if at <= self.now_ns => match timer.every_ns {

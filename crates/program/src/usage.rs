@@ -1,4 +1,4 @@
-//! What the program has used: the CPU time that its calls were charged.
+//! The program's resource use: the CPU time that its calls were charged.
 
 use crate::calls::{Answer, error};
 use crate::program::Program;
@@ -7,19 +7,19 @@ use keel_abi::UPTIME;
 
 const SECOND_NS: u64 = 1_000_000_000;
 const MICROSECOND_NS: u64 = 1000;
-/// The unit of times that the kernel counts, in `times()` and `/proc` (`USER_HZ`).
+/// The unit of times in `times()` and `/proc` (`USER_HZ`).
 pub(crate) const TICK_NS: u64 = 10_000_000;
 /// Words of `struct rusage`.
 const USAGE_WORDS: usize = 18;
-/// In the number of a CPU clock, the bits below a process or a thread: a thread's clock, and the kinds of clocks.
+/// In the number of a CPU clock, the bits below the process or thread: whether it is a thread's, and the kind of clock.
 const OF_THREAD: i32 = 4;
 const KIND: i32 = 3;
-/// A clock of a descriptor is none of CPU time.
+/// A descriptor's clock is not a CPU clock.
 const OF_DESCRIPTOR: i32 = 3;
 
 impl Program {
-    /// The CPU time that all its threads have used. The program exists for what it asks of the kernel, and each of its
-    /// calls takes the same time.
+    /// The CPU time of all its threads. The program is modelled only by its calls to the kernel, and each call takes
+    /// the same time.
     pub(crate) fn cpu_time_ns(&self) -> u64 {
         self.calls().saturating_mul(self.machine.call_ns)
     }
@@ -28,7 +28,7 @@ impl Program {
         t.calls.saturating_mul(self.machine.call_ns)
     }
 
-    /// The time on a clock of CPU time, which may name a process or a thread; `None` if there is none.
+    /// The time on a CPU clock, which may name a process or a thread, or `None` if there is no such clock.
     pub(crate) fn cpu_clock_ns(&self, t: &Thread, clock: i32) -> Option<u64> {
         match clock {
             libc::CLOCK_PROCESS_CPUTIME_ID => return Some(self.cpu_time_ns()),

@@ -1,4 +1,4 @@
-//! inotify: a program is notified of cgroups that come and go. Nothing else in the files that it sees changes by itself.
+//! inotify: a program is notified of cgroups that come and go. No other file that it sees changes by itself.
 
 use crate::ProgramError;
 use crate::calls::{Answer, error};
@@ -8,7 +8,7 @@ use crate::program::Program;
 use crate::thread::Thread;
 use std::collections::{BTreeMap, VecDeque};
 
-/// Names in events are padded to a multiple of this: the size of the rest of an event.
+/// Names in events are padded to a multiple of this, which is also the size of the rest of an event.
 const EVENT_BYTES: usize = 16;
 /// The longest time until a watcher notices a change.
 const WATCH_POLL_NS: u64 = 10_000_000;
@@ -22,7 +22,7 @@ pub(crate) struct Changes {
     pub(crate) made: Vec<String>,
 }
 
-/// What an inotify descriptor watches, and what it has to tell.
+/// The watches of an inotify descriptor, and its pending events.
 #[derive(Debug, Default)]
 pub(crate) struct Watches {
     last: i32,
@@ -70,7 +70,7 @@ impl Watches {
         self.events.push_back(event);
     }
 
-    /// Those that watch this path and want this event.
+    /// The watches on this path for this event.
     fn of(&self, path: &str, event: u32) -> Vec<i32> {
         let wants = |&(_, (own, mask)): &(&i32, &(String, u32))| own == path && mask & event != 0;
         self.paths.iter().filter(wants).map(|(&number, _)| number).collect()
@@ -99,7 +99,7 @@ impl Watches {
         }
     }
 
-    /// The events that fit into so many bytes.
+    /// The events that fit into this many bytes.
     pub(crate) fn read(&mut self, room: usize) -> Result<Vec<u8>, i32> {
         match self.events.front() {
             None => return Err(libc::EAGAIN),
@@ -176,12 +176,12 @@ impl Program {
         self.fds.any(|kind| matches!(kind, Kind::Watch(watches) if !watches.paths.is_empty()))
     }
 
-    /// When the program looks for changes next, if it watches anything.
+    /// When to look for changes next, if the program watches anything.
     pub(crate) fn next_watch(&self) -> Option<u64> {
         self.watches().then_some(self.watched_ns + WATCH_POLL_NS)
     }
 
-    /// Looks for changes, where it is time for that.
+    /// Looks for changes, if it is time.
     pub(crate) fn look_for_changes(&mut self, desk: &dyn Desk) -> Result<(), ProgramError> {
         if self.next_watch().is_none_or(|at| at > self.now_ns) {
             return Ok(());
@@ -198,7 +198,7 @@ impl Program {
 mod tests {
     use super::*;
 
-    /// Number, event and name of everything that there is to tell.
+    /// Number, event and name of all pending events.
     fn told(watches: &mut Watches) -> Vec<(i32, u32, String)> {
         let events: Vec<Vec<u8>> = watches.events.drain(..).collect();
         let word = |event: &[u8], at: usize| {

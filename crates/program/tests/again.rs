@@ -1,4 +1,4 @@
-//! A program executes itself again: it has the arguments and variables that it gave, and its clock goes on.
+//! A program executes itself again: it gets the arguments and variables that it passed, and its clock continues.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! Random calls of bpf(2) get a result or an error number, the same ones in every run.
+//! Random calls of bpf(2) return a result or an error number, the same ones in every run.
 
 mod common;
 
@@ -7,10 +7,10 @@ use std::path::Path;
 
 const CALL_NS: u64 = 2000;
 
-/// So many calls are made in all.
+/// The total number of calls.
 const CALLS: u64 = 10_000;
 
-/// How the program ends with this seed, what it prints, and how many calls it makes.
+/// How the program ends with this seed, its output, and the number of its calls.
 fn run(program: &Path, seed: u64) -> (Result<i32, ProgramError>, String, u64) {
     let machine = common::machine(4, CALL_NS);
     let mut program = Program::start(&[program.as_os_str().to_owned(), seed.to_string().into()], machine)
@@ -41,7 +41,7 @@ fn random_calls_of_bpf_end_in_results_and_error_numbers() {
                 assert_eq!((*code, output.as_str()), (0, "many succeeded\n"), "seed {seed}");
                 whole += 1;
             }
-            // What keel refuses by name ends a run; all else goes on.
+            // A feature that keel rejects by name ends a run. Everything else continues.
             Err(error) => assert!(matches!(error, ProgramError::Unsupported(_)), "seed {seed}: {error}"),
         }
         assert_eq!(run(&program, seed), first, "seed {seed}");

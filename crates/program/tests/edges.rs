@@ -1,4 +1,4 @@
-//! What libraries for asynchronous programs ask of a kernel: edges, single events, sockets that do not wait.
+//! What asynchronous runtimes need from a kernel: edges, single events, non-blocking sockets.
 
 mod common;
 

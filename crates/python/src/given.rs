@@ -1,4 +1,5 @@
-//! What Python gives, as schedulers, machines and workloads: names and paths as on the command line, or text and bytes.
+//! Converts Python arguments to schedulers, machines and workloads: names and paths as on the command line, or text and
+//! bytes.
 
 use keel_abi::task::Workload;
 use keel_front::Caller;
@@ -18,7 +19,7 @@ use std::path::Path;
 pub(crate) enum Given {
     /// As on the command line.
     Named(String),
-    /// A name for messages, and what a file of that kind would hold.
+    /// A name for messages, and the contents of a file of that kind.
     Text(String, String),
 }
 
@@ -33,11 +34,11 @@ pub(crate) enum GivenScheduler {
     Object(String, Vec<u8>, String),
 }
 
-/// A scheduler with the settings that stand behind its name.
+/// A scheduler with the settings after its name.
 pub(crate) type Settings = Vec<(String, String)>;
 
 impl GivenScheduler {
-    /// The scheduler, called as in `keel compare`, and the settings in its name.
+    /// The scheduler, named as in `keel compare`, and the settings in its name.
     pub(crate) fn read(&self) -> Result<(SchedulerSource, Settings), Failure> {
         match self {
             Self::Named(given) => named(given, None),
@@ -71,7 +72,7 @@ pub(crate) fn machine(given: &Given) -> Result<Machine, Failure> {
     }
 }
 
-/// The machine and what runs on it; where no machine is named, that of a recording, or the default one.
+/// The machine and its workload. If no machine is named, a recording's machine, or the default one.
 pub(crate) fn scene(
     given: Option<&Given>,
     workload: &Given,

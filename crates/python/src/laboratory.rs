@@ -12,8 +12,8 @@ use pyo3::prelude::*;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-/// Runs experiments and judges them; all that are built in where none is named. Gives their reports as JSON. `total` is called
-/// first, with the virtual nanoseconds that all runs take together, but for those that close verdicts ask for.
+/// Runs experiments and judges them. If none is named, runs all built-in ones. Returns their reports as JSON. Calls
+/// `total` first, with the virtual nanoseconds of all runs together, except those that close verdicts need.
 #[pyfunction]
 #[pyo3(signature = (names, *, runs, native, jobs, programs, total=None, progress=None))]
 #[expect(clippy::too_many_arguments, reason = "Python names each of them")]

@@ -8,11 +8,11 @@
 //! - [`work`]: work without the interpreter's lock, which Ctrl-C ends
 //! - [`report`]: a run's report
 //! - [`table`]: Arrow tables, by the Arrow C data interface
-//! - [`stream`]: a run's events as they come
+//! - [`stream`]: a run's events as they arrive
 //! - [`recordings`]: recordings, judged and replayed
 //! - [`laboratory`]: published experiments
 //! - [`profile`]: where a run's time went
-//! - [`lists`]: what is built in
+//! - [`lists`]: the built-in items
 //! - [`error`]: exceptions, by the exit code
 #![forbid(unsafe_code)]
 

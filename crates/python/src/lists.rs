@@ -1,4 +1,4 @@
-//! What is built in, and what single values mean.
+//! The built-in items, and the meaning of single values.
 
 use crate::error::OrRaise;
 use crate::given::{Given, machine};
@@ -9,7 +9,7 @@ use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// The built-in `schedulers`, `machines`, `workloads` or `experiments`: name, and one line on what it is.
+/// The built-in `schedulers`, `machines`, `workloads` or `experiments`: the name, and a one-line description.
 #[pyfunction]
 pub(crate) fn built_in(what: &str) -> PyResult<Vec<(String, String)>> {
     match what {
@@ -29,7 +29,7 @@ pub(crate) fn duration_ns(py: Python<'_>, text: &str) -> PyResult<u64> {
     span.or_raise(py).map(|span| span.as_ns())
 }
 
-/// What a machine is called, and its shape.
+/// A machine's name and shape.
 #[pyfunction]
 pub(crate) fn machine_facts<'py>(py: Python<'py>, given: Given) -> PyResult<Bound<'py, PyDict>> {
     let machine = machine(&given).or_raise(py)?;

@@ -16,8 +16,8 @@ use pyo3::prelude::*;
 #[pyclass(frozen, module = "evenkeel._native")]
 pub(crate) struct Profile(keel_profile::Profile);
 
-/// Makes the run of a spec, counting what each instruction costs. Gives why the scheduler failed, where it did: the profile ends
-/// there.
+/// Makes the run of a spec and counts the cost of each instruction. Returns the reason if the scheduler failed: the
+/// profile ends there.
 #[pyfunction]
 #[pyo3(signature = (spec, progress=None))]
 pub(crate) fn profile(
@@ -55,7 +55,7 @@ pub(crate) fn read_profile(py: Python<'_>, text: &[u8]) -> PyResult<Profile> {
 
 #[pymethods]
 impl Profile {
-    /// All of it as JSON, as `keel profile --json` prints it.
+    /// All of it as JSON, as printed by `keel profile --json`.
     fn json(&self) -> Vec<u8> {
         bytes(&self.0, Format::Json)
     }

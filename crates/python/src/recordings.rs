@@ -1,4 +1,4 @@
-//! Recordings: judged, explained, and run under another scheduler.
+//! Judges, explains, and replays recordings under another scheduler.
 
 use crate::error::OrRaise;
 use crate::given::GivenScheduler;
@@ -19,7 +19,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::path::PathBuf;
 
-/// What `keel check --json` prints as UTF-8, and the text that `keel check` prints.
+/// The output of `keel check --json` as UTF-8, and the text output of `keel check`.
 #[pyfunction]
 #[pyo3(signature = (trace, *, from_time=None, until=None, delay_ns=None, assume_unrestricted=false))]
 pub(crate) fn check<'py>(
@@ -37,7 +37,7 @@ pub(crate) fn check<'py>(
     Ok((json(py, &report), report.text(Style::PLAIN)))
 }
 
-/// What `keel check --task` prints with `--json` as UTF-8, and without it as text.
+/// The output of `keel check --task`, with `--json` as UTF-8, and without it as text.
 #[pyfunction]
 #[pyo3(signature = (trace, task, top, *, from_time=None, until=None))]
 pub(crate) fn why_waits<'py>(
@@ -65,7 +65,7 @@ fn part(trace: PathBuf, from: Option<String>, until: Option<String>) -> Result<P
     Ok(Part { trace, from: read(from)?, until: read(until)? })
 }
 
-/// Runs what a recording holds under a scheduler. Gives the run, its report, how far it can be trusted, and why.
+/// Runs a recording's load under a scheduler. Returns the run, its report, how reliable it is, and why.
 #[pyfunction]
 #[pyo3(signature = (trace, scheduler, *, machine=None, keep=Vec::new(), scale=1, duration_ns=None, seed=None, settings=Vec::new(), progress=None))]
 #[expect(clippy::too_many_arguments, reason = "Python names each of them")]

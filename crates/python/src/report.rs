@@ -11,7 +11,7 @@ use pyo3::types::PyBytes;
 pub(crate) struct Report(RunReport);
 
 impl Report {
-    /// Of a run.
+    /// From a run.
     pub(crate) fn new(report: RunReport) -> Self {
         Self(report)
     }
@@ -37,7 +37,7 @@ impl Report {
         Ok(Table::new(keel_arrow::table(&self.0, of)))
     }
 
-    /// The table that `keel sim` prints, as it prints it into a file.
+    /// The table of `keel sim`, as printed into a file.
     fn text(&self) -> String {
         table::run(&self.0, Style::PLAIN)
     }
@@ -47,7 +47,7 @@ impl Report {
         verdict::sentence(&self.0)
     }
 
-    /// Did the scheduler fail?
+    /// Whether the scheduler failed.
     #[getter]
     fn failed(&self) -> bool {
         self.0.failed()
@@ -58,7 +58,7 @@ fn json(report: &RunReport) -> Vec<u8> {
     serde_json::to_vec(report).expect("reports have string keys alone")
 }
 
-/// The table that `keel compare` prints, and the schedulers whose runs are identical whatever the seed.
+/// The table of `keel compare`, and the schedulers whose runs are identical for every seed.
 #[pyfunction]
 pub(crate) fn comparison(reports: Vec<PyRef<'_, Report>>) -> (String, Vec<String>) {
     let runs: Vec<RunReport> = reports.iter().map(|report| report.0.clone()).collect();

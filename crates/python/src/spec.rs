@@ -1,4 +1,4 @@
-//! All that one run is a function of, read once and run as often as is wanted.
+//! Everything that determines one run, read once and run as often as you like.
 
 use crate::error::OrRaise;
 use crate::given::{Given, GivenScheduler, scene};
@@ -16,23 +16,23 @@ use keel_report::picture::Caption;
 use keel_trace::Sink;
 use pyo3::prelude::*;
 
-/// A run before it is made: the same spec gives the same run, byte for byte.
+/// A run before it is made. The same spec gives the same run, byte for byte.
 #[pyclass(frozen, module = "evenkeel._native")]
 pub(crate) struct Spec(RunSpec);
 
 impl Spec {
-    /// The spec of a run that is known already.
+    /// The spec of a known run.
     pub(crate) fn new(spec: RunSpec) -> Self {
         Self(spec)
     }
 
-    /// What it holds.
+    /// Its contents.
     pub(crate) fn spec(&self) -> &RunSpec {
         &self.0
     }
 }
 
-/// Reads what a run is made of. Settings and numbers are as on the command line.
+/// Reads what determines a run. Settings and numbers are as on the command line.
 #[pyfunction]
 #[pyo3(signature = (scheduler, machine, workload, *, duration_ns, seed, noise, settings, checked, engine))]
 #[expect(clippy::too_many_arguments, reason = "Python names each of them")]
@@ -81,7 +81,7 @@ fn noise_of(name: &str) -> Result<Noise, Failure> {
     let all = [Noise::None, Noise::Quiet, Noise::Busy];
     all.into_iter()
         .find(|noise| noise.name() == name)
-        .ok_or_else(|| Failure::input("noise is none of 'none', 'quiet' and 'busy'"))
+        .ok_or_else(|| Failure::input("noise must be 'none', 'quiet' or 'busy'"))
 }
 
 fn engine_of(name: &str) -> Result<Engine, Failure> {
@@ -90,14 +90,14 @@ fn engine_of(name: &str) -> Result<Engine, Failure> {
         "cranelift" => Ok(Engine::Cranelift),
         "interpreter" => Ok(Engine::Interpreter),
         "frames" => Ok(Engine::Frames),
-        _ => Err(Failure::input("engine is none of 'native', 'cranelift', 'interpreter' and 'frames'")),
+        _ => Err(Failure::input("engine must be 'native', 'cranelift', 'interpreter' or 'frames'")),
     }
 }
 
 #[pymethods]
 impl Spec {
-    /// Makes the run. `progress` is called now and then with the virtual nanoseconds that are simulated. With `beside`,
-    /// the judge has a thread of its own.
+    /// Makes the run. Calls `progress` regularly with the virtual nanoseconds simulated so far. With `beside`, the
+    /// judge has its own thread.
     #[pyo3(signature = (progress=None, beside=true))]
     fn run(&self, py: Python<'_>, progress: Option<Py<PyAny>>, beside: bool) -> PyResult<Report> {
         let call = Call::default();
@@ -106,12 +106,12 @@ impl Spec {
         wait(py, &call, progress.as_ref(), || one(&call, &self.0, Vec::new(), place)).map(Report::new)
     }
 
-    /// Makes the run in a thread of its own, and gives its events as they come.
+    /// Makes the run in its own thread, and returns its events as they arrive.
     fn events(&self, classes: Vec<String>) -> PyResult<EventStream> {
         EventStream::of_run(self.0.clone(), &classes)
     }
 
-    /// Makes the run, and gives what each CPU did as a table.
+    /// Makes the run, and returns what each CPU did as a table.
     fn map(&self, py: Python<'_>) -> PyResult<Table> {
         let picture = self.drawn(py)?.0;
         let cells = { picture }.cells();
@@ -129,31 +129,31 @@ impl Spec {
         Self(RunSpec { seed, ..self.0.clone() })
     }
 
-    /// The same run, so long in virtual time.
+    /// The same run with another length in virtual time.
     fn with_duration(&self, duration_ns: u64) -> Self {
         Self(RunSpec { duration: Span::from_ns(duration_ns), ..self.0.clone() })
     }
 
-    /// The same run whose scheduler is called so.
+    /// The same run with another name for its scheduler.
     fn named(&self, name: String) -> Self {
         let mut spec = self.0.clone();
         spec.scheduler.name = name;
         Self(spec)
     }
 
-    /// What the scheduler is called.
+    /// The scheduler's name.
     #[getter]
     fn scheduler(&self) -> &str {
         &self.0.scheduler.name
     }
 
-    /// What the workload is called.
+    /// The workload's name.
     #[getter]
     fn workload(&self) -> &str {
         &self.0.workload.name
     }
 
-    /// What the machine is called.
+    /// The machine's name.
     #[getter]
     fn machine(&self) -> &str {
         &self.0.machine.name
@@ -165,7 +165,7 @@ impl Spec {
         self.0.seed
     }
 
-    /// How long, in virtual nanoseconds.
+    /// The length in virtual nanoseconds.
     #[getter]
     fn duration_ns(&self) -> u64 {
         self.0.duration.as_ns()

@@ -1,4 +1,4 @@
-//! Events as they arrive: a run or a reader on a thread of its own, a short queue of record batches, and their reader.
+//! Events as they arrive: a run or a reader on its own thread, a short queue of record batches, and their reader.
 
 use crate::error::OrRaise;
 use crate::report::Report;
@@ -20,10 +20,10 @@ use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// Batches on their way: the run waits for the reader, so memory stays bounded.
+/// The maximum number of queued batches. The run waits for the reader, so memory stays bounded.
 const QUEUE: usize = 2;
 
-/// How the stream's source ended: a run's report, nothing of a recording.
+/// How the stream's source ended: a run's report, or nothing for a recording.
 type Ended = Arc<OnceLock<Result<Option<RunReport>, Failure>>>;
 
 /// A stream of events, which can be read once.
@@ -34,7 +34,7 @@ pub(crate) struct EventStream {
 }
 
 impl EventStream {
-    /// The events of these classes of a run, which begins at once.
+    /// The events of these classes from a run, which starts at once.
     pub(crate) fn of_run(spec: RunSpec, classes: &[String]) -> PyResult<Self> {
         let wants = classes_of(classes)?;
         Ok(Self::of(wants, move |call, sink| one(call, &spec, vec![sink], Place::Here).map(Some)))
@@ -51,7 +51,7 @@ impl EventStream {
             let call = Call::default();
             let made = catch_unwind(AssertUnwindSafe(|| fill(wants, &to, &call, work)));
             let broke_off = |_| Err(Failure::from_lab(LabError::Bug("the run broke off".into())));
-            // Set before the queue closes, so that a reader that sees its end finds it.
+            // Set before the queue closes, so that a reader that sees the end finds it.
             let _ = at_end.set(made.unwrap_or_else(broke_off));
             drop(to);
         });
@@ -59,7 +59,7 @@ impl EventStream {
     }
 }
 
-/// Passes on the batches of `work`. If they are no longer read, the work is stopped.
+/// Passes on the batches of `work`. Stops the work if nobody reads them any more.
 fn fill(
     wants: Class,
     to: &SyncSender<RecordBatch>,
@@ -77,7 +77,7 @@ fn fill(
     made
 }
 
-/// Which events are wanted, by the names of their classes.
+/// The requested events, by the names of their classes.
 fn classes_of(names: &[String]) -> PyResult<Class> {
     let class = |name: &String| match name.as_str() {
         "core" => Ok(Class::CORE),
@@ -93,7 +93,7 @@ fn classes_of(names: &[String]) -> PyResult<Class> {
     names.iter().map(class).try_fold(Class::NONE, |all, class| Ok(all.with(class?)))
 }
 
-/// The end from which batches come.
+/// The end that batches come from.
 struct Reader {
     from: Receiver<RecordBatch>,
     ended: Ended,
@@ -121,7 +121,7 @@ impl RecordBatchReader for Reader {
 
 #[pymethods]
 impl EventStream {
-    /// The events, as an `arrow_array_stream` capsule; once.
+    /// The events, as an `arrow_array_stream` capsule. Can be called once.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_stream__<'py>(
         &self,
@@ -134,7 +134,7 @@ impl EventStream {
         stream(py, Box::new(reader))
     }
 
-    /// The run's report once all events are read; None before, and of a recording.
+    /// The run's report once all events are read. None before that, and for a recording.
     fn report(&self, py: Python<'_>) -> PyResult<Option<Report>> {
         match self.ended.get().cloned() {
             None => Ok(None),
@@ -143,7 +143,7 @@ impl EventStream {
     }
 }
 
-/// The events of these classes of a recording.
+/// The events of these classes from a recording.
 #[pyfunction]
 pub(crate) fn recorded_events(py: Python<'_>, trace: PathBuf, classes: Vec<String>) -> PyResult<EventStream> {
     let wants = classes_of(&classes)?;

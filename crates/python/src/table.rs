@@ -1,4 +1,4 @@
-//! Arrow tables for whoever speaks the Arrow PyCapsule interface: nothing is copied.
+//! Arrow tables for any user of the Arrow PyCapsule interface. Nothing is copied.
 
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
@@ -52,7 +52,7 @@ impl Table {
         stream(py, Box::new(batches))
     }
 
-    /// How many rows there are.
+    /// The number of rows.
     fn __len__(&self) -> usize {
         self.0.num_rows()
     }
@@ -72,7 +72,7 @@ pub(crate) fn stream(
     PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(batches), c"arrow_array_stream")
 }
 
-/// What Arrow refuses.
+/// An error from Arrow.
 pub(crate) fn wrong(error: impl std::fmt::Display) -> PyErr {
     PyValueError::new_err(error.to_string())
 }

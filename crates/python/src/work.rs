@@ -1,4 +1,4 @@
-//! Work without the interpreter's lock: on a thread of its own, while the one that Python called from looks for Ctrl-C and
+//! Work without the interpreter's lock, on its own thread. Meanwhile Python's calling thread checks for Ctrl-C and
 //! reports progress.
 
 use crate::error::OrRaise;
@@ -21,7 +21,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// How often signals are looked for.
+/// How often signals are checked.
 const TICK: Duration = Duration::from_millis(50);
 
 /// A call from Python.
@@ -61,11 +61,11 @@ impl Call {
     }
 }
 
-/// Does `work` without the interpreter's lock. `progress` is called with the virtual nanoseconds that are simulated.
+/// Runs `work` without the interpreter's lock. Calls `progress` with the virtual nanoseconds simulated so far.
 ///
 /// # Errors
-/// What `work` fails with; `KeyboardInterrupt` and whatever else a signal handler or `progress` raises, once the work has
-/// stopped.
+/// The error of `work`. `KeyboardInterrupt` and anything else that a signal handler or `progress` raises, once the work
+/// has stopped.
 pub(crate) fn wait<T: Send>(
     py: Python<'_>,
     call: &Call,
@@ -77,7 +77,7 @@ pub(crate) fn wait<T: Send>(
             let (done, is_done) = channel();
             let worker = scope.spawn(move || {
                 let result = catch_unwind(AssertUnwindSafe(work));
-                // Who waits for it is there until the thread has ended.
+                // The waiting side exists until the thread has ended.
                 let _ = done.send(());
                 result
             });
@@ -115,7 +115,7 @@ fn report_progress(py: Python<'_>, call: &Call, progress: Option<&Py<PyAny>>) ->
     }
 }
 
-/// Makes one run, with others listening beside the judge.
+/// Makes one run, with other listeners besides the judge.
 pub(crate) fn one(
     call: &Call,
     spec: &RunSpec,
@@ -130,8 +130,8 @@ pub(crate) fn one(
     Ok(report)
 }
 
-/// Runs each spec `runs` times, with seeds counted up from its own, on `jobs` threads; as many as there are CPUs where that
-/// is None. Gives the reports in the order of the specs, then of the seeds.
+/// Runs each spec `runs` times, with seeds counted up from its own, on `jobs` threads (None: one per CPU). Returns the
+/// reports in the order of the specs, then of the seeds.
 #[pyfunction]
 #[pyo3(signature = (specs, runs, jobs=None, progress=None))]
 pub(crate) fn compare(

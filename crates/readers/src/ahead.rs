@@ -27,13 +27,13 @@ impl<R: Read> Ahead<R> {
         &self.buffer[self.there.clone()]
     }
 
-    /// The bytes that were passed with this range, until more is read.
+    /// The bytes that were passed with this range. Valid until more is read.
     #[inline]
     pub(crate) fn passed(&self, range: Range<usize>) -> &[u8] {
         &self.buffer[range]
     }
 
-    /// Reads until `count` bytes are available, at most a piece; fewer at the end of the file.
+    /// Reads until `count` bytes are available, at most a piece. Returns fewer at the end of the file.
     #[inline]
     pub(crate) fn want(&mut self, count: usize) -> Result<&[u8]> {
         if self.there.len() < count {
@@ -81,7 +81,7 @@ impl<R: Read> Read for Ahead<R> {
 mod tests {
     use super::*;
 
-    /// Gives a few bytes at a time, and is interrupted in between.
+    /// Returns a few bytes at a time, with interruptions in between.
     struct Drips<'a>(&'a [u8], bool);
 
     impl Read for Drips<'_> {

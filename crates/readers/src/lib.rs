@@ -91,7 +91,7 @@ pub struct Recording {
     pub kind: Kind,
     /// Its problems, and what it lacks: a sentence each. They contain no untrusted text.
     pub notes: Vec<String>,
-    /// Those notes that say that a part of it is missing or invalid, so that there may be more than was found.
+    /// The notes about missing or invalid parts, which may hide further findings.
     pub doubts: Vec<String>,
     /// The number of lost events according to the file; those whose place is known are also in the stream.
     pub lost: u64,
@@ -154,7 +154,7 @@ impl<F> Files<F> {
 /// How many threads read a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
-    /// Only the caller's.
+    /// Only the caller's thread.
     One,
     /// Another thread reads the file, in each pass.
     Threads,

@@ -66,13 +66,13 @@ pub(crate) struct Line<'a> {
     over: bool,
     clock: Clock,
     impossible: u64,
-    /// The recording has `sched_wakeup`: then a waking alone is not a wakeup.
+    /// Whether the recording contains `sched_wakeup`. If so, a waking alone is not a wakeup.
     has_wakeups: bool,
     wakeups: u64,
 }
 
 impl<'a> Line<'a> {
-    /// The records of a source; `has_wakeups` says whether it has `sched_wakeup`, if known.
+    /// The records of a source. `has_wakeups` is whether it contains `sched_wakeup`, if known.
     pub(crate) fn new(source: &'a mut dyn Records, has_wakeups: bool) -> Self {
         Self {
             source,

@@ -32,9 +32,8 @@ pub(crate) fn notes(
         );
     } else if counts.unwoken > 0 {
         let times = times(counts.unwoken);
-        limits.push(format!(
-            "{times} a task ran that nobody had seen waking: how long it had waited is unknown"
-        ));
+        limits
+            .push(format!("{times} a task ran without a recorded wakeup: how long it had waited is unknown"));
     }
     if counts.made_up > 0 {
         let made_up = were(counts.made_up, "switch");

@@ -37,14 +37,14 @@ pub(crate) fn read<T: Send, U>(
         let reading = scope.spawn(move || read(&mut Sender { to, empty }));
         let mut arriving = Arriving { from, back, batch: Vec::new(), next: 0 };
         let taken = take(&mut arriving);
-        // Records that nothing takes need not be read.
+        // Records that nobody takes need not be read.
         drop(arriving);
         (reading.join().unwrap_or_else(|panic| resume_unwind(panic)), taken)
     })
 }
 
 impl Sender {
-    /// Sends all remaining records, or until nothing takes them.
+    /// Sends all remaining records, or stops when nobody takes them.
     pub(crate) fn all(&mut self, records: &mut dyn Records) -> Result<(), ReadError> {
         let mut is_over = false;
         while !is_over {

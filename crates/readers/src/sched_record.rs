@@ -34,12 +34,12 @@ impl Name {
         &self.0
     }
 
-    /// Does it begin with this?
+    /// Whether it begins with this.
     pub(crate) fn begins(&self, with: &[u8]) -> bool {
         self.0.starts_with(with)
     }
 
-    /// Is it unknown?
+    /// Whether it is unknown.
     pub(crate) fn is_empty(&self) -> bool {
         self.0[0] == 0
     }

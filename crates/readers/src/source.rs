@@ -55,7 +55,7 @@ pub(crate) struct Damage {
     pub(crate) ends: Option<(u64, &'static str)>,
     /// Records of events that the file does not describe.
     pub(crate) unknown: u64,
-    /// Do the places count lines, not bytes?
+    /// Whether the places count lines, not bytes.
     pub(crate) lines: bool,
 }
 

@@ -1,11 +1,11 @@
 //! The first pass over a recording: the state of the machine at the beginning, and the recording's content.
 //!
-//! A recording has only changes. So a CPU's first switch, even seconds later, shows which task ran there at the
-//! beginning; without a switch, any other record does. A task that is switched in before it was woken had either been
-//! waiting since the beginning, or its wakeup is missing: it counts as waiting only if its CPU never idled before, and
-//! for at most [`LONGEST_WAIT_NS`]. A CPU without any record is unknown, and so is what a CPU did before its buffer
-//! begins, if older records were overwritten. If a recording has no wakeups, or has lost some, a task that is switched
-//! in may have been asleep a moment before.
+//! A recording contains only changes. So a CPU's first switch, even seconds later, shows which task ran there at the
+//! beginning. Without a switch, any other record does. A task that is switched in before it was woken had either been
+//! waiting since the beginning, or its wakeup is missing. It counts as waiting only if its CPU never idled before, and
+//! for at most [`LONGEST_WAIT_NS`]. A CPU without any record is unknown. So is what a CPU did before its buffer begins,
+//! if older records were overwritten. If a recording contains no wakeups, or has lost some, a task that is switched in
+//! may have been asleep a moment before.
 
 use crate::ReadError;
 use crate::line::{Clock, Line, whole};
@@ -44,11 +44,11 @@ pub(crate) struct Survey {
     unwoken: Vec<(u64, u32, Who)>,
     /// CPUs that went on- or offline, detected by their hotplug thread.
     pub(crate) changed: CpuSet,
-    /// It records hotplug events.
+    /// Whether it contains hotplug events.
     pub(crate) has_hotplug: bool,
     /// `sched_switch` events.
     pub(crate) switches: u64,
-    /// It has `sched_wakeup` events.
+    /// Whether it contains `sched_wakeup` events.
     pub(crate) has_wakeups: bool,
     /// Wakeups, however they were recorded.
     pub(crate) wakeups: u64,
@@ -164,7 +164,8 @@ impl Survey {
         }
     }
 
-    /// Are its records so far out of order that they can't be used? CPUs' clocks differ by less, and damage is rarer.
+    /// Whether its records are so far out of order that they can't be used. CPUs' clocks differ by less, and damage is
+    /// rarer.
     pub(crate) fn has_no_order(&self) -> bool {
         self.clock.furthest > JITTER && self.clock.backwards > (self.records / 20).max(1)
     }
@@ -227,7 +228,7 @@ struct Known {
 }
 
 impl Known {
-    /// Is it new?
+    /// Whether it is new.
     fn insert(&mut self, pid: u32) -> bool {
         if pid >= PID_LIMIT {
             return false;

@@ -1,4 +1,4 @@
-//! What is to be done, machine and file forgotten.
+//! The actions of a recipe, independent of machine and file.
 
 use crate::companion::Companion;
 use keel_abi::Span;
@@ -102,7 +102,7 @@ pub enum Action {
         /// The program.
         program: String,
     },
-    /// Run a `SEC("syscall")` program again and again while the scheduler is attached.
+    /// Run a `SEC("syscall")` program repeatedly while the scheduler is attached.
     RunEvery {
         /// The program.
         program: String,
@@ -121,8 +121,8 @@ pub enum Action {
 }
 
 impl Value {
-    /// Its bytes where `size` bytes are to be filled: one integer fills them all, a list of n fills
-    /// n equal parts. `None` where they do not fit.
+    /// Its bytes for a place of `size` bytes: one integer fills it, a list of n fills n equal parts. `None` if they do
+    /// not fit.
     pub fn bytes(&self, size: usize) -> Option<Vec<u8>> {
         match self {
             Self::One(number) => whole(*number, size),

@@ -50,7 +50,7 @@ pub enum Problem {
     /// No flag of `struct sched_ext_ops`.
     #[error("there is no flag {0:?}; write one of SCX_OPS_* or a number")]
     NoFlag(String),
-    /// A map of which nothing is said.
+    /// A map without any description.
     #[error("it does not describe the map: add max_entries, values, inner_maps or entries")]
     EmptyMap,
     /// Values of a variable's part that don't fit their size.

@@ -13,9 +13,9 @@ use serde::Deserialize;
 use std::ops::Range;
 use toml::Spanned;
 
-/// The most of anything that a recipe lists, and the most actions that it may come to.
+/// The maximum length of any list in a recipe, and the maximum number of its actions.
 const MOST: usize = 1 << 16;
-/// How seldom a program may be run.
+/// The longest interval at which a program may run.
 const LONGEST_MS: u64 = 3_600_000;
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -103,7 +103,7 @@ pub struct Recipe {
 }
 
 impl Recipe {
-    /// Does it say nothing?
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.text.is_empty()
     }
@@ -114,14 +114,14 @@ impl Recipe {
     /// [`RecipeError`], with line and field.
     pub fn read(name: &str, text: &str) -> Result<Self, RecipeError> {
         let file: File = toml::from_str(text).map_err(|error| {
-            // Its first line says all; the others draw it.
+            // Its first line contains everything. The others draw it.
             let said = error.message().lines().next().unwrap_or_default().to_owned();
             Text { file: name, text }.error(&error.span().unwrap_or_default(), "", Problem::Syntax(said))
         })?;
         Ok(Self { name: name.to_owned(), file, text: text.to_owned() })
     }
 
-    /// What is to be done on this machine, in order.
+    /// The actions on this machine, in order.
     ///
     /// # Errors
     /// [`RecipeError`], with line and field.
@@ -193,7 +193,7 @@ impl Plan<'_> {
         Ok(())
     }
 
-    /// Names of the scheduler's own queues, whose numbers leave the highest bit to the kernel's.
+    /// Names of the scheduler's own queues. Their numbers leave the highest bit to the kernel's.
     fn queues(&mut self, file: &File) -> Result<(), RecipeError> {
         for (name, id) in &file.queues {
             let name = name.get_ref().to_string();
@@ -290,7 +290,7 @@ impl Plan<'_> {
         Ok(())
     }
 
-    /// Those that are run once, those that are attached, those that are run again and again.
+    /// Programs that run once, programs that are attached, and programs that run repeatedly.
     fn programs(&mut self, file: &File) -> Result<(), RecipeError> {
         let mut again = Vec::new();
         for run in &file.run {

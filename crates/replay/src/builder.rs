@@ -30,7 +30,7 @@ pub enum ReplayError {
     /// No task did anything.
     #[error("no task runs in the recording, so there is nothing to replay")]
     Nothing,
-    /// None of the requested tasks is in it.
+    /// None of the requested tasks occurs in it.
     #[error("no task of the recording has the name or pid that --keep asks for")]
     NoneKept,
     /// There are too many tasks.
@@ -43,7 +43,7 @@ pub enum ReplayError {
 pub struct Replay {
     /// The workload that plays the recording.
     pub workload: Workload,
-    /// How far it can be trusted.
+    /// How reliable it is.
     pub confidence: Confidence,
     /// How long the recording is.
     pub duration: Span,
@@ -64,12 +64,12 @@ pub struct Builder {
     pub(crate) now: Instant,
     /// When the changes from outside that follow were due, if recorded.
     pub(crate) due: Option<Instant>,
-    /// The stream records what each task did itself.
+    /// Whether the stream records what each task itself did.
     pub(crate) exact: bool,
-    /// The stream records what was asked of the kernel: every other change was the kernel's own.
+    /// Whether the stream records requests to the kernel. If so, every other change was the kernel's own.
     pub(crate) tells_requests: bool,
     pub(crate) tasks: Vec<Task>,
-    /// The replay's numbers of tasks, by their ids in the stream.
+    /// The replay's number of each task, by its id in the stream.
     numbers: FxHashMap<TaskId, u32>,
     pub(crate) pairs: Pairs,
     pub(crate) pipes: Pipes,
@@ -187,7 +187,7 @@ impl Builder {
         let inferred = !self.exact;
         let by = self.task(waker);
         match (by.leaves, by.doing) {
-            // It woke the other before it left its CPU.
+            // It woke the other task before it left its CPU.
             (leaves, Doing::Waits(_)) if leaves || inferred => {
                 by.meanwhile.push(Meanwhile { semaphore, sync })
             }
@@ -230,7 +230,7 @@ impl Builder {
             task.put_wait(Op::SleepUntil(due));
         } else {
             if !exact {
-                // Which of the two applies is known at the end.
+                // Which of the two applies is only known at the end.
                 task.tape.push(Op::SleepUntil(due));
             }
             task.put_wait(Op::Sleep(slept));
@@ -392,8 +392,8 @@ impl Builder {
         })
     }
 
-    /// All tapes as they are played. Where tasks would stop at a pipe for good, the recording has missed something that goes
-    /// through it, and it is replayed by its wakeups: who wakes did so before.
+    /// All tapes as they are played. If tasks would block at a pipe forever, the recording has missed some transfers
+    /// through it. The pipe is then replayed by its wakeups: a waker does what it did before.
     fn settled_tapes(&mut self) -> Vec<Tape> {
         let raw: Vec<Tape> = self.tasks.iter_mut().map(|task| std::mem::take(&mut task.tape)).collect();
         if self.pipes.is_empty() {
@@ -466,7 +466,7 @@ struct Written {
 }
 
 impl Written {
-    /// Keeps the right one of each pair of sleeps; if the recording counts nothing, counts each wait that ends.
+    /// Keeps the right one of each pair of sleeps. If the recording contains no counts, counts each wait that ends.
     fn tape(self, tape: Tape) -> Tape {
         if self.exact && self.counts {
             return tape;

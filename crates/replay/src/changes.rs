@@ -14,19 +14,19 @@ pub(crate) struct Changes {
     tasks: BTreeMap<u32, (i8, CpuSet)>,
     /// The last policy of tasks that changed, by number.
     policies: BTreeMap<u32, Policy>,
-    /// When the last change that was asked for was due.
+    /// When the last requested change was due.
     due: Option<Instant>,
 }
 
 impl Changes {
-    /// Somebody has asked for a change that was due at `due`. Changes with the same due moment belong together.
+    /// Somebody has requested a change that was due at `due`. Changes that are due at the same time belong together.
     pub(crate) fn asked(&mut self, due: Option<Instant>, now: Instant, change: Change) {
         let follows = due.is_some() && self.due == due;
         self.due = due;
         self.add_as(due.unwrap_or(now).max(Instant::ZERO + Span::from_ns(1)), change, follows);
     }
 
-    /// What follows no longer belongs to what was asked for before.
+    /// What follows does not belong to the previous request.
     pub(crate) fn asked_all(&mut self) {
         self.due = None;
     }

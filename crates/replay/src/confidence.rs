@@ -1,11 +1,11 @@
-//! How much of a replay is known, and what had to be guessed; reported before any result.
+//! How much of a replay is known, and what had to be guessed. It is reported before any result.
 
 use crate::groups::GroupsKept;
 use keel_abi::Span;
 use keel_abi::numbers::count;
 use std::fmt;
 
-/// What ended the waits, and everything else that decides how far a replay can be trusted.
+/// What ended the waits, and everything else that decides how reliable a replay is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Causes {
     /// Waits that another task's wakeup ended.
@@ -16,7 +16,7 @@ pub struct Causes {
     pub disks: u64,
     /// Waits ended by another task with a packet that it sent within the machine.
     pub sent: u64,
-    /// The recording has the class of system call in which a task waited.
+    /// Whether the recording contains the class of system call in which a task waited.
     pub tells_waits: bool,
     /// Waits ended by an unknown source: a timer, an interrupt or a device. They last as long as in the recording.
     pub outside: u64,
@@ -64,16 +64,16 @@ impl Causes {
     }
 }
 
-/// How far a replay can be trusted, as sentences.
+/// How reliable a replay is, as sentences.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Confidence {
     /// The counts.
     pub causes: Causes,
-    /// The recording has exactly what each task did itself.
+    /// Whether the recording contains exactly what each task itself did.
     pub exact: bool,
-    /// Whether the recording has the CPUs that tasks may use.
+    /// Whether the recording contains the CPUs that tasks may use.
     pub knows_affinity: bool,
-    /// Why the recording is not whole, if it is not.
+    /// Why the recording is incomplete, if it is.
     pub incomplete: Option<String>,
 }
 
@@ -170,7 +170,7 @@ impl Confidence {
         );
         say(
             !self.exact && !c.groups.told,
-            "the recording does not tell the weights of cgroups, and of policies only which are real-time"
+            "the recording lacks the weights of cgroups, and shows only which policies are real-time"
                 .to_owned(),
         );
         let GroupsKept { cgroups, limits, changed, moved, .. } = c.groups;

@@ -6,7 +6,7 @@ use keel_abi::tape::{Begin, Op};
 use keel_abi::{CpuId, Span, TaskId};
 use keel_trace::{Act, Timer};
 
-/// Longer system calls only occur in damaged recordings.
+/// Longer system calls occur only in damaged recordings.
 const LONGEST_CALL: Span = Span::from_ms(3_600_000);
 
 impl Builder {
@@ -110,7 +110,7 @@ impl Builder {
         }
     }
 
-    /// A task that is left out acts: tasks that it wakes or creates come from outside.
+    /// A task that is left out acts. Tasks that it wakes or creates then come from outside.
     fn acts_left_out(&mut self, cpu: CpuId, act: Act) {
         match act {
             Act::Wakes { wakee, .. } => {

@@ -340,7 +340,7 @@ fn of_task(
     let of_part = |(nth, part): (usize, &Part)| (format!("p{nth:06}"), of_part(part, known, &own));
     let phases: Map<String, Value> = parts.iter().enumerate().map(of_part).collect();
     match phases.is_empty() {
-        // It does nothing that is known.
+        // It does nothing known.
         true => set(true, "phases", json!({ "p0": { "loop": 1, "evenkeel": { "steps": ["syscall"] } } })),
         false => set(true, "phases", Value::Object(phases)),
     }

@@ -4,7 +4,8 @@ use keel_abi::CpuSet;
 use keel_abi::task::{Step, Workload};
 use keel_abi::timeline::Change;
 
-/// Removes the CPUs that a machine of `cpus` CPUs does not have. Tasks that may use none of the rest may use all.
+/// Removes the CPUs that a machine with `cpus` CPUs does not have. Tasks that may use none of the rest may then use
+/// all.
 pub fn fit(workload: &mut Workload, cpus: u32) {
     let all = CpuSet::first(cpus);
     let within = |cpus: &mut CpuSet| *cpus = cpus.and(&all);
@@ -14,7 +15,7 @@ pub fn fit(workload: &mut Workload, cpus: u32) {
             within(cpus);
         }
     }
-    // What follows an entry that is left out does not follow the one before that.
+    // An entry after a removed one does not follow the entry before that.
     let mut is_first_gone = false;
     workload.timeline.retain_mut(|happening| {
         happening.follows &= !is_first_gone;

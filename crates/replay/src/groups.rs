@@ -26,7 +26,7 @@ pub(crate) struct Groups {
     /// Groups whose settings changed.
     changed: BTreeSet<u32>,
     tasks: BTreeMap<u32, Stay>,
-    /// Cgroups as they are when they appear: what tasks change they change again.
+    /// Cgroups as they first appear. Changes that tasks make are replayed.
     tree: Tree,
 }
 
@@ -42,7 +42,7 @@ struct Stay {
 /// What a replay keeps of the groups.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GroupsKept {
-    /// The recording has the tasks' groups and policies.
+    /// Whether the recording contains the tasks' groups and policies.
     pub told: bool,
     /// Cgroups, and how many of them have a limit.
     pub cgroups: u64,
@@ -63,7 +63,7 @@ impl GroupsKept {
 }
 
 impl Stay {
-    /// The group of the longest stay until `end`, and whether any other was as long as a tenth of that.
+    /// The group of the longest stay until `end`, and whether any other stay was at least a tenth as long.
     fn longest(&self, end: Instant) -> (u32, bool) {
         let mut all = self.before.clone();
         *all.entry(self.group).or_default() += end.since(self.since.min(end));
@@ -111,7 +111,7 @@ impl Groups {
         }
     }
 
-    /// Does the recording have any task's group?
+    /// Whether the recording contains any task's group.
     pub(crate) fn are_told(&self) -> bool {
         !self.tasks.is_empty()
     }
@@ -146,7 +146,7 @@ impl Groups {
         (made.list, kept)
     }
 
-    /// The cgroups of a recording in which tasks change them: tasks begin in their first one.
+    /// The cgroups of a recording in which tasks change them. Tasks begin in their first one.
     fn asked_cgroups(&self, specs: &mut [TaskSpec]) -> Vec<Cgroup> {
         let (list, ids) = self.tree.cgroups();
         for (&task, stay) in &self.tasks {

@@ -211,10 +211,11 @@ impl Builder {
     }
 }
 
-/// Is such a wait ended by a synchronous wakeup (`WF_SYNC`), which says that the waker will soon wait itself? Pipes and
-/// sockets wake synchronously, also pollers (`wake_up_interruptible_sync_poll()`): a scheduler may put the wakee on the
-/// waker's CPU, although others idle. Futexes and workqueues don't. An exiting child does, too (`__wake_up_parent()`),
-/// but a replay's child is not yet exiting at that moment, and schedulers ignore the flag of an exiting waker.
+/// Whether such a wait ends with a synchronous wakeup (`WF_SYNC`), which means that the waker itself will soon wait.
+/// Pipes and sockets wake synchronously, also pollers (`wake_up_interruptible_sync_poll()`): a scheduler may put the
+/// wakee on the waker's CPU, although others idle. Futexes and workqueues don't. An exiting child does, too
+/// (`__wake_up_parent()`), but a replay's child is not yet exiting at that moment, and schedulers ignore the flag of an
+/// exiting waker.
 const fn is_woken_in_sync(call: Call) -> bool {
     matches!(call, Call::Poll | Call::Transfer | Call::PipeRead | Call::PipeWrite)
 }

@@ -1,23 +1,23 @@
-//! What is in a pipe, while tapes are played without time. It is full no earlier than the pipe itself would be: bytes that
-//! are no packets share pages as well as they can, and a socket is never full.
+//! The contents of a pipe while tapes are played without time. It is never full before the real pipe would be: bytes
+//! that are not packets share pages as well as possible, and a socket is never full.
 
 use keel_abi::tape::{PAGE_BYTES, RecordedPipe, Room};
 use std::collections::{BTreeMap, VecDeque};
 
-/// A pipe's level, and who waits at it.
+/// A pipe's level, and the tasks that wait at it.
 #[derive(Debug)]
 pub(crate) struct Level {
-    /// How many pages it has.
+    /// Its number of pages.
     most: usize,
     held: VecDeque<Page>,
-    /// What is left of the transfers of those that wait to put something, and to take something.
+    /// The remaining transfers of the tasks that wait to write, and of those that wait to read.
     writers: BTreeMap<usize, u32>,
     readers: BTreeMap<usize, u32>,
-    /// What is left of the transfers of those that look again.
+    /// The remaining transfers of the tasks that check again.
     woken: BTreeMap<usize, u32>,
 }
 
-/// What is in a page.
+/// The contents of a page.
 #[derive(Clone, Copy, Debug)]
 struct Page {
     bytes: u32,
@@ -48,8 +48,8 @@ impl Level {
         level
     }
 
-    /// `task` puts or takes `bytes`, or what is left of them since it waited. Gives whether that is all, and who is to look
-    /// again.
+    /// `task` writes or reads `bytes`, or what is left of them since it waited. Returns whether that is all, and which
+    /// tasks check again.
     pub(crate) fn pass(&mut self, task: usize, bytes: u32, way: Way) -> (bool, Vec<usize>) {
         let wanted = self.woken.remove(&task).unwrap_or(bytes);
         let left = match way {
@@ -60,7 +60,7 @@ impl Level {
             Way::Put { .. } => (&mut self.writers, &mut self.readers),
             Way::Take => (&mut self.readers, &mut self.writers),
         };
-        // One of the others has something to do now, and one like this if this one has left something to do.
+        // One task of the other side has something to do now, and one of this side if this task has left something.
         let mut again = Vec::new();
         again.extend((left < wanted).then(|| others.pop_first()).flatten());
         again.extend((left == 0).then(|| alike.pop_first()).flatten());
@@ -71,7 +71,7 @@ impl Level {
         (left == 0, again.into_iter().map(|(task, _)| task).collect())
     }
 
-    /// Gives what found no room.
+    /// Returns the bytes that did not fit.
     fn put(&mut self, mut left: u32, is_packet: bool) -> u32 {
         if let Some(last) = self.held.back_mut().filter(|last| !last.is_packet && !is_packet) {
             let joins = left.min(PAGE_BYTES - last.bytes);
@@ -86,7 +86,7 @@ impl Level {
         left
     }
 
-    /// Gives what was not there.
+    /// Returns the bytes that were missing.
     fn take(&mut self, mut left: u32) -> u32 {
         while left > 0
             && let Some(first) = self.held.front_mut()
@@ -123,9 +123,9 @@ mod tests {
         };
         check(Room::Pages(1), 0, "1+100 2-100 2-100 1+50 2-100 1+50 2-100", ". . ! .2 ! .2 .");
         check(Room::Pages(1), 96, "1+4000 1+1 2-1 1+1 2-4096", ". ! .1 . .");
-        // Who has done all lets the next of its kind look.
+        // A task that is done lets the next of its kind check.
         check(Room::Pages(9), 0, "2-10 3-10 1+20 2-10 3-10", "! ! .2 .3 .");
-        // A packet has a page of its own.
+        // A packet occupies a whole page.
         check(Room::Pages(1), 0, "1*10 1*10 2-10 1*10", ". ! .1 .");
         check(Room::Memory(1), 0, "1+9000 1+9000 2-18000", ". . .");
     }

@@ -1,11 +1,11 @@
 //! Converts a recording to a workload: which task waited for which, and how long each worked.
 //!
-//! A [`Builder`] listens to a recording's stream of events once, in memory that grows by a few bytes per event, and
+//! A [`Builder`] listens to a recording's stream of events once, in memory that grows by a few bytes per event. It
 //! returns a [`Replay`]: a workload in which each task plays what it did from a [tape](keel_abi::tape). A wait keeps
 //! its cause: the wakeup by another task, a timer, or an event from outside.
 //!
-//! A simulated run's recording has exactly what each task did itself (`exact`). For other recordings, that is inferred
-//! from switches and wakeups (`inferred`), and [`Confidence`] says how much of it is known.
+//! A simulated run's recording contains exactly what each task itself did (`exact`). For other recordings, that is
+//! inferred from switches and wakeups (`inferred`), and [`Confidence`] reports how much of it is known.
 //!
 //! - `builder`: from events to tapes
 //! - `exact`: recorded acts of tasks
@@ -18,7 +18,7 @@
 //! - `timers`: is a task's timer relative to the beginning of a sleep, or absolute?
 //! - `overheads`: costs that recorded time already includes and a simulated kernel charges again
 //! - `changes`: changes to tasks and CPUs from outside
-//! - `requests`: recorded changes that tasks or others asked for
+//! - `requests`: recorded changes that tasks or others requested
 //! - `groups`: cgroups and sessions in a recording
 //! - `tree`: cgroups that tasks change
 //! - `policies`: tasks' policies and priorities in a recording

@@ -95,7 +95,7 @@ impl Limits {
         }
     }
 
-    /// The groups whose limits are known, with their tasks; also returns how many are not known.
+    /// The groups with known limits, with their tasks, and the number of unknown limits.
     pub(crate) fn groups(&self, specs: &mut [TaskSpec]) -> (Vec<Cgroup>, u64) {
         let (mut cgroups, mut unknown) = (Vec::new(), 0);
         for (&number, group) in &self.groups {

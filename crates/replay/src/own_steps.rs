@@ -1,4 +1,4 @@
-//! Steps in which a task asks for changes, as a workload file has them.
+//! Steps in which a task requests changes, as in a workload file.
 
 use crate::export::named;
 use keel_abi::cgroup::{Bandwidth, Cgroup, CgroupId, CgroupStep, QUOTA_NONE};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 /// A step of a task whose tape refers to it.
 pub(crate) fn of(step: &Step, cgroups: &[Cgroup]) -> Value {
     match step {
-        // The file has no word for it besides work.
+        // The file format can express it only as work.
         Step::RunFor(span) => json!({ "run": span.as_ns() as f64 / 1000.0 }),
         Step::Nice(nice) => json!({ "nice": nice }),
         Step::Affinity(cpus) if cpus.is_empty() => json!("every_cpu"),

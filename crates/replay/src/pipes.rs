@@ -40,7 +40,7 @@ struct Seen {
 }
 
 impl Seen {
-    /// Are all transfers known?
+    /// Whether all transfers are known.
     fn is_whole(&self) -> bool {
         let most = match self.room {
             Room::Pages(pages) => u64::from(pages) * u64::from(PAGE_BYTES),
@@ -57,7 +57,7 @@ pub(crate) struct Pipes {
     numbers: FxHashMap<u32, u32>,
     list: Vec<Seen>,
     instead: FxHashMap<Nth, Instead>,
-    /// Tasks that ended in the middle of the last that they put into a pipe, and that pipe.
+    /// Tasks that ended in the middle of their last write to a pipe, and that pipe.
     cut: BTreeSet<(u32, u32)>,
 }
 
@@ -113,17 +113,17 @@ impl Pipes {
         self.list[number as usize].open += u64::from(bytes);
     }
 
-    /// Are there none, and no waits in any?
+    /// Whether there are no pipes, and no waits at any.
     pub(crate) fn is_empty(&self) -> bool {
         self.list.is_empty() && self.instead.is_empty()
     }
 
-    /// Which of them are replayed by what is in them.
+    /// Which of them are replayed by their contents.
     pub(crate) fn whole(&self) -> BTreeSet<u32> {
         (0..self.list.len() as u32).filter(|&number| self.list[number as usize].is_whole()).collect()
     }
 
-    /// A task ended in the middle of the last that it put into a pipe. What of that went in, nobody read. Once more, the pipe
+    /// A task ended in the middle of its last write to a pipe. Nobody read the part that was written. Again, the pipe
     /// is not what it seems.
     pub(crate) fn is_cut(&mut self, task: u32, pipe: u32) {
         if !self.cut.insert((task, pipe)) {
@@ -147,7 +147,7 @@ impl Pipes {
         })
     }
 
-    /// A tape on which waits and wakeups that follow from what is in pipes are none by themselves.
+    /// A tape without the waits and wakeups that follow from the contents of pipes.
     fn without_parts(&self, tape: &Tape) -> Tape {
         let (mut posts, mut waits) = (FxHashMap::default(), FxHashMap::default());
         let nth = |counts: &mut FxHashMap<u32, u32>, semaphore: u32| {

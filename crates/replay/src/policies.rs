@@ -1,4 +1,4 @@
-//! Policies and priorities of tasks, as far as they are recorded.
+//! Policies and priorities of tasks, as far as recorded.
 
 use crate::builder::Builder;
 use keel_abi::TaskId;
@@ -52,7 +52,8 @@ impl Builder {
         let scheduled = &mut self.task(number).scheduled;
         let is_new = std::mem::take(&mut scheduled.is_new);
         if exact && scheduled.policy.is_some() && !is_new {
-            // A mutex has handed it on, or it is as before: the trace of a simulated run tells any other change.
+            // It was inherited through a mutex, or is unchanged: the trace of a simulated run contains any other
+            // change.
             return;
         }
         scheduled.prio = Some(prio);

@@ -1,6 +1,7 @@
-//! Changes that tasks, or somebody outside, asked the kernel for in a simulated run. A replay asks for the same.
+//! Changes that tasks, or somebody outside, requested from the kernel in a simulated run. A replay makes the same
+//! requests.
 //!
-//! What the kernel did by itself, such as widening the CPUs of a task all of whose CPUs went offline, it does again.
+//! The kernel repeats by itself what it did by itself, such as widening the CPUs of a task whose CPUs all went offline.
 
 use crate::builder::Builder;
 use crate::task::Task;
@@ -13,15 +14,15 @@ use keel_trace::{CgroupChange, Request};
 
 /// The nice values of the kernel.
 const NICE: std::ops::RangeInclusive<i8> = -20..=19;
-/// The shortest and longest slice that a task may ask for (`__setparam_fair()`).
+/// The shortest and longest slice that a task may request (`__setparam_fair()`).
 const SLICE: std::ops::RangeInclusive<Span> = Span::from_us(100)..=Span::from_us(100_000);
-/// What is longer only occurs in damaged recordings.
+/// Longer values occur only in damaged recordings.
 const LONGEST: Span = Span::from_ms(3_600_000);
-/// Among how many of its last steps a task's step is looked for.
+/// How many of a task's last steps are searched for a step.
 const REMEMBERED: usize = 16;
 
 impl Builder {
-    /// Somebody asks for a change.
+    /// Somebody requests a change.
     pub(crate) fn asks(&mut self, id: TaskId, outside: bool, request: &Request) {
         (self.exact, self.tells_requests) = (true, true);
         match (self.number(id), outside) {
@@ -47,7 +48,7 @@ impl Builder {
         }
     }
 
-    /// The step in which a task asks for this.
+    /// The step in which a task requests this.
     fn step(&mut self, request: &Request) -> Option<Step> {
         Some(match request {
             Request::Nice(nice) => Step::Nice(possible(*nice)),
@@ -104,7 +105,7 @@ impl Builder {
 }
 
 impl Task {
-    /// The task takes a step that costs no more than what is on its tape.
+    /// The task takes a step that costs no more than the work that is not on its tape yet.
     fn put_step(&mut self, step: Step) {
         if self.ended {
             return;

@@ -1,8 +1,8 @@
 //! Tasks that wait for wakeups that cannot come: cycles of waits, and pipes with a missing side. A workload made from a
 //! recording has none, because its wakeups did happen; an edited one may.
 //!
-//! A recording that has missed something shows transfers through pipes that cannot have been so. [`halts`] finds out
-//! before the replay.
+//! A recording that has missed something can contain impossible transfers through pipes. [`halts`] detects this before
+//! the replay.
 
 use crate::level::{Level, Way};
 use keel_abi::tape::{Op, Recorded};
@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 /// Tasks that cannot continue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stuck {
-    /// The names of the first of these tasks, each with the task that should wake it, if there is one.
+    /// The names of the first of these tasks, each with the task that should wake it, if any.
     pub tasks: Vec<(String, Option<String>)>,
     /// The number of these tasks.
     pub count: usize,
@@ -43,16 +43,17 @@ pub fn stuck(workload: &Workload) -> Option<Stuck> {
     (found.count > 0).then_some(found)
 }
 
-/// Tasks that stop at pipes for good although they went on in the recording.
+/// Tasks that block at pipes forever although they continued in the recording.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Halted {
-    /// Tasks that stop at the last that they put into a pipe, and that pipe: they ended in the middle of it.
+    /// Tasks that stop at their last write to a pipe, and that pipe: they ended in the middle of it.
     pub(crate) cut: BTreeSet<(u32, u32)>,
     /// The pipes at which others stop.
     pub(crate) pipes: BTreeSet<u32>,
 }
 
-/// Plays all tapes without time: who stops? `None` where all come to their ends. `never` is the semaphore that nobody posts.
+/// Plays all tapes without time. Returns the tasks that stop, or `None` if all reach their ends. `never` is the
+/// semaphore that nobody posts.
 pub(crate) fn halts(recorded: &Recorded, begins: impl Fn(usize) -> bool, never: u32) -> Option<Halted> {
     let mut play = Play::new(recorded, begins);
     play.run();
@@ -71,7 +72,7 @@ pub(crate) fn halts(recorded: &Recorded, begins: impl Fn(usize) -> bool, never: 
 struct Play<'a> {
     recorded: &'a Recorded,
     at: Vec<usize>,
-    /// By task: the pipe that it waits at.
+    /// By task: the pipe at which it waits.
     at_pipe: Vec<Option<u32>>,
     pipes: Vec<Level>,
     waits: Vec<Option<u32>>,
@@ -123,7 +124,7 @@ impl<'a> Play<'a> {
         }
     }
 
-    /// Does a task come past what it puts or takes? Those that wait at the same pipe look again.
+    /// Whether a task can complete its write or read. Tasks that wait at the same pipe check again.
     fn passes(&mut self, task: usize, op: Op) -> bool {
         let (pipe, bytes, way) = match op {
             Op::Put { pipe, bytes, packet } => (pipe, bytes, Way::Put { packet }),
@@ -136,7 +137,7 @@ impl<'a> Play<'a> {
         passes
     }
 
-    /// Does it wait for good, and did more than that in the recording?
+    /// Whether it waits forever, but did more than that in the recording.
     fn has_halted(&self, task: usize, never: u32) -> bool {
         let waits_long = self.waits[task].is_some_and(|semaphore| semaphore != never);
         let mut rest = self.rest(task);
@@ -144,14 +145,14 @@ impl<'a> Play<'a> {
             && rest.any(|op| !matches!(op, Op::Await(semaphore) if semaphore == never))
     }
 
-    /// Does it put nothing more into the pipe where it waits to put something, and take nothing out?
+    /// Whether it never again writes to the pipe where it waits to write, and never reads from it.
     fn is_last_put(&self, task: usize, pipe: u32) -> bool {
         let here = self.recorded.tapes[task].read(self.at[task]);
         let of_pipe = |op| matches!(op, Op::Put { pipe: of, .. } | Op::Take { pipe: of, .. } if of == pipe);
         matches!(here, Some((Op::Put { .. }, _))) && !self.rest(task).any(of_pipe)
     }
 
-    /// What comes after the op that a task waits in.
+    /// What follows the op in which a task waits.
     fn rest(&self, task: usize) -> impl Iterator<Item = Op> + '_ {
         let tape = &self.recorded.tapes[task];
         let mut at = self.at[task];
@@ -166,7 +167,7 @@ impl<'a> Play<'a> {
         })
     }
 
-    /// Posts what a task posts on its way to a wait.
+    /// Makes the posts of a task on its way to a wait.
     fn post_meanwhile(&mut self, task: usize) {
         while let Some((Op::PostMeanwhile { semaphore, .. }, next)) =
             self.recorded.tapes[task].read(self.at[task])

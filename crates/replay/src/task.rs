@@ -48,7 +48,7 @@ pub(crate) struct Task {
     pub(crate) ended: bool,
     /// It is leaving its CPU: its wakeups happen on the way.
     pub(crate) leaves: bool,
-    /// The step that it takes has woken a task.
+    /// The current step has woken a task.
     pub(crate) posts: bool,
     /// It was between two steps: its last work took no time.
     pub(crate) has_paused: bool,
@@ -114,12 +114,12 @@ impl Task {
         }
     }
 
-    /// Does it run, so that it can act?
+    /// Whether it runs, so that it can act.
     pub(crate) const fn is_alive(&self) -> bool {
         self.on.is_some() && !self.ended
     }
 
-    /// Does something start it?
+    /// Whether something starts it.
     pub(crate) fn comes(&self) -> bool {
         self.begin.is_some() || self.is_forked
     }

@@ -47,7 +47,7 @@ impl Sleeps {
         }
     }
 
-    /// Do its timers follow a clock? Its wakeups are then far more regular than its sleeps, and nearly equally far
+    /// Whether its timers follow a clock. Its wakeups are then far more regular than its sleeps, and nearly equally far
     /// apart.
     pub(crate) fn follow_a_clock(&self) -> bool {
         let (spans, periods) = (self.spans.deviation(), self.periods.deviation());

@@ -27,7 +27,7 @@ struct Seen {
     info: Option<GroupInfo>,
     /// A task makes it.
     is_made: bool,
-    /// How many were there before it; all that tasks make come last.
+    /// How many existed before it. All cgroups that tasks create come last.
     order: u32,
 }
 
@@ -50,7 +50,7 @@ impl Tree {
         }
     }
 
-    /// A task asks for a change to the cgroup of this path; perhaps that it be made.
+    /// A task requests a change to the cgroup with this path, perhaps its creation.
     pub(crate) fn asked(&mut self, path: &str, makes: bool) -> Option<CgroupId> {
         self.is_asked = true;
         let id = if path == "/" { CgroupId::ROOT } else { self.id(path)? };
@@ -63,7 +63,7 @@ impl Tree {
         Some(id)
     }
 
-    /// Does any task ask for changes?
+    /// Whether any task requests changes.
     pub(crate) const fn is_asked(&self) -> bool {
         self.is_asked
     }

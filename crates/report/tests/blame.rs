@@ -1,7 +1,9 @@
-//! Made-up streams in which it is known which decision left a task waiting: the first line, the finding, the late wakeup and JSON name it.
+//! Made-up streams in which the decision that left a task waiting is known. The first line, the finding, the late
+//! wakeup and JSON name it.
 //!
-//! CPU 5 idles all the while, and the others are busy. The victim waits here and there for a moment, then for long where the guilty
-//! decision had put it, then again for moments elsewhere; at last CPU 5 takes it. Others, which may not run on CPU 5, come and go.
+//! CPU 5 idles all the time, and the others are busy. The victim waits briefly in several places, then for long where
+//! the guilty decision had put it, then briefly elsewhere. At last CPU 5 takes it. Other tasks, which may not run on
+//! CPU 5, come and go.
 
 use keel_abi::scx::ExitKind;
 use keel_abi::scx::dsq;
@@ -17,7 +19,7 @@ const CPUS: u32 = 6;
 const IDLE: CpuId = CpuId(5);
 const VICTIM: TaskId = TaskId(20);
 const NOBODY: TaskId = TaskId::IDLE;
-/// Where a queue of the scheduler's own stands for a CPU's.
+/// Represents one of the scheduler's own queues in place of a CPU's.
 const OWN: DsqId = DsqId(7);
 
 /// How a task comes to wait somewhere.
@@ -29,7 +31,7 @@ enum Way {
     Pushed,
     Moved,
     Dispatched,
-    /// Into a queue of the scheduler's own, as it loses its CPU.
+    /// Into one of the scheduler's own queues, as it loses its CPU.
     Queued,
 }
 
@@ -38,7 +40,7 @@ impl Way {
         matches!(self, Self::Woken | Self::Forked | Self::Queued)
     }
 
-    /// As JSON has it.
+    /// The name in JSON.
     fn act(self) -> &'static str {
         match self {
             Self::Woken => "woken",
@@ -64,7 +66,7 @@ struct Step {
 struct Scene {
     steps: Vec<Step>,
     guilty: usize,
-    /// Whether CPU 5 takes it by a dispatch, or by a pull; how long it then takes to begin.
+    /// Whether CPU 5 takes it by a dispatch or by a pull, and how long it then takes to start.
     dispatched: bool,
     latency_us: u64,
     noise: Vec<(u64, u32, u8)>,
@@ -81,7 +83,7 @@ fn scene() -> impl Strategy<Value = Scene> {
         |((way, to, us), more, guilty, long, dispatched, latency_us, noise)| {
             let mut steps = vec![Step { way, to, us }];
             for (way, to, us) in more {
-                // Nobody is moved to where it is.
+                // No task is moved to where it already is.
                 let here = steps[steps.len() - 1].to;
                 let to = if to == here { (to + 1) % (CPUS - 1) } else { to };
                 steps.push(Step { way, to, us });
@@ -93,13 +95,13 @@ fn scene() -> impl Strategy<Value = Scene> {
     )
 }
 
-/// What is known to be so.
+/// The known truth.
 #[derive(Debug, Default)]
 struct Truth {
     /// When the guilty decision was made, and by which CPU.
     at_us: u64,
     by: u32,
-    /// How long it waited by each: none stands for the scheduler's own queue.
+    /// How long it waited after each. `None` stands for the scheduler's own queue.
     waited_us: BTreeMap<Option<u32>, u64>,
     end_us: u64,
 }
@@ -160,7 +162,7 @@ fn victim(scene: &Scene) -> (Vec<Line>, Truth) {
         let dsq = DsqId(dsq::LOCAL_ON | u64::from(IDLE.0));
         lines.push((at, IDLE.0, What::Queued { task: VICTIM, dsq, len: 1 }));
     } else {
-        // A CPU that pulls is notified of it, as recordings have it.
+        // A CPU that pulls is notified, as in recordings.
         lines.push((at, IDLE.0, What::Kick { target: IDLE, flags: 0 }));
     }
     at += scene.latency_us;
@@ -169,7 +171,7 @@ fn victim(scene: &Scene) -> (Vec<Line>, Truth) {
     (lines, truth)
 }
 
-/// Others that may not use CPU 5: they come, are moved, and never run.
+/// Other tasks that may not use CPU 5: they arrive, are moved, and never run.
 fn noise(scene: &Scene) -> Vec<Line> {
     let mut waits: BTreeMap<u32, CpuId> = BTreeMap::new();
     let mut lines = Vec::new();
@@ -258,7 +260,7 @@ fn holds(scene: &Scene) -> Result<(), TestCaseError> {
     names(waste.decision.as_ref(), guilty, &truth)?;
     prop_assert!(waste.text.contains(&there), "{}", waste.text);
 
-    // Each microsecond is where it was spent; what CPU 5 took to begin is excused.
+    // Each microsecond counts where it was spent. The time that CPU 5 needed to start is excused.
     let of_cpus = truth.waited_us.iter().filter_map(|(&cpu, &us)| Some((cpu?, us * 1000)));
     let of_cpus: BTreeMap<u32, u64> = of_cpus.filter(|&(_, ns)| ns > 0).collect();
     let of_queue = truth.waited_us.get(&None).map_or(0, |us| us * 1000);

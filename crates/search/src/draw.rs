@@ -1,4 +1,4 @@
-//! Inputs at random.
+//! Random inputs.
 
 use crate::genome::{
     Act, GROUPS, Genome, Happening, MAX_CPUS, MAX_DURATION_US, MAX_STEP_US, MUTEXES, Policy, Range, Shape,
@@ -43,7 +43,7 @@ pub(crate) fn setting(rng: &mut Rng, range: &Range) -> (String, i64) {
 }
 
 pub(crate) fn duration_us(rng: &mut Rng) -> u32 {
-    // What is wrong shows early, mostly; but the kernel's watchdog waits for half a minute.
+    // Most faults show early, but the kernel's watchdog waits for half a minute.
     match rng.below(8) {
         0 => rng.magnitude(4_000_000, u64::from(MAX_DURATION_US)) as u32,
         1 | 2 => rng.magnitude(500_000, 4_000_000) as u32,
@@ -90,7 +90,7 @@ pub(crate) fn nice(rng: &mut Rng) -> i8 {
     rng.below(40) as i8 - 20
 }
 
-/// One CPU, some, or a run of them.
+/// One CPU, some CPUs, or a contiguous range.
 pub(crate) fn cpus(rng: &mut Rng) -> u32 {
     match rng.below(3) {
         0 => 1 << rng.below(u64::from(MAX_CPUS)),

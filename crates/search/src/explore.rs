@@ -1,27 +1,27 @@
-//! A search for an order of one run that fails.
+//! Searches for an order of one run that fails.
 //!
-//! The plain run comes first: ways in which it fails are no doing of an order. Then orders are tried by one [`Method`], and a
+//! The plain run comes first: its failures are not caused by an order. Then orders are tried by one [`Method`], and a
 //! failing one is shrunk to the fewest points at which a callback is held up.
 
 use crate::fuzz::{Failure, ROUND};
 use crate::orders::{Choice, Hold};
 use std::collections::VecDeque;
 
-/// Where orders come from.
+/// How orders are chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
     /// [`Choice::Pct`] with this depth, at least 1.
     Pct(u32),
-    /// [`Choice::Walk`], of different speeds in turn.
+    /// [`Choice::Walk`], with different speeds in turn.
     Walk,
-    /// Every order with at most so many holds: delay-bounded scheduling (Emmi, Qadeer and Rakamarić, POPL 2011).
+    /// Every order with at most this many holds: delay-bounded scheduling (Emmi, Qadeer and Rakamarić, POPL 2011).
     Exhaustive(u32),
 }
 
-/// What came of a run in some order.
+/// The result of a run in some order.
 #[derive(Clone, Debug, Default)]
 pub struct Tried {
-    /// How many points it had.
+    /// The number of its points.
     pub points: u64,
     /// Where callbacks were held up.
     pub holds: Vec<Hold>,
@@ -29,9 +29,9 @@ pub struct Tried {
     pub failures: Vec<Failure>,
 }
 
-/// Whatever makes runs.
+/// Makes the runs.
 pub trait Orders: Sync {
-    /// Makes a run for each; the results are in their order.
+    /// Makes a run for each choice. The results are in the same order.
     fn run(&self, choices: &[Choice]) -> Vec<Tried>;
 }
 
@@ -40,17 +40,17 @@ pub trait Orders: Sync {
 pub struct Failing {
     /// How it fails.
     pub failure: Failure,
-    /// After how many orders it was found.
+    /// The number of orders after which it was found.
     pub after: u64,
-    /// How many holds it had then.
+    /// The number of holds at that time.
     pub before: usize,
-    /// The fewest that were found to fail the same way.
+    /// The smallest number of holds found to fail the same way.
     pub holds: Vec<Hold>,
-    /// Runs that shrinking took.
+    /// The number of runs for shrinking.
     pub shrink_runs: usize,
 }
 
-/// A search under way.
+/// A running search.
 #[derive(Debug)]
 pub struct Explore {
     method: Method,
@@ -60,7 +60,7 @@ pub struct Explore {
     plain: Vec<Failure>,
     /// Orders tried, without the plain one.
     tried: u64,
-    /// Of [`Method::Exhaustive`]: orders whose extensions are to be tried.
+    /// For [`Method::Exhaustive`]: orders whose extensions are still to be tried.
     open: VecDeque<Vec<u64>>,
     is_exhausted: bool,
 }
@@ -82,7 +82,7 @@ impl Explore {
         explore
     }
 
-    /// Tries at most so many orders; nothing is left to try where that gives `None`.
+    /// Tries at most this many orders. Returns `None` if there is nothing left to try.
     pub fn round(&mut self, orders: &dyn Orders, most: usize) -> Option<Vec<Failing>> {
         let choices: Vec<Choice> = (0..most.min(ROUND)).map_while(|nth| self.choice(nth as u64)).collect();
         if choices.is_empty() {
@@ -122,7 +122,7 @@ impl Explore {
         }
     }
 
-    /// One more hold, at a later point than all others.
+    /// Adds a hold at a later point than all others.
     fn extend(&mut self, holds: &[u64], points: u64) {
         let Method::Exhaustive(most) = self.method else { return };
         if holds.len() < most as usize {
@@ -131,7 +131,7 @@ impl Explore {
         }
     }
 
-    /// Fewer holds that fail the same way; at most so many runs.
+    /// Searches for fewer holds that fail the same way, in at most this many runs.
     pub fn shrunk(&self, orders: &dyn Orders, failing: Failing, most_runs: usize) -> Failing {
         let kind = failing.failure.kind.clone();
         let mut best = failing.clone();
@@ -139,7 +139,7 @@ impl Explore {
         let mut part = best.holds.len().div_ceil(2).max(1);
         while runs < most_runs {
             let numbers: Vec<u64> = best.holds.iter().map(|hold| hold.number).collect();
-            // The last ones first: without them the others stay where they are.
+            // Removes the last ones first: the others then keep their places.
             let without = |at: usize| [&numbers[..at], &numbers[(at + part).min(numbers.len())..]].concat();
             let starts: Vec<usize> = (0..numbers.len()).step_by(part).rev().collect();
             let choices: Vec<Choice> = starts.into_iter().map(|at| Choice::Given(without(at))).collect();
@@ -182,13 +182,14 @@ impl Explore {
         self.tried
     }
 
-    /// Every order within the bound has been tried.
+    /// Whether every order within the bound has been tried.
     pub fn is_exhausted(&self) -> bool {
         self.is_exhausted
     }
 
-    /// The least probability that one order of [`Method::Pct`] shows a given fault that takes as many orderings as the depth:
-    /// one of the CPUs, the timers among them, times the points to the power of the changes.
+    /// The minimum probability that one order of [`Method::Pct`] shows a given fault that needs as many orderings as
+    /// the depth: one divided by the number of CPUs, including the timers, times the points to the power of the
+    /// changes.
     pub fn least_probability(&self, cpus: u32) -> Option<f64> {
         match self.method {
             Method::Pct(depth) => {

@@ -1,7 +1,7 @@
-//! The search: inputs are drawn, mutated and crossed; those that show something new are kept, and mutated again.
+//! The search: inputs are drawn, mutated and crossed. Those that show something new are kept, and mutated again.
 //!
-//! A round is a fixed number of inputs, made before any of them is run. So the search depends on its seed alone, however many
-//! threads make the runs.
+//! A round is a fixed number of inputs, created before any of them runs. So the search depends only on its seed,
+//! however many threads make the runs.
 
 use crate::genome::{Genome, Range};
 use crate::rng::Rng;
@@ -9,80 +9,80 @@ use crate::seen::{Feature, Seen};
 use crate::{draw, mutate};
 use std::collections::BTreeMap;
 
-/// Inputs of a round.
+/// Inputs per round.
 pub const ROUND: usize = 32;
-/// Inputs that are kept.
+/// The maximum number of inputs that are kept.
 const MOST_KEPT: usize = 4096;
 
 /// How a run failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// What makes two failures the same one: `stall`, `error in ops.enqueue()`.
+    /// Identifies equal failures: `stall`, `error in ops.enqueue()`.
     pub kind: String,
-    /// What happened, a sentence.
+    /// What happened, as a sentence.
     pub text: String,
 }
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Ran {
-    /// What it showed.
+    /// The features it showed.
     pub features: Vec<Feature>,
-    /// How it failed, each kind once.
+    /// Its failures, each kind once.
     pub failures: Vec<Failure>,
     /// The virtual time that it reached, in microseconds.
     pub reached_us: u32,
-    /// It did not begin: the input was refused for this reason.
+    /// The reason if the input was rejected and the run did not begin.
     pub refused: Option<String>,
 }
 
-/// Whatever makes runs.
+/// Makes the runs.
 pub trait Subject: Sync {
-    /// Runs each of these; the results are in their order.
+    /// Runs each of these. The results are in the same order.
     fn run(&self, genomes: &[Genome]) -> Vec<Ran>;
 }
 
-/// Where inputs come from.
+/// How inputs are chosen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Guide {
-    /// From those that showed something new.
+    /// From inputs that showed something new.
     #[default]
     Coverage,
-    /// From nothing: each is drawn afresh. To compare with.
+    /// From nothing: each is drawn afresh. For comparisons.
     Nothing,
 }
 
-/// A failure and the input that shows it.
+/// A failure and an input that shows it.
 #[derive(Clone, Debug)]
 pub struct Found {
-    /// How it fails.
+    /// The failure.
     pub failure: Failure,
     /// The input.
     pub genome: Genome,
-    /// After how many runs it was found.
+    /// The number of runs after which it was found.
     pub after_runs: u64,
 }
 
-/// A search under way.
+/// A running search.
 #[derive(Debug)]
 pub struct Fuzz {
     rng: Rng,
     ranges: Vec<Range>,
     guide: Guide,
-    /// Inputs that showed something new, in their order.
+    /// Inputs that showed something new, in order.
     kept: Vec<Genome>,
-    /// And what each of them showed in all.
+    /// All features of each of them.
     shown: Vec<Vec<Feature>>,
     seen: Seen,
     found: BTreeMap<String, Found>,
     runs: u64,
     refused: u64,
-    /// Why the first of them was.
+    /// The reason for the first of them.
     refusal: Option<String>,
 }
 
 impl Fuzz {
-    /// A search from this seed, with these settings to vary.
+    /// A search with this seed, which may vary these settings.
     pub fn new(seed: u64, ranges: Vec<Range>, guide: Guide) -> Self {
         Self {
             rng: Rng::new(seed),
@@ -98,7 +98,7 @@ impl Fuzz {
         }
     }
 
-    /// Runs inputs that are given, as those of a corpus. Gives the failures of kinds that were not known.
+    /// Runs given inputs, such as those of a corpus. Returns the failures of new kinds.
     pub fn replay(&mut self, subject: &dyn Subject, genomes: Vec<Genome>) -> Vec<Found> {
         let genomes: Vec<Genome> = genomes.into_iter().map(|genome| genome.repaired(&self.ranges)).collect();
         let mut new = Vec::new();
@@ -108,7 +108,7 @@ impl Fuzz {
         new
     }
 
-    /// One round of at most so many runs. Gives the failures of kinds that were not known.
+    /// One round of at most this many runs. Returns the failures of new kinds.
     pub fn round(&mut self, subject: &dyn Subject, most: usize) -> Vec<Found> {
         let genomes = (0..most.min(ROUND)).map(|_| self.next()).collect();
         self.take(subject, genomes)
@@ -144,7 +144,7 @@ impl Fuzz {
         if self.guide == Guide::Nothing || self.kept.is_empty() || rng.once_in(8) {
             return draw::genome(rng, &self.ranges);
         }
-        // Half of the time one of the newest: they are the farthest.
+        // Half of the time one of the newest, which have come farthest.
         let newest = &self.kept[self.kept.len() - self.kept.len().min(32)..];
         let from = if rng.once_in(2) { newest } else { &self.kept };
         let parent = rng.pick(from).expect("some are kept");
@@ -155,17 +155,17 @@ impl Fuzz {
         }
     }
 
-    /// What was seen.
+    /// All features seen.
     pub fn seen(&self) -> &Seen {
         &self.seen
     }
 
-    /// Runs so far.
+    /// The number of runs so far.
     pub fn runs(&self) -> u64 {
         self.runs
     }
 
-    /// How many of them were refused, and why the first was.
+    /// How many of them were rejected, and the reason for the first.
     pub fn refused(&self) -> (u64, Option<&str>) {
         (self.refused, self.refusal.as_deref())
     }
@@ -175,7 +175,7 @@ impl Fuzz {
         &self.kept
     }
 
-    /// A few inputs that show together what all have shown: what a corpus is to hold.
+    /// A small set of inputs that together show all features: the contents of a corpus.
     pub fn corpus(&self) -> Vec<&Genome> {
         let mut order: Vec<usize> = (0..self.kept.len()).collect();
         order.sort_by_key(|&at| std::cmp::Reverse(self.shown[at].len()));
@@ -184,7 +184,7 @@ impl Fuzz {
         new.map(|at| &self.kept[at]).collect()
     }
 
-    /// The failures, a kind each.
+    /// The failures, one of each kind.
     pub fn found(&self) -> impl Iterator<Item = &Found> {
         self.found.values()
     }

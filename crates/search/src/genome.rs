@@ -1,29 +1,30 @@
-//! An input of a search: all that a run is a function of, beside the scheduler.
+//! An input of a search: everything that determines a run, besides the scheduler.
 //!
-//! Every [`Genome`] that went through [`Genome::repaired`] stands for a run that the readers of workloads and machines take.
+//! Every [`Genome`] that went through [`Genome::repaired`] gives a run that the readers of workloads and machines
+//! accept.
 
 use keel_abi::Span;
 use serde::{Deserialize, Serialize};
 
-/// Most CPUs of a machine.
+/// The maximum number of CPUs of a machine.
 pub const MAX_CPUS: u32 = 32;
-/// Most task specs.
+/// The maximum number of task specs.
 pub const MAX_TASKS: usize = 12;
-/// Most threads that a spec starts with.
+/// The maximum number of threads that a spec starts with.
 pub const MAX_INSTANCES: u8 = 32;
-/// Most steps of a task.
+/// The maximum number of steps of a task.
 pub const MAX_STEPS: usize = 12;
-/// Most entries of a timeline.
+/// The maximum number of entries of a timeline.
 pub const MAX_HAPPENINGS: usize = 6;
 /// The longest run.
 pub const MAX_DURATION_US: u32 = 45_000_000;
-/// CPUs times the time of a run: a busy CPU ticks all the time, and each tick takes time to simulate.
+/// The maximum of CPUs times the length of a run: a busy CPU always ticks, and each tick takes time to simulate.
 pub const MAX_CPU_US: u32 = 64_000_000;
-/// The longest sleep, and the longest piece of work.
+/// The longest sleep, and the longest work step.
 pub const MAX_STEP_US: u32 = 2_000_000;
-/// Cgroups that tasks can be in.
+/// The number of cgroups that tasks can be in.
 pub const GROUPS: u8 = 3;
-/// Mutexes that tasks can take.
+/// The number of mutexes that tasks can take.
 pub const MUTEXES: u8 = 3;
 
 /// An input.
@@ -32,19 +33,19 @@ pub const MUTEXES: u8 = 3;
 pub struct Genome {
     /// The machine's shape.
     pub machine: Shape,
-    /// Who runs.
+    /// The tasks.
     pub tasks: Vec<Task>,
-    /// What happens from outside.
+    /// Events from outside.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub timeline: Vec<Happening>,
-    /// Global variables of the scheduler, of those that may vary.
+    /// The scheduler's global variables, chosen among those that may vary.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub settings: Vec<(String, i64)>,
-    /// Interrupts, kernel threads and the like go on beside.
+    /// Whether there are interrupts, kernel threads and other noise.
     pub noise: bool,
-    /// Of all random numbers of the run.
+    /// The seed of all random numbers of the run.
     pub seed: u64,
-    /// Virtual time, in microseconds.
+    /// The length in virtual time, in microseconds.
     pub duration_us: u32,
 }
 
@@ -54,11 +55,11 @@ pub struct Genome {
 pub struct Shape {
     /// NUMA nodes.
     pub nodes: u32,
-    /// Last-level caches of a node.
+    /// Last-level caches per node.
     pub llcs: u32,
-    /// Cores under each.
+    /// Cores per cache.
     pub cores: u32,
-    /// Threads of a core.
+    /// Threads per core.
     pub threads: u32,
 }
 
@@ -66,7 +67,7 @@ pub struct Shape {
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Task {
-    /// Threads that start by themselves.
+    /// The number of threads that start by themselves.
     pub instances: u8,
     /// When they start, in microseconds.
     pub delay_us: u32,
@@ -76,7 +77,7 @@ pub struct Task {
     pub cpus: u32,
     /// The policy.
     pub policy: Policy,
-    /// Passes; 0 for ever.
+    /// The number of passes. 0 for endless.
     pub passes: u32,
     /// The cgroup, if not the root.
     pub group: Option<u8>,
@@ -84,7 +85,7 @@ pub struct Task {
     pub waker: Option<u8>,
     /// The waker waits until the pass is over.
     pub replies: bool,
-    /// A task that each pass starts one more thread of, a later one.
+    /// A later task: each pass starts one more thread of it.
     pub forks: Option<u8>,
     /// What a pass does.
     pub steps: Vec<Step>,
@@ -105,7 +106,7 @@ pub enum Policy {
     Fifo,
 }
 
-/// A part of a pass; times in microseconds.
+/// A step of a pass. Times are in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Step {
@@ -113,31 +114,31 @@ pub enum Step {
     Run(u32),
     /// Sleeps.
     Sleep(u32),
-    /// Sleeps until so long after the last time.
+    /// Sleeps until this long after the last time.
     Timer(u32),
     /// Works with a mutex held.
     Locked(u8, u32),
     /// Works while it may not leave its CPU.
     Pinned(u32),
-    /// Gives its CPU up.
+    /// Yields its CPU.
     Yield,
-    /// Goes over so many KiB.
+    /// Accesses this many KiB of memory.
     Touch(u32),
     /// Sets its nice value.
     Nice(i8),
-    /// Confines itself, as [`Task::cpus`].
+    /// Sets its own affinity, as in [`Task::cpus`].
     Cpus(u32),
 }
 
-/// Something from outside; times in microseconds.
+/// An event from outside. Times are in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Happening {
     /// When.
     pub at_us: u32,
-    /// Again each time so much has passed; 0 for once.
+    /// The interval at which it repeats. 0 for once.
     pub every_us: u32,
-    /// What.
+    /// The event.
     pub what: Act,
 }
 
@@ -145,22 +146,22 @@ pub struct Happening {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Act {
-    /// This CPU goes offline, and comes back after so long.
+    /// This CPU goes offline, and returns after this time.
     Offline(u32, u32),
-    /// This task is confined, as [`Task::cpus`].
+    /// This task's affinity is set, as in [`Task::cpus`].
     Cpus(u8, u32),
     /// This task's nice value is set.
     Nice(u8, i8),
 }
 
-/// A global variable, and what it may be.
+/// A global variable and its range.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Range {
     /// The variable.
     pub name: String,
-    /// The least value.
+    /// The minimum value.
     pub low: i64,
-    /// The greatest.
+    /// The maximum value.
     pub high: i64,
 }
 
@@ -171,13 +172,13 @@ impl Default for Shape {
 }
 
 impl Shape {
-    /// How many CPUs that is.
+    /// The number of CPUs.
     pub fn cpus(self) -> u32 {
         self.nodes * self.llcs * self.cores * self.threads
     }
 }
 
-/// How large an input is, in what people count.
+/// The size of an input, in units that people count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Size {
     /// CPUs.
@@ -209,7 +210,7 @@ impl std::fmt::Display for Size {
 }
 
 impl Genome {
-    /// How large it is.
+    /// Its size.
     pub fn size(&self) -> Size {
         Size {
             cpus: self.machine.cpus(),
@@ -220,8 +221,8 @@ impl Genome {
         }
     }
 
-    /// The nearest input that stands for a run: numbers in their ranges, no reference to what is not there. What is right
-    /// already stays as it is.
+    /// The nearest input that gives a run: numbers in their ranges, and no reference to missing items. Valid parts stay
+    /// unchanged.
     #[must_use]
     pub fn repaired(mut self, ranges: &[Range]) -> Self {
         self.machine = self.machine.repaired();
@@ -233,14 +234,14 @@ impl Genome {
         for (at, task) in self.tasks.iter_mut().enumerate() {
             task.repair(at, count);
         }
-        // A thread that a pass makes must end, or their number grows without bound.
+        // A thread that a pass creates must end, or their number grows without bound.
         let forked: Vec<usize> = self.tasks.iter().filter_map(|task| task.forks.map(usize::from)).collect();
         for &at in &forked {
             let task = &mut self.tasks[at];
             task.passes = task.passes.clamp(1, 100);
             (task.waker, task.replies) = (None, false);
         }
-        // Others would wait for ever for one that never comes.
+        // Others would wait forever for a waker that never comes.
         for (at, task) in self.tasks.iter_mut().enumerate() {
             task.instances = task.instances.max(u8::from(!forked.contains(&at)));
         }
@@ -293,7 +294,7 @@ impl Task {
         for step in &mut self.steps {
             step.repair();
         }
-        // Time has to pass in a pass.
+        // Time must pass in a pass.
         if !self.steps.iter().any(|step| step.takes_time()) {
             self.steps.truncate(MAX_STEPS - 1);
             self.steps.push(Step::Run(100));

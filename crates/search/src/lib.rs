@@ -1,5 +1,5 @@
 //! Searches for runs that break a scheduler: which inputs to try next, what was new about a run, and how small an input
-//! can get and still fail.
+//! can become and still fail.
 //!
 //! This crate makes no runs, and reads no file or clock: its caller provides a [`Subject`]. The same seed gives the
 //! same search, however many threads make the runs.

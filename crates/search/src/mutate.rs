@@ -32,7 +32,7 @@ pub fn crossed(rng: &mut Rng, a: &Genome, b: &Genome, ranges: &[Range]) -> Genom
         ..task.clone()
     };
     genome.tasks.extend(b.tasks.iter().map(moved));
-    // Half of them, so that inputs don't grow from crossing to crossing.
+    // Half of them, so that inputs don't grow with every crossing.
     while genome.tasks.len() > a.tasks.len().max(b.tasks.len()) {
         let at = rng.below(genome.tasks.len() as u64) as usize;
         without_task(&mut genome, at);
@@ -40,7 +40,7 @@ pub fn crossed(rng: &mut Rng, a: &Genome, b: &Genome, ranges: &[Range]) -> Genom
     genome.repaired(ranges)
 }
 
-/// Takes a task out, and what refers to it.
+/// Removes a task and all references to it.
 pub(crate) fn without_task(genome: &mut Genome, at: usize) {
     genome.tasks.remove(at);
     let gone = at as u8;

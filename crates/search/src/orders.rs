@@ -1,4 +1,4 @@
-//! Orders: where callbacks let others pass, drawn or given, and which points a run had.
+//! Orders: where callbacks let others pass, by chance or as given, and which points a run had.
 
 use crate::rng::Rng;
 use keel_abi::order::{Order, Point, Step};
@@ -6,9 +6,9 @@ use keel_abi::{Instant, Span};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Points in a row at which one callback may be held up, so that it goes on some time.
+/// The maximum number of consecutive points at which one callback may be held up, so that it continues eventually.
 const MOST_IN_A_ROW: u32 = 32;
-/// Steps of a run that are noted at most.
+/// The maximum number of a run's steps that are recorded.
 const MOST_STEPS: usize = 4096;
 
 /// How the points of a run are decided.
@@ -18,19 +18,19 @@ pub enum Choice {
     Given(Vec<u64>),
     /// At each point by chance.
     Walk {
-        /// Of the chances.
+        /// The seed.
         seed: u64,
-        /// A callback is held up at one point in so many, on average.
+        /// A callback is held up at one of this many points, on average.
         one_in: u64,
     },
     /// By priorities of CPUs, which change at a few points: probabilistic concurrency testing (Burckhardt, Kothari,
     /// Musuvathi and Nagarakatte, 'A randomized scheduler with probabilistic guarantees of finding bugs', ASPLOS 2010).
     Pct {
-        /// Of the priorities and the changes.
+        /// The seed of the priorities and the changes.
         seed: u64,
-        /// So many orderings must come together: one more than there are changes.
+        /// The number of orderings that must come together: one more than the number of changes.
         depth: u32,
-        /// How many points a run has, about.
+        /// The approximate number of points of a run.
         points: u64,
     },
 }
@@ -38,29 +38,29 @@ pub enum Choice {
 /// A point at which a callback was held up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hold {
-    /// Which point of the run, from 0.
+    /// The number of the point, from 0.
     pub number: u64,
-    /// What it is.
+    /// Its kind.
     pub point: Point,
 }
 
-/// What came of a run's points.
+/// The result of a run's points.
 #[derive(Clone, Debug, Default)]
 pub struct Record {
-    /// How many there were.
+    /// The number of points.
     pub points: u64,
     /// Those at which a callback was held up.
     pub holds: Vec<Hold>,
-    /// What callbacks did within the spans that are watched.
+    /// What callbacks did within the watched spans.
     pub steps: Vec<Step>,
 }
 
-/// Decides the points of one run, and notes what it decides.
+/// Decides the points of one run, and records its decisions.
 pub struct Chooser {
     window: Span,
     choice: Choice,
     rng: Rng,
-    /// Of [`Choice::Pct`]: by CPU, the last one for timers.
+    /// For [`Choice::Pct`]: by CPU, the last one for timers.
     priorities: Vec<u64>,
     changes: Vec<u64>,
     /// The callback that was held up last, and how often in a row.
@@ -70,7 +70,7 @@ pub struct Chooser {
 }
 
 impl Chooser {
-    /// For a machine with so many CPUs. What it notes is in the record.
+    /// For a machine with this many CPUs. The record contains its decisions.
     pub fn new(window: Span, choice: Choice, cpus: u32) -> (Self, Arc<Mutex<Record>>) {
         let record = Arc::new(Mutex::new(Record::default()));
         let mut rng = Rng::new(match choice {
@@ -79,7 +79,7 @@ impl Chooser {
         });
         let (mut priorities, mut changes) = (Vec::new(), Vec::new());
         if let Choice::Pct { depth, points, .. } = choice {
-            // Those of changes are below these.
+            // Priorities after a change are below these.
             priorities = (0..=cpus).map(|_| u64::from(depth) + rng.below(1 << 32)).collect();
             changes = (1..depth).map(|_| rng.below(points.max(1))).collect();
         }
@@ -90,7 +90,7 @@ impl Chooser {
         )
     }
 
-    /// Notes what callbacks do within these spans.
+    /// Records what callbacks do within these spans.
     #[must_use]
     pub fn watching(self, watched: Vec<Range<Instant>>) -> Self {
         Self { watched, ..self }

@@ -1,6 +1,6 @@
-//! An input as the files that a run is made of: an rt-app workload with our extensions, and a machine file.
+//! An input as the files that define a run: an rt-app workload with the project's extensions, and a machine file.
 //!
-//! A run of `keel sim` with these files is the run that the search made: both read the same text.
+//! `keel sim` with these files gives the same run as the search: both read the same text.
 
 use crate::genome::{Act, GROUPS, Genome, MAX_CPUS, Policy, Step, Task};
 use std::fmt::Write;
@@ -34,7 +34,7 @@ pub fn machine(genome: &Genome, name: &str) -> String {
     )
 }
 
-/// The name of the task number `at`: what others' steps call it.
+/// The name of task number `at` in the steps of others.
 fn name(at: usize) -> String {
     format!("t{at}")
 }
@@ -76,7 +76,7 @@ fn all(cpus: u32) -> String {
     list((0..cpus).collect())
 }
 
-/// The CPUs of a mask on a machine with so many; none for all of them.
+/// The CPUs of a mask on a machine with this many CPUs. `None` for all of them.
 fn cpus(mask: u32, cpus: u32) -> Option<String> {
     let mut on: Vec<u32> = (0..MAX_CPUS).filter(|cpu| mask >> cpu & 1 == 1).map(|cpu| cpu % cpus).collect();
     on.sort_unstable();
@@ -122,7 +122,7 @@ fn task(genome: &Genome, at: usize) -> String {
     text + "\t\t\t}\n\t\t}"
 }
 
-/// Its priority is no nice value, or the policy's own.
+/// Its priority is not a nice value, or is the policy's own.
 fn is_fixed(task: &Task) -> bool {
     matches!(task.policy, Policy::Fifo | Policy::Idle)
 }

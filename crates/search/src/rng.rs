@@ -28,7 +28,7 @@ impl Rng {
         low + self.below((high - low).saturating_add(1))
     }
 
-    /// As [`Rng::within`], each order of magnitude alike; `low` is at least 1.
+    /// As [`Rng::within`], but each order of magnitude is equally likely. `low` is at least 1.
     pub fn magnitude(&mut self, low: u64, high: u64) -> u64 {
         let (from, to) = (low.ilog2(), high.ilog2());
         let bits = self.within(u64::from(from), u64::from(to));
@@ -41,7 +41,7 @@ impl Rng {
         self.below(n) == 0
     }
 
-    /// One of these; `None` where there is none.
+    /// One of these, or `None` if there are none.
     pub fn pick<'a, T>(&mut self, of: &'a [T]) -> Option<&'a T> {
         match of.len() {
             0 => None,

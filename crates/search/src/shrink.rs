@@ -1,18 +1,18 @@
 //! Smaller inputs that fail the same way.
 //!
-//! Candidates come in a fixed order, those that make runs quicker first. The first that still fails is taken, and the search
-//! goes on from there with what is smaller than it, until nothing smaller fails or a number of runs is used up.
+//! Candidates come in a fixed order, those with faster runs first. The first that still fails is taken, and the search
+//! continues with smaller inputs than that, until nothing smaller fails or the runs are used up.
 
 use crate::fuzz::{ROUND, Ran, Subject};
 use crate::genome::{Genome, Policy, Range, Shape, Step};
 use crate::mutate::without_task;
 use std::collections::BTreeSet;
 
-/// Runs that are longer are first made shorter: each run takes its time.
+/// Longer runs are shortened first, because each run takes its time.
 const LONG_US: u32 = 2_000_000;
 
-/// The smallest input found that fails in this kind of way, and how many runs that took: about `most_runs` at most, and none
-/// once `is_over`.
+/// The smallest input found with this kind of failure, and the number of runs: about `most_runs` at most. Stops when
+/// `is_over` returns true.
 pub fn shrunk(
     subject: &dyn Subject,
     genome: &Genome,
@@ -26,7 +26,7 @@ pub fn shrunk(
     let mut from = 0;
     'again: loop {
         let mut left = smaller(&best, ranges);
-        // Where the last one was found others are likely.
+        // More are likely near the last one found.
         let count = left.len().max(1);
         left.rotate_left(from % count);
         let left: Vec<(usize, Genome)> =
@@ -42,7 +42,7 @@ pub fn shrunk(
             if let Some(at) = ran.iter().position(fails) {
                 from = (from + part[at].0) % count;
                 best = genomes[at].clone();
-                // Some changes undo each other, as a repair puts back what was taken out.
+                // Some changes cancel each other, because a repair restores what was removed.
                 tried.insert(best.clone());
                 continue 'again;
             }
@@ -71,7 +71,7 @@ fn smaller(genome: &Genome, ranges: &[Range]) -> Vec<Genome> {
     offer(&|it| it.timeline.clear());
     offer(&|it| it.settings.clear());
     machine(genome, &mut offer);
-    // Later than tasks: many tasks do in a short time what few do in a long one.
+    // After tasks: many tasks do in a short time what few do in a long one.
     for part in [8, 2] {
         offer(&|it| it.duration_us /= part);
     }
@@ -155,7 +155,7 @@ fn within_task(genome: &Genome, at: usize, offer: Offer<'_>) {
     }
 }
 
-/// A simpler step in place of this one.
+/// Replaces this step with a simpler one.
 fn simpler(step: Step) -> Vec<Step> {
     let times = |us: u32, with: &dyn Fn(u32) -> Step| {
         let rounder = [us / 10, us / 2, rounded(us)];
@@ -174,7 +174,7 @@ fn simpler(step: Step) -> Vec<Step> {
     }
 }
 
-/// With one digit that is not 0: what people would have written.
+/// With only one non-zero digit, as people would write it.
 fn rounded(n: u32) -> u32 {
     match n.checked_ilog10() {
         None => 0,

@@ -1,4 +1,4 @@
-//! What a run's events tell of the states that it was in: lengths of queues, idle CPUs, waits and runs, callbacks, each in
+//! What a run's events reveal about its states: lengths of queues, idle CPUs, waits and runs, callbacks, each in
 //! buckets of powers of two.
 
 use crate::seen::Feature;
@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 /// Instructions that take as long as an event.
 const INSNS: u64 = 64;
-/// CPUs that are told apart in idle masks.
+/// The number of CPUs that are distinguished in idle masks.
 const MASKED: u32 = 6;
 
 /// Listens to a run.
@@ -17,7 +17,7 @@ pub struct States {
     seen: BTreeSet<u32>,
     /// Who runs on each CPU, since when.
     running: Vec<(TaskId, Instant)>,
-    /// Since when each task waits, if it does.
+    /// Since when each task has waited, if it waits.
     waits: Vec<Option<Instant>>,
     waiting: u32,
     /// The last callback of each CPU.
@@ -26,7 +26,7 @@ pub struct States {
     stop: Stop,
 }
 
-/// What a state is of: the high bits of its number.
+/// The kind of state: the high bits of its number.
 #[derive(Clone, Copy)]
 #[repr(u32)]
 enum Of {
@@ -45,7 +45,7 @@ enum Of {
 }
 
 impl States {
-    /// Asks for a stop after so many events, so that no run takes for ever. Every 64 instructions count as an event, too.
+    /// Requests a stop after this many events, so that no run takes forever. 64 instructions count as one event.
     pub fn new(most_events: u64, stop: Stop) -> Self {
         Self {
             seen: BTreeSet::new(),
@@ -58,7 +58,7 @@ impl States {
         }
     }
 
-    /// What was seen.
+    /// The states seen.
     pub fn features(&self) -> impl Iterator<Item = Feature> + '_ {
         self.seen.iter().map(|&state| Feature::State(state))
     }

@@ -442,7 +442,7 @@ pub enum Meta {
     Asks {
         /// The task; [`TaskId::IDLE`] for a change to a CPU.
         task: TaskId,
-        /// It comes from outside: an [`Act::Begins`] of the idle task has told when it was due.
+        /// It comes from outside: an [`Act::Begins`] of the idle task contains the time when it was due.
         outside: bool,
         /// What is asked for.
         request: Box<Request>,

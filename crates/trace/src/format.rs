@@ -26,7 +26,7 @@ pub(crate) const MAX_TEXT: usize = 64 * 1024;
 /// The most nodes of a machine.
 pub(crate) const MAX_NODES: u64 = 1024;
 
-/// Kinds of records. A switch's kind also says why.
+/// Kinds of records. A switch's kind also contains the reason.
 pub(crate) mod kind {
     pub(crate) const SWITCH: u8 = 0; // ..= 4, in the order of `WHYS`
     pub(crate) const WAKEUP: u8 = 5;
@@ -168,7 +168,7 @@ impl Memory {
     }
 }
 
-/// Encodes a number: seven bits a byte, the lowest first; the topmost bit says that more follow.
+/// Encodes a number: seven bits per byte, the lowest first. The topmost bit means that more bytes follow.
 #[inline]
 pub(crate) fn put_number(mut n: u64, mut byte: impl FnMut(u8)) {
     while n >= 0x80 {

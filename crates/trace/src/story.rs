@@ -440,7 +440,7 @@ impl Story {
         }
     }
 
-    /// The end of a task, if another now has its address or number.
+    /// The end of a task, if another task now has its address or number.
     pub fn retire(&mut self, key: Key) {
         let Some(Task { id: Some(task), doing, .. }) = self.tasks.remove(&key) else { return };
         let at = match doing {

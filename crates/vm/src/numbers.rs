@@ -1,5 +1,5 @@
-//! `bpf_iter_num_next`: a loop's next number, which the engine finds by itself where it knows the price. A loop asks
-//! for as many as it has rounds, and nobody else can know when.
+//! `bpf_iter_num_next`: a loop's next number, which the engine computes itself if it knows the price. A loop calls it
+//! once per round, and nothing else can observe when.
 #![allow(unsafe_code)]
 
 use crate::context::{Context, HOST_COUNTS};

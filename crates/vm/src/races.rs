@@ -240,7 +240,7 @@ mod tests {
     const LOCK: Sync = Sync::Spin(0);
 
     enum Act {
-        /// An access of so many bytes from an offset on.
+        /// An access of this many bytes, starting at an offset.
         To(u32, How, u64, u64),
         Unlock(u32),
         Lock(u32),

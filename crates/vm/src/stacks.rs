@@ -66,7 +66,7 @@ impl Stacks {
 
     fn grow(&mut self, world: &mut VmWorld) -> Option<()> {
         let level = world.reserve(SLOT_BYTES * self.used.len() as u64)?;
-        // Of all stacks a callback has its own slot alone: the interpreter looks at that itself.
+        // A callback owns only its own slot of all stacks. The interpreter checks that itself.
         world.region_mut().disown(level);
         self.levels.push(level);
         Some(())

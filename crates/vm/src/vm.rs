@@ -37,7 +37,7 @@ pub struct Vm {
     config: VmConfig,
     /// Code that was extended, and its tables: a suspended callback may still be in it.
     extended: Vec<Extended>,
-    /// Two bytes an operation: the jump there was not taken, and was taken. Empty where nobody asked.
+    /// Two bytes per operation: whether the jump there was not taken, and whether it was taken. Empty if nobody asked.
     branches: Box<[u8]>,
     /// Of fibers that are gone or at rest.
     bad_accesses: u64,
@@ -100,7 +100,7 @@ impl Vm {
         })
     }
 
-    /// Loads the object once more into the same world: its maps and variables start afresh, where they were no other
+    /// Loads the object again into the same world. Its maps and variables start afresh, unless they were another
     /// program's memory. No callback may be suspended.
     ///
     /// # Errors
@@ -192,7 +192,7 @@ impl Vm {
         Ok(())
     }
 
-    /// What has been counted so far, of each object that was loaded; nothing where no profile is kept.
+    /// The counts so far, for each loaded object. Empty if no profile is kept.
     pub fn profiles(&self) -> Vec<Taken> {
         let moved = self.world.region().watched();
         let now = self.profile.as_ref().map(|profile| Taken::new(profile, &self.code, moved));
@@ -226,8 +226,8 @@ impl Vm {
         self.seats[cpu.index()].suspended.len()
     }
 
-    /// Writes a struct_ops context. The first words are written whether or not the callback has so many arguments: that
-    /// takes less than to ask.
+    /// Writes a struct_ops context. The first words are written even if the callback has fewer arguments: that is
+    /// faster than checking.
     #[inline(always)]
     fn put_args(&mut self, at: Ea, args: &[u64]) {
         let raw = self.world.region().raw();
@@ -460,7 +460,7 @@ struct Seat {
     suspended: Vec<u32>,
 }
 
-// SAFETY: the prices are the region's, which lives as long as the Vm, and nobody changes them.
+// SAFETY: the prices belong to the region, which lives as long as the Vm, and nobody changes them.
 unsafe impl Send for Seat {}
 
 fn seats(world: &VmWorld, cpus: u32) -> Box<[Seat]> {

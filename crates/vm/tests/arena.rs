@@ -1,4 +1,4 @@
-//! Casts and accesses in an arena: both engines give the same, and count the same.
+//! Casts and accesses in an arena: both engines give the same results and counts.
 
 mod common;
 
@@ -91,7 +91,7 @@ fn pages_that_hold_nothing_read_0_and_take_nothing() {
     };
     check(0, store(START + 4096), (14, 0));
     check(0, store(START + 8192), (0, 3));
-    // The old value of what is not there is 0.
+    // The old value of missing memory is 0.
     let fetch = seq(&[
         &number(1, START + 8192),
         &[to_kernel(1, 1), mov(2, 5), insn(0xdb, 1, 2, 0, 1), mov_r(0, 2), exit()],

@@ -1,5 +1,5 @@
-//! Random programs: the interpreter and the native code must agree in everything that can be
-//! seen: R0, instructions, stalls, calls, faults, memory.
+//! Random programs: the interpreter and the native code must agree in everything observable: R0, instructions, stalls,
+//! calls, faults, memory.
 
 mod common;
 
@@ -14,7 +14,7 @@ use keel_vm::{Mode, VmConfig};
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, any, prop_assert_eq, prop_oneof, proptest};
 
-/// A piece of a program; pieces follow each other, jumps go from one to another.
+/// A piece of a program. Pieces follow each other, and jumps go from one to another.
 #[derive(Clone, Debug)]
 enum Piece {
     /// Instructions without jumps.
@@ -170,7 +170,7 @@ fn piece() -> impl Strategy<Value = Piece> {
     ]
 }
 
-/// Lays pieces out; loops count in the frame's last slot but may be disturbed, which fuel ends.
+/// Lays out the pieces. Loops count in the frame's last slot, which may be overwritten; fuel then ends the loop.
 fn assemble(pieces: &[Piece]) -> Vec<Insn> {
     let mut bodies: Vec<Vec<Insn>> = Vec::new();
     for piece in pieces {
@@ -194,7 +194,7 @@ fn assemble(pieces: &[Piece]) -> Vec<Insn> {
         }
     }
     let mut code = bodies.concat();
-    // R0 depends on every register, so that none goes wrong unseen.
+    // R0 depends on every register, so that any wrong one is noticed.
     for reg in 1..10 {
         code.extend([insn(0x27, 0, 0, 0, 31), insn(0x0f, 0, reg, 0, 0)]);
     }
@@ -223,7 +223,7 @@ fn program() -> impl Strategy<Value = Object> {
     })
 }
 
-/// All that can be seen of a run.
+/// Everything observable about a run.
 #[derive(Debug, PartialEq)]
 struct Seen {
     progress: Vec<Progress>,

@@ -11,7 +11,7 @@ use keel_object::model::{Insn, MapDef, Object, PSEUDO_MAP};
 const USER_RINGBUF: u32 = 31;
 const RING: MapId = MapId(0);
 
-/// Drains, and returns what came of it and a thousandth of what the callback left on the stack.
+/// Drains, and returns the result and a thousandth of what the callback left on the stack.
 fn drains(flags: i32) -> Vec<Insn> {
     seq(&[
         &[store_imm(8, 10, -8, 0)],
@@ -49,7 +49,7 @@ fn drained_by(callback: Vec<Insn>, flags: i32, records: &[u64]) -> Vec<u64> {
         for record in records {
             vm.world().put_record(RING, &record.to_le_bytes()).unwrap();
         }
-        // Twice: the second time what the first one left.
+        // Twice: the second time drains what the first left.
         let mut once = || done(run(&mut vm, &mut Mock::default(), &[])).0;
         vec![once(), once()]
     });

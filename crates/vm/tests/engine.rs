@@ -17,7 +17,7 @@ use keel_vm::{Code, LoadError, Mode, Vm};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-/// R0 = argument 0 * 10 + what helper 2 (which suspends once) makes of it.
+/// R0 = argument 0 * 10 + the result of helper 2, which suspends once.
 fn suspending() -> Vec<Insn> {
     vec![load(8, 6, 1, 0), mov_r(1, 6), helper(2), insn(0x27, 6, 0, 0, 10), add_r(0, 6), exit()]
 }
@@ -54,7 +54,7 @@ fn a_callback_nests_within_a_suspended_one_of_its_cpu() {
         for depth in (0..20).rev() {
             assert_eq!(done(vm.resume(&mut host, CpuId(1))).0, depth * 11);
         }
-        // And the fibers serve again.
+        // The fibers are used again.
         assert_eq!(done(run(&mut vm, &mut host, &[7])).0, 77);
     }
 }
@@ -243,7 +243,7 @@ fn functions_start_by_their_pointers() {
             let Progress::Failed { fault, .. } = progress else { panic!("{wild:#x}: {progress:?}") };
             assert!(matches!(fault.kind, FaultKind::BadCall(_)), "{wild:#x}: {fault:?}");
         }
-        // As data it is an address like any other that is out of bounds.
+        // As data, it is an address like any other that is out of bounds.
         assert!(!vm.world_ref().region().is_live(Ea(pointer), 1, false));
     }
 }

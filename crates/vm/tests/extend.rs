@@ -20,7 +20,7 @@ fn number(name: &str, value: u64) -> MapDef {
     MapDef { name, kind: ARRAY, key_size: 4, value_size: 8, max_entries: 1, initial, ..MapDef::default() }
 }
 
-/// R0 = 10 times what helper 2 (which suspends once) makes of the argument, and the number in a map.
+/// R0 = 10 times the result of helper 2 (which suspends once) for the argument, and the number in a map.
 fn adds(map: i32) -> Vec<Insn> {
     let calls = [load(8, 1, 1, 0), helper(2), mov_r(6, 0), insn(0x27, 6, 0, 0, 10)];
     seq(&[&calls, &wide(1, PSEUDO_MAP_VALUE, map, 0), &[load(8, 0, 1, 0), add_r(0, 6), exit()]])
@@ -30,7 +30,7 @@ fn before() -> Object {
     Object { maps: vec![number("first", 7)], ..object(vec![adds(0)]) }
 }
 
-/// The same, and these maps, and a program that adds the number in the second one.
+/// The same, with these maps, and a program that adds the number in the second one.
 fn after(more: Vec<MapDef>) -> Object {
     let maps = [before().maps, more].concat();
     let made = object(vec![adds(0), adds(1)]);
@@ -82,7 +82,7 @@ fn the_interpreter_goes_on_counting() {
     assert_eq!((taken.functions.len(), calls), (2, vec![(0, 1), (1, 1)]));
 }
 
-/// What comes later is refused by these words.
+/// Later additions are rejected with these words.
 #[track_caller]
 fn check(more: Vec<MapDef>, expected: &str) {
     let mut vm = load_vm(&before(), VmConfig { spare_maps: 1, ..config(MODES[0]) }).unwrap();

@@ -1,5 +1,4 @@
-//! Instructions of any kind: loading them never panics, running them never crashes, and where
-//! they run the engines agree.
+//! Instructions of any kind: loading them never panics, running them never crashes, and if they run, the engines agree.
 
 mod common;
 
@@ -34,7 +33,7 @@ fn makes_the_host_panic(insn: Insn) -> bool {
     insn.code == 0x85 && insn.src == 0 && insn.imm == 4
 }
 
-/// The instructions that would load on their own, but for those that end the test, then an exit.
+/// The instructions that would load on their own, except those that end the test, followed by an exit.
 fn plausible(insns: Vec<Insn>) -> Vec<Insn> {
     let exit = Insn { code: 0x95, ..Insn::default() };
     let mut kept: Vec<Insn> = insns

@@ -1,4 +1,4 @@
-//! Code that names maps: their handles, their values, walks over them.
+//! Code that refers to maps: their handles, their values, walks over them.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! Small programs with the R0 and the count of instructions that they must give, on each engine.
+//! Small programs with their expected R0 and instruction count, on each engine.
 
 mod common;
 
@@ -218,7 +218,7 @@ fn atomics() {
             check(vec![program(bytes, op, &[mov_r(7, 10)], 7)], (expected, 12));
         }
     }
-    // A compare that fails stores nothing; 32 bits compare the low half and give it zero-extended.
+    // A failed compare stores nothing. 32 bits compare the low half and return it zero-extended.
     let failing =
         seq(&[&[store_imm(8, 10, -8, -1), mov(2, 3), mov(0, 5), atomic(8, 0xf1, 10, -8, 2)], &[exit()]]);
     check(vec![failing], (u64::MAX, 5));

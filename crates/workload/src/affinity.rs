@@ -16,7 +16,8 @@ impl Compiler<'_> {
         Ok(numbers.into_iter().map(CpuId).collect())
     }
 
-    /// The CPUs of a field of ours: a list of numbers like rt-app's, or text such as `"1-3,8"`, as machine files have it.
+    /// The CPUs in an extension's field: a list of numbers as in rt-app, or text such as `"1-3,8"`, as in machine
+    /// files.
     pub(crate) fn cpu_list(&self, at: &Place<'_>, field: &Field<'_>) -> Result<CpuSet, WorkloadError> {
         let Some(text) = field.value.as_string_lit() else { return self.cpus(at, field) };
         let cpus: CpuSet = text.value.parse().map_err(|e: BadCpuList| {

@@ -78,7 +78,7 @@ impl Renumbering {
         *id = self.0[id.0 as usize];
     }
 
-    /// Lets a task of the part mean what is the part's.
+    /// Renumbers a task of the part so that it refers to the part's cgroups.
     pub(crate) fn renumber_task(&self, task: &mut TaskSpec) {
         if let Some(id) = &mut task.cgroup {
             self.renumber(id);

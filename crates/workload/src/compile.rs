@@ -209,8 +209,8 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    /// The tasks' programs. Passes are counted where a task or phase asks for it; where none
-    /// does, every task's are, unless the file says otherwise.
+    /// The tasks' programs. Passes are counted if a task or phase requests it. If none does, every task's are counted,
+    /// unless the file specifies otherwise.
     fn lay_out(&self, at: &Place<'_>, drafts: Vec<Draft>) -> Result<Vec<TaskSpec>, WorkloadError> {
         let some_ask = drafts.iter().any(Draft::asks_to_count);
         let count = !some_ask && self.top.count.unwrap_or(true);
@@ -288,7 +288,7 @@ impl<'a> Compiler<'a> {
     }
 }
 
-/// A file's name without folders and ending, for people.
+/// A file's name without folders and suffix, for people.
 fn stem(file: &str) -> String {
     let base = file.rsplit('/').next().unwrap_or(file);
     shown(base.strip_suffix(".json").unwrap_or(base))

@@ -6,8 +6,8 @@ use keel_abi::task::{Step, TaskSpec};
 /// Passes without time that are still allowed; each is work for the simulator only.
 const MOST_IDLE_PASSES: u64 = 1_000_000;
 
-/// Does a loop of `task` make too many passes in which no time needs to pass? `barriers` says
-/// for each barrier how many tasks it waits for.
+/// Whether a loop of `task` makes too many passes in which no time needs to pass. `barriers` contains for each barrier
+/// how many tasks it waits for.
 pub(crate) fn spins(task: &TaskSpec, barriers: &[u32]) -> bool {
     // For each step where a loop may begin: the last step at or before that takes time, and the
     // idle passes of inner loops since.

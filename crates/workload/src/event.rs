@@ -116,7 +116,7 @@ impl<'a> Compiler<'a> {
         })
     }
 
-    /// rt-app calls what is not named "unknown".
+    /// rt-app calls unnamed items "unknown".
     fn or_unknown(&mut self, at: &Place<'_>, name: Option<&'a str>, what: &str) -> &'a str {
         name.unwrap_or_else(|| {
             self.warn(at, format!("has no \"{what}\"; as in rt-app it is then called \"unknown\""));
@@ -147,7 +147,7 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    /// As rt-app has it: a wait on the condition of that name with the mutex of that name.
+    /// As in rt-app: a wait on the condition with that name, using the mutex with that name.
     fn suspend(
         &mut self,
         at: &Place<'_>,

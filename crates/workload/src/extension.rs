@@ -35,12 +35,12 @@ pub(crate) struct Extension {
     pub(crate) steps: Vec<Step>,
     /// What a process's main thread and its threads do to start, if one starts the others.
     pub(crate) starter: Option<Starter>,
-    /// Whether a repeated event displaces the earlier one, as rt-app without workgen has it.
+    /// Whether a repeated event replaces the earlier one, as in rt-app without workgen.
     pub(crate) last_duplicate_wins: bool,
 }
 
 impl Extension {
-    /// The real-time hint; first come, first served unless it says otherwise.
+    /// The real-time hint. First come, first served by default.
     pub(crate) fn hint(&self) -> Option<Hint> {
         let policy = self.rt_policy.unwrap_or(HintPolicy::Fifo);
         Some(Hint { rt_priority: self.rt_priority?, policy })

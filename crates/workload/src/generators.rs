@@ -84,8 +84,8 @@ pub fn generators() -> impl Iterator<Item = Generator> {
     [FIT, MIX, HOGS, HOTPLUG].into_iter().chain(programs())
 }
 
-/// The workload that a generator's name asks for, on a machine with so many CPUs; `None` where it is no
-/// generator's name. The error is how to ask for it.
+/// The workload of a generator's name, on a machine with this many CPUs. `None` if it is not a generator's name. The
+/// error explains the syntax.
 pub fn generated(name: &str, cpus: u32) -> Option<Result<Workload, String>> {
     if name == FIT.form {
         let (tasks, load, jitter) = FITTING;

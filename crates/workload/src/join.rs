@@ -1,8 +1,8 @@
 //! Several workloads as one: the tasks of all run together on one machine, and share nothing.
 //!
-//! What is numbered (tasks, mutexes, channels and the rest) is numbered on, each part's after those of the
-//! parts before it. Names that an earlier part has get the part's number: `hog#2`. Only cgroups are
-//! the machine's: the same path is the same cgroup, with the settings of the first part that has it.
+//! Numbered items (tasks, mutexes, channels and the rest) continue after those of the parts before. Names that an
+//! earlier part has get the part's number: `hog#2`. Only cgroups belong to the machine: the same path is the same
+//! cgroup, with the settings of the first part that has it.
 
 use crate::cgroups::{Cgroups, MAX_CGROUPS};
 use crate::compile::{MAX_INSTANCES, MAX_STEPS};
@@ -19,8 +19,8 @@ const NAME_BYTES: usize = 15;
 
 /// The parts of a name such as `interactive+chat:10:20:100`: only the name if there is one part.
 ///
-/// A file wins over the sign in its name: of the pieces between the signs, as many as `is_file` says are one
-/// file's name are one part. The error is a sentence on a part that is empty, or on too many.
+/// A file takes precedence over the sign in its name: as many of the pieces between the signs as `is_file` recognises
+/// as one file's name are one part. The error is a sentence about an empty part, or about too many parts.
 pub fn parts(name: &str, is_file: impl Fn(&str) -> bool) -> Result<Vec<&str>, String> {
     let mut parts = Vec::new();
     let mut rest = Some(name);
@@ -48,8 +48,8 @@ fn part_end(text: &str, is_file: &impl Fn(&str) -> bool) -> usize {
 
 /// Joins workloads, at least one.
 ///
-/// All parts count together if they count in the same unit; otherwise only the first part counts, in its
-/// own. The run is as long as the longest part requires. The error says what there is too much of.
+/// All parts count together if they count in the same unit. Otherwise only the first part counts, in its own. The run
+/// is as long as the longest part requires. The error names what there is too much of.
 pub fn join(parts: Vec<Workload>) -> Result<Workload, String> {
     let same_unit = parts.iter().all(|part| part.unit == parts[0].unit);
     let own_timers = parts.iter().map(|part| part.timers).max().unwrap_or(0);
@@ -92,7 +92,7 @@ impl Joined {
         for task in &mut part.tasks {
             let next = self.processes + processes.len() as u32;
             task.process = *processes.entry(task.process).or_insert(next);
-            // From 1 on: what is joined is started from terminals of its own.
+            // From 1 on: joined parts are started from their own terminals.
             let next = self.sessions + sessions.len() as u32 + 1;
             task.session = *sessions.entry(task.session).or_insert(next);
         }
@@ -165,7 +165,7 @@ impl Joined {
         self.names.extend(own.into_iter().chain(new));
     }
 
-    /// Lets a step of a part with so many own timers mean what is the part's.
+    /// Renumbers a step so that it refers to the part's items, given this many timers of its own.
     fn renumber(&self, step: &mut Step, own_timers: u32, shared: &mut u32) {
         let whole = &self.whole;
         let on = |id: &mut ObjectId, by: u32| id.0 += by;

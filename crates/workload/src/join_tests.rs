@@ -1,4 +1,4 @@
-//! Joined workloads: what their names mean, and that no part touches what is another's.
+//! Joined workloads: the meaning of their names, and that no part changes another's items.
 
 use super::*;
 use crate::{generated, parse};

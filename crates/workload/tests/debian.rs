@@ -1,5 +1,5 @@
-//! The examples of Debian's rt-app package: which compile, to what, and why others do not.
-//! Nothing is checked where the package is not installed.
+//! The examples of Debian's rt-app package: which compile, to what, and why others do not. Skipped if the package is
+//! not installed.
 #![expect(clippy::disallowed_methods, reason = "a test may read the files that it is about")]
 
 mod common;
@@ -36,7 +36,7 @@ fn kinds(task: &TaskSpec) -> String {
     counts.iter().map(|(kind, count)| format!(" {kind} {count}")).collect()
 }
 
-/// FNV-1a, so that a change of any step shows.
+/// FNV-1a, so that a change of any step is noticed.
 fn digest(text: &str) -> u64 {
     text.bytes()
         .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))

@@ -1,4 +1,4 @@
-//! Small files and the steps that they become.
+//! Small files and the resulting steps.
 
 mod common;
 

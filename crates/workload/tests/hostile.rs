@@ -1,11 +1,11 @@
-//! Whatever a file holds, reading it ends soon and without a panic, and what it gives is sound.
+//! Whatever a file contains, reading it ends soon and without a panic, and the result is valid.
 
 use keel_abi::Topology;
 use keel_abi::task::{Amount, Step, TaskSpec, Workload};
 use keel_workload::{built_in, built_in_names, parse};
 use proptest::prelude::*;
 
-/// Pieces that a workload file is made of, and some that it should not be made of.
+/// Pieces of a workload file, including some that are not allowed.
 const PIECES: [&str; 45] = [
     "{",
     "}",
@@ -154,7 +154,7 @@ proptest! {
     }
 }
 
-/// Files of a megabyte and more, of the kinds that invite more than linear work.
+/// Files of a megabyte and more, of kinds that invite more than linear work.
 #[test]
 fn long_files_take_time_in_proportion() {
     let tasks = |body: &str| format!("{{ \"tasks\": {{ {body} }} }}");
@@ -172,6 +172,6 @@ fn long_files_take_time_in_proportion() {
         many(&|i| format!("\"suspend{i}\"\n"), 60_000),
         format!("{{ \"tasks\": \"{}", "\\u00e9\n".repeat(200_000)),
     ];
-    // Quadratic work on any of them would take minutes, and be noticed.
+    // Quadratic work on any of them would take minutes, and would be noticed.
     files.iter().for_each(|file| check(file));
 }

@@ -1,4 +1,4 @@
-//! Bad files and the sentence that each earns.
+//! Bad files and the error message for each.
 
 use keel_abi::Topology;
 use keel_workload::{WorkloadError, parse};
@@ -10,7 +10,7 @@ fn refusal(text: &str) -> String {
     }
 }
 
-/// A file with one task that holds `body` must earn `expected`, on line 2.
+/// A file with one task that contains `body` must give the error `expected`, on line 2.
 fn task(body: &str, expected: &str) {
     let text = format!("{{ \"tasks\": {{\n \"a\": {{ {body} }} }} }}");
     assert_eq!(refusal(&text), format!("w.json:2: tasks.a{expected}"));

@@ -185,7 +185,7 @@ def lab(
         InputError: a name, file or value is wrong, or a named experiment's program is missing.
     """
     if costs not in ("bpf", "native"):
-        raise InputError("costs is none of 'bpf' and 'native'")
+        raise InputError("costs must be 'bpf' or 'native'")
     if runs is not None and not 1 <= runs <= 1000:
         raise InputError("runs is 1 to 1000")
     if jobs is not None and jobs < 1:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * stays: a scheduler whose own cost does not grow with the machine, for `./x bench`. A task's CPU is chosen by its
- * number when it is born, and never again; nothing is shared by CPUs but what the kernel itself shares.
+ * number when it is forked, and never again. CPUs share nothing except what the kernel itself shares.
  */
 #include "keel.h"
 

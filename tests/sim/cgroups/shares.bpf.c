@@ -3,7 +3,7 @@
  * Gives cgroups the CPUs by weight, level by level: one queue per cgroup, in order of arrival, and a virtual time
  * that runs the slower the more of the machine a cgroup may have. The cgroup that is furthest behind is served next.
  *
- * A test's scheduler, no good one: it looks at every cgroup for every pick, and knows no more than 64.
+ * A test's scheduler, not a good one: it looks at every cgroup for every pick, and supports at most 64.
  */
 #include "keel.h"
 
@@ -86,7 +86,7 @@ CALLBACK(void, shares_enqueue, struct task_struct *p, u64 enq_flags)
 	u64 id = cgrp->kn->id;
 	struct group *group = group_of(cgrp);
 
-	/* A task that slept saves nothing up. */
+	/* A task does not save up time while it sleeps. */
 	if (group && vtime_before(group->vtime, vtime_now))
 		group->vtime = vtime_now;
 	bpf_cgroup_release(cgrp);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The memory accesses of published microbenchmarks, in a callback: each CPU that runs a task after
- * `begins_at_ns` makes `rounds` of them, once. The globals say what that took, all CPUs together.
+ * `begins_at_ns` makes `rounds` of them, once. The globals contain the total time over all CPUs.
  */
 #include "keel.h"
 
@@ -18,7 +18,7 @@ enum access {
 	SHARED_LINE,
 	/* A compare-and-swap that succeeds when the other CPU's last one did: ping-pong. */
 	PING_PONG,
-	/* A bpf_spin_lock that is taken and given back. */
+	/* A bpf_spin_lock that is taken and released. */
 	SPIN_LOCK,
 };
 
@@ -47,7 +47,7 @@ u64 nr_done;
 
 struct exit_record exit_record;
 
-/* Waits for its turn of the two CPUs, and gives it to the other one. */
+/* Waits for its turn of the two CPUs, and passes it to the other one. */
 static __always_inline void play(u64 me)
 {
 	s32 tries;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A lock in BPF code, as libraries for arenas have it: waiters spin on a compare-and-swap, in a loop
- * that `may_goto` bounds. The holder makes a call within that other CPUs may come before.
+ * A lock in BPF code, as in arena libraries: waiters spin on a compare-and-swap, in a loop
+ * that `may_goto` limits. The holder makes a call inside, at which other CPUs may run.
  */
 #include "keel.h"
 
@@ -17,7 +17,7 @@ struct {
 /* How many hold it. */
 u32 nr_holders;
 
-/* Times that it was taken, that it was taken after a wait, that two held it, and that a waiter gave up. */
+/* How often it was taken, taken after a wait, held by two, and given up by a waiter. */
 u64 nr_taken;
 u64 nr_waited;
 u64 nr_shared;

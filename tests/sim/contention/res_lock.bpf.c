@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Two of three bpf_res_spin_lock, one after the other, in an order that depends on the CPU: half of the
- * CPUs take A and then B, the others B and then A, or each third a pair of its own around the circle.
+ * CPUs take A and then B, the others B and then A, or each third its own pair around the cycle.
  */
 #include "keel.h"
 
@@ -11,16 +11,16 @@ LICENSE;
 #define EDEADLK 35
 #define ETIMEDOUT 110
 
-/* How many locks are in the circle: 2 or 3. */
+/* The number of locks in the cycle: 2 or 3. */
 const volatile u32 nr_locks = 2;
-/* How long somebody works between one lock and the next, in steps. */
+/* The work between one lock and the next, in steps. */
 const volatile u32 between = 2000;
 
 static struct bpf_res_spin_lock a SEC(".data.a");
 static struct bpf_res_spin_lock b SEC(".data.b");
 static struct bpf_res_spin_lock c SEC(".data.c");
 
-/* How many hold each lock, and what came of the attempts. */
+/* How many hold each lock, and the results of the attempts. */
 u32 nr_holders[3];
 u64 nr_both;
 u64 nr_shared;

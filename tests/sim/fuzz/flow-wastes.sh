@@ -2,7 +2,7 @@
 # Records two busy loops beside scx_flow on a real kernel, three times, and judges the recordings.
 #
 # usage: keel vm --icount --cpus 4 -- sh tests/sim/fuzz/flow-wastes.sh
-# Needs keel and scx_flow on PATH. Its last line is the kernel's word on whether the scheduler is still there.
+# Needs keel and scx_flow on PATH. Its last line is the kernel's answer whether the scheduler is still attached.
 set -eu
 
 scx_flow --no-webui > /tmp/scx_flow.log 2>&1 &

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * fight: a global queue, and a planted fault: two counters that different CPUs write lie in one cache line.
+ * fight: a global queue, and a planted fault: two counters that different CPUs write are in one cache line.
  *
  * Every CPU that gives its task up counts in one of them, and every CPU that takes a task in the other, so that each
  * write takes the line from the CPU that made the other.

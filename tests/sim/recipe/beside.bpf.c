@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A scheduler whose order is decided in user space, of the shape that several of the ecosystem have: waiting tasks go out
- * through a ring buffer, those that may run come back through a user ring buffer, and the task that decides is
- * started by the scheduler itself whenever there is something to decide. Without it nobody is ever dispatched.
+ * A scheduler whose order is decided in user space, built like several of the ecosystem: waiting tasks are sent
+ * through a ring buffer, runnable ones come back through a user ring buffer, and the deciding task is
+ * started by the scheduler itself whenever there is something to decide. Without it, nothing is ever dispatched.
  */
 #include "keel.h"
 
@@ -32,7 +32,7 @@ struct {
 	__uint(max_entries, 4096);
 } decided SEC(".maps");
 
-/* Words from user space at moments of its own. */
+/* Messages that user space sends at any time. */
 struct {
 	__uint(type, BPF_MAP_TYPE_USER_RINGBUF);
 	__uint(max_entries, 4096);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A scheduler whose user-space half grows an array with the machine and fills a map of maps. It ends itself with what
- * it found: the sum of the array, and how many maps there are that take an element.
+ * A scheduler whose user-space half grows an array with the machine and fills a map of maps. It exits with
+ * its findings: the sum of the array, and the number of maps that accept an element.
  */
 #include "keel.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A scheduler that is nothing without its user-space half, built as those of the scx repository are: constants,
- * the machine's shape and a map's contents are left to the loader, programs are to be run before and while
- * it is attached. It ends itself with what it found, unless `expected_*` say that this is right.
+ * A scheduler that needs its user-space half, built like those of the scx repository: constants,
+ * the machine's shape and a map's contents are left to the loader, and programs must run before and while
+ * it is attached. It exits with its findings, unless `expected_*` match them.
  */
 #include "keel.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What SEC("syscall") programs may ask of sched_ext (scx_kfunc_context_filter()), and what it answers before and
+ * What SEC("syscall") programs may call in sched_ext (scx_kfunc_context_filter()), and the results before and
  * while a scheduler is attached: a recipe runs the programs, a test reads the variables.
  */
 #include "keel.h"
@@ -16,7 +16,7 @@ bool found, saw_task, saw_init;
 
 /* ops.init() makes and destroys this many queues. */
 const volatile u32 init_loops;
-/* ops.exit_task() makes one, which a verifier refuses. */
+/* ops.exit_task() creates one, which a verifier rejects. */
 const volatile bool exit_task_creates;
 u32 forked;
 
@@ -63,7 +63,7 @@ SEC("syscall") int ends(u64 *args)
 	return 0;
 }
 
-/* A verifier refuses this: there is no task to insert, and no runqueue locked. */
+/* A verifier rejects this: there is no task to insert, and no locked runqueue. */
 SEC("syscall") int inserts(void *context)
 {
 	struct task_struct *p = bpf_task_from_pid(1);
@@ -75,7 +75,7 @@ SEC("syscall") int inserts(void *context)
 	return 0;
 }
 
-/* And this: ops.dispatch() alone may. */
+/* And this: only ops.dispatch() may. */
 SEC("syscall") int moves(void *context)
 {
 	scx_bpf_dsq_move_to_local(OWN_DSQ);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Two schedulers in one object: the first stays in charge when a CPU goes, the second does not. */
+/* Two schedulers in one object: the first stays attached when a CPU goes offline, the second does not. */
 #include "keel.h"
 
 LICENSE;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The tracer, with the cgroup callbacks. Of a callback about a cgroup the number in the pid's place is the cgroup's id;
- * of a move the value holds both ids, from and to.
+ * The tracer, with the cgroup callbacks. In a callback about a cgroup, the pid's place contains the cgroup's id.
+ * In a move, the value contains both ids, from and to.
  */
 #include "keel.h"
 
-/* Which cgroup's init, or whose move, is answered like this. */
+/* The cgroup whose init, or the task whose move, returns this. */
 const volatile u64 init_fails_cgid = 0;
 const volatile s32 cgroup_init_answer = 0;
 const volatile s32 move_fails_pid = 0;
@@ -23,7 +23,7 @@ struct {
 #define SAY(op, who, value) bpf_printk(op " %d %d %llx", (s32)(who), bpf_get_smp_processor_id(), (u64)(value))
 #define FROM_TO(from, to) ((from)->kn->id << 32 | (to)->kn->id)
 
-/* The cgroup that the scheduler's own callbacks are about, and the one that user space has moved it to. */
+/* The cgroup that the scheduler's own callbacks refer to, and the one that user space has moved it to. */
 static __always_inline u64 group_of(struct task_struct *p)
 {
 	struct cgroup *cgrp = scx_bpf_task_cgroup(p);
@@ -43,7 +43,7 @@ static __always_inline bool is_found(u64 id)
 	return true;
 }
 
-/* Can it be referred to? */
+/* Whether it can be referenced. */
 static __always_inline bool is_there(struct cgroup *cgrp)
 {
 	struct cgroup *same = bpf_cgroup_ancestor(cgrp, cgrp->level);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The tracer, which looks at the domains of one CPU when CPUs come and go and when a task blocks: its cache's number, how
- * many tasks its runqueue has, and its domains' CPUs from the smallest on, as lines about that CPU.
+ * The tracer, which reads the domains of one CPU when CPUs come and go and when a task blocks. It logs the cache's number,
+ * the number of tasks on its runqueue, and its domains' CPUs from the smallest on, as lines about that CPU.
  */
 #define WITH_HOTPLUG
 #include "sched_domains.h"

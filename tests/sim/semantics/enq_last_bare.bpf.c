@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Wants callbacks for the last runnable task, but has no ops.enqueue(): the kernel refuses it. */
+/* Wants callbacks for the last runnable task, but has no ops.enqueue(): the kernel rejects it. */
 #define WITHOUT_SELECT_CPU
 #define WITHOUT_ENQUEUE
 #define WITHOUT_DISPATCH

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The tracer, which reports the kernel's counters of it when a task blocks: the pid's place has the counter's number. */
+/* The tracer, which logs the kernel's counters for it when a task blocks: the pid's place has the counter's number. */
 #include "keel.h"
 
 static __noinline int say_events(void)

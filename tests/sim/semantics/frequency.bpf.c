@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Sets CPUs' performance and writes down what they have. */
+/* Sets CPUs' performance and logs the result. */
 #include "keel.h"
 
 LICENSE;
@@ -9,7 +9,7 @@ LICENSE;
 /* From ops.running: this target, for this CPU or the task's own. */
 const volatile u32 target = 1024;
 const volatile s32 target_cpu = NOWHERE;
-/* From ops.tick: this one, from so many ticks on. */
+/* From ops.tick: this one, after this many ticks. */
 const volatile u32 later_target = 1024;
 const volatile u32 later_ticks = 0;
 /* From ops.init: this one, for CPU 1. */

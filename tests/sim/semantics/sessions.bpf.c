@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The tracer, which reports a task's session and the number of its autogroup when it begins and when it blocks. */
+/* The tracer, which logs a task's session and the number of its autogroup when it begins and when it blocks. */
 #include "sessions.h"
 
 #define SAY(op, p, value) bpf_printk(op " %d %d %llx", (p)->pid, bpf_get_smp_processor_id(), (u64)(value))

@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The tracer, which writes the mask of wholly idle cores down as well. */
+/* The tracer, which also logs the mask of fully idle cores. */
 #define WITH_SMT_MASK
 #include "tracer.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A scheduler that writes down every callback, and does what its variables say: so that a
- * test can provoke one rule of the kernel's and read how the kernel kept it. Files that include
- * this leave callbacks out or set flags, which variables can't.
+ * A scheduler that logs every callback, and does what its variables select, so that a
+ * test can provoke one of the kernel's rules and check how the kernel kept it. Files that include
+ * this omit callbacks or set flags, which variables can't.
  *
- * A line of the log: the callback, the task's pid (0 for none), the CPU, and a value in hex.
+ * A line of the log: the callback, the task's pid (0 for no task), the CPU, and a value in hex.
  */
 #include "keel.h"
 
@@ -29,11 +29,11 @@ const volatile s32 select_this = NOWHERE;
 const volatile u64 select_dsq = NONE;
 const volatile u64 select_flags = 0;
 const volatile bool select_twice = false;
-/* Asks by scx_bpf_select_cpu_dfl() from ops.enqueue, too. */
+/* Also calls scx_bpf_select_cpu_dfl() from ops.enqueue. */
 const volatile bool enqueue_selects = false;
 const volatile s32 select_prev = NOWHERE;
 
-/* ops.enqueue: into this queue, or into the scheduler's hands. */
+/* ops.enqueue: into this queue, or held by the BPF program. */
 const volatile u64 enqueue_dsq = OWN_DSQ;
 const volatile u64 enqueue_flags = 0;
 const volatile bool enqueue_by_vtime = false;
@@ -47,20 +47,20 @@ const volatile s32 kicks_too = NOWHERE;
 const volatile u64 kick_flags = 0;
 const volatile u32 kick_times = 1;
 const volatile bool fifo_once = false;
-/* From so many times on, what is enqueued again goes to OWN_DSQ. */
+/* After this many times, tasks that are enqueued again go to OWN_DSQ. */
 const volatile u32 again_to_own = 0;
 static u32 times_again;
-/* Asks for them when a higher class takes the CPU. */
+/* Requests them back when a higher class takes the CPU. */
 const volatile bool release_reenqueues = false;
-/* The same by the function that 7.2 replaced, which may be called there alone. */
+/* The same with the function that 7.2 replaced, which may be called only there. */
 const volatile bool release_reenqueues_as_before = false;
-/* Asks for the local queue's tasks back; those that come back go to OWN_DSQ. */
+/* Requests the local queue's tasks back. Those that come back go to OWN_DSQ. */
 const volatile bool reenqueues = false;
-/* From ops.tick: wants this queue's tasks back. */
+/* From ops.tick: requests this queue's tasks back. */
 const volatile u64 tick_reenqueues = NONE;
 const volatile u64 tick_reenqueue_flags = 0;
 
-/* ops.dispatch: takes from OWN_DSQ, else from the scheduler's hands to this queue, so many times. */
+/* ops.dispatch: moves from OWN_DSQ, else from the BPF program to this queue, this many times. */
 const volatile bool dispatch_moves = true;
 const volatile u64 dispatch_dsq = 0x8000000000000002ULL;
 const volatile u32 dispatch_times = 1;
@@ -83,16 +83,16 @@ const volatile bool yield_keeps = false;
 const volatile s32 init_answer = 0;
 const volatile s32 init_task_answer = 0;
 const volatile s32 init_task_fails_pid = 0;
-/* The same of a task that was there before. */
+/* The same for a task that existed before. */
 const volatile s32 init_task_fails_unforked_pid = 0;
-/* Tasks that it keeps out of SCHED_EXT: at any time, or where the task was there before. */
+/* Tasks that it keeps out of SCHED_EXT: at any time, or if the task existed before. */
 const volatile s32 disallow_pid = 0;
 const volatile s32 disallow_unforked_pid = 0;
 const volatile bool picks_idle = false;
 const volatile u32 ends_at_enqueue = 0;
 const volatile u32 ends_by = 0;
 
-/* What files that include this write down in addition. */
+/* What files that include this log in addition. */
 #ifndef MORE_CALLBACKS
 #define MORE_CALLBACKS
 #define SAY_GROUP(p)

@@ -1,10 +1,10 @@
 /*
- * What rt-app 1.0 has no words for: tasks that hand messages through a pipe, and tasks that fork.
+ * What rt-app 1.0 cannot express: tasks that pass messages through a pipe, and tasks that fork.
  *
  *   player SECONDS pipe SENDER RUN SLEEP RECEIVER RUN
  *   player SECONDS fork PARENT SLEEP CHILD RUN
  *
- * Times are in microseconds. RUN keeps a CPU busy until so much time has passed, as rt-app's `runtime` does.
+ * Times are in microseconds. RUN keeps a CPU busy until this much time has passed, as rt-app's `runtime` does.
  */
 #include <signal.h>
 #include <stdio.h>

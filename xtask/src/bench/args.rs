@@ -1,4 +1,4 @@
-//! What `./x bench` can be asked for.
+//! The arguments of `./x bench`.
 
 use crate::Failure;
 
@@ -6,7 +6,7 @@ const USAGE: &str = "./x bench [--seconds N] [--runs N] [--cpus 4|8|64] [--no-in
      ./x bench --recordings [--events N] [--runs N] [--no-instructions] [--json], ./x bench --page [--runs N] [--no-instructions] [--json], \
      or ./x bench --lab [--json]";
 
-/// Events of a recording, and the most of them.
+/// The default and the maximum number of events in a recording.
 const EVENTS: u32 = 10_000_000;
 const MOST_EVENTS: u32 = 1_000_000_000;
 
@@ -19,17 +19,17 @@ pub(super) struct Args {
     pub(super) runs: u32,
     /// Only the machine with this many CPUs.
     pub(super) only: Option<u32>,
-    /// Count instructions under valgrind, too.
+    /// Also count instructions under valgrind.
     pub(super) instructions: bool,
-    /// Measure the event queue by itself, too.
+    /// Also measure the event queue alone.
     pub(super) queue: bool,
-    /// Measure all published experiments together, and nothing else.
+    /// Measure only the time of all published experiments together.
     pub(super) lab: bool,
-    /// Measure a report page of ten million events, and nothing else.
+    /// Measure only a report page of ten million events.
     pub(super) page: bool,
-    /// One JSON object instead of tables.
+    /// Print one JSON object instead of tables.
     pub(super) json: bool,
-    /// Instead: how fast recordings of this many events are read.
+    /// Measure only how fast recordings of this many events are read.
     pub(super) recordings: Option<u32>,
 }
 

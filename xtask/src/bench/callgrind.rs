@@ -1,4 +1,4 @@
-//! Counting instructions by valgrind's callgrind, which no other program on the host disturbs.
+//! Counts instructions with valgrind's callgrind. Other programs on the host do not affect the count.
 
 use super::driver::{self, Case, Facts};
 use super::profile::Counts;
@@ -7,7 +7,7 @@ use crate::tree::root;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Can instructions be counted here?
+/// Whether instructions can be counted on this host.
 pub(super) fn is_there() -> bool {
     let probe =
         Command::new("valgrind").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
@@ -21,7 +21,7 @@ pub(super) fn run(rate: &Path, case: &Case) -> Result<Counts, Failure> {
     Ok(Counts::parse(&written, Facts::parse(&said)?.events()?))
 }
 
-/// Runs a program under callgrind; gives what it says and what callgrind writes.
+/// Runs a program under callgrind. Returns its output and callgrind's.
 pub(super) fn written(program: &Path, args: &[&str]) -> Result<(Vec<u8>, String), Failure> {
     let folder = root().join("out");
     std::fs::create_dir_all(&folder).map_err(|e| format!("out/ cannot be created: {e}"))?;
@@ -32,6 +32,6 @@ pub(super) fn written(program: &Path, args: &[&str]) -> Result<(Vec<u8>, String)
     let said = driver::said(&mut command);
     let written = std::fs::read_to_string(&file);
     let _ = std::fs::remove_file(&file);
-    let written = written.map_err(|e| format!("what callgrind wrote cannot be read: {e}"));
+    let written = written.map_err(|e| format!("cannot read callgrind's output: {e}"));
     Ok((said?, written?))
 }

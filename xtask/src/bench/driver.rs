@@ -1,4 +1,4 @@
-//! Running the driver, crates/lab/examples/rate.rs, and what it says.
+//! Runs the driver, crates/lab/examples/rate.rs, and parses its output.
 
 use crate::Failure;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
-/// One run to be measured.
+/// One run to measure.
 pub(super) struct Case {
     pub(super) cpus: u32,
     pub(super) tasks: u32,
@@ -14,12 +14,12 @@ pub(super) struct Case {
     pub(super) ms: u32,
     /// The observer: `none`, `judge` or `trace`.
     pub(super) sink: &'static str,
-    /// The scheduler's source, or `fifo`.
+    /// The path of the scheduler's source, or `fifo`.
     pub(super) source: Option<&'static str>,
 }
 
 impl Case {
-    /// The driver's arguments.
+    /// The arguments for the driver.
     pub(super) fn args(&self) -> Vec<String> {
         let Self { cpus, tasks, load_percent, ms, sink, source } = self;
         let mut args = [cpus, tasks, load_percent, ms].map(u32::to_string).to_vec();
@@ -29,7 +29,7 @@ impl Case {
     }
 }
 
-/// What the driver counts and measures, by the names that it prints.
+/// What the driver counts and measures, by the names it prints.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Facts(BTreeMap<String, u64>);
 
@@ -55,20 +55,20 @@ impl Facts {
     }
 }
 
-/// What some runs of a case took.
+/// The cost of several runs of a case.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Measured {
-    /// Million events a second of user CPU time: lowest, median and highest.
+    /// Million events per second of user CPU time: lowest, median and highest.
     pub(super) mev_s: [f64; 3],
-    /// The most memory that any of them had.
+    /// The highest memory use of any run.
     pub(super) peak_rss_bytes: f64,
     /// Switches and wakeups of one run.
     pub(super) events: f64,
-    /// Callbacks of the scheduler, per event.
+    /// Callbacks of the scheduler per event.
     pub(super) callbacks: f64,
-    /// Callbacks held up by another CPU's earlier event, per event.
+    /// Callbacks delayed by another CPU's earlier event, per event.
     pub(super) suspensions: f64,
-    /// BPF instructions, per event.
+    /// BPF instructions per event.
     pub(super) bpf_insns: f64,
 }
 
@@ -106,21 +106,21 @@ impl Measured {
     }
 }
 
-/// Runs a case this many times. All runs make the same events: only their cost may differ.
+/// Runs a case this many times. All runs make the same events. Only their cost may differ.
 pub(super) fn median(rate: &Path, case: &Case, runs: u32) -> Result<Measured, Failure> {
     let one = |_| facts(Command::new(rate).args(case.args()));
     Measured::new(&(0..runs).map(one).collect::<Result<Vec<_>, _>>()?)
 }
 
-/// Runs the driver and takes what it says.
+/// Runs the driver and parses its output.
 pub(super) fn facts(command: &mut Command) -> Result<Facts, Failure> {
     Facts::parse(&said(command)?)
 }
 
-/// Runs a program, by itself or within another, and gives what it says.
+/// Runs a program, directly or under another one, and returns its output.
 pub(super) fn said(command: &mut Command) -> Result<Vec<u8>, Failure> {
     let name = command.get_program().to_string_lossy().into_owned();
-    let output = command.output().map_err(|e| format!("{name} cannot be run: {e}"))?;
+    let output = command.output().map_err(|e| format!("cannot run {name}: {e}"))?;
     match output.status.success() {
         true => Ok(output.stdout),
         false => Err(format!("{name} failed: {}", String::from_utf8_lossy(&output.stderr).trim())),

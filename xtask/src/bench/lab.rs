@@ -1,24 +1,24 @@
-//! How long all published experiments take, on all threads of the host: `./x bench --lab`.
+//! `./x bench --lab`: how long all published experiments take on all threads of the host.
 
 use crate::{Failure, cargo};
 use serde_json::{Value, json};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-/// What one run of the whole lab took.
+/// The cost of one run of the whole lab.
 pub(super) struct Lab {
     wall_s: f64,
     cpu_s: f64,
     threads: usize,
 }
 
-/// Builds `keel` for speed, and runs the lab once.
+/// Builds `keel` in release mode and runs the lab once.
 pub(super) fn measure() -> Result<Lab, Failure> {
     cargo::run(&["build", "-q", "--release", "-p", "keel-cli"])?;
     let keel = cargo::built("keel")?;
     let (begun, before) = (Instant::now(), of_children()?);
     let status = Command::new(&keel).args(["lab", "--json"]).stdout(Stdio::null()).status();
-    let status = status.map_err(|e| format!("{} cannot be run: {e}", keel.display()))?;
+    let status = status.map_err(|e| format!("cannot run {}: {e}", keel.display()))?;
     if !status.success() {
         return Err(format!("keel lab ended with {status}"));
     }
@@ -30,7 +30,7 @@ pub(super) fn measure() -> Result<Lab, Failure> {
 }
 
 impl Lab {
-    /// One line.
+    /// The result in one line.
     pub(super) fn text(&self) -> String {
         let Self { wall_s, cpu_s, threads } = self;
         format!("keel lab: {wall_s:.0} s on {threads} threads, {cpu_s:.0} s of CPU time")
@@ -49,7 +49,7 @@ fn of_children() -> Result<f64, Failure> {
 
 /// `cutime` and `cstime` of proc(5), in ticks of 10 ms.
 fn children_s(stat: &str) -> Option<f64> {
-    // A program's name, in brackets, may hold anything.
+    // A program's name is in brackets and may contain any character.
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
     let ticks = |at: usize| fields.get(at)?.parse::<u64>().ok();
     Some((ticks(13)? + ticks(14)?) as f64 / 100.0)

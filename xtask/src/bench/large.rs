@@ -1,8 +1,8 @@
-//! How much more an event costs on a machine of 1,024 CPUs and 16 nodes than on one of 8, and how much memory
-//! 100,000 tasks take, with a scheduler whose own cost does not grow.
+//! How much more an event costs on a machine with 1,024 CPUs and 16 nodes than on one with 8, and how much memory
+//! 100,000 tasks take. The scheduler's own cost does not grow.
 //!
-//! Starting so many tasks takes longer than much of what follows, so each figure is the difference of two
-//! runs, one longer than the other.
+//! Starting so many tasks takes longer than much of what follows, so each figure is the difference between a longer and
+//! a shorter run.
 
 use super::args::Args;
 use super::callgrind;
@@ -14,10 +14,10 @@ use std::process::Command;
 
 /// The scheduler's source.
 const STAYS: &str = "tests/sim/bench/stays.bpf.c";
-/// How full the machines are, in percent.
+/// The load of the machines, in percent.
 const LOAD_PERCENT: u32 = 80;
 
-/// A machine, its tasks, and the two lengths of its runs, for time and for instructions.
+/// A machine, its tasks, and the lengths of its two runs, for time and for instructions.
 struct Size {
     cpus: u32,
     tasks: u32,
@@ -25,20 +25,20 @@ struct Size {
     counted_ms: [u32; 2],
 }
 
-/// As many tasks a CPU as on the large machine; as many tasks; and the large machine.
+/// As many tasks per CPU as on the large machine; as many tasks in total; and the large machine.
 const SIZES: [Size; 3] = [
     Size { cpus: 8, tasks: 781, ms: [100, 4_100], counted_ms: [50, 200] },
     Size { cpus: 8, tasks: 100_000, ms: [1_000, 11_000], counted_ms: [1_000, 1_500] },
     Size { cpus: 1_024, tasks: 100_000, ms: [50, 250], counted_ms: [10, 25] },
 ];
 
-/// What an event costs.
+/// The cost of an event.
 struct Row {
     cpus: u32,
     tasks: u32,
-    /// User CPU time, median of the runs.
+    /// User CPU time, the median of the runs.
     event_ns: f64,
-    /// Instructions of the host, where they were counted.
+    /// Instructions of the host, if they were counted.
     event_insns: Option<f64>,
     peak_rss_bytes: f64,
 }
@@ -52,7 +52,7 @@ pub(super) fn measure(rate: &Path, args: &Args, count: bool) -> Result<Large, Fa
 pub(super) struct Large(Vec<Row>);
 
 impl Large {
-    /// A table and the growth in one sentence each.
+    /// A table, and one sentence each for the growth.
     pub(super) fn text(&self) -> String {
         let mut text = format!(
             "\nstays ({STAYS}), {LOAD_PERCENT} % load: what one more event costs\n\n\
@@ -130,7 +130,7 @@ fn case(size: &Size, ms: u32) -> Case {
     }
 }
 
-/// User CPU time an event, in ns, of what the longer run has more.
+/// User CPU time per event in ns: the difference between the longer and the shorter run.
 fn cost(short: &Facts, long: &Facts) -> Result<f64, Failure> {
     let events = (long.events()? - short.events()?).max(1.0);
     Ok((long.get("user_ns")? - short.get("user_ns")?) / events)

@@ -1,9 +1,9 @@
-//! `./x bench`: how fast `fifo` is simulated on three machines with run-and-sleep mixes, how much memory that takes,
-//! and where the instructions go; then what a machine with 1,024 CPUs and 100,000 tasks costs. docs/how-to/bench.md
-//! describes how to read it. `--recordings` measures how fast recordings are read instead, and `--page` what a report
-//! page of ten million events takes.
+//! `./x bench` measures how fast `fifo` is simulated on three machines with run-and-sleep mixes, how much memory that
+//! takes, and which code executes the instructions; then what a machine with 1,024 CPUs and 100,000 tasks costs.
+//! docs/how-to/bench.md explains how to read the output. `--recordings` measures how fast recordings are read, and
+//! `--page` the cost of a report page of ten million events.
 //!
-//! The figures are for people; no test fails because of them.
+//! The figures are for people. No test depends on them.
 
 mod args;
 mod callgrind;
@@ -26,14 +26,14 @@ use profile::Profile;
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// One machine and how many tasks it has.
+/// A machine and its number of tasks.
 #[derive(Clone, Copy, Debug)]
 struct Size {
     cpus: u32,
     tasks: u32,
-    /// What we want to reach, in million events a second.
+    /// The goal, in million events per second.
     goal: f64,
-    /// The virtual time of a run under valgrind, which is some fifty times slower.
+    /// The virtual time of a run under valgrind, which is about fifty times slower.
     counted_ms: u32,
 }
 
@@ -45,7 +45,7 @@ const SIZES: &[Size] = &[
 /// Load as a share of the machine, in percent.
 const LOADS_PERCENT: &[u32] = &[80, 125];
 
-/// All that is known of one case.
+/// All results of one case.
 struct Row {
     size: Size,
     load_percent: u32,
@@ -58,7 +58,7 @@ struct Row {
     profile: Option<Profile>,
 }
 
-/// Builds the driver for speed, measures, prints a table or JSON.
+/// Builds the driver in release mode, measures, and prints a table or JSON.
 pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     let args = Args::parse(args)?;
     if args.lab {
@@ -108,7 +108,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     }
 }
 
-/// Are instructions counted?
+/// Whether instructions are counted.
 fn counts(args: &Args) -> bool {
     let count = args.instructions && callgrind::is_there();
     if args.instructions && !count {

@@ -1,5 +1,5 @@
-//! `./x bench --page`: what a report page of ten million events takes: bytes, time and memory to make it, and in Chromium, where that
-//! is, the time to its first picture and the frames while panning.
+//! `./x bench --page`: the cost of a report page of ten million events. Measures its size and the time and memory to
+//! make it. If Chromium is installed, also measures the time to the first picture and the frame rate while panning.
 
 use super::callgrind;
 use super::profile::Counts;
@@ -10,20 +10,20 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The run that is shown: ten million events of 64 CPUs.
+/// The run that is shown: ten million events on 64 CPUs.
 const MS: u64 = 10_000;
-/// The two shorter runs whose instructions are counted: what an event costs is their difference.
+/// Two shorter runs whose instructions are counted. Their difference is the cost of the events between them.
 const COUNTED_MS: [u64; 2] = [100, 300];
-/// What we want to reach.
+/// The goals.
 const GOAL_BYTES: u64 = 10_000_000;
 const GOAL_FIRST_MS: f64 = 2000.0;
 const GOAL_FRAMES_S: f64 = 30.0;
 
-/// What a page took.
+/// The cost of a page.
 pub(super) struct Page {
     events: f64,
     bytes: u64,
-    /// Seconds of the host, and of user time, of the quickest run.
+    /// Wall time and user time of the fastest run, in seconds.
     wall_s: f64,
     user_s: f64,
     peak_kib: u64,
@@ -31,14 +31,15 @@ pub(super) struct Page {
     browser: Option<Browser>,
 }
 
-/// What Chromium took to show it.
+/// How Chromium performed.
 struct Browser {
     first_ms: f64,
-    /// Frames a second while panning, by the median and by the slowest of twenty: the whole run, then 8, 64, 512 times as near.
+    /// Frames per second while panning, the median and the slowest of twenty: for the whole run, then zoomed in 8, 64
+    /// and 512 times.
     frames_s: Vec<[f64; 2]>,
 }
 
-/// Writes traces, makes pages, has one looked at.
+/// Writes the traces, makes the pages, and opens one of them in a browser.
 pub(super) fn measure(runs: u32, count: bool) -> Result<Page, Failure> {
     let folder = tempfile::tempdir_in(out()?).map_err(|e| format!("out/: {e}"))?;
     cargo::run(&["build", "-q", "--release", "-p", "keel-cli"])?;
@@ -64,26 +65,26 @@ pub(super) fn measure(runs: u32, count: bool) -> Result<Page, Failure> {
 fn written(folder: &Path, ms: u64) -> Result<PathBuf, Failure> {
     let example = cargo::built("examples/pages")?;
     let status = Command::new(example).arg(folder).args(["trace", &ms.to_string()]).status();
-    match status.map_err(|e| format!("the example pages cannot be run: {e}"))?.success() {
+    match status.map_err(|e| format!("cannot run the pages example: {e}"))?.success() {
         true => Ok(folder.join(format!("{ms}.trc"))),
-        false => Err("the trace cannot be written; the message is above".to_owned()),
+        false => Err("cannot write the trace; see the message above".to_owned()),
     }
 }
 
-/// Has keel make the page.
+/// Makes the page with keel.
 fn make(keel: &Path, trace: &Path, page: &Path) -> Result<Took, Failure> {
     took(Command::new(keel).arg("report").arg(trace).arg("-o").arg(page).stdin(Stdio::null()))
 }
 
 fn events(keel: &Path, trace: &Path) -> Result<f64, Failure> {
     let output = Command::new(keel).args(["check", "--json"]).arg(trace).output();
-    let output = output.map_err(|e| format!("keel cannot be run: {e}"))?;
+    let output = output.map_err(|e| format!("cannot run keel: {e}"))?;
     let reported: Value =
         serde_json::from_slice(&output.stdout).map_err(|e| format!("keel check printed no JSON: {e}"))?;
     reported["events"].as_f64().ok_or_else(|| "keel check --json reports no events".to_owned())
 }
 
-/// Instructions of the host that one more event costs.
+/// Instructions of the host per event.
 fn instructions(keel: &Path, folder: &Path) -> Result<f64, Failure> {
     let count = |ms: u64| {
         let trace = written(folder, ms)?;
@@ -96,7 +97,7 @@ fn instructions(keel: &Path, folder: &Path) -> Result<f64, Failure> {
     Ok(long?.per_event_beyond(&short?))
 }
 
-/// What Chromium says of it; nothing where it or Node.js is not there.
+/// What Chromium reports, or `None` if Chromium or Node.js is missing.
 fn looked_at(page: &Path) -> Result<Option<Browser>, Failure> {
     if let Some(missing) = viewer::missing().or_else(viewer::no_browser) {
         eprintln!("x: the page is not opened in a browser: {missing}");
@@ -118,7 +119,7 @@ impl Browser {
 }
 
 impl Page {
-    /// Some lines.
+    /// The results as a few lines.
     pub(super) fn text(&self) -> String {
         let Self { events, bytes, wall_s, user_s, peak_kib, insns, browser } = self;
         let mut text = format!(

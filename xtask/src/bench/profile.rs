@@ -1,25 +1,24 @@
-//! Which functions execute how many instructions: read from what callgrind writes, per event.
+//! Which functions execute how many instructions per event, read from callgrind's output.
 
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// How code that has no symbols, because it was made at run time, is called.
+/// The name for code without symbols, which was generated at run time.
 const NATIVE: &str = "(the scheduler itself, as native code)";
 
-/// Instructions by function and by source file, callees not included, and how many events they
-/// made.
+/// Instructions by function and by source file, without callees, and the number of events.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Counts {
     functions: BTreeMap<String, u64>,
-    /// What is inlined counts in its own file, but in the function that it is inlined into.
+    /// An inlined function counts in its own file, but in the function that it is inlined into.
     files: BTreeMap<String, u64>,
     events: f64,
 }
 
 impl Counts {
-    /// Reads callgrind's format: `ob=`, `fl=` and `fn=` say where we are, `fi=` and `fe=` which
-    /// file the code is inlined from, their names spelled out only the first time, be it for a
-    /// callee (`cob=`...); a line of numbers is a cost, but the one behind `calls=` is the callee's.
+    /// Reads callgrind's format. `ob=`, `fl=` and `fn=` set the current place. `fi=` and `fe=` name the file that
+    /// inlined code is from. A name is spelled out only at its first use, which may be a callee's (`cob=`...). A line
+    /// of numbers is a cost, but the line after `calls=` is the callee's.
     pub(super) fn parse(text: &str, events: f64) -> Self {
         let mut names = Names::default();
         let (mut native, mut function, mut file, mut skip) = (false, String::new(), String::new(), false);
@@ -51,7 +50,7 @@ impl Counts {
         counts
     }
 
-    /// Instructions an event of what this run has more than `shorter`.
+    /// Instructions per event of this run minus those of `shorter`.
     pub(super) fn per_event_beyond(&self, shorter: &Self) -> f64 {
         let all = |counts: &Self| counts.functions.values().sum::<u64>() as f64;
         (all(self) - all(shorter)) / (self.events - shorter.events).max(1.0)
@@ -65,7 +64,7 @@ struct Names {
     functions: Table,
 }
 
-/// Names by their numbers: `(7) name` defines, `(7)` refers.
+/// Names by number: `(7) name` defines a name, `(7)` refers to it.
 #[derive(Default)]
 struct Table(BTreeMap<String, String>);
 
@@ -91,14 +90,14 @@ fn tidy(name: &str) -> String {
     }
 }
 
-/// A source file, from its crate or from the standard library on.
+/// A source file's path, starting at its crate or at the standard library.
 fn place(path: &str, native: bool) -> String {
     if native {
         return NATIVE.to_owned();
     }
     for (folder, keep) in [("/crates/", 1), ("/library/", 1), ("/registry/src/", 0)] {
         if let Some((_, rest)) = path.split_once(folder) {
-            // In the registry, its index comes first.
+            // In the registry, the index's name comes first.
             return if keep == 1 { format!("{}{rest}", &folder[1..]) } else { after_slash(rest).to_owned() };
         }
     }
@@ -109,17 +108,17 @@ fn after_slash(path: &str) -> &str {
     path.split_once('/').map_or(path, |(_, rest)| rest)
 }
 
-/// Instructions an event: a run less one of no length.
+/// Instructions per event: a run minus one of zero length.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Profile {
     pub(super) per_event: f64,
-    /// By function, most first.
+    /// By function, the largest first.
     pub(super) functions: Vec<(String, f64)>,
-    /// By source file, most first.
+    /// By source file, the largest first.
     pub(super) files: Vec<(String, f64)>,
 }
 
-/// How many functions, and how many files, are shown.
+/// How many functions and how many files are shown.
 const SHOWN: usize = 20;
 
 impl Profile {
@@ -144,7 +143,7 @@ impl Profile {
     }
 }
 
-/// The difference by name, divided, most first.
+/// The difference by name, divided, the largest first.
 fn less(whole: &BTreeMap<String, u64>, nothing: &BTreeMap<String, u64>, by: f64) -> Vec<(String, f64)> {
     let per = |(name, &count): (&String, &u64)| {
         let less = count as f64 - nothing.get(name).map_or(0.0, |&n| n as f64);

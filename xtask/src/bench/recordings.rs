@@ -1,7 +1,8 @@
-//! `./x bench --recordings`: how fast `keel check` reads and judges recordings of every kind, in how much memory.
+//! `./x bench --recordings` measures how fast `keel check` reads and judges recordings of every kind, and how much
+//! memory it takes.
 //!
-//! The same events are written as a file of each kind, by the readers' own tests, which also see to it that such
-//! files are read right.
+//! The readers' own tests write the same events as a file of each kind. They also check that such files are read
+//! correctly.
 
 use super::callgrind;
 use super::profile::Counts;
@@ -12,31 +13,31 @@ use serde_json::{Value, json};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// The files, as the readers' tests call them, and what they are.
+/// The files' names in the readers' tests, and their descriptions.
 const FILES: [(&str, &str); 4] =
     [("large.trc", "own"), ("large.perf", "perf.data"), ("large.dat", "trace.dat"), ("large.txt", "text")];
-/// What we want to reach, in million events a second, and in how much memory.
+/// The goals: million events per second, and memory.
 const GOAL_MEV_S: f64 = 5.0;
 const GOAL_MIB: f64 = 256.0;
-/// Events of the two files whose instructions are counted: what an event costs is their difference.
+/// Numbers of events in the two files whose instructions are counted. Their difference gives the cost per event.
 const COUNTED: [u64; 2] = [50_000, 250_000];
-/// Bytes on the disk for each event, of all four files together, rounded up.
+/// Disk space per event in bytes, for all four files together, rounded up.
 const BYTES_AN_EVENT: u64 = 320;
 
-/// What reading one kind of file took.
+/// The cost of reading one kind of file.
 struct Row {
     kind: &'static str,
     events: f64,
     bytes: u64,
-    /// Million events a second of user CPU time, of all threads: lowest, median, highest.
+    /// Million events per second of user CPU time, over all threads: lowest, median, highest.
     mev_s: [f64; 3],
-    /// The same of wall time.
+    /// The same for wall time.
     wall_mev_s: [f64; 3],
     peak_mib: f64,
     insns: Option<f64>,
 }
 
-/// Writes, reads, and prints.
+/// Writes and reads the files, and prints the results.
 pub(super) fn run(events: u64, runs: u32, count: bool, as_json: bool) -> Result<(), Failure> {
     let folder = tempfile::tempdir_in(out()?).map_err(|e| format!("out/: {e}"))?;
     let mib = (events * BYTES_AN_EVENT) >> 20;
@@ -63,14 +64,14 @@ pub(super) fn run(events: u64, runs: u32, count: bool, as_json: bool) -> Result<
     Ok(())
 }
 
-/// The folder for what is measured.
+/// The folder for the files.
 pub(crate) fn out() -> Result<std::path::PathBuf, Failure> {
     let out = root().join("out");
     std::fs::create_dir_all(&out).map_err(|e| format!("out/ cannot be created: {e}"))?;
     Ok(out)
 }
 
-/// Has the readers' tests write all files into a folder of their own.
+/// Runs the readers' tests so that they write all files into a folder.
 pub(crate) fn write(folder: &Path, name: &str, events: u64) -> Result<std::path::PathBuf, Failure> {
     let folder = folder.join(name);
     std::fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
@@ -80,12 +81,10 @@ pub(crate) fn write(folder: &Path, name: &str, events: u64) -> Result<std::path:
         .env("KEEL_EVENTS", events.to_string())
         .current_dir(root())
         .output()
-        .map_err(|e| format!("cargo cannot be run: {e}"))?;
+        .map_err(|e| format!("cannot run cargo: {e}"))?;
     match output.status.success() {
         true => Ok(folder),
-        false => {
-            Err(format!("the recordings cannot be written: {}", String::from_utf8_lossy(&output.stdout)))
-        }
+        false => Err(format!("cannot write the recordings: {}", String::from_utf8_lossy(&output.stdout))),
     }
 }
 
@@ -109,7 +108,7 @@ fn row(keel: &Path, file: &Path, kind: &'static str, runs: u32, insns: Option<f6
     })
 }
 
-/// One `keel check`.
+/// Runs `keel check` once.
 struct Check {
     events: f64,
     took: Took,
@@ -117,7 +116,7 @@ struct Check {
 
 impl Check {
     fn of(keel: &Path, file: &Path) -> Result<Self, Failure> {
-        // Its output goes to a file: a pipe would not be read until it has ended.
+        // Its output goes to a file, because a pipe would not be read until it exits.
         let reported = file.with_extension("json");
         let to = std::fs::File::create(&reported).map_err(|e| format!("{}: {e}", reported.display()))?;
         let mut command = Command::new(keel);
@@ -130,7 +129,7 @@ impl Check {
     }
 }
 
-/// Instructions of the host that one more event costs.
+/// Instructions of the host per event.
 fn instructions(keel: &Path, short: &Path, long: &Path) -> Result<f64, Failure> {
     let count = |file: &Path, events: u64| {
         let file = file.to_string_lossy();

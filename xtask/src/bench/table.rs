@@ -1,9 +1,9 @@
-//! The figures, for reading.
+//! The figures as text.
 
 use super::Row;
 use super::args::Args;
 
-/// What the columns are.
+/// The header of the columns.
 pub(super) fn head(args: &Args) -> String {
     format!(
         "fifo, mixes with 50 % jitter, {} virtual s, medians of {} runs; event: a switch or a wakeup;\n\
@@ -65,7 +65,7 @@ pub(super) fn row(row: &Row) -> String {
     )
 }
 
-/// Where the instructions of a case go, if they were counted.
+/// Where the instructions of a case are executed, if they were counted.
 pub(super) fn functions(row: &Row) -> Option<String> {
     let profile = row.profile.as_ref()?;
     let mut text = format!(
@@ -81,7 +81,7 @@ pub(super) fn functions(row: &Row) -> Option<String> {
     Some(text)
 }
 
-/// A name that fits next to its numbers.
+/// A name short enough to fit beside its numbers.
 fn shorter(name: &str) -> String {
     const LONGEST: usize = 100;
     let short: String = name.chars().take(LONGEST).collect();

@@ -1,45 +1,45 @@
-//! What a child took. The kernel shows how much user time a process took while it is a zombie; its peak of memory is looked at
-//! while it runs.
+//! Measures a child process. The kernel reports its user time while it is a zombie. Its peak memory is sampled while it
+//! runs.
 
 use crate::Failure;
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
-/// How often a process's memory is looked at.
+/// How often the process's memory is sampled.
 const LOOK: Duration = Duration::from_millis(5);
-/// The kernel's ticks a second, in which it counts user time (`USER_HZ`).
+/// The kernel's ticks per second for user time (`USER_HZ`).
 const TICKS_S: f64 = 100.0;
 
-/// What a command took.
+/// The cost of a command.
 pub(crate) struct Took {
-    /// Seconds of the host.
+    /// Wall time in seconds.
     pub(crate) wall_s: f64,
-    /// Seconds of user CPU time, of all threads.
+    /// User CPU time of all threads in seconds.
     pub(crate) user_s: f64,
-    /// The peak of memory.
+    /// The peak memory use.
     pub(crate) peak_kib: u64,
 }
 
-/// Runs keel to its end, and watches it.
+/// Runs keel until it exits, and measures it.
 pub(crate) fn took(keel: &mut Command) -> Result<Took, Failure> {
     let begun = Instant::now();
-    let mut child = keel.spawn().map_err(|e| format!("keel cannot be run: {e}"))?;
+    let mut child = keel.spawn().map_err(|e| format!("cannot run keel: {e}"))?;
     let (user_s, peak_kib) = watched(&child)?;
     let wall_s = begun.elapsed().as_secs_f64();
-    let status = child.wait().map_err(|e| format!("keel cannot be waited for: {e}"))?;
+    let status = child.wait().map_err(|e| format!("cannot wait for keel: {e}"))?;
     match status.success() {
         true => Ok(Took { wall_s, user_s, peak_kib }),
         false => Err(format!("{keel:?} failed: {status}")),
     }
 }
 
-/// User time and the peak of memory, of a child that is not waited for until it has ended.
+/// User time and peak memory of a child that is not waited for until it has exited.
 fn watched(child: &Child) -> Result<(f64, u64), Failure> {
     let of = |what: &str| std::fs::read_to_string(format!("/proc/{}/{what}", child.id()));
     let mut peak_kib = 0;
     loop {
         let stat = of("stat").map_err(|e| format!("/proc has nothing about keel: {e}"))?;
-        let (is_over, user_s) = ended(&stat).ok_or("/proc/PID/stat has other words than known")?;
+        let (is_over, user_s) = ended(&stat).ok_or("/proc/PID/stat has an unknown format")?;
         if is_over {
             return Ok((user_s, peak_kib));
         }
@@ -50,13 +50,13 @@ fn watched(child: &Child) -> Result<(f64, u64), Failure> {
 
 /// Whether a process has ended, and its user time in seconds, from its `stat`.
 fn ended(stat: &str) -> Option<(bool, f64)> {
-    // Its name, in brackets, may hold anything.
+    // Its name is in brackets and may contain any character.
     let words: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
     let ticks: u32 = words.get(11)?.parse().ok()?;
     Some((*words.first()? == "Z", f64::from(ticks) / TICKS_S))
 }
 
-/// The peak of memory in KiB, from a process's `status`.
+/// The peak memory in KiB, from a process's `status`.
 fn peak(status: &str) -> Option<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     line.split_whitespace().next()?.parse().ok()

@@ -1,17 +1,17 @@
-//! The crates without wall clock, threads, environment, files and unordered maps: clippy enforces
-//! the list, and this check that clippy sees it.
+//! The crates that may not use wall clocks, threads, the environment, files or unordered maps. Clippy enforces the
+//! list, and this check makes sure that clippy reads it.
 //!
-//! Clippy reads the nearest `clippy.toml` above a crate's manifest, so each of these crates holds
-//! a link to the one list; without it the crate would be unguarded without anyone noticing.
+//! Clippy reads the nearest `clippy.toml` above a crate's manifest, so each of these crates contains a link to the one
+//! list. Without the link, nobody would notice that the crate is not checked.
 
 use super::all_or;
 use crate::Failure;
 use crate::tree::{files, root};
 
-/// The crates, as DESIGN.md has them.
+/// The crates, as in DESIGN.md.
 const CRATES: &[&str] = &["kernel", "vm", "workload", "check"];
 
-/// The one list, from the root.
+/// The list, in the root folder.
 const LIST: &str = "clippy-deterministic.toml";
 
 pub(super) fn run() -> Result<(), Failure> {
@@ -24,7 +24,7 @@ pub(super) fn run() -> Result<(), Failure> {
     all_or(faults)
 }
 
-/// Crates where clippy would not see the list.
+/// Crates for which clippy would not read the list.
 fn unguarded() -> Result<Vec<String>, Failure> {
     let list = std::fs::read(root().join(LIST)).map_err(|e| format!("{LIST} cannot be read: {e}"))?;
     let unseen = |name: &&&str| {
@@ -35,13 +35,13 @@ fn unguarded() -> Result<Vec<String>, Failure> {
     Ok(CRATES.iter().filter(unseen).map(fault).collect())
 }
 
-/// Sources of the crates, tests apart.
+/// Source files of these crates, without tests.
 fn is_part_of_a_run(path: &str) -> bool {
     let of_crate = |name: &&str| path.starts_with(&format!("crates/{name}/src/"));
     CRATES.iter().any(of_crate) && !path.ends_with("tests.rs") && !path.contains("/tests/")
 }
 
-/// Is it an attribute that allows what the list bans?
+/// Whether the line is an attribute that allows what the list bans.
 fn lifts(line: &str) -> bool {
     line.trim().starts_with('#') && line.contains("clippy::disallowed_")
 }

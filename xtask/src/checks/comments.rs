@@ -1,4 +1,4 @@
-//! Comments have plain words, in every language of the project, and so have the tables of `tests`, whose last columns are
+//! Comments use plain words, in every language of the project. So do the tables in `tests`, whose last columns are
 //! sentences.
 
 use super::{all_or, docs};
@@ -9,7 +9,7 @@ pub(super) fn run() -> Result<(), Failure> {
     all_or(files()?.iter().flat_map(faults).collect())
 }
 
-/// The private words in the comments of a file; none in a file of another kind.
+/// The private words in a file's comments. Empty for files of other kinds.
 fn faults(file: &File) -> Vec<String> {
     let Some(comment) = Comment::of(&file.path) else { return Vec::new() };
     let mut faults = Vec::new();
@@ -21,16 +21,16 @@ fn faults(file: &File) -> Vec<String> {
     faults
 }
 
-/// How a kind of file marks its comments.
+/// The comment markers of a kind of file.
 #[derive(Clone, Copy)]
 enum Comment {
     /// Rust's.
     Slashes,
-    /// C's; the lines of a block begin with a star.
+    /// C's. The lines of a block comment begin with a star.
     Stars,
     /// The shell's and TOML's.
     Hash,
-    /// A table: all of it is read by people.
+    /// In a table, people read everything.
     All,
 }
 
@@ -38,7 +38,7 @@ impl Comment {
     fn of(path: &str) -> Option<Self> {
         let ends = |ends: &[&str]| ends.iter().any(|end| path.ends_with(end));
         match () {
-            // An experiment's file stays as it was before the first run.
+            // An experiment's file must stay as it was before the first run.
             () if path.starts_with("fuzz/corpus/") || path.starts_with("experiments/") => None,
             () if ends(&[".rs"]) => Some(Self::Slashes),
             () if ends(&[".c", ".h"]) => Some(Self::Stars),
@@ -48,7 +48,7 @@ impl Comment {
         }
     }
 
-    /// The comment of a line, if it has one.
+    /// The comment in a line, if any.
     fn within(self, line: &str) -> Option<&str> {
         let start = line.trim_start();
         match self {
@@ -61,7 +61,7 @@ impl Comment {
     }
 }
 
-/// What follows, where the marks before it open no string.
+/// The text after the first marker that is not inside a string.
 fn outside_text<'a>((before, comment): (&'a str, &'a str)) -> Option<&'a str> {
     before.replace(r#"\""#, "").matches('"').count().is_multiple_of(2).then_some(comment)
 }

@@ -1,19 +1,20 @@
-//! Documents keep to 100 columns, to plain words, and to links that lead somewhere; every page of docs/ is in its contents.
+//! Documents keep to 100 columns and plain words, and have no broken links. Every page of docs/ is in its table of
+//! contents.
 //!
-//! Prose lines alone are measured: code, tables, and what a command generates have their own shapes.
+//! Only lines of prose are measured. Code, tables and generated parts may be wider.
 
 use super::all_or;
 use crate::Failure;
 use crate::tree::{File, files, root};
 use std::collections::BTreeSet;
 
-/// Most columns of a line of prose.
+/// The maximum number of columns in a line of prose.
 const COLUMNS: usize = 100;
 
-/// The contents of docs/, in mdBook's format.
+/// The table of contents of docs/, in mdBook's format.
 const CONTENTS: &str = "docs/SUMMARY.md";
 
-/// Words that no one outside this project uses in these senses, and what to say instead.
+/// Words that nobody outside this project uses in these senses, and their replacements.
 const PRIVATE: &[(&str, &str)] = &[
     ("a bug of ours", "an internal error"),
     ("beholder", "observer"),
@@ -63,7 +64,7 @@ pub(super) fn run() -> Result<(), Failure> {
     all_or(all)
 }
 
-/// The pages of docs/ that its contents don't link to, so that readers don't find them.
+/// The pages of docs/ that its table of contents does not link to.
 fn unlisted(documents: &[&File]) -> Vec<String> {
     let contents = documents.iter().find(|file| file.path == CONTENTS);
     let listed: BTreeSet<String> = contents
@@ -75,7 +76,7 @@ fn unlisted(documents: &[&File]) -> Vec<String> {
     pages.filter(|path| !listed.contains(*path)).map(|path| format!("{path} is not in {CONTENTS}")).collect()
 }
 
-/// What is wrong with a document; `leads` says whether a path from the root, with its anchor, exists.
+/// The faults of a document. `leads` returns whether a path from the root, with its anchor, exists.
 fn faults(file: &File, leads: impl Fn(&str) -> bool) -> Vec<String> {
     let mut faults = Vec::new();
     for (number, line) in prose(&file.text) {
@@ -96,7 +97,7 @@ fn faults(file: &File, leads: impl Fn(&str) -> bool) -> Vec<String> {
     faults
 }
 
-/// The lines that people write, with their numbers: not code, not what a command generates.
+/// The lines that people write, with their numbers: without code and generated parts.
 fn prose(text: &str) -> Vec<(usize, &str)> {
     let (mut in_code, mut is_generated) = (false, false);
     let mut lines = Vec::new();
@@ -115,7 +116,7 @@ fn prose(text: &str) -> Vec<(usize, &str)> {
     lines
 }
 
-/// The private words of a line, code in backticks apart.
+/// The private words in a line, without code in backticks.
 pub(super) fn private(line: &str) -> Vec<(&'static str, &'static str)> {
     let words: String = line.split('`').step_by(2).collect::<Vec<_>>().join(" ").to_lowercase();
     let is_edge = |c: Option<char>| !c.is_some_and(|c| c.is_alphanumeric() || c == '-' || c == '_');
@@ -127,7 +128,7 @@ pub(super) fn private(line: &str) -> Vec<(&'static str, &'static str)> {
     PRIVATE.iter().copied().filter(|(word, _)| holds(word)).collect()
 }
 
-/// Where the links of a line lead, other sites apart.
+/// The targets of a line's links, without links to other sites.
 fn links(line: &str) -> Vec<&str> {
     let ends = |rest: &'_ str| rest.find([')', ' ']);
     let all = line.split("](").skip(1).filter_map(|rest| Some(&rest[..ends(rest)?]));
@@ -151,13 +152,13 @@ fn target(document: &str, link: &str) -> String {
     anchor.map_or(path.clone(), |anchor| format!("{path}#{anchor}"))
 }
 
-/// The headings of a document, as links name them.
+/// The headings of a document, as links refer to them.
 fn anchors(file: &File) -> Vec<String> {
     let headings = prose(&file.text).into_iter().filter(|(_, line)| line.starts_with('#'));
     headings.map(|(_, line)| format!("{}#{}", file.path, slug(line.trim_start_matches('#').trim()))).collect()
 }
 
-/// A heading's anchor, by the rule of the sites that show Markdown: small letters, digits, `-` and `_`.
+/// A heading's anchor, by the rule of sites that render Markdown: lower-case letters, digits, `-` and `_`.
 fn slug(heading: &str) -> String {
     let kept = heading.to_lowercase();
     let kept = kept.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));

@@ -1,11 +1,11 @@
-//! No file names this machine: its folders, its name, or the hosts that it takes packages from.
+//! No file contains details of this machine: its folders, its name, or the hosts that it gets packages from.
 
 use super::all_or;
 use crate::Failure;
 use crate::tree::{File, files, root};
 use std::path::Path;
 
-/// Shorter names (`/`, `vm`) would be found everywhere and mean nothing.
+/// Shorter names (`/`, `vm`) occur everywhere and mean nothing.
 const SHORTEST: usize = 6;
 
 pub(super) fn run() -> Result<(), Failure> {
@@ -15,12 +15,12 @@ pub(super) fn run() -> Result<(), Failure> {
     all_or(files.iter().flat_map(|file| named(file, &words)).collect())
 }
 
-/// Folders of people on any system, written so that this file does not contain them.
+/// Home folders on any system, written so that this file does not match.
 fn home_words() -> Vec<String> {
     ["home", "Users", "root"].iter().map(|folder| format!("/{folder}/")).collect()
 }
 
-/// What this machine is called and where things lie on it.
+/// This machine's name and folders.
 fn machine_words() -> Vec<String> {
     let mut words: Vec<String> = ["HOME", "CARGO_HOME", "RUSTUP_HOME", "CARGO_TARGET_DIR", "HOSTNAME"]
         .iter()
@@ -35,8 +35,7 @@ fn machine_words() -> Vec<String> {
     words
 }
 
-/// Hosts that apt and cargo use here, unless they are public: a private mirror is
-/// what must not leak.
+/// Hosts that apt and cargo use here, except public ones: only a private mirror must not leak.
 fn package_hosts() -> Vec<String> {
     let mut places = vec!["/etc/apt/sources.list".into(), root().join(".cargo/config.toml")];
     places.extend(std::env::var_os("CARGO_HOME").map(|home| Path::new(&home).join("config.toml")));
@@ -58,7 +57,7 @@ fn hosts(text: &str) -> Vec<String> {
     text.split("://").skip(1).map(host).collect()
 }
 
-/// A sentence for each line that holds one of the words.
+/// A sentence for each line that contains one of the words.
 fn named(file: &File, words: &[String]) -> Vec<String> {
     let mut faults = Vec::new();
     for (number, line) in file.text.lines().enumerate() {
@@ -69,7 +68,7 @@ fn named(file: &File, words: &[String]) -> Vec<String> {
     faults
 }
 
-/// A folder counts where a path begins with it, not in the middle of another.
+/// A folder counts only at the start of a path.
 fn holds(line: &str, word: &str) -> bool {
     line.match_indices(word).any(|(at, _)| {
         let before = line[..at].chars().next_back();

@@ -1,13 +1,13 @@
-//! No file of ours is longer than [`MAX`] lines.
+//! No file of the project has more than [`MAX`] lines.
 
 use super::all_or;
 use crate::Failure;
 use crate::tree::files;
 
-/// Most lines of a file.
+/// The maximum number of lines in a file.
 const MAX: usize = 800;
 
-/// What people write and read. Data, goldens and locks are none of these.
+/// Files that people write and read: no data, goldens or lock files.
 const WRITTEN: &[&str] = &["rs", "c", "h", "toml", "md", "py", "ts", "css", "sh"];
 
 pub(super) fn run() -> Result<(), Failure> {

@@ -1,10 +1,10 @@
-//! The licence of every crate that we build with, against the list of those that fit ours.
+//! Checks the licence of every dependency against the list of licences that fit the project's.
 
 use super::{all_or, metadata};
 use crate::Failure;
 use spdx::{Expression, LicenseReq, ParseMode};
 
-/// Licences that may be linked into an MIT OR Apache-2.0 program without asking more of anybody.
+/// Licences whose code may be linked into an MIT OR Apache-2.0 program without further conditions.
 const ALLOWED: &[&str] = &[
     "0BSD",
     "Apache-2.0",
@@ -20,7 +20,7 @@ const ALLOWED: &[&str] = &[
     "Zlib",
 ];
 
-/// Exceptions only take conditions away.
+/// Exceptions only remove conditions.
 const ALLOWED_EXCEPTIONS: &[&str] = &["LLVM-exception"];
 
 pub(super) fn run() -> Result<(), Failure> {
@@ -35,12 +35,12 @@ pub(super) fn run() -> Result<(), Failure> {
     all_or(metadata.packages.iter().filter_map(fault).collect())
 }
 
-/// Does a licence expression fit?
+/// Whether a licence expression fits.
 pub(crate) fn fits(licence: &str) -> bool {
     refused(licence).is_none()
 }
 
-/// Why a licence expression does not fit, or `None` where it does.
+/// Why a licence expression does not fit, or `None` if it does.
 fn refused(licence: &str) -> Option<String> {
     // Older crates write `MIT/Apache-2.0`.
     match Expression::parse_mode(licence, ParseMode::LAX) {

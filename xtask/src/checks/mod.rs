@@ -17,15 +17,15 @@ pub(crate) use licences::fits;
 
 /// One check.
 pub(crate) struct Check {
-    /// What it is called.
+    /// Its name.
     pub(crate) name: &'static str,
-    /// What breaks when it fails.
+    /// What is at risk if it fails.
     pub(crate) guards: &'static str,
     /// Runs it.
     pub(crate) run: fn() -> Result<(), Failure>,
 }
 
-/// All of them, in the order in which they run.
+/// All checks, in the order in which they run.
 pub(crate) const ALL: &[Check] = &[
     Check {
         name: "walls",
@@ -59,7 +59,7 @@ pub(crate) const ALL: &[Check] = &[
     },
     Check {
         name: "documents",
-        guards: "pages that read well: wrapped lines, plain words, links that lead somewhere",
+        guards: "pages that read well: wrapped lines, plain words, working links",
         run: docs::run,
     },
     Check {
@@ -71,15 +71,15 @@ pub(crate) const ALL: &[Check] = &[
     Check { name: "file lengths", guards: "files that can be read in one sitting", run: length::run },
 ];
 
-/// What cargo knows of the workspace and all that it is built from.
+/// Cargo's metadata of the workspace and its dependencies.
 fn metadata() -> Result<Metadata, Failure> {
     MetadataCommand::new()
         .manifest_path(root().join("Cargo.toml"))
         .exec()
-        .map_err(|e| format!("cargo cannot list the workspace: {e}"))
+        .map_err(|e| format!("cannot list the workspace with cargo: {e}"))
 }
 
-/// One failure from many: a line each.
+/// Joins several failures into one, with a line for each.
 fn all_or(faults: Vec<String>) -> Result<(), Failure> {
     match faults.is_empty() {
         true => Ok(()),

@@ -1,7 +1,7 @@
-//! What keel prints for people has plain words, and no number in scientific notation.
+//! keel's output for people uses plain words, and no number in scientific notation.
 //!
-//! Goldens show what is printed; those that hold JSON are for programs. Help texts and messages are the doc comments and
-//! strings of `crates/cli/src`.
+//! Goldens contain what is printed. Goldens that contain JSON are for programs and are not checked. Help texts and
+//! messages are the doc comments and strings in `crates/cli/src`.
 
 use super::{all_or, docs};
 use crate::Failure;
@@ -11,7 +11,7 @@ pub(super) fn run() -> Result<(), Failure> {
     all_or(files()?.iter().flat_map(faults).collect())
 }
 
-/// What is wrong with a file that holds output or messages; nothing of any other file.
+/// The faults of a file that contains output or messages. Empty for any other file.
 fn faults(file: &File) -> Vec<String> {
     let is_golden = file.path.ends_with(".snap") && !is_json(golden(&file.text));
     let has_messages = file.path.starts_with("crates/cli/src/") && file.path.ends_with(".rs");
@@ -29,7 +29,7 @@ fn faults(file: &File) -> Vec<String> {
     faults
 }
 
-/// What a golden holds, without insta's head.
+/// The contents of a golden, without insta's header.
 fn golden(text: &str) -> &str {
     text.splitn(3, "---\n").nth(2).unwrap_or(text)
 }
@@ -38,12 +38,12 @@ fn is_json(text: &str) -> bool {
     text.trim_start().starts_with(['{', '['])
 }
 
-/// Does the line hold text that people may read?
+/// Whether people may read text in this line.
 fn is_message(line: &str) -> bool {
     line.trim_start().starts_with("///") || line.contains('"')
 }
 
-/// The first number like `1.1e-5`. Colours and hashes are none.
+/// The first number like `1.1e-5`, ignoring colours and hashes.
 fn scientific(line: &str) -> Option<&str> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || ".-+#_".contains(c);
     line.split(|c| !is_part(c))

@@ -1,12 +1,12 @@
-//! Unsafe code only in the crates that may have it: every other crate forbids it in its root, and
-//! no test or build script lifts the workspace's ban.
+//! Unsafe code is allowed only in some crates. Every other crate forbids it in its root, and no test or build script
+//! lifts the workspace's ban.
 
 use super::{all_or, metadata};
 use crate::Failure;
 use crate::tree::files;
 use cargo_metadata::{Target, TargetKind};
 
-/// The crates that may have unsafe code, in narrow modules that argue for it.
+/// The crates that may contain unsafe code, in small modules that justify it.
 const MAY: &[&str] = &["vm", "live", "program"];
 
 /// The line that forbids it for a whole crate.
@@ -41,7 +41,7 @@ fn unforbidden() -> Result<Vec<String>, Failure> {
     Ok(faults)
 }
 
-/// Not a test, benchmark, example or build script: for these the workspace's `deny` is enough.
+/// Whether it is no test, benchmark, example or build script. For those, the workspace's `deny` is enough.
 fn is_product(target: &Target) -> bool {
     use TargetKind::{Bench, CustomBuild, Example, Test};
     !target.kind.iter().any(|kind| matches!(kind, Bench | CustomBuild | Example | Test))

@@ -1,27 +1,26 @@
-//! Which crate may depend on which, from `cargo metadata`: direct and indirect, for building and
-//! testing alike.
+//! Which crate may depend on which, from `cargo metadata`: directly and indirectly, in builds and in tests.
 
 use super::{all_or, metadata};
 use crate::Failure;
 use cargo_metadata::Metadata;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A crate and the crates that it depends on itself.
+/// A crate and its direct dependencies.
 type Crates = BTreeMap<String, BTreeSet<String>>;
 
-/// What a crate may reach.
+/// What a crate may depend on.
 enum Wall {
-    /// Nothing but these.
+    /// Only these.
     Only(&'static [&'static str]),
     /// Never these.
     Never(&'static [&'static str]),
 }
 
-/// The walls, each with its reason.
+/// The walls and their reasons.
 const WALLS: &[(&str, Wall, &str)] = &[
     ("abi", Wall::Only(&[]), "the shared types depend on no other crate"),
     ("trace", Wall::Only(&["abi"]), "an event stream does not depend on where it comes from"),
-    // Its tests judge what was read.
+    // Its tests judge the recordings that were read.
     (
         "readers",
         Wall::Only(&["abi", "trace", "check"]),
@@ -83,7 +82,7 @@ fn crates(metadata: &Metadata) -> Crates {
     metadata.workspace_packages().iter().map(|p| (name(&p.name), edges(p))).collect()
 }
 
-/// All crates that `from` reaches, itself left out unless there is a circle.
+/// All crates that `from` depends on. `from` itself is included only if there is a cycle.
 fn reach(crates: &Crates, from: &str) -> BTreeSet<String> {
     let mut reached = BTreeSet::new();
     let mut left = vec![from.to_owned()];
@@ -97,7 +96,7 @@ fn reach(crates: &Crates, from: &str) -> BTreeSet<String> {
     reached
 }
 
-/// A sentence for each wall that is crossed.
+/// A sentence for each dependency that is not allowed.
 fn crossed(crates: &Crates) -> Vec<String> {
     let mut faults = Vec::new();
     for (name, wall, reason) in WALLS {

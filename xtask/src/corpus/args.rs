@@ -19,7 +19,7 @@ selftests with tests/corpus/selftests.tsv. The table is also in out/corpus.tsv.
   --kernel V   the real kernel, as for keel vm [default: 7.2]
 ";
 
-/// What is asked for.
+/// The parsed arguments.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Args {
     pub(super) only: String,
@@ -31,7 +31,7 @@ pub(super) struct Args {
 }
 
 impl Args {
-    /// `None` where help is asked for.
+    /// Returns `None` if help is requested.
     pub(super) fn parse(args: &[String]) -> Result<Option<Self>, Failure> {
         let mut parsed =
             Self { only: String::new(), cpus: None, real: false, kernel: "7.2".to_owned(), keep: false };

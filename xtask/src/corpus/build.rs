@@ -1,25 +1,25 @@
-//! Every `*.bpf.c` of the sources as an object, compiled as the kernel's own Makefiles do.
+//! Compiles every `*.bpf.c` of the sources, as the kernel's own Makefiles do.
 
 use super::source::Tree;
 use crate::Failure;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Folders of sources, from the kernel's.
+/// Folders of sources, relative to the kernel's.
 const FOLDERS: &[&str] = &["tools/sched_ext", "tools/testing/selftests/sched_ext"];
 
-/// Objects that set neighbouring fields in an arena to 0. clang 19 makes one `memset()` of that and forgets the cast of the
-/// address, so that verifiers refuse the object.
+/// Objects that set neighbouring fields in an arena to 0. clang 19 makes one `memset()` of these and drops the cast of
+/// the address, so verifiers reject the object.
 const BY_FIELD: &[&str] = &["scx_qmap"];
 
-/// An object, or why there is none.
+/// An object, or the error that prevented it.
 pub(super) struct Built {
     /// The source's name without `.bpf.c`.
     pub(super) name: String,
     pub(super) path: Result<PathBuf, String>,
 }
 
-/// Compiles what is not there yet.
+/// Compiles the objects that are missing.
 pub(super) fn all(tree: &Tree) -> Result<Vec<Built>, Failure> {
     let objects = tree.headers.with_file_name("objects");
     std::fs::create_dir_all(&objects).map_err(|e| format!("{}: {e}", objects.display()))?;
@@ -44,7 +44,7 @@ fn one(tree: &Tree, folder: &Path, name: &str, objects: &Path) -> Result<Result<
         return Ok(Ok(object));
     }
     let mut clang = clang();
-    // The kernel's folder is the working one: no path of this machine gets into messages.
+    // The working directory is the kernel's folder, so that messages contain no path of this machine.
     clang.current_dir(&tree.kernel);
     let tools = ["tools/sched_ext/include", "tools/sched_ext/include/bpf-compat"];
     let here = folder.strip_prefix(&tree.kernel).unwrap_or(folder);
@@ -56,7 +56,7 @@ fn one(tree: &Tree, folder: &Path, name: &str, objects: &Path) -> Result<Result<
         clang.arg("-fno-builtin");
     }
     clang.arg("-c").arg(here.join(format!("{name}.bpf.c"))).arg("-o").arg(&part);
-    let output = clang.output().map_err(|e| format!("clang cannot be run: {e}"))?;
+    let output = clang.output().map_err(|e| format!("cannot run clang: {e}"))?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
         let first = said.lines().find(|line| line.contains("error:")).unwrap_or("no reason was given");
@@ -70,7 +70,7 @@ fn clang() -> Command {
     let name = std::env::var_os(keel_bpfc::CLANG).filter(|name| !name.is_empty());
     let mut clang = Command::new(name.unwrap_or_else(|| "clang-19".into()));
     clang.args(["-g", "-O2", "-mcpu=v3", "-target", "bpf", "-mlittle-endian", "-D__TARGET_ARCH_x86"]);
-    // The types of a kernel hold anonymous members as only Microsoft's C has them, and are not ours to mend.
+    // A kernel's types contain anonymous members that only Microsoft's C allows. They are not the project's to fix.
     clang.args(["-fms-extensions", "-w", "-Wno-incompatible-function-pointer-types"]);
     clang
 }

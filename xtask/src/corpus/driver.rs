@@ -1,4 +1,4 @@
-//! Running the driver, crates/lab/examples/corpus.rs, and what it says.
+//! Runs the driver, crates/lab/examples/corpus.rs, and parses its output.
 
 use super::verdict::Test;
 use crate::Failure;
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
-/// Facts of a run, by name.
+/// Facts about a run, by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Facts(BTreeMap<String, String>);
 
@@ -17,18 +17,18 @@ impl Facts {
         Self(facts.map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
     }
 
-    /// The fact's text; empty where there is none.
+    /// The fact's text. Empty if there is no such fact.
     pub(super) fn text(&self, name: &str) -> &str {
         self.0.get(name).map_or("", String::as_str)
     }
 
-    /// The fact's number, where it is one.
+    /// The fact's number, if it is one.
     pub(super) fn number(&self, name: &str) -> Option<i64> {
         self.text(name).parse().ok()
     }
 }
 
-/// Runs an object on this many CPUs.
+/// Runs an object on a machine with this many CPUs.
 pub(super) fn run(driver: &Path, object: &Path, test: &Test, cpus: u32) -> Result<Facts, Failure> {
     let workload = match test.workload.ends_with(".json") {
         true => format!("{}/{}", super::KNOWN, test.workload),
@@ -39,8 +39,7 @@ pub(super) fn run(driver: &Path, object: &Path, test: &Test, cpus: u32) -> Resul
     if !test.recipe.is_empty() {
         command.arg(format!("{}/{}.keel.toml", super::KNOWN, test.recipe));
     }
-    let output =
-        command.current_dir(root()).output().map_err(|e| format!("the driver cannot be run: {e}"))?;
+    let output = command.current_dir(root()).output().map_err(|e| format!("cannot run the driver: {e}"))?;
     if output.status.success() {
         return Ok(Facts::parse(&String::from_utf8_lossy(&output.stdout)));
     }

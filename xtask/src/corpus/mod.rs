@@ -1,9 +1,9 @@
-//! The kernel's own schedulers and selftests on simulated machines of several sizes: which ones cannot be run, how the
-//! others do, and whether a selftest ends as its user-space half wants.
+//! Runs the kernel's own schedulers and selftests on simulated machines of several sizes. Reports which cannot run, how
+//! the others do, and whether each selftest ends as its user-space half expects.
 //!
 //! `--real` compares the same objects with a real kernel.
 //!
-//! The sources are Debian's, fetched and built in `.cache/corpus`; none of them are ours.
+//! The sources come from Debian and are fetched and built in `.cache/corpus`. None of them is part of the project.
 
 mod args;
 mod build;
@@ -18,14 +18,14 @@ use args::Args;
 use std::path::PathBuf;
 use verdict::Test;
 
-/// Where sources and objects are kept, from the root; git ignores it.
+/// The folder of sources and objects, from the root. Git ignores it.
 const FOLDER: &str = ".cache/corpus";
-/// What we know of them: verdicts, recipes, workloads.
+/// The data about them: verdicts, recipes, workloads.
 const KNOWN: &str = "tests/corpus";
 /// The sizes of the machines, in CPUs.
 const CPUS: [u32; 4] = [1, 2, 8, 64];
 
-/// What is known of an object: how it is run, and what is to come of it.
+/// How an object is run, and what is expected of it.
 fn tests_of(tests: &[Test], object: &build::Built) -> Vec<Test> {
     let mut own: Vec<Test> = tests.iter().filter(|test| test.object == object.name).cloned().collect();
     if own.is_empty() {
@@ -34,10 +34,10 @@ fn tests_of(tests: &[Test], object: &build::Built) -> Vec<Test> {
     own
 }
 
-/// The compiled object of that name.
+/// The compiled object with that name.
 ///
 /// # Errors
-/// If sources could not be had, or it does not compile.
+/// If the sources are not available, or the object does not compile.
 pub(crate) fn object(name: &str) -> Result<PathBuf, Failure> {
     let built = build::all(&source::fetch()?)?.into_iter().find(|object| object.name == name);
     built.map_or_else(|| Err(format!("the kernel has no scheduler '{name}'")), |built| built.path)
@@ -46,7 +46,7 @@ pub(crate) fn object(name: &str) -> Result<PathBuf, Failure> {
 /// Runs what `args` ask for.
 ///
 /// # Errors
-/// If sources could not be had, or a selftest's verdict is not the kernel's.
+/// If the sources are not available, or a selftest's verdict differs from the kernel's.
 pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     let Some(args) = Args::parse(args)? else {
         print!("{}", args::HELP);

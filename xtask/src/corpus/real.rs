@@ -1,5 +1,5 @@
-//! `./x corpus --real`: each object attached to a real kernel and to the simulated one with the same workload, and
-//! how both ended: with which messages, with what shares of the CPUs, how many switches and migrations.
+//! `./x corpus --real` attaches each object to a real kernel and to the simulated one, with the same workload. It
+//! compares how both end: their messages, the shares of the CPUs, and the numbers of switches and migrations.
 //!
 //! The guest is the twin's: four CPUs whose time is counted in instructions.
 
@@ -19,34 +19,34 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-/// Where all is left, from the root.
+/// The folder for the results, from the root.
 const OUT: &str = "out/corpus";
-/// What both kernels do meanwhile.
+/// The workload that runs on both kernels.
 const WORKLOAD: &str = "real.json";
 /// The tasks of that workload.
 const NAMES: [&str; 4] = ["hog", "nicer", "pinned", "waker"];
 /// The part of its four seconds that is judged.
 const JUDGED_MS: std::ops::Range<u64> = 500..3500;
 const GUEST: &[&str] = &["--cpus", "4", "--icount=3", "--append", QUIET];
-/// By the host's clock; much of it may come late on a busy one.
+/// In wall time. On a busy host, a guest may start late.
 const TURN: Duration = Duration::from_secs(240);
 
 /// How one object did on one kernel.
 #[derive(Clone, Debug, PartialEq)]
 struct End {
-    /// Why it ended, in the kernel's words, without what it says in addition; `stays` where it did not.
+    /// Why it ended, in the kernel's words without details, or `stays` if it did not end.
     words: String,
-    /// What its tasks did, where it stayed.
+    /// What its tasks did, if it stayed.
     figures: Option<Figures>,
 }
 
-/// How a scheduler ends that is still attached at the end.
+/// The result for a scheduler that is still attached at the end.
 const STAYS: &str = "stays";
 
-/// Runs all on both kernels, prints a row each, and leaves them in `out/corpus/real.tsv`.
+/// Runs each object on both kernels, prints a row for each, and writes them to `out/corpus/real.tsv`.
 ///
 /// # Errors
-/// If one ends on one kernel as it does not on the other.
+/// If an object ends differently on the two kernels.
 pub(super) fn compare(tests: &[Test], objects: &[Built], args: &Args) -> Result<(), Failure> {
     let kernel = args.kernel.as_str();
     cargo::run(&["build", "-q", "--release", "-p", "keel-cli"])?;
@@ -87,7 +87,7 @@ pub(super) fn compare(tests: &[Test], objects: &[Built], args: &Args) -> Result<
     }
 }
 
-/// Name, object and recipe of each test whose object exists, one for each way to run it.
+/// Name, object and recipe of each test whose object exists. A test occurs once for each way to run it.
 fn rows(tests: &[Test], objects: &[Built]) -> Result<Vec<(String, PathBuf, Option<String>)>, Failure> {
     let mut rows = Vec::new();
     for object in objects {
@@ -104,7 +104,7 @@ fn rows(tests: &[Test], objects: &[Built]) -> Result<Vec<(String, PathBuf, Optio
     }
 }
 
-/// The list that the script reads; gives its place from the root.
+/// Writes the list that the script reads. Returns its path from the root.
 fn write_list(rows: &[(String, PathBuf, Option<String>)]) -> Result<String, Failure> {
     let list = format!("{OUT}/real.list");
     let line = |(name, object, recipe): &(String, PathBuf, Option<String>)| {
@@ -118,7 +118,7 @@ fn write_list(rows: &[(String, PathBuf, Option<String>)]) -> Result<String, Fail
     Ok(list)
 }
 
-/// Its outcome on the real kernel.
+/// Its result on the real kernel.
 fn real(seen: &Seen, trace: &Path) -> End {
     let words = match seen.trouble() {
         Some(trouble) => trouble,
@@ -128,7 +128,7 @@ fn real(seen: &Seen, trace: &Path) -> End {
     End { words, figures }
 }
 
-/// Why `keel run` ended with this code, from what it said.
+/// Why `keel run` exited with this code, from its messages.
 fn said(text: &str, code: &str) -> String {
     let reported =
         |start: &str| text.lines().rev().find_map(|line| line.split_once(start).map(|(_, rest)| rest));
@@ -139,7 +139,7 @@ fn said(text: &str, code: &str) -> String {
     }
 }
 
-/// The figures of a run; none where one of the tasks never ran.
+/// The figures of a run, or `None` if one of the tasks never ran.
 fn figures(trace: &Path) -> Option<Figures> {
     Figures::of(&cargo::built("keel").ok()?, trace, &NAMES.map(str::to_owned), JUDGED_MS).ok()
 }
@@ -152,7 +152,7 @@ fn simulated(name: &str, object: &Path, recipe: Option<&str>) -> Result<End, Fai
     command.args(["--workload", &format!("{KNOWN}/{WORKLOAD}+tests/twin/background.json")]);
     command.args(["--machine", "tests/twin/guest.toml"]);
     command.args(recipe.iter().flat_map(|recipe| ["--host", recipe]));
-    let output = command.current_dir(root()).output().map_err(|e| format!("keel cannot be run: {e}"))?;
+    let output = command.current_dir(root()).output().map_err(|e| format!("cannot run keel: {e}"))?;
     let said = String::from_utf8_lossy(&output.stderr);
     let words = match serde_json::from_slice::<Value>(&output.stdout) {
         Err(_) => refusal(&said).to_owned(),
@@ -162,13 +162,14 @@ fn simulated(name: &str, object: &Path, recipe: Option<&str>) -> Result<End, Fai
     Ok(End { words, figures })
 }
 
-/// Why keel would not run it: what it says, remarks apart.
+/// Why keel would not run it: its messages without remarks.
 fn refusal(said: &str) -> &str {
     let mut reported = said.lines().rev().filter_map(|line| line.strip_prefix("keel: "));
     reported.find(|line| !line.starts_with("note: ")).unwrap_or("it died")
 }
 
-/// The kernel's words for an end, from `keel sim --json`: `runtime error (and more)` without the more.
+/// The kernel's reason for an exit, from `keel sim --json`. For `runtime error (and more)`, the part before the
+/// brackets.
 fn ended(exit: &Value) -> String {
     let reason = exit["reason"].as_str().unwrap_or_default();
     match exit["kind"].as_str() {
@@ -177,12 +178,12 @@ fn ended(exit: &Value) -> String {
     }
 }
 
-/// The columns: title, and what a terminal gives it.
+/// The columns: title, and width on a terminal.
 const HEAD: [&str; 7] =
     ["object", "simulated end", "real end", "nicer, %", "share differs by", "switches", "migrations"];
 const WIDTHS: [usize; 7] = [27, 26, 26, 11, 16, 11, 11];
 
-/// Simulated and real, in one cell each.
+/// The simulated and the real value in one cell.
 fn cells(name: &str, simulated: &End, real: &End) -> [String; 7] {
     let both = simulated.figures.as_ref().zip(real.figures.as_ref());
     let pair = |figure: &dyn Fn(&Figures) -> f64| {
@@ -201,7 +202,7 @@ fn cells(name: &str, simulated: &End, real: &End) -> [String; 7] {
     [name.to_owned(), simulated.words.clone(), real.words.clone(), nicer, apart, count(0), count(2)]
 }
 
-/// The greatest difference of a name's share of a CPU.
+/// The largest difference in a task name's share of a CPU.
 fn apart(a: &Figures, b: &Figures) -> f64 {
     let shares = |figures: &Figures| -> BTreeMap<String, f64> {
         figures.names.iter().map(|(name, of)| (name.clone(), of.share)).collect()

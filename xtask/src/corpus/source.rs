@@ -1,5 +1,5 @@
-//! The sources: the kernel's, as Debian packs them, and what compiling them takes, all below `.cache/corpus`.
-//! A part is made whole in a folder or file of its own and then gets its name.
+//! Fetches the kernel's sources from Debian's packages, and what you need to compile them, all below `.cache/corpus`.
+//! Each part is made in a temporary folder or file and renamed when it is complete.
 
 use super::FOLDER;
 use crate::Failure;
@@ -8,10 +8,10 @@ use keel_guest::{DEFAULT, Flavour, GuestError, Store};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Where Debian has sources of kernels, the ones whose images we know best first.
+/// Debian's archives of kernel sources, those of the best-known images first.
 const SUITES: &[&str] = &["sid", "trixie-backports"];
 
-/// What is taken out of the package, below the source's own folder.
+/// The files to unpack from the package, below the source's own folder.
 const PARTS: &[&str] = &[
     "tools/sched_ext",
     "tools/testing/selftests/sched_ext",
@@ -20,15 +20,15 @@ const PARTS: &[&str] = &[
     "scripts/bpf_doc.py",
 ];
 
-/// Sources that are ready to be compiled.
+/// Sources that are ready to compile.
 pub(super) struct Tree {
-    /// The kernel's source, as far as it was unpacked.
+    /// The unpacked part of the kernel's source.
     pub(super) kernel: PathBuf,
     /// `vmlinux.h`, and libbpf's headers in `bpf/`.
     pub(super) headers: PathBuf,
 }
 
-/// Fetches what is missing: the source of the series that we simulate, and the types of the same kernel.
+/// Fetches what is missing: the source of the simulated series, and the types of the same kernel.
 pub(super) fn fetch() -> Result<Tree, Failure> {
     let folder = root().join(FOLDER);
     std::fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
@@ -75,7 +75,7 @@ fn unpack(store: &Store, folder: &Path) -> Result<(), Failure> {
     rename(&part.path().join(&name), &folder.join(&name))
 }
 
-/// libbpf's headers, those of its helpers made by the kernel's own script.
+/// libbpf's headers. The kernel's own script generates those of its helpers.
 fn libbpf(kernel: &Path, into: &Path) -> Result<(), Failure> {
     let from = kernel.join("tools/lib/bpf");
     let entries = std::fs::read_dir(&from).map_err(|e| format!("{}: {e}", from.display()))?;
@@ -93,7 +93,7 @@ fn libbpf(kernel: &Path, into: &Path) -> Result<(), Failure> {
 fn types(store: &Store, into: &Path) -> Result<(), Failure> {
     let kernel = store.kernel(DEFAULT, Flavour::Cloud, &say).map_err(|e| e.to_string())?;
     let tool = store.tool("bookworm-backports", "bpftool", &say).map_err(|e| e.to_string())?;
-    say(&format!("taking the types of Linux {}", kernel.release));
+    say(&format!("reading the types of Linux {}", kernel.release));
     let vmlinux = into.join("vmlinux");
     keel_guest::uncompress(&kernel.vmlinuz(), &vmlinux).map_err(|e| e.to_string())?;
     let mut dump = Command::new(tool.join("usr/sbin/bpftool"));
@@ -106,10 +106,10 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     std::fs::write(path, bytes).map_err(|e| format!("{}: {e}", path.display()))
 }
 
-/// What the command printed.
+/// The command's output.
 fn done(command: &mut Command) -> Result<Vec<u8>, Failure> {
     let name = command.get_program().to_string_lossy().into_owned();
-    let output = command.stdin(Stdio::null()).output().map_err(|e| format!("{name} cannot be run: {e}"))?;
+    let output = command.stdin(Stdio::null()).output().map_err(|e| format!("cannot run {name}: {e}"))?;
     match output.status.success() {
         true => Ok(output.stdout),
         false => Err(format!("{name} failed: {}", String::from_utf8_lossy(&output.stderr).trim())),

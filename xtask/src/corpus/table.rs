@@ -1,4 +1,4 @@
-//! The table: a row a run, printed as it comes and left in out/corpus.tsv.
+//! The table: a row per run, printed at once and written to out/corpus.tsv at the end.
 
 use super::driver::Facts;
 use super::verdict::Test;
@@ -18,7 +18,7 @@ const COLUMNS: [(&str, usize); 9] = [
     ("message", 0),
 ];
 
-/// One run, or an object that cannot be run.
+/// One run, or an object that cannot run.
 pub(super) struct Row {
     name: String,
     cells: [String; 9],
@@ -27,7 +27,7 @@ pub(super) struct Row {
 }
 
 impl Row {
-    /// What came of a run.
+    /// The result of a run.
     pub(super) fn ran(test: &Test, cpus: u32, facts: Facts) -> Self {
         if !facts.text("missing").is_empty() {
             return Self::missing(test, facts.text("missing"));
@@ -59,7 +59,7 @@ impl Row {
         Self { name: test.name.clone(), cells, is_missing: false, is_wrong: fault.is_some() }
     }
 
-    /// What is missing, by name.
+    /// The names of what is missing.
     pub(super) fn missing(test: &Test, why: &str) -> Self {
         let mut cells: [String; 9] = std::array::from_fn(|_| "-".to_owned());
         cells[8] = format!("cannot be run: {why}");
@@ -71,7 +71,7 @@ impl Row {
     }
 }
 
-/// Of the tasks put into queues, how many were by the scheduler.
+/// How many of the tasks put into queues the scheduler put there.
 fn share(facts: &Facts) -> String {
     let by_scheduler = facts.number("scheduler_inserts").unwrap_or(0);
     match by_scheduler + facts.number("kernel_inserts").unwrap_or(0) {
@@ -84,11 +84,11 @@ fn share(facts: &Facts) -> String {
 #[derive(Default)]
 pub(super) struct Table(Vec<Row>);
 
-/// The longest name of a selftest.
+/// The length of the longest selftest name.
 const NAME: usize = 28;
 
 impl Table {
-    /// Prints a row, and keeps it.
+    /// Prints and stores a row.
     pub(super) fn add(&mut self, row: Row) {
         if self.0.is_empty() {
             println!("{}", line("object", &COLUMNS.map(|(title, _)| title.to_owned())));
@@ -97,7 +97,7 @@ impl Table {
         self.0.push(row);
     }
 
-    /// Writes the file and sums up.
+    /// Writes the file and prints a summary.
     pub(super) fn finish(self) -> Result<(), Failure> {
         let path = root().join("out/corpus.tsv");
         let head = COLUMNS.map(|(title, _)| title).join("\t");

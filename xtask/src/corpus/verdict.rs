@@ -1,31 +1,31 @@
-//! What is known of a selftest: how its user-space half runs it, and what that half then wants to see.
+//! The data about a selftest: how its user-space half runs it, and what that half then expects.
 
 use super::KNOWN;
 use super::driver::Facts;
 use crate::Failure;
 use crate::tree::root;
 
-/// How long a run is where nothing else is said.
+/// The length of a run, unless another is given.
 const MS: u32 = 200;
 
 /// A row of `tests/corpus/selftests.tsv`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Test {
-    /// What the row is called.
+    /// The row's name.
     pub(super) name: String,
     /// The object, without `.bpf.o`.
     pub(super) object: String,
-    /// A recipe in `tests/corpus`, without `.keel.toml`; empty for none.
+    /// A recipe in `tests/corpus`, without `.keel.toml`. Empty for no recipe.
     pub(super) recipe: String,
     pub(super) workload: String,
     pub(super) ms: u32,
-    /// It makes sense on machines with at least this many CPUs.
+    /// The minimum number of CPUs for which it makes sense.
     pub(super) min_cpus: u32,
-    /// What must hold, each `FACT OPERATOR VALUE`; none where it is unknown.
+    /// What must hold, each as `FACT OPERATOR VALUE`. Empty if unknown.
     pub(super) wants: Vec<Want>,
 }
 
-/// `FACT = VALUE`, or `!=`, `>=`, `>`: both sides are facts or constants.
+/// `FACT = VALUE`, or `!=`, `>=`, `>`. Both sides are facts or constants.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Want {
     fact: String,
@@ -34,7 +34,7 @@ pub(super) struct Want {
 }
 
 impl Test {
-    /// A run that nothing is known about.
+    /// A run without known expectations.
     pub(super) fn plain(object: &str) -> Self {
         Self {
             name: object.to_owned(),
@@ -47,7 +47,7 @@ impl Test {
         }
     }
 
-    /// The shares of the CPUs that are wanted, as they are.
+    /// The expected shares of the CPUs, as written.
     pub(super) fn figures(&self, facts: &Facts) -> String {
         let shares = self.wants.iter().filter(|want| want.fact.starts_with("share."));
         let shares = shares.map(|Want { fact, operator, value }| {
@@ -56,7 +56,7 @@ impl Test {
         shares.collect::<Vec<_>>().join(", ")
     }
 
-    /// The first thing that is not as it must be.
+    /// The first expectation that is not met.
     pub(super) fn fault(&self, facts: &Facts) -> Option<String> {
         let wrong = self.wants.iter().find(|want| !want.holds(facts))?;
         let Want { fact, operator, value } = wrong;
@@ -81,7 +81,7 @@ impl Want {
         let numbers = left.parse::<i64>().ok().zip(right.parse::<i64>().ok());
         match self.operator.as_str() {
             "=" => left == right,
-            // Nothing is not another value.
+            // A missing value is not another value.
             "!=" => !left.is_empty() && left != right,
             ">=" => numbers.is_some_and(|(left, right)| left >= right),
             _ => numbers.is_some_and(|(left, right)| left > right),

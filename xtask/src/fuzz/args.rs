@@ -12,13 +12,13 @@ coverage, under AddressSanitizer. Prints one line per target. Runs all targets, 
   --cases N       cases of each target [default: 20000]
   --seconds N     stop each target after this time
   --replay        only run fuzz/corpus and fuzz/regressions, under the sanitizer
-  --minimise      afterwards, reduce fuzz/corpus to the fewest cases with the same coverage
+  --minimise      afterwards, reduce fuzz/corpus to the smallest set of cases with the same coverage
   --no-sanitizer  twice as fast, but misses memory errors that do no visible harm
 
-Findings stay in .cache/fuzz/found; docs/how-to/fuzzing.md says what to do with them.
+Findings stay in .cache/fuzz/found; docs/how-to/fuzzing.md explains what to do with them.
 ";
 
-/// What is asked for.
+/// The parsed arguments.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Args {
     pub(super) targets: Vec<String>,
@@ -30,7 +30,7 @@ pub(super) struct Args {
 }
 
 impl Args {
-    /// `None` where help is asked for.
+    /// Returns `None` if help is requested.
     pub(super) fn parse(args: &[String]) -> Result<Option<Self>, Failure> {
         let mut parsed = Self {
             targets: Vec::new(),
@@ -62,7 +62,7 @@ impl Args {
         Ok(Some(parsed))
     }
 
-    /// Is this target asked for?
+    /// Whether this target is requested.
     pub(super) fn wants(&self, target: &str) -> bool {
         self.targets.is_empty() || self.targets.iter().any(|name| name == target)
     }

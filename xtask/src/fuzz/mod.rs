@@ -1,7 +1,7 @@
-//! Fuzzing: the targets of `fuzz/`, built by cargo fuzz on the pinned toolchain, and run one after another.
+//! Fuzzing. cargo-fuzz builds the targets of `fuzz/` with the pinned toolchain, and they run one after another.
 //!
-//! Coverage comes from stable flags of the compiler. AddressSanitizer is a flag that stable compilers have and refuse:
-//! `RUSTC_BOOTSTRAP` lets them take it, for these programs alone.
+//! Coverage uses stable flags of the compiler. Stable compilers have the flag for AddressSanitizer but reject it.
+//! `RUSTC_BOOTSTRAP` makes them accept it, for these programs alone.
 
 mod args;
 mod progress;
@@ -16,11 +16,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use targets::{TARGETS, Target};
 
-/// Where builds, growing corpora and findings are kept, from the root; git ignores it.
+/// The folder of builds, growing corpora and findings, from the root. Git ignores it.
 const FOLDER: &str = ".cache/fuzz";
 /// The version of cargo fuzz.
 const CARGO_FUZZ: &str = "0.13.1";
-/// Most memory of a case, in MiB.
+/// The memory limit of a case, in MiB.
 const MOST_MB: u32 = 2048;
 
 /// Runs what `args` ask for.
@@ -63,11 +63,11 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     }
     match found {
         0 => Ok(()),
-        n => Err(format!("{n} targets found something; docs/how-to/fuzzing.md says what to do")),
+        n => Err(format!("{n} targets found something; see docs/how-to/fuzzing.md")),
     }
 }
 
-/// cargo fuzz in a folder of its own, installed where it is missing.
+/// cargo-fuzz in its own folder, installed if it is missing.
 fn tool(folder: &Path) -> Result<PathBuf, Failure> {
     let tool = folder.join("bin/cargo-fuzz");
     if tool.exists() {
@@ -84,9 +84,9 @@ fn tool(folder: &Path) -> Result<PathBuf, Failure> {
     Ok(tool)
 }
 
-/// Builds a target's program and says where it is.
+/// Builds a target's program and returns its path.
 fn build(tool: &Path, folder: &Path, args: &Args, target: &Target) -> Result<PathBuf, Failure> {
-    /// For which the sanitizer's library comes with the compiler.
+    /// The sanitizer's library for this target comes with the compiler.
     const TRIPLE: &str = "x86_64-unknown-linux-gnu";
     let kind = if args.sanitizer { "address" } else { "none" };
     let built = folder.join(kind);
@@ -112,14 +112,14 @@ fn build(tool: &Path, folder: &Path, args: &Args, target: &Target) -> Result<Pat
     if args.sanitizer {
         command.args(["--features", "sanitizer"]);
     }
-    let status = command.status().map_err(|e| format!("cargo-fuzz cannot be run: {e}"))?;
+    let status = command.status().map_err(|e| format!("cannot run cargo-fuzz: {e}"))?;
     match status.success() {
         true => Ok(built.join(TRIPLE).join("release").join(target.name)),
-        false => Err(format!("{} cannot be built; cargo's message is above", target.name)),
+        false => Err(format!("cannot build {}; see cargo's message above", target.name)),
     }
 }
 
-/// Runs a target's program on what is kept, and on what it makes of it.
+/// Runs a target's program on the stored inputs, and on inputs that it derives from them.
 fn fuzz(program: &Path, folder: &Path, args: &Args, target: &Target) -> Result<Progress, Failure> {
     let name = target.name;
     let found = folder.join("found").join(name);
@@ -145,12 +145,13 @@ fn fuzz(program: &Path, folder: &Path, args: &Args, target: &Target) -> Result<P
     listen(command, &folder.join("found").join(format!("{name}.log")))
 }
 
-/// The bounds within which every case must stay.
+/// The limits that every case must keep to.
 fn program_of(program: &Path, target: &Target) -> Command {
     let mut command = Command::new(program);
     command.current_dir(root()).stdin(Stdio::null());
-    // What was freed is kept for a while, so that its use is seen: no longer than the limit of memory allows. Each
-    // fiber that is dropped before its end would leave 11 MiB of the sanitizer's own stack behind: it gets none.
+    // Freed memory is kept for a while so that a use after free is detected, but only as long as the memory limit
+    // allows. Each fiber that is dropped before its end would leak 11 MiB of the sanitizer's fake stack, so fake stacks
+    // are off.
     command
         .env("ASAN_OPTIONS", "detect_odr_violation=0:quarantine_size_mb=64:detect_stack_use_after_return=0");
     command.arg(format!("-timeout={}", target.timeout_s)).arg(format!("-max_len={}", target.longest));
@@ -162,7 +163,7 @@ fn program_of(program: &Path, target: &Target) -> Command {
     command
 }
 
-/// Runs it, keeps what it says in a log, and gives what counts. Its own words are shown where it fails.
+/// Runs the program, writes its output to a log, and returns the results. If it fails, prints its messages.
 fn listen(mut command: Command, log: &Path) -> Result<Progress, Failure> {
     let name = command.get_program().to_string_lossy().into_owned();
     let failed = |e: std::io::Error| format!("{name}: {e}");
@@ -183,7 +184,7 @@ fn listen(mut command: Command, log: &Path) -> Result<Progress, Failure> {
     Ok(progress)
 }
 
-/// Puts the fewest cases that reach all that was reached into `fuzz/corpus`.
+/// Puts the smallest set of cases with the same coverage into `fuzz/corpus`.
 fn minimise(program: &Path, folder: &Path, target: &Target) -> Result<(), Failure> {
     let kept = root().join("fuzz/corpus").join(target.name);
     let fewest = folder.join("fewest").join(target.name);
@@ -191,7 +192,7 @@ fn minimise(program: &Path, folder: &Path, target: &Target) -> Result<(), Failur
     let _ = std::fs::remove_dir_all(&fewest);
     std::fs::create_dir_all(&fewest).map_err(in_the_way)?;
     let mut command = program_of(program, target);
-    // Edges count, not how often each was passed: some hundred small files a target.
+    // Only the edges count, not how often each was taken, which gives a few hundred small files per target.
     command
         .args(["-set_cover_merge=1", "-use_counters=0"])
         .arg(&fewest)

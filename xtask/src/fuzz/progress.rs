@@ -1,22 +1,22 @@
-//! What libFuzzer says at the end, as a line of a table.
+//! libFuzzer's final messages, as a row of a table.
 
-/// What came of a target.
+/// The result of a target.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Progress {
-    /// Cases that were run.
+    /// The number of cases that ran.
     pub(super) cases: u64,
-    /// Cases a second.
+    /// Cases per second.
     pub(super) rate: u64,
     /// Edges of the code that were reached.
     pub(super) edges: u64,
-    /// Most memory, in MiB.
+    /// Peak memory in MiB.
     pub(super) memory_mb: u64,
-    /// The file with the case that failed.
+    /// The file with the failed case.
     pub(super) found: Option<String>,
 }
 
 impl Progress {
-    /// Takes in a line of its output; most say nothing of this.
+    /// Parses a line of its output. Ignores most lines.
     pub(super) fn add_line(&mut self, line: &str) {
         let number = |text: &str| text.trim().parse().ok();
         if let Some(rest) = line.strip_prefix("stat::") {

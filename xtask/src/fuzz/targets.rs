@@ -1,17 +1,17 @@
-//! What is fuzzed, and within which bounds.
+//! The fuzz targets and their limits.
 
 /// A target of `fuzz/fuzz_targets`.
 pub(super) struct Target {
     pub(super) name: &'static str,
-    /// Most bytes of an input.
+    /// The maximum size of an input in bytes.
     pub(super) longest: u32,
-    /// Seconds after which a case counts as one that hangs: some hundred times what the slowest should take.
+    /// Seconds after which a case counts as hanging: about a hundred times what the slowest should take.
     pub(super) timeout_s: u32,
-    /// Has it a dictionary in `fuzz/dictionaries`?
+    /// Whether it has a dictionary in `fuzz/dictionaries`.
     pub(super) has_words: bool,
 }
 
-/// All of them, those with the quickest cases first.
+/// All targets, those with the fastest cases first.
 pub(super) const TARGETS: &[Target] = &[
     Target { name: "experiment", longest: 8192, timeout_s: 10, has_words: true },
     Target { name: "trace", longest: 4096, timeout_s: 10, has_words: false },

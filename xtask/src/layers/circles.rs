@@ -1,18 +1,18 @@
-//! Which nodes of a graph reach each other (strongly connected components, by Tarjan's algorithm).
+//! Finds sets of nodes that reach each other (strongly connected components, by Tarjan's algorithm).
 
 use std::collections::BTreeMap;
 
 #[derive(Default)]
 struct Search<'g> {
     edges: BTreeMap<&'g str, Vec<&'g str>>,
-    /// In which order nodes were found, and the earliest that each leads back to.
+    /// The order in which nodes were found, and the earliest node that each leads back to.
     found: BTreeMap<&'g str, (usize, usize)>,
-    /// Nodes whose circle is not complete.
+    /// Nodes whose cycle is not complete.
     open: Vec<&'g str>,
     circles: Vec<Vec<&'g str>>,
 }
 
-/// The circles of more than one node, the largest first.
+/// The cycles of more than one node, the largest first.
 pub(super) fn circles<'g>(edges: &[(&'g str, &'g str)]) -> Vec<Vec<&'g str>> {
     let mut search = Search::default();
     for &(from, to) in edges {
@@ -28,7 +28,7 @@ pub(super) fn circles<'g>(edges: &[(&'g str, &'g str)]) -> Vec<Vec<&'g str>> {
 }
 
 impl<'g> Search<'g> {
-    /// Gives the earliest node that `node` leads back to.
+    /// Returns the earliest node that `node` leads back to.
     fn visit(&mut self, node: &'g str) -> usize {
         let number = self.found.len();
         self.found.insert(node, (number, number));

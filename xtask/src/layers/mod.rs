@@ -1,6 +1,6 @@
-//! The layers of `crates/kernel`: a lower one never names a higher one, in a path or a method call.
+//! The layers of `crates/kernel`. A lower layer never names a higher one, in a path or a method call.
 //!
-//! `crates/kernel/LAYERS` lists them. `./x check` rejects upward references; `./x layers` shows the layers, and which
+//! `crates/kernel/LAYERS` lists them. `./x check` rejects references upwards. `./x layers` shows the layers, and which
 //! files depend on each other in a cycle.
 
 mod circles;
@@ -13,29 +13,29 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::Path;
 
-/// The crate that has layers.
+/// The crate with layers.
 const CRATE: &str = "crates/kernel";
 
-/// One file names another.
+/// One file refers to another.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Reference {
     from: String,
     to: String,
-    /// What it names there, as people read it.
+    /// The item it refers to, as shown to people.
     what: String,
     is_call: bool,
 }
 
 /// The files of a crate, in layers.
 struct Crate {
-    /// From the ground up; each is a module of the root.
+    /// From the bottom up. Each is a module of the root.
     layers: Vec<Layer>,
     /// Lines of each file.
     lines: BTreeMap<String, usize>,
     references: BTreeSet<Reference>,
 }
 
-/// `./x check`: nothing runs upwards, and each file is in a layer.
+/// `./x check`: nothing refers upwards, and each file is in a layer.
 pub(crate) fn check() -> Result<(), Failure> {
     let faults = read()?.faults();
     match faults.is_empty() {
@@ -44,7 +44,7 @@ pub(crate) fn check() -> Result<(), Failure> {
     }
 }
 
-/// `./x layers`: the layers, and how the files need each other.
+/// `./x layers`: the layers, and how the files depend on each other.
 pub(crate) fn show() -> Result<(), Failure> {
     print!("{}", read()?.table());
     Ok(())
@@ -61,13 +61,13 @@ fn read() -> Result<Crate, Failure> {
     Crate::new(&layers, sources)
 }
 
-/// A layer, and what it must not name of those below it.
+/// A layer, and the lower modules that it must not name.
 struct Layer {
     name: String,
     never: Vec<String>,
 }
 
-/// The layers of a table: `NAME -MODULE...: what it is`, one a line; it must not name the modules.
+/// The layers of a table, one per line: `NAME -MODULE...: what it is`. The layer must not name these modules.
 fn layers(table: &str) -> Vec<Layer> {
     let lines = table.lines().filter(|line| !line.starts_with('#'));
     let layer = |line: &str| {
@@ -92,7 +92,7 @@ impl Crate {
         Ok(Self { layers: layers(table), lines, references: references(&all) })
     }
 
-    /// The number of a file's layer; `None` where it has none.
+    /// The number of a file's layer, or `None` if it has no layer.
     fn layer(&self, path: &str) -> Option<usize> {
         let module = path.split('/').next()?.trim_end_matches(".rs");
         self.layers.iter().position(|layer| layer.name == module)
@@ -102,7 +102,7 @@ impl Crate {
         self.references.iter().filter(|r| self.layer(&r.from) < self.layer(&r.to))
     }
 
-    /// A sentence for each file without a layer, and for each name of a higher one.
+    /// A sentence for each file without a layer, and for each reference to a higher layer.
     fn faults(&self) -> Vec<String> {
         let lost = self.lines.keys().filter(|path| self.layer(path).is_none());
         let lost =
@@ -116,14 +116,14 @@ impl Crate {
         lost.chain(up).chain(self.banned()).collect()
     }
 
-    /// A sentence for each name that a layer must not name, whatever its layer is.
+    /// A sentence for each name that a layer must not use, in whichever layer it is defined.
     fn banned(&self) -> impl Iterator<Item = String> {
         let is_banned = |r: &&Reference| {
             let layer = self.layer(&r.from).map(|layer| &self.layers[layer]);
             layer.is_some_and(|layer| layer.never.iter().any(|module| r.what.starts_with(module.as_str())))
         };
         self.references.iter().filter(is_banned).map(|Reference { from, what, .. }| {
-            format!("{CRATE}/src/{from} names {what}, which {CRATE}/LAYERS keeps from its layer; move it up")
+            format!("{CRATE}/src/{from} names {what}, which {CRATE}/LAYERS forbids in its layer; move it up")
         })
     }
 
@@ -159,7 +159,7 @@ impl Crate {
         text
     }
 
-    /// How many times a layer names files of which layers.
+    /// How often a layer refers to files of each layer.
     fn needs(&self, layer: usize) -> String {
         let mut counts = BTreeMap::new();
         for r in self.references.iter().filter(|r| self.layer(&r.from) == Some(layer)) {
@@ -173,7 +173,7 @@ impl Crate {
     }
 }
 
-/// Which file names which: each pair of files once for each name.
+/// Which file refers to which: each pair of files once for each name.
 fn references(all: &[(Source, Names)]) -> BTreeSet<Reference> {
     let files: BTreeMap<&[String], &str> =
         all.iter().map(|(source, _)| (source.module.as_slice(), source.path.as_str())).collect();

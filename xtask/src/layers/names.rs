@@ -1,7 +1,7 @@
-//! What a Rust file names of its own crate: paths, and methods that it calls.
+//! The names of its own crate that a Rust file uses: paths, and methods that it calls.
 //!
-//! Types are not known here. A call counts where its receiver shows the type: `self` in an `impl`, and the names that the
-//! crate has for its two large types everywhere: `sim` is a `Sim`, `k` and `kernel` are a `Kernel`.
+//! Types are not known here. A call counts if its receiver shows the type: `self` in an `impl`, and the names that the
+//! crate uses everywhere for its two large types: `sim` is a `Sim`, `k` and `kernel` are a `Kernel`.
 
 use std::collections::BTreeSet;
 use syn::punctuated::Punctuated;
@@ -22,20 +22,20 @@ impl Source {
     }
 }
 
-/// What a file names, tests apart.
+/// The names that a file uses, without tests.
 #[derive(Default)]
 pub(super) struct Names {
     /// From the crate's root.
     pub(super) paths: BTreeSet<Vec<String>>,
-    /// The inherent methods that it has: type and name.
+    /// Its inherent methods: type and name.
     pub(super) defined: BTreeSet<(String, String)>,
-    /// Those that it calls.
+    /// The methods it calls.
     pub(super) called: BTreeSet<(String, String)>,
 }
 
 impl Names {
     /// # Errors
-    /// It is not Rust.
+    /// If it is not valid Rust.
     pub(super) fn of(source: &Source, text: &str) -> syn::Result<Self> {
         let mut reader = Reader { module: source.module.clone(), of: None, names: Self::default() };
         reader.visit_file(&syn::parse_file(text)?);
@@ -44,15 +44,15 @@ impl Names {
 }
 
 struct Reader {
-    /// Where it is.
+    /// The current module.
     module: Vec<String>,
-    /// The type whose methods it reads.
+    /// The type whose methods are being read.
     of: Option<String>,
     names: Names,
 }
 
 impl Reader {
-    /// Notes a path that leads into the crate.
+    /// Stores a path that leads into the crate.
     fn note(&mut self, path: &[String]) {
         let mut at = match path.first().map(String::as_str) {
             Some("crate") => Vec::new(),
@@ -80,7 +80,7 @@ impl Reader {
         }
     }
 
-    /// The type that a receiver has, as far as it shows.
+    /// The receiver's type, if it can be recognised.
     fn type_of(&self, receiver: &Expr) -> Option<String> {
         match receiver {
             Expr::Path(path) => match path.path.get_ident()?.to_string().as_str() {
@@ -154,7 +154,7 @@ impl<'a> Visit<'a> for Reader {
     fn visit_macro(&mut self, call: &'a syn::Macro) {
         let parse = Punctuated::<Expr, Token![,]>::parse_terminated;
         for argument in call.parse_body_with(parse).into_iter().flatten() {
-            // What was parsed here lives no longer than this call, so that another reader goes over it.
+            // The parsed tokens live only as long as this call, so another visitor reads them.
             let mut inner = Reader {
                 module: self.module.clone(),
                 of: self.of.clone(),

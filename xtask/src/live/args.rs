@@ -14,7 +14,7 @@ usage: ./x live [--load | --failures] [--quick] [--kernel V]... [--scheduler S].
 
 Boots real kernels under QEMU with 8 CPUs on 2 nodes. First (load), keel run attaches each scheduler under hackbench,
 stress-ng and an rt-app mix; it must stay attached without a warning from the kernel until Ctrl-C detaches it. Then
-(failures), keel meets what can go wrong, and must print what tests/live/failures.tsv holds. The guests' output and the
+(failures), failures are provoked, and keel must print what tests/live/failures.tsv contains. The guests' output and the
 table are in out/live.
 
   --load         only the load
@@ -24,9 +24,9 @@ table are in out/live.
   --bugs         instead: cfs with bugs of the Wasted Cores paper and without, on 8 CPUs of 4 nodes in a ring, each
                  recorded for some seconds [default: 10]; keel check must find the waste
   --watch        instead: keel watch for some seconds [default: 10] each, while cores are wasted and while they are not
-  --ring         instead: keel record --ring on 4 CPUs, for some seconds [default: 3]; each signal must give a whole
+  --ring         instead: keel record --ring on 4 CPUs, for some seconds [default: 3]; each signal must give a complete
                  file of the last moments, and a killed keel none
-  --scenes       instead: scenes whose truth is known (tests/live/scenes.tsv), on 4 CPUs, each recorded for some seconds
+  --scenes       instead: scenes with known truth (tests/live/scenes.tsv), on 4 CPUs, each recorded for some seconds
                  [default: 2] by keel, perf and trace-cmd, and judged
   --scene NAME   this scene; may be repeated [default: all]
   --harm         instead: keel record and keel watch on 4 CPUs under mounts, forks, hotplug, cgroups, real-time and
@@ -40,7 +40,7 @@ table are in out/live.
   --seconds N    seconds of load, by the guest's clock [default: 60]
 ";
 
-/// What is asked for.
+/// The parsed arguments.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Args {
     pub(super) load: bool,
@@ -50,12 +50,12 @@ pub(super) struct Args {
     pub(super) watch: bool,
     pub(super) ring: bool,
     pub(super) scenes_only: bool,
-    /// All if none is named.
+    /// All if empty.
     pub(super) scenes: Vec<String>,
     pub(super) harm: bool,
-    /// How long each kernel is bothered.
+    /// How long each kernel is disturbed.
     pub(super) minutes: u32,
-    /// Another keel than the one that is built.
+    /// Use this keel instead of the one that is built.
     pub(super) recorder: Option<PathBuf>,
     pub(super) quick: bool,
     pub(super) kernels: Vec<String>,
@@ -66,7 +66,7 @@ pub(super) struct Args {
 }
 
 impl Args {
-    /// `None` where help is asked for. `known` are the schedulers that there are.
+    /// Returns `None` if help is requested. `known` lists all schedulers.
     pub(super) fn parse(args: &[String], known: &[String]) -> Result<Option<Self>, Failure> {
         let mut parsed = Self {
             load: true,

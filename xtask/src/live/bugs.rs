@@ -1,5 +1,5 @@
-//! `cfs` with bugs of the Wasted Cores paper, `ule` as it was posted, and both fixed, on real kernels: recorded, and checked
-//! as any recording is.
+//! Records `cfs` with bugs from the Wasted Cores paper, `ule` as posted, and both fixed, on real kernels. The
+//! recordings are checked like any other.
 
 use super::OUT;
 use super::args::Args;
@@ -10,19 +10,20 @@ use crate::tree::root;
 use serde_json::Value;
 use std::time::Duration;
 
-/// Four nodes in a ring, so that two of them are two hops apart.
+/// Four nodes in a ring, so that some of them are two hops apart.
 const RING: &[&str] = &["--cpus", "8", "--numa", "4", "--links", "0-1,1-2,2-3,3-0"];
 
-/// The bugs that need no machine of more than eight CPUs, as `--set bug=` has them; and whose they are.
+/// The bugs that need no machine with more than eight CPUs, as in `--set bug=`, and the scheduler of each.
 const BUGS: &[(&str, &str)] =
     &[("group-construction", "cfs"), ("missing-domains", "cfs"), ("left-behind", "ule")];
 
-/// With a bug, at least this much of a CPU idles while tasks wait, all the time: the workloads leave two CPUs without work.
+/// With a bug, at least this much of a CPU idles while tasks wait, all the time. The workloads leave two CPUs without
+/// work.
 const LEAST_WITH: f64 = 1.0;
 /// With the fix, at most this part of that.
 const MOST_WITHOUT: f64 = 0.1;
 
-/// What is seen of a turn that went well; `*` is whose turn it is.
+/// The expected output of a good turn. `*` is the turn's name.
 const FACTS: [(&str, &str); 6] = [
     ("attached", "enabled *"),
     ("afterwards", "enabled *"),
@@ -32,7 +33,7 @@ const FACTS: [(&str, &str); 6] = [
     ("detached", "disabled -"),
 ];
 
-/// A turn, as far as it is judged.
+/// The judged part of a turn.
 #[derive(Debug, PartialEq)]
 struct Turn {
     name: String,
@@ -41,7 +42,7 @@ struct Turn {
     fault: Option<String>,
 }
 
-/// All turns on all kernels; gives what did not hold.
+/// Runs all turns on all kernels. Returns what did not hold.
 pub(super) fn run(args: &Args) -> Result<Vec<String>, Failure> {
     let turns: Vec<String> =
         BUGS.iter().flat_map(|(bug, _)| [(*bug).to_owned(), format!("{bug}-fixed")]).collect();
@@ -73,7 +74,7 @@ pub(super) fn run(args: &Args) -> Result<Vec<String>, Failure> {
     Ok(faults)
 }
 
-/// What was seen of a turn, and what `keel check --json` says of its recording.
+/// The output of a turn, and what `keel check --json` reports about its recording.
 fn judge(seen: &Seen, reported: &Value) -> Turn {
     let number = |name: &str| reported[name].as_f64();
     let wasted = number("wasted_core_ns").zip(number("duration_ns").filter(|&ns| ns > 0.0));
@@ -94,7 +95,7 @@ fn fault(seen: &Seen) -> Option<String> {
     })
 }
 
-/// What is to be seen of a turn.
+/// The expected output of a turn.
 fn facts(turn: &str) -> Vec<(&'static str, String)> {
     let of = BUGS.iter().find(|(bug, _)| turn.starts_with(bug));
     let scheduler = of.map_or("cfs", |(_, scheduler)| scheduler);
@@ -111,7 +112,7 @@ fn unsure(seen: &Seen, reported: &Value, is_measured: bool) -> Option<String> {
     Some(format!("{}: {why} (see {OUT})", seen.turn))
 }
 
-/// What is wrong with a bug's turn and that without it, each good in itself.
+/// What is wrong with the pair of turns with and without a bug, if each is good in itself.
 fn compared(pair: &[Turn]) -> Option<String> {
     let [with, without] = pair else { return Some("a turn is missing".to_owned()) };
     if with.wasted_cpus < LEAST_WITH {

@@ -1,4 +1,4 @@
-//! What can go wrong, and what `tests/live/failures.tsv` says that keel then says and does.
+//! Provokes failures, and compares what keel prints and does with `tests/live/failures.tsv`.
 
 use super::args::Args;
 use super::guest::{EIGHT_CPUS, Script};
@@ -9,14 +9,14 @@ use crate::{Failure, cargo, vm};
 use std::process::Command;
 use std::time::Duration;
 
-/// Where a case can be met.
+/// Which kernels a case applies to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Where {
-    /// On every kernel that is asked for.
+    /// Every requested kernel.
     Any,
-    /// On these of them.
+    /// These kernels, if requested.
     These(Vec<String>),
-    /// On a kernel of which `keel list kernels` says this.
+    /// A kernel for which `keel list kernels` prints this.
     Only(&'static str),
 }
 
@@ -49,13 +49,13 @@ struct Case {
     name: String,
     at: Where,
     code: String,
-    /// The scheduler while it lasts; empty if that was not checked.
+    /// The scheduler during the case. Empty if it was not checked.
     meanwhile: String,
-    /// What keel says, lines joined by ` / `; `*` stands for anything.
+    /// keel's messages, lines joined by ` / `. `*` stands for anything.
     words: String,
 }
 
-/// Meets all of them; gives what did not hold.
+/// Provokes all failures. Returns what did not hold.
 pub(super) fn run(args: &Args) -> Result<Vec<String>, Failure> {
     let cases = read()?;
     let mut faults = Vec::new();
@@ -75,7 +75,7 @@ pub(super) fn run(args: &Args) -> Result<Vec<String>, Failure> {
     Ok(faults)
 }
 
-/// Meets those of the cases that this kernel was chosen for.
+/// Provokes the failures that this kernel was chosen for.
 fn meet(kernel: &str, cases: &[Case], only: Option<&'static str>) -> Result<Vec<String>, Failure> {
     let cases: Vec<&Case> = cases.iter().filter(|case| case.at.is_on(kernel, only)).collect();
     println!("Linux {kernel}: {} failures", cases.len());
@@ -125,7 +125,7 @@ fn read() -> Result<Vec<Case>, Failure> {
     })
 }
 
-/// The number of a wrong line is the error.
+/// The error is the number of a wrong line.
 fn parse(text: &str) -> Result<Vec<Case>, usize> {
     let lines = text.lines().enumerate().filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
     let case = |(at, line): (usize, &str)| {
@@ -143,10 +143,10 @@ fn parse(text: &str) -> Result<Vec<Case>, usize> {
     lines.map(case).collect()
 }
 
-/// The first kernel of which `keel list kernels` says so, better one that is fetched already.
+/// The first kernel for which `keel list kernels` prints this, preferably one that is already fetched.
 fn kernel_with(what: &str) -> Result<Option<String>, Failure> {
     let output = Command::new(cargo::built("keel")?).args(["list", "kernels"]).output();
-    let output = output.map_err(|e| format!("keel cannot be run: {e}"))?;
+    let output = output.map_err(|e| format!("cannot run keel: {e}"))?;
     let text = String::from_utf8_lossy(&output.stdout);
     let mut found: Vec<&str> = text.lines().filter(|line| line.contains(what)).collect();
     found.sort_by_key(|line| !line.contains(" cached "));

@@ -1,4 +1,4 @@
-//! A script of several turns in guests, until each of them was taken.
+//! Runs a script with several turns in guests, until each turn is done.
 
 use super::seen::Seen;
 use crate::tree::root;
@@ -7,39 +7,40 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-/// A script to be run on a kernel.
+/// A script to run on a kernel.
 pub(crate) struct Script<'a> {
-    /// As `keel vm --kernel` has it.
+    /// The kernel, as in `keel vm --kernel`.
     pub(crate) kernel: &'a str,
-    /// The guest, as other arguments of `keel vm` have it.
+    /// The guest, as other arguments of `keel vm`.
     pub(crate) guest: &'a [&'a str],
-    /// The script, from the root.
+    /// The script's path from the root.
     pub(crate) script: &'a str,
-    /// The folder that it writes to, from the root. What it holds goes first.
+    /// The folder that it writes to, from the root. Its contents are deleted first.
     pub(crate) out: String,
-    /// Its first argument after these, before the turns.
+    /// The first argument after the folder, before the turns.
     pub(crate) first: Option<String>,
-    /// How long a turn may take, by the host's clock.
+    /// The time limit of a turn, in wall time.
     pub(crate) turn: Duration,
 }
 
 /// 8 CPUs on 2 nodes.
 pub(crate) const EIGHT_CPUS: &[&str] = &["--cpus", "8", "--numa", "2"];
 
-/// How long a guest may take to come up.
+/// The time limit of a guest's boot.
 const BOOT: Duration = Duration::from_secs(120);
 
 impl Script<'_> {
-    /// Takes the turns, all in one guest; where it ends at one of them, the rest in another. Gives what was seen at each.
+    /// Runs the turns, all in one guest. If the guest ends during a turn, the remaining turns run in another. Returns
+    /// the output of each.
     pub(crate) fn run(&self, turns: &[String]) -> Result<Vec<Seen>, Failure> {
         self.run_with(&cargo::built("keel")?, turns)
     }
 
-    /// The same with another keel, which boots the guests, too.
+    /// The same with another keel, which also boots the guests.
     pub(crate) fn run_with(&self, keel: &Path, turns: &[String]) -> Result<Vec<Seen>, Failure> {
         let out = &self.out;
         let folder = root().join(out);
-        // What an earlier run left is nothing that is seen now.
+        // Results of an earlier run must not count.
         std::fs::remove_dir_all(&folder).ok();
         std::fs::create_dir_all(&folder).map_err(|e| format!("{out}: {e}"))?;
         let (mut seen, mut left) = (Vec::new(), turns);
@@ -60,7 +61,7 @@ impl Script<'_> {
         Ok(seen)
     }
 
-    /// One guest; gives its last words.
+    /// One guest. Returns its last message.
     fn boot(&self, keel: &Path, turns: &[String]) -> Result<String, Failure> {
         let limit = BOOT + self.turn * turns.len() as u32;
         let output = Command::new(keel)
@@ -72,7 +73,7 @@ impl Script<'_> {
             .args(self.first.iter().chain(turns))
             .current_dir(root())
             .output()
-            .map_err(|e| format!("keel cannot be run: {e}"))?;
+            .map_err(|e| format!("cannot run keel: {e}"))?;
         let said = String::from_utf8_lossy(&output.stderr);
         let log: PathBuf = root().join(&self.out).join("guest.log");
         super::write(&log, &[output.stdout.as_slice(), said.as_bytes()].concat())?;

@@ -1,5 +1,5 @@
-//! Recorders must not hurt the kernel: `keel record` and `keel watch` while it is bothered with whatever it has. The kernel may not
-//! complain of anything, recordings must be whole, and each thing that was to be provoked must have been.
+//! Recorders must not harm the kernel. `keel record` and `keel watch` run while the kernel is disturbed in many ways.
+//! The kernel must not complain, recordings must be complete, and each disturbance must have happened.
 
 use super::OUT;
 use super::args::Args;
@@ -11,7 +11,7 @@ use std::fmt::Write;
 use std::path::Path;
 use std::time::Duration;
 
-/// So few CPUs that an emulated machine is kept busy.
+/// So few CPUs that an emulated machine stays busy.
 const FOUR_CPUS: &[&str] = &["--cpus", "4", "--memory", "3G"];
 
 /// The maximum number of guests that are booted until one has a correct clock.
@@ -43,20 +43,20 @@ const ROUNDS: [(&str, &[&str]); 5] = [
     ),
 ];
 
-/// A turn, as far as it is judged.
+/// The judged part of a turn.
 #[derive(Debug, PartialEq, Eq)]
 struct Turn {
     name: String,
     /// By the guest's clock.
     lasted_s: u64,
-    /// How often each thing was provoked.
+    /// How often each disturbance happened.
     provoked: Vec<(&'static str, u64)>,
-    /// Whole recordings, recorders that were killed, and looks.
+    /// Complete recordings, killed recorders, and looks.
     recorded: [u64; 3],
     fault: Option<String>,
 }
 
-/// All turns on all kernels, again and again until the minutes are over; gives what did not hold.
+/// Runs all turns on all kernels, again and again until the time is over. Returns what did not hold.
 pub(super) fn run(args: &Args) -> Result<Vec<String>, Failure> {
     let keel = match &args.recorder {
         Some(path) => std::path::absolute(path).map_err(|e| format!("{}: {e}", path.display()))?,
@@ -102,7 +102,7 @@ fn one(kernel: &str, keel: &Path, seconds: u32, turns: &[String]) -> Result<Vec<
     Ok(seen.iter().map(|seen| judge(seen, seconds.into())).collect())
 }
 
-/// As many turns as fill the minutes: each is named after its number, what is active, and the round.
+/// Enough turns to fill the minutes. Each name consists of a number, what is active, and the round.
 fn turns(minutes: u32, seconds: u32) -> Vec<String> {
     let all = ROUNDS.iter().flat_map(|(round, _)| WHO.map(|who| format!("{who}-{round}")));
     let count = (minutes * 60).div_ceil(seconds) as usize;
@@ -115,7 +115,7 @@ fn turns(minutes: u32, seconds: u32) -> Vec<String> {
         .collect()
 }
 
-/// What a turn's round is to provoke; nothing if there is no such round.
+/// What a turn's round provokes. Empty if there is no such round.
 fn round(turn: &str) -> &'static [&'static str] {
     let name = turn.rsplit('-').next().unwrap_or(turn);
     ROUNDS.iter().find(|(round, _)| *round == name).map_or(&[], |(_, provoked)| provoked)
@@ -177,7 +177,7 @@ fn reported(turn: &Turn) -> String {
     text
 }
 
-/// All turns on a kernel in one line.
+/// A kernel's turns in one line.
 fn sum(kernel: &str, turns: &[Turn]) -> String {
     let seconds: u64 = turns.iter().map(|turn| turn.lasted_s).sum();
     let [recorded, killed, looks] = [0, 1, 2].map(|n| turns.iter().map(|turn| turn.recorded[n]).sum::<u64>());

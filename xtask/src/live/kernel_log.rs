@@ -1,6 +1,6 @@
-//! What of a kernel's log is a complaint.
+//! Finds complaints in a kernel's log.
 
-/// Words of lines by which a kernel reports trouble: bugs, warnings, CPUs and tasks that make no progress.
+/// Words in lines that report trouble: bugs, warnings, CPUs and tasks that make no progress.
 const COMPLAINTS: &[&str] = &[
     "BUG:",
     "WARNING:",
@@ -14,12 +14,13 @@ const COMPLAINTS: &[&str] = &[
     "blocked for more than",
 ];
 
-/// The first complaint in what `dmesg` prints, without its time.
+/// The first complaint in the output of `dmesg`, without its time.
 pub(crate) fn complaint(log: &str) -> Option<&str> {
     log.lines().map(text).find(|line| COMPLAINTS.iter().any(|words| line.contains(words)))
 }
 
-/// Why the kernel ended a scheduler itself: its messages except those about schedulers that were loaded or unloaded by the user.
+/// Why the kernel itself ended a scheduler: its messages, except those about schedulers that the user loaded or
+/// unloaded.
 pub(crate) fn ended(log: &str) -> Option<&str> {
     log.lines().map(text).filter_map(|line| line.strip_prefix("sched_ext: ")).find(|line| {
         !line.ends_with("\" enabled") && !line.ends_with("disabled (unregistered from user space)")

@@ -8,7 +8,7 @@ use super::seen::Seen;
 use crate::Failure;
 use std::time::Duration;
 
-/// What is run, by the names that `tests/live/load.sh` gives their loops.
+/// The loads, by the names of their loops in `tests/live/load.sh`.
 pub(super) const LOADS: &[&str] = &["hackbench", "cpu", "switch", "fork", "pipe", "yield", "futex", "rt-app"];
 
 /// One scheduler's turn on one kernel.
@@ -24,7 +24,7 @@ pub(super) struct Turn {
     pub(super) fault: Option<String>,
 }
 
-/// All turns, each printed as it ends.
+/// Runs all turns and prints each as it ends.
 pub(super) fn run(args: &Args) -> Result<Vec<Turn>, Failure> {
     let mut turns = Vec::new();
     for kernel in &args.kernels {
@@ -35,7 +35,7 @@ pub(super) fn run(args: &Args) -> Result<Vec<Turn>, Failure> {
             script: "tests/live/load.sh",
             out: format!("{OUT}/{kernel}/load"),
             first: Some(args.seconds.to_string()),
-            // Much of it may come late on a busy host.
+            // On a busy host, a guest may be slow.
             turn: Duration::from_secs(4 * u64::from(args.seconds) + 180),
         };
         turns.extend(script.run(&args.schedulers)?.iter().map(|seen| judge(kernel, seen, args.seconds)));
@@ -54,7 +54,7 @@ fn judge(kernel: &str, seen: &Seen, seconds: u32) -> Turn {
     }
 }
 
-/// The first thing that went wrong, the most telling first.
+/// The first thing that went wrong, the most informative first.
 fn fault(seen: &Seen, seconds: u32) -> Option<String> {
     let scheduler = &seen.turn;
     if let Some(words) = kernel_log::ended(&seen.kernel_log) {
@@ -92,7 +92,7 @@ fn fault(seen: &Seen, seconds: u32) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// What is seen of a good turn, with one change.
+    /// The output of a good turn, with one change.
     fn check(change: impl Fn(&mut Seen), expected: Option<&str>) {
         let mut seen = Seen {
             turn: "o1".into(),

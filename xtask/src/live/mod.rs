@@ -1,10 +1,10 @@
-//! `./x live` attaches each of our schedulers to real kernels, under load for a minute, and tests what `keel run` says
-//! and does when something goes wrong. It also tests: real-time threads on a real kernel's own class, beside simulated
-//! ones; scheduler bugs, recorded on a real kernel and found; `keel watch`, which finds waste as it happens; recording
-//! and watching on kernels under every kind of disturbance; and scenes whose truth is known, recorded by keel and other
-//! tools.
+//! `./x live` attaches each of the project's schedulers to real kernels, under load for a minute, and tests what `keel
+//! run` prints and does when something goes wrong. It also tests real-time threads on a real kernel's own class, beside
+//! simulated ones; scheduler bugs that are recorded and found on a real kernel; `keel watch`, which finds waste as it
+//! happens; recording and watching on kernels under every kind of disturbance; and scenes with known truth, recorded by
+//! keel and other tools.
 //!
-//! Scripts in `tests/live` run inside guests and write down what they see; the code here judges it.
+//! Scripts in `tests/live` run inside guests and write down what they see. The code here judges it.
 
 mod args;
 mod bugs;
@@ -26,11 +26,11 @@ use args::Args;
 use keel_bpfc::Compiler;
 use std::path::PathBuf;
 
-/// Where the scripts and what they expect are, from the root.
+/// The folder of the scripts and their expectations, from the root.
 const TESTS: &str = "tests/live";
-/// Where guests write what they see, from the root.
+/// The folder that guests write to, from the root.
 const OUT: &str = "out/live";
-/// Objects that fail on a real kernel, or that keel has to understand there.
+/// Objects that fail on a real kernel, or that keel must understand there.
 const OBJECTS: &[&str] = &[
     "tests/live/beyond",
     "tests/objects/babbles",
@@ -45,7 +45,7 @@ const OBJECTS: &[&str] = &[
 /// Runs what `args` ask for.
 ///
 /// # Errors
-/// If a scheduler did not hold, or a failure was met otherwise than it should be.
+/// If a scheduler did not hold, or a failure was not handled as expected.
 pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     let Some(args) = Args::parse(args, &schedulers()?)? else {
         print!("{}", args::HELP);
@@ -97,17 +97,17 @@ fn verdict(faults: &[String]) -> Result<(), Failure> {
     }
 }
 
-/// The schedulers that there are.
+/// All schedulers.
 fn schedulers() -> Result<Vec<String>, Failure> {
     Compiler::new(root()).names("schedulers").map_err(|e| e.to_string())
 }
 
-/// Something below [`OUT`].
+/// A path below [`OUT`].
 fn folder(path: &str) -> PathBuf {
     root().join(OUT).join(path)
 }
 
-/// Puts the objects where the guests look for them.
+/// Copies the objects to where the guests look for them.
 fn compile() -> Result<(), Failure> {
     let compiler = Compiler::new(root()).include("schedulers/include").include("crates/kernel/btf");
     let objects = folder("objects");

@@ -1,5 +1,5 @@
-//! `keel record --ring` on real kernels: each signal gives a file of the last moments, whole and of the right length, that
-//! reaches as far as the signal.
+//! `keel record --ring` on real kernels. Each signal gives a file of the last moments that is complete, has the right
+//! length, and reaches to the signal.
 
 use super::OUT;
 use super::args::Args;
@@ -12,15 +12,15 @@ use std::time::Duration;
 
 const GUEST: &[&str] = &["--cpus", "4"];
 
-/// A turn, how many files it leaves, and whether each is as long as the ring.
+/// A turn, the number of its files, and whether each is as long as the ring.
 const TURNS: [(&str, usize, bool); 3] = [("signals", 3, true), ("short", 1, false), ("killed", 0, true)];
 
-/// What is too old goes in chunks of such a part of the ring's time.
+/// Old data is dropped in chunks of this part of the ring's time.
 const CHUNKS: u64 = 16;
-/// How much longer a file may be: keel lets what was before the signal arrive, and emulated CPUs are slow.
+/// How much longer a file may be: keel waits for the data from before the signal, and emulated CPUs are slow.
 const LATE_NS: u64 = 2_000_000_000;
 
-/// All turns on all kernels; gives what did not hold.
+/// Runs all turns on all kernels. Returns what did not hold.
 pub(super) fn run(args: &Args) -> Result<Vec<String>, Failure> {
     let names: Vec<String> = TURNS.iter().map(|(name, ..)| (*name).to_owned()).collect();
     let mut faults = Vec::new();
@@ -56,13 +56,13 @@ fn number(check: &Value, name: &str) -> u64 {
     check[name].as_u64().unwrap_or_default()
 }
 
-/// Is there a task that ran just before this signal?
+/// Whether a task ran just before this signal.
 fn has_mark(check: &Value, signal: usize) -> bool {
     let names = check["names"].as_array().map_or(&[][..], Vec::as_slice);
     names.iter().any(|name| name["name"] == format!("mark-{signal}"))
 }
 
-/// What is wrong with a turn; `checks` are what `keel check --json` says of its files.
+/// What is wrong with a turn. `checks` are the results of `keel check --json` for its files.
 fn fault(seen: &Seen, checks: &[Value], seconds: u32) -> Option<String> {
     let (_, files, is_full) = *TURNS.iter().find(|(name, ..)| *name == seen.turn)?;
     if let Some(trouble) = seen.trouble() {
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// Three files of this many seconds, with these marks in them, of a ring of 3 s.
+    /// Three files of this many seconds, with these marks, from a ring of 3 s.
     fn check(seconds: f64, marks: [&[usize]; 3], lost: u64, expected: Option<&str>) {
         let mut seen = Seen { turn: "signals".into(), ..Seen::default() };
         for (fact, words) in

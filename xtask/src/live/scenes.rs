@@ -1,6 +1,6 @@
-//! Scenes whose truth is known (`tests/live/scenes.tsv`), each recorded on a real kernel by keel, perf and trace-cmd at once, and
-//! judged by `keel check`: apparent waste must not be reported, by keel's own recordings at all, by others only after saying
-//! what they lack; and real waste must be found.
+//! Scenes with known truth (`tests/live/scenes.tsv`), each recorded on a real kernel by keel, perf and trace-cmd at
+//! once, and judged by `keel check`. keel's own recordings must never show apparent waste, and others only after
+//! stating what they lack. Real waste must be found.
 
 mod judged;
 
@@ -15,25 +15,25 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-/// The list of the scenes, from the root.
+/// The list of scenes, from the root.
 const TABLE: &str = "tests/live/scenes.tsv";
 
-/// The recorders, and how their files end.
+/// The recorders and the suffixes of their files.
 const TOOLS: [(&str, &str); 3] = [("keel", "keel"), ("perf", "perf"), ("trace-cmd", "dat")];
 
-/// Time is counted in instructions: emulated CPUs that wait for the host's would look idle.
+/// Time is counted in instructions. Otherwise, emulated CPUs that wait for the host's would look idle.
 const PLAIN: &[&str] = &["--cpus", "4", "--numa", "2", "--icount=3"];
 const ISOLATED: &[&str] = &["--cpus", "4", "--icount=3", "--append", "isolcpus=2,3"];
 const SMT: &[&str] = &["--cpus", "4", "--threads", "2", "--icount=3"];
 
-/// What is known of a scene.
+/// The truth about a scene.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Truth {
     /// No task waits that an idle CPU could run, moments apart.
     None,
     /// CPUs idle while tasks wait.
     Wasted,
-    /// Every task may use every CPU, and the kernel lets some wait for moments. A recording without affinity and limits
+    /// Every task may use every CPU, and the kernel lets some wait briefly. A recording without affinity and limits
     /// then shows the actual waste.
     Brief,
 }
@@ -69,7 +69,7 @@ impl Scene {
     }
 }
 
-/// All scenes on all kernels; gives what did not hold.
+/// Runs all scenes on all kernels. Returns what did not hold.
 pub(super) fn run(args: &Args) -> Result<Vec<String>, Failure> {
     let table = std::fs::read_to_string(root().join(TABLE)).map_err(|e| format!("{TABLE}: {e}"))?;
     let mut scenes = Scene::all(&table)?;
@@ -112,7 +112,7 @@ fn print(text: &mut String, line: &str) {
     *text += line;
 }
 
-/// The scenes of one kind of guest, recorded.
+/// Records the scenes of one kind of guest.
 fn seen(
     (keel, seconds): (&Path, u32),
     kernel: &str,
@@ -129,13 +129,13 @@ fn seen(
         script: "tests/live/scenes.sh",
         out: format!("{OUT}/{kernel}/scenes-{name}"),
         first: Some(seconds.to_string()),
-        // A second of the guest's takes several of the host's.
+        // A guest's second takes several seconds of the host.
         turn: Duration::from_secs(300),
     };
     script.run_with(keel, &scenes.iter().map(|scene| scene.name.clone()).collect::<Vec<_>>())
 }
 
-/// Compiles what the scenes need beyond a shell, so that any guest can run it.
+/// Compiles what the scenes need besides a shell, so that it runs in any guest.
 fn build() -> Result<(), Failure> {
     let (source, program) = (format!("{TESTS}/scene.c"), folder("scene"));
     let folder = folder("");
@@ -145,15 +145,15 @@ fn build() -> Result<(), Failure> {
         .args([program.as_path(), Path::new(&source)])
         .current_dir(root())
         .status()
-        .map_err(|e| format!("cc cannot be run ({e}); install gcc"))?;
+        .map_err(|e| format!("cannot run cc ({e}); install gcc"))?;
     if status.success() { Ok(()) } else { Err(format!("cc refuses {source}")) }
 }
 
-/// What `keel check` says of each recording of a scene.
+/// The result of `keel check` for each recording of a scene.
 fn judge(keel: &Path, scene: &Scene, seen: &Seen, out: &str) -> Result<Vec<Judged>, Failure> {
     let check = |file: &str, options: &[&str]| {
         let output = Command::new(keel).args(["check", file]).args(options).current_dir(root()).output();
-        output.map_err(|e| format!("keel cannot be run: {e}"))
+        output.map_err(|e| format!("cannot run keel: {e}"))
     };
     TOOLS
         .iter()

@@ -1,26 +1,26 @@
-//! What a script saw at one of its turns: files NAME.* in the guest's folder.
+//! The output of a script in one of its turns: files NAME.* in the guest's folder.
 
 use super::kernel_log;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// All of it; empty where nothing was written.
+/// All files. A file that was not written is empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Seen {
-    /// What the turn is called.
+    /// The turn's name.
     pub(crate) turn: String,
-    /// `name words` a line.
+    /// `name words`, one per line.
     pub(crate) facts: BTreeMap<String, String>,
-    /// What keel said, a line after the other.
+    /// keel's messages, one per line.
     pub(crate) said: String,
     /// The kernel's log.
     pub(crate) kernel_log: String,
-    /// The last words of a guest that ended at this turn.
+    /// The last message of a guest that ended during this turn.
     pub(crate) guest_ended: Option<String>,
 }
 
 impl Seen {
-    /// What is in the folder.
+    /// Reads the folder.
     pub(crate) fn read(folder: &Path, turn: &str) -> Self {
         let file = |kind: &str| {
             let bytes = std::fs::read(folder.join(format!("{turn}.{kind}"))).unwrap_or_default();
@@ -37,18 +37,18 @@ impl Seen {
         }
     }
 
-    /// Did the turn come to its end?
+    /// Whether the turn was completed.
     pub(crate) fn is_done(&self) -> bool {
         self.facts.contains_key("done")
     }
 
-    /// A fact's words; empty where it was not written.
+    /// A fact's words. Empty if it was not written.
     pub(crate) fn fact(&self, name: &str) -> &str {
         self.facts.get(name).map_or("", String::as_str)
     }
 
-    /// Why the turn did not come to a good end, whatever else was expected of it: the guest ended, or
-    /// the kernel complains, or it does not work any more.
+    /// Why the turn did not end well, regardless of other expectations: the guest ended, the kernel complains, or the
+    /// guest no longer works.
     pub(crate) fn trouble(&self) -> Option<String> {
         if let Some(words) = &self.guest_ended {
             return Some(format!("the guest ended: {words}"));

@@ -1,4 +1,4 @@
-//! What came out under load, a line for each scheduler on each kernel.
+//! The results under load, a row for each scheduler on each kernel.
 
 use super::load::{LOADS, Turn};
 use std::fmt::Write;

@@ -1,4 +1,4 @@
-//! `keel watch` on real kernels: it finds waste that is provoked, within two seconds, and nothing where there is none.
+//! `keel watch` on real kernels. It must find provoked waste within two seconds, and nothing if there is no waste.
 
 use super::OUT;
 use super::args::Args;
@@ -9,11 +9,12 @@ use crate::tree::root;
 use serde_json::Value;
 use std::time::Duration;
 
-/// Four nodes in a ring, so that two of them are two hops apart. Time is counted in instructions: else an emulated CPU may have to
-/// wait for its turn so long that a wakeup looks like waste, and how soon waste is found would depend on the host.
+/// Four nodes in a ring, so that some of them are two hops apart. Time is counted in instructions. Otherwise, an
+/// emulated CPU might wait so long for its turn that a wakeup looks like waste, and the time to a finding would depend
+/// on the host.
 const RING: &[&str] = &["--cpus", "8", "--numa", "4", "--links", "0-1,1-2,2-3,3-0", "--icount=3"];
 
-/// The most nanoseconds from the beginning of the waste until it is found.
+/// The maximum time from the start of the waste to its finding, in ns.
 const SOON_NS: i128 = 2_000_000_000;
 
 /// A turn, its scheduler, and whether cores are wasted.
@@ -28,7 +29,7 @@ const TURNS: [(&str, &str, bool); 8] = [
     ("group-construction-fixed", "enabled cfs", false),
 ];
 
-/// A turn, as far as it is judged.
+/// The judged part of a turn.
 #[derive(Debug, Default, PartialEq)]
 struct Turn {
     looks: u64,
@@ -36,12 +37,12 @@ struct Turn {
     findings: u64,
     /// From the provocation to the first finding.
     first_ns: Option<i128>,
-    /// Of one CPU's time.
+    /// As a share of one CPU's time.
     cost: f64,
     fault: Option<String>,
 }
 
-/// All turns on all kernels; gives what did not hold.
+/// Runs all turns on all kernels. Returns what did not hold.
 pub(super) fn run(args: &Args) -> Result<Vec<String>, Failure> {
     let names: Vec<String> = TURNS.iter().map(|(name, ..)| (*name).to_owned()).collect();
     let mut faults = Vec::new();
@@ -89,7 +90,7 @@ fn reported(turn: &Turn) -> String {
     format!("{found} in {} looks, {} suspicions; {cost}; {end}", turn.looks, turn.suspicions)
 }
 
-/// What was seen of a turn, what `keel watch --json` said, and `keel check --json` of the first recording that it kept.
+/// The output of a turn, of `keel watch --json`, and of `keel check --json` for the first recording that it kept.
 fn judge(seen: &Seen, lines: &[Value], check: &Value, scheduler: &str, wastes: bool) -> Turn {
     let of = |event: &str| lines.iter().find(|line| line["event"] == event).cloned().unwrap_or_default();
     let (begin, first, end) = (of("begin"), of("finding"), of("end"));
@@ -110,7 +111,7 @@ fn judge(seen: &Seen, lines: &[Value], check: &Value, scheduler: &str, wastes: b
     turn
 }
 
-/// From the provocation to a finding; negative where it was found before all was provoked.
+/// From the provocation to a finding. Negative if it was found before everything was provoked.
 fn since(seen: &Seen, begin: &Value, finding: &Value) -> Option<i128> {
     let number = |value: &Value| value.as_u64().map(i128::from);
     let provoked: i128 = seen.fact("provoked").parse().ok()?;
@@ -129,7 +130,7 @@ fn fault(seen: &Seen, scheduler: &str, wastes: bool) -> Option<String> {
     })
 }
 
-/// Why a waste was not found as it should.
+/// Why waste was not found as expected.
 fn not_found(turn: &Turn, check: &Value) -> Option<String> {
     match turn.first_ns {
         None => Some("it was not found".to_owned()),
@@ -156,7 +157,7 @@ mod tests {
         seen
     }
 
-    /// What keel watch says that began at 4 s and found something this many milliseconds later.
+    /// Output of a `keel watch` that began at 4 s and found something this many milliseconds later.
     fn said(found_ms: Option<u64>) -> Vec<Value> {
         let begin = json!({"event": "begin", "unix_ns": 4_000_000_000u64});
         let finding =

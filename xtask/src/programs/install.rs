@@ -6,12 +6,12 @@ use crate::tree::root;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The compiler that their build scripts call `clang`.
+/// The compiler that the programs' build scripts call `clang`.
 const CLANG: &str = "/usr/bin/clang-19";
-/// Where its library is.
+/// The folder of its library.
 const LIBCLANG: &str = "/usr/lib/llvm-19/lib";
 
-/// The program's file, which is built where it is not there yet.
+/// The program's file. Builds it if it is missing.
 pub(super) fn install(program: &Program) -> Result<PathBuf, Failure> {
     let folder = root().join(FOLDER);
     let own = folder.join(format!("{}-{}", program.name, program.version));
@@ -21,23 +21,24 @@ pub(super) fn install(program: &Program) -> Result<PathBuf, Failure> {
     }
     let path = compiler_path(&folder)?;
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    // Outside of the workspace, whose settings are not theirs.
+    // Outside the workspace, whose settings do not apply to it.
     cargo.current_dir(&folder).stdin(Stdio::null());
     cargo.args(["install", "--locked", "--version", &program.version, "--root"]).arg(&own).arg(&program.name);
     cargo.env("CARGO_TARGET_DIR", folder.join("target")).env("PATH", path);
     if std::env::var_os("LIBCLANG_PATH").is_none() && Path::new(LIBCLANG).exists() {
         cargo.env("LIBCLANG_PATH", LIBCLANG);
     }
-    let status = cargo.status().map_err(|e| format!("cargo cannot be run: {e}"))?;
+    let status = cargo.status().map_err(|e| format!("cannot run cargo: {e}"))?;
     match status.success() && file.is_file() {
         true => Ok(file),
-        false => {
-            Err(format!("{} {} cannot be installed; cargo's words are above", program.name, program.version))
-        }
+        false => Err(format!(
+            "{} {} cannot be installed; see cargo's messages above",
+            program.name, program.version
+        )),
     }
 }
 
-/// A search path on which there is a `clang`.
+/// A search path that contains a `clang`.
 fn compiler_path(folder: &Path) -> Result<std::ffi::OsString, Failure> {
     let links = folder.join("path");
     let link = links.join("clang");

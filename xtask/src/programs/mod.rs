@@ -1,7 +1,7 @@
-//! Schedulers of the ecosystem, as their users install them, beside simulated machines of several shapes: does each run
-//! to its end, and do two runs give the same result?
+//! Runs schedulers of the ecosystem, as users install them, on simulated machines of several shapes. Each must run to
+//! its end, and two runs must give the same result.
 //!
-//! They come from crates.io and are built in `.cache/programs`; none of them are ours.
+//! They come from crates.io and are built in `.cache/programs`. None of them is part of the project.
 
 mod install;
 mod row;
@@ -12,21 +12,21 @@ use row::Row;
 use std::fmt::Write;
 use std::path::PathBuf;
 
-/// Where they are built, from the root; git ignores it.
+/// The folder of the builds, from the root. Git ignores it.
 const FOLDER: &str = ".cache/programs";
-/// Which they are.
+/// The list of programs.
 const LIST: &str = "tests/programs/ecosystem.tsv";
-/// The machines: of these sizes, and one of four nodes with SMT.
+/// The machines: one of each size, and one with four nodes and SMT.
 const MACHINES: [&str; 5] = ["1", "2", "8", "64", "tests/programs/four-nodes.toml"];
-/// Where all rows are.
+/// The file with all rows.
 const TABLE: &str = "out/programs.tsv";
 
 const HELP: &str = "\
 usage: ./x programs [PROGRAM...]
 
-Installs the schedulers of tests/programs/ecosystem.tsv from crates.io into .cache/programs, all or those named, and runs
-each twice for 10 virtual seconds beside machines of 1, 2, 8 and 64 CPUs and one of four nodes with SMT. All rows are in
-out/programs.tsv.
+Installs the schedulers of tests/programs/ecosystem.tsv from crates.io into .cache/programs, all or those you name. Runs
+each twice for 10 virtual seconds on machines with 1, 2, 8 and 64 CPUs, and on one with four nodes and SMT. All rows are
+in out/programs.tsv.
 ";
 
 /// A scheduler's program.
@@ -40,7 +40,7 @@ struct Program {
 /// Runs what `args` ask for.
 ///
 /// # Errors
-/// One cannot be installed, or does not run to its end, or not the same twice.
+/// If one cannot be installed, does not run to its end, or gives two different results.
 pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     if args.iter().any(|arg| arg == "--help") {
         print!("{HELP}");
@@ -75,11 +75,11 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     }
 }
 
-/// The command of a scheduler that is a program of the list, which is installed where it is not there yet; nothing
-/// where the list has none of that name.
+/// The command of a scheduler that is a program on the list. Installs it if it is missing. `None` if the list does not
+/// contain the name.
 ///
 /// # Errors
-/// It cannot be installed.
+/// If it cannot be installed.
 pub(crate) fn command(name: &str) -> Result<Option<Vec<String>>, Failure> {
     let text = std::fs::read_to_string(root().join(LIST)).map_err(|e| format!("{LIST}: {e}"))?;
     let Some(program) = read(&text)?.into_iter().find(|program| program.name == name) else {
@@ -89,10 +89,10 @@ pub(crate) fn command(name: &str) -> Result<Option<Vec<String>>, Failure> {
     Ok(Some(std::iter::once(path).chain(program.arguments).collect()))
 }
 
-/// Where the program of this name is, which is installed first where it is missing.
+/// The path of the program with this name. Installs it if it is missing.
 ///
 /// # Errors
-/// If the list lacks it, or it cannot be installed.
+/// If it is not on the list, or cannot be installed.
 pub(crate) fn installed(name: &str) -> Result<PathBuf, Failure> {
     let command = command(name)?.ok_or_else(|| format!("{LIST} has no program '{name}'"))?;
     Ok(PathBuf::from(&command[0]))

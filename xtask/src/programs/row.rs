@@ -1,4 +1,4 @@
-//! A program on a machine: two runs, and what came of them.
+//! A program on a machine: two runs and their results.
 
 use super::Program;
 use crate::Failure;
@@ -8,7 +8,7 @@ use std::fmt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Names of the columns.
+/// The columns' names.
 pub(super) const HEAD: &str =
     "program\tversion\tmachine\tend\tsame twice\tthroughput\tmigrations\twasted share\twall s\n";
 /// How long a run is, in virtual time.
@@ -18,7 +18,7 @@ const DURATION: &str = "10s";
 pub(super) struct Row {
     program: Program,
     machine: String,
-    /// How it ended; `none` where the scheduler was there to the end.
+    /// How it ended, or `none` if the scheduler stayed to the end.
     end: String,
     is_same: bool,
     throughput: f64,
@@ -27,7 +27,7 @@ pub(super) struct Row {
     wall_s: f64,
 }
 
-/// One run: what keel prints, the events, and what the program prints.
+/// One run: keel's output, the events, and the program's output.
 struct Run {
     report: Value,
     code: Option<i32>,
@@ -60,7 +60,7 @@ impl Row {
         })
     }
 
-    /// Did the scheduler stay to the end, and do the same twice?
+    /// Whether the scheduler stayed to the end and gave the same result twice.
     pub(super) fn is_good(&self) -> bool {
         self.end == "none" && self.is_same
     }
@@ -73,10 +73,10 @@ fn once(keel: &Path, program: &Program, path: &Path, machine: &str) -> Result<Ru
     command.args(["sim", "--json", "--machine", machine, "--duration", DURATION, "--trace"]).arg(&trace);
     command.arg("--program-log").arg(&log).arg("--").arg(path).args(&program.arguments);
     let output = command.current_dir(root()).stdin(Stdio::null()).output();
-    let output = output.map_err(|e| format!("keel cannot be run: {e}"))?;
+    let output = output.map_err(|e| format!("cannot run keel: {e}"))?;
     let stderr = String::from_utf8_lossy(&output.stderr);
     Ok(Run {
-        // None where the program attached nothing.
+        // `None` if the program attached nothing.
         report: serde_json::from_slice(&output.stdout).unwrap_or_default(),
         code: output.status.code(),
         last_line: stderr.lines().next().unwrap_or_default().chars().take(200).collect(),

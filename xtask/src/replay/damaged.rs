@@ -1,8 +1,8 @@
-//! Damaged recordings, made up and given to the replay: it ends with a result or a sentence.
+//! Replays damaged recordings. Each replay must end with a result or an error message.
 
 use crate::{Failure, cargo};
 
-/// Gives this many of them to the example of `keel-hostile` that counts the outcomes.
+/// Makes this many recordings and passes them to the example of `keel-hostile` that counts the outcomes.
 pub(super) fn run(cases: u64) -> Result<(), Failure> {
     let cases = cases.to_string();
     cargo::run(&["run", "-q", "-p", "keel-hostile", "--example", "damaged", "--", &cases])

@@ -1,4 +1,4 @@
-//! The fixed point: a run under a scheduler, recorded and replayed under the same, must have the same figures.
+//! The fixed point: a run that is recorded and replayed under the same scheduler must give the same figures.
 
 use crate::keel::printed;
 use crate::{Failure, cargo, document};
@@ -24,17 +24,17 @@ const WORKLOADS: [&str; 10] = [
 ];
 const CPUS: &str = "4";
 const DURATION: &str = "500ms";
-/// The most that a figure may be off, in percent.
+/// The maximum error of a figure, in percent.
 const MOST: f64 = 2.0;
 
-/// The figure that is furthest off, and by how many percent.
+/// The figure with the largest error, and the error in percent.
 #[derive(Clone, Debug, PartialEq)]
 struct Worst {
     off: f64,
     figure: String,
 }
 
-/// Runs all and renews the table.
+/// Runs everything and updates the table.
 pub(super) fn run() -> Result<(), Failure> {
     let keel = cargo::program("keel")?;
     let folder = tempfile::tempdir().map_err(|e| format!("no scratch folder: {e}"))?;
@@ -64,7 +64,7 @@ fn once(keel: &Path, scheduler: &str, workload: &str, trace: &Path) -> Result<Wo
     Ok(worst(&was, &is))
 }
 
-/// What keel prints with these arguments and `--json`.
+/// Runs keel with these arguments and `--json`, and returns its output.
 fn json(keel: &Path, args: &[&str]) -> Result<Value, Failure> {
     printed(Command::new(keel).args(args).stdin(Stdio::null()), args)
 }
@@ -83,7 +83,7 @@ fn worst(was: &Value, is: &Value) -> Worst {
         ("p50".to_owned(), delay(was, "p50"), delay(is, "p50")),
         ("p99".to_owned(), delay(was, "p99"), delay(is, "p99")),
     ];
-    // Pids follow the order in which tasks were made.
+    // Pids follow the order in which tasks were created.
     before.sort_by_key(|task| task.pid);
     after.sort_by_key(|task| task.pid);
     let share = |(was, is): (&Task, &Task)| (format!("share of {}", was.name), was.cpu_ns, is.cpu_ns);

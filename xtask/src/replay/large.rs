@@ -1,4 +1,4 @@
-//! Recordings of many events: how long does the replay of each take, and how much memory?
+//! Recordings of many events: how long does each replay take, and how much memory does it use?
 
 use crate::bench::{Took, large_recordings, out, took};
 use crate::keel::printed;
@@ -6,16 +6,16 @@ use crate::{Failure, cargo};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// The most that a replay may take, of ten million events.
+/// The limits for a replay of ten million events.
 const MOST_S: f64 = 60.0;
 const MOST_MIB: f64 = 256.0;
-/// Files that the readers' tests write, and what they are.
+/// Files that the readers' tests write, and their descriptions.
 const WRITTEN: [(&str, &str); 2] = [("large.trc", "keel record"), ("large.perf", "perf.data")];
-/// A simulated run whose stream has an event in about 240 ns: tasks that sleep, and others that wake each other.
+/// A simulated run with an event about every 240 ns: tasks that sleep, and tasks that wake each other.
 const SIMULATED: [&str; 6] = ["sim", "fifo", "--workload", "mix+chat:4:8:1000000", "--machine", "8"];
 const NS_AN_EVENT: u64 = 240;
 
-/// Writes recordings of `events` events, replays each, and prints what that took.
+/// Writes recordings of `events` events, replays each, and prints the cost.
 pub(super) fn run(events: u64) -> Result<(), Failure> {
     let keel = cargo::program("keel")?;
     let folder = tempfile::tempdir_in(out()?).map_err(|e| format!("out/: {e}"))?;
@@ -46,14 +46,14 @@ pub(super) fn run(events: u64) -> Result<(), Failure> {
     }
 }
 
-/// Its output goes to a file: a pipe would not be read until it has ended.
+/// Its output goes to a file, because a pipe would not be read until it exits.
 fn quiet(command: &mut Command, file: &Path) -> Result<(), Failure> {
     let file = std::fs::File::create(file).map_err(|e| format!("{}: {e}", file.display()))?;
     command.stdin(Stdio::null()).stdout(file);
     Ok(())
 }
 
-/// How many events a recording has.
+/// The number of events in a recording.
 fn counted(keel: &Path, file: &Path) -> Result<u64, Failure> {
     let args = ["check", &*file.to_string_lossy()];
     let reported = printed(Command::new(keel).args(args).stdin(Stdio::null()), &args)?;

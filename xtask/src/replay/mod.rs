@@ -1,5 +1,5 @@
-//! What a replay must keep to: a simulated run, replayed under the same scheduler, does the same again; large recordings
-//! take little time and memory; damaged ones never break it.
+//! What must hold for replays. A simulated run, replayed under the same scheduler, repeats exactly. Large recordings
+//! take little time and memory. Damaged ones never crash it.
 
 mod damaged;
 mod fixed;
@@ -11,21 +11,21 @@ use crate::Failure;
 const HELP: &str = "\
 usage: ./x replay [--large [EVENTS] | --damaged [CASES] | --real [--keep]]
 
-Records simulated runs of every built-in scheduler on ten workloads, replays each under the same scheduler, and renews the
-table of docs/explanation/replay.md. It is an error if a figure is off by more than 2 %.
+Records simulated runs of every built-in scheduler on ten workloads, replays each under the same scheduler, and updates
+the table of docs/explanation/replay.md. It is an error if a figure is off by more than 2 %.
 
-  --large [EVENTS]   instead, replay a recording of so many events, and measure time and memory [default: 10000000]
-  --damaged [CASES]  instead, give so many damaged recordings to the replay [default: 10000]
+  --large [EVENTS]   instead, replay a recording of this many events, and measure time and memory [default: 10000000]
+  --damaged [CASES]  instead, replay this many damaged recordings [default: 10000]
   --real             instead, record seven loads on a real kernel, four times under each of six schedulers; replay those
-                     under eevdf under all six, on the machine captured there; and renew tests/replay/7.2.tsv and the
-                     tables of the page. What is in out/replay is not recorded again
-  --keep             with --real: boot no guest, and replay the recordings that there are
+                     under eevdf under all six, on the machine captured there; and update tests/replay/7.2.tsv and the
+                     tables of the page. Recordings in out/replay are not made again
+  --keep             with --real: boot no guest, and replay the existing recordings
 ";
 
-/// Does what `args` ask for.
+/// Runs what `args` ask for.
 ///
 /// # Errors
-/// If a replay does not keep to it.
+/// If a replay does not hold.
 pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     let number = |default: u64| match args.get(1).map(|arg| arg.parse::<u64>()) {
         None => Ok(default),

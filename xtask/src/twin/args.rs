@@ -26,7 +26,7 @@ figures of both side by side. Recordings and the table are in out/twin.
               [default: fifo, goodness and o1]
 ";
 
-/// What is asked for.
+/// The parsed arguments.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Args {
     pub(super) scenarios: Vec<String>,
@@ -36,19 +36,19 @@ pub(super) struct Args {
     pub(super) keep: bool,
     pub(super) versus: bool,
     pub(super) spread: bool,
-    /// As one of CI's checks.
+    /// Run as one of CI's checks.
     pub(super) quick: bool,
-    /// How many drawn workloads, instead.
+    /// Compare this many random workloads instead.
     pub(super) random: Option<u32>,
-    /// The first one's seed.
+    /// The first seed.
     pub(super) seed: u64,
-    /// Schedulers were named.
+    /// Whether schedulers were named.
     pub(super) chose_schedulers: bool,
     pub(super) kernel: String,
 }
 
 impl Args {
-    /// `None` where help is asked for.
+    /// Returns `None` if help is requested.
     pub(super) fn parse(args: &[String]) -> Result<Option<Self>, Failure> {
         let known = scenarios()?;
         let mut parsed = Self {
@@ -119,13 +119,13 @@ impl Args {
 const MOST_WORKLOADS: u64 = 10_000;
 const MOST_SEED: u64 = 1_000_000;
 
-/// An option's number within bounds.
+/// An option's number within limits.
 fn number(word: Option<&String>, option: &str, least: u64, most: u64) -> Result<u64, Failure> {
     let number = word.and_then(|word| word.parse().ok()).filter(|number| (least..=most).contains(number));
     number.ok_or_else(|| format!("{option} takes a number from {least} to {most}"))
 }
 
-/// A kernel's version, which becomes a part of files' names.
+/// A kernel's version, which becomes part of file names.
 fn kernel(word: Option<&String>) -> Result<String, Failure> {
     let is_plain = |word: &&String| {
         word.starts_with(|c: char| c.is_ascii_digit())
@@ -138,7 +138,7 @@ fn owned(names: &[&str]) -> Vec<String> {
     names.iter().map(|&name| name.to_owned()).collect()
 }
 
-/// A scheduler's name, with a setting or without. It becomes a part of files' names and of the guest's script.
+/// A scheduler's name, with or without a setting. It becomes part of file names and of the guest's script.
 fn scheduler(name: &str) -> Result<String, Failure> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_=:-".contains(c);
     match name.is_empty() || !name.chars().all(is_plain) {
@@ -147,7 +147,7 @@ fn scheduler(name: &str) -> Result<String, Failure> {
     }
 }
 
-/// The workloads that there are, by name.
+/// All workloads, by name.
 fn scenarios() -> Result<Vec<String>, Failure> {
     let folder = root().join(SCENARIOS);
     let entries = std::fs::read_dir(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;

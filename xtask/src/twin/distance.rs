@@ -1,4 +1,4 @@
-//! How far two runs lie apart.
+//! How much two runs differ.
 
 use super::figures::{COUNTS, Figures, Name};
 
@@ -7,28 +7,28 @@ const SHARE: f64 = 0.05;
 /// Counts may differ by this part of the greater.
 const COUNT: f64 = 0.15;
 
-/// Two runs of one workload, held against each other.
+/// The comparison of two runs of one workload.
 pub(super) struct Distance {
-    /// The mean of all differences, each in units of what is allowed; of a count also of what chance makes of it, so that one
-    /// rare event weighs no more than it says.
+    /// The mean of all differences, each in units of the allowed difference. For a count, the unit also includes
+    /// chance, so that one rare event does not weigh too much.
     pub(super) mean: f64,
-    /// What differs by more than is allowed.
+    /// The figures that differ by more than is allowed.
     pub(super) beyond: Vec<Beyond>,
 }
 
 /// A figure that differs by more than is allowed.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Beyond {
-    /// Whose: a name.
+    /// The name it belongs to.
     pub(super) name: String,
-    /// Which.
+    /// The figure.
     pub(super) figure: &'static str,
-    /// By how much, in units of what is allowed.
+    /// The difference, in units of the allowed difference.
     pub(super) by: f64,
 }
 
 impl Distance {
-    /// From one run to another.
+    /// The distance from one run to another.
     pub(super) fn between(a: &Figures, b: &Figures) -> Self {
         let mut beyond = Vec::new();
         let mut differences = Vec::new();
@@ -43,12 +43,12 @@ impl Distance {
         Self { mean: differences.iter().sum::<f64>() / differences.len().max(1) as f64, beyond }
     }
 
-    /// Nothing differs by more than is allowed.
+    /// Whether nothing differs by more than is allowed.
     pub(super) fn holds(&self) -> bool {
         self.beyond.is_empty()
     }
 
-    /// By how much this figure of this name differs, in units of what is allowed, where that is more than is allowed.
+    /// How much this figure of this name differs, in units of the allowed difference, if that is more than is allowed.
     pub(super) fn beyond(&self, name: &str, figure: &str) -> Option<f64> {
         self.beyond
             .iter()
@@ -57,12 +57,12 @@ impl Distance {
     }
 }
 
-/// How far a figure of two runs differs.
+/// How much a figure of two runs differs.
 struct Difference {
     figure: &'static str,
-    /// In units of what is allowed.
+    /// In units of the allowed difference.
     of_allowed: f64,
-    /// In units of what is allowed and of what chance makes of a count: its root.
+    /// In units of the allowed difference plus, for a count, chance: its square root.
     of_expected: f64,
 }
 

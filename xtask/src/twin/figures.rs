@@ -14,24 +14,24 @@ use std::process::Command;
 pub(crate) struct Figures {
     /// By name.
     pub(crate) names: BTreeMap<String, Name>,
-    /// What all other tasks had of a CPU together: the scheduler's program, the recorder, the kernel's threads.
+    /// CPU time of all other tasks together: the scheduler's program, the recorder, the kernel's threads.
     pub(crate) others_share: f64,
     /// Core-seconds idle while a task waited.
     pub(crate) wasted_s: f64,
-    /// What was found.
+    /// The findings.
     pub(crate) kinds: Kinds,
 }
 
-/// What the tasks of one name did, in the time that the workload lasted.
+/// What the tasks of one name did while the workload ran.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Name {
-    /// How many there were.
+    /// The number of tasks.
     pub(crate) tasks: u32,
-    /// What each had of a CPU, on average: 0 to 1.
+    /// The mean share of a CPU per task: 0 to 1.
     pub(crate) share: f64,
-    /// Switches, preemptions and migrations of all.
+    /// Switches, preemptions and migrations of all tasks.
     pub(crate) counts: [f64; 3],
-    /// Wakeup to running, in milliseconds: half, and 99 of a hundred, were shorter.
+    /// From a wakeup to running, in milliseconds: the median and the 99th percentile.
     pub(crate) delay_ms: [f64; 2],
     /// Its place in the order of first runs, from 0.
     pub(crate) rank: usize,
@@ -41,8 +41,8 @@ pub(crate) struct Name {
 pub(crate) const COUNTS: [&str; 3] = ["switches", "preemptions", "migrations"];
 
 impl Figures {
-    /// The figures that `keel` finds in a trace, for the names of a workload. But for the order of first runs they are those of a part of it, counted
-    /// from the first task's first run.
+    /// The figures that `keel` finds in a trace, for the names of a workload. Except for the order of first runs, they
+    /// cover a part of the trace, counted from the first task's first run.
     pub(crate) fn of(
         keel: &Path,
         trace: &Path,
@@ -57,7 +57,7 @@ impl Figures {
         read(&judged, first).ok_or_else(missing)
     }
 
-    /// The figures of a part of a trace that may have several runs, counted from its beginning.
+    /// The figures of a part of a trace that may contain several runs, counted from the trace's start.
     pub(super) fn between(
         keel: &Path,
         trace: &Path,
@@ -70,7 +70,7 @@ impl Figures {
         read(&judged, first).ok_or_else(|| format!("{}: a task did not run from {from} on", trace.display()))
     }
 
-    /// When each task of these names first ran.
+    /// When each task with one of these names first ran.
     pub(super) fn first_runs_of_all(
         keel: &Path,
         trace: &Path,
@@ -82,7 +82,7 @@ impl Figures {
     }
 }
 
-/// What `keel check` says of a part of a trace.
+/// The result of `keel check` for a part of a trace.
 fn judged(keel: &Path, trace: &Path, range: &[&str]) -> Result<Value, Failure> {
     let output = Command::new(keel)
         .args(["check", "--json"])
@@ -90,7 +90,7 @@ fn judged(keel: &Path, trace: &Path, range: &[&str]) -> Result<Value, Failure> {
         .arg(trace)
         .current_dir(root())
         .output()
-        .map_err(|e| format!("keel cannot be run: {e}"))?;
+        .map_err(|e| format!("cannot run keel: {e}"))?;
     if !output.status.success() {
         return Err(format!("{}: {}", trace.display(), String::from_utf8_lossy(&output.stderr).trim()));
     }
@@ -102,7 +102,7 @@ fn of_name<'a>(judged: &'a Value, name: &str) -> Option<Vec<&'a Value>> {
     Some(judged["tasks"].as_array()?.iter().filter(|task| task["name"] == name).collect())
 }
 
-/// When the first task of each of the workload's names first ran, the earliest first; `None` where one never did.
+/// When the first task of each of the workload's names first ran, in order of time, or `None` if one never ran.
 fn first_runs(judged: &Value, names: &[String]) -> Option<Vec<(u64, String)>> {
     let mut first = Vec::new();
     for name in names {
@@ -113,7 +113,7 @@ fn first_runs(judged: &Value, names: &[String]) -> Option<Vec<(u64, String)>> {
     Some(first)
 }
 
-/// `None` where a name is missing.
+/// `None` if a name is missing.
 fn read(judged: &Value, first: Vec<(u64, String)>) -> Option<Figures> {
     let lasted_ns = judged["duration_ns"].as_f64()?;
     let mut names = BTreeMap::new();
@@ -132,7 +132,7 @@ fn read(judged: &Value, first: Vec<(u64, String)>) -> Option<Figures> {
     Some(Figures { names, others_share, wasted_s, kinds: kinds::read(judged) })
 }
 
-/// The CPU time of all tasks that have none of these names.
+/// The CPU time of all tasks with other names.
 fn others_ns(judged: &Value, names: &BTreeMap<String, Name>) -> Option<f64> {
     let is_other = |task: &&Value| task["name"].as_str().is_none_or(|name| !names.contains_key(name));
     Some(judged["tasks"].as_array()?.iter().filter(is_other).filter_map(|task| task["cpu_ns"].as_f64()).sum())

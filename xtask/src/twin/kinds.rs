@@ -1,22 +1,22 @@
-//! The kinds of findings that `keel check` has of a run: the same on both kernels, or something is simulated that does not
-//! happen, or the other way round.
+//! Compares the kinds of findings in a run. Either they are the same on both kernels, or something is simulated that
+//! does not happen, or the other way round.
 
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What was found, by its kind.
+/// The findings by kind.
 pub(crate) type Kinds = BTreeMap<String, Found>;
 
 /// Findings of one kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Found {
-    /// How many.
+    /// The number of findings.
     pub(crate) count: u64,
     /// The longest, in seconds.
     pub(crate) longest_s: f64,
 }
 
-/// Those of `keel check --json` that a recording of a real kernel can have, too.
+/// The findings of `keel check --json` that can also occur in a recording of a real kernel.
 pub(super) fn read(judged: &Value) -> Kinds {
     let total = judged["findings_total"].as_object().into_iter().flatten();
     total
@@ -38,13 +38,13 @@ fn is_of_spinlock(found: &Value) -> bool {
     found["kind"] == "lock_wait" && found["tasks"].as_array().is_some_and(Vec::is_empty)
 }
 
-/// The kinds that one run has and the other has not.
+/// The kinds that only one of the runs has.
 pub(super) fn apart<'a>(a: &'a Kinds, b: &'a Kinds) -> BTreeSet<&'a str> {
     let only = |a: &'a Kinds, b: &'a Kinds| a.keys().filter(|kind| !b.contains_key(*kind));
     only(a, b).chain(only(b, a)).map(String::as_str).collect()
 }
 
-/// How many, and how long the longest was.
+/// The number of findings, and the length of the longest.
 pub(super) fn cell(kinds: &Kinds, kind: &str) -> String {
     kinds.get(kind).map_or("0".to_owned(), |found| format!("{}, {:.3}", found.count, found.longest_s))
 }

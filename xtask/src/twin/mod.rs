@@ -1,7 +1,7 @@
 //! `./x twin`: runs the same workloads on the simulated kernel and on a real one, and shows the figures of both side by
 //! side.
 //!
-//! A real run is a recording of rt-app in a guest, a simulated one a trace of `keel sim`; `keel check` judges both.
+//! A real run is a recording of rt-app in a guest, a simulated one a trace of `keel sim`. `keel check` judges both.
 //! Each scheduler's simulated run is compared with the first of two real ones, and the two real ones with each other
 //! and with the other schedulers' real runs.
 
@@ -26,13 +26,13 @@ use reasons::Reasons;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// Where recordings and tables are left, from the root.
+/// The folder for recordings and tables, from the root.
 const OUT: &str = "out/twin";
-/// Where the workloads are, from the root.
+/// The folder of the workloads, from the root.
 const SCENARIOS: &str = "tests/twin";
-/// The workload that stands for what a guest does by itself.
+/// The workload that stands for a guest's own activity.
 const BACKGROUND: &str = "background";
-/// The part of a workload's ten seconds that is judged: by then all are under way, and none ends yet.
+/// The part of a workload's ten seconds that is judged: all tasks have started, and none has ended.
 const JUDGED_MS: std::ops::Range<u64> = 1000..9500;
 /// The schedulers that are compared.
 const SCHEDULERS: &[&str] = &["fifo", "goodness", "o1"];
@@ -40,10 +40,10 @@ const SCHEDULERS: &[&str] = &["fifo", "goodness", "o1"];
 /// The kernel's own scheduler.
 const KERNEL: &str = "eevdf";
 
-/// In place of a name in `reasons.tsv`: the figure is a kind of finding that one kernel alone has.
+/// Replaces a name in `reasons.tsv` if the figure is a kind of finding that only one kernel has.
 const FOUND: &str = "found";
 
-/// A workload and a scheduler, with what was found.
+/// A workload and a scheduler, with their figures.
 struct Pair {
     scenario: String,
     scheduler: String,
@@ -55,7 +55,7 @@ struct Pair {
 /// Runs what `args` ask for.
 ///
 /// # Errors
-/// If a run could not be made, or the two kernels differ by more than is held.
+/// If a run could not be made, or the two kernels differ by more than is allowed.
 pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     let Some(args) = Args::parse(args)? else {
         print!("{}", args::HELP);
@@ -63,7 +63,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     };
     let keel = built(&args)?;
     let out = root().join(OUT);
-    // Recordings of different kernels stay apart.
+    // Recordings of different kernels are kept apart.
     std::fs::create_dir_all(out.join(&args.kernel)).map_err(|e| format!("{OUT} cannot be created: {e}"))?;
     if let Some(workloads) = args.random {
         return random::run(&args, workloads);
@@ -90,8 +90,8 @@ pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     verdict(&pairs)
 }
 
-/// The keel that makes recordings, runs and figures. Tables are made with a release build; for a quick check, what the
-/// tests have built anyway is close enough.
+/// The keel that makes recordings, runs and figures. Tables use a release build. For a quick check, the build of the
+/// tests is close enough.
 fn built(args: &Args) -> Result<PathBuf, Failure> {
     if args.quick {
         return cargo::program("keel");
@@ -122,12 +122,12 @@ fn names(scenario: &str) -> Result<Vec<String>, Failure> {
     Ok(tasks.keys().cloned().collect())
 }
 
-/// A file of a workload, from the root.
+/// A workload's file, from the root.
 fn scenario_file(scenario: &str) -> String {
     format!("{SCENARIOS}/{scenario}.json")
 }
 
-/// Where the recording of a real run on a kernel is.
+/// The path of a real run's recording on a kernel.
 fn recording(kernel: &str, scenario: &str, scheduler: &str, run: u32) -> PathBuf {
     root().join(format!("{OUT}/{kernel}/{scenario}.{scheduler}.{run}.trc"))
 }
@@ -138,22 +138,23 @@ impl Pair {
         Distance::between(&self.simulated, &self.real[0])
     }
 
-    /// From one real run to the other, where there are two.
+    /// From one real run to the other, if there are two.
     fn chance(&self) -> Option<Distance> {
         self.real.get(1).map(|again| Distance::between(&self.real[0], again))
     }
 
-    /// The kinds of findings that the simulated run has and the first real one has not, or the other way round.
+    /// The kinds of findings that only one of the simulated run and the first real one has.
     fn kinds_apart(&self) -> BTreeSet<&str> {
         kinds::apart(&self.simulated.kinds, &self.real[0].kinds)
     }
 
-    /// Whether one real run has findings of this kind and the other has none.
+    /// Whether only one of the real runs has findings of this kind.
     fn is_kind_by_chance(&self, kind: &str) -> bool {
         self.real.get(1).is_some_and(|again| kinds::apart(&self.real[0].kinds, &again.kinds).contains(kind))
     }
 
-    /// Whether the two real runs differ in this figure by no less than the simulated run does from one of them.
+    /// Whether the two real runs differ in this figure by at least as much as the simulated run differs from one of
+    /// them.
     fn is_chance(&self, name: &str, figure: &str) -> bool {
         let Some(again) = self.real.get(1) else { return false };
         let by = |other| Distance::between(&self.simulated, other).beyond(name, figure).unwrap_or(0.0);
@@ -162,7 +163,7 @@ impl Pair {
     }
 }
 
-/// What a verdict counts.
+/// The counts of a verdict.
 #[derive(Default)]
 struct Beyond {
     pairs: usize,
@@ -172,7 +173,7 @@ struct Beyond {
     unexplained: Vec<String>,
 }
 
-/// A failure where anything is out of its bounds, the two real runs agree on it, and no reason has been written down.
+/// Fails if a figure is out of bounds, the two real runs agree on it, and no reason is written down.
 fn verdict(pairs: &[Pair]) -> Result<(), Failure> {
     let reasons = Reasons::read()?;
     let mut beyond = Beyond::default();

@@ -1,5 +1,4 @@
-//! Runs on a real kernel: one guest that runs rt-app under one scheduler after the other, and
-//! records each run.
+//! Runs on a real kernel: one guest that runs rt-app under one scheduler after another and records each run.
 
 use super::{OUT, SCENARIOS, args::Args, recording, scenario_file};
 use crate::tree::root;
@@ -7,10 +6,10 @@ use crate::{Failure, programs};
 use std::path::Path;
 use std::process::{Command, ExitStatus};
 
-/// CPUs of the guest, as `tests/twin/guest.toml` has it.
+/// CPUs of the guest, as in `tests/twin/guest.toml`.
 const CPUS: &str = "4";
 
-/// Arguments of a kernel that does less by itself: it neither makes large pages nor watches which pages are used.
+/// Arguments for a kernel that does less by itself: it neither makes large pages nor watches which pages are used.
 pub(crate) const QUIET: &str = "transparent_hugepage=never damon_stat.enabled=0";
 
 /// Makes all recordings.
@@ -30,7 +29,7 @@ pub(super) fn boot(keel: &Path, args: &Args, script: &str) -> Result<(), Failure
     run_guest(keel, &args.kernel, &["--cpus", CPUS, "--append", QUIET], script, OUT)
 }
 
-/// Boots a guest whose clock counts instructions; it runs a script, which leaves its logs in a folder.
+/// Boots a guest whose clock counts instructions. It runs a script, which leaves its logs in a folder.
 pub(crate) fn run_guest(
     keel: &Path,
     kernel: &str,
@@ -45,7 +44,7 @@ pub(crate) fn run_guest(
     }
 }
 
-/// The same; gives how it ended.
+/// The same, but returns how it ended.
 pub(super) fn guest_status(
     keel: &Path,
     kernel: &str,
@@ -58,7 +57,7 @@ pub(super) fn guest_status(
         .args(["--", "sh", script])
         .current_dir(root())
         .status()
-        .map_err(|e| format!("keel cannot be run: {e}"))
+        .map_err(|e| format!("cannot run keel: {e}"))
 }
 
 /// A function of the script that prints the command of a scheduler that is a program, and nothing for others.
@@ -80,7 +79,7 @@ fn runs(args: &Args) -> impl Iterator<Item = (String, String, u32)> {
     })
 }
 
-/// Loads a scheduler that is a program, too. `unload` ends both alike.
+/// Also loads a scheduler that is a program. `unload` ends both kinds.
 const LOAD_PROGRAM: &str = r#"load_any() {
     command=$(program $1)
     [ -n "$command" ] || { load $1; return; }
@@ -91,7 +90,7 @@ const LOAD_PROGRAM: &str = r#"load_any() {
 }
 "#;
 
-/// What every script for the guest begins with: `load SCHEDULER`, `unload`, and places.
+/// The beginning of every guest script: `load SCHEDULER`, `unload`, and paths.
 pub(super) fn prelude(keel: &str) -> String {
     format!(
         r#"# rt-app writes its logs where it stands.
@@ -99,11 +98,11 @@ keel={keel}
 home=$PWD
 out=$home/{OUT}
 cd /tmp || exit 1
-# Nor does it move pages together.
+# The kernel does not move pages together, either.
 echo 0 > /proc/sys/vm/compaction_proactiveness
 state() {{ cat /sys/kernel/sched_ext/state; }}
 until_state() {{
-    # A program's BPF half may take the kernel's verifier minutes.
+    # The kernel's verifier may take minutes for a program's BPF half.
     for i in $(seq 3000); do
         [ "$(state)" = "$1" ] && return
         sleep 0.1
@@ -111,7 +110,7 @@ until_state() {{
     echo "the scheduler is $(state), not $1"
     exit 1
 }}
-# The kernel's own scheduler is there without loading anything.
+# The kernel's own scheduler needs no loading.
 load() {{
     case $1 in
         eevdf) return ;;
@@ -122,7 +121,7 @@ load() {{
     loader=$!
     until_state enabled
 }}
-# Fails where the scheduler has gone by itself.
+# Fails if the scheduler has exited by itself.
 unload() {{
     [ "$1" = eevdf ] && return
     kill -INT $loader 2> /dev/null
@@ -132,7 +131,7 @@ unload() {{
     )
 }
 
-/// What the guest does.
+/// The guest's script.
 fn script_text(keel: &str, programs: &str, args: &Args) -> String {
     let mut script = prelude(keel) + programs + LOAD_PROGRAM;
     script += &format!(

@@ -1,10 +1,10 @@
-//! Why the two kernels differ where they do: `tests/twin/reasons.tsv`, which people write.
+//! Why the two kernels differ: reads `tests/twin/reasons.tsv`, which people write.
 
 use super::SCENARIOS;
 use crate::Failure;
 use crate::tree::root;
 
-/// One reason, and what it covers; `*` is anything.
+/// One reason and what it covers. `*` matches anything.
 #[derive(Debug, PartialEq, Eq)]
 struct Reason {
     scenario: String,
@@ -27,7 +27,7 @@ impl Reasons {
         })
     }
 
-    /// The number of a wrong line is the error.
+    /// The error is the number of a wrong line.
     fn parse(text: &str) -> Result<Self, usize> {
         let lines = text.lines().enumerate().filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
         let reason = |(at, line): (usize, &str)| match line.split('\t').collect::<Vec<_>>()[..] {
@@ -42,7 +42,7 @@ impl Reasons {
         lines.map(reason).collect::<Result<_, _>>().map(Self)
     }
 
-    /// Is there a reason for this difference?
+    /// Whether there is a reason for this difference.
     pub(super) fn cover(&self, scenario: &str, scheduler: &str, name: &str, figure: &str) -> bool {
         let is = |pattern: &str, word: &str| pattern == "*" || pattern == word;
         self.0.iter().any(|r| {

@@ -7,7 +7,7 @@ use crate::{Failure, programs};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// How long each workload lasts, as its file says.
+/// How long each workload lasts, as in its file.
 const DURATION: &str = "10s";
 
 /// The trace of a run, under the rules of a kernel.
@@ -20,7 +20,7 @@ pub(super) fn trace(keel: &Path, kernel: &str, scenario: &str, scheduler: &str) 
     simulate(keel, scenario, scheduler, &options, trace)
 }
 
-/// What an older kernel's own scheduler does differently from 7.2's, as settings of `eevdf`.
+/// How an older kernel's own scheduler differs from 7.2's, as settings of `eevdf`.
 fn rules(kernel: &str) -> Vec<&'static str> {
     let Some(version) = version_of(kernel) else { return Vec::new() };
     let mut rules = Vec::new();
@@ -67,7 +67,7 @@ fn simulate(
             keel.arg(name.unwrap_or(scheduler)).args(setting.iter().flat_map(|setting| ["--set", setting]))
         }
     };
-    let output = keel.current_dir(root()).output().map_err(|e| format!("keel cannot be run: {e}"))?;
+    let output = keel.current_dir(root()).output().map_err(|e| format!("cannot run keel: {e}"))?;
     match output.status.success() {
         true => Ok(root().join(trace)),
         false => Err(format!("keel sim failed: {}", String::from_utf8_lossy(&output.stderr).trim())),

@@ -1,5 +1,5 @@
-//! `./x twin --spread`: how much runs of one workload differ, on the real kernel from one run to the next, and on the
-//! simulated one from seed to seed.
+//! `./x twin --spread`: how much runs of one workload differ, on the real kernel from run to run, and on the simulated
+//! one from seed to seed.
 
 use super::args::Args;
 use super::figures::{Figures, Name};
@@ -15,16 +15,16 @@ const RUNS: u32 = 20;
 const RUN_S: u64 = 4;
 /// The part of a run that is judged.
 const JUDGED_MS: Range<u64> = 500..3500;
-/// Idle time between two runs in a recording, at least.
+/// The minimum idle time between two runs in a recording.
 const BETWEEN_NS: u64 = 200_000_000;
-/// The workloads and schedulers that are compared without arguments.
+/// The default workloads and schedulers.
 pub(super) const SCENARIOS: &[&str] = &["churn", "interactive", "rates"];
 pub(super) const SCHEDULERS: &[&str] = &["fifo", "o1"];
 
 /// The figures that are compared.
 const FIGURES: [&str; 5] = ["share", "switches", "migrations", "p50 ms", "p99 ms"];
 
-/// What several runs have of one figure.
+/// One figure over several runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Spread {
     mean: f64,
@@ -59,7 +59,7 @@ fn recording(kernel: &str, scenario: &str, scheduler: &str) -> PathBuf {
     root().join(format!("{OUT}/{kernel}/{scenario}.{scheduler}.spread.trc"))
 }
 
-/// Makes one recording for each workload and scheduler, with all runs in it.
+/// Makes one recording for each workload and scheduler, which contains all runs.
 fn record(keel: &Path, args: &Args) -> Result<(), Failure> {
     let kernel = &args.kernel;
     let mut script = real::prelude(&keel.display().to_string());
@@ -113,7 +113,7 @@ fn rows(keel: &Path, kernel: &str, scenario: &str, scheduler: &str) -> Result<St
     Ok(text)
 }
 
-/// The runs in a recording, each judged on its own.
+/// The runs in a recording, each judged separately.
 fn real_runs(keel: &Path, trace: &Path, names: &[String]) -> Result<Vec<Figures>, Failure> {
     let begins = begins(&Figures::first_runs_of_all(keel, trace, names)?);
     if begins.len() != RUNS as usize {
@@ -126,7 +126,8 @@ fn real_runs(keel: &Path, trace: &Path, names: &[String]) -> Result<Vec<Figures>
     begins.iter().map(judged).collect()
 }
 
-/// When each run's first task first ran, from when all tasks did: a run's tasks begin together, long before those of the next.
+/// When each run's first task first ran, from the first runs of all tasks. A run's tasks begin together, long before
+/// those of the next.
 fn begins(first_runs_ns: &[u64]) -> Vec<u64> {
     let mut sorted = first_runs_ns.to_vec();
     sorted.sort_unstable();
@@ -151,7 +152,7 @@ fn value(name: &Name, figure: usize) -> f64 {
 }
 
 impl Spread {
-    /// Of at least two values.
+    /// Needs at least two values.
     fn of(values: &[f64]) -> Self {
         let count = values.len() as f64;
         let mean = values.iter().sum::<f64>() / count;
@@ -171,7 +172,7 @@ impl Spread {
     }
 }
 
-/// Three significant digits; whole numbers from 100 on.
+/// Three significant digits. Whole numbers from 100 on.
 fn number(value: f64) -> String {
     match value.abs() {
         0.0 => "0".to_owned(),

@@ -7,7 +7,7 @@ use super::kinds::{self, Kinds};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// A figure of a name: what it is called, and how it is written.
+/// A figure of a name: its title and its format.
 type Row = (&'static str, fn(&Name) -> String);
 
 const ROWS: [Row; 7] = [
@@ -20,7 +20,7 @@ const ROWS: [Row; 7] = [
     ("first run", |n| format!("{}.", n.rank + 1)),
 ];
 
-/// All of it, and how far the runs lie apart.
+/// The whole table, and how much the runs differ.
 pub(super) fn text(pairs: &[Pair]) -> String {
     let mut text = String::new();
     for pair in pairs {
@@ -55,7 +55,7 @@ pub(super) fn text(pairs: &[Pair]) -> String {
     text
 }
 
-/// What was found, of each kind how many and the longest in seconds.
+/// The findings: for each kind, the number and the longest in seconds.
 fn findings(text: &mut String, pair: &Pair) {
     let all: Vec<&Kinds> = std::iter::once(&pair.simulated).chain(&pair.real).map(|run| &run.kinds).collect();
     let named: BTreeSet<&String> = all.iter().flat_map(|kinds| kinds.keys()).collect();
@@ -71,7 +71,7 @@ fn findings(text: &mut String, pair: &Pair) {
     }
 }
 
-/// How far each simulated run lies from the real runs, and these from each other; 1 is what is allowed.
+/// How much each simulated run differs from the real runs, and these from each other. 1 is the limit.
 fn distances(text: &mut String, pairs: &[Pair]) {
     writeln!(text, "\nDistance from the simulated run to the real one (1 is the limit)")
         .expect("a string takes all");
@@ -83,7 +83,7 @@ fn distances(text: &mut String, pairs: &[Pair]) {
     }
 }
 
-/// The scheduler to whose real run of the workload this simulated run lies nearest; its own among equals.
+/// The scheduler whose real run of the workload is closest to this simulated run. Its own if several are equal.
 pub(super) fn nearest<'a>(pair: &'a Pair, pairs: &'a [Pair]) -> &'a str {
     let to = |other: &Pair| Distance::between(&pair.simulated, &other.real[0]).mean;
     let others =

@@ -1,6 +1,5 @@
-//! `./x twin --versus`: two schedulers on a real kernel whose time is counted in instructions, under
-//! hackbench and under loops of `sched_yield()`, with few and with many runnable tasks: the ratio, and how far
-//! equal runs lie apart.
+//! `./x twin --versus` compares two schedulers on a real kernel whose time is counted in instructions, under hackbench
+//! and loops of `sched_yield()`, with few and with many runnable tasks: the ratio, and how much equal runs differ.
 
 use super::OUT;
 use super::args::Args;
@@ -9,12 +8,12 @@ use crate::{Failure, cargo};
 use std::fmt::Write;
 use std::process::{Command, Stdio};
 
-/// The schedulers that are compared: the ratio is of the first to the second.
+/// The schedulers that are compared. The ratio is of the first to the second.
 const ARMS: [&str; 2] = ["o1", "goodness"];
 /// Runs of each.
 const RUNS: u32 = 3;
 
-/// What is run: its name, its command, and whether more of what it prints is better.
+/// A load: its name, its command, and whether a higher result is better.
 struct Load {
     name: &'static str,
     command: &'static str,
@@ -28,7 +27,7 @@ const LOADS: [Load; 4] = [
     Load { name: "yields, 400 tasks", command: "$out/yields 400 0.5", more_is_better: true },
 ];
 
-/// Runs all of it and prints the table.
+/// Runs everything and prints the table.
 pub(super) fn run(args: &Args) -> Result<(), Failure> {
     build_yields()?;
     let keel = cargo::built("keel")?;
@@ -40,7 +39,7 @@ pub(super) fn run(args: &Args) -> Result<(), Failure> {
         .current_dir(root())
         .stderr(Stdio::inherit())
         .output()
-        .map_err(|e| format!("keel cannot be run: {e}"))?;
+        .map_err(|e| format!("cannot run keel: {e}"))?;
     let said = String::from_utf8_lossy(&output.stdout);
     if !output.status.success() {
         return Err(format!("the guest failed ({}): {}", output.status, said.trim()));
@@ -57,11 +56,11 @@ fn build_yields() -> Result<(), Failure> {
         .args(["-O2", "-o", &format!("{OUT}/yields"), "tests/twin/yields.c"])
         .current_dir(root())
         .status()
-        .map_err(|e| format!("cc cannot be run ({e}); install gcc"))?;
+        .map_err(|e| format!("cannot run cc ({e}); install gcc"))?;
     if status.success() { Ok(()) } else { Err("cc refuses tests/twin/yields.c".into()) }
 }
 
-/// What the guest does: a line for each run, with the load's and the arm's number and the value.
+/// The guest's script. Each run prints a line with the number of the load, the number of the scheduler, and the value.
 fn script_text(keel: &str) -> String {
     let mut script = super::real::prelude(keel);
     for (at, load) in LOADS.iter().enumerate() {
@@ -79,7 +78,7 @@ fn script_text(keel: &str) -> String {
     script
 }
 
-/// The table of what the guest said.
+/// The table from the guest's output.
 fn table(said: &str) -> Result<String, Failure> {
     let mut text =
         format!("{} over {}, on a real kernel whose time is counted in instructions\n", ARMS[0], ARMS[1]);
@@ -105,13 +104,14 @@ fn table(said: &str) -> Result<String, Failure> {
     Ok(text)
 }
 
-/// What keel said last of schedulers that the kernel ended under a load: their values may be those of the kernel's own.
+/// keel's last message about each scheduler that the kernel ended under a load. Their values may be those of the
+/// kernel's own scheduler.
 fn ended(said: &str, load: usize) -> impl Iterator<Item = &str> {
     let begin = format!("! {load} ");
     said.lines().filter_map(move |line| Some(line.strip_prefix(&begin)?.split_once(' ')?.1))
 }
 
-/// What a load gave under one of the schedulers: the last number of its line.
+/// A load's result under one of the schedulers: the last number of its line.
 fn values(said: &str, load: usize, arm: usize) -> Vec<f64> {
     let of_arm = said.lines().filter_map(|line| line.strip_prefix(&format!("= {load} {arm} ")));
     of_arm.filter_map(|line| line.split_whitespace().last()?.parse().ok()).collect()

@@ -1,17 +1,17 @@
-//! What `./x vm` takes.
+//! The arguments of `./x vm`.
 
 use super::kernels::{KERNELS, QUICK};
 use crate::Failure;
 use std::time::Duration;
 
-/// What `--help` prints.
+/// The output of `--help`.
 pub(super) const HELP: &str = "\
 usage: ./x vm [--kernel 6.18|7.0|7.2]... [--only NAME] [--quick] [--limit SECONDS]
 
-Boots Debian's kernels under QEMU with 8 CPUs and registers each of our objects with bpftool:
+Boots Debian's kernels under QEMU with 8 CPUs and registers each of the project's objects with bpftool:
 schedulers/* must attach, survive load and detach without a warning from the kernel; tests/objects/*
-must be refused or ended as tests/objects/expected-7.2.tsv says; the programs of tests/bpf must give
-the results that they name. If a guest hangs or dies, another is booted; an object that ends three
+must be rejected or ended as in tests/objects/expected-7.2.tsv; the programs of tests/bpf must give
+their expected results. If a guest hangs or dies, another is booted; an object that ends three
 guests has failed. An object under which the kernel reports a lockup gets two guests of its own, and
 fails if a fault returns. Prints one line per object; writes out/vm.json, and each guest's output to
 out/vm-VERSION.log. Fetches kernels and bpftool once, into .cache/vm, from this machine's apt sources.
@@ -29,14 +29,14 @@ Exit codes: 0 all passed; 1 something failed; 75 something could not be fetched.
 pub(super) struct Args {
     kernels: Vec<&'static str>,
     quick: bool,
-    /// What the names of the objects wanted begin with.
+    /// The prefix of the wanted objects' names.
     pub(super) only: String,
     /// How long a guest may be silent.
     pub(super) limit: Duration,
 }
 
 impl Args {
-    /// `None` where help is asked for.
+    /// Returns `None` if help is requested.
     pub(super) fn parse(args: &[String]) -> Result<Option<Self>, Failure> {
         let mut parsed =
             Self { kernels: Vec::new(), quick: false, only: String::new(), limit: Duration::from_secs(180) };
@@ -56,7 +56,7 @@ impl Args {
         Ok(Some(parsed))
     }
 
-    /// The kernels asked for; if none was named, all, or those of the quick check.
+    /// The requested kernels. If none was named, all, or those of the quick check.
     pub(super) fn kernels(&self) -> &[&'static str] {
         match (self.kernels.as_slice(), self.quick) {
             ([], false) => KERNELS,

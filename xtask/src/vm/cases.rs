@@ -1,9 +1,9 @@
-//! What `bpf_cases` said of an object's cases, held against what the cases say themselves.
+//! Compares what `bpf_cases` printed about an object's cases with their own expectations.
 
 use super::outcome::verdict;
 use keel_bpfc::Case;
 
-/// What is wrong with the first case that is; `said` has a line a case, and the loader's messages.
+/// What is wrong with the first bad case. `said` contains a line for each case, and the loader's messages.
 pub(super) fn fault(said: &[String], cases: &[Case], kernel: &str) -> Option<String> {
     cases.iter().find_map(|case| {
         let start = format!("{} is ", case.name);
@@ -13,7 +13,7 @@ pub(super) fn fault(said: &[String], cases: &[Case], kernel: &str) -> Option<Str
         };
         match said.iter().find_map(|line| line.strip_prefix(&start)) {
             Some(found) if found == want => None,
-            // The loader says so itself where it knows.
+            // The loader prints the reason if it knows it.
             Some(found) if found.ends_with(&format!(", not {want}")) => Some(format!("{start}{found}")),
             Some(found) => Some(format!("{start}{found}, not {want}")),
             None => Some(format!("{}: {}", case.name, verdict(said))),
@@ -21,7 +21,7 @@ pub(super) fn fault(said: &[String], cases: &[Case], kernel: &str) -> Option<Str
     })
 }
 
-/// Has this kernel, such as `7.2`, what the case needs?
+/// Whether this kernel, such as `7.2`, has what the case needs.
 fn is_for(case: &Case, kernel: &str) -> bool {
     let mut numbers = kernel.split('.').map(|number| number.parse().unwrap_or(0));
     case.since <= (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))

@@ -1,10 +1,10 @@
-//! What a real kernel makes of each object: `tests/objects/expected-7.2.tsv`.
+//! What a real kernel does with each object: `tests/objects/expected-7.2.tsv`.
 
 use crate::Failure;
 use crate::tree::root;
 use std::collections::BTreeMap;
 
-/// Where it is, from the root.
+/// Its path from the root.
 const PATH: &str = "tests/objects/expected-7.2.tsv";
 
 /// How an object ends.
@@ -16,27 +16,27 @@ pub(super) enum Outcome {
     Refused,
     /// It attaches, and the kernel ends it.
     Ended,
-    /// The verifier takes it; a kernel that ran it would not come back.
+    /// The verifier accepts it, but a kernel that ran it would hang.
     Hangs,
 }
 
-/// What is expected of one object.
+/// The expectation for one object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Row {
     /// How it ends.
     pub(super) outcome: Outcome,
-    /// The kernel's reason, for those that end.
+    /// The kernel's reason, if it ends the object.
     pub(super) reason: String,
-    /// The words of kernel or loader; `*` stands for anything. Empty where there are none.
+    /// The message of the kernel or the loader. `*` stands for anything. Empty if there is no message.
     pub(super) words: String,
 }
 
-/// What is expected of all objects.
+/// The expectations for all objects.
 #[derive(Debug)]
 pub(super) struct Expected(BTreeMap<String, Row>);
 
 impl Expected {
-    /// Of one object: what the table says, else that it survives.
+    /// For one object: the table's entry, or else that it survives.
     pub(super) fn of(&self, object: &str) -> Row {
         let survives = || Row { outcome: Outcome::Survives, reason: String::new(), words: String::new() };
         self.0.get(object).cloned().unwrap_or_else(survives)
@@ -63,7 +63,9 @@ fn parse(text: &str) -> Result<Expected, Failure> {
             "ended" => Outcome::Ended,
             "hangs" => Outcome::Hangs,
             other => {
-                return Err(fault(&format!("outcome '{other}' is none of survives, refused, ended, hangs")));
+                return Err(fault(&format!(
+                    "outcome '{other}' is not one of survives, refused, ended, hangs"
+                )));
             }
         };
         rows.insert(object.to_owned(), Row { outcome, reason: reason.into(), words: words.into() });
@@ -71,7 +73,7 @@ fn parse(text: &str) -> Result<Expected, Failure> {
     Ok(Expected(rows))
 }
 
-/// Does the text match a pattern in which `*` stands for anything?
+/// Whether the text matches a pattern in which `*` stands for anything.
 pub(crate) fn matches(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
     let first = parts.next().unwrap_or("");

@@ -4,28 +4,29 @@ use super::expected::{Expected, Outcome};
 use super::objects::BpfObject;
 use std::collections::BTreeMap;
 
-/// What begins a line that says what happened; then comes a word and what it was.
+/// The prefix of a line that reports what happened. A name and a value follow.
 const FACT: &str = "@@";
-/// What begins a line of bpftool's.
+/// The prefix of bpftool's lines.
 const SAID: &str = "@>";
-/// What begins a line of the kernel's log.
+/// The prefix of the kernel log's lines.
 const LOG: &str = "@!";
 
-/// What the guest says once its own programs run.
+/// The guest's message once its own programs run.
 pub(super) const BEGUN: &str = "@@ begun";
 
-/// What the guest reported of one object.
+/// The guest's report about one object.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Found {
     /// Facts by name: `registered`, `state`, `ops`, `after`, `gone`.
     pub(super) facts: BTreeMap<String, String>,
-    /// What bpftool said.
+    /// bpftool's output.
     pub(super) said: Vec<String>,
     /// The kernel's log from before registering to after detaching.
     pub(super) log: Vec<String>,
 }
 
-/// The guest's first and only program. Tasks that spin, sleep, fork, may use one CPU only; more of them than CPUs.
+/// The guest's first and only program. Its tasks spin, sleep, fork, and are limited to one CPU. There are more tasks
+/// than CPUs.
 pub(super) fn script(objects: &[BpfObject], expected: &Expected, seconds: u32) -> String {
     let mut script = format!(
         r#"#!/bin/busybox sh
@@ -111,7 +112,7 @@ cases() {{
     script + &format!("echo \"{FACT} done\"\npoweroff -f\n")
 }
 
-/// What the guest reported, by object; objects that it did not finish with are left out.
+/// The guest's reports, by object. Objects that it did not finish are left out.
 pub(super) fn read(log: &str) -> BTreeMap<String, Found> {
     let mut finished = BTreeMap::new();
     let mut current = Found::default();

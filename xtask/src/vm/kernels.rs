@@ -1,15 +1,14 @@
-//! Which kernels, and where they are kept.
+//! The kernels, and where they are stored.
 
 use super::Stop;
 use crate::tree::root;
 use keel_guest::{Flavour, GuestError, Kernel, Store};
 use std::path::PathBuf;
 
-/// The kernels, as `--kernel` names them. The rules that we model are 7.2's; the others are to
-/// load and to survive.
+/// The kernels, as in `--kernel`. The simulated rules are 7.2's. On the others, objects must only load and survive.
 pub(crate) const KERNELS: &[&str] = &["6.18", "7.0", "7.2"];
 
-/// Those that a quick check makes do with: the oldest and the newest.
+/// The kernels of a quick check: the oldest and the newest.
 pub(super) const QUICK: &[&str] = &["6.18", "7.2"];
 
 /// The first two numbers of a kernel's version, such as `7.2.13`.
@@ -23,8 +22,7 @@ pub(super) fn store() -> Result<Store, Stop> {
     Ok(Store::open(&root().join(".cache/vm"))?)
 }
 
-/// A kernel, fetched where it is not there yet: the flavour for clouds, which is smaller, and
-/// needs no files of the host.
+/// A kernel, fetched if it is missing: the cloud flavour, which is smaller, and needs no files of the host.
 pub(super) fn kernel(store: &Store, version: &str) -> Result<Kernel, Stop> {
     Ok(store.kernel(version, Flavour::Cloud, &say)?)
 }

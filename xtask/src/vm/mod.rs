@@ -1,6 +1,6 @@
-//! Runs every object of ours on real kernels under QEMU: the verifier accepts it, it attaches, schedules under load and
-//! detaches; the deliberately broken ones are refused or ended with the messages in `tests/objects/expected-7.2.tsv`.
-//! Also runs the cases of `tests/bpf`, and checks each result.
+//! Runs every object of the project on real kernels under QEMU. The verifier must accept it, and it must attach,
+//! schedule under load and detach. Broken test objects must be rejected or ended with the messages in
+//! `tests/objects/expected-7.2.tsv`. Also runs the cases of `tests/bpf` and checks each result.
 
 mod args;
 mod cases;
@@ -22,10 +22,10 @@ use objects::BpfObject;
 use outcome::Outcome;
 use std::time::Instant;
 
-/// What stopped the check itself, as opposed to an object that did not hold.
+/// Why the check itself stopped, as opposed to an object that failed.
 #[derive(Debug)]
 pub(crate) enum Stop {
-    /// Something could not be fetched; the same check may pass another day.
+    /// Something could not be fetched. The same check may pass another day.
     Unavailable(Failure),
     /// Anything else.
     Failed(Failure),
@@ -37,15 +37,13 @@ impl From<Failure> for Stop {
     }
 }
 
-/// The exit code where something could not be fetched, so that it is not taken for a fault of
-/// ours (`EX_TEMPFAIL`).
+/// The exit code if something could not be fetched, so that it is not taken for a fault of the project (`EX_TEMPFAIL`).
 pub(crate) const UNAVAILABLE: i32 = 75;
 
 /// Runs the check that `args` ask for.
 ///
 /// # Errors
-/// If an object did not hold, or the check could not be made. Where a download failed the process
-/// ends with code 75 instead.
+/// If an object failed, or the check could not run. After a failed download, the process exits with code 75 instead.
 pub(crate) fn run(args: &[String]) -> Result<(), Failure> {
     let Some(args) = Args::parse(args)? else {
         print!("{}", args::HELP);

@@ -1,29 +1,28 @@
-//! The objects to check, compiled as users get them, and the cases of `tests/bpf`.
+//! The objects to check, compiled as for users, and the cases of `tests/bpf`.
 
 use super::kernels::version_of;
 use crate::Failure;
 use crate::tree::root;
 use keel_bpfc::{Case, Compiler};
 
-/// An object, compiled.
+/// A compiled object.
 #[derive(Clone)]
 pub(super) struct BpfObject {
-    /// Its name, which is its scheduler's; with a setting, `name+setting=value`.
+    /// Its name, which is its scheduler's. With a setting, `name+setting=value`.
     pub(super) name: String,
-    /// What a loader is given.
+    /// The bytes for a loader.
     pub(super) bytes: Vec<u8>,
-    /// For an object that is not a scheduler, the cases in it.
+    /// For an object that is not a scheduler, its cases.
     pub(super) cases: Vec<Case>,
 }
 
-/// Where objects of cases are in the guest, and what their names begin with.
+/// The guest's folder for objects with cases, and the prefix of their names.
 pub(super) const CASES: &str = "bpf/";
 
-/// Objects that older kernels have no type for: the first kernel that has.
+/// Objects that need a type which older kernels lack: the first kernel that has it.
 const SINCE: &[(&str, (u32, u32))] = &[("cids", (7, 2))];
 
-/// Settings that make an object run other code. A verifier never looks at what the settings of the
-/// object at hand leave out.
+/// Settings that make an object run other code. A verifier never looks at code that the current settings disable.
 const SETTINGS: &[(&str, &str, u64)] = &[
     ("bsd", "decay", 0),
     ("bsd", "waking_priority", 0),
@@ -44,7 +43,7 @@ const SETTINGS: &[(&str, &str, u64)] = &[
     ("wasteful", "follow_waker", 0),
 ];
 
-/// The cases, the schedulers, the objects that are wrong on purpose, and the one that goes by cgroups.
+/// The cases, the schedulers, the objects that are wrong on purpose, and the one that schedules by cgroup.
 pub(super) fn compile() -> Result<Vec<BpfObject>, Failure> {
     let compiler = Compiler::new(root()).include("schedulers/include").include("crates/kernel/btf");
     let mut objects = cases(&compiler.clone().cpu("v4"))?;
@@ -64,7 +63,7 @@ pub(super) fn compile() -> Result<Vec<BpfObject>, Failure> {
     Ok(objects)
 }
 
-/// One small program a feature: `tests/bpf`.
+/// One small program per feature: `tests/bpf`.
 fn cases(compiler: &Compiler) -> Result<Vec<BpfObject>, Failure> {
     let names = compiler.names("tests/bpf").map_err(|e| e.to_string())?;
     let object = |name: String| {
@@ -76,13 +75,13 @@ fn cases(compiler: &Compiler) -> Result<Vec<BpfObject>, Failure> {
 }
 
 impl BpfObject {
-    /// Has this kernel, such as `7.2`, what the object needs?
+    /// Whether this kernel, such as `7.2`, has what the object needs.
     pub(super) fn is_for(&self, kernel: &str) -> bool {
         let since = SINCE.iter().find(|(object, _)| *object == self.scheduler());
         since.is_none_or(|(_, since)| version_of(kernel).is_some_and(|version| version >= *since))
     }
 
-    /// The name that it attaches under.
+    /// The name under which it attaches.
     pub(super) fn scheduler(&self) -> &str {
         self.name.split('+').next().unwrap_or(&self.name)
     }

@@ -1,4 +1,4 @@
-//! One object on one kernel: whether it held, and the words for people and programs.
+//! One object on one kernel: whether it passed, and the words for people and programs.
 
 use super::cases;
 use super::expected::{self, Expected, Row, matches};
@@ -9,7 +9,7 @@ use crate::tree::root;
 use serde_json::json;
 use std::fmt;
 
-/// Words in the kernel's log that no scheduler of ours may cause.
+/// Words in the kernel's log that no scheduler of the project may cause.
 const COMPLAINTS: &[&str] =
     &["sched_ext", "BUG", "WARNING", "Oops", "stall", "lockup", "deprecated", "Call Trace", "hung task"];
 
@@ -21,9 +21,9 @@ pub(super) struct Outcome {
     pub(super) object: String,
     /// What went well: verified, attached, survived, detached, or refused, ended.
     steps: Vec<&'static str>,
-    /// The words of the kernel or the loader.
+    /// The message of the kernel or the loader.
     words: String,
-    /// Why it did not hold.
+    /// Why it failed.
     pub(super) fault: Option<String>,
 }
 
@@ -34,7 +34,7 @@ impl Outcome {
         Self { kernel, object, steps: Vec::new(), words: String::new(), fault }
     }
 
-    /// Judges what the guest found.
+    /// Judges the guest's report.
     pub(super) fn of(
         kernel: &'static str,
         object: &BpfObject,
@@ -62,7 +62,7 @@ impl Outcome {
         outcome
     }
 
-    /// Notes a step that went well, or says why it did not.
+    /// Stores a step that went well, or returns why it did not.
     fn step(&mut self, well: bool, step: &'static str, why: impl FnOnce() -> String) -> Option<String> {
         if well {
             self.steps.push(step);
@@ -122,14 +122,14 @@ impl Outcome {
     }
 }
 
-/// The kernel whose words count.
+/// The kernel whose messages count.
 const REFERENCE: &str = "7.2";
 
 fn fact<'a>(found: &'a Found, name: &str) -> &'a str {
     found.facts.get(name).map_or("", String::as_str)
 }
 
-/// The verifier's verdict, which comes before its statistics, or else the loader's last words.
+/// The verifier's verdict, which is before its statistics, or else the loader's last message.
 pub(super) fn verdict(said: &[String]) -> String {
     let statistics = said.iter().position(|line| line.starts_with("processed "));
     let output = &said[..statistics.unwrap_or(said.len())];
@@ -155,7 +155,7 @@ fn ending(found: &Found, name: &str) -> Option<String> {
 
 const BY_HAND: &str = "unregistered from user space";
 
-/// A line of the kernel's log that a scheduler should not have caused.
+/// A line of the kernel's log that a scheduler must not cause.
 fn complaint<'a>(found: &'a Found, name: &str) -> Option<&'a String> {
     let usual = [
         format!("sched_ext: BPF scheduler \"{name}\" enabled"),

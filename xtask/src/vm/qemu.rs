@@ -1,7 +1,7 @@
-//! A guest of eight emulated CPUs, from its boot to its end.
+//! Runs a guest with eight emulated CPUs, from its boot to its end.
 //!
-//! Its time is counted in instructions and leaps over idleness, so that a busy host makes a run
-//! longer but not different: no watchdog in the guest takes the host's load for a stall.
+//! Its time is counted in instructions and skips idle time. A busy host makes a run slower but not different: no
+//! watchdog in the guest mistakes the host's load for a stall.
 
 use super::Stop;
 use crate::tree::root;
@@ -13,8 +13,8 @@ use std::time::Duration;
 const MACHINE: Machine =
     Machine { cpus: 8, threads: 1, nodes: 1, links: Links::ALL, memory_mib: 1024, icount_shift: Some(3) };
 
-/// Boots the kernel with this file system and returns what came over the serial line until the
-/// guest ended, or was silent for `limit` and was ended. It is added to `out/vm-NAME.log` too.
+/// Boots the kernel with this file system. Returns the output of the serial line, up to the guest's end, or until it
+/// was silent for `limit` and was killed. Also appends the output to `out/vm-NAME.log`.
 pub(super) fn boot(
     qemu: &Qemu,
     name: &str,
@@ -25,7 +25,7 @@ pub(super) fn boot(
     let archive = root().join(".cache/vm/root.cpio");
     std::fs::write(&archive, root_fs).map_err(|e| format!("{}: {e}", archive.display()))?;
     let vmlinuz = kernel.vmlinuz();
-    // Only what is fatal may come between the script's own lines.
+    // Only fatal messages may come between the script's own lines.
     let append = "console=ttyS0 loglevel=1 panic=-1";
     let boot = Boot { vmlinuz: &vmlinuz, initramfs: &archive, append };
     let running = Running::start(qemu.command(&MACHINE, Accel::OneThread, boot), Vec::new())?;
@@ -34,13 +34,13 @@ pub(super) fn boot(
     Ok(log)
 }
 
-/// The last thing that a guest said.
+/// The guest's last message.
 pub(super) fn last_words(log: &str) -> String {
     let last = log.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("nothing");
     last.chars().filter(|c| !c.is_control()).collect()
 }
 
-/// Where all that a kernel's guests say is kept.
+/// The file for the output of all guests with a kernel.
 pub(super) fn kept(name: &str) -> PathBuf {
     root().join(format!("out/vm-{name}.log"))
 }
@@ -53,7 +53,7 @@ fn keep(name: &str, log: &str) -> Result<(), Stop> {
         .map_err(|e| Stop::Failed(format!("{}: {e}", path.display())))
 }
 
-/// Everything the guest says.
+/// All output of the guest.
 fn follow(mut running: Running, limit: Duration) -> Result<String, Stop> {
     let (mut log, mut complaints) = (Vec::new(), Vec::new());
     let silent = loop {

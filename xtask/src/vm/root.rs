@@ -1,4 +1,5 @@
-//! The guest's file system: busybox, bpftool and our `bpf_cases` with their libraries, the objects, one script.
+//! The guest's file system: busybox, bpftool and the project's `bpf_cases` with their libraries, the objects, and one
+//! script.
 
 use super::Stop;
 use super::expected::Expected;

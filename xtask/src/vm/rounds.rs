@@ -1,8 +1,8 @@
-//! Boots until every object had its turn.
+//! Boots guests until every object has had its turn.
 //!
-//! An emulated guest hangs or dies now and then while the kernel takes a failed scheduler down.
-//! It is booted again for the objects that are left. Where one object's turn ends so three times
-//! running, that is the object's fault, and its turn is over.
+//! An emulated guest sometimes hangs or dies while the kernel shuts down a failed scheduler. It is then booted again
+//! for the remaining objects. If one object's turn ends so three times in a row, the object is at fault, and its turn
+//! is over.
 
 use super::Stop;
 use super::guest::{self, Found};
@@ -12,11 +12,11 @@ use super::qemu::last_words;
 use std::collections::BTreeMap;
 use std::slice::from_ref;
 
-/// Turns of an object that may end with the guest's end.
+/// The maximum number of an object's turns that may end with the guest's end.
 const TURNS: u32 = 3;
 
-/// What guests found, by object; one at which every guest ended is left out. `boot` runs the
-/// objects one after the other in one guest and returns what it said.
+/// The guests' reports, by object. An object at which every guest ended is left out. `boot` runs the objects one after
+/// another in one guest and returns its output.
 pub(super) fn find(
     objects: &[BpfObject],
     boot: impl Fn(&[BpfObject]) -> Result<String, Stop>,
@@ -47,11 +47,11 @@ pub(super) fn find(
     Ok(found)
 }
 
-/// Guests of its own that an object gets after a kernel watchdog fired under it.
+/// How many guests of its own an object gets after a kernel watchdog fired under it.
 const RETRIES: u32 = 2;
 
-/// Judges an object by what its turn found. Where a watchdog of the kernel's own fired, guests with this object alone
-/// decide: a lockup that the object causes comes back there, one that the emulator causes does not.
+/// Judges an object by its turn. If one of the kernel's own watchdogs fired, guests with this object alone decide: a
+/// lockup that the object causes occurs again there, one that the emulator causes does not.
 pub(super) fn judge(
     object: &BpfObject,
     found: Option<&Found>,
@@ -70,7 +70,7 @@ pub(super) fn judge(
     Ok(outcome)
 }
 
-/// Did the kernel see a CPU stand still? A scheduler's own watchdog, which reports a task that waits, is not meant.
+/// Whether the kernel saw a CPU stand still. This excludes a scheduler's own watchdog, which reports a waiting task.
 fn is_watchdog(fault: &str) -> bool {
     ["soft lockup", "hard LOCKUP", "detected stalls", "self-detected stall"].iter().any(|w| fault.contains(w))
 }
@@ -80,8 +80,7 @@ mod tests {
     use super::*;
     use std::cell::Cell;
 
-    /// Boots guests that end at `bad` until it has had `times` turns; gives what was found and how
-    /// many boots it took.
+    /// Boots guests that end at `bad` until it has had `times` turns. Returns the reports and the number of boots.
     fn check(bad: &str, times: u32, expected: (&[&str], u32)) {
         let objects = ["a", "b", "c"].map(|name| BpfObject {
             name: name.to_owned(),
@@ -107,8 +106,8 @@ mod tests {
         });
     }
 
-    /// Judges an object whose first turn, and whose turns in guests of its own, end with these faults; gives the fault
-    /// that remains, and the number of boots.
+    /// Judges an object whose first turn, and whose turns in guests of its own, end with these faults. Returns the
+    /// remaining fault and the number of boots.
     fn check_judge(faults: &[Option<&str>], expected: (Option<&str>, usize)) {
         let object = BpfObject { name: "a".to_owned(), bytes: Vec::new(), cases: Vec::new() };
         let turns = Cell::new(0);

@@ -16,7 +16,7 @@ const TABLED_CACHES: usize = 256;
 /// The prices of one machine, in picoseconds.
 #[derive(Clone, Debug)]
 pub(super) enum Prices {
-    /// By the CPU that gets a line and the one that has it.
+    /// By the CPU that gets a line and the one that holds it.
     ByCpu {
         cpus: usize,
         table: Box<[u32]>,
@@ -32,7 +32,7 @@ pub(super) struct ByCache {
     /// Of each CPU its core and its last-level cache.
     seats: Box<[(u32, u32)]>,
     caches: usize,
-    /// By the cache that gets a line and the one that has it.
+    /// By the cache that gets a line and the one that holds it.
     table: Box<[u32]>,
     smt_ps: u32,
 }
@@ -47,7 +47,7 @@ impl Prices {
         table.unwrap_or(Self::Untabled)
     }
 
-    /// For each CPU that has a line the price for `to` to get it, where there is a table by CPUs.
+    /// For each CPU that holds the line, the price for `to` to get it, if there is a table by CPUs.
     #[inline]
     pub(super) fn to(&self, to: CpuId) -> Option<&[u32]> {
         match self {

@@ -1,4 +1,4 @@
-//! What an instruction takes that needs the one before it: a cycle on hardware, much more where an emulator executes it.
+//! The time of an instruction that depends on the one before it: a cycle on hardware, much more in an emulator.
 
 use super::pinned::on;
 use super::spread::Spread;
@@ -7,14 +7,14 @@ use std::time::Instant;
 
 const REPEATS: usize = 15;
 const ROUNDS: u32 = 20_000;
-/// Instructions of a round that need the one before them.
+/// Instructions per round, each dependent on the one before.
 const CHAIN: u128 = 24;
 
-/// One of a chain of additions and the like.
+/// One instruction of a chain of additions and the like.
 pub(super) fn instruction(cpu: CpuId) -> Option<Spread> {
     on(cpu, || {
         let once = |seed: usize| {
-            // What the compiler knows nothing of, it cannot fold.
+            // The compiler does not know the value, so it cannot fold the chain.
             let (a, b) = std::hint::black_box((seed as u64 | 1, !seed as u64));
             let (begun, mut x) = (Instant::now(), a);
             for _ in 0..ROUNDS {

@@ -8,16 +8,16 @@ use std::time::{Duration, Instant};
 
 const REPEATS: usize = 15;
 const ROUNDS: u32 = 2_000;
-/// If the two CPUs share one real CPU, as in a guest, the host decides on their turns.
+/// If the two CPUs share one real CPU, as in a guest, the host decides whose turn it is.
 const PATIENCE: Duration = Duration::from_millis(400);
-/// No turn: both end.
+/// Not a turn: both end.
 const OVER: u32 = u32::MAX;
 
 #[repr(align(128))]
 struct Line(AtomicU32);
 
 impl Line {
-    /// Waits for `turn` and gives `next`; `false` where it is over.
+    /// Waits for `turn` and sets `next`. Returns `false` at the end.
     fn turn(&self, turn: u32, next: u32, until: Instant) -> bool {
         let mut spins = 0_u32;
         while self.0.load(Ordering::Acquire) != turn {
@@ -33,7 +33,7 @@ impl Line {
     }
 }
 
-/// What one transfer takes between CPUs `a` and `b`.
+/// The time of one transfer between CPUs `a` and `b`.
 pub(super) fn transfer(a: CpuId, b: CpuId) -> Option<Spread> {
     let (line, until) = (Line(AtomicU32::new(0)), Instant::now() + 2 * PATIENCE);
     std::thread::scope(|scope| {

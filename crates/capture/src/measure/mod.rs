@@ -1,4 +1,4 @@
-//! Short benchmarks of what switches, wakeups and cache lines cost here: medians, with the spread given as their
+//! Short benchmarks of switches, wakeups and cache lines on this machine. They give medians, with the spread as their
 //! source.
 //!
 //! A wakeup is a byte through a pipe, minus the cost of the pipe itself, which is measured without a switch. Each
@@ -29,7 +29,7 @@ const IPI_NS: u64 = 900;
 /// The default machine's `irq_ns`.
 const IRQ_NS: u64 = 300;
 
-/// How far two CPUs are apart.
+/// The distance between two CPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Distance {
     Core,
@@ -60,17 +60,17 @@ impl Distance {
     }
 }
 
-/// What was measured on this machine.
+/// The measurements on this machine.
 #[derive(Clone, Debug, Default)]
 pub struct Measured {
-    /// An instruction that needs the one before it.
+    /// An instruction that depends on the one before it.
     instruction: Option<Spread>,
-    /// A CPU's turn, where an emulator lets one after the other execute.
+    /// The length of a CPU's turn, if an emulator executes CPUs one after another.
     turn: Option<Spread>,
     syscall: Option<Spread>,
     /// A pipe's write and read without a switch.
     pipe: Option<Spread>,
-    /// The same of a local socket, and of TCP within the machine.
+    /// The same for a local socket, and for TCP within the machine.
     local: Option<Spread>,
     tcp: Option<Spread>,
     /// A wakeup and switch on one CPU, with the pipe.
@@ -78,11 +78,11 @@ pub struct Measured {
     /// The same between two CPUs, by their distance.
     wakeups: Vec<(Distance, Spread)>,
     lines: Vec<(Distance, Spread)>,
-    /// From a timer's moment until its thread runs.
+    /// From a timer's expiry until its thread runs.
     late: Option<Spread>,
     /// The same without slack.
     prompt: Option<Spread>,
-    /// What something else took of a busy CPU.
+    /// Time taken from a busy CPU by something else.
     noise: Option<Noise>,
     unseen: Vec<String>,
 }
@@ -110,7 +110,7 @@ pub fn measure(root: &Path) -> Measured {
         match pair(&shape, &allowed, distance) {
             Some((a, b)) => {
                 measured.wakeups.extend(pipe::switch(a, b).map(|spread| (distance, spread)));
-                // There is nothing to transfer where CPUs take turns.
+                // Nothing is transferred if CPUs take turns.
                 if measured.turn.is_none() {
                     measured.lines.extend(line::transfer(a, b).map(|spread| (distance, spread)));
                 }
@@ -121,7 +121,7 @@ pub fn measure(root: &Path) -> Measured {
     measured
 }
 
-/// Two CPUs that are so far apart.
+/// Two CPUs at this distance.
 fn pair(shape: &Shape, allowed: &CpuSet, wanted: Distance) -> Option<(CpuId, CpuId)> {
     let place = |cpu: CpuId| {
         let within = |sets: &[CpuSet]| sets.iter().position(|set| set.contains(cpu));
@@ -137,14 +137,14 @@ fn pair(shape: &Shape, allowed: &CpuSet, wanted: Distance) -> Option<(CpuId, Cpu
             () => Distance::Core,
         })
     };
-    // From one CPU all distances are found that there are, unless nodes differ.
+    // All distances can be found from one CPU, unless nodes differ.
     allowed
         .iter()
         .find_map(|a| allowed.iter().find(|&b| a != b && distance(a, b) == Some(wanted)).map(|b| (a, b)))
 }
 
 impl Measured {
-    /// Puts the constants that follow into the machine; the rest is worth knowing.
+    /// Puts these constants into the machine. The rest becomes remarks.
     pub(crate) fn put(&self, machine: &mut Machine, unseen: &mut Vec<String>) {
         unseen.extend(self.unseen.iter().map(|what| format!("not measured, for lack of {what}")));
         if let Some(syscall) = &self.syscall {
@@ -167,12 +167,12 @@ impl Measured {
         self.put_tick(machine);
     }
 
-    /// What a tick takes beside the interrupt.
+    /// The time of a tick without the interrupt.
     fn put_tick(&self, machine: &mut Machine) {
         let (Some(noise), Some((hz, _))) = (&self.noise, &machine.hz) else { return };
         let Some(tick) = noise.tick(*hz) else { return };
         let irq_ns = match (&self.turn, &self.syscall) {
-            // As `put_interrupts` has it.
+            // As in `put_interrupts`.
             (Some(_), Some(syscall)) => syscall.median_ns(),
             _ => IRQ_NS,
         };
@@ -182,7 +182,7 @@ impl Measured {
         machine.constant("costs", "tick_ns", tick.median_ns().saturating_sub(irq_ns), source);
     }
 
-    /// What pipes and sockets take beside the two system calls.
+    /// The time of pipes and sockets without the two system calls.
     fn put_transfers(&self, machine: &mut Machine) {
         let Some(syscall) = &self.syscall else { return };
         let measured = [
@@ -201,7 +201,7 @@ impl Measured {
         }
     }
 
-    /// What an emulator makes different. Gives what an IPI takes.
+    /// The differences that an emulator makes. Returns the time of an IPI.
     fn put_turns(&self, machine: &mut Machine) -> u64 {
         let Some(turn) = &self.turn else {
             if let Some(instruction) = &self.instruction {

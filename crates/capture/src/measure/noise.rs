@@ -1,4 +1,4 @@
-//! What takes a CPU from a thread that only looks at the clock: ticks, interrupts, other tasks.
+//! Measures what takes a CPU from a thread that only reads the clock: ticks, interrupts, other tasks.
 
 use super::pinned::on;
 use super::spread::Spread;
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 const REPEATS: usize = 10;
 const LOOK: Duration = Duration::from_millis(50);
-/// Two looks that are so many times further apart than the nearest have something between them.
+/// Two readings that are this many times further apart than the closest ones were interrupted.
 const GAP: u32 = 10;
 const FIRST_LOOKS: usize = 1000;
 /// If a busy CPU was interrupted this often, in percent of its ticks, most interruptions were ticks.
@@ -16,16 +16,16 @@ const MOSTLY_TICKS_PERCENT: std::ops::RangeInclusive<u64> = 80..=150;
 /// What was taken from a busy CPU.
 #[derive(Clone, Debug)]
 pub(super) struct Noise {
-    /// Time in each second.
+    /// Time per second.
     pub(super) per_second: Spread,
-    /// Time at once.
+    /// Time per interruption.
     at_once: Option<Spread>,
-    /// How often in a second.
+    /// Interruptions per second.
     times: u64,
 }
 
 impl Noise {
-    /// What a tick takes, if most of what was taken were ticks of this rate.
+    /// The time of a tick, if most interruptions were ticks of this rate.
     pub(super) fn tick(&self, hz: u64) -> Option<&Spread> {
         let percent = self.times * 100 / hz.max(1);
         self.at_once.as_ref().filter(|_| MOSTLY_TICKS_PERCENT.contains(&percent))
@@ -41,7 +41,7 @@ pub(super) fn noise(cpu: CpuId) -> Option<Noise> {
     })?
 }
 
-/// Sums up what was taken in each look.
+/// Combines the results of all looks.
 fn of(taken: &[Vec<Duration>], nearest: Duration) -> Option<Noise> {
     let looked = LOOK * taken.len() as u32;
     let in_a_second = |taken: &Vec<Duration>| {
@@ -57,7 +57,7 @@ fn of(taken: &[Vec<Duration>], nearest: Duration) -> Option<Noise> {
     })
 }
 
-/// The gaps between looks at the clock in which something else ran.
+/// The gaps between readings of the clock in which something else ran.
 fn interruptions(nearest: Duration) -> Vec<Duration> {
     let (begun, mut taken) = (Instant::now(), Vec::new());
     let mut last = begun;
@@ -72,14 +72,14 @@ fn interruptions(nearest: Duration) -> Vec<Duration> {
     taken
 }
 
-/// How near two looks at the clock are, with nothing between them.
+/// The interval between two readings of the clock with nothing in between.
 fn nearest() -> Duration {
     let mut last = Instant::now();
     let apart = (0..FIRST_LOOKS).map(|_| {
         let now = Instant::now();
         now.duration_since(std::mem::replace(&mut last, now))
     });
-    // A clock may stand still between two looks.
+    // A clock may stand still between two readings.
     apart.filter(|apart| !apart.is_zero()).min().unwrap_or(Duration::from_nanos(100))
 }
 

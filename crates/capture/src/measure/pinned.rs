@@ -4,14 +4,14 @@ use keel_abi::cpuset::MAX_CPUS;
 use keel_abi::{CpuId, CpuSet};
 use rustix::thread::{CpuSet as Mask, sched_getaffinity, sched_setaffinity};
 
-/// The CPUs that this thread may use; none where the kernel does not say.
+/// The CPUs that this thread may use. Empty if the kernel does not report them.
 pub(super) fn allowed() -> CpuSet {
     let Ok(mask) = sched_getaffinity(None) else { return CpuSet::new() };
     let most = MAX_CPUS.min(Mask::MAX_CPU as u32);
     (0..most).filter(|&cpu| mask.is_set(cpu as usize)).map(CpuId).collect()
 }
 
-/// Does something in a thread that stays on `cpu`; `None` where it may not.
+/// Runs something in a thread that stays on `cpu`. Returns `None` if the thread may not use it.
 pub(super) fn on<T: Send>(cpu: CpuId, act: impl FnOnce() -> T + Send) -> Option<T> {
     std::thread::scope(|scope| {
         let pinned = scope.spawn(|| {
@@ -22,7 +22,7 @@ pub(super) fn on<T: Send>(cpu: CpuId, act: impl FnOnce() -> T + Send) -> Option<
     })
 }
 
-/// Confines this thread.
+/// Pins this thread.
 pub(super) fn pin(cpu: CpuId) -> Option<()> {
     let mut mask = Mask::new();
     if cpu.index() >= Mask::MAX_CPU {

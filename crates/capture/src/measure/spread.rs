@@ -1,8 +1,8 @@
-//! Repeated measurements of one thing: their median, and the quarters around it.
+//! Repeated measurements of one thing: their median and quartiles.
 
 use std::fmt;
 
-/// So many show whether measurements are regular.
+/// This many show whether measurements are regular.
 const MANY: usize = 16;
 
 /// Measurements in picoseconds, in order.
@@ -10,7 +10,7 @@ const MANY: usize = 16;
 pub(super) struct Spread(Vec<u64>);
 
 impl Spread {
-    /// `None` where nothing was measured.
+    /// `None` if nothing was measured.
     pub(super) fn of(measured_ps: impl IntoIterator<Item = u64>) -> Option<Self> {
         let mut all: Vec<u64> = measured_ps.into_iter().collect();
         all.sort_unstable();
@@ -22,7 +22,7 @@ impl Spread {
         Self(self.0.into_iter().map(|ps| ps / 2).collect())
     }
 
-    /// Are there many, and are most of them about equal?
+    /// Whether there are many, and most are about equal.
     pub(super) fn is_regular(&self) -> bool {
         self.0.len() >= MANY && (self.at(3, 4) - self.at(1, 4)) * 4 <= self.median_ps()
     }

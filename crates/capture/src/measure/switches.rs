@@ -1,10 +1,10 @@
-//! What the measurements say about wakeups, switches, and the ways into idleness and out.
+//! Derives the costs of wakeups, switches, and entering and leaving idleness from the measurements.
 
 use super::spread::Spread;
 use super::{Distance, Measured, unmeasured};
 use crate::file::Machine;
 
-/// How the kernel's path of a wakeup and switch is split, of [`ALL_PARTS`].
+/// How the kernel's path of a wakeup and switch is split, in parts of [`ALL_PARTS`].
 struct Parts {
     schedule: u64,
     context_switch: u64,
@@ -14,10 +14,10 @@ struct Parts {
 const ALL_PARTS: u64 = 1350;
 /// As on the default machine.
 const PARTS: Parts = Parts { schedule: 250, context_switch: 700, wakeup: 400 };
-/// The same where an emulator executes it, by instructions: hardware's part of a context switch is not there.
+/// The same in an emulator, by instructions: hardware's part of a context switch is missing.
 const EMULATED_PARTS: Parts = Parts { schedule: 740, context_switch: 320, wakeup: 290 };
 
-/// What the kernel's paths take of one task's wakeup.
+/// The time of the kernel's paths for one task's wakeup.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Paths {
     wakeup_ns: u64,
@@ -50,7 +50,7 @@ impl Measured {
         Paths { wakeup_ns, context_switch_ns }
     }
 
-    /// A wakeup of an idle CPU has an interrupt, and the way out of idleness, besides.
+    /// A wakeup of an idle CPU also includes an interrupt and leaving the idle state.
     pub(super) fn put_idle(&self, machine: &mut Machine, ipi_ns: u64, paths: Paths) {
         for (distance, spread) in &self.wakeups {
             machine.remark(&format!("a wakeup through a pipe between {}: {spread}", distance.name()));
@@ -69,7 +69,7 @@ impl Measured {
         machine.constant("costs", "idle_exit_ns", more_ns.saturating_sub(ipi_ns), source);
     }
 
-    /// Emulated CPUs that take turns execute all parts of a wakeup one after the other, so that these can be told apart.
+    /// Emulated CPUs that take turns execute all parts of a wakeup one after another, so the parts can be separated.
     fn put_emulated_idle(
         &self,
         machine: &mut Machine,
@@ -88,7 +88,7 @@ impl Measured {
             "from a timer's expiry until its thread runs on an idle CPU: {prompt}, less {timer_ns} ns for the interrupt and \
              the way back, {wakeup_ns} for the wakeup, {context_switch_ns} for the context switch"
         );
-        // 0 would mean that it is not known.
+        // 0 would mean unknown.
         let from_idle_ns = prompt.median_ns().saturating_sub(to_run_ns + timer_ns).max(1);
         machine.constant("costs", "schedule_from_idle_ns", from_idle_ns, source);
         // `irq_ns` and `ipi_send_ns`.

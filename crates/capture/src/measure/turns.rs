@@ -1,8 +1,8 @@
-//! Do CPUs execute at once, or by turns on one thread of an emulator?
+//! Detects whether CPUs execute at the same time, or take turns on one thread of an emulator.
 //!
-//! A thread on each of two CPUs looks at the clock all the time. On hardware both see time pass evenly, except for
+//! A thread on each of two CPUs reads the clock all the time. On hardware, both see time pass evenly, except for
 //! interrupts. If CPUs take turns, each sees a gap while another has its turn, and the two never advance together. Both
-//! see the same gap while a third CPU has its turn. An emulator's turns are all equally long. On a busy machine two
+//! see the same gap while a third CPU has its turn. An emulator's turns are all equally long. On a busy machine, two
 //! threads may also happen to alternate, but not so evenly.
 
 use super::pinned::pin;
@@ -12,33 +12,33 @@ use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
 const LOOK: Duration = Duration::from_millis(60);
-/// Two looks that are further apart have something else between them than an interrupt.
+/// Two readings that are further apart have more than an interrupt between them.
 const GAP: Duration = Duration::from_micros(20);
 /// The most gaps that are kept.
 const MOST: usize = 4096;
-/// How often to try: while other CPUs are busy, two that take turns may not get enough of them.
+/// How often to try: while other CPUs are busy, two that take turns may not get enough turns.
 const TRIES: u32 = 5;
 
-/// A time without a look, in ns since the origin.
+/// A time without a reading, in ns since the origin.
 type Gap = (u64, u64);
 
-/// What one thread saw, in ns since the origin.
+/// The observations of one thread, in ns since the origin.
 #[derive(Clone, Debug, Default)]
 struct Seen {
     from: u64,
     until: u64,
     gaps: Vec<Gap>,
-    /// How often it looked.
+    /// How often it read the clock.
     looks: u64,
 }
 
-/// How long a turn of `a` and `b` takes; `None` where they execute at once.
+/// How long a turn of `a` and `b` takes, or `None` if they execute at the same time.
 pub(super) fn turn(a: CpuId, b: CpuId) -> Option<Spread> {
     (0..TRIES).find_map(|_| turn_seen(a, b))
 }
 
 fn turn_seen(a: CpuId, b: CpuId) -> Option<Spread> {
-    // Neither begins while the other is still being made, for which there may be no other CPU.
+    // Neither begins while the other is still being created: there may be no other CPU for that.
     let (origin, meeting) = (Instant::now(), Barrier::new(2));
     let (of_a, of_b) = std::thread::scope(|scope| {
         let meeting = &meeting;
@@ -68,14 +68,14 @@ fn look(cpu: CpuId, origin: Instant, meeting: &Barrier) -> Option<Seen> {
     Some(Seen { from: since(begun), until: since(last), gaps, looks })
 }
 
-/// While either of them went on, did the other stand still, and did each get a fair part of that time?
+/// Whether each stood still while the other advanced, and each got a fair part of that time.
 fn take_turns(a: &Seen, b: &Seen) -> bool {
     let (from, until) = (a.from.max(b.from), a.until.min(b.until));
     let (all_ns, longest_ns) = (until.saturating_sub(from), (a.until - a.from).max(b.until - b.from));
     let within = |&(start, end): &Gap| end.min(until).saturating_sub(start.max(from));
     let went_on = |seen: &Seen| all_ns.saturating_sub(seen.gaps.iter().map(within).sum());
     let (of_a, of_b) = (went_on(a), went_on(b));
-    // Neither goes on while a third CPU has its turn, nor in a container that is held back.
+    // Neither advances while a third CPU has its turn, nor in a container that is throttled.
     let either_ns = all_ns.saturating_sub(overlap(&a.gaps, &b.gaps, from, until));
     let both_ns = (of_a + of_b).saturating_sub(either_ns);
     let is_fair = |ns: u64| ns * 4 > either_ns && ns * 4 < either_ns * 3;
@@ -99,12 +99,12 @@ fn overlap(a: &[Gap], b: &[Gap], from: u64, until: u64) -> u64 {
     sum
 }
 
-/// How long they go on between two gaps: a turn, however many CPUs have theirs in between.
+/// How long they advance between two gaps: one turn, however many CPUs have theirs in between.
 fn lengths(a: &Seen, b: &Seen) -> Option<Spread> {
     Spread::of([a, b].into_iter().flat_map(|seen| {
         let stood_ns: u64 = seen.gaps.iter().map(|(start, end)| end - start).sum();
         let went_on_ns = (seen.until - seen.from).saturating_sub(stood_ns);
-        // A turn begins up to a look before the first one in it, and ends up to a look after the last.
+        // A turn begins up to one reading before the first one in it, and ends up to one reading after the last.
         let look_ns = went_on_ns / seen.looks.max(1);
         seen.gaps.windows(2).map(move |pair| (pair[1].0 - pair[0].1 + look_ns) * 1000)
     }))
@@ -122,7 +122,7 @@ mod tests {
         };
         let turns = |from: u64| (0..10).map(|n| (n * 100 + from, n * 100 + from + 50)).collect::<Vec<Gap>>();
         check(&turns(0), &turns(50), true);
-        // So do one or two other CPUs in between.
+        // The same with one or two other CPUs in between.
         let of = |cpus: u64, nth: u64| {
             let turn = move |n: u64| (n * cpus + nth + 1) * 20;
             (0..30)
@@ -132,7 +132,7 @@ mod tests {
         };
         check(&of(3, 0), &of(3, 1), true);
         check(&of(4, 0), &of(4, 2), true);
-        // 250 ns in 50 looks.
+        // 250 ns in 50 readings.
         let length = |a: &[Gap], b: &[Gap]| lengths(&seen(a), &seen(b)).map(|turn| turn.median_ps());
         assert_eq!(length(&of(4, 0), &of(4, 2)), Some(25_000));
         // The other begins and ends later.
@@ -144,10 +144,10 @@ mod tests {
         check(&turns(0), &turns(0), false);
         let rarely = |from: u64| (0..3).map(|n| (n * 333 + from, n * 333 + from + 300)).collect::<Vec<Gap>>();
         check(&rarely(0), &rarely(10), false);
-        // An interrupt now and then.
+        // An occasional interrupt.
         check(&[(100, 130)], &[(600, 640)], false);
         check(&[], &[], false);
-        // One of them is always held back.
+        // One of them is always throttled.
         check(&[(0, 950)], &[(950, 1000)], false);
     }
 }

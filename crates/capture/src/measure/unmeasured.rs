@@ -1,15 +1,16 @@
-//! Costs that no benchmark here shows, where an emulator executes the kernel.
+//! Costs that no benchmark here can measure if an emulator executes the kernel.
 //!
-//! It executes the kernel's paths instruction by instruction, too: they are those of the default machine, as many times
-//! larger as an instruction's. An interrupt is a way into the kernel and out, as a system call is. What the hardware adds
-//! to it, such as the time until an IPI arrives, an emulator has not.
+//! An emulator also executes the kernel's paths instruction by instruction, so they are the default machine's, scaled
+//! by the time of an instruction. An interrupt enters and leaves the kernel, as a system call does. An emulator lacks
+//! what the hardware adds to that, such as the time until an IPI arrives.
 
 use crate::file::Machine;
 
 /// The default machine's `insn_ps`.
 const INSN_PS: u64 = 250;
 
-/// Paths of the kernel, and code of a scheduler's program, with what they take on the default machine. Those that are measured after all replace these.
+/// Paths of the kernel, and code of a scheduler's program, with their cost on the default machine. Measured values
+/// replace these.
 const PATHS: [(&str, u64); 19] = [
     ("tick_ns", 800),
     ("fork_ns", 12_000),
@@ -32,13 +33,13 @@ const PATHS: [(&str, u64); 19] = [
     ("program_call_ns", 2_000),
 ];
 
-/// Instructions that take and give back a free lock.
+/// Instructions that take and release a free lock.
 const LOCK_INSNS: u64 = 2;
 
 /// Interrupts.
 const INTERRUPTS: [&str; 2] = ["irq_ns", "ipi_send_ns"];
 
-/// What the interrupt of a timer takes besides: it finds the expired timer, wakes, and programs the next one.
+/// Further costs of a timer's interrupt: it finds the expired timer, wakes the task, and programs the next timer.
 pub(super) const fn timer_ns(syscall_ns: u64) -> u64 {
     2 * syscall_ns
 }

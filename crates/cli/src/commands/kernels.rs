@@ -28,7 +28,7 @@ fn described(kernels: &[Listed]) -> Names {
     let mut names = Names::new();
     for kernel in kernels {
         let number = kernel.release.number();
-        // The number stands for the first kernel that has it.
+        // The number represents the first kernel that has it.
         if names.iter().all(|(name, _)| name != number) {
             let state = if kernel.cached { "cached" } else { "not downloaded" };
             names.push((number.to_owned(), format!("{state:13}  {}", good_for(kernel))));

@@ -4,7 +4,7 @@ use super::{ClaimVerdict, Standing};
 use crate::model::Claim;
 use keel_abi::numbers::figures;
 
-/// Of a ratio: what does not hold, or that all does.
+/// For a ratio: what does not hold, or that everything does.
 pub(super) fn ratio(
     verdict: &ClaimVerdict,
     claim: &Claim,

@@ -48,7 +48,7 @@ fn is_settled(claim: &Claim, verdict: &ClaimVerdict) -> bool {
     near(ours).iter().all(is_same)
 }
 
-/// Would all three conditions hold with these ratios and this A/A? A value without a ratio has only its band.
+/// Whether all three conditions would hold with these ratios and this A/A. A value without a ratio has only its band.
 fn all_hold(verdict: &ClaimVerdict, ours: f64, off: Option<f64>, spread: Option<(f64, f64)>) -> bool {
     let is_in_band = (verdict.band.0..=verdict.band.1).contains(&ours);
     let Some(spread) = spread else { return is_in_band };

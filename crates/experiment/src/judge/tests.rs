@@ -4,7 +4,7 @@ use crate::outcome::RunFigures;
 use keel_abi::Span;
 use keel_check::{Counts, Measure, Measured};
 
-/// Runs that had so many switches a second.
+/// Runs with this many switches per second.
 fn arm(values: &[u64]) -> ArmFigures {
     let run = |(seed, &switches): (usize, &u64)| RunFigures {
         seed: seed as u64,
@@ -55,7 +55,7 @@ fn samples(of: &[f64], to: &[f64]) -> Published {
     Published::Samples { of: of.into(), to: to.into() }
 }
 
-/// Standing, and the three conditions as `+`, `-` and `?`.
+/// The verdict, and the three conditions as `+`, `-` and `?`.
 fn reported(judged: &Judged) -> (Standing, String) {
     let holds = judged.claims[0].holds;
     let mark = |holds: Option<bool>| match holds {
@@ -87,7 +87,7 @@ fn each_condition_decides() {
     check(ratio(4.0), effect, &[249], &[100], &[100], (NotReached, "+-+"));
     check(ratio(4.0), effect, &[700], &[100], &[100], (Reproduced, "+++"));
     check(ratio(4.0), effect, &[701], &[100], &[100], (NotReached, "+-+"));
-    // The same scheduler differs from itself by a factor of 5 and more: either arm's spread counts.
+    // The same scheduler differs from itself by a factor of 5 or more. Either arm's spread counts.
     check(ratio(4.0), effect, &[100, 700], &[100], &[100], (NotReached, "-+?"));
     check(ratio(4.0), effect, &[400], &[50, 250], &[100], (NotReached, "-+?"));
     check(ratio(4.0), effect, &[50], &[100], &[100], (NotReached, "--?"));
@@ -103,11 +103,11 @@ fn each_condition_decides() {
     check(ratio(1.02), Band::Range(1.0, 1.05), &[104], &[100], &[100], (Reproduced, "+++"));
     check(ratio(1.02), Band::Range(1.0, 1.05), &[100], &[100], &[100], (NotReached, "-+?"));
     check(ratio(1.0), Band::Within(0.1), &[100], &[100], &[100], (Reproduced, "+++"));
-    // No difference but for what runs of one arm differ by.
+    // No difference, except how much runs of one arm differ.
     check(ratio(0.98), Band::Same, &[100, 104], &[101], &[101], (Reproduced, "+++"));
     check(ratio(0.98), Band::Same, &[100, 104], &[110], &[110], (NotReached, "+-+"));
     check(ratio(0.98), Band::Same, &[101], &[101], &[101], (Reproduced, "+++"));
-    // Samples that overlap decide nothing.
+    // Overlapping samples decide nothing.
     check(samples(&[3.0, 5.0], &[1.0]), effect, &[400], &[100], &[100], (Reproduced, "+++"));
     check(samples(&[3.0, 5.0], &[1.0, 3.0]), effect, &[200], &[100], &[100], (Undecidable, "+++"));
     check(samples(&[3.0, 5.0], &[1.0, 3.0]), effect, &[100], &[100], &[100], (Undecidable, "--?"));
@@ -226,7 +226,7 @@ fn one_claim_that_fails_fails_the_experiment() {
     );
 }
 
-/// Runs in which tasks `a`, `b` and `c` migrated so many times.
+/// Runs in which tasks `a`, `b` and `c` migrated this many times.
 fn moved(runs: &[[u64; 3]]) -> ArmFigures {
     let task =
         |(name, migrations): (&str, u64)| Counts { name: name.to_owned(), migrations, ..Counts::default() };

@@ -1,5 +1,5 @@
 //! Whether our ratios are in the order of the published ones: Spearman's rank correlation over the claims of an
-//! experiment, or of several. If cells of a table miss their bands, it says whether the table's shape is right.
+//! experiment, or of several. If cells of a table miss their bands, it shows whether the table's shape is right.
 
 use super::ClaimVerdict;
 

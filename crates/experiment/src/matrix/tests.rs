@@ -69,6 +69,6 @@ fn cells_are_shown_beside_the_best() {
     };
     let cells = check("elapsed_s", [Some(1.0), Some(2.0), None, None]);
     assert_eq!(cells[3].value, Err("seed 1: the workload did not finish".into()));
-    // 0 switches a second are so many times worse that it is no number.
+    // For 0 switches per second, the factor is not a number.
     check("switches_per_s", [Some(2.0), Some(1.0), None, None]);
 }

@@ -3,12 +3,12 @@ use crate::baseline::Overhead;
 use crate::baseline::tests::run;
 use proptest::prelude::*;
 
-/// Three seeds, of which each moves every figure a little.
+/// Three seeds, each of which changes every figure a little.
 fn runs() -> Vec<PastRun> {
     [990, 1000, 1010].map(|part| scaled(&run("a", part), part as f64 / 1000.0)).into()
 }
 
-/// Every figure but throughput as many times as great.
+/// Multiplies every figure except throughput.
 fn scaled(run: &PastRun, by: f64) -> PastRun {
     let times = |n: u64| (n as f64 * by).round() as u64;
     let mut run = run.clone();
@@ -87,13 +87,13 @@ fn more_work_is_not_blamed_for_the_switches_it_takes() {
 #[test]
 fn noise_is_no_regression_and_a_clear_change_is_one() {
     let spread = |by: [f64; 3]| by.map(|by| scaled(&run("a", 1), by)).to_vec();
-    // Ten percent worse in the mean, where seeds do as much.
+    // Ten percent worse in the mean, if seeds have the same effect.
     assert!(compared(&spread([0.9, 1.0, 1.1]), &spread([1.0, 1.1, 1.2]), &[]).passed);
-    // The same, where they do nothing of the kind.
+    // The same if they have no such effect.
     let found = compared(&spread([0.999, 1.0, 1.001]), &spread([1.099, 1.1, 1.101]), &[]);
     assert!(regressed(&found).contains(&"switches"), "{found:?}");
     assert!(compared(&spread([0.999, 1.0, 1.001]), &spread([1.099, 1.1, 1.101]), &["11%"]).passed);
-    // One run each: nothing is known of seeds.
+    // One run each: the effect of seeds is unknown.
     let found = compared(&[run("a", 1)], &[scaled(&run("a", 1), 1.06)], &[]);
     assert!(!found.passed && found.is_single());
 }
@@ -129,7 +129,7 @@ fn absurd_runs_are_compared_all_the_same() {
 }
 
 proptest! {
-    /// The same runs never fail, whatever they are; and what fails still fails where it is worse yet.
+    /// Equal runs never fail, and what fails still fails if it gets even worse.
     #[test]
     fn nothing_is_worse_than_itself(parts in proptest::collection::vec(0.01_f64..100.0, 1..6), by in 1.0_f64..3.0) {
         let then: Vec<PastRun> = parts.iter().map(|&part| scaled(&run("a", 1), part)).collect();

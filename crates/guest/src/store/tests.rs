@@ -1,4 +1,4 @@
-//! The cache: what is whole is found, what is not is rubbish.
+//! The cache: complete entries are found, incomplete ones are deleted.
 
 use super::*;
 

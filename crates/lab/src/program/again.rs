@@ -23,8 +23,8 @@ const MOST_WAIT: Span = Span::from_ms(5_000);
 /// How often it looks.
 const LOOK: Span = Span::from_ms(10);
 
-/// The run is over while its scheduler is gone, and its program is about to load it again: the machine goes on until it has,
-/// unseen, so that the program ends as any other. Is the scheduler back?
+/// The run is over while its scheduler is gone, and its program is about to load it again: the machine continues,
+/// unseen, until it has, so that the program ends like any other. Returns whether the scheduler is back.
 pub(super) fn wait(
     name: &str,
     half: &RefCell<Half>,

@@ -154,7 +154,7 @@ fn failed(name: &str, error: &ProgramError) -> LabError {
     }
 }
 
-/// The last lines of a program's output as one line: untrusted text, without blank lines and colours.
+/// The last lines of a program's output as one line: untrusted text, without empty lines and colours.
 pub fn last_words(output: &[u8]) -> String {
     let end = String::from_utf8_lossy(&output[output.len().saturating_sub(MOST_WORDS)..]);
     let plain = without_colours(&end);

@@ -1,11 +1,11 @@
-//! Every instruction, function and map that the engines support is in a case, unless it is left out for a reason.
+//! Every instruction, function and map that the engines support has a case, unless it is left out for a reason.
 
 use super::FILES;
 use keel_object::Insn;
 use keel_object::model::PSEUDO_KFUNC;
 use std::collections::BTreeSet;
 
-/// Functions that syscall programs may not call, or that return nothing useful there; `tests/bpf/README.md` says which.
+/// Functions that syscall programs may not call, or that return nothing useful there. `tests/bpf/README.md` lists them.
 const LEFT_OUT: &[&str] = &["bpf_ktime_get_coarse_ns", "bpf_perf_event_read_value"];
 /// Prefixes of functions that only schedulers use.
 const SCHEDULERS: &[&str] = &["scx_bpf_", "__scx_bpf_", "bpf_iter_scx_dsq_"];

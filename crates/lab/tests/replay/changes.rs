@@ -7,7 +7,7 @@ fn check(text: &str) {
     check_within(0.0, text);
 }
 
-/// Figures may be off by as many thousandths.
+/// Figures may be off by this many thousandths.
 fn check_within(most_off: f64, text: &str) {
     for scheduler in ["eevdf", "cfs", "goodness", "mq", "bsd"] {
         check_file_within(scheduler, text, most_off);

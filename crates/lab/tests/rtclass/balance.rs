@@ -86,7 +86,7 @@ fn an_equal_that_may_use_one_cpu_moves_the_one_that_may_use_more() {
     let seen = with("tracer").cpus(2).task(free_first).task(bound).millis(20).survives();
     assert_eq!(seen.starts("free").iter().map(|s| s.1.0).collect::<Vec<_>>().last(), Some(&1));
     assert!(near(seen.starts("bound")[0].0, 2000, 300), "{:?}", seen.starts("bound"));
-    // Where neither may go the newcomer waits.
+    // If neither is possible, the newcomer waits.
     let both = |name: &str, ms| task(name, [run(5000)]).policy(fifo(10)).on([0]).after_ms(ms);
     let seen = with("tracer").cpus(2).task(both("free", 0)).task(both("bound", 2)).millis(20).survives();
     assert!(near(seen.starts("bound")[0].0, 5000, 300), "{:?}", seen.starts("bound"));
@@ -114,7 +114,7 @@ fn a_push_stays_within_the_cache_where_it_can() {
 
 #[test]
 fn with_an_overload_elsewhere_a_task_that_drops_in_priority_gets_it() {
-    // All of CPU 0 and 1 are taken by `high`s; `low` waits until one of them sleeps.
+    // All of CPU 0 and 1 are taken by `high`s. `low` waits until one of them sleeps.
     for pull in ["ask", "take"] {
         let high = |name: &str, us| task(name, [run(us)]).policy(fifo(50));
         let low = task("low", [run(1000)]).policy(fifo(5)).after_ms(1);
@@ -126,7 +126,8 @@ fn with_an_overload_elsewhere_a_task_that_drops_in_priority_gets_it() {
     }
 }
 
-/// Where `low` runs last when `a`, which has CPU 0, comes down: `b` has taken CPU 1 from `low`, long before.
+/// The CPU on which `low` last runs when `a`, which has CPU 0, lowers its priority. `b` has taken CPU 1 from `low` long
+/// before.
 fn as_one_comes_down(scene: Scenario, a: Spec) -> (Instant, CpuId) {
     let low = task("low", [affinity([1]), affinity([0, 1]), run(3000)]).policy(fifo(5));
     let b = task("b", [run(30_000)]).policy(fifo(50)).on([1]).after_ms(1);

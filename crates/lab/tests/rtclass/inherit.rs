@@ -21,7 +21,7 @@ fn ends_ms(run: &Run, name: &str) -> Vec<u64> {
     run.stops(name).iter().map(|at| at.as_ns().div_ceil(1_000_000)).collect()
 }
 
-/// Low has the mutex, high wants it, middle would keep low from its CPU for 30 ms.
+/// Low holds the mutex and high wants it. Middle would keep low off its CPU for 30 ms.
 fn inversion(inherit: bool, low: Policy) -> Run {
     let low = task("low", [lock(0), run(5000), unlock(0), run(5000)]).policy(low);
     let high = task("high", [lock(0), run(1000), unlock(0)]).policy(fifo(50)).after_ms(2);
@@ -42,12 +42,12 @@ fn an_inversion_lasts_as_long_as_the_owner_needs_and_no_longer() {
 fn the_owner_comes_down_when_it_gives_the_mutex_back() {
     let run = inversion(true, fifo(5));
     let low = ends_ms(&run, "low");
-    // It ends only after middle: 5 ms of its own are left when it comes down at 5 ms.
+    // It ends only after middle: it still has 5 ms of work when its priority drops at 5 ms.
     assert_eq!(*low.last().unwrap() / 10, 4, "{low:?}");
     assert!(ends_ms(&run, "middle")[0] >= 35);
 }
 
-/// Tasks 0 to `length - 1` each have a mutex and want the one before; the last is urgent.
+/// Tasks 0 to `length - 1` each hold a mutex and want the one before. The last is urgent.
 fn chain(length: u32, inherit: bool) -> Run {
     let mut scenario = with("tracer").cpus(1);
     for n in 0..length {
@@ -89,7 +89,7 @@ fn tasks_that_wait_for_each_other_wait_for_ever_and_nothing_else_does() {
     assert_eq!(exits, [run.id("x")]);
 }
 
-/// The callbacks for an ordinary task that becomes a real-time one by a mutex, and one again.
+/// The callbacks for an ordinary task that a mutex makes a real-time task and back.
 const CALLBACKS: &[&str] = &[
     "stopping",
     "quiescent",
@@ -121,7 +121,7 @@ fn a_boosted_task_leaves_the_scheduler_and_comes_back() {
         let trace = run.trace("low", CALLBACKS);
         let names: Vec<_> = trace.iter().map(|line| line.split('=').next().unwrap()).collect();
         let text = names.join(" ");
-        // High preempts it, and then it is taken out of the local queue, where the kernel had put it back.
+        // High preempts it. Then it is taken out of the local queue, where the kernel had put it back.
         let out = "running stopping quiescent disable enable set_weight set_cpumask runnable";
         assert!(text.contains(out), "{text}\n{}", run.log());
         assert_eq!(
@@ -204,7 +204,8 @@ fn waiters_come_by_priority_then_in_turn_and_no_plain_mutex_is_kept_for_anybody(
         let ends =
             ["high", "low", "equal", "first", "second"].map(|name| *ends_ms(&seen, name).last().unwrap());
         assert_eq!(ends, [12, 13, 14, 15, 16], "{inherit}");
-        // A task that arrives just when it is free takes a plain one from the woken task; otherwise only a more urgent task does.
+        // A task that arrives just when the mutex becomes free takes a plain one before the woken task. Otherwise, only
+        // a more urgent task does.
         let low = task("low", [lock(0), run(1000), unlock(0)]).policy(fifo(5)).on([0]).after_ms(1);
         let owner = task("owner", [lock(0), run(3000), unlock(0), lock(0), run(500), unlock(0)]);
         let owner = owner.policy(fifo(10)).on([1]);

@@ -21,7 +21,7 @@ pub(crate) fn machine(cpus: u32, realtime: &str) -> Machine {
     machines::read("m.toml", &text).unwrap()
 }
 
-/// Small numbers that look random, from a state that is not 0.
+/// Small pseudo-random numbers, from a state that is not 0.
 pub(crate) fn draws(mut state: u64) -> impl FnMut(u64) -> u64 {
     move |below| {
         state ^= state << 13;

@@ -1,4 +1,4 @@
-//! The first waiter of a mutex with priority inheritance keeps its CPU as long as the owner has one.
+//! The first waiter of a mutex with priority inheritance spins as long as the owner has a CPU.
 
 use crate::harness::*;
 use crate::parts::*;
@@ -33,7 +33,7 @@ fn leaves(seen: &Run, name: &str) -> Vec<(u64, Why)> {
     })
 }
 
-/// The same, with times that are near these made equal to them.
+/// The same, with nearby times rounded to these.
 fn check(seen: &Run, name: &str, expected: &[(u64, Why)]) {
     let found = leaves(seen, name);
     let is_near = |(a, b): (&(u64, Why), &(u64, Why))| a.0.abs_diff(b.0) <= 150 && a.1 == b.1;
@@ -55,7 +55,7 @@ fn the_first_waiter_keeps_its_cpu() {
         check(&run(false, true), "w", &asleep);
         check(&run(true, false), "w", &asleep);
         assert_eq!(run(false, true).cpu_ms("w"), 1);
-        // None of that time is its own work.
+        // None of that time counts as its own work.
         let own = |seen: &Run| seen.outcome.counters.user_time.as_ns() / 1_000_000;
         assert!(own(&run(false, true)) - own(&seen) >= 8, "x has 9 ms less");
     }
@@ -99,7 +99,7 @@ fn another_s_priority_may_send_it_to_sleep() {
     let base = scene(4, true, true).task(owner(fifo(5))).task(waiter("w", 20, 1));
     let seen = base.task(second).task(urgent).survives();
     check(&seen, "w", &[(5000, Why::Blocked), (12_000, Why::Exited)]);
-    // Asleep when it comes first, it stays so; a task that waits for it sleeps as well.
+    // If it is asleep when it becomes first, it stays asleep. A task that waits for it also sleeps.
     check(&seen, "second", &[(2000, Why::Blocked), (11_000, Why::Exited)]);
     check(&seen, "urgent", &[(5000, Why::Blocked), (12_000, Why::Exited)]);
 }
@@ -109,7 +109,7 @@ fn it_sleeps_once_the_owner_has_lost_its_cpu() {
     let other = task("other", [run(2000)]).policy(fifo(70)).on([0]).after_ms(3);
     let seen = scene(2, true, true).task(owner(fifo(5))).task(waiter("w", 20, 1)).task(other).survives();
     check(&seen, "w", &[(3000, Why::Blocked), (13_000, Why::Exited)]);
-    // Or has gone to sleep with it.
+    // Or has gone to sleep while holding it.
     let steps = [lock(0), run(4000), sleep(4000), run(4000), unlock(0)];
     let owner = task("owner", steps).policy(fifo(5)).on([0]);
     let seen = scene(2, true, true).task(owner).task(waiter("w", 20, 1)).survives();
@@ -122,10 +122,10 @@ fn once_preempted_it_goes_on_when_it_has_its_cpu_again() {
     let base = || scene(2, true, true).task(owner(fifo(5))).task(waiter("w", 20, 1));
     let seen = base().task(other(3)).survives();
     check(&seen, "w", &[(3000, Why::Preempted), (11_000, Why::Exited)]);
-    // The mutex becomes free meanwhile: it takes it then.
+    // The mutex becomes free meanwhile. Then it takes it.
     let seen = base().task(other(9)).survives();
     check(&seen, "w", &[(9000, Why::Preempted), (12_000, Why::Exited)]);
-    // The owner loses its CPU meanwhile: then it sleeps.
+    // The owner loses its CPU meanwhile. Then it sleeps.
     let third = task("third", [run(4000)]).policy(fifo(70)).on([0]).after_ms(4);
     let seen = base().task(other(3)).task(third).survives();
     check(&seen, "w", &[(3000, Why::Preempted), (5000, Why::Blocked), (15_000, Why::Exited)]);
@@ -133,7 +133,7 @@ fn once_preempted_it_goes_on_when_it_has_its_cpu_again() {
 
 #[test]
 fn a_chain_of_waiters_may_all_spin() {
-    // Each has a mutex and wants the one before.
+    // Each holds a mutex and wants the one before.
     let link = |n: u32| {
         let steps = [lock(n), run(500 + u64::from(n)), lock(n - 1), run(1000), unlock(n - 1), unlock(n)];
         task(&format!("t{n}"), steps).policy(fifo(10 + n as u8)).on([n])
@@ -146,7 +146,7 @@ fn a_chain_of_waiters_may_all_spin() {
 
 #[test]
 fn ticks_and_turns_reach_a_spinning_task() {
-    // Under SCHED_RR an equal on its CPU has its turn.
+    // Under SCHED_RR, a task of equal priority on its CPU gets its turn.
     let w = waiter("w", 20, 1).policy(Policy::RoundRobin(20));
     let equal = task("equal", [run(20_000)]).policy(Policy::RoundRobin(20)).on([1]).after_ms(2);
     let owner = task("owner", [lock(0), run(150_000), unlock(0)]).policy(fifo(5)).on([0]);

@@ -9,10 +9,10 @@ use keel_abi::{CpuId, Instant, Span};
 use keel_lab::{Machine, machines};
 use keel_trace::What;
 
-/// What a tick is late with, and a switch takes.
+/// The lateness of a tick, and the time of a switch.
 const TICK_US: u64 = 1050;
 
-/// A machine whose real-time tasks may have 95 of every 100 ms, or as given.
+/// A machine whose real-time tasks may use 95 of every 100 ms, or as given.
 fn machine(cpus: u32, throttle: &str) -> Machine {
     let text = format!(
         "name = 'm'\nhz = 1000\n[topology]\nnodes = 1\ncores_per_llc = {cpus}\n[realtime]\n{throttle}\n"
@@ -28,7 +28,7 @@ fn on(cpus: u32, throttle: &str) -> Scenario {
     with("tracer").on(machine(cpus, throttle))
 }
 
-/// One that never stops working.
+/// A task that never stops working.
 fn endless(name: &str) -> Spec {
     repeat(name, [run(1_000_000)])
 }
@@ -40,17 +40,17 @@ fn turns_us(seen: &Run, name: &str) -> Vec<(u64, u64)> {
     seen.starts(name).into_iter().zip(stops).map(|((from, _), to)| (us(from), us(to))).collect()
 }
 
-/// The same without what is over before the real-time tasks begin.
+/// The same, without what ended before the real-time tasks begin.
 fn served_us(seen: &Run, name: &str) -> Vec<(u64, u64)> {
     turns_us(seen, name).into_iter().filter(|(_, to)| *to > 1000).collect()
 }
 
-/// Are these the ends of the periods that began at `first_us`, the last of which may not be over?
+/// Whether these are the ends of the periods that began at `first_us`. The last period may not be over.
 fn check_ends_of_periods(turns: &[(u64, u64)], first_us: u64, count: usize) {
     assert_eq!(turns.len(), count, "{turns:?}");
     for (period, &(from, to)) in turns.iter().enumerate() {
         let begins = first_us + 100_000 * period as u64;
-        // What the first tick was late with is paid for at once, so that no later one is later.
+        // The first tick's lateness is subtracted at once, so no later one is later.
         assert!((begins + 94_000..=begins + 95_000 + TICK_US).contains(&from), "{period}: {turns:?}");
         assert!(to.abs_diff(begins + 100_000) <= 100, "{period}: {turns:?}");
     }
@@ -62,7 +62,7 @@ fn a_spinning_task_leaves_others_the_end_of_each_period() {
     let seen = base().task(endless("x")).survives();
     check_ends_of_periods(&served_us(&seen, "x"), 0, 10);
     assert!((45..=55).contains(&seen.cpu_ms("x")), "5 of 100: {} ms", seen.cpu_ms("x"));
-    // The same to fair tasks, which share what is left.
+    // The same for fair tasks, which share what is left.
     let partial = base().recipe("[ops]\nflags = ['SCX_OPS_SWITCH_PARTIAL']\n").task(endless("x")).survives();
     check_ends_of_periods(&served_us(&partial, "x"), 0, 10);
     let two = base().recipe("[ops]\nflags = ['SCX_OPS_SWITCH_PARTIAL']\n");
@@ -95,7 +95,7 @@ fn the_first_period_begins_with_the_first_real_time_task_after_none() {
 
 #[test]
 fn a_task_below_the_limit_never_waits() {
-    // 90 of every 100 ms, the rest of the CPU being wanted by others.
+    // 90 of every 100 ms, if others want the rest of the CPU.
     let rt = repeat("rt", [run(9000), timer(0, 10_000)]).policy(fifo(50));
     let seen = on(1, OF_100).task(rt).task(endless("x")).millis(1000).survives();
     let late = turns_us(&seen, "rt").into_iter().filter(|(from, to)| to - from > 9300 || from % 10_000 > 300);
@@ -105,7 +105,7 @@ fn a_task_below_the_limit_never_waits() {
 
 #[test]
 fn each_cpu_has_its_own_budget_and_tasks_that_wait_for_it_stay() {
-    // CPU 1 has time to spare, which no CPU lends or takes; `rt` might go there.
+    // CPU 1 has time left, which CPUs do not lend to each other. `rt` might go there.
     let rt = task("rt", [affinity([0]), affinity([0, 1]), run(10_000_000)]).policy(fifo(50));
     let half = repeat("half", [run(500), sleep(500)]).policy(fifo(60)).on([1]);
     let seen = on(2, OF_100).task(rt).task(half).task(endless("x").on([0])).millis(1000).survives();
@@ -124,7 +124,7 @@ fn a_task_that_wakes_meanwhile_waits_for_the_next_period_too() {
     let seen = on(1, OF_100).task(endless("rt").policy(fifo(5))).task(urgent).task(endless("x")).millis(200);
     let seen = seen.survives();
     assert!(near(seen.starts("urgent")[0].0, 100_000, 100), "{:?}", seen.starts("urgent"));
-    // And wherever else it may go it need not wait.
+    // And if it may go elsewhere, it need not wait.
     let free = task("free", [run(1000)]).policy(fifo(3)).after_ms(97);
     let busy = endless("rt").policy(fifo(5)).on([0]);
     let seen = on(2, OF_100).task(busy).task(free.on([1])).task(endless("x")).millis(200).survives();
@@ -156,11 +156,11 @@ fn check_inherited(throttle: &str, ms: u64, served: u64, ends: u64) {
 
 #[test]
 fn an_inherited_priority_is_not_throttled_where_the_kernel_spares_it() {
-    // The CPU is others' once it has given the mutex back.
+    // Others get the CPU once it has released the mutex.
     check_inherited(SPARING, 97, 97, 97);
-    // What it has had beyond its budget is missing in the second period.
+    // The time beyond its budget is subtracted in the second period.
     check_inherited(SPARING, 110, 190, 110);
-    // Without group scheduling no task is spared: 5 ms are others' before it ends.
+    // Without group scheduling, no task is exempt: others get 5 ms before it ends.
     check_inherited(OF_100, 97, 95, 101);
     check_inherited(OF_100, 110, 95, 114);
 }

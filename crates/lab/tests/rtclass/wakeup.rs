@@ -10,8 +10,8 @@ fn on(rule: &str) -> Scenario {
     with("tracer").on(machines::read("m.toml", &text).unwrap())
 }
 
-/// The CPUs of `woken`, of this priority, whose CPU 0 another task of priority 10 runs on, while CPU 1 is idle; and of
-/// that one.
+/// The CPUs of `woken`, which has this priority, and of another task with priority 10, which runs on `woken`'s CPU 0
+/// while CPU 1 is idle.
 fn check(rule: &str, priority: u8, woken: [u32; 2], other: &[u32]) {
     let a = task("a", [run(500), sleep(2000), run(3000)]).policy(Policy::Fifo(priority));
     let b = task("b", [affinity([0]), affinity([0, 1]), run(10_000)]).policy(Policy::Fifo(10)).after_ms(1);

@@ -13,7 +13,7 @@ pub(crate) struct Watched {
     pub(crate) run: Run,
 }
 
-/// Runs the scenario with these real-time tasks, and whatever it has already.
+/// Runs the scenario with these real-time tasks, besides those it already has.
 pub(crate) fn watched(scenario: Scenario, tasks: impl IntoIterator<Item = Spec>) -> Watched {
     let mut priorities = BTreeMap::new();
     let mut scenario = scenario;
@@ -24,7 +24,7 @@ pub(crate) fn watched(scenario: Scenario, tasks: impl IntoIterator<Item = Spec>)
     Watched { priorities, run: scenario.survives() }
 }
 
-/// The machine while its events go by.
+/// The machine's state, updated by each event.
 struct State {
     running: Vec<u8>,
     /// Since when, and on which CPU.

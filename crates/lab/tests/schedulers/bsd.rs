@@ -79,7 +79,8 @@ fn a_woken_task_goes_first_whatever_it_used() {
     assert!(seen.delay_us("heavy", 90) > 10_000, "its own priority: {} us", seen.delay_us("heavy", 90));
 }
 
-/// How much of 0.4 s of work a task gets done in the 0.5 s after it has slept for 20 s, before which it was a hog as its rival is.
+/// How much of 0.4 s of work a task gets done in the 0.5 s after it has slept for 20 s. Before that, it was a hog like
+/// its rival.
 fn share_after_sleep(decay: u32) -> f64 {
     let steps = [run(40_000_000), sleep(20_000_000), run(400_000), sleep(90_000_000)];
     let seen =

@@ -6,12 +6,12 @@ use keel_abi::Span;
 use keel_abi::cgroup::{Bandwidth, Cgroup, CgroupId};
 use keel_abi::task::Step;
 
-/// What a balancing interval of the largest machine here, and a tick, may take.
+/// The time that a balancing interval of the largest machine here, and a tick, may take.
 const WASTE_MAX: Span = Span::from_ms(64 + 12);
 
 #[test]
 fn shares_are_as_weights() {
-    // Nice values, and the weights that the kernel gives them.
+    // Nice values, and their weights in the kernel.
     let nice =
         [("m5", -5, 3121.0), ("n0", 0, 1024.0), ("n3", 3, 526.0), ("n10", 10, 110.0), ("n19", 19, 15.0)];
     let scene = nice
@@ -102,7 +102,7 @@ fn a_wakeup_preempts_only_tasks_with_more_vruntime() {
         seen.delay_us("w", 90)
     };
     assert!(delay(1_000_000) < 100, "{} us", delay(1_000_000));
-    // Half a period is all that a sleeper is ahead: with a granularity of more it waits for a tick.
+    // A sleeper is ahead by at most half a period. With a larger granularity, it waits for a tick.
     assert!(delay(8_000_000) > 500, "{} us", delay(8_000_000));
 }
 

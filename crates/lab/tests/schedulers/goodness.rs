@@ -48,7 +48,7 @@ fn a_bound_task_waits_while_other_cpus_fill_the_counters() {
         check_shares(&seen.shares(&["first", "bound"]), expected, 0.1);
     };
     check(19, &[1.0, 0.0]);
-    // With turns of the same length both CPUs' counters end.
+    // With turns of the same length, the counters of both CPUs run out.
     check(0, &[1.0, 1.0]);
 }
 
@@ -65,7 +65,7 @@ fn a_long_sleeper_has_up_to_twice_the_time() {
 fn parent_and_child_share_the_counter() {
     let scene = under("goodness").task(task("p", [Step::Fork(1), run(1_000_000)]));
     let seen = scene.task(hog("c").instances(0)).task(hog("h")).millis(500).run();
-    // 6 ticks less what went by, halved: no more than 3 for the parent's first turn.
+    // 6 ticks minus those that passed, halved: no more than 3 for the parent's first turn.
     let first: u64 = seen.stints("p").iter().take(1).map(|s| s.length.as_ns() / 1_000_000).sum();
     assert!(first <= 31, "{first} ms");
 }
@@ -114,7 +114,7 @@ fn a_yield_counts_no_task_running_elsewhere_as_a_waiter() {
 
 #[test]
 fn a_yielder_that_may_not_run_the_waiters_takes_no_turn() {
-    // The hogs share CPU 0; on CPU 1 the yielder finds no task to yield to, again and again.
+    // The hogs share CPU 0. On CPU 1 the yielder repeatedly finds no task to yield to.
     for scheduler in ["goodness", "mq"] {
         let hogs = ["a", "b"].map(|name| hog(name).on([0]));
         let scene = under(scheduler).cpus(2).task(repeat("y", [run(100), Step::Yield]).on([1]));

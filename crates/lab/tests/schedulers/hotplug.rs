@@ -1,4 +1,5 @@
-//! CPUs that go on- and offline under load: no task is lost or starves, and no core is wasted for longer than without.
+//! CPUs that go on- and offline under load: no task is lost or starves, and no core is wasted for longer than without
+//! hotplug.
 
 use crate::harness::{repeat, run_up_to, set, sleep};
 use crate::scene::{Scene, Seen, hog, under};
@@ -30,7 +31,7 @@ fn loaded(scheduler: &str, cpus: u32) -> Scene {
     under(scheduler).cpus(cpus).task(hog("h").instances(cpus)).task(wakes).millis(MS)
 }
 
-/// The last moment that any task of a name got or had a CPU, in milliseconds.
+/// The last instant at which any task with a name got or had a CPU, in milliseconds.
 fn last_seen_ms(seen: &Seen, name: &str) -> u64 {
     seen.ids(name).into_iter().map(|task| seen.last_run(task).as_ns() / 1_000_000).min().expect("they ran")
 }
@@ -39,7 +40,7 @@ fn check(scheduler: &str) {
     check_within(scheduler, Span::from_ms(1));
 }
 
-/// No core is wasted for longer than this, or than without CPUs that come and go.
+/// No core is wasted for longer than this, or than without hotplug.
 fn check_within(scheduler: &str, waste: Span) {
     for cpus in [2, 8, 64] {
         let (still, moving) =
@@ -53,7 +54,7 @@ fn check_within(scheduler: &str, waste: Span) {
         }
         let (with, without) = (moving.longest_waste(), still.longest_waste());
         assert!(with <= without.max(waste), "{scheduler}, {cpus} CPUs: {with:?} and {without:?}");
-        // 40 of 200 ms without the one half, as much without the other.
+        // 40 of 200 ms without one half, and as much without the other.
         let there = 1.0 - 0.2 * f64::from(cpus - 1) / f64::from(cpus);
         let (busy, before) = (moving.judgement.summary.busy_share, still.judgement.summary.busy_share);
         assert!(busy > before - 0.02, "{cpus} CPUs: {busy} of what is there ({there}), {before} without");

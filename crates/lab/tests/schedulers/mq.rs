@@ -80,7 +80,7 @@ fn theft_comes_before_recalculation() {
     }
 }
 
-/// A task that last ran on a CPU that is now another's, and waits for that one or CPU 2.
+/// A task whose last CPU is now another's waits for that one or CPU 2.
 fn waits_for_2(name: &str, cpu: u32) -> Spec {
     task(name, [run(100), affinity([cpu, 2]), sleep(10_000), run(5_000_000)]).on([cpu])
 }
@@ -109,8 +109,8 @@ fn a_wakeup_hops_to_the_cpu_that_has_idled_longest() {
     assert_eq!(seen.stints("w").last().unwrap().cpu.0, 2, "{:?}", seen.stints("w"));
 }
 
-/// How many wakeups of a task that last ran on `home` it ran at once after, and of how many: CPU 0 has a hog that
-/// weighs less than itself, CPU 1 one that weighs more and seldom sleeps.
+/// How many wakeups of a task that last ran on `home` were followed by running at once, and how many there were. CPU 0
+/// has a hog that weighs less than the task, CPU 1 one that weighs more and seldom sleeps.
 fn at_once(scheduler: &str, home: u32) -> (usize, usize) {
     let good = repeat("good", [run(45_000), sleep(5000)]).nice(-15).on([1]);
     let scene = under(scheduler).cpus(2).task(hog("bad").nice(15).on([0])).task(good);
@@ -151,7 +151,7 @@ fn a_yield_gives_way_once() {
     assert!(switches > 4000, "two that yield take turns: {switches} switches");
     let alone = under("mq").task(yields.clone()).millis(500).run();
     assert!(alone.judgement.summary.switches < 10, "with nobody else nothing happens");
-    // A task that yields and continues gets no new counter: else the first of two hogs elsewhere would never stop.
+    // A task that yields and continues gets no new counter. Otherwise the first of two hogs elsewhere would never stop.
     let scene = under("mq").cpus(2).task(yields.clone().on([0])).task(hog("h").on([1]).instances(2));
     let (least, most) = least_and_most_ms(&scene.millis(2000).run(), "h");
     assert!(least * 100 > most * 85, "{least} to {most} ms");
@@ -162,7 +162,7 @@ fn a_yield_gives_way_once() {
     assert!(seen.cpus("free").contains(&0) && seen.cpu_ms("y") < 50, "{} ms", seen.cpu_ms("y"));
 }
 
-/// Instructions of the scheduler for a switch, where hundreds wait.
+/// Instructions of the scheduler per switch, with hundreds of waiting tasks.
 fn instructions_per_switch(one_list: bool) -> f64 {
     let works = repeat("w", [run_up_to(400), sleep(3000)]).instances(400);
     let scene = under("mq").cpus(8).set("global_queue", u32::from(one_list)).task(works);

@@ -87,7 +87,7 @@ fn load_is_remembered_for_as_long_as_the_history_is() {
 #[test]
 fn a_hog_sinks_by_a_third_of_all_levels() {
     let delay_us = |announced: u32| {
-        // It comes when the hog's history is full: else it would wait at first, and waiting is load.
+        // It starts when the hog's history is full. Otherwise it would wait at first, and waiting counts as load.
         let worse = repeat("worse", [run(1000), sleep(50_000)]).nice(13).after_ms(5000);
         let scene = under("o1").task(hog("h")).task(worse).set("announced_load", announced);
         scene.millis(12_000).run().delay_us("worse", 50)
@@ -103,7 +103,7 @@ fn the_penalty_is_bounded() {
     let better = repeat("better", [run(190_000), sleep(10_000)]).nice(-15);
     let seen = under("o1").task(hog("h")).task(better).millis(8000).run();
     assert!(seen.delay_us("better", 50) < 100, "{} us", seen.delay_us("better", 50));
-    // And a task that is lighter, but has a much worse level, does not preempt a hog.
+    // A task that is lighter, but has a much worse level, does not preempt a hog.
     let worse = repeat("worse", [run(20_000), sleep(20_000)]).nice(10);
     let seen = under("o1").task(hog("h").nice(-10)).task(worse).millis(8000).run();
     assert!(seen.delay_us("worse", 50) > 1000, "{} us", seen.delay_us("worse", 50));
@@ -192,9 +192,9 @@ fn pairs(pairs: u32, sleeps: bool) -> Scene {
     (0..pairs).fold(under("o1").cpus(8), |scene, cpu| scene.task(pair(cpu)))
 }
 
-/// The scheduler's own time for one switch, in nanoseconds.
+/// The scheduler's own time per switch, in nanoseconds.
 fn per_switch(scene: &Scene) -> f64 {
-    // Without what it took to make the tasks.
+    // Without the time to create the tasks.
     let [early, late] = [100, 300].map(|ms| scene.clone().millis(ms).run().outcome);
     let time = late.overhead.callback - early.overhead.callback;
     time.as_ns() as f64 / (late.counters.switches - early.counters.switches) as f64
@@ -203,12 +203,12 @@ fn per_switch(scene: &Scene) -> f64 {
 #[test]
 fn cpus_share_no_lock_and_no_line() {
     for sleeps in [false, true] {
-        // Idle CPUs ask every other CPU: without the balancer no CPU looks at another's runqueue.
+        // Idle CPUs ask every other CPU. Without the balancer, no CPU looks at another's runqueue.
         let quiet = |n: u32| pairs(n, sleeps).set("balance", 0);
         let (one, eight) = (per_switch(&quiet(1)), per_switch(&quiet(8)));
         let alike = (eight / one - 1.0).abs() < 0.02;
         assert!(alike, "sleeps {sleeps}: a switch takes {one:.1} ns on one CPU and {eight:.1} ns on eight");
-        // What they wait for is the kernel's, when all of them are made.
+        // Once all tasks are created, their waits are the kernel's.
         let wait = |ms: u64| quiet(8).millis(ms).run().outcome.overhead.lock_wait;
         assert_eq!(wait(300), wait(100));
         let shared = per_switch(&quiet(8).set("global_queue", 1));

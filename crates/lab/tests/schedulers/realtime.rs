@@ -6,7 +6,7 @@ use keel_abi::task::Hint;
 use keel_abi::task::HintPolicy::{self, Fifo, Rr};
 
 const ALL: [&str; 4] = ["goodness", "mq", "o1", "bsd"];
-/// Those that keep a task's place when it is preempted; `bsd` puts it behind its equals.
+/// Schedulers that keep a task's place when it is preempted. `bsd` puts it behind its equals.
 const KEEPING: &[&str] = ALL.split_at(3).0;
 
 fn hinted(mut task: Spec, policy: HintPolicy, rt_priority: u8) -> Spec {

@@ -20,7 +20,7 @@ pub(crate) struct Scene {
     duration: Span,
 }
 
-/// A task that never stops working, however long the run.
+/// A task that never stops working, however long the run is.
 pub(crate) fn hog(name: &str) -> Spec {
     repeat(name, [run(10_000)])
 }
@@ -41,7 +41,7 @@ pub(crate) fn under(scheduler: &str) -> Scene {
     }
 }
 
-/// Twice as many hogs as CPUs share these, be they few or many.
+/// Twice as many hogs as CPUs share these, whether few or many.
 pub(crate) fn check_hogs_share_alike(scheduler: &str) {
     for cpus in [1, 2, 8, 64] {
         let seen = under(scheduler).cpus(cpus).task(hog("h").instances(cpus * 2)).millis(3000).run();
@@ -53,7 +53,7 @@ pub(crate) fn check_hogs_share_alike(scheduler: &str) {
     }
 }
 
-/// Ten thousand processes, a hundred at a time, come, work a little and go; tasks that work alongside them continue.
+/// Ten thousand processes, a hundred at a time, start, work a little and exit. Tasks that work beside them continue.
 pub(crate) fn check_ten_thousand_forks(scheduler: &str) {
     let loops = |to, times, slot| Step::Loop { to, times: Some(times), slot };
     let start = [Step::Spawn(1), loops(0, 100, 0), Step::WaitChild, loops(2, 100, 1), loops(0, 100, 2)];
@@ -73,7 +73,7 @@ pub(crate) fn check_affinity(scheduler: &str, millis: u64) -> Seen {
     seen
 }
 
-/// The same, where the scheduler may let bound tasks wait.
+/// The same, for schedulers that may let bound tasks wait.
 pub(crate) fn check_cpus(scheduler: &str, millis: u64) -> Seen {
     let scene = under(scheduler).cpus(96).task(hog("h").instances(100));
     let scene = scene.task(repeat("a", [run(500), sleep(700)]).on([3, 80]).instances(4));
@@ -142,7 +142,7 @@ impl Scene {
         self
     }
 
-    /// Runs it; the scheduler must stay attached to the end, and access nothing that isn't its own.
+    /// Runs it. The scheduler must stay attached to the end, and access only its own memory.
     pub(crate) fn run(self) -> Seen {
         let spec = RunSpec {
             scheduler: self.scheduler,
@@ -212,7 +212,7 @@ pub(crate) struct Seen {
     pub(crate) judgement: Judgement,
     core: Vec<Event>,
     tasks: Vec<TaskInfo>,
-    /// What the scheduler reported of its decisions, with `--set tell_policy=1`.
+    /// The scheduler's reports of its decisions, with `--set tell_policy=1`.
     pub(crate) decisions: Vec<(Instant, Policy)>,
 }
 
@@ -225,7 +225,7 @@ pub(crate) struct Stint {
 }
 
 impl Seen {
-    /// Every instance of a name, in the order of their making.
+    /// Every instance of a name, in the order of creation.
     pub(crate) fn ids(&self, name: &str) -> Vec<TaskId> {
         let mut ids: Vec<_> = self.tasks.iter().filter(|t| t.name == name).map(|t| t.task).collect();
         ids.dedup();
@@ -241,7 +241,7 @@ impl Seen {
         self.figures(name).map(|t| t.cpu.as_ns()).sum::<u64>() / 1_000_000
     }
 
-    /// The shares of these names in the time that they had together, in percent.
+    /// The shares of these names in their total time, in percent.
     pub(crate) fn shares(&self, names: &[&str]) -> Vec<f64> {
         let times: Vec<f64> = names.iter().map(|name| self.cpu_ms(name) as f64).collect();
         let all: f64 = times.iter().sum();
@@ -261,7 +261,7 @@ impl Seen {
         self.figures(name).map(|t| t.migrations).sum()
     }
 
-    /// From each wakeup of a task to its running, in the order of wakeups.
+    /// The delay from each wakeup of a task to its running, in the order of wakeups.
     pub(crate) fn delays(&self, name: &str) -> Vec<(Instant, Span)> {
         let ids = self.ids(name);
         let mut woken = vec![None; self.tasks.iter().map(|t| t.task.index() + 1).max().unwrap_or(0)];
@@ -279,7 +279,7 @@ impl Seen {
         delays
     }
 
-    /// The delay that this share of a task's wakeups kept, in microseconds.
+    /// The delay within which this share of a task's wakeups ran, in microseconds.
     pub(crate) fn delay_us(&self, name: &str, per_cent: usize) -> u64 {
         let mut delays: Vec<Span> = self.delays(name).into_iter().map(|(_, delay)| delay).collect();
         delays.sort_unstable();
@@ -320,14 +320,14 @@ impl Seen {
         self.core.iter().filter_map(fork).collect()
     }
 
-    /// When and where a task got a CPU first.
+    /// When and where a task first got a CPU.
     pub(crate) fn first_run(&self, task: TaskId) -> (Instant, CpuId) {
         let runs = |e: &&Event| matches!(e.what, What::Switch { next, .. } if next == task);
         let event = self.core.iter().find(runs).expect("it ran");
         (event.at, event.cpu)
     }
 
-    /// The last moment at which a task got or left a CPU; the end where it has one then.
+    /// The last instant at which a task got or left a CPU, or the end if it has one then.
     pub(crate) fn last_run(&self, task: TaskId) -> Instant {
         let about =
             |e: &&Event| matches!(e.what, What::Switch { prev, next, .. } if prev == task || next == task);
@@ -338,7 +338,7 @@ impl Seen {
         }
     }
 
-    /// The longest time that a CPU idled while a task waited, transients apart.
+    /// The longest time that a CPU idled while a task waited, without transients.
     pub(crate) fn longest_waste(&self) -> Span {
         let wastes = self.judgement.findings.iter().filter(|f| f.kind == Kind::WastedCore);
         wastes.map(|f| f.duration).max().unwrap_or(Span::ZERO)
@@ -354,12 +354,12 @@ impl Seen {
         cpus
     }
 
-    /// The judge found no starving task.
+    /// Checks that the judge found no starving task.
     pub(crate) fn assert_nobody_starves(&self) {
         self.assert_nobody_starves_from(Instant::ZERO);
     }
 
-    /// The same for what began at `from` or later.
+    /// The same for starvation that began at `from` or later.
     pub(crate) fn assert_nobody_starves_from(&self, from: Instant) {
         let starved =
             self.judgement.findings.iter().filter(|f| f.kind == Kind::Starvation && f.start >= from);
@@ -372,7 +372,7 @@ impl Seen {
     }
 }
 
-/// Are the shares as expected, to within this much of each?
+/// Whether the shares are as expected, to within this much of each.
 pub(crate) fn check_shares(got: &[f64], expected: &[f64], slack: f64) {
     let all: f64 = expected.iter().sum();
     for (got, expected) in got.iter().zip(expected) {

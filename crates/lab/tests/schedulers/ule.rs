@@ -8,7 +8,7 @@ use crate::scene::{
 use keel_abi::Span;
 use keel_abi::task::Step;
 
-/// How long an idle CPU may take to learn of tasks that wait elsewhere.
+/// How long an idle CPU may take to notice waiting tasks elsewhere.
 const WASTE_MAX: Span = Span::from_ms(12);
 
 #[test]
@@ -21,7 +21,8 @@ fn shares_are_as_slices() {
     seen.assert_nobody_starves();
 }
 
-/// A greatest slice below the least one, which a search may try: nice levels change places, and no slice is longer than both.
+/// A maximum slice below the minimum, which a search may try: nice levels swap places, and no slice is longer than
+/// both.
 #[test]
 fn slices_stay_between_their_bounds_in_either_order() {
     let scene = under("ule").set("least_slice_ns", "20000000").set("greatest_slice_ns", "10000000");
@@ -54,7 +55,7 @@ fn a_task_that_runs_more_than_it_sleeps_waits_for_its_turn() {
     seen.assert_nobody_starves();
 }
 
-/// Light tasks that want more than a CPU together, which is never without one of them; and a hog.
+/// Light tasks that together want more than a CPU, so that it always has one of them; and a hog.
 fn filled_by_light_tasks() -> Scene {
     let light = repeat("light", [run(3000), sleep(9000)]).instances(8);
     under("ule").task(light).task(hog("h")).millis(6000)
@@ -69,7 +70,8 @@ fn light_tasks_that_fill_a_cpu_starve_no_task() {
     assert!(without.cpu_ms("h") < 100, "without patience {} ms of 6000", without.cpu_ms("h"));
 }
 
-/// Sleeps a tick more than it runs, for 40 s, and then only runs. A hog that was busy elsewhere comes a little before that.
+/// It sleeps a tick more than it runs, for 40 s, and then only runs. A hog that was busy elsewhere arrives a little
+/// before that.
 fn drifting(settings: &[(&str, u32)]) -> (u64, u64) {
     let mut steps = Vec::new();
     (0..8000).for_each(|_| steps.extend([run(2000), sleep(3000)]));
@@ -77,7 +79,8 @@ fn drifting(settings: &[(&str, u32)]) -> (u64, u64) {
     let scene = settings.iter().fold(under("ule"), |scene, &(name, value)| scene.set(name, value));
     let hog = task("h", [run(39_000_000), affinity([0]), run(60_000_000)]).on([1]);
     let seen = scene.cpus(2).task(task("drifter", steps).on([0])).task(hog).millis(62_000).run();
-    // How long it went on at last without giving way, in milliseconds; and how long its wakeups waited before, in microseconds.
+    // How long it finally continued without giving way, in milliseconds, and how long its earlier wakeups waited, in
+    // microseconds.
     let longest = seen.stints("drifter").iter().map(|s| s.length.as_ns() / 1_000_000).max();
     let delays = seen.delays("drifter");
     let late = delays.iter().rev().take(100).map(|(_, delay)| delay.as_ns() / 1000).max();
@@ -120,7 +123,7 @@ fn a_task_keeps_its_cpu() {
 fn idle_class_tasks_have_what_is_left() {
     let lesser = |scene: Scene| scene.task(hog("lesser").nice(19).instances(2)).set("idle_nice", 19);
     let seen = lesser(under("ule")).task(repeat("t", [run(30_000), sleep(30_000)])).millis(12_000).run();
-    // What waits for a CPU that an idle task has preempts it.
+    // A task that waits for an idle task's CPU preempts it.
     assert!(seen.delay_us("t", 95) < 100, "{} us", seen.delay_us("t", 95));
     assert!(seen.cpu_ms("lesser") > 5000, "{} ms", seen.cpu_ms("lesser"));
     let beside = lesser(under("ule")).task(hog("h")).millis(20_000).run();
@@ -161,7 +164,7 @@ fn children_go_to_the_least_loaded_cpu_and_as_posted_to_the_first() {
 fn misplaced() -> Scene {
     let brief = |name| task(name, [run(40_000)]).instances(0);
     let hogs = hog("h").instances(0);
-    // CPU 1 gets a brief one, CPU 0 a hog; then CPU 1 has the lesser load, whatever will become of it.
+    // CPU 1 gets a short task, CPU 0 a hog. Then CPU 1 has the smaller load, whatever happens to it later.
     let parent = task(
         "p",
         [Step::Fork(1), run(500), Step::Fork(2), run(500), Step::Fork(1), run(500), Step::Fork(2), run(500)],

@@ -1,5 +1,5 @@
-//! The Wasted Cores paper's four bugs in `cfs`, on its machine: each shows if its precondition holds, and only then;
-//! its fix removes it, with or without the other three.
+//! The Wasted Cores paper's four bugs in `cfs`, on its machine. Each appears only if its precondition holds, and its
+//! fix removes it, with or without the other three.
 
 use crate::harness::{Spec, affinity, repeat, run, set, sleep, task};
 use crate::scene::{Scene, Seen, hog, under};
@@ -23,8 +23,8 @@ fn with_bugs(scene: &Scene, bugs: &str) -> Seen {
     scene.clone().set("bug", bugs).run()
 }
 
-/// The bug wastes cores for at least this long at a time, alone and among all; without it, and without it alone, no
-/// core is.
+/// The bug wastes cores for at least this long at a time, alone and with the others. Without it, or with only the
+/// others, no core is wasted.
 fn check_shows(bug: &str, scene: &Scene, at_least: Span) {
     for bugs in [bug, &BUGS.join("+")] {
         let seen = with_bugs(scene, bugs);
@@ -36,7 +36,7 @@ fn check_shows(bug: &str, scene: &Scene, at_least: Span) {
     }
 }
 
-/// Without its precondition the bug shows nothing.
+/// Without its precondition, the bug has no effect.
 fn check_hides(bug: &str, scene: &Scene) {
     let seen = with_bugs(scene, bug);
     assert!(seen.longest_waste() < WASTE_MAX, "{bug}: {}", seen.longest_waste());
@@ -51,8 +51,8 @@ fn in_session(mut task: Spec, number: u32) -> Spec {
     task
 }
 
-/// Two single-threaded programs and one of 64 threads, each started from a terminal of its own; or all from one. The
-/// two are on nodes that are in one group each, however groups are formed.
+/// Two single-threaded programs and one with 64 threads, each started from its own terminal, or all from one. The two
+/// are on nodes that are in one group each, however groups are formed.
 fn make_beside_two(sessions: [u32; 3]) -> Scene {
     let make = in_session(hog("make").instances(64).after_ms(2), sessions[2]);
     let [r1, r2] = [("r1", 0), ("r2", 40)].map(|(name, cpu)| hog(name).on([cpu]));
@@ -95,7 +95,7 @@ fn group_construction_needs_nodes_two_hops_apart() {
     check_hides("group-construction", &lu_on([0, 2]));
 }
 
-/// As many workers as CPUs, that sleep for moments, and a few that come and displace them.
+/// As many workers as CPUs, which sleep briefly, and a few tasks that displace them.
 fn worker_pool(cpus: impl IntoIterator<Item = u32> + Clone, workers: u32) -> Scene {
     let worker = repeat("worker", [run(3000), sleep(300)]).on(cpus.clone()).instances(workers);
     let transient = repeat("transient", [run(2000), sleep(50_000)]).on(cpus).instances(3);
@@ -114,7 +114,7 @@ fn overload_on_wakeup_crowds_nodes_while_others_idle() {
     assert!(with > 2 * without, "{with} and {without} millionths of the machine");
     let (all, fixed) =
         (wasted_ppm(&scene, &BUGS.join("+")), wasted_ppm(&scene, &others("overload-on-wakeup")));
-    // The fix has a price: its list of idle CPUs is behind one lock, which 64 CPUs want.
+    // The fix has a price: its list of idle CPUs is protected by one lock, which 64 CPUs want.
     assert!(2 * all > 3 * fixed, "{all} and {fixed} millionths of the machine");
 }
 
@@ -125,7 +125,7 @@ fn overload_on_wakeup_needs_more_than_one_node() {
     assert!(with < without * 3 / 2 + 50, "{with} and {without} millionths of the machine");
 }
 
-/// A program forks 63 threads, after a CPU went and came again or not.
+/// A program forks 63 threads, either after a CPU went off- and online, or not.
 fn lu_after_hotplug(machine: Scene, goes: Option<u32>) -> Scene {
     let mut steps = vec![run(300_000)];
     (0..63).for_each(|_| steps.extend([Step::Fork(1), run(100)]));

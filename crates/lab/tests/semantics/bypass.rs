@@ -12,13 +12,13 @@ use keel_trace::What;
 const RESTART: i64 = 1 << 48;
 const DECIDES: &[&str] = &["select_cpu", "enqueue", "dispatch", "tick", "update_idle", "yield"];
 
-/// CPU 1 goes at 10 ms, which ends a scheduler without ops.cpu_offline; its loader is back 5 ms later.
+/// CPU 1 goes offline at 10 ms, which ends a scheduler without ops.cpu_offline. Its loader is back 5 ms later.
 fn again(cpus: u32) -> Scenario {
     let base = with("tracer").cpus(cpus).recipe("restart_ms = 5\n").set("slice_ns", 2_000_000).millis(60);
     base.workload(|w| w.timeline.push(at(10_000, Change::Offline(set([1])))))
 }
 
-/// From and to when there was bypass.
+/// When bypass began and ended.
 fn bypasses(run: &Run) -> Vec<(Instant, Instant)> {
     let toggles = run.events_of(|e| match e.what {
         What::Bypass { on } => Some((e.at, on)),
@@ -57,7 +57,7 @@ fn a_scheduler_that_the_kernel_wants_back_is_loaded_again() {
             .iter()
             .any(|c| c.at > exits[0] && c.at < inits[1] && c.op != "exit_code" && c.op != "said")
     );
-    // Existing tasks are taken in as at any start; dead ones are not.
+    // Existing tasks are initialised as at any start. Dead ones are not.
     let taken: Vec<(u32, u64)> = run
         .calls
         .iter()
@@ -82,7 +82,7 @@ fn without_a_word_of_the_recipe_the_run_ends() {
 fn meanwhile_tasks_are_in_the_fair_class() {
     let run = again(2).task(hog("a")).task(hog("b").nice(5)).survives();
     let (gone, back) = (when(&run, "exit")[0], when(&run, "init")[1]);
-    // On the one CPU that is left, by weight: 1024 to 335.
+    // On the only remaining CPU, by weight: 1024 to 335.
     let share = |name: &str| {
         let mut stops = run.stops(name).into_iter().chain([run.outcome.end]).peekable();
         let pieces = run.starts(name).into_iter().map(move |(from, _)| {
@@ -97,7 +97,7 @@ fn meanwhile_tasks_are_in_the_fair_class() {
 
 #[test]
 fn every_waiting_task_goes_round_as_bypassing_begins() {
-    // `x` runs, `y` waits in a queue of the scheduler's, `z` in its hands, `s` sleeps.
+    // `x` runs, `y` waits in one of the scheduler's queues, `z` is held by the BPF program, `s` sleeps.
     let base = with("tracer").set("slice_ns", 50_000_000).set("only_pid", 4).set("enqueue_dsq", 0);
     let base = base.set("ends_at_enqueue", 4).set("ends_by", 2).task(hog("x")).task(hog("y").after_ms(1));
     let base = base.task(hog("z").after_ms(2)).task(hog("last").after_ms(5)).millis(20);
@@ -158,7 +158,7 @@ fn bypass_ends_with_every_task_back_in_the_scheduler() {
     assert_eq!(waits[..7], expected, "{}", run.log());
 }
 
-/// A long bypass: callbacks take long, and this many tasks must be taken in one by one while others wake and work.
+/// A long bypass: callbacks take long, and this many tasks must be initialised one by one while others wake and work.
 fn long() -> Scenario {
     let mut machine = keel_lab::machines::of_cpus(4);
     machine.costs.callback_ns = 20_000;
@@ -234,7 +234,7 @@ fn no_task_is_lost_on_the_way() {
 
 #[test]
 fn its_variables_and_queues_are_reset_a_bounded_number_of_times() {
-    // Each of them ends by its own wish at its 40th enqueue; the sixth is the last.
+    // Each of them exits by itself at its 40th enqueue. The sixth is the last.
     let base = with("tracer").recipe("restart_ms = 1\n").set("ends_at_enqueue", 40).set("ends_by", 4);
     let base =
         base.task(repeat("a", [run(100), sleep(100)])).task(repeat("b", [run(70), sleep(100)])).millis(900);

@@ -1,4 +1,4 @@
-//! Tasks are born in cgroups and move between them.
+//! Tasks are forked into cgroups and move between them.
 
 use crate::harness::*;
 use keel_abi::Span;
@@ -69,7 +69,7 @@ fn a_running_task_moves_as_for_any_change_and_is_switched_away_from() {
         format!("cgroup_prep_move={to:x}"),
         "stopping".to_owned(),
         format!("quiescent={MOVED:x}"),
-        // Off its runqueue it is still where it was, though user space has moved it already.
+        // Off its runqueue it is still in its old cgroup, though user space has already moved it.
         format!("group={to:x}"),
         format!("cgroup_move={to:x}"),
         format!("group={:x}", A_ID << 32 | A_ID),
@@ -103,13 +103,13 @@ fn a_task_already_in_the_cgroup_does_not_move() {
 fn a_prep_move_that_fails_leaves_it_where_it_was() {
     let fails = |answer: i32| two().set("move_answer", answer).task(task("a", [join(A), run(100)]));
     let run = fails(-16).survives();
-    // No task had been let go before, so there is nothing to take back.
+    // No task was released before, so there is nothing to take back.
     assert_eq!(run.trace("a", MOVES), ["cgroup_prep_move=100000041"]);
     assert_eq!(run.values("a", "group"), [ROOT_ID << 32 | ROOT_ID], "{}", run.log());
     fails(3).fails("ops.cgroup_prep_move() returned an invalid errno 3");
 }
 
-/// A process of one that moves all, one that sleeps, one that waits for the CPU, and an unrelated one.
+/// A process with a task that moves all, one that sleeps, one that waits for the CPU, and an unrelated one.
 fn process() -> Scenario {
     let mut outsider = task("outsider", [sleep(50_000)]);
     outsider.0.process = 7;
@@ -204,7 +204,7 @@ fn whatever_is_done_at_once_the_kernel_stays_whole() {
             let run = base.millis(20).survives();
             let moves = run.calls.iter().filter(|call| call.op == "cgroup_move").count();
             assert!(scheduler != "cgroups" || moves > 100, "{moves} moves");
-            // A task whose move is notified is where the last notification put it.
+            // A moved task is in the cgroup of its last notification.
             let mut places = std::collections::BTreeMap::new();
             for call in run.calls.iter().filter(|call| call.op == "cgroup_move" || call.op == "born_in") {
                 let to = call.value & 0xffff_ffff;

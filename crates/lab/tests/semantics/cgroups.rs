@@ -9,7 +9,7 @@ use keel_abi::task::Step;
 const A: CgroupId = CgroupId(1);
 const B: CgroupId = CgroupId(2);
 const X: CgroupId = CgroupId(3);
-/// Their ids, and the root's, in a run in which all are there from the beginning.
+/// Their ids, and the root's, in a run in which all exist from the start.
 const ROOT_ID: u32 = 1;
 const A_ID: u32 = 65;
 const B_ID: u32 = 129;
@@ -28,7 +28,7 @@ fn tree() -> Scenario {
     with("cgroups").workload(|workload| workload.cgroups = all.into())
 }
 
-/// The tree with nothing there but the root.
+/// The tree with only the root.
 fn bare_tree() -> Scenario {
     tree().workload(|workload| workload.cgroups.iter_mut().for_each(|cgroup| cgroup.is_there = false))
 }
@@ -98,7 +98,7 @@ fn a_cgroup_init_that_fails_while_loading_ends_it() {
     let expected =
         ["cgroup_init 1", "cgroup_init 65", "cgroup_init 193", "cgroup_exit 65", "cgroup_exit 1", "exit 0"];
     assert_eq!(order(&run, &["cgroup_init", "cgroup_exit", "init_task", "exit"]), expected, "{}", run.log());
-    // While loading the kernel reports what was returned, whatever it is.
+    // While loading, the kernel reports the returned error, whatever it is.
     fails(3).fails("ops.cgroup_init() failed (3)");
 }
 
@@ -111,14 +111,14 @@ fn a_later_cgroup_is_initialised_then() {
         CgroupStep::Make(X),
     ]));
     let run = run.survives();
-    // Without its parent there is no /a/x; an existing one is not made again.
+    // Without its parent, /a/x cannot exist. An existing one is not created again.
     assert_eq!(
         reported(&run),
         ["cgroup_init 1=100", "cgroup_init 65=200", "cgroup_init 129=100"],
         "{}",
         run.log()
     );
-    // It cannot be found before it is whole.
+    // It cannot be found before it is complete.
     let found = run.calls.iter().filter(|c| c.op == "found").map(|c| c.value);
     assert_eq!(found.collect::<Vec<_>>(), [1, 0, 0]);
 }
@@ -153,7 +153,7 @@ fn only_an_empty_cgroup_can_be_removed() {
         tree().task(does(steps)).task(hog("b").after_ms(5)).set("ends_at_enqueue", 2).set("ends_by", 1).run();
     let exits: Vec<String> =
         reported(&run).into_iter().filter(|line| line.starts_with("cgroup_exit")).collect();
-    // Its storage is still there. At the end those that are left follow; a path made again is another cgroup.
+    // Its storage still exists. At the end, the remaining ones follow. A path created again is another cgroup.
     let expected = [129, 193, 65, 257, 1].map(|id| format!("cgroup_exit {id}={}", id + 1000));
     assert_eq!(exits, expected, "{}", run.log());
     let after = |id: u32| {

@@ -16,7 +16,7 @@ fn far_siblings() -> Machine {
     machines::read("m.toml", text).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// Enough of everything: tasks that wake often, one that is bound to a CPU, two that never sleep.
+/// Tasks of all kinds: some that wake often, one that is bound to a CPU, two that never sleep.
 fn scene(machine: Machine) -> Scenario {
     let base = with_source("tests/objects/cids").on(machine).millis(1000);
     let base = base.task(repeat("worker", [run(400), sleep(300)]).instances(10));

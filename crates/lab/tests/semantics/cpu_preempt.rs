@@ -57,7 +57,7 @@ fn later_tasks_of_that_class_cause_no_release() {
 
 #[test]
 fn a_task_that_blocks_as_it_is_taken_counts_as_well() {
-    // `x` blocks; on its way out of the CPU a real-time task has come.
+    // `x` blocks. While it leaves the CPU, a real-time task arrives.
     let x = repeat("x", [run(500), sleep(500)]);
     let rt = repeat("rt", [run(300), sleep(400)]).policy(Policy::Fifo(30));
     let run = scene().task(x).task(rt).survives();

@@ -1,5 +1,5 @@
-//! The kernel's own choice of a CPU, where more than the masks matters (the searches themselves are tested in the
-//! `kernel` crate).
+//! The kernel's own choice of a CPU, in cases that depend on more than the masks (the searches themselves are tested in
+//! the `kernel` crate).
 
 use crate::harness::*;
 use keel_lab::machines;

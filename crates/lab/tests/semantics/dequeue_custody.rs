@@ -4,7 +4,7 @@ use crate::harness::*;
 
 const SCHED_CHANGE: u64 = 1 << 33;
 
-/// Wakes up again and again alongside a task that keeps the only CPU from being idle.
+/// Repeatedly wakes up beside a task that keeps the only CPU from being idle.
 fn busy() -> Scenario {
     let base = with("tracer").set("slice_ns", 1_000_000).set("select_default", 0).millis(30);
     base.task(hog("x")).task(repeat("a", [run(100), sleep(1000)]))

@@ -5,7 +5,7 @@ use keel_abi::Instant;
 use keel_abi::scx::ExitKind;
 use keel_trace::What;
 
-/// A scheduler that keeps tasks in its own hands, and dispatches from there.
+/// A scheduler whose BPF program holds tasks, and dispatches them from there.
 fn by_hand() -> Scenario {
     with("tracer").set("enqueue_dsq", 0).set("dispatch_moves", 0).set("select_default", 0)
 }
@@ -21,7 +21,7 @@ fn the_global_queue_comes_first() {
 
 #[test]
 fn prev_is_kept_where_dispatch_gives_it_time_whatever_else_is_there() {
-    // To insert a running task does nothing, but for its slice.
+    // Inserting a running task has no effect except on its slice.
     let base = with("tracer").set("only_pid", 2).set("dispatch_prev_dsq", 1).set("slice_ns", 2_000_000);
     let run = base.task(hog("a")).task(hog("b").after_ms(1)).survives();
     let moved = run.first("b", "dequeue").at;
@@ -45,7 +45,7 @@ fn it_is_called_again_while_it_dispatches_and_nothing_is_local() {
 fn it_is_called_32_times_at_most_for_one_pick_and_then_the_cpu_kicks_itself() {
     let x = task("x", [run(5000)]);
     let base = by_hand().set("enqueue_local_pid", 2).set("slice_ns", 50_000_000);
-    // All of them come while the first runs.
+    // All of them arrive while the first runs.
     let base = base.task(x).task(hog("a").instances(40).after_ms(1)).set("dispatch_only_on", 0);
     let run = base.set("dispatch_dsq", 2).survives();
     // They go to a queue that nothing takes from: this many calls in a row, a pause, and the rest.

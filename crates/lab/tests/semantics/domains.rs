@@ -5,20 +5,20 @@ use crate::outside::at;
 use keel_abi::timeline::Change;
 use keel_lab::machines;
 
-/// What was seen of the watched CPU from a line of the log on: its cache's number, and its domains' CPUs.
+/// The state of the watched CPU from a line of the log on: its cache's number, and its domains' CPUs.
 fn seen_from(run: &Run, begin: usize) -> (i32, Vec<u64>) {
     let mut calls = run.calls[begin..].iter().skip_while(|c| c.op != "llc");
     let llc = calls.next().unwrap_or_else(|| panic!("nobody looks: {}", run.log())).value as i32;
     (llc, calls.skip(1).take_while(|c| c.op == "span").map(|c| c.value).collect())
 }
 
-/// What is seen in a callback about a CPU, the first of its kind.
+/// The state in the first callback of its kind about a CPU.
 fn seen_in(run: &Run, op: &str) -> (i32, Vec<u64>) {
     let begin = run.calls.iter().position(|c| c.op == op);
     seen_from(run, begin.unwrap_or_else(|| panic!("no {op}: {}", run.log())))
 }
 
-/// What is seen by the first task that blocks so late.
+/// The state seen by the first task that blocks this late.
 fn seen_after(run: &Run, us: u64) -> (i32, Vec<u64>) {
     let begin = run.calls.iter().position(|c| c.op == "quiescent" && c.at.as_ns() > us * 1000);
     seen_from(run, begin.unwrap_or_else(|| panic!("nobody blocks: {}", run.log())))
@@ -52,7 +52,7 @@ fn a_cpu_is_in_them_from_before_cpu_online_until_after_cpu_offline() {
     assert_eq!(seen_in(&run, "cpu_offline"), (0, vec![0b1111]));
     assert_eq!(seen_after(&run, 10_000), (0, vec![0b1011]));
     assert_eq!(seen_in(&run, "cpu_online"), (0, vec![0b1111]));
-    // Its cache's number goes before.
+    // Its cache's number changes before.
     let run = plug(2);
     assert_eq!(seen_after(&run, 1_000), (0, vec![0b1111]));
     assert_eq!(seen_in(&run, "cpu_offline"), (-1, vec![0b1111]));

@@ -6,7 +6,7 @@ use keel_abi::scx::ExitKind;
 const ENTRY: &[&str] =
     &["init", "init_task", "enable", "set_weight", "set_cpumask", "exit_task", "disable", "exit"];
 
-/// Callbacks of that kind in order, as `op pid`.
+/// Callbacks of this kind in order, as `op pid`.
 fn entries(run: &Run) -> Vec<String> {
     let wanted = run.calls.iter().filter(|c| ENTRY.contains(&c.op.as_str()));
     wanted.map(|c| format!("{} {}", c.op, c.pid)).collect()
@@ -55,7 +55,7 @@ fn an_init_task_that_fails_aborts_the_fork_and_no_more() {
 
 #[test]
 fn every_task_leaves_before_exit() {
-    // One runs, one waits in a queue, one sleeps, one is dead already; then comes one more.
+    // One runs, one waits in a queue, one sleeps, and one is already dead. Then another one arrives.
     let base = with("tracer").set("ends_at_enqueue", 5).set("ends_by", 1).set("slice_ns", 50_000_000);
     let base = base.task(task("dead", [run(10)])).task(task("sleeps", [run(10), sleep(50_000)]).after_ms(1));
     let base =

@@ -1,4 +1,4 @@
-//! The kernel's counters of events that a scheduler may not know about (`scx_bpf_events()`).
+//! The kernel's counters of events that a scheduler may not notice (`scx_bpf_events()`).
 
 use crate::harness::*;
 use crate::outside::at;
@@ -6,7 +6,7 @@ use keel_abi::task::Step;
 use keel_abi::timeline::Change;
 use keel_lab::Engine;
 
-/// The counters by their places in `struct scx_event_stats`.
+/// The counters by their indices in `struct scx_event_stats`.
 const SELECT_CPU_FALLBACK: u32 = 0;
 const DISPATCH_LOCAL_DSQ_OFFLINE: u32 = 1;
 const DISPATCH_KEEP_LAST: u32 = 2;
@@ -19,14 +19,14 @@ const BYPASS_DISPATCH: u32 = 9;
 const BYPASS_ACTIVATE: u32 = 10;
 const COUNTERS: usize = 13;
 
-/// What is not zero when a task last blocked: counters and their values.
+/// The non-zero counters when a task last blocked: names and values.
 fn last(run: &Run) -> Vec<(u32, u64)> {
     let said: Vec<_> = run.calls.iter().filter(|call| call.op == "event").collect();
     let last = said.last_chunk::<COUNTERS>().unwrap_or_else(|| panic!("nobody blocked: {}", run.log()));
     last.iter().filter(|call| call.value > 0).map(|call| (call.pid, call.value)).collect()
 }
 
-/// Of both engines.
+/// With both engines.
 fn check(scenario: &Scenario, expected: &[(u32, u64)]) {
     for engine in [Engine::Native, Engine::Interpreter] {
         let run = scenario.clone().engine(engine).survives();
@@ -82,7 +82,7 @@ fn a_task_that_was_to_run_at_once_and_is_put_back_there() {
     let scenario =
         scenario.set("enqueue_flags", 1u64 << 33).set("again_to_own", 3).set("slice_ns", 20_000_000);
     let scenario = scenario.task(hog("x")).task(task("a", [run(100), sleep(50_000)]).after_ms(5)).millis(40);
-    // `a` comes back three times, in one go, and `x` when its slice is over.
+    // `a` comes back three times, all at once, and `x` when its slice is over.
     check(&scenario, &[(REENQ_IMMED, 4), (REENQ_LOCAL_REPEAT, 2), (BYPASS_ACTIVATE, 1)]);
 }
 

@@ -47,7 +47,7 @@ fn the_call_that_brought_it_about_is_named_with_its_source_line() {
         let place = run.outcome.place.expect("a call did");
         let (callback_of, rest) = place.split_once(", ").expect("the callback first");
         assert_eq!(callback_of, format!("ops.{op}()"), "{place}");
-        // The call may stand in a function that the callback calls.
+        // The call may be in a function that the callback calls.
         assert!(rest.contains(" insn "), "{place}");
         assert!([".c:", ".h:"].iter().any(|file| rest.contains(file)) && rest.contains(kfunc), "{place}");
     };
@@ -55,7 +55,7 @@ fn the_call_that_brought_it_about_is_named_with_its_source_line() {
     check(tracer().set("enqueue_dsq", 99), "enqueue", "insert");
     check(tracer().set("consume_dsq", 99), "dispatch", "move_to_local");
     check(tracer().set("peek_dsq", 99), "dispatch", "peek");
-    // These take effect after the call that asks for them: at the wakeup, and when ops.dispatch has returned.
+    // These take effect after the call that requests them: at the wakeup, and when ops.dispatch has returned.
     let wakes = with("tracer").cpus(2).task(repeat("a", [run(100), sleep(100)]));
     check(wakes.set("select_dsq", 99), "select_cpu", "insert");
     let by_hand = tracer().set("enqueue_dsq", 0).set("dispatch_moves", 0).set("select_default", 0);

@@ -143,11 +143,11 @@ fn a_cpu_without_work_takes_what_waits_elsewhere() {
     let run = base.survives();
     let moved = run.events_of(|e| matches!(e.what, What::Migrate { .. }).then_some(e.at));
     assert_eq!(moved.len(), 1, "{moved:?}");
-    // Ticks of CPU 0 make the idle one balance after 1, 5 and 13 ms, less and less often while all are confined; and 2 ms
-    // later, since the waiting task had just run.
+    // Ticks of CPU 0 make the idle CPU balance after 1, 5 and 13 ms, less and less often while all tasks are pinned;
+    // and 2 ms later, since the waiting task had just run.
     assert!((15_000_000..15_010_000).contains(&moved[0].as_ns()), "{moved:?}");
-    // Sooner where it has just run out of work: at once, or as one of the idle at the other's next tick, if the
-    // waiting task has just run.
+    // Earlier if it has just run out of work: at once, or as an idle CPU at the other's next tick, if the waiting task
+    // has just run.
     let short = task("short", [run_us(20_000)]).on([1]);
     let base = fair(2).task(both("a")).task(both("b")).task(short).millis(50);
     let base = base.workload(|w| w.timeline.extend([free(0), free(1)]));
@@ -182,7 +182,7 @@ fn tasks_leave_cpus_that_they_may_not_use_any_more() {
     cpus.dedup();
     assert_eq!(cpus, [0, 1]);
     assert!(run.misplaced().is_empty());
-    // And by another's hand: waiting, running, asleep.
+    // Also if another task changes it: waiting, running, asleep.
     let base = fair(3).task(hog("a").instances(4)).task(repeat("b", [run_us(70), sleep(50)]).instances(5));
     let base = base.millis(100).workload(|w| {
         w.timeline.extend([every(130, confine(0, [0, 1])), every(170, confine(0, [1, 2]))]);

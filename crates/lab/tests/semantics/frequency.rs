@@ -3,7 +3,8 @@
 use crate::harness::*;
 use keel_lab::{Machine, machines};
 
-/// Two CPUs that can do a quarter, switch in 20 µs, and not twice a millisecond; CPU 1 is half as fast as CPU 0.
+/// Two CPUs that can run at a quarter, switch in 20 µs, and at most once per millisecond. CPU 1 is half as fast as CPU
+/// 0.
 fn machine() -> Machine {
     let text = r#"
         name = "two"
@@ -20,7 +21,7 @@ fn machine() -> Machine {
     machines::read("two.toml", text).expect("the machine is right")
 }
 
-/// What was written of a CPU.
+/// The log's values for a CPU.
 fn of_cpu(run: &Run, cpu: u32, op: &str) -> Vec<u64> {
     run.calls.iter().filter(|c| c.cpu == cpu && c.op == op).map(|c| c.value).collect()
 }
@@ -35,7 +36,7 @@ fn on(cpu: u32) -> Scenario {
     with("frequency").on(machine()).millis(200).task(task("a", [run(10_000)]).on([cpu]))
 }
 
-/// Is `a` within a hundredth of `b`?
+/// Whether `a` is within a hundredth of `b`.
 fn about(a: u64, b: u64) -> bool {
     a.abs_diff(b) * 100 <= b
 }
@@ -62,7 +63,7 @@ fn work_takes_as_long_as_the_frequency_says() {
     assert!(about(took_us(&run), 16_000), "{}", took_us(&run));
     assert_eq!(of_cpu(&run, 0, "cur")[0], 1024, "not at once");
     assert_eq!(*of_cpu(&run, 0, "cur").last().unwrap(), 640);
-    // On the small one that is all it can do.
+    // That is the maximum of the small one.
     let run = on(1).set("target", 512).survives();
     assert!(about(took_us(&run), 20_000), "{}", took_us(&run));
 }
@@ -86,7 +87,8 @@ fn a_change_counts_in_the_middle_of_work() {
 
 #[test]
 fn soon_after_a_change_the_governor_ignores_a_target() {
-    // ops.init asks first; ops.running asks within a millisecond of that, to no avail, and again after three.
+    // ops.init requests first. ops.running requests within a millisecond of that, without effect, and again after
+    // three.
     let base = with("frequency").on(machine()).millis(10).set("target", 512).set("early_target", 100);
     let run = base.task(task("a", [run(500), sleep(1500), run(3000)]).on([1])).survives();
     let cur = of_cpu(&run, 1, "cur");
@@ -101,7 +103,7 @@ fn a_wrong_target_ends_the_scheduler() {
     on(0).set("target", 1025).fails("Invalid cpuperf target 1025 for CPU 0");
     on(0).set("target", 512).set("target_cpu", 1).fails("Invalid target CPU 1");
     on(0).set("target", 512).set("target_cpu", 7).fails("invalid CPU 7");
-    // With no runqueue locked any CPU may be meant.
+    // Without a locked runqueue, any CPU may be named.
     on(0).set("early_target", 512).survives();
 }
 

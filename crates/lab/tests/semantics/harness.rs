@@ -38,7 +38,7 @@ fn object(path: &str) -> Arc<[u8]> {
     compiled.get_or_init(compile).clone()
 }
 
-/// One callback, as the scheduler wrote it down.
+/// One callback, as logged by the scheduler.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Call {
     pub(crate) at: Instant,
@@ -161,19 +161,19 @@ impl Scenario {
         Ok(Run { outcome, events: sink.events, tasks: sink.tasks, masks, calls })
     }
 
-    /// Runs it; whatever the scheduler does, the input is not at fault.
+    /// Runs it. Whatever the scheduler does, the input is valid.
     pub(crate) fn run(self) -> Run {
         self.try_run().unwrap_or_else(|e| panic!("{e}"))
     }
 
-    /// Runs it; the scheduler must stay attached to the end.
+    /// Runs it. The scheduler must stay attached to the end.
     pub(crate) fn survives(self) -> Run {
         let run = self.run();
         assert_eq!((run.outcome.exit, run.outcome.message.as_str()), (ExitKind::None, ""));
         run
     }
 
-    /// Runs it; the scheduler must end like this, with these words.
+    /// Runs it. The scheduler must end like this, with these words.
     pub(crate) fn ends(self, kind: ExitKind, words: &str) -> Run {
         let run = self.run();
         assert_eq!((run.outcome.exit, run.outcome.message.as_str()), (kind, words));
@@ -246,7 +246,7 @@ impl Run {
         self.calls.iter().filter(|c| c.pid == 0 && c.op == op).collect()
     }
 
-    /// What was written of a node: the values of every call of a kind.
+    /// The log's values for a node, from every call of a kind.
     pub(crate) fn of_node(&self, node: u32, op: &str) -> Vec<u64> {
         self.calls.iter().filter(|c| c.pid == node && c.op == op).map(|c| c.value).collect()
     }
@@ -257,13 +257,13 @@ impl Run {
         self.of(name).filter(|c| ops.contains(&c.op.as_str())).map(shown).collect()
     }
 
-    /// The whole log, to print where a test fails.
+    /// The whole log, to print when a test fails.
     pub(crate) fn log(&self) -> String {
         let lines = self.outcome.printed.lines.iter().take(400);
         lines.map(|line| format!("\n{:>12} {}", line.at.as_ns(), line.text)).collect()
     }
 
-    /// What happened to the events that `pick` takes.
+    /// Maps the events that `pick` accepts.
     pub(crate) fn events_of<T>(&self, pick: impl FnMut(&Event) -> Option<T>) -> Vec<T> {
         self.events.iter().filter_map(pick).collect()
     }
@@ -278,7 +278,7 @@ impl Run {
         self.tasks.iter().filter(|t| t.name == name).map(|t| t.pid.0).collect()
     }
 
-    /// Tasks that got a CPU that they were not allowed to use at that moment.
+    /// Tasks that got a CPU that they were not allowed to use at that time.
     pub(crate) fn misplaced(&self) -> Vec<(Instant, TaskId, CpuId, CpuSet)> {
         let mut masks: BTreeMap<TaskId, &CpuSet> = BTreeMap::new();
         let mut reported = self.masks.iter().peekable();
@@ -332,7 +332,7 @@ impl Run {
         self.busy_ms(self.id(name))
     }
 
-    /// The same of any task.
+    /// The same for any task.
     pub(crate) fn busy_ms(&self, task: TaskId) -> u64 {
         let end = self.outcome.end;
         let mut stops = self
@@ -347,7 +347,7 @@ impl Run {
     }
 }
 
-/// Keeps everything.
+/// Keeps all events.
 #[derive(Default)]
 struct Recorder {
     events: Vec<Event>,
@@ -395,7 +395,7 @@ pub(crate) fn hog(name: &str) -> Spec {
     task(name, [run(1_000_000)])
 }
 
-/// A task that repeats these steps for ever.
+/// A task that repeats these steps forever.
 pub(crate) fn repeat(name: &str, steps: impl IntoIterator<Item = Step>) -> Spec {
     let mut spec = task(name, steps);
     spec.0.steps.push(Step::Loop { to: 0, times: None, slot: 0 });
@@ -446,7 +446,7 @@ pub(crate) fn run(us: u64) -> Step {
     Step::Run(Amount::fixed(Span::from_us(us)))
 }
 
-/// Work of up to this long, never the same twice.
+/// Work of up to this length, never the same twice.
 pub(crate) fn run_up_to(us: u64) -> Step {
     let half = Span::from_us(us.div_ceil(2));
     Step::Run(Amount { base: half, spread: half })
@@ -464,7 +464,7 @@ pub(crate) fn affinity(cpus: impl IntoIterator<Item = u32>) -> Step {
     Step::Affinity(set(cpus))
 }
 
-/// Is `a` within `slack_us` of `b`?
+/// Whether `a` is within `slack_us` of `b`.
 pub(crate) fn near(a: Instant, b_us: u64, slack_us: u64) -> bool {
     (a.as_ns() / 1000).abs_diff(b_us) <= slack_us
 }

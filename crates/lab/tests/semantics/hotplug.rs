@@ -69,7 +69,7 @@ fn both_callbacks_run_on_the_cpu_itself() {
         .filter(|c| ["cpu_online", "cpu_offline", "online_mask"].contains(&c.op.as_str()))
         .map(|c| (c.op.as_str(), c.cpu, c.value))
         .collect();
-    // It goes after ops.cpu_offline, and has come before ops.cpu_online.
+    // It goes offline after ops.cpu_offline, and is online before ops.cpu_online.
     assert_eq!(
         calls,
         [
@@ -147,7 +147,7 @@ fn the_running_task_is_pushed_to_another_cpu() {
     nobody_is_on_a_cpu_that_is_off(&run);
 }
 
-/// `a` waits for CPU 1 where the scheduler has it, and then CPU 1 goes.
+/// `a` waits for CPU 1, held by the scheduler, when CPU 1 goes offline.
 fn waits_where_it_goes(dsq: &str) -> Run {
     let base = with("hotplug").cpus(2).set("slice_ns", 1_000_000_000u64).set("enqueue_dsq", dsq);
     let base = base.set("dispatch_only_on", 5).set("only_pid", 3).millis(20);
@@ -165,7 +165,7 @@ fn tasks_in_its_queues_go_to_its_local_queue_first() {
             .map(|c| format!("{}={:x}", c.op, c.value))
             .collect();
         let names: Vec<&str> = after.iter().map(|l| l.split('=').next().unwrap()).collect();
-        // Not ops.enqueue, for the CPU is offline already; it runs there only to be pushed away.
+        // ops.enqueue is not called, because the CPU is already offline. The task runs there only to be pushed away.
         assert_eq!(
             names[..6],
             ["dequeue", "quiescent", "runnable", "running", "stopping", "enqueue"],
@@ -240,7 +240,7 @@ fn it_stops_ticking_and_dispatching_and_begins_again() {
         let comes_back = op == "update_idle" || on_it(op).any(|c| c.at > on);
         assert!(comes_back && on_it(op).any(|c| c.at < off), "{op}");
     }
-    // No dispatch either between the moment it began to go and its end.
+    // No dispatch either, from the start to the end of going offline.
     let began = run.global("cpu_offline")[0].at;
     assert!(!on_it("dispatch").any(|c| began < c.at && c.at < off));
     nobody_is_on_a_cpu_that_is_off(&run);

@@ -24,7 +24,7 @@ fn update_idle_comes_after_the_masks_have_changed() {
     assert!(seen > 50);
 }
 
-/// A task wakes on the busy CPU 0 again and again, and each time an idle CPU is claimed.
+/// A task repeatedly wakes on the busy CPU 0, and each time an idle CPU is claimed.
 fn claims(kicks: i32) -> Run {
     let base = with("tracer").cpus(2).set("select_this", 0).set("only_pid", 3).set("picks_idle", 1);
     let base = base.set("enqueue_dsq", local_on(0)).set("slice_ns", 1_000_000).set("enqueue_kicks", kicks);
@@ -109,7 +109,7 @@ fn a_core_is_idle_when_both_of_its_cpus_are_whatever_class_ran_there() {
     let base = with("smt_idle").on(keel_lab::machines::built_in("laptop-8").expect("it is built in"));
     let base = base.task(works("rt", 1, 100).policy(Policy::Fifo(5))).task(works("a", 5, 170));
     let run = base.task(works("b", 2, 300)).millis(20).survives();
-    // In one callback's order on one CPU; others may go idle meanwhile.
+    // In one callback's order on one CPU. Others may go idle meanwhile.
     let reported: Vec<_> =
         run.calls.iter().filter(|c| c.op.starts_with("idle_") || c.op == "smt_mask").collect();
     let of_cpu = |cpu| reported.iter().filter(move |c| c.cpu == cpu).collect::<Vec<_>>();

@@ -6,12 +6,12 @@ use keel_abi::task::{ObjectId, Policy, Step};
 const IMMED: u64 = 1 << 33;
 const REENQ: u64 = 1 << 40;
 const WAKEUP: u64 = 1;
-/// Why, as `p->scx.flags` says.
+/// The reason, from `p->scx.flags`.
 const BECAUSE_IMMED: u64 = 2 << 12;
 const BECAUSE_PREEMPTED: u64 = 3 << 12;
 const BECAUSE_ASKED: u64 = 1 << 12;
 
-/// Wakeups go into the local queue from `ops.enqueue`; a task that comes back goes into the scheduler's own.
+/// Wakeups go into the local queue from `ops.enqueue`. A task that comes back goes into the scheduler's own queue.
 fn scene() -> Scenario {
     let base = with("tracer").set("select_default", 0).set("enqueue_dsq", LOCAL).set("enqueue_flags", IMMED);
     base.set("again_to_own", 1).set("slice_ns", 20_000_000)
@@ -33,7 +33,7 @@ fn behind_a_running_task_it_comes_back_with_the_reason() {
     let run = scene().task(hog("x")).task(task("a", [run(100)]).after_ms(5)).millis(40).survives();
     assert_eq!(run.values("a", "enqueue"), [0, REENQ], "{}", run.log());
     assert_eq!(run.values("a", "why_again"), [BECAUSE_IMMED]);
-    // The second is in the same moment, before the waker gives the runqueue's lock back.
+    // The second arrives at the same instant, before the waker releases the runqueue's lock.
     let calls: Vec<_> = run.of("a").filter(|c| c.op == "enqueue").map(|c| c.at).collect();
     assert!(calls[1].since(calls[0]).as_ns() < 2000);
     assert_eq!(run.queues("a"), [0xc000_0000_0000_0000, OWN_DSQ, 0xc000_0000_0000_0000]);
@@ -41,7 +41,7 @@ fn behind_a_running_task_it_comes_back_with_the_reason() {
 
 #[test]
 fn two_on_an_idle_cpu_both_come_back() {
-    // Both go to idle CPU 1 before it could pick: with the first there it is not open any more, even for the first.
+    // Both go to idle CPU 1 before it could pick. With the first there, it is no longer open, even for the first.
     let base = scene().cpus(2).set("select_this", 1);
     let a = task("a", [run(5000)]).after_ms(5);
     let run = base.task(Spec(keel_abi::task::TaskSpec { instances: 2, ..a.0 })).millis(40).survives();
@@ -76,7 +76,7 @@ fn run_us() -> keel_abi::task::Step {
 
 #[test]
 fn the_flag_ends_when_the_task_is_enqueued_again() {
-    // `a` came back and went through the scheduler's own queue: then a higher class may keep it waiting.
+    // `a` came back and went through the scheduler's own queue. Then a higher class may keep it waiting.
     let rt = task("rt", [run(1000)]).policy(Policy::Fifo(1)).after_ms(22);
     let run = scene().task(hog("x")).task(task("a", [run(5000)]).after_ms(5)).task(rt).millis(40).survives();
     assert!(run.of("a").any(|c| c.op == "stopping" && near(c.at, 22_000, 300)), "{}", run.log());

@@ -12,7 +12,7 @@ fn three_wait() -> Scenario {
     base.task(task("x", [run(6000)]).on([0])).task(late("a")).task(late("b")).task(late("c"))
 }
 
-/// What was seen by the first iteration that saw `a`: a log of which task, and whether it was moved.
+/// The log of the first iteration that saw `a`: which task, and whether it was moved.
 fn first_pass(run: &Run, op: &str) -> Vec<(u32, u64)> {
     let start = run.calls.iter().position(|c| c.op == "sees" && c.pid == run.pid("a")).expect("seen");
     let pass = run.calls[start..].iter().take_while(|c| c.op != "dispatch" && c.op != "move_to_local");

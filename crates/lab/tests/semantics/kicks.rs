@@ -7,7 +7,7 @@ const IDLE: u64 = 1;
 const PREEMPT: u64 = 2;
 const WAIT: u64 = 4;
 
-/// A hog has CPU 0 for long; a task wakes on CPU 1 every 2 ms and kicks `target`.
+/// A hog occupies CPU 0 for long. A task wakes on CPU 1 every 2 ms and kicks `target`.
 fn kicking(target: u32, flags: u64) -> Scenario {
     let base = with("tracer").cpus(2).set("slice_ns", 50_000_000).set("only_pid", 3);
     let base = base.set("enqueue_kicks", target).set("kick_flags", flags).set("enqueue_dsq", LOCAL);
@@ -36,7 +36,7 @@ fn a_plain_kick_reschedules_and_a_task_with_slice_left_goes_on() {
 #[test]
 fn preempt_ends_the_slice() {
     let run = kicking(0, PREEMPT).survives();
-    // The hog is alone on its CPU: kept, with a new slice, after ops.dispatch was asked.
+    // The hog is alone on its CPU, so it is kept with a new slice after ops.dispatch was called.
     assert!(run.calls.iter().any(|c| c.op == "dispatch" && c.cpu == 0 && c.pid == run.pid("x")));
     let y = task("y", [run_us()]).on([0]).after_ms(5);
     let run = kicking(0, PREEMPT).task(y.clone()).survives();
@@ -103,7 +103,7 @@ fn lengths(run: &Run) -> Vec<u64> {
 
 #[test]
 fn the_waiter_goes_on_when_the_kicked_cpu_has_picked() {
-    // Interrupts between CPUs take long enough for the kicking one to be done before.
+    // Interrupts between CPUs take long enough for the kicking CPU to finish first.
     let slow = || {
         let mut machine = keel_lab::machines::of_cpus(2);
         *machine.constant("ipi_ns").expect("there is such a cost").0 = 20_000;
@@ -150,7 +150,7 @@ fn cpus_that_wait_for_each_other_all_get_on() {
 
 #[test]
 fn cpus_are_kicked_in_order() {
-    // CPU 3 kicks the two others, the higher first.
+    // CPU 3 kicks the two others, the higher-numbered first.
     let base = with("tracer").cpus(4).set("enqueue_kicks", 2).set("kicks_too", 0).set("only_pid", 2);
     let run = base.task(repeat("a", [run(100), sleep(1000)]).on([3])).millis(20).survives();
     let kicked = kicks(&run);

@@ -6,7 +6,7 @@ use keel_trace::What;
 
 use Step::{MigrateDisable, MigrateEnable};
 
-/// `a` works on, then sleeps within a spell; what it does after `done`.
+/// `a` works, then sleeps in a migration-disabled section. `done` follows.
 fn spell(after: impl IntoIterator<Item = Step>) -> Spec {
     let mut spec = task("a", [run(500), MigrateDisable, run(500), sleep(500), run(500)]);
     spec.0.steps.extend(after);
@@ -54,14 +54,14 @@ fn set_cpumask_is_called_at_the_first_switch_and_at_the_end() {
         .millis(20)
         .survives();
     assert_eq!(run.values("a", "set_cpumask"), [2, 3], "{}", run.log());
-    // Around it the task is taken off the runqueue, as around any change.
+    // Around it, the task is taken off the runqueue, as around any change.
     let around = run.trace("a", &["stopping", "quiescent", "set_cpumask", "runnable"]);
     let first = around.iter().position(|line| line == "set_cpumask=2").expect("it is reported");
     assert_eq!(
         around[first - 2..first + 2],
         ["stopping", "quiescent=20000000a", "set_cpumask=2", "runnable=a"]
     );
-    // A spell without a switch does not matter.
+    // A section without a switch has no effect.
     let short = task("a", [run_100(), MigrateDisable, run_100(), MigrateEnable, run_100()]);
     let run = with("tracer").cpus(2).task(short).millis(5).survives();
     assert_eq!(run.count("a", "set_cpumask"), 0, "{}", run.log());

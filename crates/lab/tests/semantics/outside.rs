@@ -7,12 +7,12 @@ use keel_trace::What;
 
 const STATES: &[&str] = &["dequeue", "stopping", "quiescent", "runnable", "running", "enqueue"];
 
-/// At this many microseconds.
+/// At this time in microseconds.
 pub(crate) fn at(us: u64, change: Change) -> Happening {
     Happening { at: Span::from_us(us), every: None, times: None, follows: false, change }
 }
 
-/// Again and again.
+/// Repeatedly.
 pub(crate) fn every(us: u64, change: Change) -> Happening {
     Happening { at: Span::from_us(us), every: Some(Span::from_us(us)), times: None, follows: false, change }
 }
@@ -103,7 +103,7 @@ fn a_waiting_task_moves_at_once() {
         "set_cpumask=4",
         "runnable=a",
         "enqueue=a",
-        // move_queued_task(): out of its hands once more, but runnable all along.
+        // move_queued_task(): the BPF program loses it once more, but it is runnable all the time.
         "dequeue=200000008",
         "enqueue",
         "dequeue",
@@ -164,7 +164,7 @@ fn all_instances_change_and_those_to_come_do_not() {
 
 #[test]
 fn a_stale_dispatch_leaves_the_task_alone() {
-    // ops.dispatch has the task from its map; meanwhile it was given to the scheduler again. One stay, one insert.
+    // ops.dispatch gets the task from its map, but meanwhile it was enqueued again. One stay, one insert.
     let base = with("tracer").cpus(3).set("slice_ns", 300_000).set("enqueue_dsq", 0).set("dispatch_moves", 0);
     let base = base.set("dispatch_dsq", GLOBAL);
     let run = base
@@ -213,7 +213,7 @@ fn every_stay_ends_once_under_a_hammer() {
     }
 }
 
-/// No task starts on a CPU that its current mask does not have.
+/// No task starts on a CPU that is not in its current mask.
 pub(crate) fn all_ran_where_they_may(run: &Run) {
     assert_eq!(run.misplaced(), [], "when, who, where, and where they might");
     let switches = run.events_of(|e| matches!(e.what, What::Switch { .. }).then_some(()));

@@ -1,4 +1,4 @@
-//! `SCX_OPS_SWITCH_PARTIAL`: the scheduler has only tasks of policy SCHED_EXT; the fair class, above it, has the
+//! `SCX_OPS_SWITCH_PARTIAL`: the scheduler has only tasks with policy SCHED_EXT. The fair class, above it, has the
 //! others.
 
 use crate::harness::*;
@@ -34,7 +34,7 @@ fn ext(spec: Spec) -> Spec {
     spec.policy(Policy::Ext)
 }
 
-/// The names of the callbacks of a life, in their order.
+/// The names of all callbacks of a task's life, in order.
 fn life(run: &Run, name: &str) -> Vec<String> {
     let named = run.trace(name, LIFE);
     named.iter().map(|line| line.split('=').next().expect("a name").to_owned()).collect()
@@ -139,8 +139,8 @@ fn a_task_comes_to_the_scheduler_and_goes_by_its_own_policy() {
     assert!(trace.contains(&off) && trace.contains(&on), "{trace:?}");
 }
 
-/// The callbacks that a scheduler gets for a task that another gives `policy` at 5 ms, beginning with `first`: one that
-/// sleeps, one that waits behind `x` and one that runs.
+/// A scheduler's callbacks for a task whose policy another task sets to `policy` at 5 ms, beginning with `first`. One
+/// task sleeps, one waits behind `x` and one runs.
 fn given(first: Policy, policy: Policy) -> [Vec<String>; 3] {
     let change = |spec| at(5000, Change::Policy { spec, policy });
     let base = || partly("tracer").set("slice_ns", 100_000_000).millis(12);
@@ -181,7 +181,7 @@ fn another_changes_the_policy_within_a_class() {
         let base = partly("tracer").task(hog("a").policy(first)).task(hog("b").policy(first)).millis(40);
         base.workload(|w| w.timeline.push(change)).survives()
     };
-    // From SCHED_OTHER to SCHED_IDLE: next to nothing is left to it.
+    // From SCHED_OTHER to SCHED_IDLE: it gets almost nothing.
     let idle = run(Policy::Other, Policy::Idle);
     assert_eq!(idle.trace("a", LIFE), ["init_task=1"]);
     assert!(idle.cpu_ms("a") <= 6, "{}", idle.cpu_ms("a"));
@@ -204,7 +204,7 @@ fn another_policy_of_the_same_class_is_a_change_all_the_same() {
 
 #[test]
 fn a_change_of_class_while_it_wakes_waits_for_the_wakeup() {
-    // Every 137 µs another changes the policy of tasks that wake and sleep all the time.
+    // Every 137 µs, another task changes the policy of tasks that wake and sleep all the time.
     let change = |us, policy| crate::outside::every(us, Change::Policy { spec: 0, policy });
     let base = partly("tracer").cpus(3).set("slice_ns", 300_000).millis(150);
     let base = base.task(repeat("a", [run(70), sleep(50)]).instances(6)).task(ext(hog("x")));
@@ -213,7 +213,7 @@ fn a_change_of_class_while_it_wakes_waits_for_the_wakeup() {
         w.timeline.push(change(211, Policy::Other));
     });
     let run = base.survives();
-    // Each task's callbacks make sense in themselves.
+    // Each task's callbacks are consistent.
     for id in run.ids("a") {
         let pid = *run
             .pids("a")

@@ -1,4 +1,4 @@
-//! A scheduler's output is recorded with the time, the CPU and the task that was current there.
+//! A scheduler's output is recorded with the time, the CPU and the current task.
 
 use crate::harness::*;
 

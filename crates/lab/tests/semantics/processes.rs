@@ -13,7 +13,7 @@ fn receive(bytes: u32) -> Step {
     Step::Receive { channel: FIRST, bytes }
 }
 
-/// Milliseconds of the starts of `a`, on two CPUs with `b` alongside it and a pipe of 100 bytes.
+/// Start times of `a` in milliseconds, on two CPUs beside `b`, with a pipe of 100 bytes.
 fn check(a: &[Step], b: &[Step], expected: &[u64]) {
     let channel = Channel { kind: ChannelKind::Pipe, capacity_bytes: 100 };
     let run = with("tracer")

@@ -49,7 +49,7 @@ fn it_takes_the_cpu_at_once_and_the_preempted_goes_on_where_it_was() {
     let run = base.task(task("rt", [run(5000)]).policy(fifo(1)).after_ms(10)).survives();
     assert!(near(run.starts("rt")[0].0, 10_000, 200), "{}", run.log());
     assert!(near(run.stops("rt")[0], 15_000, 300));
-    // The rest of the slice waits at the head of the local queue: no enqueue, no dispatch between.
+    // With its remaining slice, it waits at the head of the local queue: no enqueue or dispatch in between.
     let stopped = run.first("x", "stopping");
     assert_eq!((stopped.value, near(stopped.at, 10_000, 200)), (1, true));
     let left = run.values("x", "left")[0];
@@ -66,7 +66,7 @@ fn it_takes_the_cpu_at_once_and_the_preempted_goes_on_where_it_was() {
 
 #[test]
 fn a_slice_that_is_used_up_goes_back_to_the_scheduler() {
-    // Now and then `x` has used its slice up, which no tick has noticed yet, when the real-time task comes.
+    // Sometimes `x` has used up its slice, which no tick has noticed yet, when the real-time task arrives.
     let base = with("tracer").set("slice_ns", 1_200_000).task(hog("x")).task(hog("y")).millis(60);
     let rt = repeat("rt", [run(100), sleep(1600)]).policy(fifo(1));
     let run = base.task(rt).survives();
@@ -116,7 +116,7 @@ fn a_yield_goes_behind_equals_and_no_further() {
 
 #[test]
 fn it_wakes_where_it_was_unless_it_would_wait_there() {
-    // Both may use both CPUs; `high` wakes on CPU 0, where `low` or `equal` came to run meanwhile.
+    // Both may use both CPUs. `high` wakes on CPU 0, where `low` or `equal` has started meanwhile.
     let target = |other: u8| {
         let a = task("a", [run(100), sleep(2000), run(3000)]).policy(fifo(10));
         let b = task("b", [run(10_000)]).policy(fifo(other)).on([0]).after_ms(1);
@@ -187,7 +187,7 @@ fn lowering_its_priority_lets_others_run() {
     let run = run.millis(20).survives();
     assert_eq!(starts_ms(&run, "b"), [1], "{:?}", starts_ms(&run, "a"));
     assert_eq!(starts_ms(&run, "a").last(), Some(&3));
-    // When it drops to another's priority it stays ahead of it, whichever task comes between.
+    // When its priority drops to another's, it stays ahead of it, whichever task comes in between.
     let steps = [Step::Policy(fifo(20)), run_us(1000), Step::Policy(fifo(10)), run_us(3000)];
     let base =
         with("tracer").task(task("a", steps)).task(task("b", [run_us(2000)]).policy(fifo(10)).after_ms(0));
@@ -211,7 +211,7 @@ fn run_us(us: u64) -> Step {
 
 #[test]
 fn it_cannot_starve_the_scheduler_for_ever() {
-    // After 950 ms the deadline server gives 50; and so on, though the watchdog's timeout is longer.
+    // After 950 ms the deadline server gives 50, repeatedly, though the watchdog's timeout is longer.
     let endless = |name: &str| repeat(name, [run(1_000_000)]);
     let base = with("tracer").task(endless("rt").policy(fifo(99))).task(endless("x")).millis(4200);
     let run = base.survives();
@@ -220,7 +220,7 @@ fn it_cannot_starve_the_scheduler_for_ever() {
     assert!(first.abs_diff(950) <= 2, "{starts:?}");
     assert!((195..=210).contains(&run.cpu_ms("x")), "four times 50 ms: {} ms, {starts:?}", run.cpu_ms("x"));
     assert!(run.cpu_ms("rt") > 3950);
-    // Where it gets its share anyway the server leaves real-time tasks alone.
+    // If the class gets its share anyway, the server leaves real-time tasks alone.
     let half = repeat("rt", [run_us(1000), sleep(1000)]).policy(fifo(99));
     let run = with("tracer").task(half).task(endless("x")).millis(3000).survives();
     let lengths = run.starts("rt").into_iter().zip(run.stops("rt"));

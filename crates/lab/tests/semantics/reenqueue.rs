@@ -25,8 +25,8 @@ fn what_is_in_the_local_queue_comes_back() {
 
 #[test]
 fn all_tasks_of_the_queue_come_back_in_order() {
-    // `a`, `b` and `c` are put into CPU 0's queue while `x` runs; when its slice is over `a` is next, and the others
-    // come back with `x`, whose enqueue asks for it.
+    // `a`, `b` and `c` are put into CPU 0's queue while `x` runs. When its slice is over, `a` is next, and the others
+    // come back with `x`, whose enqueue requests it.
     let base = gives_back().cpus(2).set("select_this", 0).set("select_dsq", LOCAL).set("slice_ns", 5_000_000);
     let waits = |name: &str, ms| task(name, [run(500)]).after_ms(ms);
     let run = base.task(hog("x").on([0])).task(waits("a", 1)).task(waits("b", 2)).task(waits("c", 3));
@@ -54,7 +54,8 @@ fn reenqueue_local_uses_the_locked_runqueue() {
     assert!(back >= woken.len() / 2, "{}", run.log());
 }
 
-/// Two tasks wait in the scheduler's own queue while another runs, each of whose ticks asks for a queue's tasks.
+/// Two tasks wait in the scheduler's own queue while another runs. Each of its ticks requests that a queue's tasks come
+/// back.
 fn asks_for(queue: u64, flags: u64) -> Scenario {
     let base = with("tracer").set("tick_reenqueues", queue).set("tick_reenqueue_flags", flags);
     let base = base.set("slice_ns", 50_000_000).millis(20).task(hog("x"));
@@ -63,7 +64,7 @@ fn asks_for(queue: u64, flags: u64) -> Scenario {
 
 #[test]
 fn all_tasks_of_an_own_queue_come_back_once_each_time_and_in_order() {
-    // `SCX_REENQ_ANY` is what no flag means, too.
+    // `SCX_REENQ_ANY` also applies without a flag.
     for flags in [0, 1] {
         let run = asks_for(OWN_DSQ, flags).survives();
         let ticks: Vec<_> = run.of("x").filter(|c| c.op == "tick").map(|c| c.at).collect();
@@ -77,7 +78,7 @@ fn all_tasks_of_an_own_queue_come_back_once_each_time_and_in_order() {
             let pids: Vec<u32> = back.iter().filter(|(at, _)| soon(*at)).map(|(_, pid)| *pid).collect();
             assert_eq!(pids, [a, b], "{}", run.log());
         }
-        // The reason is the scheduler's own wish; the tasks have been in its custody all the time.
+        // The scheduler requested it, and the tasks were in its custody all the time.
         assert!(run.values("a", "why_again").iter().all(|why| *why == 1 << 12));
         assert_eq!(run.count("a", "dequeue"), 0, "{}", run.log());
     }

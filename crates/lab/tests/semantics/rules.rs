@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 const RULES: &str = include_str!("../../../../tests/sim/semantics/rules.tsv");
 
-/// The tests of a source, as the table calls them.
+/// The tests of a source file, by their names in the table.
 fn tests_of(path: &Path, module: &str) -> Vec<String> {
     let text = std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     let lines: Vec<&str> = text.lines().map(str::trim).collect();
@@ -31,7 +31,7 @@ fn known() -> BTreeSet<String> {
     let mut known: BTreeSet<String> = own.iter().flat_map(|path| tests_of(path, &stem(path))).collect();
     known.extend(sources("tests").iter().flat_map(|path| tests_of(path, &stem(path))));
     known.extend(sources("../kernel/src/state/idle").iter().flat_map(|path| tests_of(path, "kernel")));
-    // Its tests are made by a macro, one an object.
+    // A macro generates its tests, one per object.
     let expected = include_str!("../../../../tests/objects/expected-7.2.tsv").lines();
     known.extend(expected.filter_map(|line| Some(format!("wrong_on_purpose::{}", line.split('\t').next()?))));
     known

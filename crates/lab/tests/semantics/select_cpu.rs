@@ -5,7 +5,7 @@ use keel_abi::task::{ObjectId, Step};
 use keel_trace::What;
 use keel_trace::event::Chooser;
 
-/// What placed a task, each time it was placed.
+/// The callback that placed a task, each time it was placed.
 fn choosers(run: &Run, name: &str) -> Vec<Chooser> {
     let task = run.id(name);
     run.events_of(|e| match e.what {
@@ -74,7 +74,7 @@ fn without_it_and_without_an_idle_cpu_enqueue_is_asked() {
 
 #[test]
 fn a_waker_waits_until_the_wakee_is_off_its_cpu_before_it_asks() {
-    // One goes to sleep again and again, another wakes it at every moment of that.
+    // One repeatedly goes to sleep, and another wakes it at every moment of that.
     let sleeper =
         repeat("a", [run_up_to(4), Step::Wait { condition: ObjectId(0), mutex: ObjectId(0) }]).on([0, 2]);
     let waker = repeat("b", [run_up_to(6), Step::Broadcast(ObjectId(0))]).on([1]);

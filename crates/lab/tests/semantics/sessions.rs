@@ -1,4 +1,4 @@
-//! Sessions and autogroups: which tasks begin one, which are born into one, and that a scheduler can read them.
+//! Sessions and autogroups: which tasks begin one, which are forked into one, and that a scheduler can read them.
 
 use crate::harness::*;
 use keel_abi::task::{Step, Workload};
@@ -32,7 +32,7 @@ fn a_root_process_is_in_the_first_session_unless_it_has_another() {
     assert_eq!(reported(&run, "b", "session")[0], (b, 2));
 }
 
-/// Where the machine has no autogroups, a session is still one, and all have the first one's autogroup.
+/// On a machine without autogroups, a session still exists, and all tasks have the first one's autogroup.
 #[test]
 fn without_autogroups_all_sessions_show_the_first_ones() {
     let mut machine = keel_lab::machines::of_cpus(2);

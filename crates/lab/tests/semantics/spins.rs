@@ -16,7 +16,7 @@ fn lower(flag: u32) -> Step {
     Step::Lower(ObjectId(flag))
 }
 
-/// Two tasks that meet once, each on a CPU of its own or both on one: what the scenario is.
+/// Two tasks that meet once, each on its own CPU or both on one: returns the scenario.
 fn meeting(cpus: u32, early: Step, late_ms: u64) -> Scenario {
     let early = task("early", [run(1000), early, run(100)]);
     let late = task("late", [run(late_ms * 1000), spin_barrier(None), run(100)]);
@@ -37,7 +37,7 @@ fn a_spinner_keeps_its_cpu_and_goes_on_at_once() {
 #[test]
 fn a_spinner_burns_its_slice_while_the_task_it_waits_for_waits_for_the_cpu() {
     let run = meeting(1, spin_barrier(None), 3).survives();
-    // The first slice goes to spinning; the other reaches the barrier and ends; then the spinner does.
+    // The first slice is spent spinning. Then the other reaches the barrier and ends, and then the spinner does.
     assert_eq!((run.starts("early").len(), run.starts("late").len()), (2, 1), "{}", run.log());
     let ends = [run.stops("early")[0], run.stops("late")[0], run.stops("early")[1]];
     // A slice is 5 ms, and ends at a tick.
@@ -89,7 +89,7 @@ fn a_barrier_can_be_met_at_again_and_again() {
     for name in ["a", "b", "c"] {
         assert!(near(*run.stops(name).last().unwrap(), 10_000, 300), "{name}: {:?}", run.stops(name));
     }
-    // Only the fastest loses patience, each time.
+    // Only the fastest runs out of patience, each time.
     assert_eq!(run.outcome.counters.wakeups, 10);
 }
 
@@ -102,7 +102,7 @@ fn a_flag_holds_one_message() {
     let from = task("from", times([run(100), raise(0)]));
     let to = task("to", times([lower(0), run(1000)]));
     let run = with("tracer").cpus(2).task(from).task(to).workload(|w| w.flags = 1).survives();
-    // The fifth message can be left when the fourth is taken: after three of the receiver's runs.
+    // The fifth message can be sent when the fourth is taken: after three of the receiver's runs.
     let (sent, received) = (run.stops("from"), run.stops("to"));
     assert!(sent.len() == 1 && near(sent[0], 3_100, 100), "{sent:?}");
     assert!(received.len() == 1 && near(received[0], 5_100, 100), "{received:?}");

@@ -1,4 +1,4 @@
-//! Combined rules: real-time tasks, migration-disabled spells, cgroups, and changes to tasks and CPUs from outside.
+//! Combined rules: real-time tasks, migration-disabled sections, cgroups, and changes to tasks and CPUs from outside.
 
 use crate::harness::*;
 use crate::outside::{at, confine, every};
@@ -62,7 +62,7 @@ fn join() -> Step {
     Step::Cgroup(CgroupStep::Join(A))
 }
 
-/// The task's callbacks from `us` on, without what is left of slices.
+/// The task's callbacks from `us` on, without their remaining slices.
 fn after(run: &Run, name: &str, us: u64) -> Vec<String> {
     let shown = |c: &Call| match c.op.as_str() {
         "running" => c.op.clone(),
@@ -90,7 +90,7 @@ fn off_us(run: &Run, cpu: u32) -> u64 {
 
 #[test]
 fn real_time_tasks_leave_a_cpu_that_goes_without_callbacks() {
-    // On CPU 2 alone one runs, and one waits; one sleeps.
+    // On CPU 2, one task runs and one waits. Another one sleeps.
     let runs = rt(task("runs", [run(20_000)]).on([2]), 50);
     let waits = rt(task("waits", [run(5000)]).on([2]), 40).after_ms(1);
     let sleeps = rt(task("sleeps", [run(100), sleep(8000), run(1000)]).on([2]), 60);
@@ -122,7 +122,7 @@ fn a_cpu_that_was_taken_is_given_back_before_it_goes() {
         .filter(|c| ["cpu_release", "cpu_acquire", "cpu_offline", "cpu_online"].contains(&c.op.as_str()))
         .map(|c| (c.op.as_str(), c.cpu))
         .collect();
-    // The CPU is the scheduler's once more, if only to push the preempted task away.
+    // The scheduler gets the CPU once more, if only to push the preempted task away.
     assert_eq!(
         reported,
         [("cpu_release", 1), ("cpu_offline", 1), ("cpu_acquire", 1), ("cpu_online", 1),],
@@ -133,7 +133,7 @@ fn a_cpu_that_was_taken_is_given_back_before_it_goes() {
 
 #[test]
 fn the_server_of_a_cpu_that_was_away_serves_again() {
-    // Armed when the CPU goes, and needed again when it is back.
+    // Armed when the CPU goes offline, and needed again when it is back.
     let endless = rt(repeat("rt", [run(1_000_000)]).on([1]), 9);
     let x = repeat("x", [run(1_000_000)]).on([1]);
     let base = scene(2).millis(3000).task(x).task(endless);
@@ -167,7 +167,7 @@ fn nice_and_mask_of_a_real_time_task_are_set_when_it_joins_the_scheduler() {
     assert!(run.misplaced().is_empty());
 }
 
-/// Works within a spell from 1 ms to 11 ms.
+/// Works in a migration-disabled section from 1 ms to 11 ms.
 fn works() -> Spec {
     task("a", [run(1000), MigrateDisable, run(10_000), MigrateEnable, run(3000)])
 }
@@ -213,7 +213,7 @@ fn a_sleeper_within_a_spell_comes_back_to_the_cpu_that_waits_for_it() {
 fn a_mask_that_changes_during_a_spell_counts_at_its_end() {
     let run = happens(scene(3).task(works().on([1])), [at(5000, confine(0, [2]))]).survives();
     let reported = after(&run, "a", 5000);
-    // It gets the new mask; then the stopper comes, the switch to which pins it.
+    // It gets the new mask. Then the stopper runs, and the switch to it pins the task.
     assert_eq!(reported[..5], around("set_cpumask=4"), "{}", run.log());
     assert_eq!(reported[5..10], around("set_cpumask=2"), "{}", run.log());
     assert_eq!(reported[10..15], around("set_cpumask=4"), "{}", run.log());
@@ -268,7 +268,7 @@ fn a_task_moves_within_its_spell_and_stays_on_its_cpu() {
     let moved = format!("cgroup_move={TO_A}");
     let expected = ["stopping", "quiescent=20000000e", &moved, "runnable=e", "running"];
     assert_eq!(reported[first + 1..first + 6], expected, "{}", run.log());
-    // The move has it scheduled, which pins it.
+    // The move triggers scheduling, which pins it.
     assert_eq!(reported[first + 6..first + 11], around("set_cpumask=2"), "{}", run.log());
     let expected = ["stopping", "quiescent=20000004e", "disable"];
     assert_eq!(reported[first + 11..first + 14], expected, "{}", run.log());

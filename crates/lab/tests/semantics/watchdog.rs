@@ -5,7 +5,7 @@ use keel_abi::scx::ExitKind;
 
 #[test]
 fn a_task_that_waits_too_long_ends_the_scheduler() {
-    // It stays in the scheduler's hands.
+    // The BPF program keeps holding it.
     let base = with("impatient").cpus(2).millis(5000).set("only_pid", 2).set("enqueue_dsq", 0);
     let run = base.set("dispatch_only_on", 7).task(hog("a").after_ms(100)).run();
     assert_eq!(run.outcome.exit, ExitKind::ErrorStall, "{}", run.log());
@@ -15,7 +15,7 @@ fn a_task_that_waits_too_long_ends_the_scheduler() {
 
 #[test]
 fn only_running_counts() {
-    // It goes round between two queues all the time.
+    // It circulates between two queues all the time.
     let base =
         with("impatient").millis(5000).set("only_pid", 3).set("slice_ns", 1_000_000).set("select_default", 0);
     let base = base.set("dispatch_moves", 0).set("dispatch_iterates", 1).set("move_dsq", 2);

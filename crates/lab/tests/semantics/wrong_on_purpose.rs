@@ -5,7 +5,7 @@ use keel_abi::scx::ExitKind;
 
 const EXPECTED: &str = include_str!("../../../../tests/objects/expected-7.2.tsv");
 
-/// Does `text` match a pattern in which `*` stands for anything?
+/// Whether `text` matches a pattern in which `*` stands for anything.
 fn matches(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
     let Some(mut rest) = parts.next().and_then(|first| text.strip_prefix(first)) else { return false };
@@ -18,7 +18,7 @@ fn matches(pattern: &str, text: &str) -> bool {
     pattern.ends_with('*') || rest.is_empty()
 }
 
-/// Enough of everything for each fault to show.
+/// Enough tasks of all kinds to trigger each fault.
 fn scenario(name: &str) -> Scenario {
     let base = with_source(&format!("tests/objects/{name}")).cpus(4).millis(6000);
     let base = base.task(repeat("worker", [run(400), sleep(300)]).instances(10));
@@ -47,7 +47,7 @@ fn check(line: &str) {
     }
 }
 
-/// One test an object, so that they run side by side.
+/// One test per object, so that they run side by side.
 macro_rules! objects {
     ($($name:ident)*) => {
         $(#[test] fn $name() {

@@ -8,7 +8,7 @@ use keel_abi::timeline::{Change, Happening};
 use keel_abi::{CpuSet, Span};
 use keel_lab::{Machine, machines};
 
-/// From here on nothing happens from outside any more.
+/// From here on, nothing happens from outside.
 pub(crate) const QUIET_MS: u64 = 120;
 /// How long a run is.
 pub(crate) const END_MS: u64 = 500;
@@ -74,7 +74,7 @@ fn policy(rng: &mut Rng) -> Policy {
     ])
 }
 
-/// What a task does over and over: `spells` are spells without migration, in which it may sleep.
+/// What a task does repeatedly. `spells` are migration-disabled sections, in which it may sleep.
 fn steps(rng: &mut Rng, cpus: u32, spells: bool) -> Vec<Step> {
     let mut steps = vec![run_up_to(600), sleep(200 + rng.below(3000))];
     for _ in 0..1 + rng.below(6) {
@@ -96,7 +96,7 @@ fn steps(rng: &mut Rng, cpus: u32, spells: bool) -> Vec<Step> {
     }
     if spells {
         let within = 2 + rng.below(steps.len() as u64 - 1) as usize;
-        // A task of its own accord cannot leave the CPU that it is pinned to.
+        // A task cannot leave the CPU that it is pinned to on its own.
         let is_kept = |step: &&Step| !matches!(step, Step::Affinity(_));
         let mut spell = vec![Step::MigrateDisable];
         spell.extend(steps[..within.min(steps.len())].iter().filter(is_kept).cloned());
@@ -105,7 +105,7 @@ fn steps(rng: &mut Rng, cpus: u32, spells: bool) -> Vec<Step> {
     }
     steps.push(sleep(100 + rng.below(2000)));
     steps.push(Step::Loop { to: 0, times: Some(4 + rng.below(25) as u32), slot: 0 });
-    // Then little is left to do, anywhere.
+    // Then little work is left anywhere.
     let calm = steps.len() as u32 + 2;
     steps.extend([Step::Policy(Policy::Other), Step::Affinity(CpuSet::new()), run_up_to(100), sleep(3000)]);
     steps.push(Step::Loop { to: calm, times: None, slot: 1 });

@@ -1,5 +1,4 @@
-//! What a companion talks to in the running kernel: maps by system calls, rings and global variables in mapped
-//! memory.
+//! A companion's access to the running kernel: maps through system calls, rings and global variables in mapped memory.
 
 use super::sys::{Mapped, Place};
 use crate::maps;
@@ -14,18 +13,18 @@ use std::os::fd::AsFd;
 use std::rc::Rc;
 use std::sync::mpsc::SyncSender;
 
-/// What a thread needs of a loaded object.
+/// What a thread needs from a loaded object.
 pub(crate) struct Parts {
-    /// By their places in the program.
+    /// By their indices in the program.
     maps: Vec<(MapHandle, usize)>,
     /// The sections of variables: each map, its bytes, and whether one of its variables is set.
     sections: Vec<(MapHandle, usize, bool)>,
-    /// By their places in the program: section, place in it, signed.
+    /// By their indices in the program: section, offset in it, whether signed.
     variables: Vec<(usize, Place, bool)>,
 }
 
 impl Parts {
-    /// Looks for what the program names.
+    /// Looks up what the program names.
     pub(super) fn take(program: &Program, outline: &Outline, object: &Object) -> Result<Self, String> {
         let mut parts = Self { maps: Vec::new(), sections: Vec::new(), variables: Vec::new() };
         for layout in &program.maps {
@@ -85,16 +84,16 @@ fn allows(kind: MapType, call: Call) -> bool {
     }
 }
 
-/// A map at hand.
+/// An accessible map.
 enum Map {
-    /// By system calls; bytes of the key.
+    /// Through system calls. Contains the size of the key in bytes.
     Plain(MapHandle, usize),
-    /// A ring buffer; the record that was last taken.
+    /// A ring buffer. Contains the last record that was read.
     Ring(RingBuffer<'static>, Rc<RefCell<Vec<u8>>>),
     UserRing(UserRingBuffer),
 }
 
-/// All that one companion talks to.
+/// Everything that one companion accesses.
 pub(super) struct Desk {
     maps: Vec<Map>,
     sections: Vec<Mapped>,
@@ -144,7 +143,7 @@ impl Map {
                     return false;
                 }
                 let taken = taken.borrow();
-                // Of a record that is shorter than was said the rest is 0.
+                // If a record is shorter than announced, the rest is 0.
                 record.fill(0);
                 record.iter_mut().zip(taken.iter()).for_each(|(to, &from)| *to = from);
                 true
@@ -193,7 +192,7 @@ impl Door for Desk {
     }
 
     fn print(&mut self, line: &str) {
-        // A companion never waits: what does not fit is lost.
+        // A companion never waits: output that does not fit is lost.
         let _ = self.lines.try_send(line.to_owned());
     }
 }

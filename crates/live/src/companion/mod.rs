@@ -1,8 +1,8 @@
-//! A recipe's companions beside a scheduler in the running kernel: one thread each, which that scheduler schedules.
+//! A recipe's companions for a scheduler in the running kernel: one thread each, which that scheduler schedules.
 //!
-//! A thread is there before the object is loaded, so that the object can be given its pid, and at work before the
-//! scheduler is attached: from then on nobody gets a CPU unless it goes on. For the same reason it never waits for
-//! another thread of this process, and all memory of the process is locked.
+//! A thread exists before the object is loaded, so that the object can get its pid, and is running before the scheduler
+//! is attached: from then on, no task gets a CPU unless the companion continues. For the same reason, it never waits
+//! for another thread of this process, and all memory of the process is locked.
 
 mod desk;
 mod sys;
@@ -19,7 +19,7 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Lines that wait to be printed; more are dropped, for no companion waits.
+/// Lines waiting to be printed. More are dropped, because companions never wait.
 const MOST_LINES: usize = 1024;
 
 /// How a companion's thread ended.
@@ -37,9 +37,9 @@ pub(crate) struct Companions {
 struct Thread {
     companion: Companion,
     pid: u32,
-    /// Where it gets what it needs of the loaded object.
+    /// Receives what it needs from the loaded object.
     parts: Sender<desk::Parts>,
-    /// Where it says that it is at work, or why it cannot be.
+    /// Reports that it is running, or why it cannot.
     ready: Receiver<Ended>,
     handle: Option<JoinHandle<Ended>>,
 }
@@ -58,7 +58,7 @@ impl Companions {
         Ok(all)
     }
 
-    /// Gives the object their pids.
+    /// Sets their pids in the object.
     pub(crate) fn introduce(&self, outline: &mut Outline) -> Result<(), LiveError> {
         for thread in &self.threads {
             let Some(variable) = &thread.companion.pid else { continue };
@@ -69,7 +69,7 @@ impl Companions {
         Ok(())
     }
 
-    /// Sets all to work on the loaded object.
+    /// Starts all companions on the loaded object.
     pub(crate) fn begin(&self, outline: &Outline, object: &Object) -> Result<(), LiveError> {
         for thread in &self.threads {
             let name = &thread.companion.name;
@@ -83,10 +83,10 @@ impl Companions {
         Ok(())
     }
 
-    /// Are all at work?
+    /// Whether all are running.
     ///
     /// # Errors
-    /// The first that is not.
+    /// The first that is not running.
     pub(crate) fn check(&mut self) -> Result<(), LiveError> {
         for thread in &mut self.threads {
             let Some(handle) = thread.handle.take_if(|handle| handle.is_finished()) else { continue };
@@ -99,7 +99,7 @@ impl Companions {
         Ok(())
     }
 
-    /// What they have printed since this was last asked.
+    /// Their output since the last call.
     pub(crate) fn lines(&self) -> Vec<String> {
         self.lines.try_iter().collect()
     }
@@ -109,7 +109,7 @@ impl Drop for Companions {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         for Thread { parts, handle, .. } in self.threads.drain(..) {
-            // Who still waits for the object, waits no more.
+            // Companions that still wait for the object stop waiting.
             drop(parts);
             // It has already reported how it ended.
             let _ = handle.map(JoinHandle::join);
@@ -146,7 +146,7 @@ impl Thread {
     }
 }
 
-/// Round after round, until it is asked to stop.
+/// Runs round after round until asked to stop.
 fn work(
     companion: &Companion,
     parts: desk::Parts,

@@ -1,5 +1,5 @@
-//! What takes the kernel's own interfaces: a data section of an object in this process's memory, and a thread that
-//! sched_ext is to schedule.
+//! Uses of the kernel's own interfaces: a data section of an object in this process's memory, and a thread that
+//! sched_ext schedules.
 #![allow(unsafe_code)]
 
 use rustix::mm::{MapFlags, MlockAllFlags, ProtFlags, mlockall, mmap, munmap};
@@ -15,13 +15,13 @@ pub(super) fn thread_id() -> u32 {
     rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs()
 }
 
-/// Has sched_ext schedule the calling thread, whatever it leaves to others, and locks the process's memory: a page fault could
-/// wait for somebody who waits for this thread.
+/// Makes sched_ext schedule the calling thread, even if it leaves other tasks alone, and locks the process's memory: a
+/// page fault could wait for a task that waits for this thread.
 pub(super) fn prepare_thread() -> Result<(), String> {
     mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE)
         .map_err(|e| format!("cannot lock this process's memory: {e}"))?;
     let priority = libc::sched_param { sched_priority: 0 };
-    // SAFETY: the calling thread (0), and a parameter that lives for the call.
+    // SAFETY: the calling thread (0), and a parameter that lives during the call.
     let done = unsafe { libc::sched_setscheduler(0, SCHED_EXT, &raw const priority) };
     match done {
         0 => Ok(()),
@@ -29,10 +29,10 @@ pub(super) fn prepare_thread() -> Result<(), String> {
     }
 }
 
-/// An integer of a mapped section.
+/// An integer in a mapped section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
-    /// Bytes from the section's beginning; a multiple of `bytes`.
+    /// Offset in the section, in bytes. A multiple of `bytes`.
     pub(super) at: usize,
     /// 1, 2, 4 or 8.
     pub(super) bytes: usize,
@@ -47,29 +47,29 @@ pub(super) struct Mapped {
 }
 
 impl Mapped {
-    /// Maps so many bytes of a map's values.
+    /// Maps this many bytes of a map's values.
     pub(super) fn new(map: BorrowedFd<'_>, bytes: usize, writable: bool) -> std::io::Result<Self> {
         let bytes = bytes.max(1).next_multiple_of(rustix::param::page_size());
         let prot = if writable { ProtFlags::READ | ProtFlags::WRITE } else { ProtFlags::READ };
-        // SAFETY: a new mapping wherever the kernel likes: no memory that anybody uses is touched.
+        // SAFETY: a new mapping at an address that the kernel chooses, so no used memory is touched.
         let at = unsafe { mmap(std::ptr::null_mut(), bytes, prot, MapFlags::SHARED, map, 0) }?;
         let at = NonNull::new(at.cast()).ok_or_else(|| std::io::Error::other("mapped at 0"))?;
         Ok(Self { at, bytes, writable })
     }
 
-    /// Where an integer lies, within bounds and aligned; panics otherwise.
+    /// The address of an integer, within bounds and aligned. Panics otherwise.
     fn place(&self, Place { at, bytes }: Place) -> *mut u8 {
         assert!(matches!(bytes, 1 | 2 | 4 | 8) && at.is_multiple_of(bytes), "an aligned integer");
         assert!(at.checked_add(bytes).is_some_and(|end| end <= self.bytes), "within the section");
-        // SAFETY: `at` lies within the mapping, as was just seen.
+        // SAFETY: `at` is within the mapping, as was just checked.
         unsafe { self.at.as_ptr().add(at) }
     }
 
     /// Reads an integer, zero-extended.
     pub(super) fn read(&self, place: Place) -> u64 {
         let at = self.place(place);
-        // SAFETY: `at` is aligned to as many bytes as are read, which lie within the mapping, and that lives as long as
-        // `self`; the kernel changes them in one go, and everybody here by atomics alone.
+        // SAFETY: `at` is aligned to the number of bytes read, which are within the mapping, and the mapping lives as
+        // long as `self`. The kernel writes them at once, and all code here uses only atomics.
         unsafe {
             match place.bytes {
                 1 => AtomicU8::from_ptr(at).load(Ordering::Relaxed).into(),
@@ -80,11 +80,11 @@ impl Mapped {
         }
     }
 
-    /// Writes an integer, cut to its bytes; panics where the section is not writable.
+    /// Writes an integer, truncated to its size. Panics if the section is not writable.
     pub(super) fn write(&self, place: Place, value: u64) {
         assert!(self.writable, "nobody writes constants");
         let at = self.place(place);
-        // SAFETY: as in `read`; and the mapping is writable.
+        // SAFETY: as in `read`, and the mapping is writable.
         unsafe {
             match place.bytes {
                 1 => AtomicU8::from_ptr(at).store(value as u8, Ordering::Relaxed),
@@ -98,7 +98,7 @@ impl Mapped {
 
 impl Drop for Mapped {
     fn drop(&mut self) {
-        // SAFETY: what `mmap` gave, and nobody refers to it: references last as long as a call of `self`.
+        // SAFETY: the result of `mmap`, without references to it: they last no longer than a call on `self`.
         let _ = unsafe { munmap(self.at.as_ptr().cast(), self.bytes) };
     }
 }

@@ -1,8 +1,8 @@
-//! What the attached scheduler reports of its decisions ([`keel_trace::policy`]): read from its own ring buffer.
+//! The attached scheduler's reports of its decisions ([`keel_trace::policy`]), read from its own ring buffer.
 //!
-//! Looked for are ring buffers of that name that programs of struct_ops use, and no others: whoever reads a ring
-//! takes what is in it away. Schedulers come and go, so it is looked for again and again. The kernel lets nobody but root
-//! look: without those rights nothing is read.
+//! Only ring buffers with that name which struct_ops programs use are read, because reading a ring removes its
+//! contents. Schedulers come and go, so the search is repeated. The kernel allows it only for root: without
+//! capabilities, nothing is read.
 
 use keel_trace::policy;
 use keel_trace::story::{Merge, Raw, RawWhat};
@@ -14,11 +14,11 @@ use std::collections::BTreeSet;
 use std::os::fd::{AsFd, OwnedFd};
 use std::rc::Rc;
 
-/// From one look to the next, in nanoseconds.
+/// The interval between searches, in nanoseconds.
 const LOOK_NS: u64 = 500_000_000;
-/// Rings that are read at once.
+/// The maximum number of rings that are read at once.
 const MOST_RINGS: usize = 4;
-/// Records that are read from one ring at once: more than fit into one that `policy.h` makes.
+/// The maximum number of records that are read from one ring at once: more than fit into a ring of `policy.h`.
 const TURN: usize = 1 << 13;
 
 /// The rings.
@@ -35,13 +35,13 @@ struct Ring {
 }
 
 impl Decisions {
-    /// No rings yet, on a machine of so many CPUs.
+    /// No rings yet, on a machine with this many CPUs.
     pub(super) fn new(cpus: u32) -> Self {
         Self { cpus, rings: Vec::new(), inbox: Rc::default(), looked: None }
     }
 
-    /// Passes on what was reported from `start` until `now`. What claims another time is none of this recording's, or
-    /// garbage. `filled` becomes ready when a ring does.
+    /// Passes on what was reported from `start` until `now`. Reports with another time belong to another recording, or
+    /// are garbage. `filled` becomes ready when a ring does.
     pub(super) fn drain(&mut self, start: u64, now: u64, filled: &OwnedFd, merge: &mut Merge) {
         self.look(now, filled);
         for ring in &self.rings {
@@ -56,7 +56,7 @@ impl Decisions {
         }
     }
 
-    /// Finds rings that have come, and lets go of those that have gone, with what is in them.
+    /// Finds new rings, and drops those that are gone, with their contents.
     fn look(&mut self, now: u64, filled: &OwnedFd) {
         if self.looked.is_some_and(|looked| now.saturating_sub(looked) < LOOK_NS) {
             return;
@@ -86,14 +86,14 @@ impl Decisions {
         builder.add(&map, take).ok()?;
         let buffer = builder.build().ok()?;
         let when = epoll::EventFlags::IN | epoll::EventFlags::ET;
-        // Without it the ring is read by the clock alone.
+        // Otherwise, the ring is read only at intervals.
         epoll::add(filled, map.as_fd(), epoll::EventData::new_u64(0), when).ok();
         tracing::info!(id, "the scheduler reports its decisions");
         Some(Ring { map: id, buffer })
     }
 }
 
-/// The maps that programs of struct_ops use.
+/// The maps that struct_ops programs use.
 fn maps_of_schedulers() -> BTreeSet<u32> {
     let options = ProgInfoQueryOptions::default().include_map_ids(true);
     let programs =

@@ -1,4 +1,4 @@
-//! Why a recording could not begin, or go on.
+//! Why a recording could not start or continue.
 
 use crate::errors::Class;
 
@@ -13,16 +13,16 @@ pub enum RecordError {
     /// Neither root nor the capabilities.
     #[error("recording needs root, or the capabilities CAP_BPF and CAP_PERFMON")]
     NoRights,
-    /// The kernel does not take the programs.
+    /// The kernel rejects the programs.
     #[error("this kernel refuses keel's recording programs: {0}")]
     Refused(String),
-    /// The tasks could not be listed, or the buffers not be made or read.
+    /// The tasks could not be listed, or the buffers not created or read.
     #[error("the recording failed: {0}")]
     Failed(String),
 }
 
 impl RecordError {
-    /// What it means.
+    /// Its meaning.
     pub fn class(&self) -> Class {
         match self {
             Self::NoBtf | Self::Refused(_) => Class::Unsupported,
@@ -30,7 +30,7 @@ impl RecordError {
         }
     }
 
-    /// What to do about it, where that is not plain.
+    /// What to do about it, if that is not obvious.
     pub fn help(&self) -> Option<&'static str> {
         match self {
             Self::NoBtf | Self::Refused(_) => Some("keel vm boots a kernel that can be recorded"),

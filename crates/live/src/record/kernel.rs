@@ -1,4 +1,4 @@
-//! The kernel's half: loads the programs, makes a ring buffer a CPU, reads them.
+//! The kernel's half: loads the programs, creates a ring buffer per CPU, and reads them.
 
 use super::RecordError;
 use super::optional::{self, DECISIONS, OPTIONAL, Optional, PIPES, QUOTA_PROGRAM, TIMER_PROGRAM};
@@ -22,23 +22,23 @@ use std::io::Read;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::rc::Rc;
 
-/// What shows which tasks run and wait, and where.
+/// The programs for which tasks run and wait, and where.
 const CORE_PROGRAMS: [&str; 6] = ["on_switch", "on_waking", "on_wakeup", "on_fork", "on_migrate", SNAPSHOT];
 /// The program that lists the tasks.
 const SNAPSHOT: &str = "snapshot";
 
-/// The reader is woken when such a part of a ring has filled.
+/// The reader is woken when this part of a ring has filled.
 const PORTIONS: u32 = 4;
 
-/// Records that are read from one ring before the next one gets its turn.
+/// The maximum number of records that are read from one ring before the next ring has its turn.
 const TURN: usize = 1 << 16;
 
-/// The programs in the kernel, at work or at rest.
+/// The programs in the kernel, attached or detached.
 pub(crate) struct Kernel {
     object: Object,
     links: Vec<Link>,
     rings: Vec<Ring>,
-    /// Ready when a ring has filled by another portion.
+    /// Ready when another part of a ring has filled.
     filled: OwnedFd,
     inbox: Rc<RefCell<Vec<Raw>>>,
     cpus: u32,
@@ -47,7 +47,7 @@ pub(crate) struct Kernel {
     extent: Extent,
 }
 
-/// Every task, and which of them are throttled.
+/// Every task, and which tasks are throttled.
 pub(super) struct Snapshot {
     pub(super) tasks: Vec<TaskRecord>,
     pub(super) throttled: Vec<Key>,
@@ -60,7 +60,8 @@ struct Ring {
 }
 
 impl Kernel {
-    /// Loads the programs, with `bytes` for each CPU's records: a power of two, of whole pages. They rest.
+    /// Loads the programs, with `bytes` for each CPU's records: a power of two, in whole pages. They are not attached
+    /// yet.
     pub(crate) fn load(host: &Host, cpus: u32, bytes: u32, extent: Extent) -> Result<Self, RecordError> {
         let words = cpus.div_ceil(64);
         let (object, unknown) =
@@ -74,7 +75,7 @@ impl Kernel {
         Ok(Self { object, links: Vec::new(), rings, filled, inbox, cpus, words, unknown, extent })
     }
 
-    /// From now on everything is recorded.
+    /// Records everything from now on.
     pub(crate) fn attach(&mut self) -> Result<(), RecordError> {
         for program in self.object.progs_mut() {
             let name = program.name().to_string_lossy().into_owned();
@@ -87,12 +88,12 @@ impl Kernel {
         Ok(())
     }
 
-    /// The programs that run in whatever context they are called in.
+    /// The programs that run in the context of other code.
     pub(crate) fn programs(&self) -> impl Iterator<Item = ProgramMut<'_>> {
         self.object.progs_mut().filter(|program| program.name() != SNAPSHOT && program.autoload())
     }
 
-    /// Functions of this kernel that cannot be watched for what was asked for, and what is not recorded therefore.
+    /// Functions of this kernel that cannot be traced, and what is therefore not recorded.
     pub(super) fn missing(&self) -> Vec<String> {
         let loaded =
             |name: &str| self.object.progs_mut().any(|program| program.name() == name && program.autoload());
@@ -104,7 +105,7 @@ impl Kernel {
         self.unknown
     }
 
-    /// Every task, and what it does.
+    /// Every task and its state.
     pub(super) fn snapshot(&self) -> Result<Snapshot, RecordError> {
         let failed = |why: String| RecordError::Failed(format!("the tasks cannot be listed: {why}"));
         let program = self.object.progs_mut().find(|program| program.name() == SNAPSHOT);
@@ -125,10 +126,10 @@ impl Kernel {
         Ok(snapshot)
     }
 
-    /// Reads what the rings hold, a bounded number of records of each; returns the time up to which they are empty,
-    /// where that is earlier than now.
+    /// Reads the contents of the rings, a limited number of records from each. Returns the time up to which they are
+    /// empty, if it is earlier than now.
     pub(super) fn drain(&self, merge: &mut Merge) -> Result<Option<u64>, RecordError> {
-        // What is read now need not wake the reader again; where this fails, it does, which is harmless.
+        // What is read now need not wake the reader again. If this fails, it does, which is harmless.
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };
         let mut task_record = Vec::with_capacity(self.rings.len());
         epoll::wait(&self.filled, spare_capacity(&mut task_record), Some(&now)).ok();
@@ -146,28 +147,28 @@ impl Kernel {
         Ok(complete)
     }
 
-    /// What signals that a ring has filled, for other rings to join.
+    /// Signals that a ring has filled. Other rings can join it.
     pub(super) fn alarm(&self) -> &OwnedFd {
         &self.filled
     }
 
-    /// Ready to be read when a ring has filled by another portion.
+    /// Becomes ready when another part of a ring has filled.
     pub(super) fn filled(&self) -> BorrowedFd<'_> {
         self.filled.as_fd()
     }
 
-    /// Records no more.
+    /// Stops recording.
     pub(super) fn detach(&mut self) {
         self.links.clear();
     }
 
-    /// What was lost after the last record of each CPU. It is reported once.
+    /// The records lost after the last record of each CPU. Reported once.
     pub(super) fn lost(&self) -> Vec<(CpuId, u32)> {
         let (map, key) = (self.object.maps().find(|map| map.name() == "lost"), 0u32.to_ne_bytes());
         let counts = map.as_ref().and_then(|map| map.lookup_percpu(&key, MapFlags::ANY).ok().flatten());
         if let (Some(map), Some(counts)) = (map, &counts) {
             let none = vec![0u64.to_ne_bytes().to_vec(); counts.len()];
-            // Where this fails it is reported twice, and no recording is taken for better than it is.
+            // If this fails, they are reported twice, and no recording appears better than it is.
             map.update_percpu(&key, &none, MapFlags::ANY).ok();
         }
         let number = |bytes: &Vec<u8>| bytes.as_slice().try_into().map_or(0, u64::from_ne_bytes);
@@ -184,18 +185,18 @@ struct Sizes {
     portion_log2: u32,
 }
 
-/// How much is to be recorded.
+/// How much is recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Extent {
     pub(crate) events: Events,
-    /// What Linux's own fair class decides, too.
+    /// Also the decisions of Linux's own fair class.
     pub(crate) decisions: bool,
-    /// What goes through pipes, too.
+    /// Also transfers through pipes.
     pub(crate) pipes: bool,
 }
 
 impl Extent {
-    /// Programs beyond those that its events need.
+    /// Optional programs, besides those that the events need.
     fn extras(self) -> impl Iterator<Item = &'static Optional> {
         let decisions = DECISIONS.iter().filter(move |_| self.decisions);
         decisions.chain(PIPES.iter().filter(move |_| self.pipes))
@@ -205,13 +206,13 @@ impl Extent {
 /// Which events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Events {
-    /// All that the kernel lets us.
+    /// All that the kernel allows.
     All,
-    /// Who runs and who waits where, alone: programs are attached and detached in a moment then.
+    /// Only running and waiting tasks. The programs are then attached and detached quickly.
     Core,
 }
 
-/// The loaded programs, as many of them as this kernel takes, and what they cannot record.
+/// The loaded programs, as many as this kernel accepts, and what they cannot record.
 fn load(host: &Host, cpus: u32, sizes: Sizes, extent: Extent) -> Result<(Object, Unknown), RecordError> {
     let types = ready::kernel_types(host).ok_or(RecordError::NoBtf)?;
     let is_there = |optional: &&Optional| is_there(&types, optional);
@@ -233,7 +234,7 @@ fn load(host: &Host, cpus: u32, sizes: Sizes, extent: Extent) -> Result<(Object,
             Err(why) => why,
         };
         tracing::info!(programs = optional.len(), why, "the programs are refused");
-        // That a function has a type does not mean that it can be watched. The least needed go first.
+        // A function with a type is not always traceable. The least needed programs are dropped first.
         let rank = |optional: &Optional| (is_extra(optional.program), optional.watches);
         let Some(last) = optional.iter().map(|optional| rank(optional)).max() else {
             return Err(RecordError::Refused(why));
@@ -242,13 +243,13 @@ fn load(host: &Host, cpus: u32, sizes: Sizes, extent: Extent) -> Result<(Object,
     }
 }
 
-/// Has a kernel with these types what the program needs?
+/// Whether a kernel with these types has what the program needs.
 fn is_there(types: &Btf, optional: &Optional) -> bool {
     let lists_tasks = optional.program != QUOTA_PROGRAM || !unknown(types).throttling;
     types.function(optional.needs).is_some() && lists_tasks
 }
 
-/// What no program can record on a kernel with these types: before 6.18 it throttles queues, not tasks.
+/// What no program can record on a kernel with these types: before 6.18, it throttles queues, not tasks.
 fn unknown(types: &Btf) -> Unknown {
     Unknown { affinity: false, throttling: types.field("task_struct", "throttled").is_none() }
 }
@@ -278,7 +279,7 @@ fn open(cpus: u32, sizes: Sizes, events: Events, optional: &[&Optional]) -> libb
     Ok(object)
 }
 
-/// Is it a program that every kernel takes, for these events?
+/// Whether every kernel accepts the program, for these events.
 fn is_always_there(program: &str, events: Events) -> bool {
     match events {
         Events::All => {
@@ -288,12 +289,12 @@ fn is_always_there(program: &str, events: Events) -> bool {
     }
 }
 
-/// Does only a recording of decisions or pipes use the program?
+/// Whether only a recording of decisions or pipes uses the program.
 fn is_extra(program: &str) -> bool {
     DECISIONS.iter().chain(&PIPES).any(|optional| optional.program == program)
 }
 
-/// Sets when the programs wake the reader of any ring: once for each time.
+/// Sets when the programs wake the reader of any ring: once per call.
 fn watch(rings: &[Ring]) -> rustix::io::Result<OwnedFd> {
     let filled = epoll::create(epoll::CreateFlags::CLOEXEC)?;
     for ring in rings {
@@ -303,7 +304,7 @@ fn watch(rings: &[Ring]) -> rustix::io::Result<OwnedFd> {
     Ok(filled)
 }
 
-/// Makes a CPU's ring, on a machine of so many CPUs, and puts it in its place.
+/// Creates a CPU's ring, on a machine with this many CPUs, and puts it into the map.
 fn ring(
     object: &Object,
     (cpu, cpus): (CpuId, u32),
@@ -356,7 +357,7 @@ mod tests {
         assert!(OPTIONAL.iter().all(|optional| !is_there(&no_types(), optional)));
     }
 
-    /// The attach points that docs/reference/recording.md has looked through, by program.
+    /// The attach points examined in docs/reference/recording.md, by program.
     fn audited() -> Vec<(&'static str, &'static str)> {
         let text = include_str!("../../../../docs/reference/recording.md");
         let rows = text.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` | `"));
@@ -378,7 +379,8 @@ mod tests {
                     None => section.trim_start_matches('?').trim_start_matches("tp_btf/").to_owned(),
                 };
                 assert!(audited.contains(&(name.as_str(), point.as_str())), "{name} at {point}");
-                // A program's end asks for a reschedule, for RCU's softirq and for irq_work: it would come back for ever.
+                // A program's end requests a reschedule, RCU's softirq and irq_work, so it would trigger itself
+                // forever.
                 let comes_back =
                     ["need_resched", "softirq", "irq_work"].iter().any(|word| point.contains(word));
                 assert!(!comes_back, "{name} at {point}");

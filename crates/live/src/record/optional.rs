@@ -1,4 +1,4 @@
-//! Programs that need something that not every kernel has, or lets us watch.
+//! Programs that need something that some kernels lack or do not allow tracing.
 
 /// Such a program.
 #[derive(Debug)]
@@ -6,11 +6,11 @@ pub(super) struct Optional {
     pub(super) program: &'static str,
     /// A function of kernels that have it.
     pub(super) needs: &'static str,
-    /// It watches that function itself.
+    /// It traces that function itself.
     pub(super) watches: bool,
 }
 
-/// What every recording uses where it can.
+/// What every recording uses if possible.
 pub(super) const OPTIONAL: [Optional; 13] = [
     Optional { program: "on_yield", needs: "do_sched_yield", watches: true },
     Optional { program: "after_yield", needs: "do_sched_yield", watches: true },
@@ -27,13 +27,13 @@ pub(super) const OPTIONAL: [Optional; 13] = [
     Optional { program: "on_affinity", needs: "set_cpus_allowed_common", watches: true },
 ];
 
-/// The program without which nobody knows what a timer wakes.
+/// Without this program, it is unknown what a timer wakes.
 pub(super) const TIMER_PROGRAM: &str = "on_timer_interrupt";
 
-/// The program that is called for tasks that are no longer throttled; it walks the kernel's own list of them.
+/// The program that is called for tasks that are no longer throttled. It walks the kernel's own list of them.
 pub(super) const QUOTA_PROGRAM: &str = "on_quota";
 
-/// What recordings of the fair class's decisions use, too.
+/// What recordings of the fair class's decisions also use.
 pub(super) const DECISIONS: [Optional; 10] = [
     watching("on_place", "select_task_rq_fair"),
     watching("on_ask", "available_idle_cpu"),
@@ -47,7 +47,7 @@ pub(super) const DECISIONS: [Optional; 10] = [
     watching("on_balanced", "sched_balance_rq"),
 ];
 
-/// What recordings of pipes and local sockets use, too: all that a kernel has, or none.
+/// What recordings of pipes and local sockets also use: all that a kernel has, or none.
 pub(super) const PIPES: [Optional; 8] = [
     watching("on_pipe_read", "anon_pipe_read"),
     watching("after_pipe_read", "anon_pipe_read"),
@@ -63,8 +63,7 @@ const fn watching(program: &'static str, needs: &'static str) -> Optional {
     Optional { program, needs, watches: true }
 }
 
-/// Functions that a kernel does not have or has inlined, and what a recording that asks for these programs lacks without
-/// each.
+/// Functions that a kernel lacks or has inlined, and what a recording that requests these programs lacks without each.
 pub(super) fn missing<'a>(
     asked: impl Iterator<Item = &'static Optional> + 'a,
     loaded: impl Fn(&str) -> bool + 'a,
@@ -74,7 +73,7 @@ pub(super) fn missing<'a>(
             "on_pipe_read" => "what goes through pipes",
             "on_receive" => "what goes through local sockets",
             "on_placed" => "where tasks go",
-            "on_ask" => "the CPUs that a wakeup's search looked at, but for the first and the last",
+            "on_ask" => "the CPUs that a wakeup's search looked at, except the first and the last",
             "on_ask_core" => "the cores that a wakeup's search looked at",
             "on_spread" => "the groups that were compared for a new task",
             "on_balanced" => "balancings",
@@ -103,7 +102,7 @@ mod tests {
         check(
             &["available_idle_cpu"],
             &[
-                "available_idle_cpu(): the CPUs that a wakeup's search looked at, but for the first and the last",
+                "available_idle_cpu(): the CPUs that a wakeup's search looked at, except the first and the last",
             ],
         );
         check(

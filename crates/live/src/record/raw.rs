@@ -1,4 +1,4 @@
-//! One record as the kernel's half wrote it (crates/live/bpf/record.bpf.c): from bytes to typed values.
+//! One record as the kernel's half wrote it (crates/live/bpf/record.bpf.c), converted from bytes to typed values.
 
 use keel_abi::cgroup::{Bandwidth, QUOTA_NONE, WEIGHT_DFL, WEIGHT_MAX, WEIGHT_MIN};
 use keel_abi::scx::weight_of_nice;
@@ -22,10 +22,10 @@ const DECISION: u8 = 13;
 const GROUP: u8 = 14;
 const PIPED: u8 = 15;
 
-/// In a snapshot: a task that waits, though not for a CPU, since it is throttled.
+/// In a snapshot: a task that waits, but not for a CPU, because it is throttled.
 const KEPT_OFF: u8 = 3;
 
-/// In a record of a pipe: it is a local socket.
+/// In a record of a pipe: whether it is a local socket.
 const IS_SOCKET: u8 = 0x80;
 /// Bytes of `struct head`.
 const HEAD: usize = 24;
@@ -42,15 +42,15 @@ const IS_SESSION: u8 = 2;
 const SHARES_DFL: u64 = 1 << 20;
 /// Bytes of `struct group_record` before its name.
 const GROUP_HEAD: usize = 72;
-/// `SCHED_NORMAL`, `SCHED_BATCH` and `SCHED_EXT`, of a task in no group: its nice value is its weight.
+/// `SCHED_NORMAL`, `SCHED_BATCH` and `SCHED_EXT`. For a task without a group, the nice value determines the weight.
 const BY_NICE: [u32; 3] = [0, 3, 7];
 
-/// Bytes of a snapshot's record on a machine whose CPUs fill `words` words.
+/// The size of a snapshot's record on a machine whose CPUs fill `words` words.
 pub(super) fn snapshot_bytes(words: u32) -> usize {
     TASK_RECORD_HEAD + words as usize * 8
 }
 
-/// Reads a record that `writer` wrote on a machine of so many CPUs; `None` where it is none of ours.
+/// Reads a record that `writer` wrote on a machine with this many CPUs, or `None` if it is invalid.
 pub(crate) fn read(writer: CpuId, cpus: u32, bytes: &[u8]) -> Option<Raw> {
     let fields = Fields(bytes);
     let (task, cpu) = (Key(fields.u64(8)?), CpuId(fields.u16(20)?.into()));
@@ -97,12 +97,12 @@ pub(crate) fn read(writer: CpuId, cpus: u32, bytes: &[u8]) -> Option<Raw> {
     Some(Raw { at: fields.u64(0)?, writer, lost: fields.u32(16)?, what })
 }
 
-/// Is this snapshot record about a throttled task?
+/// Whether this snapshot record is about a throttled task.
 pub(super) fn is_kept_off(bytes: &[u8]) -> bool {
     Fields(bytes).u8(22) == Some(SNAPSHOT) && Fields(bytes).u8(23) == Some(KEPT_OFF)
 }
 
-/// The kernel's `p->prio`; none where it cannot be.
+/// The kernel's `p->prio`, or `None` if it is impossible.
 fn prio(word: u32) -> Option<i16> {
     i16::try_from(word.cast_signed()).ok().filter(|prio| (-1..140).contains(prio))
 }
@@ -112,7 +112,7 @@ fn why(detail: u8) -> Option<Why> {
     all.get(usize::from(detail)).copied()
 }
 
-/// A record's bytes by their places.
+/// A record's bytes by their offsets.
 struct Fields<'a>(&'a [u8]);
 
 impl Fields<'_> {
@@ -149,7 +149,7 @@ impl Fields<'_> {
         let (idle, session) = (flags & IS_IDLE != 0, flags & IS_SESSION != 0);
         let info = GroupInfo {
             name: String::from_utf8_lossy(&name[..end]).into_owned(),
-            // An idle group's shares are those of one; its weight stays what it was, which is not known.
+            // An idle group has the shares of an idle group. Its weight is unchanged, and unknown.
             weight: if idle { WEIGHT_DFL } else { weight },
             bandwidth,
             idle,
@@ -187,7 +187,7 @@ mod tests {
     use keel_trace::policy::{Kind, Outcome, Policy};
     use proptest::prelude::*;
 
-    /// A record as the C structs lay it out: head, then the rest.
+    /// A record with the layout of the C structs: head, then the rest.
     fn record(task: u64, lost: u32, cpu: u16, kind: u8, detail: u8, rest: &[u8]) -> Vec<u8> {
         let mut bytes = [7u64.to_ne_bytes(), task.to_ne_bytes()].concat();
         bytes.extend(lost.to_ne_bytes());
@@ -202,7 +202,7 @@ mod tests {
         record(88, 3, 2, kind, detail, &rest)
     }
 
-    /// CPU 2 looks for a CPU for task 33, asks CPUs 1 and 2, and chooses one: a `struct policy_event`.
+    /// CPU 2 looks for a CPU for task 33, checks CPUs 1 and 2, and chooses one: a `struct policy_event`.
     fn decision(chosen: u32) -> Vec<u8> {
         let words = [7, 0, 4, 0, 2, 33, chosen, 0, 6, 0, 0b110, 0].map(u32::to_ne_bytes).concat();
         [words, vec![0; 376 + 16]].concat()
@@ -294,7 +294,7 @@ mod tests {
         {
             assert_eq!(is_kept_off(&record(88, 0, 2, kind, detail, &rest(120))), expected, "{kind} {detail}");
         }
-        // A real-time policy, one in a group, a priority that cannot be.
+        // A real-time policy, one in a group, an impossible priority.
         let (mut other, base) = (record(88, 0, 2, TASK_RECORD, 0, &rest(120)), 24);
         for (prio, policy, expected) in
             [(49, 1, (Some(49), 0)), (120, 1 << 31, (Some(120), 0)), (777, 3, (None, 100))]

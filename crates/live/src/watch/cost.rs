@@ -1,4 +1,4 @@
-//! What watching takes, by the kernel's own counts.
+//! The cost of watching, as counted by the kernel.
 
 use crate::record::kernel::Kernel;
 use keel_abi::Span;
@@ -13,24 +13,24 @@ pub(super) fn process() -> Span {
     Span::from_ns(spent.tv_sec.unsigned_abs() * 1_000_000_000 + spent.tv_nsec.unsigned_abs())
 }
 
-/// How long programs ran in others' context. The kernel counts that while somebody asks it to, and then of all
-/// programs there are: so it is asked to only while ours are attached.
+/// How long programs ran in the context of others. The kernel counts this only on request, and then for all programs on
+/// the machine. So counting is requested only while ours are attached.
 #[derive(Debug, Default)]
 pub(super) struct RunTime {
     counting: Option<OwnedFd>,
-    /// There was a time that was not counted.
+    /// Some time was not counted.
     is_partial: bool,
     spent_ns: u64,
 }
 
 impl RunTime {
-    /// From now on it counts, if it may.
+    /// Starts counting, if allowed.
     pub(super) fn begin(&mut self) {
         self.counting = count_run_time();
         self.is_partial |= self.counting.is_none();
     }
 
-    /// Counts no more. These are the programs, which ran only while it counted.
+    /// Stops counting. These are the programs, which ran only while it counted.
     pub(super) fn end(&mut self, kernel: &Kernel) {
         self.counting = None;
         let times: Option<Vec<u64>> = kernel.programs().map(|program| run_time_ns(&program)).collect();
@@ -40,13 +40,13 @@ impl RunTime {
         }
     }
 
-    /// So long; `None` where it could not be counted.
+    /// The time so far, or `None` if it could not be counted.
     pub(super) fn spent(&self) -> Option<Span> {
         (!self.is_partial).then_some(Span::from_ns(self.spent_ns))
     }
 }
 
-/// What the kernel has counted of a program since it was loaded.
+/// The kernel's count for a program since it was loaded.
 fn run_time_ns(program: &impl AsFd) -> Option<u64> {
     let path = format!("/proc/self/fdinfo/{}", program.as_fd().as_raw_fd());
     parse(&std::fs::read_to_string(path).ok()?)
@@ -59,9 +59,9 @@ fn parse(fdinfo: &str) -> Option<u64> {
 /// The kernel counts programs' run time as long as this is open.
 #[allow(unsafe_code)]
 fn count_run_time() -> Option<OwnedFd> {
-    // SAFETY: the call takes a number and touches no memory of ours.
+    // SAFETY: the call takes a number and touches no memory of this process.
     let fd = unsafe { bpf_enable_stats(BPF_STATS_RUN_TIME) };
-    // SAFETY: what is not negative is a file that was opened just now for us alone.
+    // SAFETY: a non-negative result is a file descriptor that was just opened for this owner alone.
     (fd >= 0).then(|| unsafe { OwnedFd::from_raw_fd(fd) })
 }
 

@@ -1,4 +1,4 @@
-//! Why nothing can be watched, or no longer.
+//! Why watching could not start or continue.
 
 use crate::errors::Class;
 use crate::record::RecordError;
@@ -9,19 +9,19 @@ pub enum WatchError {
     /// Neither root nor the capabilities.
     #[error("watching needs root, or the capabilities CAP_BPF and CAP_PERFMON")]
     NoRights,
-    /// The kernel does not take the program that looks.
+    /// The kernel rejects the program that looks.
     #[error("this kernel refuses keel's watch program: {0}")]
     Refused(String),
-    /// A look or its result cannot be had.
+    /// A look failed, or its result cannot be read.
     #[error("cannot watch the CPUs: {0}")]
     Failed(String),
-    /// What recording says.
+    /// An error from recording.
     #[error("{0}")]
     Record(RecordError),
 }
 
 impl WatchError {
-    /// What it means.
+    /// Its meaning.
     pub fn class(&self) -> Class {
         match self {
             Self::Refused(_) => Class::Unsupported,
@@ -30,7 +30,7 @@ impl WatchError {
         }
     }
 
-    /// What to do about it, where that is not plain.
+    /// What to do about it, if that is not obvious.
     pub fn help(&self) -> Option<&'static str> {
         match self {
             Self::NoRights => Some("run it with sudo"),

@@ -19,24 +19,24 @@ const IDLE: u8 = 10;
 /// Bytes of `struct look`.
 const RESULT: usize = 24;
 
-/// What one look saw.
+/// The result of one look.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Look {
-    /// CPUs that are used.
+    /// CPUs in use.
     pub online: u32,
     /// CPUs that idled.
     pub idle: u32,
-    /// Tasks that waited for a CPU, as the kernel's runqueues count them, bound ones included.
+    /// Tasks that waited for a CPU, as counted by the kernel's runqueues, including bound ones.
     pub waiting: u32,
-    /// Waiting tasks that there was no room to record.
+    /// Waiting tasks that did not fit into the ring.
     pub left_out: u32,
-    /// Tasks that were gone through: none, unless CPUs idled while tasks waited.
+    /// Tasks that were examined. Zero, unless CPUs idled while tasks waited.
     pub tasks: u64,
-    /// Then, the CPUs that idled, and how often each had switched tasks so far: one that idles in two looks and has not
-    /// switched between them has idled all the time.
+    /// In that case, the CPUs that idled, and how often each had switched tasks so far. A CPU that idles in two looks
+    /// and has not switched between them has idled all the time.
     pub switches: BTreeMap<CpuId, u64>,
-    /// And the tasks that waited, bound ones left out: those whose affinity or migration-disabled spell leaves them
-    /// one CPU, and those whose group is out of CPU time.
+    /// Also the waiting tasks, except bound ones: tasks that may use only one CPU because of their affinity or a
+    /// migration-disabled section, and tasks whose group has no CPU time left.
     pub tasks_waiting: Vec<TaskRecord>,
 }
 
@@ -53,7 +53,7 @@ impl Look {
         cpus.iter().filter(idled).collect()
     }
 
-    /// The result as the program gave it.
+    /// The result as returned by the program.
     fn of(result: &[u8; RESULT]) -> Self {
         let number =
             |at: usize| u32::from_ne_bytes([result[at], result[at + 1], result[at + 2], result[at + 3]]);
@@ -63,9 +63,9 @@ impl Look {
         Self { online, idle, waiting, left_out, tasks, ..Self::default() }
     }
 
-    /// Takes a record.
+    /// Adds a record.
     fn receive(&mut self, bytes: &[u8]) {
-        // A look records no decisions, which alone need the number of CPUs.
+        // A look records no decisions, and only these need the number of CPUs.
         let task = || raw::read(CpuId(0), 0, bytes).map(|raw| raw.what);
         if let Some((cpu, switches)) = idle(bytes) {
             self.switches.insert(cpu, switches);
@@ -83,7 +83,7 @@ fn idle(bytes: &[u8]) -> Option<(CpuId, u64)> {
         .then(|| (CpuId(u16::from_ne_bytes([cpu[0], cpu[1]]).into()), u64::from_ne_bytes(switches)))
 }
 
-/// The program, loaded.
+/// The loaded program.
 pub(super) struct Eye {
     object: Object,
     ring: RingBuffer<'static>,
@@ -91,7 +91,7 @@ pub(super) struct Eye {
 }
 
 impl Eye {
-    /// Loads it for a machine of so many CPUs.
+    /// Loads it for a machine with this many CPUs.
     pub(super) fn open(cpus: u32) -> Result<Self, WatchError> {
         let (object, said) = libbpf_log::listen(|| load(cpus).map_err(|e| e.to_string()));
         let object = object.map_err(|e| WatchError::Refused(libbpf_log::refusal(&said, &e).to_string()))?;
@@ -100,7 +100,7 @@ impl Eye {
         Ok(Self { object, ring, inbox })
     }
 
-    /// Looks.
+    /// Takes a look.
     pub(super) fn look(&self) -> Result<Look, WatchError> {
         let program = self.object.progs_mut().find(|program| program.name() == LOOK);
         let program = program.ok_or_else(|| WatchError::Failed("there is no such program".to_owned()))?;

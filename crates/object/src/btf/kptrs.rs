@@ -4,7 +4,7 @@ use super::{Btf, Kind, TypeId};
 
 /// The tags of such pointers.
 const TAGS: [&str; 3] = ["kptr", "kptr_untrusted", "percpu_kptr"];
-/// A value has no more fields that the kernel knows (`BTF_FIELDS_MAX`), and no more members are looked at.
+/// A value has at most this many fields that the kernel knows (`BTF_FIELDS_MAX`), and no more members are examined.
 const MOST: usize = 11;
 const MOST_MEMBERS: usize = 10_000;
 

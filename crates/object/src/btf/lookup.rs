@@ -2,7 +2,7 @@
 
 use super::{Btf, Enumerator, Kind, Param, TypeId, essential_name};
 
-/// A function and what BTF says of it.
+/// A function and its BTF.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FunctionType<'a> {
     /// The type itself.
@@ -65,7 +65,7 @@ impl Btf {
         })
     }
 
-    /// The value of an enumerator of any enum; the first enum's that has it.
+    /// The value of an enumerator of any enum. If several contain it, the first enum's.
     pub fn enumerator(&self, name: &str) -> Option<u64> {
         let start = self.enumerators.partition_point(|v| self.str_or_empty(v.0) < name);
         self.enumerators.get(start).filter(|v| self.str_or_empty(v.0) == name).map(|v| v.1)

@@ -2,7 +2,7 @@
 
 use super::BtfError;
 
-/// Names are cut off here; so that a hostile string section costs no more than its bytes.
+/// Names are truncated here, so that a hostile string section costs no more than its bytes.
 const MAX_NAME: usize = 1024;
 
 /// The string section.
@@ -31,7 +31,7 @@ impl Strings {
     }
 }
 
-/// A name without its flavour: `task_struct___old` is `task_struct`, as libbpf's CO-RE rule has it.
+/// A name without its flavour: `task_struct___old` is `task_struct`, by libbpf's CO-RE rule.
 ///
 /// The last `___` with something other than an underscore on both sides counts.
 pub fn essential_name(name: &str) -> &str {

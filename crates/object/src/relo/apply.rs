@@ -15,7 +15,7 @@ use crate::code::Places;
 use crate::ext::{CoreRecord, Records};
 use crate::model::{Function, Poison};
 
-/// Answers by type, access string and question, since objects ask the same again and again.
+/// Answers by type, access string and query, because objects repeat the same queries.
 type Known = BTreeMap<(TypeId, u32, Ask), Outcome>;
 
 /// Applies every relocation to the instructions of its function.

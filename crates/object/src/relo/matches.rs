@@ -1,4 +1,4 @@
-//! Do two types match? Strictly: libbpf's `bpf_core_types_match`, for `bpf_core_type_matches()`.
+//! Whether two types match, strictly: libbpf's `bpf_core_types_match`, for `bpf_core_type_matches()`.
 
 use super::compat::Pair;
 use super::{CoreError, malformed};

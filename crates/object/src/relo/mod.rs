@@ -1,4 +1,4 @@
-//! CO-RE: what an object says about its own types, mapped to the kernel's.
+//! CO-RE: maps the object's own types to the kernel's.
 //!
 //! A relocation names a type of the object and a path into it (`0:3:1`: element 0, its member 3, and that member's
 //! member 1) and asks for an offset, a size, whether it exists... The same names are looked up in every kernel type of

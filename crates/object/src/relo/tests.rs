@@ -1,4 +1,4 @@
-//! Types that branch without end are given up on, soon.
+//! Types that branch without end are rejected quickly.
 
 use std::time::{Duration, Instant};
 
@@ -8,9 +8,9 @@ use super::{CoreError, Pair};
 use crate::btf::{Btf, TypeId};
 use crate::budget::Budget;
 
-/// Members that each struct has.
+/// Members of each struct.
 const WIDTH: u32 = 4;
-/// Structs within structs.
+/// Levels of nested structs.
 const DEPTH: u32 = 30;
 
 /// `struct t` of anonymous members of a struct of anonymous members..., after an `int` as type 1.
@@ -46,7 +46,7 @@ fn give_up(local: &Btf, access: &str, ask: Ask) {
 
 #[test]
 fn branching_types_end() {
-    // The way to x leads through all anonymous members of the object's type.
+    // The path to x leads through all anonymous members of the object's type.
     let way = vec!["0"; DEPTH as usize + 1].join(":");
     give_up(&branching(b"x", 1), &way, Ask::FieldOffset);
     give_up(&branching(b"x", WIDTH), "0", Ask::TypeMatches);

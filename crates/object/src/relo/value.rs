@@ -32,7 +32,7 @@ fn type_answer(btf: &Btf, spec: Option<&Spec>, ask: Ask) -> Result<Answer, CoreE
     let Some(spec) = spec else { return Ok(certain(0)) };
     match ask {
         Ask::TypeIdLocal | Ask::TypeIdTarget => {
-            // Linkers renumber types, so the compiler's own number says nothing.
+            // Linkers renumber types, so the compiler's own number is meaningless.
             Ok(Answer { certain: false, ..certain(u64::from(spec.root.0)) })
         }
         Ask::TypeSize => match btf.size_of(spec.root) {

@@ -1,4 +1,4 @@
-//! What can be asked of a kernel's types.
+//! Queries of a kernel's types.
 
 use keel_object::btf::Bits;
 

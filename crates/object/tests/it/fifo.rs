@@ -1,4 +1,4 @@
-//! A whole scheduler, as users bring it.
+//! A whole scheduler, as users have it.
 
 use keel_object::{LoadOptions, Object, load};
 

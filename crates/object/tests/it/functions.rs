@@ -33,7 +33,7 @@ fn functions_of_one_section_call_each_other_by_distance() {
     assert_eq!((call.src, object.functions[call.imm as usize].name.as_str()), (1, "callee"));
 }
 
-/// What of these functions is loaded: the names of those with more than `r0 = 0; exit`.
+/// The loaded functions among these: the names of those with more than `r0 = 0; exit`.
 fn check_loaded(source: &str, expected: &[&str]) {
     let object = try_load(source).unwrap();
     let loaded = object.functions.iter().filter(|f| f.insns.len() > 2).map(|f| f.name.as_str());

@@ -1,4 +1,4 @@
-//! Objects that were cut off or altered: an object or a sentence, never a panic, never a hang.
+//! Truncated or altered objects give an object or an error sentence, never a panic or a hang.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ fn scheduler() -> &'static [u8] {
     BYTES.get_or_init(|| compile(include_str!("fixtures/fifo.c")))
 }
 
-/// Loads; what is refused must be one sentence.
+/// Loads it. A rejection must be one sentence.
 fn survives(bytes: &[u8]) {
     let started = Instant::now();
     if let Err(error) = load(bytes, kernel(), &LoadOptions::default()) {
@@ -22,7 +22,7 @@ fn survives(bytes: &[u8]) {
     assert!(started.elapsed() < Duration::from_secs(10), "it took {:?}", started.elapsed());
 }
 
-/// Where, which byte instead, and whether one bit of it is flipped rather.
+/// The place, the new byte, and whether to flip one of its bits instead.
 fn changes() -> impl Strategy<Value = Vec<(usize, u8, bool)>> {
     prop::collection::vec((0..scheduler().len(), any::<u8>(), any::<bool>()), 1..8)
 }
@@ -57,7 +57,7 @@ fn every_header_byte_may_be_anything() {
     }
 }
 
-/// Alters the instructions of the one function of an object, by opcode.
+/// Alters the instructions of an object's only function, by opcode.
 fn refused_with(opcode: u8, alter: impl Fn(&mut [u8]), expected: &str) {
     let source = r#"
         __attribute__((noinline)) static long callee(u64 *x) { return *x * 3; }

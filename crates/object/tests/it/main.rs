@@ -1,4 +1,4 @@
-//! Objects compiled by clang, loaded against a small kernel of our own.
+//! Objects compiled by clang, loaded against a small kernel made for the tests.
 
 mod btf;
 mod common;

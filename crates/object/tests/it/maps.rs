@@ -1,4 +1,4 @@
-//! Maps of every way of definition.
+//! Maps, with every kind of definition.
 
 use crate::common::{refusal, show, try_load};
 

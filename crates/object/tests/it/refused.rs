@@ -1,4 +1,4 @@
-//! Files that are no objects, binaries that carry one, struct_ops that the kernel lacks.
+//! Files that are not objects, binaries that contain one, and struct_ops that the kernel lacks.
 
 use std::process::Command;
 
@@ -29,7 +29,7 @@ fn a_binary_may_carry_an_object() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     let scheduler = compile(include_str!("fixtures/fifo.c"));
-    // A second object, without struct_ops, comes first; between them there is padding.
+    // A second object, without struct_ops, comes first. Between them there is padding.
     let mut carried = object("SEC(\"syscall\") long f(void *c) { return 0; }");
     carried.resize(carried.len().next_multiple_of(16) + 16, 0);
     carried.extend_from_slice(&scheduler);

@@ -1,4 +1,4 @@
-//! Global variables: set, found, refused.
+//! Global variables: set, found, rejected.
 
 use keel_object::Object;
 

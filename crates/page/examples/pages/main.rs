@@ -1,5 +1,6 @@
-//! Makes pages without a simulator: `pages FOLDER` writes those that `viewer/tests` look at, `pages FOLDER large` one of ten million
-//! events, `pages FOLDER trace MS` that run's first milliseconds as a trace, and `pages FOLDER TRACE...` one of traces of Evenkeel's own.
+//! Makes pages without a simulator. `pages FOLDER` writes those that `viewer/tests` opens, `pages FOLDER large` one of
+//! ten million events, `pages FOLDER trace MS` a trace of that run's first milliseconds, and `pages FOLDER TRACE...` a
+//! page of Evenkeel's own traces.
 
 mod sample;
 
@@ -78,7 +79,7 @@ fn recorded(folder: &Path, traces: &[String]) -> Result<(), Box<dyn Error>> {
     Ok(html(&runs, &mut File::create(folder.join("traces.html"))?)?)
 }
 
-/// A run as `play` plays it, judged.
+/// A run that `play` plays, judged.
 fn data(
     play: impl FnOnce(&mut dyn Sink),
     name: &str,

@@ -1,5 +1,5 @@
-//! What the pages show: a run that loses a node and one that doesn't, tasks with hostile names, a balancer that
-//! reports why it moves none, and a profile with hostile names.
+//! The contents of the pages: a run that loses a node and one that doesn't, tasks with hostile names, a balancer that
+//! reports why it moves no task, and a profile with hostile names.
 
 use keel_abi::{CpuId, Topology};
 use keel_profile::{
@@ -55,10 +55,10 @@ fn decision(topology: &Topology) -> Policy {
     }
 }
 
-/// The source of the profile: lines 2 to 4 are code, of which the third never ran.
+/// The source of the profile. Lines 2 to 4 are code, and the third never ran.
 pub(crate) const SOURCE: &str = "// a scheduler\nvoid enqueue()\n\tcount++; // <script>document.title='owned'</script>\n\tlock(\"<!--\");\n\n";
 
-/// Enqueue calls a function with a hostile name, as all have that can have one.
+/// Enqueue calls a function with a hostile name. Every name that can be hostile is.
 pub(crate) fn profile() -> Profile {
     let lines = (2..).zip(SOURCE.lines().skip(1).take(3));
     let lines = lines.map(|(line, text)| SourceLine {

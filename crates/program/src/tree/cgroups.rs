@@ -1,4 +1,4 @@
-//! cgroupfs: the cgroups with their settings, processes and threads. Before the run it has the workload's.
+//! cgroupfs: the cgroups with their settings, processes and threads. Before the run, it contains the workload's.
 
 use super::{Tree, is_below};
 use crate::ProgramError;
@@ -9,7 +9,7 @@ use keel_abi::cgroup::{Bandwidth, Cgroup, CgroupNow, QUOTA_NONE, WEIGHT_DFL, ker
 const ROOT: &str = "/sys/fs/cgroup";
 
 impl Tree {
-    /// Shows the workload's cgroups as the run begins, numbered in the order in which the kernel makes them.
+    /// Shows the workload's cgroups at the start of the run, numbered in the order in which the kernel creates them.
     pub(super) fn begin_cgroups(&mut self, cgroups: &[Cgroup]) -> Result<(), ProgramError> {
         let root = CgroupNow {
             path: String::new(),
@@ -34,13 +34,13 @@ impl Tree {
         self.show_cgroups(all).map(|_| ())
     }
 
-    /// Is the path in cgroupfs?
+    /// Whether the path is in cgroupfs.
     pub(crate) fn is_in_cgroups(&self, path: &str) -> bool {
         is_below(path, ROOT)
     }
 
-    /// Shows these cgroups, and no others; returns which have come and gone, children before their parents and parents
-    /// before their children.
+    /// Shows exactly these cgroups. Returns which have come and gone, removed children before their parents and new
+    /// parents before their children.
     pub(crate) fn show_cgroups(&mut self, cgroups: Vec<CgroupNow>) -> Result<Changes, ProgramError> {
         let before = std::mem::take(&mut self.cgroups);
         let mut changes = Changes::default();
@@ -63,7 +63,7 @@ impl Tree {
         Ok(changes)
     }
 
-    /// Writes a cgroup's files, except those that show the same already.
+    /// Writes a cgroup's files, except unchanged ones.
     fn show_cgroup(&mut self, cgroup: &CgroupNow, shown: Option<&CgroupNow>) -> Result<(), ProgramError> {
         let folder = format!("{ROOT}{}", cgroup.path);
         let before = shown.map(files);
@@ -102,7 +102,7 @@ fn files(cgroup: &CgroupNow) -> Vec<(&'static str, String)> {
     files
 }
 
-/// `cpu.stat`. The simulated kernel does not tell time in the kernel from a task's own.
+/// `cpu.stat`. The simulated kernel does not distinguish time in the kernel from a task's own.
 fn stat(cgroup: &CgroupNow) -> String {
     let us = cgroup.used.as_ns() / 1000;
     format!("usage_usec {us}\nuser_usec {us}\nsystem_usec 0\n")
@@ -163,7 +163,7 @@ mod tests {
         check(&mut tree, "b/cgroup.procs", Some(""));
         check(&mut tree, "later/cpu.weight", None);
         assert_eq!(tree.inode("/sys/fs/cgroup/b"), Some(kernfs_id(2)));
-        // One is removed, one made, and one has got threads.
+        // One is removed, one created, and one has new threads.
         let root = cgroup("", 0, 100, &[1, 2]);
         let now = vec![root, cgroup("/b", 2, 300, &[7, 8]), cgroup("/later", 3, 100, &[])];
         let changes = tree.show_cgroups(now).unwrap();
@@ -176,7 +176,7 @@ mod tests {
         check(&mut tree, "b/cpu.weight", Some("300\n"));
         check(&mut tree, "later/cpu.weight", Some("100\n"));
         check(&mut tree, "b/cpu.stat", Some("usage_usec 2000\nuser_usec 2000\nsystem_usec 0\n"));
-        // A folder that is made again has another number.
+        // A folder that is created again has another number.
         tree.show_cgroups(vec![cgroup("", 0, 100, &[]), cgroup("/b", 4, 100, &[])]).unwrap();
         check(&mut tree, "b/cpu.weight", Some("100\n"));
         assert_eq!(tree.inode("/sys/fs/cgroup/b"), Some(kernfs_id(4)));

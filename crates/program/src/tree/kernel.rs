@@ -73,7 +73,7 @@ impl Tree {
 }
 
 impl Program {
-    /// Writes how long the machine has been up, and how long its CPUs have been idle in all, in hundredths of a second.
+    /// Writes how long the machine has been up, and the total idle time of its CPUs, in hundredths of a second.
     pub(crate) fn show_uptime(&mut self) -> Result<(), ProgramError> {
         let seconds = |ns: u64| format!("{}.{:02}", ns / 1_000_000_000, ns / TICK_NS % 100);
         let (up, idle) = (UPTIME.as_ns() + self.now_ns, self.idle_ns.iter().sum());
@@ -96,7 +96,7 @@ pub(super) fn mounts() -> String {
     MOUNTS.iter().map(|(kind, folder)| format!("{kind} {folder} {kind} rw 0 0\n")).collect()
 }
 
-/// `/proc/PID/mountinfo`: numbers of mounts and devices, and what `/proc/mounts` has.
+/// `/proc/PID/mountinfo`: numbers of mounts and devices, and the contents of `/proc/mounts`.
 pub(super) fn mountinfo() -> String {
     let lines = MOUNTS.iter().zip(20..);
     lines.map(|((kind, folder), id)| format!("{id} 1 0:{id} / {folder} rw - {kind} {kind} rw\n")).collect()
@@ -115,7 +115,7 @@ fn symbols(kernel: &Btf, data: &[(&str, u64)]) -> String {
     text
 }
 
-/// `available_events`: the scheduler's tracepoints that programs can be attached to.
+/// `available_events`: the scheduler's tracepoints to which programs can be attached.
 fn events(kernel: &Btf) -> String {
     let typedefs = kernel.types().filter(|(_, ty)| matches!(ty.kind, Kind::Typedef(_)));
     let names = typedefs.filter_map(|(id, _)| kernel.name(id).strip_prefix(TRACE));

@@ -8,7 +8,7 @@ use crate::program::Machine;
 use keel_abi::{CpuId, CpuSet};
 use std::fmt::Write;
 
-/// Distances in `nodeN/distance`: to itself, and the increment for each hop.
+/// Distances in `nodeN/distance`: to itself, and the increment per hop.
 const NEAR: u32 = 10;
 const HOP: u32 = 10;
 

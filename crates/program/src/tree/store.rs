@@ -1,4 +1,4 @@
-//! Files in memory, which get a place on the host when somebody looks at them.
+//! Files in memory, which are created on the host when the program first accesses them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 enum Held {
     /// Only in memory, with this text.
     Memory(Vec<u8>),
-    /// The same; it never changes, so that others with this text may share its place.
+    /// The same, but it never changes, so that other files with this text may share its place.
     Constant(Vec<u8>),
     /// At its place on the host.
     Host,
@@ -22,7 +22,7 @@ pub(super) struct Store {
     scratch: TempDir,
     files: BTreeMap<String, Held>,
     folders: BTreeSet<String>,
-    /// The folders of which the host has all entries.
+    /// The folders whose entries are all on the host.
     listed: BTreeSet<String>,
     /// The numbers of constant texts that have a place.
     texts: BTreeMap<Vec<u8>, usize>,
@@ -57,14 +57,14 @@ impl Store {
         Ok(())
     }
 
-    /// Adds a file that never changes, before anybody looks.
+    /// Adds a file that never changes, before any access.
     pub(super) fn write_constant(&mut self, path: &str, text: &[u8]) {
-        // Nothing is listed yet, so that the host has nothing to do.
+        // Nothing is listed yet, so the host has nothing to do.
         let _ = self.make_folder(parent(path));
         self.files.insert(path.to_owned(), Held::Constant(text.to_vec()));
     }
 
-    /// Makes a folder, and those that it is in.
+    /// Creates a folder and its parents.
     pub(super) fn make_folder(&mut self, path: &str) -> io::Result<()> {
         let mut at = path;
         while !at.is_empty() && self.folders.insert(at.to_owned()) {
@@ -76,25 +76,25 @@ impl Store {
         Ok(())
     }
 
-    /// Removes a file, if there is one.
+    /// Removes a file, if it exists.
     pub(super) fn remove(&mut self, path: &str) {
         if self.files.remove(path).is_some() {
-            // The host may not have it.
+            // It may not be on the host.
             drop(fs::remove_file(self.host(path)));
         }
     }
 
-    /// Removes a folder and all in it, if there is one.
+    /// Removes a folder with its contents, if it exists.
     pub(super) fn remove_folder(&mut self, path: &str) {
         let is_in = |other: &str| super::is_below(other, path);
         self.files.retain(|other, _| !is_in(other));
         self.folders.retain(|other| !is_in(other));
         self.listed.retain(|other| !is_in(other));
-        // The host may not have it.
+        // It may not be on the host.
         drop(fs::remove_dir_all(self.host(path)));
     }
 
-    /// The place of a file or a folder on the host; one that is not there has one, too.
+    /// The host's path of a file or a folder, even if it does not exist.
     pub(super) fn place(&mut self, path: &str) -> io::Result<String> {
         let place = self.host(path);
         match self.files.get_mut(path) {
@@ -112,7 +112,7 @@ impl Store {
         Ok(place)
     }
 
-    /// Gives a file a place that no other shares.
+    /// Gives a file a place of its own.
     pub(super) fn own(&mut self, path: &str) -> io::Result<()> {
         if let Some(Held::Constant(text)) = self.files.get_mut(path) {
             let text = std::mem::take(text);
@@ -121,7 +121,7 @@ impl Store {
         self.place(path).map(|_| ())
     }
 
-    /// Makes the host's folder have all entries, if it is one.
+    /// Creates all entries of the host's folder, if it is one.
     pub(super) fn list(&mut self, path: &str) -> io::Result<()> {
         if !self.folders.contains(path) || !self.listed.insert(path.to_owned()) {
             return Ok(());
@@ -138,7 +138,7 @@ impl Store {
                     fs::write(place.clone() + name, text)?;
                     *held = Held::Host;
                 }
-                // The entry says that there is a file; who opens it gets the text's place.
+                // The entry only shows that there is a file. Opening it uses the text's place.
                 Held::Constant(_) => fs::write(place.clone() + name, "")?,
                 Held::Host => {}
             }
@@ -166,7 +166,7 @@ impl Store {
     }
 }
 
-/// The folder that a path is in; empty for the root.
+/// The parent folder of a path. Empty for the root.
 fn parent(path: &str) -> &str {
     Path::new(path).parent().and_then(Path::to_str).map_or("", |folder| folder.trim_end_matches('/'))
 }
@@ -175,7 +175,7 @@ fn parent(path: &str) -> &str {
 mod tests {
     use super::*;
 
-    /// A store with some files, and what the host has of it.
+    /// A store with some files, and which of them are on the host.
     fn check(act: impl FnOnce(&mut Store), expected: &[&str]) {
         let mut store = Store::new().expect("there is a scratch folder");
         store.write("/sys/cpu/online", b"0-1\n").expect("it is written");
@@ -212,7 +212,7 @@ mod tests {
             |store| drop(place(store, "/sys/cpu/online")),
             &["/tree", "/tree/sys", "/tree/sys/cpu", "/tree/sys/cpu/online: 0-1"],
         );
-        // Two files of the same text have one place, until one is the program's own.
+        // Two files with the same text share one place, until one becomes the program's own.
         check(
             |store| {
                 assert_eq!(place(store, "/sys/cpu/cpu0/size"), place(store, "/sys/cpu/cpu1/size"));

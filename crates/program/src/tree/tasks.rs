@@ -13,7 +13,7 @@ use std::fmt::Write;
 const ROOT: &str = "/proc";
 /// `PF_KTHREAD`.
 const KERNEL_THREAD: u32 = 0x0020_0000;
-/// `/proc/PID/stat` has this many fields of memory and signals before the signal that tells the parent of its end.
+/// `/proc/PID/stat` has this many fields about memory and signals before the signal that is sent to the parent at exit.
 const NOT_SHOWN: usize = 12;
 /// The fields after the policy, which are about delays, guests and memory.
 const LAST_NOT_SHOWN: usize = 11;
@@ -26,7 +26,7 @@ pub(crate) struct Process {
 }
 
 impl Tree {
-    /// Shows these processes in `/proc`, and no others; their files come when somebody looks at one.
+    /// Shows exactly these processes in `/proc`. Their files are created at the first access.
     pub(crate) fn show_processes(&mut self, all: &BTreeSet<i32>) -> Result<(), ProgramError> {
         let before = std::mem::replace(&mut self.processes, all.clone());
         for gone in before.difference(all) {
@@ -38,7 +38,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Shows the process with this number, or that there is none.
+    /// Shows the process with this number, or that it does not exist.
     pub(crate) fn show_process(&mut self, pid: i32, process: Option<&Process>) -> Result<(), ProgramError> {
         let folder = format!("{ROOT}/{pid}");
         let Some(process) = process else {
@@ -59,7 +59,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Shows what the program has mounted: what there is.
+    /// Shows the program's mounts: those of the machine.
     pub(crate) fn show_mounts(&mut self, pid: i32) -> Result<(), ProgramError> {
         self.write(&format!("{ROOT}/{pid}/mounts"), mounts())?;
         self.write(&format!("{ROOT}/{pid}/mountinfo"), mountinfo())
@@ -82,7 +82,7 @@ impl Tree {
     }
 }
 
-/// What the tree shows of tasks.
+/// What the tree shows about tasks.
 pub(super) type Threads = BTreeMap<i32, BTreeSet<i32>>;
 
 /// The process and the thread of a path below `/proc`, if it names any: `/proc/7/stat`, `/proc/7/task/8/comm`.
@@ -104,7 +104,8 @@ fn state(task: &TaskNow) -> &'static str {
     }
 }
 
-/// `/proc/PID/stat`. The simulated kernel does not tell time in the kernel from a task's own, and knows no memory.
+/// `/proc/PID/stat`. The simulated kernel does not distinguish time in the kernel from a task's own, and has no memory
+/// figures.
 fn stat(task: &TaskNow, threads: usize) -> String {
     let TaskNow { pid, name, state, parent, process, nice, policy, .. } = task;
     let began = if task.began == Instant::NEVER { 0 } else { task.began.as_ns() };

@@ -1,4 +1,4 @@
-//! What the tests of programs share: a machine, and C programs of `tests/programs`.
+//! Shared parts of the programs' tests: a machine, and C programs from `tests/programs`.
 #![allow(unreachable_pub, dead_code, reason = "test programs share this module, and each uses a part of it")]
 
 use keel_abi::Topology;
@@ -10,7 +10,7 @@ use std::process::Command;
 /// BTF without a type: a header, and the empty string.
 const NO_TYPES: &[u8] = &[0x9f, 0xeb, 1, 0, 24, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0];
 
-/// A machine of this many CPUs without cgroups; a system call takes `call_ns`.
+/// A machine with this many CPUs and no cgroups. A system call takes `call_ns`.
 pub fn machine(cpus: u32, call_ns: u64) -> Machine {
     Machine {
         topology: Topology::flat(cpus),
@@ -35,8 +35,8 @@ pub fn compiled(name: &str, folder: &Path) -> PathBuf {
     program
 }
 
-/// Runs a program beside no scheduler to its end: its exit code, what it prints, and what it is refused. A system call
-/// takes a nanosecond.
+/// Runs a program without a scheduler until it exits. Returns its exit code, its output, and its refused calls. A
+/// system call takes a nanosecond.
 pub fn run(program: &Path, arguments: &[&str]) -> (i32, String, Vec<String>) {
     let argv: Vec<OsString> =
         std::iter::once(program.into()).chain(arguments.iter().map(OsString::from)).collect();

@@ -20,7 +20,7 @@ const DEAD: i64 = 0x30;
 pub(crate) struct Decoded {
     /// The task that was running when it was written.
     pub(crate) current: Option<u32>,
-    /// An interrupt wrote it.
+    /// Whether an interrupt wrote it.
     pub(crate) interrupt: bool,
     /// Its content; `None` if there are too few bytes or they are invalid.
     pub(crate) what: Option<SchedEvent>,
@@ -94,7 +94,7 @@ pub(super) enum Plan {
         goal: Field,
         step: Field,
     },
-    /// It only gives the time, CPU and task.
+    /// It only provides the time, CPU and task.
     Other,
     /// It should have content, but lacks the fields.
     Strange,
@@ -126,7 +126,7 @@ impl Decoder {
         self.events.insert(event.id, Known { plan, quick });
     }
 
-    /// Was any `sched_switch` learned?
+    /// Whether any `sched_switch` was learned.
     pub(crate) fn knows_switches(&self) -> bool {
         self.events.values().any(|known| matches!(known.plan, Plan::Switch { .. }))
     }
@@ -230,7 +230,7 @@ fn planned(event: &Description) -> Option<Plan> {
 }
 
 impl States {
-    /// For kernels since 4.14, if the recording does not say.
+    /// For kernels since 4.14, if the recording does not contain the states.
     pub(crate) const USUAL: Self = Self { dead: DEAD, preempted: STATES + 1 };
 
     /// From the print format of `sched_switch`: `{ 0x00000010, "X" }, ...`; the bit above all of these says preempted.

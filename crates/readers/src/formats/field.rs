@@ -23,7 +23,7 @@ pub(crate) struct Field {
 }
 
 impl Field {
-    /// Its bytes, if the record has them.
+    /// Its bytes, if the record contains them.
     #[inline]
     pub(crate) fn bytes<'a>(&self, record: &'a [u8], order: Order) -> Option<&'a [u8]> {
         let here = record.get(self.offset..self.offset.checked_add(self.size)?)?;

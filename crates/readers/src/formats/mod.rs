@@ -50,19 +50,19 @@ impl Order {
     }
 }
 
-/// The number at `at`, where there is one.
+/// The number at `at`, if there is one.
 #[inline]
 pub(crate) fn u16_at(bytes: &[u8], at: usize, order: Order) -> Option<u16> {
     Some(order.u16(bytes.get(at..at.checked_add(2)?)?.try_into().ok()?))
 }
 
-/// The number at `at`, where there is one.
+/// The number at `at`, if there is one.
 #[inline]
 pub(crate) fn u32_at(bytes: &[u8], at: usize, order: Order) -> Option<u32> {
     Some(order.u32(bytes.get(at..at.checked_add(4)?)?.try_into().ok()?))
 }
 
-/// The number at `at`, where there is one.
+/// The number at `at`, if there is one.
 #[inline]
 pub(crate) fn u64_at(bytes: &[u8], at: usize, order: Order) -> Option<u64> {
     Some(order.u64(bytes.get(at..at.checked_add(8)?)?.try_into().ok()?))

@@ -105,7 +105,7 @@ fn too_few_bytes_give_nothing() {
     assert_eq!(decoder.decode(&[]), None);
     decoder.learn(&switch(8, TODAY));
     let whole = record(Order::Little, 8, 0, 0);
-    // Without its priority a task is still one.
+    // Without its priority, it is still a task.
     for length in 0..whole.len() - 4 {
         assert_eq!(decoder.decode(&whole[..length]).and_then(|decoded| decoded.what), None, "{length}");
     }

@@ -96,7 +96,7 @@ pub(crate) fn features(at: u64, shape: &PerfShape) -> Bytes {
     features_and(at, shape, &[])
 }
 
-/// The same, with more sections after them.
+/// The same with more sections after them.
 fn features_and(mut at: u64, shape: &PerfShape, more: &[Vec<u8>]) -> Bytes {
     let order = shape.events.order;
     let mut file = Bytes::new(order);

@@ -4,7 +4,7 @@ use crate::sched_record::{SchedEvent, SchedRecord, Who};
 use keel_trace::Why;
 use std::fmt::Write;
 
-/// Whose text.
+/// The tool that prints it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TextShape {
     Ftrace,

@@ -153,7 +153,7 @@ pub(super) fn heads(to: &mut Bytes, long: usize) {
     to.raw(b"header_event\0").u64(5).raw(b"event");
 }
 
-/// ftrace's own events, of which there are none, and those of the scheduler.
+/// ftrace's own events (none), and the scheduler's.
 pub(super) fn descriptions(to: &mut Bytes, events: &Shape) {
     to.u32(0);
     systems(to, events);

@@ -22,7 +22,7 @@ pub(super) fn learn(
     match feature {
         feature::TRACING_DATA => *decoder = Headers::of_perf(bytes).map(|headers| headers.decoder),
         feature::OSRELEASE => facts.release = text(&mut from),
-        // The CPUs that the machine may have, then those online.
+        // The CPUs that the machine may have, then the online ones.
         feature::NRCPUS => {
             facts.cpus = from.u32().filter(|&cpus| cpus <= keel_abi::cpuset::MAX_CPUS).unwrap_or(0)
         }

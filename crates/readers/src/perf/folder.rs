@@ -19,7 +19,7 @@ const FILES: u64 = 1;
 /// How many records a file may always hold back, however many files there are.
 const FEWEST: usize = 1 << 12;
 
-/// Does a head with this folder version fit the files next to it? Drops those that do not belong to it.
+/// Whether a head with this folder version fits the files next to it. Drops those that do not belong to it.
 pub(super) fn fits<R>(version: Option<u64>, parts: &mut Vec<R>) -> Result<(), ReadError> {
     let unsupported = |why: String| Err(ReadError::Unsupported(why));
     match version {

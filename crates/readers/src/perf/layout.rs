@@ -153,7 +153,7 @@ impl Layout {
 /// Up to `size` bytes at `at`; fewer at the file's end.
 fn bytes<R: Read + Seek>(file: &mut R, at: u64, size: u64) -> Result<Vec<u8>, ReadError> {
     let mut read = Vec::new();
-    // Beyond any file there is nothing.
+    // Beyond the end of any file.
     if at > i64::MAX as u64 {
         return Ok(read);
     }

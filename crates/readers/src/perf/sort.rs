@@ -36,7 +36,7 @@ impl Rounds {
         }
     }
 
-    /// A round is over: nothing older than the previous round can still come.
+    /// A round is over. Nothing older than the previous round can follow.
     pub(super) fn finish(&mut self) {
         let until = std::mem::replace(&mut self.before, self.latest);
         self.sort();
@@ -44,7 +44,7 @@ impl Rounds {
         self.ready.extend(self.pending.drain(..due));
     }
 
-    /// The end: nothing more comes.
+    /// The end: nothing follows.
     pub(super) fn end(&mut self) {
         self.sort();
         self.ready.extend(self.pending.drain(..));

@@ -42,7 +42,7 @@ pub(super) struct Record<'a> {
     pub(super) at: u64,
     pub(super) kind: u32,
     pub(super) body: &'a [u8],
-    /// For records with descriptions of events, the data after them, instead of a body.
+    /// For records with descriptions of events: the data after them, instead of a body.
     pub(super) payload: &'a [u8],
 }
 
@@ -88,7 +88,7 @@ impl<R: Read + Seek> Stream<R> {
         Ok(Self { from, order: layout.order, at, left, zstd: None, payload: Vec::new() })
     }
 
-    /// The records of a file with nothing else, next to one with this layout.
+    /// The records of a file that contains nothing else, next to one with this layout.
     pub(super) fn bare(mut file: R, layout: &Layout) -> Result<Self, ReadError> {
         let left = file.seek(SeekFrom::End(0))?;
         file.seek(SeekFrom::Start(0))?;
@@ -230,7 +230,7 @@ enum Unpacked {
 impl Zstd {
     fn new() -> Self {
         let mut context = DCtx::create();
-        // A larger window is refused when it is met, with the reason.
+        // A larger window is rejected when it occurs, with the reason.
         let _ = context.set_parameter(DParameter::WindowLogMax(WINDOW_LOG));
         Self {
             context,

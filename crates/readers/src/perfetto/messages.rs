@@ -13,12 +13,12 @@ pub(super) struct PacketHead {
     pub(super) ftrace_events: Option<BundleHead>,
     #[prost(message, optional, tag = "45")]
     pub(super) system_info: Option<SystemInfo>,
-    /// Packets, by zlib.
+    /// Packets compressed with zlib.
     #[prost(bytes = "bytes", optional, tag = "50")]
     pub(super) compressed_packets: Option<Bytes>,
     #[prost(message, optional, tag = "67")]
     pub(super) cpu_info: Option<CpuInfo>,
-    /// The same, by zstd.
+    /// Packets compressed with zstd.
     #[prost(bytes = "bytes", optional, tag = "133")]
     pub(super) zstd_compressed_packets: Option<Bytes>,
 }

@@ -1,6 +1,6 @@
 //! A trace's packets one after the other, and the places of each CPU's bundles of events.
 //!
-//! A trace is a list of packets, each with its length before it. A packet may hold other packets, compressed.
+//! A trace is a list of packets, each preceded by its length. A packet may contain other packets, compressed.
 
 use super::messages::PacketHead;
 use crate::ReadError;
@@ -238,7 +238,8 @@ fn load<R: Read + Seek>(file: &mut R, place: Place) -> Result<Bytes, ReadError> 
     Ok(bytes.into())
 }
 
-/// Does a file with this beginning contain packets? Its first packet must be complete, or continue beyond these bytes.
+/// Whether a file with this beginning contains packets. Its first packet must be complete, or continue beyond these
+/// bytes.
 pub(crate) fn is(first: &[u8]) -> bool {
     let mut from = first;
     match head(&mut from) {
@@ -250,7 +251,7 @@ pub(crate) fn is(first: &[u8]) -> bool {
     }
 }
 
-/// Are these the fields of a packet? Nothing is checked after a field that continues beyond these bytes.
+/// Whether these are the fields of a packet. Nothing is checked after a field that continues beyond these bytes.
 fn is_message(mut from: &[u8], is_whole: bool) -> bool {
     /// Fields of `TracePacket` have numbers below this.
     const FIELDS: u64 = 1000;

@@ -53,7 +53,7 @@ fn damaged(mut bytes: Vec<u8>, damage: &Damage) -> Vec<u8> {
     bytes
 }
 
-/// Reads it; any message is one printable sentence, and the same for any number of threads.
+/// Reads it. Any message is one printable sentence, and the same for any number of threads.
 fn ends(bytes: &[u8]) {
     let read = judged(Way::One, bytes);
     assert_eq!(judged(Way::Threads, bytes), read);

@@ -88,13 +88,13 @@ fn a_head_says_which_files_belong_to_it() {
     };
     check(1, &[Vec::new()], Ok(0));
     check(1, &[], Err("name the folder instead"));
-    // All records are in the head: what lies beside it is not its own.
+    // All records are in the head. The files beside it do not belong to it.
     check(0, &[b"not records".to_vec()], Ok(0));
     check(2, &[Vec::new()], Err("folder of version 2"));
 }
 
-/// `perf record -a --threads=numa -z` on an emulated Linux 7.2.13 of two nodes with a CPU each. perf prints 1120
-/// records of it. Whichever threads there are (`cpu`, `core`, `package`, `numa`), each CPU has a file.
+/// `perf record -a --threads=numa -z` on an emulated Linux 7.2.13 with two nodes of one CPU each. perf prints 1120
+/// records of it. Whatever the threads (`cpu`, `core`, `package`, `numa`), each CPU has a file.
 #[test]
 fn a_compressed_folder_of_a_real_kernel_is_read_whole() {
     let head = include_bytes!("../../recordings/threads/data");
@@ -113,6 +113,6 @@ fn a_compressed_folder_of_a_real_kernel_is_read_whole() {
     read_folder(Cursor::new(&head[..]), parts.map(Cursor::new).to_vec(), &mut judge)
         .expect("it can be judged");
     let summary = judge.judgement().summary;
-    // Three more than perf has: two missing ones, and the one to a task that was already running.
+    // Three more than perf's: two missing ones, and the one to a task that was already running.
     assert_eq!((summary.switches, summary.duration.as_ns() / 1_000_000), (687, 2315));
 }

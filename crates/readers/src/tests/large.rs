@@ -1,5 +1,5 @@
-//! Large files of every kind, for `./x bench --recordings`, which says what they need:
-//! `KEEL_LARGE=FOLDER KEEL_EVENTS=N cargo test -p keel-readers -- --ignored large`.
+//! Large files of every kind, for `./x bench --recordings`, which measures how they are read: `KEEL_LARGE=FOLDER
+//! KEEL_EVENTS=N cargo test -p keel-readers -- --ignored large`.
 
 use crate::formats::Order;
 use crate::make::perf::{features, head, rounds};
@@ -46,7 +46,7 @@ impl Turns {
     }
 }
 
-/// So many of them at once.
+/// This many at once.
 impl Iterator for Turns {
     type Item = Vec<SchedRecord>;
 
@@ -59,7 +59,7 @@ impl Iterator for Turns {
     }
 }
 
-/// Writes a part and says how long it is.
+/// Writes a part and returns its length.
 fn put(to: &mut impl Write, bytes: &[u8]) -> u64 {
     to.write_all(bytes).expect("the disk takes it");
     bytes.len() as u64
@@ -95,7 +95,7 @@ fn text_of(events: u64, to: &mut BufWriter<File>) {
     }
 }
 
-/// The same as Evenkeel's own, made of what is read.
+/// The same recording as Evenkeel's own trace, made from what is read.
 fn own(from: &Path, to: &mut BufWriter<File>) {
     let mut writer = Writer::new(to);
     crate::read(File::open(from).expect("it was written"), &mut writer).expect("it can be read");

@@ -1,5 +1,5 @@
-//! Recordings of a real kernel in which waste was provoked (`crates/readers/recordings/waste`): it is found on the idle
-//! CPUs; in recordings of the same load without the provocation none is found.
+//! Recordings of a real kernel with provoked waste (`crates/readers/recordings/waste`). The waste is found on the idle
+//! CPUs. In recordings of the same load without the provocation, no waste is found.
 //!
 //! They are from an emulated Linux 7.2.13 with eight CPUs on four nodes, its time counted in instructions:
 //! `tests/live/bugs.sh`, some seconds of it recorded by `keel record` and, for one case, also by `perf record` (of the
@@ -20,7 +20,7 @@ const CONFIRMED: Span = Span::from_ms(100);
 const LEAST_CPUS: f64 = 1.0;
 const MOST_WITHOUT: f64 = 0.1;
 
-/// All of a recording's time.
+/// The whole recording.
 const ALL_MS: Range<u64> = 0..1_000_000;
 
 /// The judgement of a part of a recording.
@@ -88,7 +88,7 @@ fn hogs_that_are_not_balanced_over_two_hops_are_seen() {
     );
 }
 
-/// Hogs that were pinned to a CPU and then freed, under `ule` as it was posted, which moves no task.
+/// Hogs that were pinned to a CPU and then freed, under `ule` as posted, which moves no task.
 #[test]
 fn hogs_that_are_freed_and_left_behind_are_seen() {
     check(
@@ -99,7 +99,7 @@ fn hogs_that_are_freed_and_left_behind_are_seen() {
     );
 }
 
-/// The same with perf, which starts and stops on one CPU after the other: in the middle all are recorded.
+/// The same with perf, which starts and stops on one CPU after another. In the middle, all are recorded.
 #[test]
 fn perf_records_them_too() {
     check(

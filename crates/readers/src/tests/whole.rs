@@ -259,7 +259,7 @@ fn judged(lines: &str) -> (keel_check::Judgement, crate::Recording) {
     (judge.judgement(), recording)
 }
 
-/// b runs from 900 ms on, on CPU 1, without a recorded wakeup; c shows that wakeups are recorded.
+/// b runs from 900 ms on, on CPU 1, without a recorded wakeup. c shows that wakeups are recorded.
 fn unwoken(before: &str) -> keel_abi::Span {
     let (judgement, _) = judged(&format!(
         "10 0 7 wakeup c:9 [120] CPU:000
@@ -289,7 +289,7 @@ fn a_missing_wakeup_is_no_wait_since_the_beginning() {
          990000 1 8 switch b:8 [120] S ==> swapper/1:0 [120]",
     );
     assert_eq!(judgement.summary.tasks.iter().map(|task| task.wait).max(), Some(Span::from_ns(499_990_000)));
-    assert!(!recording.notes.iter().any(|note| note.contains("nobody had seen waking")), "{recording:?}");
+    assert!(!recording.notes.iter().any(|note| note.contains("without a recorded wakeup")), "{recording:?}");
     // But not for longer than the limit.
     let (judgement, recording) = judged(
         "10 0 7 wakeup a:7 [120] CPU:000
@@ -297,7 +297,7 @@ fn a_missing_wakeup_is_no_wait_since_the_beginning() {
          b-8 [001] d..2. 1.990000: sched_switch: b:8 [120] S ==> swapper/1:0 [120]",
     );
     assert_eq!(judgement.summary.tasks.iter().map(|task| task.wait).max(), Some(Span::ZERO));
-    assert!(recording.notes.iter().any(|note| note.contains("nobody had seen waking")), "{recording:?}");
+    assert!(recording.notes.iter().any(|note| note.contains("without a recorded wakeup")), "{recording:?}");
 }
 
 #[test]

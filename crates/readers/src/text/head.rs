@@ -16,7 +16,7 @@ const DIGITS: usize = 9;
 /// Powers of ten.
 const POWERS: [u64; DIGITS + 1] =
     [1, 10, 100, 1000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000, 1_000_000_000];
-/// Can it be in an event's name?
+/// Whether it can be in an event's name.
 const IN_NAMES: [bool; 256] = {
     let mut is = [false; 256];
     let mut byte = 0;
@@ -59,13 +59,13 @@ pub(super) fn remark(line: &[u8]) -> Option<(Option<u32>, &[u8])> {
     let begins = memchr::memmem::find(line, b"PERF_RECORD_")?;
     let head = line[..begins].trim_ascii_end().strip_suffix(b":");
     let head = head.and_then(|head| time(head).and_then(|(before, at)| before_time(&head[..before], at)));
-    // Without a head it must stand alone; in the middle of other text it is not a remark.
+    // Without a head it must stand alone. In the middle of other text, it is not a remark.
     (head.is_some() || line[..begins].trim_ascii().is_empty())
         .then(|| (head.map(|head| head.cpu), &line[begins..]))
 }
 
-/// Is it a line of a stack, as perf script and ftrace print them below an event: an address and a function, or an
-/// inlined function?
+/// Whether it is a line of a stack, as perf script and ftrace print them below an event: an address and a function, or
+/// an inlined function.
 pub(super) fn is_stack(line: &[u8]) -> bool {
     let indented = line.first().is_some_and(u8::is_ascii_whitespace);
     let line = line.trim_ascii();
@@ -139,7 +139,7 @@ fn pid(text: &[u8]) -> Option<u32> {
     let separator = before.last()?;
     let separates = match separator {
         b'-' | b'/' => true,
-        // The end of a name, or blanks in place of an empty one.
+        // The end of a name, or the spaces in place of an empty one.
         _ => separator.is_ascii_whitespace(),
     };
     if !separates {
@@ -169,7 +169,7 @@ fn event(line: &[u8], from: usize) -> Option<(&[u8], usize)> {
     Some((&line[start..end], end + 1))
 }
 
-/// Most bytes are not spaces, and most spaces are blanks.
+/// Most bytes are not white space, and most white space consists of spaces.
 #[inline]
 fn is_space(byte: &u8) -> bool {
     *byte <= b' ' && (*byte == b' ' || byte.is_ascii_whitespace())

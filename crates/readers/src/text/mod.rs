@@ -22,7 +22,7 @@ use std::ops::Range;
 /// Longer lines are not events.
 const LONGEST: usize = 16 * 1024;
 
-/// Does it contain a line of an event, or such a text's header?
+/// Whether it contains a line with an event, or the header of such a text.
 pub(crate) fn is(first: &[u8]) -> bool {
     first.split(|&byte| byte == b'\n').any(|line| {
         line.starts_with(b"# tracer: ") || head::read(line).is_some_and(|(_, event, _)| event.len() < 64)

@@ -54,7 +54,7 @@ pub(super) struct Entry {
     pub(super) at: u64,
     /// Events that were lost just before.
     pub(super) lost: u64,
-    /// It is this CPU's first.
+    /// Whether it is this CPU's first.
     pub(super) begins: bool,
     from: usize,
     length: usize,
@@ -68,7 +68,7 @@ pub(super) struct Cpu {
     /// The offset of the next page or chunk in the file, and the remaining bytes.
     offset: u64,
     left: u64,
-    /// Chunks that are left.
+    /// The number of remaining chunks.
     chunks: Option<u32>,
     /// Bytes of chunks so far, packed and unpacked.
     packed: u64,

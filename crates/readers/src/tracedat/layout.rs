@@ -127,7 +127,8 @@ impl Layout {
         }
         if &word != b"flyrecord\0" {
             return Err(ReadError::Unsupported(
-                "this trace.dat file holds no ring buffers: record with trace-cmd record -e sched".to_owned(),
+                "this trace.dat file contains no ring buffers: record with trace-cmd record -e sched"
+                    .to_owned(),
             ));
         }
         for cpu in 0..count {
@@ -189,7 +190,8 @@ impl Layout {
     fn choose<R: Read + Seek>(&mut self, file: &mut R, buffer: Option<Buffer>) -> Result<(), ReadError> {
         let Some(buffer) = buffer else {
             return Err(ReadError::Unsupported(
-                "this trace.dat file holds no ring buffers: record with trace-cmd record -e sched".to_owned(),
+                "this trace.dat file contains no ring buffers: record with trace-cmd record -e sched"
+                    .to_owned(),
             ));
         };
         let is_packed =

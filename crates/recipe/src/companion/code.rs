@@ -2,7 +2,7 @@
 
 use super::layout::Layout;
 
-/// A system call on a map. What it takes and gives is in the map's record.
+/// A system call on a map. Its arguments and results are in the map's record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Call {
     /// Takes an element out: the next of a queue, stack or ring buffer; of other maps the one whose key the record has.
@@ -155,7 +155,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// Does it set the global variable with this place in `variables`?
+    /// Whether it sets the global variable with this index in `variables`.
     pub fn sets(&self, variable: usize) -> bool {
         self.ops.contains(&Op::SetVariable(variable))
     }

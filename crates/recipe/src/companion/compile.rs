@@ -1,4 +1,4 @@
-//! A script's tokens to a program, in one go.
+//! Compiles a script's tokens to a program, in one pass.
 //!
 //! ```text
 //! statement  = NAME ("=" | "+=" | "-=") value
@@ -73,7 +73,7 @@ impl Names {
     }
 }
 
-/// What a statement gives a value to.
+/// The target of an assignment.
 #[derive(Clone, Copy)]
 enum Place {
     Own(usize),
@@ -320,7 +320,7 @@ impl<'a> Compiler<'a> {
         Ok(Place::Element(self.tables.set(name)))
     }
 
-    /// What is behind the point: a global variable of the object, or a field of a map's record.
+    /// The name after the point: a global variable of the object, or a field of a map's record.
     fn member(&mut self, name: &str) -> Result<Place, Wrong> {
         let line = self.line();
         let member = self.name()?;

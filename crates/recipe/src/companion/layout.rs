@@ -18,7 +18,7 @@ pub(crate) struct Field {
 pub struct Layout {
     /// The map.
     pub map: String,
-    /// Bytes of the key; 0 where there is none.
+    /// The size of the key in bytes. 0 if there is no key.
     pub key_bytes: usize,
     /// Bytes of the value.
     pub value_bytes: usize,

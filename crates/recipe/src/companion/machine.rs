@@ -1,4 +1,4 @@
-//! Executes a companion's program up to its next interaction, again and again.
+//! Executes a companion's program up to its next interaction, repeatedly.
 
 use super::code::{Call, Op, Program};
 use std::collections::BTreeMap;
@@ -11,7 +11,8 @@ const MOST_WORK: u64 = 4096;
 /// Whatever a companion talks to: the object's maps and variables, and the clock. `map` and `variable` are places
 /// in the lists of its [`Program`].
 pub trait Door {
-    /// A system call on a map; `record` is laid out as the program says. False where it did nothing, for whatever reason.
+    /// A system call on a map. `record` has the layout that the program defines. Returns false if it did nothing, for
+    /// any reason.
     fn call(&mut self, call: Call, map: usize, record: &mut [u8]) -> bool;
     /// The value of a global variable.
     fn variable(&mut self, variable: usize) -> i64;
@@ -26,7 +27,7 @@ pub trait Door {
 /// The point at which a companion pauses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Pause {
-    /// It has worked: so many operations. It goes on when these have taken their time.
+    /// It has executed this many operations. It continues when these have taken their time.
     Worked(u64),
     /// It has made a system call on a map.
     Called(Call),
@@ -34,7 +35,7 @@ pub enum Pause {
     Printed,
     /// The round is over.
     Round,
-    /// It cannot go on; the text says why.
+    /// It cannot continue. The text contains the reason.
     Failed(String),
 }
 

@@ -2,7 +2,7 @@ use super::compile;
 use super::{Call, Door, Layout, Machine, Pause};
 use proptest::prelude::*;
 
-/// Two queues, one variable, and what was printed.
+/// Two queues, one variable, and the output.
 #[derive(Default)]
 struct Desk {
     queues: [Vec<Vec<u8>>; 2],
@@ -47,7 +47,7 @@ fn maps() -> Vec<Layout> {
     ]
 }
 
-/// Rounds of a script, and what they came to.
+/// Rounds of a script, and their results.
 fn rounds(script: &str, mut desk: Desk, rounds: usize) -> (Desk, Vec<Pause>) {
     let program = compile(script, maps(), &[("seven".to_owned(), 7)]).unwrap();
     let mut machine = Machine::new(&program);
@@ -208,7 +208,7 @@ fn records_are_laid_out_as_by_c() {
 }
 
 proptest! {
-    /// Whatever is written: it is refused, or it runs and pauses.
+    /// Any script is either rejected, or runs and pauses.
     #[test]
     fn no_script_breaks_the_machine(parts in prop::collection::vec(prop::sample::select(vec![
         "x", "t", "l", "7", "0", "incoming", "outgoing", "object", ".", "pid", "=", "+=", "(", ")", "[", "]", "{", "}", ",",

@@ -20,7 +20,7 @@ const SIGNS: &[&str] = &[
     "&", "|", "(", ")", "[", "]", "{", "}", ",", ".",
 ];
 
-/// Is it a name, as scripts and C have them?
+/// Whether it is a name, as in scripts and C.
 pub(super) fn is_name(text: &str) -> bool {
     let first = text.bytes().next();
     first.is_some_and(|b| !b.is_ascii_digit()) && text.bytes().all(is_part)

@@ -11,10 +11,10 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use toml::Spanned;
 
-/// Companions of a recipe at most.
+/// The maximum number of companions of a recipe.
 const MOST: usize = 64;
 
-/// A companion as it is written.
+/// A companion as written in the file.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Table {

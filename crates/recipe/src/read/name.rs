@@ -4,10 +4,10 @@ use serde::Deserialize;
 use std::fmt;
 use std::ops::Deref;
 
-/// Most bytes of a name: that of a variable may be a path to a member.
+/// The maximum size of a name in bytes: a variable's may be a path to a member.
 const MOST: usize = 256;
 
-/// The name of something in the object, of a queue or a companion.
+/// The name of an item in the object, of a queue or a companion.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(try_from = "String")]
 pub(super) struct Name(String);

@@ -70,7 +70,7 @@ fn a_recipe_becomes_actions_in_their_order() {
     expected.push(Action::RunEvery { program: "tick".into(), args: vec![], every });
     expected.push(Action::Count { variable: "nr_picked".into() });
     let mut planned = plan(text).unwrap();
-    // The file's order of variables does not count: each is set once.
+    // The file's order of variables does not matter: each is set once.
     let variables = planned.iter().filter(|action| matches!(action, Action::Set { .. })).count();
     planned[..variables].sort_by_key(|action| format!("{action:?}"));
     assert_eq!(planned, expected);

@@ -1,4 +1,4 @@
-//! Streams of simulated runs: what tasks say that they do.
+//! Streams of simulated runs, with tasks' own acts.
 
 use super::{IDLE, check, made, switch, wakeup};
 use crate::stuck;
@@ -37,11 +37,12 @@ fn a_call_may_take_longer_than_the_recording_so_far() {
         (20, worked(30, 0)),
         (20, acts(Act::Exits)),
     ];
-    // An hour is more than any call takes, and 20 us is all that has passed.
+    // An hour is longer than any call takes, and only 20 us have passed.
     check(&events, 0, "run2 kernel(9000000) kernel(3600000000000000) run20 exit");
 }
 
-/// Wakeups without work between them are of one step. Its time in the kernel may be longer than the recording so far.
+/// Wakeups without work between them belong to one step. Its time in the kernel may be longer than the recording so
+/// far.
 #[test]
 fn a_step_wakes_all_before_it_leaves_the_kernel() {
     let acts = |task: u32, act| What::Acts { task: TaskId(task), act };
@@ -66,7 +67,7 @@ fn a_step_wakes_all_before_it_leaves_the_kernel() {
     check(&events, 0, "kernel(9000000) post0 meanwhile1 post0 exit");
 }
 
-/// Their moment is when they were due, not when the kernel had made them.
+/// They are recorded at the time when they were due, not when the kernel had made them.
 #[test]
 fn changes_from_outside_were_due_before() {
     let due = Instant::ZERO + Span::from_us(40);

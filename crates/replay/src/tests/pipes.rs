@@ -24,7 +24,7 @@ fn waited(task: u32, call: Call) -> What {
     What::Waited { task: TaskId(task), call, source: Source::Task }
 }
 
-/// Task 0 waits in a read until task 1 writes; the second time it need not wait. `woken` is who is said to wake it, and
+/// Task 0 waits in a read until task 1 writes. The second time it need not wait. `woken` is the recorded wakee, and
 /// `got` how much it reads at first.
 fn one_wait(woken: TaskId, got: u32) -> Vec<(u64, What)> {
     vec![
@@ -137,7 +137,7 @@ fn a_file_has_pipes_as_channels_and_fills_those_that_were_not_empty() {
     has("fills pipe0", json!({ "send": { "bytes": 30, "channel": "pipe0" } }));
 }
 
-/// Task 1 writes so many packets, each of which fills the pipe, and ends; then task 0 reads one.
+/// Task 1 writes this many packets, each of which fills the pipe, and exits. Then task 0 reads one.
 fn fills(times: u64) -> Vec<(u64, What)> {
     let piped = |task, how| What::Piped { task: TaskId(task), pipe: 7, bytes: 10, room: Room::Pages(1), how };
     let mut events = vec![(0, switch(9, Why::WasIdle, 0)), (10, switch(0, Why::Blocked, 1))];
@@ -161,7 +161,7 @@ fn what_a_task_writes_last_may_never_have_gone_in() {
     assert_eq!(made(&fills(3)).unwrap().confidence.causes.pipes_by_wakeups, 0);
 }
 
-/// Writes that a signal interrupts are recorded as if they had written: in such a pipe tasks would wait for good.
+/// Writes that a signal interrupts are recorded as complete. At such a pipe, tasks would wait forever.
 #[test]
 fn a_pipe_at_which_tasks_would_stop_is_replayed_by_its_wakeups() {
     let causes = made(&fills(4)).unwrap().confidence.causes;

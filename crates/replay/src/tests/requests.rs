@@ -1,4 +1,4 @@
-//! Changes that were asked for.
+//! Requested changes.
 
 use super::{CPUS, IDLE, start};
 use crate::{Builder, Late, Overheads, Replay, export, fit, scaled};
@@ -73,7 +73,7 @@ fn a_task_takes_the_step_in_which_it_asked() {
         vec![(9, worked(9, 700)), (10, worked(0, 0)), (10, nice())],
         &[run, Op::Kernel(700), Op::Kernel(0), Op::Step(1)],
     );
-    // The same step once more is the same, and out of range is in range.
+    // Repeating the step gives the same, and an out-of-range value is brought into range.
     check(
         vec![(9, worked(9, 0)), (10, nice()), (11, worked(1, 0)), (12, nice())],
         &[run, Op::Step(1), Op::Run(Span::from_us(1)), Op::Step(1)],
@@ -88,7 +88,7 @@ fn timeline(replay: &Replay) -> String {
     replay.workload.timeline.iter().map(entry).collect::<Vec<_>>().join("; ")
 }
 
-/// Task 0 begins, and then comes `told`.
+/// Task 0 begins, followed by `told`.
 fn check_timeline(told: Vec<(u64, Told)>, copies: u32, cpus: u32, expected: &str) {
     let mut all = vec![(0, begins()), (0, act(TaskId(1), Act::Begins { at: Instant::ZERO }))];
     all.extend(told);
@@ -119,13 +119,13 @@ fn one_request_from_outside_is_one_entry_after_another() {
         CPUS,
         "9 Nice { spec: 0, nice: 5 }; +9 Nice { spec: 1, nice: 19 }; 9 Nice { spec: 0, nice: 0 }",
     );
-    // The copies of tasks follow them; of four tasks two began.
+    // The copies of tasks follow them. Two of four tasks had begun.
     let (made, copies) = (made(vec![(0, begins()), (10, due(9)), (10, nice(0, 5))]), 2);
     let specs = made.workload.tasks.len();
     let twice = Replay { workload: scaled(made.workload.clone(), copies), ..made };
     let expected = format!("9 Nice {{ spec: 0, nice: 5 }}; +9 Nice {{ spec: {specs}, nice: 5 }}");
     assert_eq!(timeline(&twice), expected);
-    // What follows an entry for a CPU that the machine has not comes by itself.
+    // An entry after one for a CPU that the machine lacks stands alone.
     let off = |cpu| asks(IDLE, true, Request::Offline(CpuId(cpu)));
     check_timeline(
         vec![(10, due(9)), (10, off(1)), (11, due(9)), (11, nice(0, 5))],
@@ -135,7 +135,7 @@ fn one_request_from_outside_is_one_entry_after_another() {
     );
 }
 
-/// A task whose CPUs all go offline may use all: the kernel of the replay sees to that itself.
+/// A task whose CPUs all go offline may use all. The replay's kernel does that by itself.
 #[test]
 fn what_the_kernel_did_by_itself_is_left_to_it() {
     let widened = keel_trace::TaskInfo {
@@ -174,7 +174,7 @@ fn cgroups_begin_as_they_were_and_change_as_they_did() {
         (3, member(3)),
         (4, cgroup("/b", CgroupChange::Weight(9))),
         (4, group(2, 0, "b", 9)),
-        // No such cgroups can be.
+        // Such cgroups cannot exist.
         (5, cgroup("/../x", CgroupChange::Make)),
         (5, cgroup("x", CgroupChange::Join)),
         (6, cgroup("/", CgroupChange::Join)),

@@ -4,7 +4,7 @@ use keel_abi::order::{Order, Point};
 use keel_abi::scx::Op;
 use keel_abi::{CpuId, Instant, Span};
 
-/// Twenty points on two CPUs; it fails where points 3 and 11 are held up and 7 is not. A hold at 5 takes two points away.
+/// Twenty points on two CPUs. It fails if points 3 and 11 are held up and 7 is not. A hold at 5 removes two points.
 struct Planted;
 
 impl Planted {
@@ -68,11 +68,11 @@ fn each_method_finds_it_and_it_is_shrunk() {
 
 #[test]
 fn all_orders_within_the_bound_are_tried_once() {
-    // One hold is too few. Without holds at 5 there are 20 orders with one.
+    // One hold is too few. Without holds at 5, there are 20 orders with one.
     let (explore, failing) = first(Method::Exhaustive(1), 5000);
     assert!(failing.is_none() && explore.is_exhausted());
     assert_eq!(explore.tried(), 20);
-    // Of two: 20 * 19 / 2, and those in which 5 comes first have two points fewer.
+    // With two: 20 * 19 / 2. Those that begin with 5 have two points fewer.
     let mut explore = Explore::new(&Planted, Method::Exhaustive(2), 1);
     while explore.round(&Planted, ROUND).is_some() {}
     assert_eq!(explore.tried(), 20 + 190 - 2);

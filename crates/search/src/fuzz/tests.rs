@@ -2,7 +2,7 @@ use super::*;
 use crate::genome::{Act, Step};
 use crate::shrink::shrunk;
 
-/// Fails where three things come together, each of which it shows as a feature.
+/// Fails if three things come together. Each of them is shown as a feature.
 struct Planted;
 
 fn facts(genome: &Genome) -> [bool; 3] {

@@ -1,4 +1,4 @@
-//! What a replay of a simulated run asks of the kernel once more: changes to tasks and CPUs.
+//! Requests to the kernel that a replay of a simulated run repeats: changes to tasks and CPUs.
 
 use keel_abi::cgroup::Bandwidth;
 use keel_abi::task::{Hint, Policy};

@@ -6,7 +6,7 @@ use crate::policy::{Group, GroupClass, Kind, MAX_GROUPS, Outcome, Policy};
 use keel_abi::{CpuId, CpuSet, Pid};
 use std::io::Read;
 
-/// The first version that says how busy a group is.
+/// The first version that contains how busy a group is.
 const WITH_CLASSES: u8 = 6;
 
 const BEYOND: &str = "a CPU is beyond the machine";

@@ -62,7 +62,7 @@ mod tests {
         check((0x20, 1, 0x10), 100, None);
         check((0x10, 2, 0), 100, Some((2, 0)));
         check((0x20, 1, 0x10), 50, Some((1, 2)));
-        // Another has its address.
+        // Another group has its address.
         check((0x20, 3, 0x10), 50, Some((3, 2)));
         assert_eq!((groups.number(Key(0x20)), groups.number(Key(0))), (3, 0));
     }

@@ -107,7 +107,7 @@ pub enum RawWhat {
         /// Which.
         target: CpuId,
     },
-    /// `sched_pi_setprio`: a task inherits a priority, or has its own again.
+    /// `sched_pi_setprio`: a task inherits a priority, or gets its own back.
     Priority {
         /// The task.
         task: Key,
@@ -184,7 +184,7 @@ pub struct TaskRecord {
     /// Its share of CPU time among tasks of its class, as `weight_of_nice()`; 0 where it is not known, or depends on a
     /// group.
     pub weight: u32,
-    /// Its policy, as the kernel's `task_struct.policy`, and its group (none for the root), where a recording tells.
+    /// Its policy, as in the kernel's `task_struct.policy`, and its group (`None` for the root), if recorded.
     pub scheduled: Option<(u32, Key)>,
     /// The CPUs that it may use; none where a recording does not say.
     pub cpus: CpuSet,
@@ -219,7 +219,7 @@ impl TaskRecord {
 pub struct GroupRecord {
     /// Its address, which is its own while it exists.
     pub key: Key,
-    /// What tells it from others that had the address before.
+    /// Distinguishes it from earlier ones with the same address.
     pub id: u64,
     /// The group above; none for the root.
     pub parent: Key,

@@ -199,7 +199,7 @@ fn what_changes_nothing_is_left_out() {
 
 #[test]
 fn what_was_not_seen_is_made_up() {
-    // A left CPU 0 unseen, and B came there unseen.
+    // No record shows A leaving CPU 0, or B coming there.
     check(
         "110 0 switch - idle A
          !3 120 0 switch B preempted C",
@@ -208,7 +208,7 @@ fn what_was_not_seen_is_made_up() {
          20 0 switch A blocked B
          20 0 switch B preempted C",
     );
-    // A left CPU 0 unseen, and is on CPU 1 now.
+    // No record shows A leaving CPU 0, and it is on CPU 1 now.
     check(
         "110 0 switch - idle A
          120 1 switch - idle A
@@ -220,7 +220,7 @@ fn what_was_not_seen_is_made_up() {
          30 1 switch A blocked -
          40 0 switch - idle B",
     );
-    // A was on CPU 1 when it was seen leaving CPU 0.
+    // A was on CPU 1 when a record shows it leaving CPU 0.
     check(
         "110 1 switch - idle A
          120 0 switch A preempted B",
@@ -324,7 +324,7 @@ fn any_record() -> impl Strategy<Value = Raw> {
     (cpu(), what, 0u32..2).prop_map(|(writer, what, lost)| Raw { at: 0, writer, lost, what })
 }
 
-/// Holds the stream to what it promises: who leaves a CPU is who came to it, and nobody is in two places.
+/// Checks the stream's guarantees: the task that leaves a CPU is the one that came to it, and no task is in two places.
 #[derive(Default)]
 struct Strict {
     cpus: Vec<Option<TaskId>>,

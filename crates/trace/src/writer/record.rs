@@ -1,4 +1,4 @@
-//! An event as a record. Events are most of a file, so each is encoded without a look at the buffer's end: a record has
+//! An event as a record. Events are most of a file, so each is encoded without checking the buffer's end: a record has
 //! at most [`MOST`] bytes, for which the writer has made room.
 
 use crate::format::{
@@ -60,7 +60,8 @@ impl Record<'_> {
         self.len += 1;
     }
 
-    /// Seven bits a byte, the lowest first; the topmost bit says that more follow. Most numbers need one or two.
+    /// Seven bits per byte, the lowest first. The topmost bit means that more bytes follow. Most numbers need one or
+    /// two.
     #[inline(always)]
     fn number(&mut self, n: u64) {
         match n {

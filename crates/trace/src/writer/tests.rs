@@ -1,4 +1,4 @@
-//! Round trips through the reader, and what damaged files do to it.
+//! Round trips through the reader, and the effect of damaged files on it.
 
 use super::*;
 use crate::format::{CHOOSERS, WHYS};
@@ -216,7 +216,7 @@ fn bandwidth() -> impl Strategy<Value = Bandwidth> {
     })
 }
 
-/// Acts that need no time.
+/// Acts that take no time.
 fn acts() -> impl Strategy<Value = Act> {
     prop_oneof![
         (task_id(), any::<bool>()).prop_map(|(wakee, sync)| Act::Wakes { wakee, sync }),
@@ -427,7 +427,7 @@ fn older_versions_are_read() {
     }
 }
 
-/// Every number that a decision's record can hold: damaged, or within the machine.
+/// Every number that a decision's record can contain: damaged, or within the machine.
 #[test]
 fn a_decision_beyond_the_machine_is_damage() {
     let policy = Policy {

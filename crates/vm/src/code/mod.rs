@@ -123,7 +123,7 @@ fn data_bytes(map: &MapDef) -> Option<u64> {
 /// The section of an array with an element for each task, like a kernel's task structures.
 const TASKS_SECTION: &str = ".bss.tasks";
 
-/// The map of that section, if an object has it.
+/// The map of that section, if an object contains it.
 pub(crate) fn tasks_map(object: &Object) -> Option<u32> {
     object.maps.iter().position(|map| map.name == TASKS_SECTION).map(|map| map as u32)
 }
@@ -264,7 +264,7 @@ impl Code {
         Fault { kind, program, insn, source }
     }
 
-    /// `file:line: text` of an instruction, if the object has it.
+    /// `file:line: text` of an instruction, if the object contains it.
     fn source(&self, function: u32, insn: u32) -> Option<String> {
         let f = &self.functions[function as usize];
         match f.lines.partition_point(|l| l.insn <= insn) {

@@ -12,7 +12,7 @@ use iced_x86::{Decoder, DecoderOptions, Formatter, NasmFormatter};
 
 const WORD: Size = Size(3);
 
-/// The instructions that a function becomes, each with its offset, beside a table of addresses at 0.
+/// The instructions of a compiled function, each with its offset, beside a table of addresses at 0.
 fn listing(ops: &[Op]) -> String {
     let mut asm = Asm::default();
     let own = asm.label();

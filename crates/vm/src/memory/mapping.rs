@@ -71,7 +71,7 @@ impl Mapping {
             return Err(io::Error::other("the file is too short"));
         }
         // SAFETY: the range lies within the mapping, which is ours and stays reserved; no reference into it is alive,
-        // since `self` is held exclusively. The file keeps its size: whoever made it has sealed it.
+        // since `self` is held exclusively. The file keeps its size: its creator has sealed it.
         let at = unsafe {
             let at = self.start.as_ptr().add(off as usize);
             let (rw, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_FIXED);
@@ -137,8 +137,7 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: the mapping is ours alone, and whoever holds pointers into it holds them no
-        // longer than this value lives.
+        // SAFETY: the mapping is ours alone, and holders of pointers into it hold them no longer than this value lives.
         unsafe { libc::munmap(self.whole.as_ptr(), self.whole_len) };
     }
 }

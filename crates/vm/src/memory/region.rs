@@ -61,9 +61,9 @@ pub struct RawRegion {
 pub struct LineForm {
     /// The logarithm to base 2 of a line's bytes.
     pub log2: u32,
-    /// Does a bit stand for several CPUs ([`keel_abi::holders`])?
+    /// Whether a bit represents several CPUs ([`keel_abi::holders`]).
     pub grouped: bool,
-    /// Do lines evict each other?
+    /// Whether lines evict each other.
     pub crowded: bool,
 }
 

@@ -147,7 +147,7 @@ fn a_large_address_space_that_the_host_refuses_is_an_error() {
 #[test]
 fn reserved_space_costs_no_memory_until_touched() {
     let mut region = Region::new(64 << 30, false, transfers()).unwrap();
-    // Other tests of this process come and go; what reserving must not cost is gigabytes.
+    // Other tests of this process allocate memory, too. What reserving must not cost is gigabytes.
     let before = resident();
     let area = region.reserve(32 << 30).unwrap();
     assert_eq!(area.0 % HUGE_BYTES, 0);
@@ -187,7 +187,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     proptest::collection::vec(step, 1..200)
 }
 
-/// Runs the steps; gives the addresses. Objects are filled, so that what is not zeroed shows.
+/// Runs the steps. Returns the addresses. Objects are filled, so that memory that is not zeroed is noticed.
 fn run(steps: &[Step], checked: bool) -> Vec<Ea> {
     let mut region = region(checked);
     let mut objects: BTreeMap<u64, u64> = BTreeMap::new();
@@ -260,7 +260,7 @@ proptest! {
         for Touch { at, len, cpu, write } in touches {
             let mut expected = 0;
             for line in &mut lines[(at / 64) as usize..(at + len).div_ceil(64) as usize].iter_mut() {
-                // No byte is no line, even where the empty range begins within one.
+                // Zero bytes are in no line, even if the empty range begins within one.
                 if len > 0 {
                     expected += if write { transfers.write_ps(line, CpuId(cpu)) } else { transfers.read_ps(line, CpuId(cpu)) };
                 }
@@ -277,7 +277,7 @@ proptest! {
 
 #[test]
 fn elements_that_stand_for_tasks_crowd_each_other() {
-    // Elements of two lines of 64 bytes, of which a CPU holds the lines of so many.
+    // Elements of two lines of 64 bytes, and a CPU that holds the lines of this many.
     let check = |tasks_held, size: u64, expected: [u64; 6]| {
         let costs = LineCosts { llc_ps: 10, memory_ps: 7, tasks_held, ..LineCosts::default() };
         let transfers = Transfers::new(Topology::regular(1, 1, 2, 1), costs);
@@ -285,7 +285,7 @@ fn elements_that_stand_for_tasks_crowd_each_other() {
         let at = region.reserve(1024).expect("area");
         region.crowd(at, 1024, size);
         let touch = |(offset, cpu)| region.touch_ps(at.offset(offset), 8, CpuId(cpu), true);
-        // The second element's lines do not displace each other, the third element's displaces the first one's.
+        // The second element's lines do not displace each other. The third element's line displaces the first one's.
         let seen = [(0, 0), (128, 0), (192, 0), (256, 0), (0, 0), (256, 1)].map(touch);
         assert_eq!(seen, expected, "{tasks_held} elements of {size} bytes");
     };
@@ -310,12 +310,12 @@ fn a_line_that_another_cpu_took_leaves_a_place() {
     check(0, 0, false, 7);
     check(1, 0, false, 7);
     check(0, 1, true, 10);
-    // These take the place of 0, and then of each other.
+    // These replace 0, and then each other.
     check(2, 0, false, 7);
     check(3, 0, false, 7);
     check(1, 0, false, 0);
     check(2, 0, false, 7);
-    // 2 has taken the place of 1: now all are held, and the oldest goes.
+    // 2 has replaced 1. Now all are held, and the oldest is dropped.
     check(1, 0, false, 7);
     check(2, 0, false, 0);
 }

@@ -445,7 +445,7 @@ impl Translator<'_> {
         self.b.inst_results(call)[0]
     }
 
-    /// Calls a function of the engine that gives nothing.
+    /// Calls a function of the engine that returns nothing.
     pub(super) fn call_cold(&mut self, id: FuncId, args: &[Value]) {
         let target = self.module.declare_func_in_func(id, self.b.func);
         self.b.ins().call(target, args);

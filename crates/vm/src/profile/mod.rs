@@ -60,7 +60,7 @@ pub(crate) struct Profile {
 }
 
 impl Profile {
-    /// An empty one, for functions of so many instructions each.
+    /// An empty one, for functions with this many instructions each.
     pub(crate) fn new(sizes: impl Iterator<Item = u32>) -> Self {
         let (firsts, sizes_so_far, nodes, found) = Default::default();
         let mut profile = Self { firsts, sizes: sizes_so_far, nodes, found };

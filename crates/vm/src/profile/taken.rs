@@ -61,11 +61,11 @@ pub struct Conflict {
     pub to: Option<Place>,
     /// Where it came from.
     pub source: Source,
-    /// Did it take the line to write it?
+    /// Whether it took the line to write it.
     pub writes: bool,
     /// One of the lines, by the address of its first byte.
     pub line: u64,
-    /// Were there others?
+    /// Whether there were others.
     pub several: bool,
     /// How often, and how long the takers waited, in picoseconds.
     pub uses: LineUse,

@@ -32,7 +32,7 @@ pub(super) struct Run {
     pub(super) node: u32,
     pub(super) from: u32,
     pub(super) to: u32,
-    /// Did the last one jump?
+    /// Whether the last one jumped.
     pub(super) jumps: bool,
 }
 
@@ -67,7 +67,7 @@ pub(crate) struct Entered {
 impl Context {
     fn meter(&self) -> Meter {
         let ask = self.host_meter.expect("set on entry");
-        // SAFETY: the host is that of whoever entered the fiber.
+        // SAFETY: the host belongs to the code that entered the fiber.
         unsafe { ask(self) }
     }
 
@@ -77,7 +77,7 @@ impl Context {
         unsafe { &mut *self.profile }
     }
 
-    /// The instruction that what this CPU does next counts for; gives the one before.
+    /// Sets the instruction to which the CPU's next costs are charged. Returns the previous one.
     fn blame(&mut self, number: u32) -> u32 {
         let cpu = self.cpu;
         // SAFETY: the world is used between calls only, as in `Context::touch`.

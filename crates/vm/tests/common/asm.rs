@@ -1,4 +1,4 @@
-//! A tiny assembler: one function an instruction, sequences as vectors.
+//! A tiny assembler: one function per instruction, sequences as vectors.
 
 use keel_object::model::{Insn, PSEUDO_CALL, PSEUDO_FUNC, PSEUDO_KFUNC};
 

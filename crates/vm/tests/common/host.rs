@@ -4,7 +4,7 @@ use keel_abi::bpf::{CallSite, FaultKind, FuncId, Host, Reply, Usage};
 use keel_abi::{CpuId, Instant};
 use keel_vm::memory::VmWorld;
 
-/// One call as the host saw it.
+/// One call, as seen by the host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
     pub cpu: CpuId,
@@ -14,12 +14,12 @@ pub struct Call {
     pub again: bool,
 }
 
-/// Helper 1 sums its arguments, 2 suspends once and then does the same, 3 stops the program,
-/// 4 panics; any other gives its number.
+/// Helper 1 sums its arguments, 2 suspends once and then does the same, 3 stops the program, 4 panics. Any other
+/// returns its number.
 #[derive(Default)]
 pub struct Mock {
     pub calls: Vec<Call>,
-    /// What had been used when a callback asked for its turn.
+    /// The usage when a callback asked for its turn.
     pub turns: Vec<Usage>,
     /// Suspend calls of helper 1 and turns too, by these draws.
     pub suspend: Vec<bool>,

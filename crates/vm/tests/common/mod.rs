@@ -1,4 +1,4 @@
-//! What the engine's tests share: a tiny assembler, a mock host, a machine to run on.
+//! Shared code of the engine's tests: a tiny assembler, a mock host, a machine to run on.
 #![allow(dead_code, unreachable_pub, missing_docs)]
 
 pub mod asm;
@@ -14,7 +14,7 @@ use keel_vm::{Code, Import, Linker, LoadError, Mode, Vm, VmConfig};
 /// The two engines.
 pub const MODES: [Mode; 3] = [Mode::Interpreted, Mode::Native, Mode::Cranelift];
 
-/// Knows every helper and kfunc; `unknown` excepted. Variables are one fresh page each.
+/// Knows every helper and kfunc except `unknown`. Each variable is a fresh page.
 pub struct AnyLinker;
 
 impl Linker<VmWorld> for AnyLinker {
@@ -31,7 +31,7 @@ impl Linker<VmWorld> for AnyLinker {
     }
 }
 
-/// An object of functions; the first is the only program.
+/// An object made of functions. The first is the only program.
 pub fn object(functions: Vec<Vec<Insn>>) -> Object {
     let functions = functions
         .into_iter()
@@ -46,7 +46,7 @@ pub fn object(functions: Vec<Vec<Insn>>) -> Object {
     Object { functions, programs: vec![program], kfuncs, ..Object::default() }
 }
 
-/// Every way has a price of its own.
+/// Every distance has its own price.
 pub const COSTS: LineCosts = LineCosts {
     bytes: LINE_BYTES,
     smt_ps: 1,
@@ -58,7 +58,7 @@ pub const COSTS: LineCosts = LineCosts {
     memory_ps: 7,
 };
 
-/// Four CPUs in two nodes, with a price for every way.
+/// Four CPUs in two nodes, with a price for every distance.
 pub fn config(mode: Mode) -> VmConfig {
     let transfers = Transfers::new(Topology::regular(2, 1, 2, 1), COSTS);
     VmConfig { mode, ..VmConfig::new(4, transfers) }

@@ -6,7 +6,7 @@ use keel_abi::task::{Amount, Policy, Step, TaskSpec, TimerMode, Workload};
 use keel_workload::Warning;
 use std::fmt::Write;
 
-/// A workload and its warnings: a line for each step.
+/// A workload and its warnings, with a line for each step.
 pub(crate) fn listing(workload: &Workload, warnings: &[Warning]) -> String {
     let w = workload;
     let mut text = format!("{}: counts {}", w.name, w.unit);

@@ -1,19 +1,19 @@
-//! What `tests/live/rt_migrate.c` prints: what the kernel counted of each thread.
+//! Parses the output of `tests/live/rt_migrate.c`: what the kernel counted for each thread.
 
 use crate::Failure;
 
-/// Times that a thread gave a CPU up, lost one, was put onto another one, and passes that it made.
+/// How often a thread gave up a CPU, lost one and was moved to another, and the number of its passes.
 pub(super) type Counts = [u64; 4];
 
-/// Their names, as the published tables have them.
+/// Their names in the published tables.
 pub(super) const HEADS: [&str; 4] = ["vol", "nonvol", "migrated", "iterations"];
 
-/// A run's counts, those of thread 0 first.
+/// A run's counts, starting with thread 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Run(pub(super) Vec<Counts>);
 
 impl Run {
-    /// Reads a table: its head, a line for each thread from 0 on, and their sums.
+    /// Reads a table: its header, a line for each thread from 0 on, and the sums.
     pub(super) fn read(text: &str) -> Result<Self, Failure> {
         let mut lines = text.lines();
         let head: Vec<&str> = lines.next().unwrap_or_default().split_whitespace().collect();
@@ -49,13 +49,13 @@ fn sums(rows: &[Counts]) -> Counts {
     std::array::from_fn(|column| rows.iter().fold(0, |sum: u64, row| sum.saturating_add(row[column])))
 }
 
-/// The mean of runs of as many threads, a row for each thread, rounded.
+/// The mean of runs with the same number of threads: a rounded row for each thread.
 pub(super) fn mean(runs: &[Run]) -> Vec<Counts> {
     let of = runs.len().max(1) as u64;
     each(runs, |values| (values.iter().sum::<u64>() + of / 2) / of)
 }
 
-/// Something of each count over the runs: a row for each thread.
+/// An aggregate of each count over the runs: a row for each thread.
 fn each(runs: &[Run], of: impl Fn(&[u64]) -> u64) -> Vec<Counts> {
     let threads = runs.iter().map(|run| run.0.len()).min().unwrap_or(0);
     let count =
@@ -63,7 +63,7 @@ fn each(runs: &[Run], of: impl Fn(&[u64]) -> u64) -> Vec<Counts> {
     (0..threads).map(|thread| std::array::from_fn(|column| of(&count(thread, column)))).collect()
 }
 
-/// How far runs lie apart: the least and the greatest of each count, and of the sums.
+/// How much runs differ: the minimum and maximum of each count, and of the sums.
 pub(super) fn spread(runs: &[Run]) -> String {
     let with_sums = |run: &Run| Run(run.0.iter().copied().chain([sums(&run.0)]).collect());
     let runs: Vec<Run> = runs.iter().map(with_sums).collect();

@@ -1,14 +1,14 @@
-//! An experiment for `keel lab` whose published counts are the real kernel's: it makes the simulated runs, shows both
-//! side by side, and says which sums and orders agree.
+//! An experiment for `keel lab` whose published counts come from a real kernel. The lab makes the simulated runs, shows
+//! both side by side, and reports which sums and orders agree.
 
 use super::counts::Counts;
 use super::{LOCKS, MS, THREADS};
 use std::fmt::Write;
 
-/// The names that `keel lab` has for what is counted.
+/// `keel lab`'s names for the counts.
 const MEASURES: [&str; 4] = ["voluntary", "involuntary", "migrated", "iterations"];
 
-/// The file, in which `counts` are those of a real kernel's threads.
+/// The file. `counts` are those of a real kernel's threads.
 pub(super) fn text(id: &str, kernel: &str, inherits: bool, runs: u32, counts: &[Counts]) -> String {
     let names: Vec<String> = (0..counts.len()).map(|thread| format!("thread-{thread}")).collect();
     let tasks = format!("{names:?}");

@@ -1,8 +1,8 @@
-//! `./x live --rt-migrate`: real-time threads that share locks, on a real kernel with none of our schedulers, beside
-//! what `keel lab` finds with today's rule.
+//! `./x live --rt-migrate` runs real-time threads that share locks, on a real kernel without the project's schedulers,
+//! and shows them beside what `keel lab` finds with the current rule.
 //!
-//! The guest's time is counted in instructions, so that a busy host makes no difference. Its threads run as long as
-//! those in `experiments/rt-migrate.toml`.
+//! The guest's time is counted in instructions, so a busy host does not matter. Its threads run as long as those in
+//! `experiments/rt-migrate.toml`.
 
 mod counts;
 mod experiment;
@@ -21,15 +21,15 @@ const THREADS: u32 = 8;
 const LOCKS: u32 = 4;
 /// How long the threads run, as in the experiments.
 const MS: u32 = 3550;
-/// The file that becomes a program of the guest.
+/// The source of the guest's program.
 const SOURCE: &str = "tests/live/rt_migrate.c";
-/// 4 CPUs, an instruction a nanosecond.
+/// 4 CPUs, one instruction per nanosecond.
 const GUEST: &[&str] = &["--cpus", "4", "--icount=0"];
 
-/// With plain locks, and with locks that hand priorities on.
+/// With plain locks, and with priority inheritance.
 const KINDS: [(&str, bool); 2] = [("plain", false), ("pi", true)];
 
-/// Runs the program on each kernel and prints its tables. Gives what went wrong.
+/// Runs the program on each kernel and prints its tables. Returns what went wrong.
 pub(super) fn run(args: &Args) -> Result<Vec<String>, Failure> {
     let folder = format!("{OUT}/rt-migrate");
     std::fs::create_dir_all(root().join(&folder)).map_err(|e| format!("{folder}: {e}"))?;
@@ -52,17 +52,17 @@ pub(super) fn run(args: &Args) -> Result<Vec<String>, Failure> {
     Ok(faults)
 }
 
-/// Compiles the program, so that any guest can run it.
+/// Compiles the program so that it runs in any guest.
 fn build(program: &str) -> Result<(), Failure> {
     let status = Command::new("cc")
         .args(["-O2", "-static", "-pthread", "-o", program, SOURCE])
         .current_dir(root())
         .status()
-        .map_err(|e| format!("cc cannot be run ({e}); install gcc"))?;
+        .map_err(|e| format!("cannot run cc ({e}); install gcc"))?;
     if status.success() { Ok(()) } else { Err(format!("cc refuses {SOURCE}")) }
 }
 
-/// What was seen of all runs, made in one guest.
+/// The output of all runs, made in one guest.
 fn real(folder: &str, kernel: &str, runs: u32) -> Result<Vec<Seen>, Failure> {
     let turns = KINDS.iter().flat_map(|(kind, _)| (1..=runs).map(move |run| format!("{kind}-{run}")));
     let script = Script {
@@ -71,13 +71,13 @@ fn real(folder: &str, kernel: &str, runs: u32) -> Result<Vec<Seen>, Failure> {
         script: "tests/live/rt_migrate.sh",
         out: format!("{folder}/{kernel}"),
         first: Some(MS.to_string()),
-        // A second of the guest's takes several of the host's.
+        // A guest's second takes several seconds of the host.
         turn: Duration::from_secs(300),
     };
     script.run(&turns.collect::<Vec<_>>())
 }
 
-/// The counts of the runs of one kind, unless anything went wrong in one.
+/// The counts of the runs of one kind, or what went wrong in one.
 fn counted(seen: &[Seen], kind: &str) -> Result<Vec<Run>, Failure> {
     let of_kind = seen.iter().filter(|seen| seen.turn.starts_with(&format!("{kind}-")));
     of_kind
@@ -89,7 +89,7 @@ fn counted(seen: &[Seen], kind: &str) -> Result<Vec<Run>, Failure> {
         .collect()
 }
 
-/// The real kernel's mean next to the simulated one's, and how far the real runs lie apart.
+/// The real kernel's mean beside the simulated one, and how much the real runs differ.
 fn beside(folder: &str, kernel: &str, kind: &str, inherits: bool, runs: &[Run]) -> Result<String, Failure> {
     let id = format!("rt-migrate-{kind}");
     let file = format!("{folder}/{kernel}-{kind}.toml");
@@ -99,7 +99,7 @@ fn beside(folder: &str, kernel: &str, kind: &str, inherits: bool, runs: &[Run]) 
         .args(["lab", &format!("./{file}")])
         .current_dir(root())
         .output()
-        .map_err(|e| format!("keel cannot be run: {e}"))?;
+        .map_err(|e| format!("cannot run keel: {e}"))?;
     if !output.status.success() {
         return Err(format!("keel lab failed: {}", String::from_utf8_lossy(&output.stderr).trim()));
     }
@@ -115,7 +115,7 @@ fn beside(folder: &str, kernel: &str, kind: &str, inherits: bool, runs: &[Run]) 
 mod tests {
     use super::*;
 
-    /// What both sides are held to be stands in two places.
+    /// The settings of both sides are in two places.
     #[test]
     fn the_published_experiments_are_the_same_work() {
         for (kind, inherits) in KINDS {

@@ -1,31 +1,31 @@
-//! What `keel check` says of one recording of a scene, and whether that is right.
+//! The result of `keel check` for one recording of a scene, and whether it is correct.
 
 use super::Truth;
 use serde_json::Value;
 
-/// What begins a sentence about waste in a recording that lacks something.
+/// The start of a sentence about waste in a recording that lacks something.
 const CAVEAT: &str = "This recording does not show";
-/// Waste that is none, as a share of the machine.
+/// The limit for false waste, as a share of the machine.
 const MOST_FALSE: f64 = 0.005;
-/// Real waste: the scenes leave half of the machine without work.
+/// The least real waste: the scenes leave half of the machine without work.
 const LEAST_TRUE: f64 = 0.2;
 
-/// As far as it matters.
+/// The parts that matter.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Judged {
-    /// Of the time that CPUs were online; `None` where nothing could be judged.
+    /// As a share of the time that CPUs were online. `None` if nothing could be judged.
     share: Option<f64>,
-    /// The first sentence says what the recording lacks.
+    /// Whether the first sentence states what the recording lacks.
     caveat: bool,
     /// The exit code of `--strict`.
     strict: Option<i32>,
-    /// Wasted cores were found.
+    /// Whether wasted cores were found.
     found: bool,
-    /// What keel says first.
+    /// keel's first sentence.
     words: String,
 }
 
-/// When the scene began and ended, by the first moments of two tasks.
+/// When the scene began and ended, from the first instants of two tasks.
 pub(super) fn marks(whole: &Value) -> Option<(u64, u64)> {
     let first = |name: &str| {
         let task = whole["tasks"].as_array()?.iter().find(|task| task["name"] == name)?;
@@ -35,13 +35,13 @@ pub(super) fn marks(whole: &Value) -> Option<(u64, u64)> {
 }
 
 impl Judged {
-    /// A recording that does not hold the scene, and what keel says of it.
+    /// A recording that does not contain the scene, and keel's message about it.
     pub(super) fn nothing(words: &str) -> Self {
         let words = words.lines().next().unwrap_or("the scene is not in it").to_owned();
         Self { share: None, caveat: false, strict: None, found: false, words }
     }
 
-    /// What is printed as JSON, as text or error, and `--strict`'s exit code.
+    /// The output as JSON, as text or error, and the exit code of `--strict`.
     pub(super) fn new(json: &Value, words: &str, strict: Option<i32>) -> Self {
         let words = words.lines().next().unwrap_or_default().to_owned();
         Self {
@@ -53,7 +53,7 @@ impl Judged {
         }
     }
 
-    /// A recorder that did not begin in time has not seen the scene.
+    /// A recorder that started too late did not record the scene.
     pub(super) fn late(self, words: &str) -> Self {
         match words {
             "" => self,
@@ -61,15 +61,15 @@ impl Judged {
         }
     }
 
-    /// What is wrong with it; `own` recordings lack nothing.
+    /// What is wrong with it. The project's `own` recordings lack nothing.
     pub(super) fn fault(&self, truth: Truth, own: bool) -> Option<String> {
         let Some(share) = self.share else { return Some(format!("nothing was judged: {}", self.words)) };
         match truth {
             Truth::None if share < MOST_FALSE => None,
             Truth::None if own || !self.caveat => {
-                Some(format!("{} wasted, which are none: {}", percent(share), self.words))
+                Some(format!("{} falsely reported as wasted: {}", percent(share), self.words))
             }
-            // Else it failed for something that may be none.
+            // Otherwise it failed because of something that may not be real.
             Truth::None => None,
             Truth::Wasted if share < LEAST_TRUE || !self.found => {
                 Some(format!("only {} wasted: {}", percent(share), self.words))
@@ -79,8 +79,8 @@ impl Judged {
         }
     }
 
-    /// What is wrong where every task may use every CPU: keel's `own` recording differs from the other recorder's, or a
-    /// recording does not say what it lacks.
+    /// What is wrong if every task may use every CPU: keel's `own` recording differs from the other recorder's, or a
+    /// recording does not state what it lacks.
     pub(super) fn apart(&self, other: &Self, own: bool) -> Option<String> {
         let [Some(share), Some(of_other)] = [self.share, other.share] else {
             return Some(format!("nothing was judged: {}", self.words));
@@ -106,12 +106,13 @@ impl Judged {
     }
 }
 
-/// The head of the table.
+/// The table's header.
 pub(super) fn head(tools: [&str; 3]) -> String {
     row("scene", "truth", tools.map(str::to_owned)) + "\n"
 }
 
-/// A scene's line: its truth, and what was judged of each recording; `if` where the first sentence says what the recording lacks.
+/// A scene's row: its truth and the results for each recording. `if` means that the first sentence states what the
+/// recording lacks.
 pub(super) fn line(scene: &str, truth: Truth, reported: &[Judged]) -> String {
     let cells = std::array::from_fn(|nth| reported.get(nth).map_or_else(String::new, Judged::cell));
     let truth = match truth {
@@ -152,20 +153,20 @@ mod tests {
             judged(0.006, "Core 1 idled", 1),
             Truth::None,
             true,
-            Some("0.60 % wasted, which are none: Core 1 idled"),
+            Some("0.60 % falsely reported as wasted: Core 1 idled"),
         );
         check(
             judged(0.006, caveat, 0),
             Truth::None,
             true,
-            Some("0.60 % wasted, which are none: This recording does not show X. If"),
+            Some("0.60 % falsely reported as wasted: This recording does not show X. If"),
         );
         check(judged(0.7, caveat, 0), Truth::None, false, None);
         check(
             judged(0.7, "Core 1 idled", 0),
             Truth::None,
             false,
-            Some("70.00 % wasted, which are none: Core 1 idled"),
+            Some("70.00 % falsely reported as wasted: Core 1 idled"),
         );
         check(judged(0.4, "Core 1 idled", 1), Truth::Wasted, true, None);
         check(judged(0.4, "Core 1 idled", 0), Truth::Wasted, true, Some("--strict does not count it"));

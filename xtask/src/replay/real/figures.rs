@@ -1,5 +1,5 @@
-//! What is compared of a run: what a load's tasks did, from a recording or a trace. Real and simulated runs have the same
-//! code.
+//! The figures of a run that are compared: what a load's tasks did, from a recording or a trace. The same code handles
+//! real and simulated runs.
 
 use super::loads::Load;
 use crate::Failure;
@@ -13,7 +13,8 @@ use std::path::Path;
 /// A run's figures.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Figures {
-    /// From the first run of one of the load's tasks to the end of the last one that is waited for: less is more throughput.
+    /// From the first run of one of the load's tasks to the end of the last task that is waited for. Less is more
+    /// throughput.
     pub(super) took_ms: f64,
     /// Time on CPUs.
     pub(super) cpu_ms: f64,
@@ -22,17 +23,17 @@ pub(super) struct Figures {
     pub(super) switches: f64,
     pub(super) preemptions: f64,
     pub(super) migrations: f64,
-    /// From a wakeup to running: half, and 99 of a hundred, were shorter.
+    /// From a wakeup to running: the median and the 99th percentile.
     pub(super) p50_us: f64,
     pub(super) p99_us: f64,
 }
 
-/// The figures' names, in their order.
+/// The figures' names, in order.
 pub(super) const NAMES: [&str; 8] =
     ["took_ms", "cpu_ms", "waited_ms", "switches", "preemptions", "migrations", "p50_us", "p99_us"];
 
 impl Figures {
-    /// Of a trace.
+    /// From a trace.
     ///
     /// # Errors
     /// If it cannot be read, or the load did not end in it.
@@ -56,12 +57,12 @@ impl Figures {
     }
 }
 
-/// One task so far.
+/// One task's state so far.
 #[derive(Debug, Default)]
 struct Task {
     name: String,
     woken: Option<Instant>,
-    /// Since when it wants a CPU and has none.
+    /// The instant since which it wants a CPU and has none.
     wants: Option<Instant>,
     runs: Option<Instant>,
     last_cpu: Option<u32>,
@@ -108,12 +109,12 @@ impl Seen {
         }
     }
 
-    /// `None` where no task that is waited for ended.
+    /// `None` if no task that is waited for ended.
     fn figures(&self, load: &Load) -> Option<Figures> {
         let of_load: Vec<&Task> = self.tasks.values().filter(|task| load.has(&task.name)).collect();
         let first = of_load.iter().filter_map(|task| task.first).min()?;
         let awaited: Vec<_> = of_load.iter().filter(|task| load.awaits(&task.name)).collect();
-        // One that has not ended is not done.
+        // A task that has not ended is not done.
         let ends: Option<Vec<Instant>> = awaited.iter().map(|task| task.ended).collect();
         let last = ends?.into_iter().max()?;
         let ms = |ns: u64| ns as f64 / 1e6;

@@ -1,4 +1,4 @@
-//! Records what is missing: one guest, whose machine is captured first; each load under each scheduler in turn.
+//! Records what is missing, in one guest whose machine is captured first: each load under each scheduler in turn.
 
 use super::loads::{LOADS, Load};
 use super::{OUT, RUNS, recording};
@@ -10,10 +10,10 @@ use std::path::Path;
 
 /// CPUs of the guest.
 const CPUS: &str = "4";
-/// A host that hangs must not hang the rest.
+/// A hanging host must not block the other guests.
 const LIMIT: &str = "60m";
 
-/// Records what `wanted` is missing.
+/// Records those of `wanted` that are missing.
 pub(super) fn record(
     keel: &Path,
     kernel: &str,
@@ -37,7 +37,7 @@ until_state() {
     echo "the scheduler is not $1: $(tail -n 1 $out/$scheduler.run.log)"
     return 1
 }
-# Takes a scheduler's name, and what runs it until Ctrl-C.
+# Takes a scheduler's name, and the command that runs it until Ctrl-C.
 attach() {
     scheduler=$1
     shift
@@ -52,21 +52,21 @@ detach() {
     wait $loader
     until_state disabled
 }
-# Takes a load and a run's number. It counts only if the scheduler is still there.
+# Takes a load and a run's number. The run counts only if the scheduler is still active.
 one() {
     echo "$1 $scheduler $2"
     at=$out/$1.$scheduler.$2
     $keel record --pipes -o $at.part -- sh $loads $1 > $at.log 2>&1 || { echo "it failed: $(tail -n 1 $at.log)"; return; }
     [ "$scheduler" = eevdf ] || until_state enabled && mv $at.part $at.trc
 }
-# The first start of a program reads it from the host, which can take seconds.
+# A program's first start reads it from the host, which can take seconds.
 warm() {
     echo "$1"
     sh $loads $1 > $out/$1.warm.log 2>&1
 }
 "#;
 
-/// What the guest does.
+/// The guest's script.
 fn text(
     keel: &Path,
     kernel: &str,
@@ -80,7 +80,7 @@ fn text(
         super::FOLDER
     );
     let mut line = |words: std::fmt::Arguments<'_>| writeln!(text, "{words}").expect("a string takes all");
-    // The real runs are recorded, too, which makes their switches and wakeups longer.
+    // The real runs are recorded too, which makes their switches and wakeups slower.
     line(format_args!(
         "[ -e $out/machine.toml ] || $keel record -o $out/capture.trc -- $keel machine capture --measure -o \
          $out/machine.toml"

@@ -1,20 +1,20 @@
-//! The loads that are recorded. `tests/replay/loads.sh` runs them.
+//! The recorded loads. `tests/replay/loads.sh` runs them.
 
 /// A load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Load {
-    /// A function of the script.
+    /// Its function in the script.
     pub(super) name: &'static str,
-    /// What the names of its tasks begin with.
+    /// The prefix of its tasks' names.
     pub(super) tasks: &'static [&'static str],
-    /// The same, of those whose end is its end.
+    /// The same for the tasks whose end is the load's end.
     pub(super) awaited: &'static [&'static str],
 }
 
-/// What a compiler's tasks are called.
+/// The names of a compiler's tasks.
 const BUILD: &[&str] = &["make", "cc", "as", "gcc"];
 
-/// All.
+/// All loads.
 pub(super) const LOADS: [Load; 7] = [
     Load { name: "hackbench_pipes", tasks: &["hackbench"], awaited: &["hackbench"] },
     Load { name: "build", tasks: BUILD, awaited: BUILD },

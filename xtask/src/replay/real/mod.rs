@@ -1,7 +1,8 @@
-//! `./x replay --real`: loads on a real kernel, recorded, and replayed on the machine that was captured there.
+//! `./x replay --real` records loads on a real kernel and replays them on the machine that was captured there.
 //!
-//! Each load is recorded several times under each scheduler. Those under the kernel's own scheduler are replayed under all
-//! of them: under the same one for how exact a replay is, under the others for how good a prediction they are.
+//! Each load is recorded several times under each scheduler. Recordings under the kernel's own scheduler are replayed
+//! under all schedulers: under the same one to measure how exact a replay is, under the others to measure how well it
+//! predicts.
 
 mod figures;
 mod guest;
@@ -17,20 +18,20 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use store::Runs;
 
-/// Where recordings and traces are left, from the root.
+/// The folder for recordings and traces, from the root.
 const OUT: &str = "out/replay";
-/// Where the loads are, and the figures of real runs, from the root.
+/// The folder with the loads and the figures of real runs, from the root.
 const FOLDER: &str = "tests/replay";
 const PAGE: &str = "docs/explanation/replay.md";
 const KERNEL: &str = "7.2";
-/// The schedulers that are recorded and replayed; the first is what predictions are made from.
+/// The schedulers that are recorded and replayed. Predictions are made from the first.
 const SCHEDULERS: [&str; 6] = ["eevdf", "o1", "ule", "fifo", "scx_bpfland", "scx_cosmos"];
 /// Real runs of each.
 const RUNS: u32 = 4;
 /// A replay under another scheduler may take this many times longer than the recording.
 const LONGER: f64 = 4.0;
 
-/// Records what is missing unless `keep`, replays, and renews the figures and the tables.
+/// Records what is missing unless `keep` is set, replays, and updates the figures and tables.
 ///
 /// # Errors
 /// If a guest, a replay or a file fails.
@@ -57,12 +58,12 @@ pub(super) fn run(keep: bool) -> Result<(), Failure> {
     document::renew(PAGE, "replay --real (predictions)", &predictions)
 }
 
-/// Where the recording of a real run is.
+/// The path of a real run's recording.
 fn recording(kernel: &str, load: &str, scheduler: &str, run: u32) -> PathBuf {
     root().join(format!("{OUT}/{kernel}/{load}.{scheduler}.{run}.trc"))
 }
 
-/// The figures of the recordings that there are.
+/// The figures of the existing recordings.
 fn take_in(real: &mut Runs) -> Result<(), Failure> {
     for load in &LOADS {
         for scheduler in SCHEDULERS {
@@ -113,7 +114,7 @@ fn replay(
     let recorded_ms = Figures::of(&trace, load)?.took_ms;
     let mut command = Command::new(keel);
     if let Some(folder) = program.and_then(Path::parent) {
-        // A name that is found there is a scheduler's own program.
+        // A name that is found there is a scheduler that is a program.
         let old = std::env::var_os("PATH").unwrap_or_default();
         let all = std::iter::once(folder.to_owned()).chain(std::env::split_paths(&old));
         command.env("PATH", std::env::join_paths(all).map_err(|e| format!("PATH: {e}"))?);
@@ -129,8 +130,8 @@ fn replay(
         .arg(&made)
         .current_dir(root())
         .output()
-        .map_err(|e| format!("keel cannot be run: {e}"))?;
-    // What is found in a replay is a finding, not a failure.
+        .map_err(|e| format!("cannot run keel: {e}"))?;
+    // Findings in a replay are not failures.
     match Figures::of(&made, load) {
         Ok(figures) => Ok(figures),
         Err(why) => Err(format!("{why}: {}", String::from_utf8_lossy(&output.stderr).trim())),

@@ -1,4 +1,4 @@
-//! The figures of real runs, kept in files that people can read: one for each kernel, a line for each run.
+//! The figures of real runs, in files that people can read: one file per kernel, one line per run.
 
 use super::FOLDER;
 use super::figures::{Figures, NAMES};
@@ -18,7 +18,7 @@ fn head() -> String {
     format!("load\tscheduler\trun\t{}", NAMES.join("\t"))
 }
 
-/// What is kept of a kernel; nothing where there is no file.
+/// The stored figures of a kernel. Empty if there is no file.
 ///
 /// # Errors
 /// If a line is not a run.
@@ -31,7 +31,7 @@ pub(super) fn read(kernel: &str) -> Result<Runs, Failure> {
     }
 }
 
-/// Keeps the runs. The file is whole at any moment.
+/// Stores the runs. The file is replaced atomically.
 pub(super) fn write(kernel: &str, runs: &Runs) -> Result<(), Failure> {
     let file = file(kernel);
     let path = root().join(&file);

@@ -1,16 +1,16 @@
-//! The tables: recordings next to their replays, and the replays' predictions next to what happened.
+//! The tables: recordings beside their replays, and the replays' predictions beside what happened.
 
 use super::figures::{Figures, NAMES};
 use super::store::Runs;
 use super::{LOADS, RUNS};
 use std::fmt::Write;
 
-/// The figures that a prediction is judged by, by their places: throughput and p99.
+/// The indices of the figures that a prediction is judged by: throughput and p99.
 const JUDGED: [(&str, usize); 2] = [("throughput", 0), ("p99", 7)];
-/// A predicted change is right in size when it is within this part of the real one.
+/// The size of a predicted change is correct if it is within this part of the real one.
 const SIZE: f64 = 0.25;
 
-/// A load's figures in two recordings, and the first one replayed under the scheduler that it was recorded under.
+/// A load's figures in two recordings, and in the replay of the first under the scheduler that it was recorded under.
 pub(super) fn same(real: &Runs, replays: &Runs, scheduler: &str) -> String {
     let mut text = String::from(
         "| load | figure | recorded | again | replayed | off |\n| --- | --- | --: | --: | --: | --: |\n",
@@ -42,16 +42,16 @@ pub(super) fn same(real: &Runs, replays: &Runs, scheduler: &str) -> String {
 /// A prediction and what happened.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Prediction {
-    /// The real change, and how far equal runs lie apart, as parts of the figure.
+    /// The real change, and how much equal runs differ, as parts of the figure.
     real: f64,
     noise: f64,
     predicted: f64,
-    /// The change from each of the first two real runs to the one under the other scheduler that has the same number.
+    /// The change from each of the first two real runs to the run under the other scheduler with the same number.
     single: [f64; 2],
 }
 
 impl Prediction {
-    /// Of figures that were recorded several times under each scheduler, and of the replays of the first ones under
+    /// From figures that were recorded several times under each scheduler, and the replays of the first ones under
     /// each.
     fn of(before: &[f64], after: &[f64], replays: [&[f64]; 2]) -> Self {
         let least = |of: &[f64]| of.iter().copied().fold(f64::INFINITY, f64::min);
@@ -65,12 +65,12 @@ impl Prediction {
         }
     }
 
-    /// Would one real run have predicted the other one's size?
+    /// Whether one real run would have predicted the size of the other.
     fn is_repeatable(self) -> bool {
         is_near(self.single[0], self.single[1])
     }
 
-    /// Does the real change tell anything?
+    /// Whether the real change is significant.
     fn counts(self) -> bool {
         self.real.abs() > self.noise
     }
@@ -138,7 +138,7 @@ pub(super) fn predictions(real: &Runs, replays: &Runs, from: &str, schedulers: &
     text
 }
 
-/// Is a predicted change about as large as the real one?
+/// Whether a predicted change is about as large as the real one.
 fn is_near(predicted: f64, real: f64) -> bool {
     (predicted - real).abs() <= SIZE * real.abs()
 }
@@ -147,7 +147,7 @@ fn mean(of: &[f64]) -> f64 {
     of.iter().sum::<f64>() / of.len() as f64
 }
 
-/// The figure at this place; throughput is what it took, turned over.
+/// The figure at this index. Throughput is the inverse of the time.
 fn judged(figures: &Figures, at: usize) -> f64 {
     let value = figures.values()[at];
     if at == 0 { 1e6 / value } else { value }
@@ -186,7 +186,7 @@ mod tests {
         check(&[100.0, 102.0], &[150.0, 151.0], [&[90.0], &[100.0]], "sign");
         check(&[100.0, 102.0], &[150.0, 151.0], [&[90.0], &[80.0]], "wrong");
         check(&[100.0, 140.0], &[120.0, 121.0], [&[90.0], &[80.0]], "noise");
-        // The runs that are farthest apart count.
+        // The two runs that differ most count.
         check(&[100.0, 102.0, 140.0], &[150.0, 151.0, 152.0], [&[90.0], &[80.0]], "noise");
         check(&[100.0, 102.0, 98.0], &[150.0, 151.0, 152.0], [&[90.0], &[80.0]], "wrong");
     }

@@ -4,18 +4,17 @@ use super::rng::Rng;
 use super::shape::Shape;
 use super::workload::{Body, Class, Level, Task, Workload};
 
-/// Add one to it with every change of what a seed draws: figures of other workloads are refused then.
+/// Add one to it whenever you change what a seed draws. Figures of other workloads are then rejected.
 pub(super) const VERSION: u32 = 1;
 
-/// Names in a workload, so that `keel check --json` has the delays of each.
+/// Names in a workload, so that `keel check --json` reports the delays of each.
 const MOST_NAMES: usize = 10;
 
-/// The emulated CPUs take turns of 0.12 ms and a switch takes tens of microseconds. Shorter times would measure these.
+/// The emulated CPUs take turns of 0.12 ms, and a switch takes tens of microseconds. Shorter times would measure these.
 const LEAST_US: u32 = 4_000;
 const MOST_US: u32 = 60_000;
 
-/// The workload of a seed. Two neighbouring seeds, an odd one and the even one after it, have the same machine, so
-/// that one boot serves both.
+/// The workload of a seed. An odd seed and the next even one have the same machine, so that one boot serves both.
 pub(super) fn workload(seed: u64) -> Workload {
     let shape = Shape::draw(&mut Rng::new(seed.div_ceil(2), 1));
     let mut rng = Rng::new(seed, 0);
@@ -32,20 +31,20 @@ pub(super) fn workload(seed: u64) -> Workload {
     Workload { level, shape, groups, tasks: draw.tasks }
 }
 
-/// How likely a workload has it, in hundredths, and what adds it.
+/// The probability of a part in percent, and the function that adds it.
 type Feature = (u32, fn(&mut Draw));
 
 struct Draw {
     rng: Rng,
     shape: Shape,
     groups: usize,
-    /// CPUs' time that is still wanted.
+    /// CPU time that is still to be used.
     left: f64,
     tasks: Vec<Task>,
 }
 
 impl Draw {
-    /// What only some workloads have.
+    /// What only some workloads contain.
     fn special(&mut self) {
         let features: [Feature; 6] = [
             (25, Self::handover),
@@ -62,7 +61,7 @@ impl Draw {
         }
     }
 
-    /// Hogs, sleepers and timers until the wanted load is reached.
+    /// Adds hogs, sleepers and timers until the load is reached.
     fn plain(&mut self) {
         while self.tasks.is_empty() || (self.left > 0.1 && self.tasks.len() < MOST_NAMES) {
             let is_last = self.tasks.len() + 1 == MOST_NAMES;
@@ -172,7 +171,7 @@ impl Draw {
         self.rng.scaled(LEAST_US, MOST_US) / 1000 * 1000
     }
 
-    /// Neighbouring CPUs, or none listed.
+    /// Neighbouring CPUs. Empty for no restriction.
     fn affinity(&mut self) -> Vec<u32> {
         if !self.rng.chance(20) {
             return Vec::new();

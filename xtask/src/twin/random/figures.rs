@@ -1,4 +1,4 @@
-//! What is compared of a run: figures of each of the workload's names, and of the whole.
+//! The figures of a run that are compared: for each of the workload's names, and for the whole.
 
 use super::workload::Workload;
 use crate::twin::figures::Figures;
@@ -22,16 +22,16 @@ pub(super) struct Run {
 /// What the tasks of one name did.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Row {
-    /// What each instance had of a CPU: 0 to 1.
+    /// Each instance's share of a CPU: 0 to 1.
     pub(super) share: f64,
     /// Switches, preemptions and migrations of all.
     pub(super) counts: [f64; 3],
-    /// From a wakeup to running: half, and 99 of a hundred, were shorter.
+    /// From a wakeup to running: the median and the 99th percentile.
     pub(super) delay_ms: [f64; 2],
 }
 
 impl Run {
-    /// Of a recording or a trace.
+    /// From a recording or a trace.
     ///
     /// # Errors
     /// If it cannot be read, or a task never ran.
@@ -45,7 +45,8 @@ impl Run {
         Ok(Self { names: workload.names().iter().map(row).collect(), wasted_s: figures.wasted_s })
     }
 
-    /// All names together: CPUs' worth of time, counts, and the mean of the names' delays, each as often as they slept.
+    /// All names together: CPU time in CPUs, counts, and the mean of the names' delays, weighted by how often they
+    /// slept.
     pub(super) fn all(&self, workload: &Workload) -> Row {
         let mut all = Row::default();
         let slept: f64 = self.names.values().map(Row::slept).sum();
@@ -60,7 +61,7 @@ impl Run {
 }
 
 impl Row {
-    /// How often its tasks slept, and so were woken: switches that were no preemptions.
+    /// How often its tasks slept and so were woken: switches that were not preemptions.
     pub(super) fn slept(&self) -> f64 {
         self.counts[0] - self.counts[1]
     }

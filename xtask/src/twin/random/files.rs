@@ -1,5 +1,5 @@
-//! A workload as files: rt-app's for the guest, one for each process, with the script that starts them; and one for the
-//! simulated kernel.
+//! A workload as files: for the guest, a file of rt-app for each process, and the script that starts them; and a file
+//! for the simulated kernel.
 
 use super::workload::{Body, Class, Task, Workload};
 use std::fmt::Write;
@@ -10,12 +10,12 @@ pub(super) const RUN_S: u32 = 4;
 /// The folder of the guest's cgroups.
 const CGROUPS: &str = "/sys/fs/cgroup";
 
-/// What rt-app takes for itself, in microseconds.
+/// rt-app's own CPU time, in microseconds.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct RtApp {
     /// After it has kept a CPU busy.
     pub(super) between_us: u32,
-    /// Its main thread, before the first thread: what it works, and what it waits.
+    /// Its main thread, before the first thread: work and wait.
     pub(super) main_us: u32,
     pub(super) main_waits_us: u32,
     /// Its main thread, before it makes a thread.
@@ -24,11 +24,11 @@ pub(super) struct RtApp {
     pub(super) before_us: u32,
     /// A thread, from then until it begins.
     pub(super) after_us: u32,
-    /// A process of the player's that has just been forked: the page faults of its first steps, and those of its exit.
+    /// A process that the player has just forked: the page faults of its first steps, and those of its exit.
     pub(super) child_us: u32,
 }
 
-/// A file and what it holds.
+/// A file and its contents.
 pub(super) type File = (String, String);
 
 /// What rt-app's files and keel's have in common.
@@ -41,7 +41,7 @@ fn global(text: &mut String) {
     .expect("a string takes all");
 }
 
-/// Runs of tasks that one process has: those of one cgroup, or of none.
+/// Groups tasks by process: those of one cgroup, or of no cgroup.
 fn processes(workload: &Workload) -> Vec<(Option<usize>, Vec<&Task>)> {
     let groups = std::iter::once(None).chain((0..workload.groups.len()).map(Some));
     let of = |group| workload.tasks.iter().filter(move |task| task.group == group && !task.body.is_played());
@@ -51,7 +51,7 @@ fn processes(workload: &Workload) -> Vec<(Option<usize>, Vec<&Task>)> {
         .collect()
 }
 
-/// What the guest reads: rt-app's files, and `start.sh`, which returns when the workload has ended.
+/// The guest's files: rt-app's, and `start.sh`, which returns when the workload has ended.
 pub(super) fn real(workload: &Workload, player: &str) -> Vec<File> {
     let mut files = Vec::new();
     let mut script = String::from(
@@ -151,14 +151,14 @@ pub(super) fn simulated(workload: &Workload, own: RtApp) -> String {
     text
 }
 
-/// What keel reads of an rt-app task besides its events.
+/// What keel reads about an rt-app task besides its events.
 fn rt_app_extension(task: &Task) -> String {
     let group =
         task.group.map(|group| format!("\"process\": {}, \"cgroup\": \"/{}\"", group + 1, path(group)));
     group.map_or(String::new(), |group| format!("\"evenkeel\": {{{group}}}"))
 }
 
-/// What keel reads of a task of the player's: a process of its own, and what stands between its times.
+/// What keel reads about a task of the player: a process of its own, and the events between its times.
 fn played_extension(task: &Task, at: usize, child_us: u32) -> String {
     let steps = match &task.body {
         Body::Child { .. } if child_us > 0 => return format!("\"run\": {child_us}"),
@@ -170,7 +170,7 @@ fn played_extension(task: &Task, at: usize, child_us: u32) -> String {
     format!("\"evenkeel\": {{\"process\": {}, \"steps\": [{steps}]}}", 10 + at)
 }
 
-/// A task's line, without what is between its lines. An extension stands where its steps belong.
+/// A task's line, without the separators. An extension is at the place of its steps.
 fn line(task: &Task, extension: &str, between_us: u32) -> String {
     let mut fields = Vec::new();
     let instances = if matches!(task.body, Body::Child { .. }) { 0 } else { task.instances };
@@ -194,7 +194,7 @@ fn line(task: &Task, extension: &str, between_us: u32) -> String {
     format!("\t\t\"{}\": {{{}}}", task.name, fields.join(", "))
 }
 
-/// The same events once more in a task: their keys get a number.
+/// The same events once more in a task. Their keys get a number.
 fn nth(events: String, number: u32) -> String {
     events
         .replace("\"runtime\"", &format!("\"runtime{number}\""))

@@ -1,10 +1,10 @@
-//! How far simulated runs lie from real ones, figure by figure: the mean of all seeds from the mean of the real runs, beside
-//! what these differ by among themselves.
+//! How much simulated runs differ from real ones, figure by figure: the mean of all seeds against the mean of the real
+//! runs, beside how much the real runs differ.
 
 use super::figures::{Row, Run};
 use super::plan::Drawn;
 
-/// What is compared of a name.
+/// The figures of a name that are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Figure {
     Share,
@@ -21,7 +21,7 @@ const SHARE: f64 = 0.02;
 const COUNT: f64 = 0.10;
 /// Delays may differ by this part of the real one.
 const DELAY: f64 = 0.25;
-/// Shares and counts may also differ by this many times what real runs differ by.
+/// Shares and counts may also differ by this multiple of the difference between real runs.
 const CHANCE: f64 = 1.5;
 /// Fewer events are not judged: a tenth of them would be less than one.
 const FEWEST: f64 = 10.0;
@@ -52,7 +52,8 @@ impl Figure {
         }
     }
 
-    /// Whether there is enough to judge: the figure's mean of both kernels, and how often the tasks slept in each real run.
+    /// Whether there is enough to judge, from the figure's mean on both kernels and the number of sleeps in each real
+    /// run.
     fn is_judged(self, simulated: f64, real: f64, slept: f64) -> bool {
         match self {
             Self::Share => true,
@@ -61,7 +62,7 @@ impl Figure {
         }
     }
 
-    /// By how much the simulated mean may differ from the real one.
+    /// How much the simulated mean may differ from the real one.
     fn allowed(self, real: f64, again: f64) -> f64 {
         match self {
             Self::Share => SHARE.max(CHANCE * again),
@@ -75,20 +76,20 @@ impl Figure {
 pub(super) struct Pair<'a> {
     pub(super) drawn: &'a Drawn,
     pub(super) scheduler: String,
-    /// One for each real run; at least two.
+    /// One for each real run. At least two.
     pub(super) real: Vec<Run>,
     /// One for each seed.
     pub(super) simulated: Vec<Run>,
 }
 
-/// How far one figure of one name lies apart.
+/// How much one figure of one name differs.
 pub(super) struct Distance<'a> {
     pub(super) pair: &'a Pair<'a>,
     pub(super) name: &'a str,
     pub(super) figure: Figure,
     /// The mean of all seeds.
     pub(super) simulated: f64,
-    /// The least and the most that a seed gave.
+    /// The minimum and maximum over the seeds.
     seeds: [f64; 2],
     pub(super) real: [f64; 2],
 }
@@ -98,7 +99,7 @@ impl Distance<'_> {
         f64::midpoint(self.real[0], self.real[1])
     }
 
-    /// The part of the real figure by which the simulated one differs; a share's points.
+    /// The difference of the simulated figure as a part of the real one. For a share, in points.
     pub(super) fn apart(&self) -> f64 {
         self.relative((self.simulated - self.real_mean()).abs())
     }
@@ -115,10 +116,10 @@ impl Distance<'_> {
         }
     }
 
-    /// In units of what is allowed: beyond 1 it is too far.
+    /// In units of the allowed difference. Above 1, it is too far.
     pub(super) fn of_allowed(&self) -> f64 {
         let allowed = self.figure.allowed(self.real_mean(), (self.real[0] - self.real[1]).abs());
-        // Nothing is allowed where both real runs have none.
+        // Nothing is allowed if both real runs have zero.
         (self.simulated - self.real_mean()).abs() / allowed.max(f64::MIN_POSITIVE)
     }
 
@@ -126,20 +127,20 @@ impl Distance<'_> {
         self.of_allowed() <= 1.0
     }
 
-    /// Whether a real run lies among those of the seeds.
+    /// Whether a real run is in the range of the seeds.
     pub(super) fn is_chance(&self) -> bool {
         let [least, most] = self.seeds;
         self.real.iter().any(|real| (least..=most).contains(real))
     }
 
-    /// Whether the second real run would be within, had it been simulated: what chance alone allows.
+    /// Whether the second real run would be within the limit if it had been simulated: what chance alone allows.
     pub(super) fn is_real_within(&self) -> bool {
         (self.real[0] - self.real[1]).abs() <= self.figure.allowed(self.real[0], 0.0)
     }
 }
 
 impl Pair<'_> {
-    /// Every figure of every name of which there is enough.
+    /// Every figure of every name with enough data.
     pub(super) fn distances(&self) -> Vec<Distance<'_>> {
         let mut all = Vec::new();
         for name in self.real[0].names.keys() {
@@ -170,7 +171,7 @@ pub(super) fn mean(values: impl Iterator<Item = f64>) -> f64 {
     if count == 0.0 { 0.0 } else { sum / count }
 }
 
-/// The value below which this part of them lies; 0 where there are none.
+/// The value below which this part of the values lies, or 0 if there are no values.
 pub(super) fn quantile(values: &[f64], part: f64) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);

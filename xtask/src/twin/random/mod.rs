@@ -1,12 +1,13 @@
-//! `./x twin --random`: randomly drawn workloads on both kernels, and how far apart the figures are.
+//! `./x twin --random`: random workloads on both kernels, and how much the figures differ.
 //!
-//! - `draw`: a workload and its machine from a seed, as `workload` and `shape` have them, and `rng` draws them
+//! - `draw`: a workload and its machine from a seed. `workload` and `shape` define these, `rng` makes the random
+//!   numbers
 //! - `files`: a workload as rt-app's and keel's files
-//! - `plan`: which workloads, which schedulers, and what is missing
-//! - `record`: real runs, in guests; `store` keeps their figures in the tree
+//! - `plan`: which workloads and schedulers are compared, and what is missing
+//! - `record`: real runs, in guests. `store` keeps their figures in the tree
 //! - `simulate`: simulated runs
-//! - `judge`: how far apart they are; `ranking`: whether the same scheduler wins; `part`: where two runs diverge;
-//!   `outside`: every pair with figures outside their bounds; `table` prints it
+//! - `judge`: how much they differ; `ranking`: whether the same scheduler wins; `part`: where two runs diverge;
+//!   `outside`: every pair with figures outside their bounds; `table` prints the tables
 
 mod draw;
 mod figures;
@@ -34,7 +35,7 @@ use simulate::Scheduler;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// What is asked for.
+/// The parsed arguments.
 pub(super) struct Options {
     pub(super) kernel: String,
     pub(super) schedulers: Vec<String>,
@@ -55,21 +56,21 @@ impl Options {
     }
 }
 
-/// Runs what `args` ask for: records what is missing unless figures are kept, and judges all of it.
+/// Runs what `args` ask for: records what is missing unless only stored figures are used, and judges everything.
 ///
 /// # Errors
-/// If a guest fails, kept figures are stale, or a run cannot be simulated.
+/// If a guest fails, stored figures are stale, or a run cannot be simulated.
 pub(super) fn run(args: &Args, workloads: u32) -> Result<(), Failure> {
     let options = Options::of(args)?;
     let seeds = args.seed..args.seed + u64::from(workloads);
-    // Recorders of other seeds may run at the same time as this one.
+    // Recorders of other seeds may run at the same time.
     let mut drawn = if args.seed == 1 { vec![Drawn::independent()?] } else { Vec::new() };
     for seed in seeds {
         drawn.push(Drawn::of_seed(seed)?);
     }
     if !args.keep {
         record::build_player()?;
-        // Guests run this copy: the next build may come while they do.
+        // Guests run this copy, because the next build may happen in the meantime.
         let keel = root().join(format!("{OUT}/keel-{}", std::process::id()));
         std::fs::copy(cargo::built("keel")?, &keel).map_err(|e| format!("{}: {e}", keel.display()))?;
         let recorded = record::all(&options, &keel, &drawn);
@@ -94,7 +95,7 @@ pub(super) fn run(args: &Args, workloads: u32) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Where the first simulated run and the first real one part ways, if the recording is still there.
+/// Where the first simulated run and the first real one diverge, if the recording still exists.
 fn parting(options: &Options, distance: &Distance) -> Result<String, Failure> {
     let Pair { drawn, scheduler, .. } = distance.pair;
     let real = record::recording(options, drawn, scheduler, 1);
@@ -107,7 +108,7 @@ fn parting(options: &Options, distance: &Distance) -> Result<String, Failure> {
     said
 }
 
-/// All workloads and schedulers that were recorded, simulated now.
+/// Simulates all workloads and schedulers that were recorded.
 fn pairs<'a>(options: &Options, drawn: &'a [Drawn]) -> Result<Vec<Pair<'a>>, Failure> {
     let mut recorded = Vec::new();
     for drawn in drawn {
@@ -123,7 +124,7 @@ fn pairs<'a>(options: &Options, drawn: &'a [Drawn]) -> Result<Vec<Pair<'a>>, Fai
     let mut schedulers = BTreeMap::new();
     for (drawn, name, _) in &recorded {
         simulate::prepare(drawn)?;
-        // Objects of the kernel's own schedulers take a while to make.
+        // Objects of the kernel's own schedulers take a while to compile.
         if !schedulers.contains_key(*name) {
             schedulers.insert((*name).clone(), Scheduler::new(name)?);
         }
@@ -145,7 +146,7 @@ fn pairs<'a>(options: &Options, drawn: &'a [Drawn]) -> Result<Vec<Pair<'a>>, Fai
         .collect())
 }
 
-/// What all jobs give, in their order, made on all of the host's CPUs.
+/// The results of all jobs, in order, made on all of the host's CPUs.
 fn parallel<J: Sync, T: Send>(
     jobs: &[J],
     run: impl Fn(&J) -> Result<T, Failure> + Sync,

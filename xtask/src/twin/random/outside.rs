@@ -1,5 +1,5 @@
-//! Every pair of the open half that has figures outside their bounds, with what is known of the reason: the seeds range over
-//! what a real run gave, or the first instant at which the two kernels part ways.
+//! Every pair of the open half with figures outside their bounds, and the reason: the seeds range over the value of a
+//! real run, or the two kernels diverge at an instant.
 
 use super::judge::{Distance, Pair};
 use super::plan::Half;
@@ -7,7 +7,8 @@ use super::{Options, parting, table};
 use crate::Failure;
 use std::fmt::Write;
 
-/// Pairs of the open half with a figure outside, and how many of these have a real figure among those of the seeds.
+/// The number of pairs in the open half with a figure outside, and how many of these have a real figure in the range of
+/// the seeds.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Counts {
     pairs: usize,
@@ -25,7 +26,7 @@ impl Counts {
     }
 }
 
-/// A pair's figures outside, the one farthest from all seeds first.
+/// A pair's figures outside their bounds, the one farthest from all seeds first.
 fn outside<'a>(pair: &'a Pair<'a>) -> Vec<Distance<'a>> {
     let mut own: Vec<Distance> = pair.distances().into_iter().filter(|d| !d.is_within()).collect();
     own.sort_by(|a, b| {
@@ -47,7 +48,7 @@ pub(super) fn counts(pairs: &[Pair]) -> Counts {
     counts
 }
 
-/// A line for each pair: how many figures are outside, the reason, and the worst of them.
+/// A line for each pair: how many figures are outside, the reason, and the worst figure.
 ///
 /// # Errors
 /// If a run cannot be simulated or a recording cannot be read.

@@ -1,5 +1,5 @@
-//! Where a simulated run and a real one part ways: the tasks of a name are laid side by side, in the order of their first
-//! runs, turn by turn on a CPU; the first turn that ends otherwise, or is much longer or later, is named.
+//! Finds where a simulated run and a real one diverge. Puts the tasks of a name side by side, in the order of their
+//! first runs, turn by turn on a CPU. Reports the first turn that ends differently, or is much longer or later.
 
 use crate::Failure;
 use keel_abi::{Instant, TaskId};
@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
-/// Turns that differ by less than this, in length or in the wait before them, are alike: a tick of the guest.
+/// Turns that differ by less than this, in length or in the wait before them, are equal: one tick of the guest.
 const ALIKE_NS: u64 = 4_000_000;
 
 /// A task's turn on a CPU.
@@ -90,7 +90,8 @@ impl Turns {
         }
     }
 
-    /// The turns of each task of a name, the one that ran first first, from when any task of the workload ran.
+    /// The turns of each task of a name, in the order of their first runs, from the instant when any task of the
+    /// workload first ran.
     fn of_name(&self, name: &str, workload: &[String]) -> Vec<Vec<Turn>> {
         let of = |wanted: &dyn Fn(&str) -> bool| {
             let tasks = self.turns.iter().filter(|(task, _)| self.names.get(task).is_some_and(|n| wanted(n)));
@@ -127,7 +128,7 @@ impl Turns {
     }
 }
 
-/// Where the tasks of a name part ways first, in words.
+/// Describes where the tasks of a name first diverge.
 ///
 /// # Errors
 /// If a trace cannot be read.
@@ -155,10 +156,10 @@ pub(super) fn sentence(
     })
 }
 
-/// Turns before are those of the programs' start.
+/// Turns before this belong to the programs' start.
 const STARTED_NS: u64 = 100_000_000;
 
-/// A task's turns without those of its program's start.
+/// A task's turns, without those of its program's start.
 fn started(turns: &[Turn]) -> &[Turn] {
     let from = turns.iter().position(|turn| turn.at_ns >= STARTED_NS).unwrap_or(turns.len());
     &turns[from..]

@@ -1,4 +1,4 @@
-//! Which workloads and schedulers are compared, and what of it has yet to be recorded.
+//! Which workloads and schedulers are compared, and what must still be recorded.
 
 use super::draw;
 use super::files;
@@ -10,7 +10,7 @@ use crate::Failure;
 /// Real runs of each workload under each scheduler.
 pub(super) const RUNS: u32 = 2;
 
-/// The schedulers, in the order in which they are recorded: waves of a few, so that what there is early is broad.
+/// The schedulers, in the order in which they are recorded: a few at a time, so that early results are broad.
 pub(super) const WAVES: [&[&str]; 3] = [
     &["eevdf", "fifo", "o1", "ule", "cfs"],
     &["goodness", "mq", "bsd"],
@@ -23,22 +23,22 @@ const INDEPENDENT: &str = "independent";
 /// A workload with its name.
 #[derive(Clone, Debug)]
 pub(super) struct Drawn {
-    /// The seed, or the name of one that is not drawn.
+    /// The seed, or the name of a workload that is not random.
     pub(super) name: String,
     pub(super) half: Half,
     pub(super) workload: Workload,
-    /// Of the workload's files: another workload has another one.
+    /// Of the workload's files. Another workload has another fingerprint.
     pub(super) fingerprint: u32,
 }
 
-/// Which half of the workloads one is in.
+/// The half that a workload belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Half {
-    /// Causes of differences are looked for in these.
+    /// Used to look for causes of differences.
     Open,
-    /// These are not inspected.
+    /// Not inspected.
     Aside,
-    /// Not drawn.
+    /// Not random.
     Neither,
 }
 
@@ -56,14 +56,14 @@ impl Drawn {
     /// Odd seeds are open, even ones are kept aside.
     ///
     /// # Errors
-    /// As [`Shape::machine`].
+    /// As in [`Shape::machine`].
     pub(super) fn of_seed(seed: u64) -> Result<Self, Failure> {
         let half = if seed % 2 == 1 { Half::Open } else { Half::Aside };
         Self::new(seed.to_string(), half, draw::workload(seed))
     }
 
-    /// Three hogs, two tasks that work and sleep for 20 ms, one with a timer of 50 ms, one that works for 80 ms and
-    /// sleeps for 120, and a nicer one, on four CPUs.
+    /// On four CPUs: three hogs, two tasks that work and sleep for 20 ms, one with a timer of 50 ms, one that works for
+    /// 80 ms and sleeps for 120, and one with a lower priority.
     pub(super) fn independent() -> Result<Self, Failure> {
         let task = |name: &str, instances, nice, body| Task {
             name: name.to_owned(),
@@ -96,13 +96,13 @@ impl Drawn {
         Ok(Self { name, half, workload, fingerprint: hash.finalize() })
     }
 
-    /// What it is, in a few words.
+    /// A short description.
     pub(super) fn about(&self) -> String {
         format!("{}; {}", self.workload.kinds().join(" "), self.workload.shape.text())
     }
 }
 
-/// Runs of one workload that are missing under these schedulers, a scheduler's together.
+/// The missing runs of one workload under these schedulers, grouped by scheduler.
 pub(super) fn missing(runs: &Runs, schedulers: &[String]) -> Vec<(String, u32)> {
     let all = schedulers.iter().flat_map(|name| (1..=RUNS).map(move |run| (name.clone(), run)));
     all.filter(|key| !runs.contains_key(key)).collect()

@@ -1,13 +1,13 @@
-//! Does the simulated kernel rank schedulers as the real one does? For each workload: which one wins, and by how much.
+//! Does the simulated kernel rank schedulers like the real one? For each workload: which one wins, and by how much.
 
 use super::figures::Run;
 use super::judge::{Pair, mean};
 use super::workload::Workload;
 
-/// What schedulers compete in.
+/// The criteria.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Contest {
-    /// The least delay that 99 of a hundred wakeups stay below.
+    /// The smallest 99th percentile of wakeup delays.
     Delay,
     /// The least core time idle while a task waited.
     Waste,
@@ -26,7 +26,7 @@ impl Contest {
         }
     }
 
-    /// The lower the better.
+    /// Lower is better.
     fn score(self, run: &Run, workload: &Workload) -> f64 {
         match self {
             Self::Delay => run.all(workload).delay_ms[1],
@@ -41,7 +41,7 @@ impl Contest {
 pub(super) struct Agreement {
     pub(super) contests: u32,
     pub(super) same: u32,
-    /// Where the real winner leads by more than real runs of the first two differ.
+    /// How often, if the real winner leads by more than the real runs of the first two differ.
     pub(super) decided: u32,
     pub(super) decided_same: u32,
 }
@@ -50,11 +50,11 @@ pub(super) struct Agreement {
 struct Entry {
     simulated: f64,
     real: f64,
-    /// What its real runs differ by.
+    /// How much its real runs differ.
     noise: f64,
 }
 
-/// Over all workloads that were run under at least two schedulers. The pairs of a workload stand together.
+/// Over all workloads that ran under at least two schedulers. The pairs of a workload must be adjacent.
 pub(super) fn agreement(pairs: &[&Pair], contest: Contest) -> Agreement {
     let mut agreement = Agreement::default();
     for of_workload in pairs.chunk_by(|a, b| a.drawn.name == b.drawn.name) {

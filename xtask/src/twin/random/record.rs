@@ -1,5 +1,5 @@
-//! Records what is missing: boots a guest for two neighbouring workloads at a time, takes their recordings in, and keeps
-//! the figures at once, so that an interrupted run loses little.
+//! Records what is missing. Boots one guest for two neighbouring workloads at a time, reads their recordings, and
+//! stores the figures at once, so that an interrupted run loses little.
 
 use super::plan::{Drawn, WAVES, missing};
 use super::{Options, figures::Run, files, store};
@@ -9,16 +9,16 @@ use crate::twin::{OUT, real};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Where the recipes of schedulers are that are not built in.
+/// The folder of recipes for schedulers that are not built in.
 const RECIPES: &str = "tests/corpus";
 
-/// Neither does the kernel move pages and tasks by where memory is used.
+/// The kernel must not move pages and tasks by where memory is used, either.
 const APPEND: &str = "numa_balancing=disable";
 
-/// A host that hangs must not hang the rest.
+/// A hanging host must not block the other guests.
 const LIMIT: &str = "60m";
 
-/// Makes all recordings that are missing, the first wave of schedulers for all workloads before the second.
+/// Makes all missing recordings, the first wave of schedulers for all workloads before the second.
 pub(super) fn all(options: &Options, keel: &Path, drawn: &[Drawn]) -> Result<(), Failure> {
     for wave in options.waves() {
         for pair in drawn.chunk_by(|a, b| a.workload.shape == b.workload.shape) {
@@ -30,7 +30,7 @@ pub(super) fn all(options: &Options, keel: &Path, drawn: &[Drawn]) -> Result<(),
     Ok(())
 }
 
-/// The schedulers of each wave that are wanted.
+/// The requested schedulers of each wave.
 pub(super) fn waves(wanted: &[String]) -> Vec<Vec<String>> {
     let known = WAVES.map(|wave| {
         let of_wave = wave.iter().filter(|name| wanted.iter().any(|other| other == *name));
@@ -39,7 +39,7 @@ pub(super) fn waves(wanted: &[String]) -> Vec<Vec<String>> {
     known.into_iter().filter(|wave: &Vec<String>| !wave.is_empty()).collect()
 }
 
-/// Boots one guest for all that is missing of these workloads.
+/// Boots one guest for everything that is missing for these workloads.
 fn boot(options: &Options, keel: &Path, drawn: &[Drawn], schedulers: &[String]) -> Result<(), Failure> {
     let mut wanted = Vec::new();
     for drawn in drawn {
@@ -84,7 +84,7 @@ pub(super) fn recording(options: &Options, drawn: &Drawn, scheduler: &str, run: 
     root().join(folder(options, drawn)).join(format!("{scheduler}.{run}.trc"))
 }
 
-/// Keeps the figures of recordings that are whole and have not been looked at, and says what is kept by now.
+/// Stores the figures of new complete recordings, and prints what is stored so far.
 fn take_in(options: &Options, drawn: &Drawn, schedulers: &[String]) -> Result<store::Runs, Failure> {
     let mut runs = store::read(&options.kernel, drawn)?;
     let mut is_new = false;
@@ -116,7 +116,7 @@ fn is_of(done: &Path, drawn: &Drawn) -> bool {
     std::fs::read_to_string(done).is_ok_and(|text| text.trim() == format!("{:08x}", drawn.fingerprint))
 }
 
-/// Writes the files that the guest reads.
+/// Writes the guest's files.
 fn prepare(options: &Options, drawn: &Drawn) -> Result<(), Failure> {
     let folder = root().join(folder(options, drawn));
     std::fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
@@ -126,17 +126,17 @@ fn prepare(options: &Options, drawn: &Drawn) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Compiles what plays pipes and forks.
+/// Compiles the program that plays pipes and forks.
 pub(super) fn build_player() -> Result<(), Failure> {
     let status = Command::new("cc")
         .args(["-O2", "-o", &format!("{OUT}/player"), "tests/twin/random/player.c"])
         .current_dir(root())
         .status()
-        .map_err(|e| format!("cc cannot be run ({e}); install gcc"))?;
+        .map_err(|e| format!("cannot run cc ({e}); install gcc"))?;
     if status.success() { Ok(()) } else { Err("cc refuses tests/twin/random/player.c".into()) }
 }
 
-/// The words after `keel run` or `keel sim` that name a scheduler.
+/// The arguments of `keel run` or `keel sim` that load a scheduler.
 pub(super) fn scheduler_words(scheduler: &str) -> Result<Vec<String>, Failure> {
     if !scheduler.starts_with("scx_") {
         return Ok(vec![scheduler.to_owned()]);
@@ -150,11 +150,11 @@ pub(super) fn scheduler_words(scheduler: &str) -> Result<Vec<String>, Failure> {
 }
 
 const FUNCTIONS: &str = r#"
-# The first start of a program reads it from the host, which can take seconds.
+# A program's first start reads it from the host, which can take seconds.
 rt-app > /dev/null 2>&1
-# Cgroups have their shares from the cpu controller.
+# The cpu controller gives cgroups their shares.
 echo +cpu > /sys/fs/cgroup/cgroup.subtree_control
-# Takes a scheduler's name, and the words that load it.
+# Takes a scheduler's name, and the arguments that load it.
 attach() {
     scheduler=$1
     shift
@@ -174,7 +174,7 @@ detach() {
     wait $loader
     until_state disabled
 }
-# Takes a workload's name, its fingerprint and a run's number. It counts only if the scheduler is still there.
+# Takes a workload's name, its fingerprint and a run's number. The run counts only if the scheduler is still active.
 one() {
     at=$folder/$1
     echo "$1 $scheduler $3"
@@ -187,7 +187,7 @@ one() {
 }
 "#;
 
-/// What the guest does: one scheduler after the other, all of its runs while it is attached.
+/// The guest's script: one scheduler after another, with all of its runs while it is attached.
 fn script_text(
     options: &Options,
     keel: &Path,
@@ -204,7 +204,7 @@ fn script_text(
         let runs: Vec<String> = runs.collect();
         if !runs.is_empty() {
             let words = scheduler_words(scheduler)?.join(" ");
-            // Where the scheduler goes, its other runs are left for another day.
+            // If the scheduler exits, its other runs are left for later.
             script += &format!("attach {scheduler} {words} && {}\ndetach\n", runs.join(" &&\n"));
         }
     }

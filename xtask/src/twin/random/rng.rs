@@ -1,11 +1,11 @@
-//! Random numbers that a seed decides alone, the same for ever: the figures of recordings are kept by seed.
+//! Random numbers that depend only on a seed and never change: the figures of recordings are stored by seed.
 
 /// A SplitMix64 generator (Steele, Lea and Flood, 'Fast splittable pseudorandom number generators', 2014).
 #[derive(Clone, Debug)]
 pub(super) struct Rng(u64);
 
 impl Rng {
-    /// The generator number `stream` of a seed.
+    /// Stream number `stream` of a seed.
     pub(super) fn new(seed: u64, stream: u64) -> Self {
         let mut rng = Self(seed ^ stream.wrapping_mul(0xd6e8_feb8_6659_fd93));
         rng.next();
@@ -20,23 +20,23 @@ impl Rng {
         z ^ (z >> 31)
     }
 
-    /// One of the numbers from `least` to `most`.
+    /// A number from `least` to `most`.
     pub(super) fn within(&mut self, least: u32, most: u32) -> u32 {
         let width = u64::from(most.saturating_sub(least)) + 1;
         least + ((u128::from(self.next()) * u128::from(width)) >> 64) as u32
     }
 
-    /// True `percent` times of a hundred.
+    /// True in `percent` of 100 cases.
     pub(super) fn chance(&mut self, percent: u32) -> bool {
         self.within(1, 100) <= percent
     }
 
-    /// One of them.
+    /// One of the given values.
     pub(super) fn pick<T: Copy>(&mut self, from: &[T]) -> T {
         from[self.within(0, from.len() as u32 - 1) as usize]
     }
 
-    /// A number from `least` to `most`, each doubling as likely as another.
+    /// A number from `least` to `most`, with each doubling equally likely.
     pub(super) fn scaled(&mut self, least: u32, most: u32) -> u32 {
         let unit = f64::from(self.within(0, 1 << 20)) / f64::from(1 << 20);
         let value = f64::from(least) * (f64::from(most) / f64::from(least)).powf(unit);

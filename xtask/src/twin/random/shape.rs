@@ -1,17 +1,17 @@
-//! The machine of a workload: the same one as a guest of `keel vm` and as a simulated machine's file.
+//! The machine of a workload, both as a guest of `keel vm` and as a simulated machine's file.
 
 use super::rng::Rng;
 use crate::Failure;
 use crate::tree::root;
 
-/// CPUs and the nodes that they are shared among evenly. QEMU makes each node a socket with one cache.
+/// CPUs, and the nodes that share them evenly. QEMU makes each node a socket with one cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Shape {
     pub(super) cpus: u32,
     pub(super) nodes: u32,
 }
 
-/// All that are drawn.
+/// All shapes that are drawn.
 const SHAPES: &[Shape] = &[
     Shape { cpus: 2, nodes: 1 },
     Shape { cpus: 4, nodes: 1 },
@@ -26,7 +26,7 @@ const SHAPES: &[Shape] = &[
 /// The guest as a simulated machine, with one node of four CPUs.
 const GUEST: &str = "tests/twin/guest.toml";
 
-/// What the guest's file says of its shape.
+/// The guest file's lines about its shape.
 const TOPOLOGY: &str = "nodes = 1\nllcs_per_node = 1\ncores_per_llc = 4\n";
 
 impl Shape {
@@ -39,10 +39,10 @@ impl Shape {
         ["--cpus".into(), self.cpus.to_string(), "--numa".into(), self.nodes.to_string()]
     }
 
-    /// The simulated machine's file: the guest's costs, this shape.
+    /// The simulated machine's file: the guest's costs with this shape.
     ///
     /// # Errors
-    /// If the guest's file has another shape than the one that is replaced.
+    /// If the guest's file has a different shape from the one to replace.
     pub(super) fn machine(self) -> Result<String, Failure> {
         let text = std::fs::read_to_string(root().join(GUEST)).map_err(|e| format!("{GUEST}: {e}"))?;
         let Self { cpus, nodes } = self;

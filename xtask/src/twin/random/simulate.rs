@@ -1,4 +1,4 @@
-//! Simulated runs of drawn workloads, with several seeds each.
+//! Simulated runs of random workloads, with several seeds each.
 
 use super::plan::Drawn;
 use super::{figures::Run, files, record};
@@ -11,17 +11,18 @@ use std::process::Command;
 /// Simulated runs of each workload under each scheduler: the seeds from 1 on.
 pub(super) const SEEDS: u64 = 10;
 
-/// What rt-app executes by itself each time that it has kept a CPU busy: it looks at the clock each 40 us or so, then
-/// writes its log and turns to the next event. Recordings of tasks that have a CPU for themselves in a guest with nothing
-/// else to do: 20.05 ms where 20 are asked for, 10.1 to 10.2 where 10 are.
+/// What rt-app itself executes each time after it has kept a CPU busy: it reads the clock about every 40 us, then
+/// writes its log and turns to the next event. From recordings of tasks that have a CPU to themselves in an otherwise
+/// idle guest: 20.05 ms if you ask for 20, 10.1 to 10.2 if you ask for 10.
 ///
-/// How it begins is taken from recordings of the open half under eevdf, ule, o1, mq and goodness. Its main thread works for
-/// 19.5 to 22.9 ms and waits for 7.7 to 10.5, mostly for the console. Then it makes a thread each 0.9 to 1.1 ms. All of these
-/// work meanwhile, so they share the emulator's one thread: 0.58 ms of each millisecond are the main thread's, of which 0.48 are
-/// the kernel's. A new thread runs for 0.4 ms before it waits, writes to the console in turn, and waits for all others. On two to
-/// eight CPUs hogs begin their work 28 to 196 ms after their thread has; these figures give 29 to 200 ms.
+/// Its start is taken from recordings of the open half under eevdf, ule, o1, mq and goodness. Its main thread works for
+/// 19.5 to 22.9 ms and waits for 7.7 to 10.5, mostly for the console. Then it makes a thread every 0.9 to 1.1 ms. All
+/// of these work meanwhile, so they share the emulator's one thread: 0.58 ms of each millisecond are the main thread's,
+/// of which 0.48 are the kernel's. A new thread runs for 0.4 ms before it waits, writes to the console in turn, and
+/// waits for all others. On two to eight CPUs, hogs begin their work 28 to 196 ms after their thread starts. These
+/// figures give 29 to 200 ms.
 ///
-/// A forked process takes 3.5 to 5 ms more than it is asked for (workload 33), of which the other CPUs' turns are two thirds.
+/// A forked process takes 3.5 to 5 ms more than requested (workload 33). Two thirds of that are the other CPUs' turns.
 pub(super) const RT_APP: files::RtApp = files::RtApp {
     between_us: 60,
     main_us: 21_500,
@@ -32,10 +33,10 @@ pub(super) const RT_APP: files::RtApp = files::RtApp {
     child_us: 1400,
 };
 
-/// What a guest does besides the workload, with a stopper for each CPU (`tests/twin/background.json`).
+/// The guest's activity besides the workload, with a stopper for each CPU (`tests/twin/background.json`).
 const BACKGROUND: &str = "tests/twin/background.json";
 
-/// A scheduler, and the words by which `keel sim` loads it.
+/// A scheduler, and the arguments with which `keel sim` loads it.
 pub(super) struct Scheduler {
     pub(super) name: String,
     words: Vec<String>,
@@ -93,7 +94,7 @@ fn background(cpus: u32) -> Result<String, Failure> {
     Ok(all.join("\n"))
 }
 
-/// A run with a seed: where its trace is. The files are there.
+/// A run with a seed. Returns the path of its trace. The files must exist.
 pub(super) fn trace(drawn: &Drawn, scheduler: &Scheduler, seed: u64) -> Result<PathBuf, Failure> {
     let folder = folder(drawn);
     let trace = format!("{folder}/{}.{seed}.trc", scheduler.name);
@@ -106,7 +107,7 @@ pub(super) fn trace(drawn: &Drawn, scheduler: &Scheduler, seed: u64) -> Result<P
         .args(["--trace", &trace])
         .current_dir(root())
         .output()
-        .map_err(|e| format!("keel cannot be run: {e}"))?;
+        .map_err(|e| format!("cannot run keel: {e}"))?;
     match output.status.success() {
         true => Ok(root().join(trace)),
         false => Err(format!(
@@ -118,7 +119,7 @@ pub(super) fn trace(drawn: &Drawn, scheduler: &Scheduler, seed: u64) -> Result<P
     }
 }
 
-/// The figures of the runs of all seeds. Their traces are not kept.
+/// The figures of the runs of all seeds. Their traces are deleted.
 pub(super) fn runs(drawn: &Drawn, scheduler: &Scheduler) -> Result<Vec<Run>, Failure> {
     let one = |seed| {
         let trace = trace(drawn, scheduler, seed)?;

@@ -1,5 +1,5 @@
-//! The figures of real runs, kept in files that people can read: one for each kernel and seed, a line for each name of
-//! each run.
+//! The figures of real runs, in files that people can read: one file for each kernel and seed, one line for each name
+//! in each run.
 
 use super::draw::VERSION;
 use super::figures::{Row, Run};
@@ -10,26 +10,26 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::PathBuf;
 
-/// Where they are, from the root: a folder for each kernel, a file for each workload.
+/// Their folder, from the root: a folder for each kernel, a file for each workload.
 const FOLDER: &str = "tests/twin/random";
 
 /// The columns.
 const HEAD: &str = "scheduler\trun\tname\tshare\tswitches\tpreemptions\tmigrations\tp50_ms\tp99_ms\twasted_s";
 
-/// In place of a name: the line is about the whole run.
+/// Replaces the name in a line about the whole run.
 const ALL: &str = "*";
 
-/// The runs of one workload, by scheduler and by the run's number.
+/// The runs of one workload, by scheduler and run number.
 pub(super) type Runs = BTreeMap<(String, u32), Run>;
 
 fn file(kernel: &str, drawn: &Drawn) -> String {
     format!("{FOLDER}/{kernel}/{}.tsv", drawn.name)
 }
 
-/// The runs of a workload that are kept; none where there is no file.
+/// The stored runs of a workload. Empty if there is no file.
 ///
 /// # Errors
-/// If the figures are of another workload than the one that the seed draws now, or cannot be read.
+/// If the figures belong to another workload than the one that the seed draws now, or cannot be read.
 pub(super) fn read(kernel: &str, drawn: &Drawn) -> Result<Runs, Failure> {
     let file = file(kernel, drawn);
     match std::fs::read_to_string(root().join(&file)) {
@@ -39,7 +39,7 @@ pub(super) fn read(kernel: &str, drawn: &Drawn) -> Result<Runs, Failure> {
     }
 }
 
-/// Keeps the runs of a workload. The file is whole at any moment.
+/// Stores the runs of a workload. The file is replaced atomically.
 pub(super) fn write(kernel: &str, drawn: &Drawn, runs: &Runs) -> Result<(), Failure> {
     let file = file(kernel, drawn);
     let path: PathBuf = root().join(&file);
@@ -51,7 +51,7 @@ pub(super) fn write(kernel: &str, drawn: &Drawn, runs: &Runs) -> Result<(), Fail
         .map_err(|e| format!("{file}: {e}"))
 }
 
-/// Which workload figures are of.
+/// Identifies the workload of the figures.
 fn key(drawn: &Drawn) -> String {
     format!("# generator {VERSION}, workload {:08x}", drawn.fingerprint)
 }

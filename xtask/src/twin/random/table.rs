@@ -1,4 +1,4 @@
-//! The distribution as tables: by half, by scheduler, by kind of workload; who wins; and the worst.
+//! The distribution as tables: by half, by scheduler, by kind of workload; the winners; and the worst.
 
 use super::judge::{Distance, Figure, Pair, quantile};
 use super::plan::Half;
@@ -17,7 +17,7 @@ const TOGETHER: [(&str, &[Figure]); 4] = [
     ("p99", &[Figure::P99]),
 ];
 
-/// All of it but the worst.
+/// Everything except the worst.
 pub(super) fn text(pairs: &[Pair]) -> String {
     let distances: Vec<Distance> = pairs.iter().flat_map(Pair::distances).collect();
     let mut text = String::new();
@@ -56,7 +56,8 @@ pub(super) fn text(pairs: &[Pair]) -> String {
     text
 }
 
-/// A row for each figure: how many are within, and how far simulated and real runs lie apart, next to two real ones.
+/// A row for each figure: how many are within bounds, and how much simulated and real runs differ, beside two real
+/// ones.
 fn figures(text: &mut String, distances: &[&Distance]) {
     *text += "| figure | within | a real run | apart: half | nine of ten | all | real runs: half | nine of ten | of real |\n\
               | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n";
@@ -98,7 +99,7 @@ fn groups_head(text: &mut String, of: &str) {
     *text += "| --- | --- | --- | --- | --- |\n";
 }
 
-/// A row: how many of a group's figures are within.
+/// A row: how many of a group's figures are within bounds.
 fn group(text: &mut String, name: &str, distances: &[&Distance], belongs: impl Fn(&Distance) -> bool) {
     let cells = TOGETHER.map(|(_, figures)| {
         let own = || distances.iter().filter(|d| belongs(d) && figures.contains(&d.figure));
@@ -115,7 +116,7 @@ fn part(some: usize, all: usize) -> String {
     }
 }
 
-/// The figures that lie farthest apart: those of the half kept aside are not to be looked at.
+/// The figures that differ most. Those of the half kept aside must not be looked at.
 pub(super) fn worst<'a>(pairs: &'a [Pair<'a>]) -> Vec<Distance<'a>> {
     let open = pairs.iter().filter(|pair| pair.drawn.half != Half::Aside);
     let mut distances: Vec<Distance> = open.flat_map(Pair::distances).filter(|d| !d.is_within()).collect();
@@ -123,7 +124,7 @@ pub(super) fn worst<'a>(pairs: &'a [Pair<'a>]) -> Vec<Distance<'a>> {
     distances
 }
 
-/// Every figure that is compared, a line each, with tabs between. Those of the half kept aside are left out.
+/// Every compared figure, one per line, separated by tabs. Those of the half kept aside are left out.
 pub(super) fn every(pairs: &[Pair]) -> String {
     let mut text =
         String::from("workload\tscheduler\tname\tfigure\tsimulated\treal\treal again\tof allowed\n");

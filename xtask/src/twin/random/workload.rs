@@ -1,9 +1,9 @@
-//! A drawn workload: which tasks there are, what each does, and what kind of workload that makes it.
+//! A random workload: its tasks, what each does, and what kind of workload that makes it.
 
 use super::shape::Shape;
 use std::collections::BTreeSet;
 
-/// How much of the machine the tasks want.
+/// How much of the machine the tasks use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Level {
     Light,
@@ -14,7 +14,7 @@ pub(super) enum Level {
 impl Level {
     pub(super) const ALL: [Self; 3] = [Self::Light, Self::Balanced, Self::Overloaded];
 
-    /// The CPUs' time that is wanted, in hundredths: from, to.
+    /// The wanted CPU time in percent: from, to.
     pub(super) fn percent(self) -> (u32, u32) {
         match self {
             Self::Light => (20, 60),
@@ -48,7 +48,7 @@ pub(super) struct Task {
     pub(super) name: String,
     pub(super) instances: u32,
     pub(super) class: Class,
-    /// The CPUs that it may use; all if none is listed.
+    /// The CPUs that it may use. All if empty.
     pub(super) cpus: Vec<u32>,
     /// The number of its cgroup.
     pub(super) group: Option<usize>,
@@ -66,7 +66,7 @@ pub(super) enum Class {
     RoundRobin(u32),
 }
 
-/// What a task does over and over. `run` is a time for which it keeps a CPU busy, whatever share of it it gets.
+/// What a task does repeatedly. `run` is a time for which it keeps a CPU busy, whatever share of it it gets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Body {
     /// Never sleeps.
@@ -92,7 +92,7 @@ pub(super) enum Body {
         run_us: u32,
         sleep_us: u32,
     },
-    /// Works each time that a giver wakes it.
+    /// Works each time a giver wakes it.
     Taker {
         run_us: u32,
     },
@@ -138,14 +138,14 @@ impl Body {
         }
     }
 
-    /// rt-app has no word for it: `tests/twin/random/player.c` does it.
+    /// rt-app has no word for it. `tests/twin/random/player.c` does it.
     pub(super) fn is_played(&self) -> bool {
         matches!(self, Self::Sender { .. } | Self::Receiver { .. } | Self::Parent { .. } | Self::Child { .. })
     }
 }
 
 impl Workload {
-    /// The words that tell of what kind it is, its level first.
+    /// The words for its kind, its level first.
     pub(super) fn kinds(&self) -> Vec<&'static str> {
         let mut kinds = BTreeSet::new();
         for task in &self.tasks {
@@ -166,7 +166,7 @@ impl Workload {
         self.tasks.iter().map(|task| task.name.clone()).collect()
     }
 
-    /// How many tasks of a name there are at once.
+    /// How many tasks of a name exist at once.
     pub(super) fn instances(&self, name: &str) -> u32 {
         self.tasks.iter().find(|task| task.name == name).map_or(1, |task| task.instances.max(1))
     }

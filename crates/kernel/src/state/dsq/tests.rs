@@ -11,7 +11,7 @@ fn table() -> (DsqTable, [DsqHandle; 2]) {
     (table, queues)
 }
 
-/// The rules spelt out: a queue is a sorted list of (task, vtime if ordered by it, insert).
+/// The rules as a simple model: a queue is a sorted list of (task, vtime if ordered by it, insert).
 #[derive(Clone, Default)]
 struct Model {
     queues: [Vec<(u32, Option<u64>, u32)>; 2],
@@ -51,7 +51,7 @@ impl Model {
     }
 }
 
-/// An iteration spelt out: the tasks in the queue at its beginning, without those that have left since.
+/// An iteration as a simple model: the tasks in the queue at its start, without those that have left since.
 struct ModelCursor {
     queue: usize,
     ahead: Vec<(u32, Option<u64>, u32)>,

@@ -1,7 +1,7 @@
 use super::*;
 use proptest::prelude::*;
 
-/// The promised order, spelt out: a sorted list.
+/// The promised order as a simple model: a sorted list.
 #[derive(Default)]
 struct Model {
     due: Vec<(Instant, Source)>,

@@ -101,7 +101,7 @@ fn ten_nice_values_get_their_shares() {
     let all: i64 = weights.iter().sum();
     for (nice, (&got_ns, weight)) in nices.iter().zip(bench.got_ns.iter().zip(weights)) {
         let share_ns = ticks * TICK_NS * weight.unsigned_abs() / all.unsigned_abs();
-        // What a task is owed or owes never exceeds a slice and a tick.
+        // A task's lag is never larger than a slice and a tick, in either direction.
         assert!(got_ns.abs_diff(share_ns) <= SLICE_NS + TICK_NS, "nice {nice}: {got_ns} of {share_ns}");
     }
 }
@@ -144,7 +144,7 @@ fn a_waker_with_a_shorter_slice_tightens_protection() {
 
 #[test]
 fn sleep_is_no_gain_and_no_loss() {
-    // Task 0 is owed something when it leaves: it is owed the same when it returns, however long it was away.
+    // Task 0 has a positive lag when it leaves. It has the same when it returns, however long it was away.
     let mut bench = Bench::new(&[1024, 1024, 1024]);
     bench.run(7);
     let owed = bench.lag(0);
@@ -234,7 +234,7 @@ fn the_one_that_came_first_is_first_among_equals() {
 }
 
 proptest! {
-    /// No task that is always runnable gets more than two slices less than its share.
+    /// A task that is always runnable gets at most two slices less than its share.
     #[test]
     fn no_task_starves(nices in prop::collection::vec(-20i8..20, 1..12), ticks in 1u64..5000) {
         let weights: Vec<i64> = nices.iter().map(|&nice| weight_of(Policy::Other, nice)).collect();
@@ -262,7 +262,7 @@ proptest! {
         }
     }
 
-    /// The sums are correct whichever tasks come and go.
+    /// The sums are correct, whichever tasks come and go.
     #[test]
     fn sums_are_kept(moves in prop::collection::vec((0u32..6, 0u64..5), 1..200)) {
         let mut bench = Bench::new(&[1024]);

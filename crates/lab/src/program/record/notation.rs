@@ -73,7 +73,7 @@ pub(super) fn parts(name: &str, before: &[u8], after: &[u8]) -> String {
         .map(|(at, word)| word.iter().zip(at * size..).any(|(&byte, at)| was(at) != byte))
         .collect();
     if let Some(last) = differs.last_mut() {
-        // It is as long as its last word says.
+        // Its length is in its last word.
         *last |= after.len() > before.len();
     }
     let mut text = String::new();
@@ -147,7 +147,7 @@ mod tests {
         // Two near differences share a list; the third has its own.
         let two = format!("{}\n{}", part(8, "values = [1, 0, 0, 2]\n"), part(152, "values = [3]\n"));
         check(&[0; 160], &after, &two);
-        // What has grown is as long as its last byte says.
+        // The length of the added part is in its last byte.
         check(&[0], &[0; 7], &part(6, "size = 1\nvalues = [0]\n"));
     }
 }

@@ -1,4 +1,4 @@
-//! Compiles fixtures, and shows objects in a form that can be read.
+//! Compiles fixtures, and shows objects in a readable form.
 
 mod show;
 
@@ -10,7 +10,7 @@ use keel_object::{Btf, LoadOptions, Object, ObjectError, btf_section, load};
 
 pub(crate) use show::{show, show_function};
 
-/// Compiles C as a BPF object.
+/// Compiles C to a BPF object.
 pub(crate) fn compile(source: &str) -> Vec<u8> {
     compile_with(source, &["-target", "bpf", "-mcpu=v3"])
 }
@@ -53,7 +53,7 @@ pub(crate) fn try_load(source: &str) -> Result<Object, ObjectError> {
     load(&object(source), kernel(), &LoadOptions::default())
 }
 
-/// The sentence with which an object is refused.
+/// The sentence with which an object is rejected.
 pub(crate) fn refusal(source: &str) -> String {
     try_load(source).expect_err("it loads").to_string()
 }

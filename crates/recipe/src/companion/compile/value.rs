@@ -112,7 +112,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// What a sign before it applies to.
+    /// The operand of a sign before it.
     fn inner(&mut self) -> Result<(), Wrong> {
         self.deeper()?;
         self.single()?;

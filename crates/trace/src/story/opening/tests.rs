@@ -47,7 +47,7 @@ fn the_first_record_of_a_task_shows_what_it_was_doing() {
 
 #[test]
 fn tasks_that_start_or_exit_meanwhile_are_in_order() {
-    // D is new, E was there and is gone when the snapshot comes to it, F was gone before the start.
+    // D is new, E existed and is gone when the snapshot reaches it, F was gone before the start.
     check(
         "A 1 A running 0
          D 4 D asleep",
@@ -66,7 +66,7 @@ fn tasks_that_start_or_exit_meanwhile_are_in_order() {
 
 #[test]
 fn one_cpu_has_one_task() {
-    // Two claim CPU 0 in a snapshot that took its time; the first switch decides, else the first task.
+    // Two tasks claim CPU 0 in a snapshot that took its time. The first switch decides, else the first task.
     let tasks = "A 1 A running 0
                  B 2 B running 0";
     check(

@@ -60,7 +60,7 @@ impl Moves {
     /// For this many lines, none of which has moved.
     ///
     /// # Errors
-    /// The host gives no address space.
+    /// The host provides no address space.
     pub(super) fn new(lines: u64) -> Result<Self, ReserveError> {
         let places = Mapping::new(lines * size_of::<u32>() as u64)?;
         let first = NonNull::from(Box::leak(Box::new(ptr::null_mut())));
