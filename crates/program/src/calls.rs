@@ -75,6 +75,9 @@ impl Program {
         expired: bool,
     ) -> Done {
         self.show_what_is_there(number, a, desk)?;
+        if let Some(answer) = self.futex_call(number, a)? {
+            return Ok(answer);
+        }
         if let Some(answer) = self.event_call(t, number, a, expired)? {
             return Ok(answer);
         }

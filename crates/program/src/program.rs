@@ -91,8 +91,8 @@ pub enum Event {
 
 /// Why a thread waits.
 pub(crate) enum Wait {
-    /// For a wakeup at a futex, with one of these bits.
-    Futex { at: u64, bits: u32 },
+    /// For a wakeup at one of these futexes, with one of these bits.
+    Futex { places: Vec<u64>, bits: u32 },
     /// For time to pass.
     Sleep,
     /// Until its call can be answered.
@@ -505,24 +505,25 @@ impl Program {
     }
 
     /// Wakes up to `most` threads that wait at a futex for one of these bits, in the order they began to wait; returns
-    /// how many.
+    /// how many. Each learns which of its futexes it was.
     pub(crate) fn wake_futex(&mut self, at: u64, most: u32, bits: u32) -> Result<i64, ProgramError> {
-        let mut who: Vec<(u64, i32)> = self
+        let mut who: Vec<(u64, i32, usize)> = self
             .waiting
             .iter()
-            .filter_map(|(&own, wait)| match wait.why {
-                Wait::Futex { at: other, bits: mask } if other == at && mask & bits != 0 => {
-                    Some((wait.since, own))
+            .filter_map(|(&own, wait)| match &wait.why {
+                Wait::Futex { places, bits: mask } if mask & bits != 0 => {
+                    let which = places.iter().position(|&place| place == at)?;
+                    Some((wait.since, own, which))
                 }
                 _ => None,
             })
             .collect();
         who.sort_unstable();
         who.truncate(most as usize);
-        for &(_, own) in &who {
+        for &(_, own, which) in &who {
             self.waiting.remove(&own);
             let thread = self.threads.get_mut(&own).expect("who waits is there");
-            thread.answer(&mut self.host, 0)?;
+            thread.answer(&mut self.host, which as i64)?;
             self.ready.push_back(own);
         }
         Ok(who.len() as i64)
