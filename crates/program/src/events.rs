@@ -50,10 +50,13 @@ impl Program {
                 let kind = Kind::Counter { count: a[0] & 0xffff_ffff, one_by_one };
                 self.new_fd(t, kind, flags & libc::EFD_NONBLOCK != 0)?
             }
-            libc::SYS_timerfd_create => {
-                let kind = Kind::Timer { next_ns: None, every_ns: 0 };
-                self.new_fd(t, kind, a[1] as i32 & libc::TFD_NONBLOCK != 0)?
-            }
+            libc::SYS_timerfd_create => match a[0] as i32 {
+                clock if is_timer_clock(clock) => {
+                    let kind = Kind::Timer { clock, next_ns: None, every_ns: 0 };
+                    self.new_fd(t, kind, a[1] as i32 & libc::TFD_NONBLOCK != 0)?
+                }
+                _ => error(libc::EINVAL),
+            },
             libc::SYS_timerfd_settime => self.set_timer(a),
             libc::SYS_timerfd_gettime => self.tell_timer_fd(a),
             libc::SYS_epoll_ctl => self.epoll_ctl(a),
@@ -84,16 +87,15 @@ impl Program {
     }
 
     fn set_timer(&mut self, a: [u64; 6]) -> Answer {
-        let (now, clock) =
-            (self.now_ns, (a[1] as i32 & libc::TFD_TIMER_ABSTIME != 0).then_some(libc::CLOCK_MONOTONIC));
+        let (now, is_absolute) = (self.now_ns, a[1] as i32 & libc::TFD_TIMER_ABSTIME != 0);
         let (Some(Ok(every)), Some(Ok(first))) = (self.span_at(a[2]), self.span_at(a[2].saturating_add(16)))
         else {
             return error(libc::EINVAL);
         };
-        let deadline = self.deadline(first, clock);
         let Some(open) = self.fds.get(a[0] as i32) else { return error(libc::EBADF) };
         let mut kind = open.kind.borrow_mut();
-        let Kind::Timer { next_ns, every_ns } = &mut *kind else { return error(libc::EINVAL) };
+        let Kind::Timer { clock, next_ns, every_ns } = &mut *kind else { return error(libc::EINVAL) };
+        let deadline = self.deadline(first, is_absolute.then_some(*clock));
         let old = timer_words(*next_ns, *every_ns, now);
         (*next_ns, *every_ns) = ((first > 0).then_some(deadline), every);
         drop(kind);
@@ -103,7 +105,7 @@ impl Program {
     fn tell_timer_fd(&self, a: [u64; 6]) -> Answer {
         let Some(open) = self.fds.get(a[0] as i32) else { return error(libc::EBADF) };
         match *open.kind.borrow() {
-            Kind::Timer { next_ns, every_ns } => {
+            Kind::Timer { next_ns, every_ns, .. } => {
                 self.put_words(a[1], &timer_words(next_ns, every_ns, self.now_ns))
             }
             _ => error(libc::EINVAL),
@@ -219,7 +221,7 @@ impl Program {
                 Some(Ok(1))
             }
             Kind::Counter { count, .. } => Some(Ok(std::mem::take(count))),
-            Kind::Timer { next_ns, every_ns } => match advance(next_ns, *every_ns, now) {
+            Kind::Timer { next_ns, every_ns, .. } => match advance(next_ns, *every_ns, now) {
                 0 => Some(Err(libc::EAGAIN)),
                 times => Some(Ok(times)),
             },
@@ -236,6 +238,18 @@ fn timer_words(next_ns: Option<u64>, every_ns: u64, now_ns: u64) -> [u64; 4] {
         Some(next) => (now_ns - next).checked_rem(every_ns).map_or(0, |since| every_ns - since),
     };
     [every_ns / SECOND_NS, every_ns % SECOND_NS, left_ns / SECOND_NS, left_ns % SECOND_NS]
+}
+
+/// The clocks that `timerfd_create` takes.
+const fn is_timer_clock(clock: i32) -> bool {
+    matches!(
+        clock,
+        libc::CLOCK_REALTIME
+            | libc::CLOCK_MONOTONIC
+            | libc::CLOCK_BOOTTIME
+            | libc::CLOCK_REALTIME_ALARM
+            | libc::CLOCK_BOOTTIME_ALARM
+    )
 }
 
 /// A timeout in milliseconds; a negative one means none.

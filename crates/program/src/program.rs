@@ -496,7 +496,7 @@ impl Program {
         let clients = self.has_clients().then_some(self.now_ns + CLIENT_POLL_NS);
         let calls = self.next_alarm().into_iter().chain(self.next_expiry()).chain(self.next_watch());
         waits
-            .chain(self.fds.next_timer())
+            .chain(self.fds.next_timer(self.now_ns))
             .chain(calls)
             .chain(ring)
             .chain(clients)

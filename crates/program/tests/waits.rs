@@ -46,5 +46,17 @@ fn every_wait_ends_as_on_a_kernel() {
     );
     check("threads", &["-1, 10 at 40, 49 s left", "0 -1 No such process"]);
     check("inotify", &["1, -1 No such file or directory", "0 at 100", "16, 1 8000"]);
+    check(
+        "timerfd",
+        &[
+            "1 at 2000",
+            "1 at 4000",
+            "1 at 6000",
+            "1 at 8000",
+            "1 at 8007",
+            "1 at 8007",
+            "-1 Invalid argument",
+        ],
+    );
     check("memory", &["0"]);
 }
