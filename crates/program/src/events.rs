@@ -153,7 +153,7 @@ impl Program {
         let Some(open) = self.fds.get(fd) else { return Ok(0) };
         let ready = match &*open.kind.borrow() {
             Kind::Output => OUT,
-            Kind::File | Kind::Folder(_) => IN | OUT,
+            Kind::File | Kind::Random | Kind::Folder(_) => IN | OUT,
             Kind::Counter { count, .. } => {
                 if *count > 0 {
                     IN | OUT
@@ -208,6 +208,13 @@ impl Program {
         t.call(&mut self.host, libc::SYS_poll, [self.page, 1, 0, 0, 0, 0])?;
         self.host.read(self.page, &mut entry);
         Ok(u32::from(u16::from_le_bytes([entry[6], entry[7]])))
+    }
+
+    /// Is a descriptor read as a word of eight bytes?
+    pub(crate) fn has_words(&self, fd: i32) -> bool {
+        self.fds
+            .get(fd)
+            .is_some_and(|open| matches!(*open.kind.borrow(), Kind::Counter { .. } | Kind::Timer { .. }))
     }
 
     /// Reads a descriptor that keel implements; `None` if the host does.

@@ -15,6 +15,8 @@ pub(crate) enum Kind {
     Output,
     /// A file of the host or of the scratch tree, open for reading.
     File,
+    /// `/dev/random`, `/dev/urandom`.
+    Random,
     /// A folder, with its name.
     Folder(String),
     /// An end of a pipe, or of a pair of sockets.

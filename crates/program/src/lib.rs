@@ -10,7 +10,7 @@
 //!
 //! - [`program`]: threads and steps
 //! - `calls`: how each call is answered; `time`, `alarms`, `futex`, `futexes`, `events`, `select`, `watches`, `files`,
-//!   `sockets`, `signals`, `process` and `exec` are its parts
+//!   `sockets`, `signals`, `process`, `policies` and `exec` are its parts; `names` has the names of refused calls
 //! - `bpf`: bpf(2): maps, programs, types, links
 //! - `tree`: the files that describe the simulated machine
 //! - `tasks`: what these files show of its tasks and cgroups
@@ -37,7 +37,9 @@ mod futexes;
 mod host;
 mod identity;
 mod inodes;
+mod names;
 pub mod object;
+mod policies;
 mod process;
 pub mod program;
 pub mod relay;

@@ -116,6 +116,8 @@ pub struct Program {
     pub(crate) waiting: BTreeMap<i32, Waiting>,
     pub(crate) fds: Fds,
     pub(crate) tree: Tree,
+    /// Where relative paths begin.
+    pub(crate) folder: String,
     pub(crate) bpf: Bpf,
     pub(crate) now_ns: u64,
     /// The start of the machine's clock.
@@ -183,6 +185,7 @@ impl Program {
             waiting: BTreeMap::new(),
             fds: Fds::default(),
             tree,
+            folder: "/".into(),
             bpf,
             now_ns: 0,
             since_ns: 0,
