@@ -142,6 +142,18 @@ impl Program {
         Ok(wait.unwrap_or_else(|| self.put(a[0], &list, count)))
     }
 
+    /// Does a thread wait for a ring buffer in `poll`, not by an epoll instance?
+    pub(crate) fn polls_a_ring_alone(&self) -> bool {
+        let is_ring = |fd: i32| self.map_of(fd).is_some_and(|map| self.bpf.maps[map as usize].is_ring());
+        self.waiting.keys().filter_map(|own| self.threads.get(own)).any(|thread| {
+            let [at, count, ..] = thread.args();
+            let polls = matches!(thread.number(), libc::SYS_poll | libc::SYS_ppoll);
+            polls
+                && (0..count.min(MOST))
+                    .any(|i| self.word_at(at + i * POLL_BYTES).is_some_and(|fd| is_ring(fd as i32)))
+        })
+    }
+
     /// How a call waits that has found nothing; `None` if its time is over.
     pub(crate) fn wait_at_most(&self, timeout_ns: Option<u64>, expired: bool) -> Option<Answer> {
         let deadline_ns = timeout_ns.map(|ns| self.now_ns.saturating_add(ns));

@@ -495,7 +495,8 @@ impl Program {
 
     fn next_deadline(&self) -> Option<u64> {
         let waits = self.waiting.values().filter_map(|wait| wait.deadline_ns);
-        let ring = self.fds.polls_a_ring().then_some(self.now_ns + RING_POLL_NS);
+        let polls_a_ring = self.fds.polls_a_ring() || self.polls_a_ring_alone();
+        let ring = polls_a_ring.then_some(self.now_ns + RING_POLL_NS);
         let clients = self.has_clients().then_some(self.now_ns + CLIENT_POLL_NS);
         let calls = self.next_alarm().into_iter().chain(self.next_expiry()).chain(self.next_watch());
         waits

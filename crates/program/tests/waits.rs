@@ -2,6 +2,7 @@
 
 mod common;
 
+use keel_program::{Event, NoDesk, Program};
 use std::path::Path;
 
 /// What a program prints that runs to its end.
@@ -59,4 +60,21 @@ fn every_wait_ends_as_on_a_kernel() {
         ],
     );
     check("memory", &["0"]);
+}
+
+#[test]
+fn who_polls_a_ring_buffer_looks_at_it_now_and_then() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = common::compiled("waits", folder.path());
+    let argv = [program.into(), "ring".into()];
+    let mut program = Program::start(&argv, common::machine(4, 1)).expect("it starts");
+    let until_ns = loop {
+        match program.step(0, &mut NoDesk).expect("the host goes on") {
+            Event::Idle { until_ns } => break until_ns,
+            Event::Exited(code) => panic!("it exited with {code}"),
+            _ => {}
+        }
+    };
+    // Its time-out is ten seconds.
+    assert_eq!(until_ns, Some(1_000_000));
 }
