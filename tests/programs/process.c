@@ -114,6 +114,7 @@ static void use_cpus(void)
 
 int main(void)
 {
+	unsigned attr[16] = { 0 };
 	pthread_t thread;
 
 	use_random();
@@ -123,6 +124,7 @@ int main(void)
 		return 1;
 	pthread_join(thread, NULL);
 	use_cpus();
+	show("statistics", syscall(SYS_bpf, 32, attr, sizeof(attr))); /* BPF_ENABLE_STATS */
 	show("refused", syscall(SYS_pidfd_open, getpid(), 0));
 	return 0;
 }

@@ -1,4 +1,4 @@
-//! Names of system calls that keel refuses.
+//! Names of system calls and of commands of bpf(2) that keel refuses.
 
 /// A call's name, or its number where it is not among those that programs are known to try.
 pub(crate) fn name_of(number: i64) -> String {
@@ -46,4 +46,18 @@ pub(crate) fn name_of(number: i64) -> String {
         number => return format!("system call {number}"),
     };
     format!("{name}()")
+}
+
+/// A command's name, or its number where no kernel has it that keel knows.
+pub(crate) fn command_name(number: u64) -> String {
+    let name = match number {
+        8 => "BPF_PROG_ATTACH",
+        9 => "BPF_PROG_DETACH",
+        16 => "BPF_PROG_QUERY",
+        20 => "BPF_TASK_FD_QUERY",
+        32 => "BPF_ENABLE_STATS",
+        33 => "BPF_ITER_CREATE",
+        number => return format!("bpf command {number}"),
+    };
+    name.to_owned()
 }

@@ -7,7 +7,11 @@ fn a_process_has_what_it_asks_for() {
     let folder = tempfile::tempdir().unwrap();
     let program = common::compiled("process", folder.path());
     let (code, output, refused) = common::run(&program, &[]);
-    assert_eq!((code, refused), (0, vec!["pidfd_open()".to_owned()]), "{output}");
+    assert_eq!(
+        (code, refused),
+        (0, ["BPF_ENABLE_STATS", "pidfd_open()"].map(str::to_owned).to_vec()),
+        "{output}"
+    );
     let (random, rest): (Vec<&str>, Vec<&str>) = output.lines().partition(|line| line.ends_with(", 1"));
     assert!(random.len() == 2 && random[0] != random[1], "{output}");
     let expected = [
@@ -46,6 +50,7 @@ fn a_process_has_what_it_asks_for() {
         "both: 0",
         "node: 0",
         "1 0",
+        "statistics: -1 Invalid argument",
         "refused: -1 Function not implemented",
     ];
     assert_eq!(rest, expected);

@@ -21,6 +21,7 @@ use crate::ProgramError;
 use crate::calls::{Answer, error};
 use crate::desk::Desk;
 use crate::fds::{Kind, Link};
+use crate::names::command_name;
 use crate::object::Traced;
 use crate::program::{Event, Program};
 use crate::thread::Thread;
@@ -226,7 +227,7 @@ impl Program {
             // There is no bpffs that delegates anything.
             cmd::TOKEN_CREATE => Ok(error(libc::EOPNOTSUPP)),
             _ => {
-                self.refused.insert(format!("bpf command {command}"));
+                self.refused.insert(command_name(command));
                 Ok(error(libc::EINVAL))
             }
         }
