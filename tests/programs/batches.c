@@ -106,6 +106,31 @@ static void use_hash(void)
 	batch("nothing", BPF_MAP_LOOKUP_BATCH, map, NULL, &token, 0);
 }
 
+/* An element that comes while a walk has passed its place, and one that goes which the walk has given last. */
+static void change_meanwhile(void)
+{
+	int map = make(BPF_MAP_TYPE_HASH);
+	uint32_t token, first = keys[0];
+
+	keys[0] = 5;
+	batch("update", BPF_MAP_UPDATE_BATCH, map, NULL, NULL, 1);
+	keys[0] = 6;
+	batch("update", BPF_MAP_UPDATE_BATCH, map, NULL, NULL, 1);
+	keys[0] = 7;
+	batch("update", BPF_MAP_UPDATE_BATCH, map, NULL, NULL, 1);
+	batch("first", BPF_MAP_LOOKUP_BATCH, map, NULL, &token, 1);
+	printf("key %u\n", found_keys[0]);
+	keys[0] = 2;
+	batch("update", BPF_MAP_UPDATE_BATCH, map, NULL, NULL, 1);
+	batch("next", BPF_MAP_LOOKUP_BATCH, map, &token, &token, 1);
+	printf("key %u\n", found_keys[0]);
+	keys[0] = 6;
+	batch("delete", BPF_MAP_DELETE_BATCH, map, NULL, NULL, 1);
+	batch("next", BPF_MAP_LOOKUP_BATCH, map, &token, &token, MANY);
+	printf("key %u\n", found_keys[0]);
+	keys[0] = first;
+}
+
 static void use_array(void)
 {
 	int map = make(BPF_MAP_TYPE_ARRAY);
@@ -166,6 +191,7 @@ int main(void)
 		values[i] = i * i;
 	}
 	use_hash();
+	change_meanwhile();
 	use_array();
 	use_numbers();
 	return 0;

@@ -18,6 +18,7 @@
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -217,6 +218,53 @@ static void use_inotify(void)
 	printf("%d, %d %x\n", result, event.wd, event.mask);
 }
 
+static int timer_at(int clock, int flags, long seconds, long milliseconds)
+{
+	struct itimerspec span = { .it_value = { seconds, milliseconds * 1000000 } };
+	int fd = timerfd_create(clock, 0);
+
+	if (timerfd_settime(fd, flags, &span, NULL))
+		printf("%s\n", strerror(errno));
+	return fd;
+}
+
+static void await(int fd)
+{
+	struct pollfd ready = { .fd = fd, .events = POLLIN };
+	int found = poll(&ready, 1, 10000);
+
+	printf("%d at %ld\n", found, now_ms());
+}
+
+/* At a time of each clock, and while another timer has expired that nobody reads. */
+static void use_timerfd(void)
+{
+	static const int clocks[] = { CLOCK_REALTIME, CLOCK_MONOTONIC, CLOCK_BOOTTIME, CLOCK_REALTIME_ALARM };
+	struct timespec now;
+	unsigned i;
+	int first;
+
+	for (i = 0; i < sizeof(clocks) / sizeof(*clocks); i++) {
+		clock_gettime(clocks[i], &now);
+		await(timer_at(clocks[i], TFD_TIMER_ABSTIME, now.tv_sec + 2, now.tv_nsec / 1000000));
+	}
+	first = timer_at(CLOCK_MONOTONIC, 0, 0, 1);
+	usleep(2500);
+	await(timer_at(CLOCK_MONOTONIC, 0, 0, 5));
+	await(first);
+	first = timerfd_create(CLOCK_PROCESS_CPUTIME_ID, 0);
+	printf("%d %s\n", first, strerror(errno));
+}
+
+/* For a record that nobody writes, without epoll. musl has no linux/bpf.h: the type, two sizes, and the ring's bytes. */
+static void use_ring(void)
+{
+	enum { MAP_CREATE = 0, RINGBUF = 27 };
+	unsigned attr[] = { RINGBUF, 0, 0, 4096 };
+
+	await(syscall(SYS_bpf, MAP_CREATE, attr, sizeof(attr)));
+}
+
 /* Shared memory can be written back. */
 static void use_memory(void)
 {
@@ -242,6 +290,10 @@ int main(int argc, char **argv)
 		use_threads();
 	else if (!strcmp(how, "inotify"))
 		use_inotify();
+	else if (!strcmp(how, "timerfd"))
+		use_timerfd();
+	else if (!strcmp(how, "ring"))
+		use_ring();
 	else if (!strcmp(how, "memory"))
 		use_memory();
 	return 0;

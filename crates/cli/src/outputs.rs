@@ -68,15 +68,18 @@ impl Outputs {
     }
 
     /// After a failed run, keeps only the output of the scheduler's own program.
-    pub(crate) fn only_program_log(mut self, failure: Failure) -> Failure {
-        let written = self.write_program_log(failure.printed());
-        let kept = match (written, self.program_log.take()) {
-            (Ok(()), Some(Log::File(output))) => output.keep(),
-            (written, _) => written,
-        };
-        match kept {
+    pub(crate) fn only_program_log(self, failure: Failure) -> Failure {
+        match self.keep_program_log(failure.printed()) {
             Ok(()) => failure,
             Err(other) => failure.and(other),
+        }
+    }
+
+    /// Keeps the output of the scheduler's own program, and nothing else.
+    pub(crate) fn keep_program_log(mut self, bytes: &[u8]) -> Result<(), Failure> {
+        match (self.write_program_log(bytes), self.program_log.take()) {
+            (Ok(()), Some(Log::File(output))) => output.keep(),
+            (written, _) => written,
         }
     }
 

@@ -61,31 +61,72 @@ fn a_program_runs_from_its_start_to_sigint_and_the_same_twice() {
     }
 }
 
+/// Compiles a scheduler of `tests/programs`, and the program that loads any.
+fn loader(scheduler: &str, folder: &Path) -> (PathBuf, PathBuf) {
+    let compiler = Compiler::new(ROOT).include("schedulers/include").include("crates/kernel/btf");
+    let object = folder.join(format!("{scheduler}.bpf.o"));
+    let source = format!("tests/programs/{scheduler}.bpf.c");
+    std::fs::write(&object, compiler.compile(&source).unwrap()).unwrap();
+    let program = folder.join("load");
+    let mut cc = Command::new("cc");
+    cc.arg("-o").arg(&program).arg(Path::new(ROOT).join("tests/programs/load.c"));
+    let built = cc.args(["-lbpf", "-lelf", "-lz"]).status();
+    assert!(built.expect("there is a C compiler").success());
+    (program, object)
+}
+
 #[test]
 fn a_program_may_attach_a_scheduler_that_goes_by_cids() {
     let folder = tempfile::tempdir().unwrap();
-    let compiler = Compiler::new(ROOT).include("schedulers/include").include("crates/kernel/btf");
-    std::fs::write(
-        folder.path().join("by_cid.bpf.o"),
-        compiler.compile("tests/programs/by_cid.bpf.c").unwrap(),
-    )
-    .unwrap();
-    let program = folder.path().join("load");
-    let built = Command::new("cc")
-        .arg("-o")
-        .arg(&program)
-        .arg(Path::new(ROOT).join("tests/programs/load.c"))
-        .args(["-lbpf", "-lelf", "-lz"])
-        .status();
-    assert!(built.expect("there is a C compiler").success());
+    let (program, object) = loader("by_cid", folder.path());
     let options = ["--machine", "4", "--workload", "mix:8:60", "--json", "--program-log", "said.log"];
-    let object = folder.path().join("by_cid.bpf.o");
     let output = keel_for("200ms", folder.path(), &options, &program, &[object.to_str().unwrap()]);
     let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert_eq!((output.status.code(), &report["exit"]["kind"]), (Some(0), &"none".into()), "{report}");
     let log = std::fs::read_to_string(folder.path().join("said.log")).unwrap();
-    let said: Vec<&str> = log.lines().filter(|line| line.ends_with("tached")).collect();
-    assert_eq!(said, ["attached", "detached"], "{log}");
+    assert_eq!(log.lines().collect::<Vec<_>>(), ["attached", "detached"], "{log}");
+}
+
+#[test]
+fn a_schedulers_link_can_be_looked_at_and_detached() {
+    let folder = tempfile::tempdir().unwrap();
+    let (program, object) = loader("by_cid", folder.path());
+    let object = object.to_str().unwrap();
+    let options = ["--machine", "4", "--workload", "mix:8:60", "--program-log", "said.log"];
+    let output = keel_for("200ms", folder.path(), &options, &program, &[object, "link"]);
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!((output.status.code(), stderr.as_str()), (Some(0), ""));
+    let log = std::fs::read_to_string(folder.path().join("said.log")).unwrap();
+    let expected = [
+        "link: done",
+        "info: done",
+        "id: done",
+        "type 9, the same 1",
+        "update: Operation not supported",
+        "update from a link: Invalid argument",
+        "delete: Operation not supported",
+        "again: Device or resource busy",
+        "detach: done",
+        "again: done",
+    ];
+    assert_eq!(log.lines().collect::<Vec<_>>(), expected);
+    // Detached too early, it ends the run.
+    let output = keel_for("200ms", folder.path(), &options, &program, &[object, "early"]);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let why = "keel: load: it detached its scheduler before the run's end";
+    assert!(output.status.code() == Some(3) && stderr.starts_with(why), "{stderr}");
+}
+
+#[test]
+fn a_program_whose_scheduler_the_kernel_rejects_is_heard() {
+    let folder = tempfile::tempdir().unwrap();
+    let (program, object) = loader("rejected", folder.path());
+    let options = ["--machine", "2", "--workload", "mix:4:50", "--program-log", "said.log"];
+    let output = keel_for("200ms", folder.path(), &options, &program, &[object.to_str().unwrap()]);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(3) && stderr.contains("load ended with exit code 2"), "{stderr}");
+    let log = std::fs::read_to_string(folder.path().join("said.log")).unwrap();
+    assert!(log.contains("not attached"), "{log}");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use crate::ProgramError;
 use crate::desk::Desk;
+use crate::names::name_of;
 use crate::program::{Event, Program, Wait};
 use crate::thread::Thread;
 
@@ -75,6 +76,12 @@ impl Program {
         expired: bool,
     ) -> Done {
         self.show_what_is_there(number, a, desk)?;
+        if number == libc::SYS_getcpu {
+            return Ok(self.current_cpu(t, a, desk));
+        }
+        if let Some(answer) = self.futex_call(number, a)? {
+            return Ok(answer);
+        }
         if let Some(answer) = self.event_call(t, number, a, expired)? {
             return Ok(answer);
         }
@@ -90,7 +97,7 @@ impl Program {
         if is_harmless(number) {
             return self.native(t, a);
         }
-        self.refused.insert(format!("system call {number}"));
+        self.refused.insert(name_of(number));
         Ok(error(libc::ENOSYS))
     }
 

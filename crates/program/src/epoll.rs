@@ -127,7 +127,7 @@ impl Program {
         let Some(open) = self.fds.get(fd) else { return Ok(0) };
         let came = match &*open.kind.borrow() {
             Kind::Counter { count, .. } => *count,
-            Kind::Timer { next_ns: Some(next), every_ns } if *next <= self.now_ns => {
+            Kind::Timer { next_ns: Some(next), every_ns, .. } if *next <= self.now_ns => {
                 (self.now_ns - next).checked_div(*every_ns).map_or(1, |more| more + 1)
             }
             Kind::Listener { waiting, .. } => waiting.len() as u64,

@@ -50,10 +50,13 @@ impl Program {
                 let kind = Kind::Counter { count: a[0] & 0xffff_ffff, one_by_one };
                 self.new_fd(t, kind, flags & libc::EFD_NONBLOCK != 0)?
             }
-            libc::SYS_timerfd_create => {
-                let kind = Kind::Timer { next_ns: None, every_ns: 0 };
-                self.new_fd(t, kind, a[1] as i32 & libc::TFD_NONBLOCK != 0)?
-            }
+            libc::SYS_timerfd_create => match a[0] as i32 {
+                clock if is_timer_clock(clock) => {
+                    let kind = Kind::Timer { clock, next_ns: None, every_ns: 0 };
+                    self.new_fd(t, kind, a[1] as i32 & libc::TFD_NONBLOCK != 0)?
+                }
+                _ => error(libc::EINVAL),
+            },
             libc::SYS_timerfd_settime => self.set_timer(a),
             libc::SYS_timerfd_gettime => self.tell_timer_fd(a),
             libc::SYS_epoll_ctl => self.epoll_ctl(a),
@@ -84,16 +87,15 @@ impl Program {
     }
 
     fn set_timer(&mut self, a: [u64; 6]) -> Answer {
-        let (now, clock) =
-            (self.now_ns, (a[1] as i32 & libc::TFD_TIMER_ABSTIME != 0).then_some(libc::CLOCK_MONOTONIC));
+        let (now, is_absolute) = (self.now_ns, a[1] as i32 & libc::TFD_TIMER_ABSTIME != 0);
         let (Some(Ok(every)), Some(Ok(first))) = (self.span_at(a[2]), self.span_at(a[2].saturating_add(16)))
         else {
             return error(libc::EINVAL);
         };
-        let deadline = self.deadline(first, clock);
         let Some(open) = self.fds.get(a[0] as i32) else { return error(libc::EBADF) };
         let mut kind = open.kind.borrow_mut();
-        let Kind::Timer { next_ns, every_ns } = &mut *kind else { return error(libc::EINVAL) };
+        let Kind::Timer { clock, next_ns, every_ns } = &mut *kind else { return error(libc::EINVAL) };
+        let deadline = self.deadline(first, is_absolute.then_some(*clock));
         let old = timer_words(*next_ns, *every_ns, now);
         (*next_ns, *every_ns) = ((first > 0).then_some(deadline), every);
         drop(kind);
@@ -103,7 +105,7 @@ impl Program {
     fn tell_timer_fd(&self, a: [u64; 6]) -> Answer {
         let Some(open) = self.fds.get(a[0] as i32) else { return error(libc::EBADF) };
         match *open.kind.borrow() {
-            Kind::Timer { next_ns, every_ns } => {
+            Kind::Timer { next_ns, every_ns, .. } => {
                 self.put_words(a[1], &timer_words(next_ns, every_ns, self.now_ns))
             }
             _ => error(libc::EINVAL),
@@ -140,6 +142,18 @@ impl Program {
         Ok(wait.unwrap_or_else(|| self.put(a[0], &list, count)))
     }
 
+    /// Does a thread wait for a ring buffer in `poll`, not by an epoll instance?
+    pub(crate) fn polls_a_ring_alone(&self) -> bool {
+        let is_ring = |fd: i32| self.map_of(fd).is_some_and(|map| self.bpf.maps[map as usize].is_ring());
+        self.waiting.keys().filter_map(|own| self.threads.get(own)).any(|thread| {
+            let [at, count, ..] = thread.args();
+            let polls = matches!(thread.number(), libc::SYS_poll | libc::SYS_ppoll);
+            polls
+                && (0..count.min(MOST))
+                    .any(|i| self.word_at(at + i * POLL_BYTES).is_some_and(|fd| is_ring(fd as i32)))
+        })
+    }
+
     /// How a call waits that has found nothing; `None` if its time is over.
     pub(crate) fn wait_at_most(&self, timeout_ns: Option<u64>, expired: bool) -> Option<Answer> {
         let deadline_ns = timeout_ns.map(|ns| self.now_ns.saturating_add(ns));
@@ -151,7 +165,7 @@ impl Program {
         let Some(open) = self.fds.get(fd) else { return Ok(0) };
         let ready = match &*open.kind.borrow() {
             Kind::Output => OUT,
-            Kind::File | Kind::Folder(_) => IN | OUT,
+            Kind::File | Kind::Random | Kind::Folder(_) => IN | OUT,
             Kind::Counter { count, .. } => {
                 if *count > 0 {
                     IN | OUT
@@ -208,6 +222,13 @@ impl Program {
         Ok(u32::from(u16::from_le_bytes([entry[6], entry[7]])))
     }
 
+    /// Is a descriptor read as a word of eight bytes?
+    pub(crate) fn has_words(&self, fd: i32) -> bool {
+        self.fds
+            .get(fd)
+            .is_some_and(|open| matches!(*open.kind.borrow(), Kind::Counter { .. } | Kind::Timer { .. }))
+    }
+
     /// Reads a descriptor that keel implements; `None` if the host does.
     pub(crate) fn read_own(&mut self, fd: i32) -> Option<Result<u64, i32>> {
         let now = self.now_ns;
@@ -219,7 +240,7 @@ impl Program {
                 Some(Ok(1))
             }
             Kind::Counter { count, .. } => Some(Ok(std::mem::take(count))),
-            Kind::Timer { next_ns, every_ns } => match advance(next_ns, *every_ns, now) {
+            Kind::Timer { next_ns, every_ns, .. } => match advance(next_ns, *every_ns, now) {
                 0 => Some(Err(libc::EAGAIN)),
                 times => Some(Ok(times)),
             },
@@ -236,6 +257,18 @@ fn timer_words(next_ns: Option<u64>, every_ns: u64, now_ns: u64) -> [u64; 4] {
         Some(next) => (now_ns - next).checked_rem(every_ns).map_or(0, |since| every_ns - since),
     };
     [every_ns / SECOND_NS, every_ns % SECOND_NS, left_ns / SECOND_NS, left_ns % SECOND_NS]
+}
+
+/// The clocks that `timerfd_create` takes.
+const fn is_timer_clock(clock: i32) -> bool {
+    matches!(
+        clock,
+        libc::CLOCK_REALTIME
+            | libc::CLOCK_MONOTONIC
+            | libc::CLOCK_BOOTTIME
+            | libc::CLOCK_REALTIME_ALARM
+            | libc::CLOCK_BOOTTIME_ALARM
+    )
 }
 
 /// A timeout in milliseconds; a negative one means none.

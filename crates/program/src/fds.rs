@@ -15,14 +15,16 @@ pub(crate) enum Kind {
     Output,
     /// A file of the host or of the scratch tree, open for reading.
     File,
+    /// `/dev/random`, `/dev/urandom`.
+    Random,
     /// A folder, with its name.
     Folder(String),
     /// An end of a pipe, or of a pair of sockets.
     Pipe,
     /// `eventfd(2)`.
     Counter { count: u64, one_by_one: bool },
-    /// `timerfd_create(2)`: when it next expires, and its interval.
-    Timer { next_ns: Option<u64>, every_ns: u64 },
+    /// `timerfd_create(2)`: its clock, when it next expires, and its interval.
+    Timer { clock: i32, next_ns: Option<u64>, every_ns: u64 },
     /// `epoll_create(2)`: its descriptors.
     Epoll(BTreeMap<i32, Watched>),
     /// A Unix socket that has no name and no other end.
@@ -160,13 +162,13 @@ impl Fds {
         }
     }
 
-    /// When the next timer expires.
-    pub(crate) fn next_timer(&self) -> Option<u64> {
+    /// When the next timer expires after now. One that has expired and was not read does not hide the others.
+    pub(crate) fn next_timer(&self, now_ns: u64) -> Option<u64> {
         let timers = self.0.values().filter_map(|open| match *open.kind.borrow() {
             Kind::Timer { next_ns, .. } => next_ns,
             _ => None,
         });
-        timers.min()
+        timers.filter(|&at| at > now_ns).min()
     }
 
     /// Does an epoll instance watch a map?

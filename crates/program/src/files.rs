@@ -67,7 +67,8 @@ impl Program {
             libc::SYS_socketpair => self.pair(t, a, a[3], a[1])?,
             libc::SYS_ioctl => self.control(t, a)?,
             libc::SYS_mmap => self.map_file(t, a)?,
-            libc::SYS_getcwd => self.put(a[0], b"/\0", 2),
+            libc::SYS_getcwd => self.tell_folder(a),
+            libc::SYS_chdir => self.change_folder(a[0]),
             libc::SYS_lseek | libc::SYS_fstatfs | libc::SYS_getdents64 | libc::SYS_pread64 => {
                 self.native(t, a)?
             }
@@ -77,9 +78,6 @@ impl Program {
                 self.fds.get(a[0] as i32).map_or(error(libc::EBADF), |_| Answer::Value(0))
             }
             libc::SYS_sync | libc::SYS_readahead => Answer::Value(0),
-            libc::SYS_chdir if self.path(libc::AT_FDCWD, a[0]).is_ok_and(|path| path == "/") => {
-                Answer::Value(0)
-            }
             libc::SYS_memfd_create => {
                 let (fd, _) = t.call(&mut self.host, number, a)?;
                 self.note(fd, Kind::File, false)
@@ -91,6 +89,14 @@ impl Program {
             libc::SYS_unlink => self.take_name(t, libc::AT_FDCWD, a[0])?,
             libc::SYS_unlinkat => self.take_name(t, a[0] as i32, a[1])?,
             libc::SYS_rmdir => Answer::Value(0),
+            libc::SYS_rename
+            | libc::SYS_renameat
+            | libc::SYS_renameat2
+            | libc::SYS_link
+            | libc::SYS_linkat => error(libc::EROFS),
+            libc::SYS_symlink | libc::SYS_symlinkat | libc::SYS_truncate | libc::SYS_utimensat => {
+                error(libc::EROFS)
+            }
             libc::SYS_chmod | libc::SYS_fchmod | libc::SYS_fchmodat | libc::SYS_chown => Answer::Value(0),
             libc::SYS_umask => Answer::Value(0o22),
             _ => return Ok(None),
@@ -152,7 +158,7 @@ impl Program {
             return Ok(self.without_self(clean(&text)));
         }
         let base = match folder {
-            libc::AT_FDCWD => "/".to_owned(),
+            libc::AT_FDCWD => self.folder.clone(),
             fd => match self.fds.get(fd).map(|open| open.kind.borrow()).as_deref() {
                 Some(Kind::Folder(name)) => name.clone(),
                 _ => return Err(libc::EBADF),
@@ -228,6 +234,25 @@ impl Program {
         }
     }
 
+    fn change_folder(&mut self, at: u64) -> Answer {
+        match self.path(libc::AT_FDCWD, at) {
+            Ok(path) if self.tree.is_folder(&path) => {
+                self.folder = path;
+                Answer::Value(0)
+            }
+            Ok(path) => error(if self.tree.is_there(&path) { libc::ENOTDIR } else { libc::ENOENT }),
+            Err(errno) => error(errno),
+        }
+    }
+
+    fn tell_folder(&self, a: [u64; 6]) -> Answer {
+        let name = [self.folder.as_bytes(), &[0]].concat();
+        if (a[1] as usize) < name.len() {
+            return error(libc::ERANGE);
+        }
+        self.put(a[0], &name, name.len() as i64)
+    }
+
     /// `statfs`: for the scratch tree, returns what a kernel has mounted there.
     fn statfs(&mut self, t: &mut Thread, a: [u64; 6]) -> Result<Answer, ProgramError> {
         let path = self.path(libc::AT_FDCWD, a[0]);
@@ -258,6 +283,7 @@ impl Program {
             return Ok(error(if self.tree.holds(&path) { libc::EACCES } else { libc::EROFS }));
         }
         match path.as_str() {
+            "/dev/random" | "/dev/urandom" => return self.new_fd(t, Kind::Random, false),
             "/proc/stat" => self.show_times()?,
             "/proc/uptime" => self.show_uptime()?,
             EVENTS if self.bpf.is_attached => self.tree.write_events(&self.events)?,
@@ -480,16 +506,28 @@ impl Program {
         let is_pipe = matches!(*open.kind.borrow(), Kind::Pipe);
         let is_file = matches!(*open.kind.borrow(), Kind::File);
         let has_signals = matches!(*open.kind.borrow(), Kind::Signals);
+        let is_random = matches!(*open.kind.borrow(), Kind::Random);
+        // What keel itself answers goes to the first of several places.
+        let [at, room] = match t.number() {
+            libc::SYS_readv => self.words(a[1]).unwrap_or([0, 0]),
+            _ => [a[1], a[2]],
+        };
         if let Kind::Watch(watches) = &mut *open.kind.borrow_mut() {
-            return Ok(match watches.read(a[2] as usize) {
-                Ok(bytes) => self.put(a[1], &bytes, bytes.len() as i64),
+            return Ok(match watches.read(room as usize) {
+                Ok(bytes) => self.put(at, &bytes, bytes.len() as i64),
                 Err(libc::EAGAIN) if !nonblocking => Answer::Wait(Wait::Retry, None),
                 Err(errno) => error(errno),
             });
         }
+        if is_random {
+            return Ok(self.random_bytes([at, room, 0, 0, 0, 0]));
+        }
+        if room < 8 && self.has_words(fd) {
+            return Ok(error(libc::EINVAL));
+        }
         if let Some(own) = self.read_own(fd) {
             return Ok(match own {
-                Ok(word) => self.put(a[1], &word.to_le_bytes(), 8),
+                Ok(word) => self.put(at, &word.to_le_bytes(), 8),
                 Err(_) if !nonblocking => Answer::Wait(Wait::Retry, None),
                 Err(errno) => error(errno),
             });

@@ -26,6 +26,7 @@ impl Program {
                 Some(word) if word != bits as u32 => error(libc::EAGAIN),
                 Some(_) => self.requeue(at, other, value as u32, timeout as u32)?,
             },
+            libc::FUTEX_WAKE_OP => self.wake_op(at, other, [value as u32, timeout as u32], bits as u32)?,
             libc::FUTEX_LOCK_PI => self.lock_pi(at, timeout, Some(libc::CLOCK_REALTIME)),
             libc::FUTEX_LOCK_PI2 => {
                 let is_real = op & libc::FUTEX_CLOCK_REALTIME != 0;
@@ -51,13 +52,13 @@ impl Program {
             Some(_) => {}
         }
         match self.deadline_at(timeout, clock) {
-            Ok(deadline) => Answer::Wait(Wait::Futex { at, bits }, deadline),
+            Ok(deadline) => Answer::Wait(Wait::Futex { places: vec![at], bits }, deadline),
             Err(errno) => error(errno),
         }
     }
 
     /// When a wait ends whose time-out is at this address; never if there is none.
-    fn deadline_at(&self, timeout: u64, clock: Option<i32>) -> Result<Option<u64>, i32> {
+    pub(crate) fn deadline_at(&self, timeout: u64, clock: Option<i32>) -> Result<Option<u64>, i32> {
         if timeout == 0 {
             return Ok(None);
         }
@@ -93,12 +94,18 @@ impl Program {
     }
 
     /// Wakes some waiters, and moves others to another futex.
-    fn requeue(&mut self, at: u64, other: u64, wake: u32, most: u32) -> Result<Answer, ProgramError> {
+    pub(crate) fn requeue(
+        &mut self,
+        at: u64,
+        other: u64,
+        wake: u32,
+        most: u32,
+    ) -> Result<Answer, ProgramError> {
         let woken = self.wake_futex(at, wake, u32::MAX)?;
         let mut moved = 0;
         for wait in self.waiting.values_mut() {
-            if let Wait::Futex { at: place, .. } = &mut wait.why
-                && *place == at
+            if let Wait::Futex { places, .. } = &mut wait.why
+                && let Some(place) = places.iter_mut().find(|place| **place == at)
                 && moved < i64::from(most)
             {
                 *place = other;

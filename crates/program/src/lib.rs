@@ -9,8 +9,8 @@
 //! `ENOSYS`, and are named in [`Program::refused`].
 //!
 //! - [`program`]: threads and steps
-//! - `calls`: how each call is answered; `time`, `alarms`, `futex`, `events`, `select`, `watches`, `files`, `sockets`,
-//!   `signals`, `process` and `exec` are its parts
+//! - `calls`: how each call is answered; `time`, `alarms`, `futex`, `futexes`, `events`, `select`, `watches`, `files`,
+//!   `sockets`, `signals`, `process`, `policies` and `exec` are its parts; `names` has the names of refused calls
 //! - `bpf`: bpf(2): maps, programs, types, links
 //! - `tree`: the files that describe the simulated machine
 //! - `tasks`: what these files show of its tasks and cgroups
@@ -33,10 +33,13 @@ mod exec;
 mod fds;
 mod files;
 mod futex;
+mod futexes;
 mod host;
 mod identity;
 mod inodes;
+mod names;
 pub mod object;
+mod policies;
 mod process;
 pub mod program;
 pub mod relay;

@@ -2,6 +2,7 @@
 
 use crate::ProgramError;
 use crate::calls::{Answer, error};
+use crate::desk::Desk;
 use crate::host::SignalInfo;
 use crate::program::{Event, Program};
 use crate::thread::Thread;
@@ -79,16 +80,9 @@ impl Program {
             libc::SYS_rt_tgsigqueueinfo => self.queue_signal(t, a[0], Some(a[1] as i32), a[2], a[3])?,
             // The other threads continue in turn; when all of them wait, the task lets other tasks run.
             libc::SYS_sched_yield if self.ready.is_empty() => Answer::Told(0, Event::Yielded),
-            libc::SYS_sched_yield | libc::SYS_sched_setscheduler => Answer::Value(0),
+            libc::SYS_sched_yield | libc::SYS_ioprio_set => Answer::Value(0),
             libc::SYS_sched_setaffinity => self.set_affinity(t.own, a),
-            libc::SYS_sched_setparam | libc::SYS_sched_setattr => Answer::Value(0),
-            libc::SYS_sched_get_priority_max => priority(a[0], 99),
-            libc::SYS_sched_get_priority_min => priority(a[0], 1),
-            libc::SYS_sched_getparam => self.put(a[1], &[0; 4], 0),
-            libc::SYS_sched_getscheduler | libc::SYS_setpriority | libc::SYS_ioprio_set => Answer::Value(0),
-            libc::SYS_getpriority => Answer::Value(20),
             libc::SYS_sched_getaffinity => self.affinity(t.own, a),
-            libc::SYS_getcpu => self.put(a[0], &0_u32.to_le_bytes(), 0),
             libc::SYS_getrandom => self.random_bytes(a),
             libc::SYS_uname => self.uname(a[0]),
             libc::SYS_sysinfo => self.sysinfo(a[0]),
@@ -113,7 +107,10 @@ impl Program {
                 error(libc::EACCES)
             }
             libc::SYS_perf_event_open => error(libc::ENOENT),
-            _ => return Ok(self.identity_call(t, number, a)),
+            _ => {
+                let answer = self.policy_call(t, number, a);
+                return Ok(answer.or_else(|| self.identity_call(t, number, a)));
+            }
         }))
     }
 
@@ -173,6 +170,19 @@ impl Program {
         self.put(a[2], &mask, bytes as i64)
     }
 
+    /// `getcpu`: where the program's task is, unless the thread has confined itself elsewhere.
+    pub(crate) fn current_cpu(&self, t: &Thread, a: [u64; 6], desk: &dyn Desk) -> Answer {
+        let task = desk.view().and_then(|view| view.task(self.machine.pid));
+        let own = task.map_or(CpuId(0), |task| task.cpu);
+        let cpu = match self.confined.get(&t.own) {
+            Some(cpus) if !cpus.contains(own) => cpus.iter().next().unwrap_or(own),
+            _ => own,
+        };
+        let node = self.machine.topology.place(cpu).node.0;
+        let is_put = |at: u64, number: u32| at == 0 || self.host.write(at, &number.to_le_bytes());
+        if is_put(a[0], cpu.0) && is_put(a[1], node) { Answer::Value(0) } else { error(libc::EFAULT) }
+    }
+
     /// Threads share a task, whose CPUs are those of the first one.
     fn set_affinity(&mut self, caller: i32, a: [u64; 6]) -> Answer {
         let count = self.machine.topology.cpus();
@@ -190,7 +200,7 @@ impl Program {
         if own == self.machine.pid { Answer::Told(0, Event::Confined(cpus)) } else { Answer::Value(0) }
     }
 
-    fn random_bytes(&mut self, a: [u64; 6]) -> Answer {
+    pub(crate) fn random_bytes(&mut self, a: [u64; 6]) -> Answer {
         /// The most bytes returned at once.
         const MOST: u64 = 256;
         let len = a[1].min(MOST) as usize;
@@ -233,17 +243,6 @@ impl Program {
         }
         self.capabilities = sets;
         Answer::Value(0)
-    }
-}
-
-/// A limit of a policy's priorities: only `SCHED_FIFO` and `SCHED_RR` have any.
-fn priority(policy: u64, realtime: i64) -> Answer {
-    /// `SCHED_EXT`, which libc does not have; 4 is not a policy.
-    const EXT: i32 = 7;
-    match policy as i32 {
-        libc::SCHED_FIFO | libc::SCHED_RR => Answer::Value(realtime),
-        0..=EXT if policy != 4 => Answer::Value(0),
-        _ => error(libc::EINVAL),
     }
 }
 

@@ -91,8 +91,8 @@ pub enum Event {
 
 /// Why a thread waits.
 pub(crate) enum Wait {
-    /// For a wakeup at a futex, with one of these bits.
-    Futex { at: u64, bits: u32 },
+    /// For a wakeup at one of these futexes, with one of these bits.
+    Futex { places: Vec<u64>, bits: u32 },
     /// For time to pass.
     Sleep,
     /// Until its call can be answered.
@@ -116,6 +116,8 @@ pub struct Program {
     pub(crate) waiting: BTreeMap<i32, Waiting>,
     pub(crate) fds: Fds,
     pub(crate) tree: Tree,
+    /// Where relative paths begin.
+    pub(crate) folder: String,
     pub(crate) bpf: Bpf,
     pub(crate) now_ns: u64,
     /// The start of the machine's clock.
@@ -183,6 +185,7 @@ impl Program {
             waiting: BTreeMap::new(),
             fds: Fds::default(),
             tree,
+            folder: "/".into(),
             bpf,
             now_ns: 0,
             since_ns: 0,
@@ -492,11 +495,12 @@ impl Program {
 
     fn next_deadline(&self) -> Option<u64> {
         let waits = self.waiting.values().filter_map(|wait| wait.deadline_ns);
-        let ring = self.fds.polls_a_ring().then_some(self.now_ns + RING_POLL_NS);
+        let polls_a_ring = self.fds.polls_a_ring() || self.polls_a_ring_alone();
+        let ring = polls_a_ring.then_some(self.now_ns + RING_POLL_NS);
         let clients = self.has_clients().then_some(self.now_ns + CLIENT_POLL_NS);
         let calls = self.next_alarm().into_iter().chain(self.next_expiry()).chain(self.next_watch());
         waits
-            .chain(self.fds.next_timer())
+            .chain(self.fds.next_timer(self.now_ns))
             .chain(calls)
             .chain(ring)
             .chain(clients)
@@ -505,24 +509,25 @@ impl Program {
     }
 
     /// Wakes up to `most` threads that wait at a futex for one of these bits, in the order they began to wait; returns
-    /// how many.
+    /// how many. Each learns which of its futexes it was.
     pub(crate) fn wake_futex(&mut self, at: u64, most: u32, bits: u32) -> Result<i64, ProgramError> {
-        let mut who: Vec<(u64, i32)> = self
+        let mut who: Vec<(u64, i32, usize)> = self
             .waiting
             .iter()
-            .filter_map(|(&own, wait)| match wait.why {
-                Wait::Futex { at: other, bits: mask } if other == at && mask & bits != 0 => {
-                    Some((wait.since, own))
+            .filter_map(|(&own, wait)| match &wait.why {
+                Wait::Futex { places, bits: mask } if mask & bits != 0 => {
+                    let which = places.iter().position(|&place| place == at)?;
+                    Some((wait.since, own, which))
                 }
                 _ => None,
             })
             .collect();
         who.sort_unstable();
         who.truncate(most as usize);
-        for &(_, own) in &who {
+        for &(_, own, which) in &who {
             self.waiting.remove(&own);
             let thread = self.threads.get_mut(&own).expect("who waits is there");
-            thread.answer(&mut self.host, 0)?;
+            thread.answer(&mut self.host, which as i64)?;
             self.ready.push_back(own);
         }
         Ok(who.len() as i64)

@@ -3,6 +3,7 @@
 use crate::ProgramError;
 use crate::host::{Executed, Host, Regs, Stop};
 use crate::identity::SLACK_NS;
+use crate::policies::Policy;
 use libc::pid_t;
 
 /// Not the number of a system call: the kernel skips it.
@@ -25,6 +26,7 @@ pub(crate) struct Thread {
     /// The name that it has given itself.
     pub(crate) name: Vec<u8>,
     pub(crate) slack_ns: u64,
+    pub(crate) policy: Policy,
     /// The registers at the entry of its call.
     entry: Regs,
     /// Has the call been executed or skipped?
@@ -35,7 +37,16 @@ impl Thread {
     /// A thread that is about to run, not in a call.
     pub(crate) fn new(host: &Host, tid: pid_t, own: i32) -> Result<Self, ProgramError> {
         let entry = host.regs(tid)?;
-        Ok(Self { tid, own, calls: 0, name: Vec::new(), slack_ns: SLACK_NS, entry, is_left: true })
+        Ok(Self {
+            tid,
+            own,
+            calls: 0,
+            name: Vec::new(),
+            slack_ns: SLACK_NS,
+            policy: Policy::default(),
+            entry,
+            is_left: true,
+        })
     }
 
     /// Lets it continue to its next call; returns what stopped it instead, if it has ended.

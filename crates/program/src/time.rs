@@ -75,7 +75,7 @@ impl Program {
     pub(crate) fn clock_ns(&self, clock: i32) -> u64 {
         let since_boot = UPTIME.as_ns() + self.now_ns;
         let ns = match clock {
-            libc::CLOCK_REALTIME | libc::CLOCK_REALTIME_COARSE | libc::CLOCK_TAI => EPOCH_NS + since_boot,
+            clock if shows_dates(clock) => EPOCH_NS + since_boot,
             _ => since_boot,
         };
         ns - since_boot % self.resolution_ns(clock)
@@ -103,7 +103,7 @@ impl Program {
     pub(crate) fn deadline(&self, span_ns: u64, absolute: Option<i32>) -> u64 {
         match absolute {
             None => self.now_ns.saturating_add(span_ns.max(1)),
-            Some(libc::CLOCK_REALTIME) => span_ns.saturating_sub(EPOCH_NS + UPTIME.as_ns()),
+            Some(clock) if shows_dates(clock) => span_ns.saturating_sub(EPOCH_NS + UPTIME.as_ns()),
             Some(_) => span_ns.saturating_sub(UPTIME.as_ns()),
         }
     }
@@ -141,4 +141,12 @@ impl Program {
             .read(at, &mut bytes)
             .then(|| std::array::from_fn(|i| u64::from_le_bytes(std::array::from_fn(|j| bytes[8 * i + j]))))
     }
+}
+
+/// Does a clock begin in 1970, and not when the machine is switched on?
+const fn shows_dates(clock: i32) -> bool {
+    matches!(
+        clock,
+        libc::CLOCK_REALTIME | libc::CLOCK_REALTIME_COARSE | libc::CLOCK_REALTIME_ALARM | libc::CLOCK_TAI
+    )
 }

@@ -19,7 +19,9 @@ use std::path::Path;
 use store::Store;
 
 /// Paths that only show the simulated machine: a file that is not in the tree does not exist.
-const SHOWN: &[&str] = &["/sys", "/proc", "/var/run", "/run", "/dev/shm", "/dev/cpu", "/boot"];
+const SHOWN: &[&str] = &["/sys", "/proc", "/var/run", "/run", "/dev", "/boot"];
+/// Devices that are the same on every machine; what is random comes from the seed.
+const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 /// Files of the program's own process, not of the machine.
 pub(crate) const OWN: &[&str] = &["/proc/self/maps", "/proc/self/exe"];
 /// The default capacity.
@@ -69,7 +71,7 @@ impl Tree {
 
     /// Does the path belong to the machine?
     pub(crate) fn holds(&self, path: &str) -> bool {
-        SHOWN.iter().any(|root| is_below(path, root)) && !OWN.contains(&path)
+        SHOWN.iter().any(|root| is_below(path, root)) && ![OWN, DEVICES].iter().any(|not| not.contains(&path))
     }
 
     /// The type of the path's file system (`f_type`); `None` for the host's.

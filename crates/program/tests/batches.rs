@@ -21,6 +21,18 @@ fn elements_are_read_and_written_in_batches() {
         "sum 530",
         "empty: 0, No such file or directory",
         "nothing: 0, done",
+        // Changed during a walk.
+        "update: 1, done",
+        "update: 1, done",
+        "update: 1, done",
+        "first: 1, done",
+        "key 5",
+        "update: 1, done",
+        "next: 1, done",
+        "key 6",
+        "delete: 1, done",
+        "next: 1, No such file or directory",
+        "key 7",
         // An array.
         "update: 10, done",
         "first: 4, done",

@@ -2,6 +2,7 @@
 
 mod common;
 
+use keel_program::{Event, NoDesk, Program};
 use std::path::Path;
 
 /// What a program prints that runs to its end.
@@ -46,5 +47,34 @@ fn every_wait_ends_as_on_a_kernel() {
     );
     check("threads", &["-1, 10 at 40, 49 s left", "0 -1 No such process"]);
     check("inotify", &["1, -1 No such file or directory", "0 at 100", "16, 1 8000"]);
+    check(
+        "timerfd",
+        &[
+            "1 at 2000",
+            "1 at 4000",
+            "1 at 6000",
+            "1 at 8000",
+            "1 at 8007",
+            "1 at 8007",
+            "-1 Invalid argument",
+        ],
+    );
     check("memory", &["0"]);
+}
+
+#[test]
+fn who_polls_a_ring_buffer_looks_at_it_now_and_then() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = common::compiled("waits", folder.path());
+    let argv = [program.into(), "ring".into()];
+    let mut program = Program::start(&argv, common::machine(4, 1)).expect("it starts");
+    let until_ns = loop {
+        match program.step(0, &mut NoDesk).expect("the host goes on") {
+            Event::Idle { until_ns } => break until_ns,
+            Event::Exited(code) => panic!("it exited with {code}"),
+            _ => {}
+        }
+    };
+    // Its time-out is ten seconds.
+    assert_eq!(until_ns, Some(1_000_000));
 }

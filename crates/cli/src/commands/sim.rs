@@ -101,9 +101,12 @@ pub(crate) fn simulate(
             return Err(outputs.only_program_log(failure));
         }
     };
-    // The kernel rejected the scheduler before anything happened: there is nothing to keep.
+    // The kernel rejected the scheduler before anything happened: there is nothing to keep but what its program says.
     if run.cpus == 0 {
-        return Ok((run, Ok(())));
+        let Some(program) = program else { return Ok((run, Ok(()))) };
+        output::tell(&spec.scheduler.name, &program);
+        drop((trace, perfetto));
+        return Ok((run, outputs.keep_program_log(&program.output)));
     }
     let trace = trace.map_or(Ok(()), |trace| trace.finish().map(drop).map_err(io_of));
     let perfetto = perfetto.map_or(Ok(()), Perfetto::finish);

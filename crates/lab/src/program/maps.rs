@@ -79,23 +79,13 @@ impl Desk for Maps<'_> {
 
     fn next_key(&mut self, map: u32, key: Option<&[u8]>) -> Result<Vec<u8>, Errno> {
         let len = u64::from(self.world.map_info(MapId(map)).key_size);
-        let mut from = 0;
-        let mut is_next = key.is_none();
-        let mut first = None;
-        while let Some(entry) = self.world.maps().walk(MapId(map), from, self.cpu) {
-            from = entry.next;
-            let own = match entry.key {
-                MapKey::Index(index) => index.to_le_bytes().to_vec(),
-                MapKey::At(at) => self.world.slice(at, len).ok_or(Errno::EFAULT)?.to_vec(),
-            };
-            if is_next {
-                return Ok(own);
-            }
-            is_next = key == Some(&own[..]);
-            first.get_or_insert(own);
-        }
+        let maps = self.world.maps();
         // After a missing key the walk starts over; after the last one it ends.
-        if is_next { Err(Errno::ENOENT) } else { first.ok_or(Errno::ENOENT) }
+        let from = key.and_then(|key| maps.after(MapId(map), key)).unwrap_or(0);
+        match maps.walk(MapId(map), from, self.cpu).ok_or(Errno::ENOENT)?.key {
+            MapKey::Index(index) => Ok(index.to_le_bytes().to_vec()),
+            MapKey::At(at) => Ok(self.world.slice(at, len).ok_or(Errno::EFAULT)?.to_vec()),
+        }
     }
 
     fn ring(&mut self, map: u32) -> Option<RingView<'_>> {

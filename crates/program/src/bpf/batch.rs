@@ -26,6 +26,17 @@ struct Batch {
     count: u32,
 }
 
+/// Where a walk goes on: the next batch need not pass all elements again.
+#[derive(Debug)]
+pub(super) struct Walked {
+    /// The number of elements before, which is what the program hands back.
+    passed: u32,
+    /// The last of them.
+    last: Vec<u8>,
+    /// The map's index in the loaded object at that time: its elements have another order there than before.
+    place: Option<u32>,
+}
+
 impl Map {
     /// Its elements have keys, which come and go.
     fn is_hash(&self) -> bool {
@@ -112,8 +123,13 @@ impl Program {
                 at = Some(key);
             }
         };
-        let next = match (self.bpf.maps[map as usize].is_array(), at) {
+        let m = &mut self.bpf.maps[map as usize];
+        let next = match (m.is_array(), at) {
             (true, Some(last)) => last,
+            (false, Some(last)) if !take => {
+                m.walked = Some(Walked { passed, last, place: m.place });
+                passed.to_le_bytes().to_vec()
+            }
             _ => (if take { 0_u32 } else { passed }).to_le_bytes().to_vec(),
         };
         if self.host.write(batch.next, &next) { (done, ended) } else { (done, Err(Errno(libc::EFAULT))) }
@@ -136,7 +152,15 @@ impl Program {
         if self.bpf.maps[batch.map as usize].is_array() {
             return Ok((Some(token.to_vec()), 0));
         }
-        let (mut at, passed) = (None, u32::from_le_bytes(token));
+        let passed = u32::from_le_bytes(token);
+        let m = &self.bpf.maps[batch.map as usize];
+        let known = m.walked.as_ref().filter(|walked| walked.passed == passed && walked.place == m.place);
+        if let Some(last) = known.map(|walked| walked.last.clone())
+            && self.value(batch.map, &last, desk).is_ok()
+        {
+            return Ok((Some(last), passed));
+        }
+        let mut at = None;
         for _ in 0..passed {
             at = Some(self.next_key(batch.map, at.as_deref(), desk)?);
         }

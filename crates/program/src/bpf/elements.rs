@@ -5,8 +5,10 @@ use super::maps::{LINK, Map, kind};
 use crate::ProgramError;
 use crate::calls::{Answer, error};
 use crate::desk::Desk;
-use crate::program::{Event, Program};
+use crate::fds::Link;
+use crate::program::Program;
 use keel_abi::bpf::Errno;
+use std::ops::Bound;
 use std::os::unix::fs::FileExt;
 
 /// `BPF_NOEXIST`, `BPF_EXIST`.
@@ -169,29 +171,36 @@ impl Program {
         Ok(())
     }
 
-    pub(super) fn map_delete(&mut self, attr: &Attr, desk: &mut dyn Desk) -> Answer {
+    pub(super) fn map_delete(&mut self, attr: &Attr, desk: &mut dyn Desk) -> Result<Answer, ProgramError> {
         let (map, key) = match self.element(attr) {
             Ok(found) => found,
-            Err(errno) => return error(errno),
+            Err(errno) => return Ok(error(errno)),
         };
         let m = &mut self.bpf.maps[map as usize];
         if m.frozen {
-            return error(libc::EPERM);
+            return Ok(error(libc::EPERM));
         }
-        if m.has_maps() {
-            return m.remove_map(&key, desk).map_or_else(|e| error(e.0), |()| Answer::Value(0));
+        if m.kind == kind::STRUCT_OPS {
+            return self.detach_by_value(map);
         }
-        match m.place {
-            Some(place) => desk.delete(place, &key).map_or_else(|e| error(e.0), |()| Answer::Value(0)),
-            None if m.is_array() || m.is_queue() => error(libc::EINVAL),
-            // A scheduler without a link is detached this way.
-            None if m.kind == kind::STRUCT_OPS => {
-                self.bpf.is_attached = false;
-                Answer::Told(0, Event::Detach)
-            }
-            None if m.values.remove(&key).is_some() => Answer::Value(0),
-            None => error(libc::ENOENT),
+        let done = match m.place {
+            _ if m.has_maps() => m.remove_map(&key, desk),
+            Some(place) => desk.delete(place, &key),
+            None if m.is_array() || m.is_queue() => Err(Errno::EINVAL),
+            None => m.values.remove(&key).map(drop).ok_or(Errno::ENOENT),
+        };
+        Ok(done.map_or_else(|errno| error(errno.0), |()| Answer::Value(0)))
+    }
+
+    /// A scheduler without a link is detached by the removal of its map's value.
+    fn detach_by_value(&mut self, map: u32) -> Result<Answer, ProgramError> {
+        if self.bpf.maps[map as usize].flags & LINK != 0 {
+            return Ok(error(libc::EOPNOTSUPP));
         }
+        if !self.bpf.is_attached {
+            return Ok(error(libc::ENOENT));
+        }
+        Ok(Answer::Told(0, self.unlink(Link::Scheduler)?))
     }
 
     pub(super) fn map_next_key(&mut self, attr: &Attr, desk: &mut dyn Desk) -> Answer {
@@ -226,12 +235,12 @@ impl Program {
             }
             Some(place) if !m.has_maps() => desk.next_key(place, key),
             _ => {
-                let known = key.filter(|key| m.values.contains_key(*key));
-                let next = match &known {
-                    Some(key) => m.values.keys().find(|other| other.as_slice() > *key),
-                    None => m.values.keys().next(),
+                let from = match key.filter(|key| m.values.contains_key(*key)) {
+                    Some(key) => Bound::Excluded(key),
+                    None => Bound::Unbounded,
                 };
-                next.cloned().ok_or(Errno::ENOENT)
+                let mut rest = m.values.range::<[u8], _>((from, Bound::Unbounded));
+                rest.next().map(|(next, _)| next.clone()).ok_or(Errno::ENOENT)
             }
         }
     }

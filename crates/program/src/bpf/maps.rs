@@ -1,6 +1,7 @@
 //! Maps that the program creates.
 
 use super::attr::Attr;
+use super::batch::Walked;
 use crate::ProgramError;
 use crate::calls::{Answer, error};
 use crate::fds::Kind;
@@ -68,6 +69,8 @@ pub(crate) struct Map {
     /// The elements that the program has put into it before anything was loaded, with their order.
     pub(crate) values: BTreeMap<Vec<u8>, (Vec<u8>, u64)>,
     pub(crate) frozen: bool,
+    /// How far the last batches have walked through a hash map.
+    pub(super) walked: Option<Walked>,
     /// The address at which the program has mapped its pages.
     pub(crate) mapped_at: Option<u64>,
     /// Its index in the loaded object.
@@ -150,6 +153,7 @@ impl Program {
             file: None,
             values: BTreeMap::new(),
             frozen: false,
+            walked: None,
             mapped_at: None,
             place: None,
             producer: 0,

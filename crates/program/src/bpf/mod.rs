@@ -21,6 +21,7 @@ use crate::ProgramError;
 use crate::calls::{Answer, error};
 use crate::desk::Desk;
 use crate::fds::{Kind, Link};
+use crate::names::command_name;
 use crate::object::Traced;
 use crate::program::{Event, Program};
 use crate::thread::Thread;
@@ -176,7 +177,7 @@ impl Program {
             cmd::MAP_LOOKUP_ELEM => Ok(self.map_lookup(&attr, desk)),
             cmd::MAP_LOOKUP_AND_DELETE_ELEM => Ok(self.map_take(&attr, desk)),
             cmd::MAP_UPDATE_ELEM => self.map_update(&attr, desk),
-            cmd::MAP_DELETE_ELEM => Ok(self.map_delete(&attr, desk)),
+            cmd::MAP_DELETE_ELEM => self.map_delete(&attr, desk),
             cmd::MAP_GET_NEXT_KEY => Ok(self.map_next_key(&attr, desk)),
             cmd::MAP_LOOKUP_BATCH..=cmd::MAP_DELETE_BATCH => self.batch_call(command, at, &attr, desk),
             cmd::PROG_GET_NEXT_ID | cmd::MAP_GET_NEXT_ID | cmd::LINK_GET_NEXT_ID => {
@@ -226,7 +227,7 @@ impl Program {
             // There is no bpffs that delegates anything.
             cmd::TOKEN_CREATE => Ok(error(libc::EOPNOTSUPP)),
             _ => {
-                self.refused.insert(format!("bpf command {command}"));
+                self.refused.insert(command_name(command));
                 Ok(error(libc::EINVAL))
             }
         }
@@ -274,7 +275,8 @@ impl Program {
             let Some(prog) = self.prog_of(attr.fd(0)) else { return Ok(error(libc::EBADF)) };
             return self.attach_trace(prog);
         };
-        if kind != ATTACH_STRUCT_OPS {
+        let m = &self.bpf.maps[map as usize];
+        if kind != ATTACH_STRUCT_OPS || m.kind != maps::kind::STRUCT_OPS || m.flags & maps::LINK == 0 {
             return Ok(error(libc::EINVAL));
         }
         if self.fds.any(|kind| matches!(kind, Kind::Link(Link::Scheduler))) {
@@ -286,15 +288,21 @@ impl Program {
     /// `BPF_LINK_DETACH`, and `BPF_LINK_UPDATE`, which sched_ext does not support.
     fn change_link(&mut self, command: u64, attr: &Attr) -> Done {
         let Some(open) = self.fds.get(attr.fd(0)).cloned() else { return Ok(error(libc::EBADF)) };
-        let mut kind = open.kind.borrow_mut();
-        match (command, &mut *kind) {
-            (cmd::LINK_DETACH, Kind::Link(link @ Link::Scheduler)) => {
-                let gone = std::mem::replace(link, Link::Gone);
-                Ok(Answer::Told(0, self.unlink(gone)?))
+        let link = match &*open.kind.borrow() {
+            Kind::Link(link) => link.clone(),
+            _ => return Ok(error(libc::EINVAL)),
+        };
+        match (command, &link) {
+            (cmd::LINK_DETACH, Link::Scheduler) => {
+                *open.kind.borrow_mut() = Kind::Link(Link::Gone);
+                Ok(Answer::Told(0, self.unlink(link)?))
             }
-            (cmd::LINK_DETACH, Kind::Link(Link::Gone)) => Ok(Answer::Value(0)),
-            (_, Kind::Link(_)) => Ok(error(libc::EOPNOTSUPP)),
-            _ => Ok(error(libc::EINVAL)),
+            (cmd::LINK_DETACH, Link::Gone) => Ok(Answer::Value(0)),
+            // The map is looked at first.
+            (cmd::LINK_UPDATE, Link::Scheduler) if self.map_of(attr.fd(4)).is_none() => {
+                Ok(error(if self.fds.get(attr.fd(4)).is_some() { libc::EINVAL } else { libc::EBADF }))
+            }
+            _ => Ok(error(libc::EOPNOTSUPP)),
         }
     }
 

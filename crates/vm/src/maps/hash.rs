@@ -246,6 +246,11 @@ impl Hash {
         }
     }
 
+    /// The slot of a key's element. This is no use of the element.
+    pub(super) fn slot_of(&self, key: &[u8]) -> Option<u32> {
+        self.index.find(key, &self.keys)
+    }
+
     /// The first element at or after `from`: its slot, key and value.
     pub(super) fn next(&self, from: u64, cpu: CpuId) -> Option<(u32, Ea, Ea)> {
         let slot = self.slots.next_used(from)?;

@@ -328,6 +328,16 @@ impl Maps {
         }
     }
 
+    /// Where a walk goes on after a key; `None` if the map does not have it.
+    pub fn after(&self, map: MapId, key: &[u8]) -> Option<u64> {
+        let place = match self.body(map)? {
+            Body::Array(_) => u32::from_le_bytes(key.try_into().ok()?),
+            Body::Hash(hash) => hash.slot_of(key)?,
+            _ => return None,
+        };
+        Some(u64::from(place) + 1)
+    }
+
     /// The element whose value contains an address: its key, and where its value begins. Per-CPU values are not
     /// searched.
     pub fn element(&self, map: MapId, at: Ea) -> Option<(MapKey, Ea)> {
