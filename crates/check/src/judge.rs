@@ -78,7 +78,7 @@ impl Judge {
 
     fn into_judgement(mut self) -> Judgement {
         let unsure = self.unsure();
-        let waste = self.waste.verdict(self.conduct.origins());
+        let waste = self.waste.verdict(self.conduct.scene());
         // Free what is no longer needed before the next part grows.
         drop(self.waste);
         let mut findings = waste.findings.clone();
@@ -109,15 +109,16 @@ impl Judge {
 
 impl Judge {
     /// Runs all checks in one pass. The kind of event is matched once: each frequent kind has its own copy of all
-    /// checks, from which the compiler has removed everything that doesn't concern it.
-    #[inline]
+    /// checks, from which the compiler has removed everything that doesn't concern it. The larger copies are functions,
+    /// so that the loop over the events is short.
+    #[inline(always)]
     fn event(&mut self, event: &Event) {
         let Event { at, cpu, what } = *event;
         match what {
-            What::Switch { .. } => self.pass(at, cpu, what),
-            What::Wakeup { .. } => self.pass(at, cpu, what),
+            What::Switch { .. } => self.switch(event),
+            What::Wakeup { .. } => self.wakeup(event),
             What::Placed { .. } => self.pass(at, cpu, what),
-            What::Queued { .. } => self.pass(at, cpu, what),
+            What::Queued { .. } => self.queued(event),
             What::Unqueued { .. } => self.pass(at, cpu, what),
             What::Held { .. } => self.pass(at, cpu, what),
             What::Migrate { .. } => self.pass(at, cpu, what),
@@ -127,22 +128,45 @@ impl Judge {
         }
     }
 
+    #[inline(never)]
+    fn switch(&mut self, event: &Event) {
+        if let What::Switch { .. } = event.what {
+            self.pass(event.at, event.cpu, event.what);
+        }
+    }
+
+    #[inline(never)]
+    fn wakeup(&mut self, event: &Event) {
+        if let What::Wakeup { .. } = event.what {
+            self.pass(event.at, event.cpu, event.what);
+        }
+    }
+
+    #[inline(never)]
+    fn queued(&mut self, event: &Event) {
+        if let What::Queued { .. } = event.what {
+            self.pass(event.at, event.cpu, event.what);
+        }
+    }
+
     #[inline(always)]
     fn pass(&mut self, at: Instant, cpu: CpuId, what: What) {
         self.figures.event(at, cpu, what);
-        // Before `conduct`, which tracks for both how tasks came to their places.
-        self.waste.event(self.conduct.origins(), at, cpu, what);
-        self.conduct.event(at, cpu, what);
+        // Before `conduct`, which tracks for both what tasks do and how they came to their places.
+        let slots = self.conduct.slots(what);
+        self.waste.event(self.conduct.scene(), at, cpu, what, slots);
+        self.conduct.event(at, cpu, what, slots);
     }
 
     /// What a task is: all checks share its name.
     fn about(&mut self, at: Instant, info: &TaskInfo) {
         let name = shared(&info.name);
         self.figures.about(at, info, &name);
-        self.waste.about(self.conduct.origins(), at, info, &name);
+        self.waste.about(self.conduct.scene(), at, info, &name);
         self.conduct.about(at, info, &name);
     }
 
+    #[cold]
     #[inline(never)]
     fn pass_rarely(&mut self, at: Instant, cpu: CpuId, what: What) {
         self.pass(at, cpu, what);
@@ -155,11 +179,16 @@ impl Sink for Judge {
     }
 
     fn events(&mut self, events: &[Event]) {
-        for event in events {
-            self.event(event);
-        }
-        if let Some(last) = events.last() {
-            self.figures.passed(last.at);
+        let mut rest = events;
+        while !rest.is_empty() {
+            let (part, later) = rest.split_at(self.conduct.until_due(rest));
+            part.iter().for_each(|event| self.event(event));
+            if let Some(last) = part.last() {
+                self.figures.passed(last.at);
+                self.waste.passed(last.at);
+                self.conduct.passed(last.at);
+            }
+            rest = later;
         }
     }
 
@@ -169,7 +198,7 @@ impl Sink for Judge {
             return self.about(at, info);
         }
         self.figures.meta(at, meta);
-        self.waste.meta(self.conduct.origins(), at, meta);
+        self.waste.meta(self.conduct.scene(), at, meta);
         self.conduct.meta(at, meta);
         if let Meta::Unknown(unknown) = meta {
             self.unknown = *unknown;

@@ -46,7 +46,7 @@ impl Default for Bounce {
 }
 
 #[derive(Clone, Debug)]
-struct Open {
+pub(super) struct Open {
     start: Instant,
     end: Instant,
     ran: Span,
@@ -56,7 +56,7 @@ struct Open {
 
 impl Bounce {
     /// It runs on `cpu` now, where it did not before: blocks in a row that are over.
-    fn moved(&mut self, at: Instant, cpu: CpuId, ran: Span) -> Option<Box<Open>> {
+    pub(super) fn moved(&mut self, at: Instant, cpu: CpuId, ran: Span) -> Option<Box<Open>> {
         let known = self.recent.iter().position(|&recent| recent == cpu);
         self.back += u32::from(known.is_some());
         let last = known.unwrap_or(3);
@@ -94,24 +94,19 @@ pub(super) struct Bouncing {
 }
 
 impl Bouncing {
-    /// The task in `slot` starts running on another CPU than it last ran on.
-    #[inline]
-    pub(super) fn moved(&mut self, scene: &mut Scene, at: Instant, slot: u32, cpu: CpuId) {
-        let Some(task) = scene.tasks.at(slot) else { return };
-        if let Some(open) = task.bounce.moved(at, cpu, task.ran) {
-            self.judge(scene, slot, &open);
-        }
-    }
-
     /// The task exits, or the stream ends.
     pub(super) fn end(&mut self, scene: &mut Scene, slot: u32) {
-        if let Some(open) = scene.tasks.at(slot).and_then(|task| task.bounce.open.take()) {
+        if let Some(open) = scene.tasks.at(slot).bounce.open.take() {
             self.judge(scene, slot, &open);
         }
     }
 
-    fn judge(&mut self, scene: &mut Scene, slot: u32, open: &Open) {
-        let Some(task) = scene.tasks.at(slot).filter(|_| open.moves >= LEAST_MOVES) else { return };
+    /// Blocks in a row are over.
+    pub(super) fn judge(&mut self, scene: &mut Scene, slot: u32, open: &Open) {
+        let task = scene.tasks.at(slot);
+        if open.moves < LEAST_MOVES {
+            return;
+        }
         let (start, duration) = (open.start, open.end.since(open.start));
         self.found.add(start, duration, || {
             let mut cpus: Vec<CpuId> = open.cpus.iter().copied().filter(|&cpu| cpu != NOWHERE).collect();

@@ -2,10 +2,11 @@
 
 use super::bouncing::Bounce;
 use super::lock_wait::Awaited;
+use super::stall::HOLD;
 use super::unfair::Share;
 use crate::cpus::{Cpus, Integral};
 use crate::finding::called;
-use crate::origin::{Act, Decision, Origin, Origins};
+use crate::origin::{Act, Decision, Origin};
 use crate::place::{Course, Here};
 use crate::table::Tasks;
 use keel_abi::scx::weight_of_nice;
@@ -55,6 +56,8 @@ pub(crate) struct Task {
     pub(crate) prio: Option<i16>,
     /// Its weight; 0 if unknown.
     pub(crate) weight: u32,
+    /// [`Task::heft`], which is asked for at each switch.
+    pub(crate) heft: u32,
     pub(crate) state: State,
     /// The kernel keeps it off every CPU, runnable or not.
     pub(crate) throttled: bool,
@@ -96,6 +99,7 @@ impl From<TaskId> for Task {
             may_use: 0,
             prio: None,
             weight: 0,
+            heft: 0,
             state: State::Asleep,
             throttled: false,
             since: Instant::ZERO,
@@ -115,9 +119,6 @@ impl From<TaskId> for Task {
         }
     }
 }
-
-/// A CPU and the weight that counted there, then those that count now.
-pub(crate) type Reweighed = ((CpuId, u32), (CpuId, u32));
 
 impl Task {
     /// Its name in a sentence.
@@ -158,25 +159,16 @@ impl Task {
     }
 
     /// It continues to wait elsewhere, or by another decision, which the caller records next.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn turns(&mut self, at: Instant) {
         let (here, rq, beside) = (&self.origin.here, self.rq, self.beside);
         self.course.change(at, || Spot { here: *here, rq, beside });
     }
 
-    /// Where its weight counts now, and where it counted before; `None` if nothing changed.
+    /// Its weight counts on `cpu` from now on, as `now`. Returns what counted before, and on which CPU.
     #[inline]
-    pub(crate) fn reweigh(&mut self) -> Option<Reweighed> {
-        let cpu = match self.state {
-            State::Running => self.origin.last_cpu.unwrap_or(self.rq),
-            State::Asleep | State::Waiting | State::Throttled => self.rq,
-        };
-        let weight = match self.state {
-            State::Waiting | State::Running => self.heft(),
-            State::Asleep | State::Throttled => 0,
-        };
-        let before = std::mem::replace(&mut self.weighs, (cpu, weight));
-        (before != (cpu, weight)).then_some((before, (cpu, weight)))
+    pub(crate) fn weighs_on(&mut self, cpu: CpuId, now: u32) -> (CpuId, u32) {
+        std::mem::replace(&mut self.weighs, (cpu, now))
     }
 
     /// Its weight or, if that is unknown, the weight of its nice value; 0 if both are unknown.
@@ -196,8 +188,10 @@ impl Task {
 /// A CPU.
 #[derive(Clone, Debug)]
 pub(crate) struct Cpu {
-    /// The running task and its slot; `None` if the CPU idles.
-    pub(crate) running: Option<(TaskId, u32)>,
+    /// The running task; [`TaskId::IDLE`] if there is none.
+    pub(crate) runs: TaskId,
+    /// Its slot.
+    pub(crate) slot: u32,
     /// Since when.
     pub(crate) since: Instant,
     pub(crate) offline: bool,
@@ -205,7 +199,7 @@ pub(crate) struct Cpu {
     pub(crate) reserved: bool,
     /// The number of tasks that wait in its queue.
     pub(crate) queued: u32,
-    /// The sum of the known weights of the tasks that wait or run there.
+    /// The sum of the known weights of the tasks that wait or run there, once [`Scene::by_cpu`].
     pub(crate) weight: u64,
     /// Since when the queue has not been empty.
     pub(crate) queued_since: Instant,
@@ -218,7 +212,8 @@ pub(crate) struct Cpu {
 impl Default for Cpu {
     fn default() -> Self {
         Self {
-            running: None,
+            runs: TaskId::IDLE,
+            slot: 0,
             since: Instant::ZERO,
             offline: false,
             reserved: false,
@@ -229,6 +224,42 @@ impl Default for Cpu {
             stalled: None,
         }
     }
+}
+
+impl Cpu {
+    /// The task in `slot` comes into its queue.
+    #[inline]
+    pub(crate) fn enters(&mut self, at: Instant, slot: u32) {
+        if self.queued == 0 {
+            (self.queued_since, self.first) = (at, slot);
+        }
+        self.queued += 1;
+    }
+
+    /// A task leaves its queue.
+    #[inline]
+    pub(crate) fn leaves(&mut self) {
+        self.queued = self.queued.saturating_sub(1);
+    }
+
+    /// Has one task had it for longer than [`HOLD`] while others waited?
+    #[inline]
+    pub(crate) fn is_held(&self, at: Instant) -> bool {
+        // Nearly always it has switched not long ago.
+        at.since(self.since) > HOLD
+            && self.queued > 0
+            && !self.runs.is_idle()
+            && at.since(self.queued_since) > HOLD
+    }
+}
+
+/// The slots of the tasks that an event is about.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Slots {
+    /// The task, or the previous one of a switch.
+    pub(crate) task: Option<u32>,
+    /// The next task of a switch.
+    pub(crate) next: Option<u32>,
 }
 
 /// The sets of CPUs that tasks may use; the first is all CPUs.
@@ -269,6 +300,8 @@ pub(crate) struct Scene {
     pub(crate) waiting: u32,
     /// The sum of the known weights of the tasks that wait or run.
     pub(crate) weight: u64,
+    /// It is also counted on each CPU: some task may not use all of them.
+    pub(crate) by_cpu: bool,
     pub(crate) tasks: Tasks<Task>,
     pub(crate) sets: Sets,
     machine: CpuSet,
@@ -294,6 +327,9 @@ impl Scene {
             0 => (0, 0),
             count => (count, self.sets.of(may_use)),
         };
+        if set != ALL && !self.by_cpu {
+            self.weigh_by_cpu();
+        }
         let Some(task) = self.tasks.get(info.task) else { return };
         if task.set != set {
             task.share.breaks();
@@ -311,45 +347,70 @@ impl Scene {
     }
 
     /// The mean weight on a CPU that the task in `slot` may use.
+    #[inline(always)]
     pub(crate) fn load(&mut self, slot: u32) -> u64 {
-        let Some((may_use, set)) = self.tasks.at(slot).map(|task| (task.may_use, task.set)) else { return 0 };
-        match self.sets.get(set).filter(|_| may_use > 0) {
+        let Task { may_use, set, .. } = *self.tasks.at(slot);
+        match (may_use, set) {
+            (0, _) => self.weight / self.share_of(0),
+            (_, ALL) => self.weight / u64::from(may_use),
+            _ => self.load_of(set, may_use),
+        }
+    }
+
+    #[cold]
+    fn load_of(&mut self, set: u32, may_use: u32) -> u64 {
+        match self.sets.get(set) {
             None => self.weight / self.share_of(0),
-            Some(_) if set == ALL => self.weight / u64::from(may_use),
             Some(cpus) => cpus.iter().map(|cpu| self.cpus.get(cpu).weight).sum::<u64>() / u64::from(may_use),
         }
     }
 
     /// Counts the weight of the task in `slot` where it waits or runs.
-    #[inline]
     pub(crate) fn weigh(&mut self, slot: u32) {
-        let changed = self.tasks.at(slot).and_then(Task::reweigh);
-        self.reweighed(changed);
+        let task = self.tasks.at(slot);
+        let (cpu, now) = match task.state {
+            State::Running => (task.origin.last_cpu.unwrap_or(task.rq), task.heft),
+            State::Waiting => (task.rq, task.heft),
+            State::Asleep | State::Throttled => (task.rq, 0),
+        };
+        let before = task.weighs_on(cpu, now);
+        self.reweighed(before, (cpu, now));
     }
 
-    /// Counts what [`Task::reweigh`] found.
-    #[inline]
-    pub(crate) fn reweighed(&mut self, changed: Option<Reweighed>) {
-        if let Some((before, now)) = changed {
-            self.weighs(before, now);
+    /// Counts a weight that [`Task::weighs_on`] has changed.
+    #[inline(always)]
+    pub(crate) fn reweighed(&mut self, before: (CpuId, u32), now: (CpuId, u32)) {
+        self.weight = self.weight.saturating_sub(before.1.into()).saturating_add(now.1.into());
+        if self.by_cpu && before != now {
+            self.reweighed_by_cpu(before, now);
         }
     }
 
-    #[inline]
-    fn weighs(&mut self, before: (CpuId, u32), now: (CpuId, u32)) {
+    #[cold]
+    fn reweighed_by_cpu(&mut self, before: (CpuId, u32), now: (CpuId, u32)) {
         let row = self.cpus.get(before.0);
         row.weight = row.weight.saturating_sub(before.1.into());
         if now.1 > 0 {
             let row = self.cpus.get(now.0);
             row.weight = row.weight.saturating_add(now.1.into());
         }
-        self.weight = self.weight.saturating_sub(before.1.into()).saturating_add(now.1.into());
+    }
+
+    /// The first task comes that may not use all CPUs: counts the weights that are on each.
+    #[cold]
+    fn weigh_by_cpu(&mut self) {
+        self.by_cpu = true;
+        for slot in 0..self.tasks.slots() {
+            let (cpu, weight) = self.tasks.at(slot).weighs;
+            if weight > 0 {
+                self.cpus.get(cpu).weight += u64::from(weight);
+            }
+        }
     }
 
     /// The task that runs on `cpu`; [`TaskId::IDLE`] if none does.
-    #[inline]
     pub(crate) fn runs_on(&mut self, cpu: CpuId) -> TaskId {
-        running_on(&mut self.cpus, cpu)
+        self.cpus.get(cpu).runs
     }
 
     /// A task's name in a sentence, by id. The task may have exited or be idle.
@@ -360,23 +421,4 @@ impl Scene {
             None => "a task that has exited".to_owned(),
         }
     }
-}
-
-/// For a check that sees an event before the scene does.
-impl Origins for Scene {
-    #[inline(always)]
-    fn change(&mut self, _: TaskId, _: impl FnOnce(&mut Origin)) {}
-
-    fn of(&mut self, task: TaskId) -> Option<&Origin> {
-        self.tasks.get(task).map(|task| &task.origin)
-    }
-
-    #[inline(always)]
-    fn end(&mut self, _: TaskId) {}
-}
-
-/// Like [`Scene::runs_on`], for use while another part of the scene is borrowed.
-#[inline]
-pub(crate) fn running_on(cpus: &mut Cpus<Cpu>, cpu: CpuId) -> TaskId {
-    cpus.get(cpu).running.map_or(TaskId::IDLE, |(task, _)| task)
 }

@@ -144,13 +144,13 @@ impl From<TaskId> for Row {
 
 impl Row {
     /// It changes its state at `at`, throttled or not.
-    #[inline]
+    #[inline(always)]
     pub(super) fn turns(&mut self, at: Instant, state: State) {
         self.state = if self.throttled { state.throttled(at, true) } else { state };
     }
 
     /// Adds time on `cpu`, one of `cpus`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn ran(&mut self, cpu: CpuId, span: Span, cpus: u32) {
         self.cpu += span;
         self.by_cpu.add(cpu, span, cpus);
