@@ -25,7 +25,7 @@ pub use unfair::{LEAST_SHARE, WINDOW};
 use crate::finding::{Kind, shared};
 use crate::longest::{Found, OfKind};
 use crate::origin::Act;
-use crate::place::{Course, Queue};
+use crate::place::Queue;
 use bouncing::Bouncing;
 use keel_abi::{CpuId, Instant, Span, TaskId};
 use keel_trace::{Chooser, Class, Event, Meta, Sink, TaskInfo, What, Why};
@@ -108,26 +108,7 @@ impl Conduct {
     /// Finds the rows of the tasks that an event is about.
     #[inline(always)]
     pub(crate) fn slots(&mut self, what: What) -> Slots {
-        let tasks = &mut self.scene.tasks;
-        let (task, next) = match what {
-            What::Switch { prev, next, .. } if prev != next => {
-                let next = tasks.slot(next);
-                (tasks.slot(prev), next)
-            }
-            What::Wakeup { task, .. }
-            | What::Fork { child: task, .. }
-            | What::Exit { task }
-            | What::Migrate { task, .. }
-            | What::Placed { task, .. }
-            | What::Queued { task, .. }
-            | What::Held { task }
-            | What::Unqueued { task, .. }
-            | What::Throttled { task, .. }
-            | What::Priority { task, .. }
-            | What::Awaits { task, .. } => (tasks.slot(task), None),
-            _ => (None, None),
-        };
-        Slots { task, next }
+        Slots::of(&mut self.scene.tasks, what)
     }
 
     /// Judges everything that is still open.
@@ -162,7 +143,7 @@ impl Conduct {
                 self.realtime.switched(&mut self.scene, at, target);
             }
             _ => {
-                if let Some(slot) = slots.task {
+                if let Some(slot) = slots.task() {
                     self.of_task(at, cpu, slot, what);
                 }
             }
@@ -211,13 +192,13 @@ impl Conduct {
     #[inline(always)]
     fn switch(&mut self, at: Instant, cpu: CpuId, slots: Slots, why: Why, next: TaskId) {
         self.stalls.look(&mut self.scene, at, cpu);
-        if let Some(slot) = slots.next {
+        if let Some(slot) = slots.next() {
             self.comes(at, cpu, slot);
         }
         let row = self.scene.cpus.get(cpu);
         row.since = at;
-        (row.runs, row.slot) = slots.next.map_or((TaskId::IDLE, 0), |slot| (next, slot));
-        if let Some(slot) = slots.task {
+        (row.runs, row.slot) = slots.next().map_or((TaskId::IDLE, 0), |slot| (next, slot));
+        if let Some(slot) = slots.task() {
             self.leaves(at, cpu, slot, why);
         }
         self.realtime.switched(&mut self.scene, at, cpu);
@@ -226,74 +207,65 @@ impl Conduct {
     /// The task in `slot` starts running.
     #[inline(always)]
     fn comes(&mut self, at: Instant, cpu: CpuId, slot: u32) {
-        let Scene { tasks, cpus, .. } = &mut self.scene;
-        let task = tasks.at(slot);
+        let (task, mut machine) = self.scene.split(slot);
         if task.state == State::Waiting {
             let waited = at.since(task.since);
-            if waited > self.least || task.is_urgent() || cpus.get(task.rq).is_held(at) {
-                self.ends_wait(at, slot, cpu, waited);
+            let on = machine.cpus.get(task.rq);
+            // Whether this CPU is held was looked at just now.
+            if waited > self.least || task.is_urgent() || (task.rq != cpu && on.is_held(at)) {
+                return self.comes_late(at, cpu, slot, waited);
             }
-        }
-        let Scene { tasks, cpus, waiting, .. } = &mut self.scene;
-        let task = tasks.at(slot);
-        match task.state {
-            State::Waiting => {
-                task.waited += at.since(task.since);
-                *waiting = waiting.saturating_sub(1);
-                cpus.get(task.rq).leaves();
-            }
+            task.waited += waited;
+            on.leaves();
+            *machine.waiting -= 1;
+        } else if task.state == State::Asleep {
             // The recording has lost its wakeup.
-            State::Asleep => task.share.breaks(),
-            State::Throttled | State::Running => {}
+            task.share.breaks();
         }
-        (task.state, task.since, task.throttled) = (State::Running, at, false);
-        let moved = task.origin.last_cpu.is_some_and(|last| last != cpu);
-        task.origin.runs(cpu);
-        let (before, now) = (task.weighs_on(cpu, task.heft), (cpu, task.heft));
         let awaits = task.awaited.is_some();
-        let over = if moved { task.bounce.moved(at, cpu, task.ran) } else { None };
-        self.scene.reweighed(before, now);
+        if let Some(open) = task.starts(&mut machine, at, cpu) {
+            self.bouncing.judge(&mut self.scene, slot, &open);
+        }
         if awaits {
             self.locks.comes(&mut self.scene, at, slot);
         }
-        if let Some(open) = over {
+    }
+
+    /// The same for a long wait, one of a real-time task, or one in the queue of a CPU that is held.
+    #[cold]
+    fn comes_late(&mut self, at: Instant, cpu: CpuId, slot: u32, waited: Span) {
+        self.ends_wait(at, slot, cpu, waited);
+        self.stops_waiting(at, slot);
+        let (task, mut machine) = self.scene.split(slot);
+        let awaits = task.awaited.is_some();
+        if let Some(open) = task.starts(&mut machine, at, cpu) {
             self.bouncing.judge(&mut self.scene, slot, &open);
+        }
+        if awaits {
+            self.locks.comes(&mut self.scene, at, slot);
         }
     }
 
-    /// A long wait ends on `cpu`, or one of a real-time task, or one in the queue of a CPU that is held.
-    #[cold]
     fn ends_wait(&mut self, at: Instant, slot: u32, cpu: CpuId, waited: Span) {
-        let task = self.scene.tasks.at(slot);
-        let rq = task.rq;
-        if task.is_urgent() {
+        if self.scene.tasks.at(slot).is_urgent() {
             self.realtime.stops(&mut self.scene, at, slot);
         }
         if waited > self.least {
             self.waited(at, slot, Some(cpu));
         }
-        self.look_at_last(at, rq);
     }
 
     #[inline(always)]
     fn leaves(&mut self, at: Instant, cpu: CpuId, slot: u32, why: Why) {
-        let task = self.scene.tasks.at(slot);
+        let (task, mut machine) = self.scene.split(slot);
         let sleeps = matches!(why, Why::Blocked | Why::WasIdle);
         if !sleeps || task.state != State::Running || task.awaited.is_some() {
             return self.leaves_otherwise(at, cpu, slot, why);
         }
         task.ran += at.since(task.since);
         (task.state, task.since) = (State::Asleep, at);
-        self.sleeps(slot);
-    }
-
-    /// The task in `slot` sleeps from now on.
-    #[inline(always)]
-    fn sleeps(&mut self, slot: u32) {
-        let task = self.scene.tasks.at(slot);
         task.share.breaks();
-        let (before, now) = (task.weighs_on(task.rq, 0), (task.rq, 0));
-        self.scene.reweighed(before, now);
+        machine.weighs(task, task.rq, 0);
     }
 
     /// [`Conduct::leaves`] where it does more than go to sleep.
@@ -317,36 +289,11 @@ impl Conduct {
                 self.waits_again(at, slot, cpu);
             }
             Why::Exited => self.gone(at, slot),
-            Why::Blocked | Why::WasIdle => self.sleeps(slot),
-        }
-    }
-
-    /// A wait begins.
-    #[inline(always)]
-    fn waits(&mut self, at: Instant, slot: u32, rq: CpuId) {
-        let Scene { tasks, cpus, waiting, .. } = &mut self.scene;
-        let task = tasks.at(slot);
-        (task.since, task.rq) = (at, rq);
-        if task.throttled {
-            task.state = State::Throttled;
-            task.share.breaks();
-            return self.scene.weigh(slot);
-        }
-        *waiting += 1;
-        task.state = State::Waiting;
-        task.crowd = *waiting;
-        task.course = Course::begin(at);
-        let cpu = cpus.get(rq);
-        task.beside = cpu.runs;
-        cpu.enters(at, slot);
-        let (before, heft, urgent) = (task.weighs_on(rq, task.heft), task.heft, task.is_urgent());
-        self.scene.reweighed(before, (rq, heft));
-        if heft > 0 {
-            let load = self.scene.load(slot);
-            self.scene.tasks.at(slot).load = load;
-        }
-        if urgent {
-            self.realtime.waits(&mut self.scene, at, slot);
+            Why::Blocked | Why::WasIdle => {
+                let (task, mut machine) = self.scene.split(slot);
+                task.share.breaks();
+                machine.weighs(task, task.rq, 0);
+            }
         }
     }
 
@@ -360,7 +307,7 @@ impl Conduct {
 
     /// A task in the queue of `rq` leaves it.
     fn leaves_queue(&mut self, at: Instant, rq: CpuId) {
-        self.scene.waiting = self.scene.waiting.saturating_sub(1);
+        self.scene.waiting -= 1;
         self.takes_from(at, rq);
     }
 
@@ -408,29 +355,36 @@ impl Conduct {
     /// A wait begins that is not due to a wakeup.
     #[inline(never)]
     fn waits_again(&mut self, at: Instant, slot: u32, rq: CpuId) {
-        self.scene.tasks.at(slot).woken = None;
-        self.waits(at, slot, rq);
+        let (task, mut machine) = self.scene.split(slot);
+        task.woken = None;
+        machine.begins(task, at, slot, rq);
+        if task.state == State::Waiting && task.is_urgent() {
+            self.realtime.waits(&mut self.scene, at, slot);
+        }
     }
 
     #[inline(always)]
     fn wakes(&mut self, at: Instant, by: CpuId, act: Act, slots: Slots, to: CpuId, waker: TaskId) {
-        let Some(slot) = slots.task else { return };
+        let Some(slot) = slots.task() else { return };
         let row = self.scene.tasks.at(slot);
         if row.state != State::Asleep {
             return;
         }
-        row.origin.wakes(act, at, by, to, waker);
-        row.woken = Some(Woken { by: row.origin.here.act().map(|act| (act, waker)), to });
         if row.awaited.is_some() {
             self.locks.woken(&mut self.scene, at, slot);
         }
-        self.waits(at, slot, to);
+        let (task, mut machine) = self.scene.split(slot);
+        task.origin.wakes(act, at, by, to, waker);
+        task.woken = Some(Woken { by: task.origin.here.act().map(|act| (act, waker)), to });
+        machine.begins(task, at, slot, to);
+        if task.state == State::Waiting && task.is_urgent() {
+            self.realtime.waits(&mut self.scene, at, slot);
+        }
     }
 
     #[inline(always)]
     fn migrate(&mut self, at: Instant, by: CpuId, slot: u32, from: CpuId, to: CpuId) {
-        let Scene { tasks, cpus, .. } = &mut self.scene;
-        let row = tasks.at(slot);
+        let (row, mut machine) = self.scene.split(slot);
         if row.state != State::Waiting {
             row.origin.migrates(at, by, from, to);
             row.rq = to;
@@ -438,12 +392,11 @@ impl Conduct {
         }
         row.turns(at);
         row.origin.migrates(at, by, from, to);
-        row.beside = cpus.get(to).runs;
+        row.beside = machine.cpus.get(to).runs;
         let rq = std::mem::replace(&mut row.rq, to);
         let urgent = row.is_urgent();
         if rq != to {
-            let (before, now) = (row.weighs_on(to, row.heft), (to, row.heft));
-            self.scene.reweighed(before, now);
+            machine.weighs(row, to, row.heft);
             self.takes_from(at, rq);
             self.scene.cpus.get(to).enters(at, slot);
         }
@@ -455,15 +408,17 @@ impl Conduct {
     #[inline(always)]
     fn placed(&mut self, at: Instant, by: CpuId, slot: u32, prev: CpuId, to: CpuId, chooser: Chooser) {
         let row = self.scene.tasks.at(slot);
+        if row.state == State::Asleep {
+            return row.origin.chosen(chooser, prev);
+        }
         match row.state {
-            State::Asleep => row.origin.chosen(chooser, prev),
             State::Waiting => {
                 row.turns(at);
                 row.origin.dispatched(at, by, row.rq, to);
                 row.beside = self.scene.cpus.get(row.rq).runs;
             }
             State::Throttled => row.origin.dispatched(at, by, row.rq, to),
-            State::Running => {}
+            State::Running | State::Asleep => {}
         }
     }
 
@@ -471,15 +426,16 @@ impl Conduct {
     #[inline(always)]
     fn enters(&mut self, at: Instant, by: CpuId, slot: u32, queue: impl Fn(CpuId) -> Queue) {
         let row = self.scene.tasks.at(slot);
+        if row.state == State::Waiting {
+            row.turns(at);
+            row.origin.enters(at, by, row.rq, queue(row.rq));
+            row.beside = self.scene.cpus.get(row.rq).runs;
+            return;
+        }
         match row.state {
-            State::Waiting => {
-                row.turns(at);
-                row.origin.enters(at, by, row.rq, queue(row.rq));
-                row.beside = self.scene.cpus.get(row.rq).runs;
-            }
             State::Throttled => row.origin.enters(at, by, row.rq, queue(row.rq)),
             State::Running => row.origin.will_be_in(Some(queue(by))),
-            State::Asleep => {}
+            State::Waiting | State::Asleep => {}
         }
     }
 
@@ -499,6 +455,7 @@ impl Conduct {
         row.weight = weight;
         let is_new = row.prio.replace(prio) != Some(prio);
         row.heft = row.heft();
+        row.urgent = prio < 100;
         self.scene.weigh(slot);
         if is_new {
             self.realtime.reprioritised(&mut self.scene, at, slot);

@@ -174,11 +174,10 @@ impl Figures {
         if prev == next {
             return;
         }
+        (on.task, on.since) = (next, at);
         if prev != reported {
             self.lost(at, reported, why);
         }
-        let on = self.cpus.get(cpu);
-        (on.task, on.since) = (next, at);
         self.sums.switches += 1;
         if let Some(row) = self.tasks.get(prev) {
             row.ran(cpu, ran, self.cpus.len());
@@ -190,12 +189,7 @@ impl Figures {
             }
         }
         if let Some(row) = self.tasks.get(next) {
-            let ends = match row.state {
-                State::Waiting { since, woken } => Some((at.since(since), woken)),
-                State::Throttled { waited, woken } => Some((waited, woken)),
-                State::Asleep | State::Running => None,
-            };
-            if let Some((waited, woken)) = ends {
+            if let Some((waited, woken)) = row.state.waited(at) {
                 row.wait += waited;
                 if woken {
                     match row.name_id {

@@ -78,6 +78,8 @@ pub(crate) struct Matching {
     free: Bits,
     /// Each idle CPU's partner.
     partner: Vec<Option<u32>>,
+    /// How many CPUs have one.
+    pairs: u32,
     classes: Vec<ClassRow>,
     /// Classes with unpaired tasks.
     hungry: Bits,
@@ -131,9 +133,24 @@ impl Matching {
         self.partner.get(cpu.index()).is_some_and(Option::is_some)
     }
 
+    /// Does the task in `slot` wait?
+    #[inline(always)]
+    pub(crate) fn waits(&self, slot: u32) -> bool {
+        self.tasks.get(slot as usize).is_some_and(|task| task.cpu != AWAY)
+    }
+
+    /// Does it wait without a CPU?
+    #[inline(always)]
+    pub(crate) fn is_unpaired(&self, slot: u32) -> bool {
+        self.tasks.get(slot as usize).is_some_and(|task| task.cpu == UNPAIRED)
+    }
+
     /// The idle CPU that is paired with the waiting task in `slot`, if any.
     #[inline]
     pub(crate) fn paired(&self, slot: u32) -> Option<CpuId> {
+        if self.pairs == 0 {
+            return None;
+        }
         let cpu = self.tasks.get(slot as usize)?.cpu;
         (cpu < UNPAIRED).then_some(CpuId(cpu))
     }
@@ -241,6 +258,7 @@ impl Matching {
         }
         self.free.remove(cpu.index());
         let Some(task) = self.partner[cpu.index()].take() else { return };
+        self.pairs -= 1;
         let class = self.tasks[task as usize].class;
         self.tasks[task as usize].cpu = UNPAIRED;
         self.classes[class.0 as usize].paired.remove(cpu.index());
@@ -302,22 +320,32 @@ impl Matching {
     }
 
     /// A waiting task leaves, and `cpu`, unless it had none.
+    #[inline]
     fn leaves(&mut self, slot: u32, cpu: u32) {
+        if cpu == UNPAIRED {
+            return self.leaves_queue(slot);
+        }
         let class = self.tasks[slot as usize].class;
         let row = &mut self.classes[class.0 as usize];
-        if cpu == UNPAIRED {
-            row.unpaired.remove(&mut self.tasks, slot);
-            if row.unpaired.is_empty() {
-                self.hungry.remove(class.0 as usize);
-            }
-            return;
-        }
         let cpu = CpuId(cpu);
         row.paired.remove(cpu.index());
+        self.pairs -= 1;
         self.partner[cpu.index()] = None;
         self.free.insert(cpu.index());
         if !(self.hungry.any() && self.feed(cpu)) {
             self.changes.push((cpu, None));
+        }
+    }
+
+    /// The task in `slot`, which is unpaired, no longer waits.
+    pub(crate) fn leaves_queue(&mut self, slot: u32) {
+        let task = &mut self.tasks[slot as usize];
+        task.cpu = AWAY;
+        let class = task.class.0 as usize;
+        let row = &mut self.classes[class];
+        row.unpaired.remove(&mut self.tasks, slot);
+        if row.unpaired.is_empty() {
+            self.hungry.remove(class);
         }
     }
 
@@ -336,6 +364,7 @@ impl Matching {
     fn join(&mut self, task: u32, class: Class, cpu: CpuId) {
         self.classes[class.0 as usize].paired.insert(cpu.index());
         self.free.remove(cpu.index());
+        self.pairs += 1;
         self.partner[cpu.index()] = Some(task);
         self.tasks[task as usize].cpu = cpu.0;
         self.changes.push((cpu, Some(task)));

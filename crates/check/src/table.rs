@@ -8,6 +8,12 @@ use keel_abi::TaskId;
 const UNSEEN: u32 = u32::MAX;
 const GONE: u32 = u32::MAX - 1;
 
+/// Is it a slot, where [`Tasks::any_slot`] also gives a number for tasks that have none?
+#[inline(always)]
+pub(crate) fn is_slot(slot: u32) -> bool {
+    slot < GONE
+}
+
 /// Rows of the live tasks.
 #[derive(Clone, Debug)]
 pub(crate) struct Tasks<T> {
@@ -31,6 +37,15 @@ impl<T: From<TaskId>> Tasks<T> {
             Some(&GONE) => None,
             _ if task.is_idle() => None,
             _ => self.add(task),
+        }
+    }
+
+    /// Like [`Tasks::slot`], as one number: see [`is_slot`].
+    #[inline(always)]
+    pub(crate) fn any_slot(&mut self, task: TaskId) -> u32 {
+        match self.slots.get(task.index()) {
+            Some(&slot) if slot != UNSEEN => slot,
+            _ => self.add(task).unwrap_or(GONE),
         }
     }
 

@@ -78,19 +78,31 @@ pub struct Verdict {
 
 #[derive(Clone, Debug, Default)]
 struct Cpu {
-    /// A task runs there.
-    runs: bool,
-    offline: bool,
-    /// While it idles, it does so on purpose.
-    reserved: bool,
+    /// Why it can't run another task: [`RUNS`], [`OFFLINE`], [`RESERVED`].
+    busy: u8,
     pending: Pending,
     open: Option<Open>,
 }
 
+/// A task runs there.
+const RUNS: u8 = 1;
+const OFFLINE: u8 = 2;
+/// While it idles, it does so on purpose.
+const RESERVED: u8 = 4;
+
 impl Cpu {
     /// Does it idle, and could it run a task?
     fn could_run(&self) -> bool {
-        !(self.runs | self.offline | self.reserved)
+        self.busy == 0
+    }
+
+    fn is(&self, why: u8) -> bool {
+        self.busy & why != 0
+    }
+
+    #[inline(always)]
+    fn set(&mut self, why: u8, on: bool) {
+        self.busy = self.busy & !why | if on { why } else { 0 };
     }
 }
 

@@ -1,6 +1,6 @@
 //! The state that the checks of conduct use: which tasks run and wait, where and since when, and how each came there.
 
-use super::bouncing::Bounce;
+use super::bouncing::{Bounce, Bounces};
 use super::lock_wait::Awaited;
 use super::stall::HOLD;
 use super::unfair::Share;
@@ -8,9 +8,10 @@ use crate::cpus::{Cpus, Integral};
 use crate::finding::called;
 use crate::origin::{Act, Decision, Origin};
 use crate::place::{Course, Here};
-use crate::table::Tasks;
+use crate::table::{Tasks, is_slot};
 use keel_abi::scx::weight_of_nice;
 use keel_abi::{CpuId, CpuSet, Instant, Pid, Span, TaskId};
+use keel_trace::What;
 use std::sync::Arc;
 
 /// What a task is doing.
@@ -56,6 +57,8 @@ pub(crate) struct Task {
     pub(crate) prio: Option<i16>,
     /// Its weight; 0 if unknown.
     pub(crate) weight: u32,
+    /// Is `prio` known to be that of a real-time task?
+    pub(crate) urgent: bool,
     /// [`Task::heft`], which is asked for at each switch.
     pub(crate) heft: u32,
     pub(crate) state: State,
@@ -69,8 +72,8 @@ pub(crate) struct Task {
     pub(crate) woken: Option<Woken>,
     /// How many waited on the machine when its wait began, itself among them.
     pub(crate) crowd: u32,
-    /// What weighed on its CPUs when its wait began ([`Scene::load`]).
-    pub(crate) load: u64,
+    /// What weighed on its CPUs when its wait began, and how many these were ([`Scene::load`]).
+    pub(crate) load: (u64, u32),
     /// The task that was running on its CPU when it came to its place.
     pub(crate) beside: TaskId,
     /// Where it waited before.
@@ -99,6 +102,7 @@ impl From<TaskId> for Task {
             may_use: 0,
             prio: None,
             weight: 0,
+            urgent: false,
             heft: 0,
             state: State::Asleep,
             throttled: false,
@@ -106,7 +110,7 @@ impl From<TaskId> for Task {
             rq: CpuId(0),
             woken: None,
             crowd: 0,
-            load: 0,
+            load: (0, 1),
             beside: TaskId::IDLE,
             course: Course::begin(Instant::ZERO),
             ran: Span::ZERO,
@@ -165,10 +169,19 @@ impl Task {
         self.course.change(at, || Spot { here: *here, rq, beside });
     }
 
-    /// Its weight counts on `cpu` from now on, as `now`. Returns what counted before, and on which CPU.
-    #[inline]
-    pub(crate) fn weighs_on(&mut self, cpu: CpuId, now: u32) -> (CpuId, u32) {
-        std::mem::replace(&mut self.weighs, (cpu, now))
+    /// It starts running on `cpu`. Returns migrations in a row that are over.
+    #[inline(always)]
+    pub(super) fn starts(
+        &mut self,
+        machine: &mut Machine<'_>,
+        at: Instant,
+        cpu: CpuId,
+    ) -> Option<Box<Bounces>> {
+        (self.state, self.since, self.throttled) = (State::Running, at, false);
+        let moved = self.origin.last_cpu.is_some_and(|last| last != cpu);
+        self.origin.runs(cpu);
+        machine.weighs(self, cpu, self.heft);
+        if moved { self.bounce.moved(at, cpu, self.ran) } else { None }
     }
 
     /// Its weight or, if that is unknown, the weight of its nice value; 0 if both are unknown.
@@ -181,7 +194,7 @@ impl Task {
 
     /// Is it known to be a real-time task?
     pub(crate) fn is_urgent(&self) -> bool {
-        self.prio.is_some_and(|prio| prio < 100)
+        self.urgent
     }
 }
 
@@ -239,7 +252,7 @@ impl Cpu {
     /// A task leaves its queue.
     #[inline]
     pub(crate) fn leaves(&mut self) {
-        self.queued = self.queued.saturating_sub(1);
+        self.queued -= 1;
     }
 
     /// Has one task had it for longer than [`HOLD`] while others waited?
@@ -256,10 +269,49 @@ impl Cpu {
 /// The slots of the tasks that an event is about.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Slots {
+    task: u32,
+    next: u32,
+}
+
+impl Slots {
+    /// No task.
+    const NONE: u32 = u32::MAX;
+
     /// The task, or the previous one of a switch.
-    pub(crate) task: Option<u32>,
+    #[inline(always)]
+    pub(crate) fn task(self) -> Option<u32> {
+        is_slot(self.task).then_some(self.task)
+    }
+
     /// The next task of a switch.
-    pub(crate) next: Option<u32>,
+    #[inline(always)]
+    pub(crate) fn next(self) -> Option<u32> {
+        is_slot(self.next).then_some(self.next)
+    }
+
+    /// Finds the rows of the tasks that an event is about.
+    #[inline(always)]
+    pub(super) fn of(tasks: &mut Tasks<Task>, what: What) -> Self {
+        let (task, next) = match what {
+            What::Switch { prev, next, .. } if prev != next => {
+                let next = tasks.any_slot(next);
+                (tasks.any_slot(prev), next)
+            }
+            What::Wakeup { task, .. }
+            | What::Fork { child: task, .. }
+            | What::Exit { task }
+            | What::Migrate { task, .. }
+            | What::Placed { task, .. }
+            | What::Queued { task, .. }
+            | What::Held { task }
+            | What::Unqueued { task, .. }
+            | What::Throttled { task, .. }
+            | What::Priority { task, .. }
+            | What::Awaits { task, .. } => (tasks.any_slot(task), Self::NONE),
+            _ => (Self::NONE, Self::NONE),
+        };
+        Self { task, next }
+    }
 }
 
 /// The sets of CPUs that tasks may use; the first is all CPUs.
@@ -346,54 +398,28 @@ impl Scene {
         cpus.max(1)
     }
 
-    /// The mean weight on a CPU that the task in `slot` may use.
-    #[inline(always)]
-    pub(crate) fn load(&mut self, slot: u32) -> u64 {
-        let Task { may_use, set, .. } = *self.tasks.at(slot);
-        match (may_use, set) {
-            (0, _) => self.weight / self.share_of(0),
-            (_, ALL) => self.weight / u64::from(may_use),
-            _ => self.load_of(set, may_use),
-        }
-    }
-
-    #[cold]
-    fn load_of(&mut self, set: u32, may_use: u32) -> u64 {
-        match self.sets.get(set) {
-            None => self.weight / self.share_of(0),
-            Some(cpus) => cpus.iter().map(|cpu| self.cpus.get(cpu).weight).sum::<u64>() / u64::from(may_use),
-        }
+    /// The weight on the CPUs that the task in `slot` may use, and their number.
+    pub(crate) fn load(&mut self, slot: u32) -> (u64, u32) {
+        let (task, mut machine) = self.split(slot);
+        machine.load(task)
     }
 
     /// Counts the weight of the task in `slot` where it waits or runs.
     pub(crate) fn weigh(&mut self, slot: u32) {
-        let task = self.tasks.at(slot);
+        let (task, mut machine) = self.split(slot);
         let (cpu, now) = match task.state {
             State::Running => (task.origin.last_cpu.unwrap_or(task.rq), task.heft),
             State::Waiting => (task.rq, task.heft),
             State::Asleep | State::Throttled => (task.rq, 0),
         };
-        let before = task.weighs_on(cpu, now);
-        self.reweighed(before, (cpu, now));
+        machine.weighs(task, cpu, now);
     }
 
-    /// Counts a weight that [`Task::weighs_on`] has changed.
+    /// The task in `slot`, and everything around it.
     #[inline(always)]
-    pub(crate) fn reweighed(&mut self, before: (CpuId, u32), now: (CpuId, u32)) {
-        self.weight = self.weight.saturating_sub(before.1.into()).saturating_add(now.1.into());
-        if self.by_cpu && before != now {
-            self.reweighed_by_cpu(before, now);
-        }
-    }
-
-    #[cold]
-    fn reweighed_by_cpu(&mut self, before: (CpuId, u32), now: (CpuId, u32)) {
-        let row = self.cpus.get(before.0);
-        row.weight = row.weight.saturating_sub(before.1.into());
-        if now.1 > 0 {
-            let row = self.cpus.get(now.0);
-            row.weight = row.weight.saturating_add(now.1.into());
-        }
+    pub(crate) fn split(&mut self, slot: u32) -> (&mut Task, Machine<'_>) {
+        let Self { tasks, cpus, online, waiting, weight, by_cpu, sets, .. } = self;
+        (tasks.at(slot), Machine { cpus, online, waiting, weight, by_cpu: *by_cpu, sets })
     }
 
     /// The first task comes that may not use all CPUs: counts the weights that are on each.
@@ -421,4 +447,81 @@ impl Scene {
             None => "a task that has exited".to_owned(),
         }
     }
+}
+
+/// The scene without its tasks.
+pub(crate) struct Machine<'a> {
+    pub(crate) cpus: &'a mut Cpus<Cpu>,
+    pub(crate) waiting: &'a mut u32,
+    online: &'a Integral,
+    weight: &'a mut u64,
+    by_cpu: bool,
+    sets: &'a Sets,
+}
+
+impl Machine<'_> {
+    /// The weight of `task` counts on `cpu` from now on, as `now`.
+    #[inline(always)]
+    pub(crate) fn weighs(&mut self, task: &mut Task, cpu: CpuId, now: u32) {
+        let before = std::mem::replace(&mut task.weighs, (cpu, now));
+        if before.1 != now {
+            *self.weight = self.weight.saturating_sub(before.1.into()).saturating_add(now.into());
+        }
+        if self.by_cpu && before != (cpu, now) {
+            weighs_by_cpu(self.cpus, before, (cpu, now));
+        }
+    }
+
+    /// The weight on the CPUs that `task` may use, and their number.
+    #[inline(always)]
+    fn load(&mut self, task: &Task) -> (u64, u32) {
+        let all = |machine: &Self| (*machine.weight, machine.online.level().max(1) as u32);
+        match (task.may_use, task.set) {
+            (0, _) => all(self),
+            (count, ALL) => (*self.weight, count),
+            (count, set) => match self.sets.get(set) {
+                None => all(self),
+                Some(set) => (weight_on(self.cpus, set), count),
+            },
+        }
+    }
+
+    /// `task`, in `slot`, begins to wait on `rq`.
+    #[inline(always)]
+    pub(crate) fn begins(&mut self, task: &mut Task, at: Instant, slot: u32, rq: CpuId) {
+        (task.since, task.rq) = (at, rq);
+        if task.throttled {
+            task.state = State::Throttled;
+            task.share.breaks();
+            return self.weighs(task, rq, 0);
+        }
+        *self.waiting += 1;
+        task.state = State::Waiting;
+        task.crowd = *self.waiting;
+        task.course = Course::begin(at);
+        let cpu = self.cpus.get(rq);
+        task.beside = cpu.runs;
+        cpu.enters(at, slot);
+        self.weighs(task, rq, task.heft);
+        if task.heft > 0 {
+            task.load = self.load(task);
+        }
+    }
+}
+
+// These take parts of the machine, so that its pieces can stay in registers where they are not called.
+
+#[cold]
+fn weighs_by_cpu(cpus: &mut Cpus<Cpu>, before: (CpuId, u32), now: (CpuId, u32)) {
+    let row = cpus.get(before.0);
+    row.weight = row.weight.saturating_sub(before.1.into());
+    if now.1 > 0 {
+        let row = cpus.get(now.0);
+        row.weight = row.weight.saturating_add(now.1.into());
+    }
+}
+
+#[cold]
+fn weight_on(cpus: &mut Cpus<Cpu>, set: &CpuSet) -> u64 {
+    set.iter().map(|cpu| cpus.get(cpu).weight).sum()
 }

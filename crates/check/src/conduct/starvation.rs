@@ -32,9 +32,14 @@ pub(super) fn fair_round(scene: &mut Scene, slot: u32) -> Span {
     // It waits for the others' slices, not for its own.
     let by_weight = match weight {
         0 => 0,
-        weight => (load.max(scene.load(slot)) / u64::from(weight)).saturating_sub(1),
+        weight => (mean(load).max(mean(scene.load(slot))) / u64::from(weight)).saturating_sub(1),
     };
     Span::from_ns(SLICE_DFL_NS) * by_number.max(by_weight)
+}
+
+/// The mean weight on a CPU.
+fn mean((weight, cpus): (u64, u32)) -> u64 {
+    weight / u64::from(cpus)
 }
 
 #[derive(Clone, Debug)]

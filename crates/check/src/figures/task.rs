@@ -83,6 +83,19 @@ impl State {
         }
     }
 
+    /// How long it has waited at `at`, and whether its delay counts; `None` if it does not wait.
+    #[inline(always)]
+    pub(super) fn waited(self, at: Instant) -> Option<(Span, bool)> {
+        // Most tasks that are switched to have waited.
+        if let Self::Waiting { since, woken } = self {
+            return Some((at.since(since), woken));
+        }
+        match self {
+            Self::Throttled { waited, woken } => Some((waited, woken)),
+            _ => None,
+        }
+    }
+
     /// The state of a task that is throttled or released at `at`: throttled time is not part of a wait.
     pub(super) fn throttled(self, at: Instant, on: bool) -> Self {
         match (self, on) {

@@ -1,6 +1,6 @@
 //! Which tasks may run where: affinities, group limits, CPUs that go offline or idle on purpose.
 
-use super::{Observer, PENDING, Waste};
+use super::{OFFLINE, Observer, PENDING, RESERVED, RUNS, Waste};
 use crate::conduct::{Scene, Slots, State, Task};
 use crate::matching;
 use keel_abi::{CpuId, Instant};
@@ -17,7 +17,7 @@ impl<O: Observer> Waste<O> {
         on: bool,
         group: u32,
     ) {
-        let Some(slot) = slots.task else { return };
+        let Some(slot) = slots.task() else { return };
         self.reopen(slot);
         if group != 0 {
             self.belongs(scene, slot, group);
@@ -71,7 +71,7 @@ impl<O: Observer> Waste<O> {
     pub(super) fn reserved(&mut self, cpu: CpuId, on: bool) {
         let row = self.cpus.get(cpu);
         let was_idle = row.could_run();
-        row.reserved = on;
+        row.set(RESERVED, on);
         match (was_idle, row.could_run()) {
             (true, false) => self.matching.busy(cpu),
             (false, true) => self.matching.idle(cpu),
@@ -81,11 +81,11 @@ impl<O: Observer> Waste<O> {
 
     pub(super) fn online(&mut self, at: Instant, cpu: CpuId, up: bool) {
         let row = self.cpus.get(cpu);
-        if row.offline != up {
+        if row.is(OFFLINE) != up {
             return;
         }
-        row.offline = !up;
-        let idle = !row.runs && !row.reserved;
+        row.set(OFFLINE, !up);
+        let idle = !row.is(RUNS | RESERVED);
         self.online.add(at, if up { 1 } else { -1 });
         match (idle, up) {
             (true, true) => self.matching.idle(cpu),
@@ -97,7 +97,7 @@ impl<O: Observer> Waste<O> {
     #[inline(always)]
     pub(super) fn pending(&mut self, at: Instant, cpu: CpuId) {
         let row = self.cpus.get(cpu);
-        if !row.runs {
+        if !row.is(RUNS) {
             row.pending.extend(at, at + PENDING, row.open.as_ref().map(|open| open.start));
         }
     }

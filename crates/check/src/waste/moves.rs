@@ -1,7 +1,7 @@
 //! Tasks run, wait and move from queue to queue. The scene still shows the moment before the event.
 
 use super::task::{Row, Waker};
-use super::{Observer, Pending, Waste};
+use super::{Observer, Pending, RUNS, Waste};
 use crate::conduct::{Scene, Slots, State};
 use crate::origin::Act;
 use crate::place::local_cpu;
@@ -21,9 +21,9 @@ impl<O: Observer> Waste<O> {
     ) {
         let row = self.cpus.get(cpu);
         let was_idle = row.could_run();
-        row.runs = !next.is_idle();
+        row.set(RUNS, !next.is_idle());
         let is_idle = row.could_run();
-        if let Some(slot) = slots.next {
+        if let Some(slot) = slots.next() {
             self.runs(scene, at, slot);
         }
         match (was_idle, is_idle) {
@@ -34,22 +34,33 @@ impl<O: Observer> Waste<O> {
             }
             _ => {}
         }
-        let Some(slot) = slots.task else { return };
+        let Some(slot) = slots.task() else { return };
+        if matches!(why, Why::Blocked | Why::WasIdle) {
+            return self.matching.unwait(slot);
+        }
         match why {
-            Why::Preempted | Why::Yielded => self.waits(scene, slot, cpu),
             Why::Exited => self.gone(scene, at, slot),
-            Why::Blocked | Why::WasIdle => self.matching.unwait(slot),
+            _ => self.waits(scene, slot, cpu),
         }
     }
 
     #[inline(always)]
     fn runs(&mut self, scene: &mut Scene, at: Instant, slot: u32) {
-        // Its old place counts until now.
-        self.part(scene, at, slot);
-        self.matching.unwait(slot);
+        if self.matching.is_unpaired(slot) {
+            self.matching.leaves_queue(slot);
+        } else if self.matching.waits(slot) {
+            self.stops_waiting(scene, at, slot);
+        }
         if self.matching.has_closed() {
             self.reopen(slot);
         }
+    }
+
+    #[inline(never)]
+    fn stops_waiting(&mut self, scene: &mut Scene, at: Instant, slot: u32) {
+        // Its old place counts until now.
+        self.part(scene, at, slot);
+        self.matching.unwait(slot);
     }
 
     pub(super) fn gone(&mut self, scene: &mut Scene, at: Instant, slot: u32) {
@@ -62,7 +73,7 @@ impl<O: Observer> Waste<O> {
 
     #[inline(always)]
     pub(super) fn wake(&mut self, scene: &mut Scene, slots: Slots, act: Act, target: CpuId, waker: TaskId) {
-        let Some(slot) = slots.task else { return };
+        let Some(slot) = slots.task() else { return };
         let task = scene.tasks.at(slot);
         if task.state != State::Asleep {
             return;
@@ -94,7 +105,7 @@ impl<O: Observer> Waste<O> {
     }
 
     pub(super) fn exit(&mut self, scene: &mut Scene, at: Instant, slots: Slots) {
-        let Some(slot) = slots.task else { return };
+        let Some(slot) = slots.task() else { return };
         // A task that is still running ends with the switch that follows.
         if scene.tasks.at(slot).state != State::Running {
             self.gone(scene, at, slot);
@@ -112,7 +123,7 @@ impl<O: Observer> Waste<O> {
     /// Another decision about the task is in force from now on.
     #[inline(always)]
     pub(super) fn moves(&mut self, scene: &mut Scene, at: Instant, slots: Slots) {
-        if let Some(slot) = slots.task {
+        if let Some(slot) = slots.task() {
             self.part(scene, at, slot);
         }
     }
