@@ -128,14 +128,18 @@ impl Conduct {
         }
     }
 
-    /// `slots` is what [`Conduct::slots`] found for it.
+    /// `slots` is what [`Conduct::slots`] found for it. Returns the slot of a task that slept and was woken, or is new.
     #[inline(always)]
-    pub(crate) fn event(&mut self, at: Instant, cpu: CpuId, what: What, slots: Slots) {
+    pub(crate) fn event(&mut self, at: Instant, cpu: CpuId, what: What, slots: Slots) -> Option<u32> {
         match what {
             What::Switch { prev, next, .. } if prev == next => {}
             What::Switch { why, next, .. } => self.switch(at, cpu, slots, why, next),
-            What::Wakeup { target, waker, .. } => self.wakes(at, cpu, Act::Woken, slots, target, waker),
-            What::Fork { target, parent, .. } => self.wakes(at, cpu, Act::Forked, slots, target, parent),
+            What::Wakeup { target, waker, .. } => {
+                return self.wakes(at, cpu, Act::Woken, slots, target, waker);
+            }
+            What::Fork { target, parent, .. } => {
+                return self.wakes(at, cpu, Act::Forked, slots, target, parent);
+            }
             What::LockWait { lock, waited } => self.locks.contended(at, cpu, lock, waited),
             What::Online { target, up } => self.online(at, target, up),
             What::Reserved { target, on } => {
@@ -148,6 +152,7 @@ impl Conduct {
                 }
             }
         }
+        None
     }
 
     /// How many of these events come until the next comparison of shares is due, the one that makes it due included.
@@ -191,13 +196,15 @@ impl Conduct {
 
     #[inline(always)]
     fn switch(&mut self, at: Instant, cpu: CpuId, slots: Slots, why: Why, next: TaskId) {
-        self.stalls.look(&mut self.scene, at, cpu);
-        if let Some(slot) = slots.next() {
-            self.comes(at, cpu, slot);
+        if self.scene.cpus.get(cpu).is_held(at) {
+            self.stalls.found(&mut self.scene, at, cpu);
         }
         let row = self.scene.cpus.get(cpu);
         row.since = at;
         (row.runs, row.slot) = slots.next().map_or((TaskId::IDLE, 0), |slot| (next, slot));
+        if let Some(slot) = slots.next() {
+            self.comes(at, cpu, slot);
+        }
         if let Some(slot) = slots.task() {
             self.leaves(at, cpu, slot, why);
         }
@@ -364,20 +371,39 @@ impl Conduct {
     }
 
     #[inline(always)]
-    fn wakes(&mut self, at: Instant, by: CpuId, act: Act, slots: Slots, to: CpuId, waker: TaskId) {
-        let Some(slot) = slots.task() else { return };
-        let row = self.scene.tasks.at(slot);
-        if row.state != State::Asleep {
-            return;
-        }
-        if row.awaited.is_some() {
-            self.locks.woken(&mut self.scene, at, slot);
-        }
+    fn wakes(
+        &mut self,
+        at: Instant,
+        by: CpuId,
+        act: Act,
+        slots: Slots,
+        to: CpuId,
+        waker: TaskId,
+    ) -> Option<u32> {
+        let slot = slots.task()?;
         let (task, mut machine) = self.scene.split(slot);
+        if task.state != State::Asleep {
+            return None;
+        }
+        let awaits = task.awaited.is_some();
         task.origin.wakes(act, at, by, to, waker);
         task.woken = Some(Woken { by: task.origin.here.act().map(|act| (act, waker)), to });
         machine.begins(task, at, slot, to);
-        if task.state == State::Waiting && task.is_urgent() {
+        if task.urgent || awaits {
+            self.woken_specially(at, slot);
+        }
+        Some(slot)
+    }
+
+    /// The task in `slot` is woken. It has waited for a mutex, or is a real-time task.
+    #[cold]
+    fn woken_specially(&mut self, at: Instant, slot: u32) {
+        let task = self.scene.tasks.at(slot);
+        let waits = task.urgent && task.state == State::Waiting;
+        if task.awaited.is_some() {
+            self.locks.woken(&mut self.scene, at, slot);
+        }
+        if waits {
             self.realtime.waits(&mut self.scene, at, slot);
         }
     }

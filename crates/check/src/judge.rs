@@ -5,9 +5,9 @@ use crate::figures::{Figures, Summary};
 use crate::finding::{Finding, Kind, shared};
 use crate::longest::Sums;
 use crate::looked_at::{DecisionLog, LookedAt};
-use crate::waste::{Verdict, Waste};
-use keel_abi::{CpuId, Instant, Span};
-use keel_trace::{Class, Event, Meta, Sink, TaskInfo, Unknown, What};
+use crate::waste::{Verdict, Waste, follow};
+use keel_abi::{CpuId, DsqId, Instant, Span, TaskId};
+use keel_trace::{Class, Event, Meta, Sink, TaskInfo, Unknown, What, Why};
 
 /// How many findings of each kind are kept.
 pub const KEPT: usize = 20;
@@ -115,10 +115,10 @@ impl Judge {
     fn event(&mut self, event: &Event) {
         let Event { at, cpu, what } = *event;
         match what {
-            What::Switch { .. } => self.switch(event),
-            What::Wakeup { .. } => self.wakeup(event),
+            What::Switch { prev, why, next } => self.switch(at, cpu, prev, why, next),
+            What::Wakeup { task, target, waker } => self.wakeup(at, cpu, task, target, waker),
             What::Placed { .. } => self.pass(at, cpu, what),
-            What::Queued { .. } => self.queued(event),
+            What::Queued { task, dsq, .. } => self.queued(at, cpu, task, dsq),
             What::Unqueued { .. } => self.pass(at, cpu, what),
             What::Held { .. } => self.pass(at, cpu, what),
             What::Migrate { .. } => self.pass(at, cpu, what),
@@ -129,33 +129,25 @@ impl Judge {
     }
 
     #[inline(never)]
-    fn switch(&mut self, event: &Event) {
-        if let What::Switch { .. } = event.what {
-            self.pass(event.at, event.cpu, event.what);
-        }
+    fn switch(&mut self, at: Instant, cpu: CpuId, prev: TaskId, why: Why, next: TaskId) {
+        self.pass(at, cpu, What::Switch { prev, why, next });
     }
 
     #[inline(never)]
-    fn wakeup(&mut self, event: &Event) {
-        if let What::Wakeup { .. } = event.what {
-            self.pass(event.at, event.cpu, event.what);
-        }
+    fn wakeup(&mut self, at: Instant, cpu: CpuId, task: TaskId, target: CpuId, waker: TaskId) {
+        self.pass(at, cpu, What::Wakeup { task, target, waker });
     }
 
+    /// No check asks for the queue's length.
     #[inline(never)]
-    fn queued(&mut self, event: &Event) {
-        if let What::Queued { .. } = event.what {
-            self.pass(event.at, event.cpu, event.what);
-        }
+    fn queued(&mut self, at: Instant, cpu: CpuId, task: TaskId, dsq: DsqId) {
+        self.pass(at, cpu, What::Queued { task, dsq, len: 0 });
     }
 
     #[inline(always)]
     fn pass(&mut self, at: Instant, cpu: CpuId, what: What) {
         self.figures.event(at, cpu, what);
-        // Before `conduct`, which tracks for both what tasks do and how they came to their places.
-        let slots = self.conduct.slots(what);
-        self.waste.event(self.conduct.scene(), at, cpu, what, slots);
-        self.conduct.event(at, cpu, what, slots);
+        follow(&mut self.waste, &mut self.conduct, at, cpu, what);
     }
 
     /// What a task is: all checks share its name.

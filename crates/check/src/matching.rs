@@ -106,14 +106,15 @@ impl Matching {
         self.left_out
     }
 
-    /// The changes since the last call, in order; return the buffer with [`Self::give_back`] for reuse.
-    pub(crate) fn take_changes(&mut self) -> Vec<Change> {
-        std::mem::take(&mut self.changes)
+    /// The nth change since [`Self::forget_changes`].
+    #[inline(always)]
+    pub(crate) fn change(&self, nth: usize) -> Option<Change> {
+        self.changes.get(nth).copied()
     }
 
-    /// Takes back an empty buffer.
-    pub(crate) fn give_back(&mut self, buffer: Vec<Change>) {
-        self.changes = buffer;
+    /// Every change is known.
+    pub(crate) fn forget_changes(&mut self) {
+        self.changes.clear();
     }
 
     /// Has anything changed?

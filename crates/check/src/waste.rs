@@ -131,6 +131,23 @@ pub(crate) struct Waste<O = ()> {
     spare: Vec<Vec<Note>>,
 }
 
+/// Shows an event to both: usually `conduct`, which tracks for both what tasks do and how they came to their places,
+/// comes last. But a task has to be awake before it can wait for a core.
+#[inline(always)]
+pub(crate) fn follow<O: Observer>(
+    waste: &mut Waste<O>,
+    conduct: &mut Conduct,
+    at: Instant,
+    cpu: CpuId,
+    what: What,
+) {
+    let slots = conduct.slots(what);
+    waste.event(conduct.scene(), at, cpu, what, slots);
+    if let Some(slot) = conduct.event(at, cpu, what, slots) {
+        waste.woken(conduct.scene(), at, slot, what);
+    }
+}
+
 impl WastedCores {
     /// Keeps the `keep` longest episodes.
     pub fn new(keep: usize) -> Self {
@@ -207,8 +224,6 @@ impl<O: Observer> Waste<O> {
         match what {
             What::Switch { prev, next, .. } if prev == next => return,
             What::Switch { why, next, .. } => self.switch(scene, at, cpu, slots, why, next),
-            What::Wakeup { target, waker, .. } => self.wake(scene, slots, Act::Woken, target, waker),
-            What::Fork { target, parent, .. } => self.wake(scene, slots, Act::Forked, target, parent),
             What::Exit { .. } => self.exit(scene, at, slots),
             What::Migrate { .. } | What::Placed { .. } | What::Held { .. } => {
                 return self.moves(scene, at, slots);
@@ -218,6 +233,19 @@ impl<O: Observer> Waste<O> {
             What::Online { target, up } => self.online(at, target, up),
             What::Throttled { on, group, .. } => self.throttled(scene, (at, cpu), slots, on, group),
             What::Reserved { target, on } => self.reserved(target, on),
+            _ => return,
+        }
+        if self.matching.changed() {
+            self.follow(scene, at);
+        }
+    }
+
+    /// The task in `slot` has been woken or created by this event.
+    #[inline(always)]
+    fn woken(&mut self, scene: &mut Scene, at: Instant, slot: u32, what: What) {
+        match what {
+            What::Wakeup { waker, .. } => self.wake(scene, slot, Act::Woken, waker),
+            What::Fork { parent, .. } => self.wake(scene, slot, Act::Forked, parent),
             _ => return,
         }
         if self.matching.changed() {
@@ -276,9 +304,7 @@ impl<O: Observer> Sink for WastedCores<O> {
         while !rest.is_empty() {
             let (part, later) = rest.split_at(self.conduct.until_due(rest));
             for &Event { at, cpu, what } in part {
-                let slots = self.conduct.slots(what);
-                self.waste.event(self.conduct.scene(), at, cpu, what, slots);
-                self.conduct.event(at, cpu, what, slots);
+                follow(&mut self.waste, &mut self.conduct, at, cpu, what);
             }
             if let Some(last) = part.last() {
                 self.waste.passed(last.at);

@@ -10,8 +10,9 @@ use keel_abi::{CpuId, Instant, Span};
 impl<O: Observer> Waste<O> {
     /// Updates the episodes to the matching.
     pub(super) fn follow(&mut self, scene: &mut Scene, at: Instant) {
-        let mut changes = self.matching.take_changes();
-        for (cpu, slot) in changes.drain(..) {
+        let mut known = 0;
+        while let Some((cpu, slot)) = self.matching.change(known) {
+            known += 1;
             match slot {
                 Some(slot) => self.witness(scene, at, cpu, slot),
                 // Its next witness follows: still the same episode.
@@ -19,7 +20,7 @@ impl<O: Observer> Waste<O> {
                 None => self.close(scene, at, cpu),
             }
         }
-        self.matching.give_back(changes);
+        self.matching.forget_changes();
     }
 
     /// `cpu` is wasted from now on, and the task in `slot` could run there.

@@ -1,4 +1,5 @@
-//! Tasks run, wait and move from queue to queue. The scene still shows the moment before the event.
+//! Tasks run, wait and move from queue to queue. Except for wakeups, the scene still shows the moment before the
+//! event.
 
 use super::task::{Row, Waker};
 use super::{Observer, Pending, RUNS, Waste};
@@ -72,13 +73,7 @@ impl<O: Observer> Waste<O> {
     }
 
     #[inline(always)]
-    pub(super) fn wake(&mut self, scene: &mut Scene, slots: Slots, act: Act, target: CpuId, waker: TaskId) {
-        let Some(slot) = slots.task() else { return };
-        let task = scene.tasks.at(slot);
-        if task.state != State::Asleep {
-            return;
-        }
-        let throttled = task.throttled;
+    pub(super) fn wake(&mut self, scene: &mut Scene, slot: u32, act: Act, waker: TaskId) {
         let mut parent = 0;
         let mut by = None;
         if let Some(slot) = scene.tasks.find(waker) {
@@ -92,8 +87,9 @@ impl<O: Observer> Waste<O> {
         }
         let row = self.tasks.at(slot);
         row.waker = by;
-        if !throttled {
-            self.matching.wait(slot, row.class, target);
+        let task = scene.tasks.at(slot);
+        if task.state == State::Waiting {
+            self.matching.wait(slot, row.class, task.rq);
         }
     }
 
