@@ -24,15 +24,16 @@ pub use unfair::{LEAST_SHARE, WINDOW};
 
 use crate::finding::{Kind, shared};
 use crate::longest::{Found, OfKind};
-use crate::origin::{Act, Origins};
-use crate::place::{Course, Queue};
+use crate::origin::Act;
+use crate::place::Queue;
 use bouncing::Bouncing;
-use keel_abi::{CpuId, DsqId, Instant, Span, TaskId};
+use keel_abi::{CpuId, Instant, Span, TaskId};
 use keel_trace::{Chooser, Class, Event, Meta, Sink, TaskInfo, What, Why};
 use lock_wait::LockWaits;
 use long_delay::LongDelays;
 use realtime::Realtime;
-use scene::{Scene, State, Woken, running_on};
+use scene::Woken;
+pub(crate) use scene::{Scene, Slots, State, Task};
 use stall::Stalls;
 use starvation::Starvation;
 use std::sync::Arc;
@@ -98,10 +99,16 @@ impl Conduct {
         found.into_iter().map(|(kind, found)| found.all(kind)).collect()
     }
 
-    /// How tasks came to their places, for another check that sees each event before this one.
+    /// The machine and its tasks, for another check that sees each event before this one.
     #[inline]
-    pub(crate) fn origins(&mut self) -> &mut impl Origins {
+    pub(crate) fn scene(&mut self) -> &mut Scene {
         &mut self.scene
+    }
+
+    /// Finds the rows of the tasks that an event is about.
+    #[inline(always)]
+    pub(crate) fn slots(&mut self, what: What) -> Slots {
+        Slots::of(&mut self.scene.tasks, what)
     }
 
     /// Judges everything that is still open.
@@ -111,8 +118,7 @@ impl Conduct {
             self.stalls.look(&mut self.scene, at, cpu);
         }
         for slot in 0..self.scene.tasks.slots() {
-            let Some(task) = self.scene.tasks.at(slot) else { continue };
-            if task.state == State::Waiting {
+            if self.scene.tasks.at(slot).state == State::Waiting {
                 self.waited(at, slot, None);
                 self.realtime.stops(&mut self.scene, at, slot);
             }
@@ -122,173 +128,210 @@ impl Conduct {
         }
     }
 
+    /// `slots` is what [`Conduct::slots`] found for it. Returns the slot of a task that slept and was woken, or is new.
     #[inline(always)]
-    pub(crate) fn event(&mut self, at: Instant, cpu: CpuId, what: What) {
-        self.scene.now = at;
+    pub(crate) fn event(&mut self, at: Instant, cpu: CpuId, what: What, slots: Slots) -> Option<u32> {
         match what {
-            What::Switch { prev, why, next } => self.switch(at, cpu, prev, why, next),
-            What::Wakeup { task, target, waker } => self.wakes(at, cpu, Act::Woken, task, target, waker),
-            What::Fork { child, target, parent } => self.wakes(at, cpu, Act::Forked, child, target, parent),
-            What::Exit { task } => self.exit(at, task),
-            What::Migrate { task, from, to } => self.migrate(at, cpu, task, from, to),
-            What::Placed { task, prev, chosen, by, .. } => self.placed(at, cpu, task, prev, chosen, by),
-            What::Queued { task, dsq, .. } => self.queued(at, cpu, task, dsq),
-            What::Held { task } => self.enters(at, cpu, task, |_| Queue::Held),
-            What::Unqueued { task, .. } => self.unqueued(task),
+            What::Switch { prev, next, .. } if prev == next => {}
+            What::Switch { why, next, .. } => self.switch(at, cpu, slots, why, next),
+            What::Wakeup { target, waker, .. } => {
+                return self.wakes(at, cpu, Act::Woken, slots, target, waker);
+            }
+            What::Fork { target, parent, .. } => {
+                return self.wakes(at, cpu, Act::Forked, slots, target, parent);
+            }
+            What::LockWait { lock, waited } => self.locks.contended(at, cpu, lock, waited),
             What::Online { target, up } => self.online(at, target, up),
-            What::Throttled { task, on, .. } => self.throttled(at, task, on),
             What::Reserved { target, on } => {
                 self.scene.cpus.get(target).reserved = on;
                 self.realtime.switched(&mut self.scene, at, target);
             }
-            What::Priority { task, prio, weight } => self.priority(at, task, prio, weight),
-            What::Awaits { task, mutex, owner } => self.awaits(at, task, mutex, owner),
-            What::LockWait { lock, waited } => self.locks.contended(at, cpu, lock, waited),
-            _ => {}
+            _ => {
+                if let Some(slot) = slots.task() {
+                    self.of_task(at, cpu, slot, what);
+                }
+            }
         }
+        None
+    }
+
+    /// How many of these events come until the next comparison of shares is due, the one that makes it due included.
+    #[inline]
+    pub(crate) fn until_due(&self, events: &[Event]) -> usize {
+        match events.last() {
+            Some(last) if self.unfair.is_due(last.at) => {
+                events.partition_point(|event| !self.unfair.is_due(event.at)) + 1
+            }
+            _ => events.len(),
+        }
+    }
+
+    /// The stream has come to `at`, and all events up to there were heard.
+    #[inline]
+    pub(crate) fn passed(&mut self, at: Instant) {
+        self.scene.now = at;
         if self.unfair.is_due(at) {
             self.unfair.close(&mut self.scene, at);
         }
     }
 
-    fn switch(&mut self, at: Instant, cpu: CpuId, prev: TaskId, why: Why, next: TaskId) {
-        if prev == next {
-            return;
+    /// An event about the task in `slot`.
+    #[inline(always)]
+    fn of_task(&mut self, at: Instant, cpu: CpuId, slot: u32, what: What) {
+        match what {
+            What::Exit { .. } => self.exit(at, slot),
+            What::Migrate { from, to, .. } => self.migrate(at, cpu, slot, from, to),
+            What::Placed { prev, chosen, by, .. } => self.placed(at, cpu, slot, prev, chosen, by),
+            What::Queued { dsq, .. } => self.enters(at, cpu, slot, |rq| Queue::from_dsq(dsq, rq)),
+            What::Held { .. } => self.enters(at, cpu, slot, |_| Queue::HELD),
+            What::Unqueued { .. } => self.unqueued(slot),
+            What::Throttled { on, .. } => self.throttled(at, slot, on),
+            What::Priority { prio, weight, .. } => self.priority(at, slot, prio, weight),
+            What::Awaits { mutex, owner, .. } => {
+                self.locks.awaits(&mut self.scene, &mut self.realtime, (at, slot), mutex, owner);
+            }
+            _ => {}
         }
-        self.stalls.look(&mut self.scene, at, cpu);
-        let next_slot = self.scene.tasks.slot(next);
-        if let Some(slot) = next_slot {
-            self.comes(at, cpu, slot);
+    }
+
+    #[inline(always)]
+    fn switch(&mut self, at: Instant, cpu: CpuId, slots: Slots, why: Why, next: TaskId) {
+        if self.scene.cpus.get(cpu).is_held(at) {
+            self.stalls.found(&mut self.scene, at, cpu);
         }
         let row = self.scene.cpus.get(cpu);
-        (row.running, row.since) = (next_slot.map(|slot| (next, slot)), at);
-        if let Some(slot) = self.scene.tasks.slot(prev) {
+        row.since = at;
+        (row.runs, row.slot) = slots.next().map_or((TaskId::IDLE, 0), |slot| (next, slot));
+        if let Some(slot) = slots.next() {
+            self.comes(at, cpu, slot);
+        }
+        if let Some(slot) = slots.task() {
             self.leaves(at, cpu, slot, why);
         }
         self.realtime.switched(&mut self.scene, at, cpu);
     }
 
     /// The task in `slot` starts running.
-    #[inline]
+    #[inline(always)]
     fn comes(&mut self, at: Instant, cpu: CpuId, slot: u32) {
-        let Some(task) = self.scene.tasks.at(slot) else { return };
-        let mut waited = Span::ZERO;
-        match task.state {
-            State::Waiting => {
-                let rq = task.rq;
-                waited = at.since(task.since);
-                if task.is_urgent() {
-                    self.realtime.stops(&mut self.scene, at, slot);
-                }
-                if waited > self.least {
-                    self.waited(at, slot, Some(cpu));
-                }
-                self.leaves_queue(at, rq);
+        let (task, mut machine) = self.scene.split(slot);
+        if task.state == State::Waiting {
+            let waited = at.since(task.since);
+            let on = machine.cpus.get(task.rq);
+            // Whether this CPU is held was looked at just now.
+            if waited > self.least || task.is_urgent() || (task.rq != cpu && on.is_held(at)) {
+                return self.comes_late(at, cpu, slot, waited);
             }
+            task.waited += waited;
+            on.leaves();
+            *machine.waiting -= 1;
+        } else if task.state == State::Asleep {
             // The recording has lost its wakeup.
-            State::Asleep => task.share.breaks(),
-            State::Throttled | State::Running => {}
+            task.share.breaks();
         }
-        let Some(task) = self.scene.tasks.at(slot) else { return };
-        task.waited += waited;
-        (task.state, task.since, task.throttled) = (State::Running, at, false);
-        let moved = task.origin.last_cpu.is_some_and(|last| last != cpu);
-        task.origin.runs(cpu);
-        let (awaits, weight) = (task.awaited.is_some(), task.reweigh());
-        self.scene.reweighed(weight);
+        let awaits = task.awaited.is_some();
+        if let Some(open) = task.starts(&mut machine, at, cpu) {
+            self.bouncing.judge(&mut self.scene, slot, &open);
+        }
         if awaits {
             self.locks.comes(&mut self.scene, at, slot);
         }
-        if moved {
-            self.bouncing.moved(&mut self.scene, at, slot, cpu);
+    }
+
+    /// The same for a long wait, one of a real-time task, or one in the queue of a CPU that is held.
+    #[cold]
+    fn comes_late(&mut self, at: Instant, cpu: CpuId, slot: u32, waited: Span) {
+        self.ends_wait(at, slot, cpu, waited);
+        self.stops_waiting(at, slot);
+        let (task, mut machine) = self.scene.split(slot);
+        let awaits = task.awaited.is_some();
+        if let Some(open) = task.starts(&mut machine, at, cpu) {
+            self.bouncing.judge(&mut self.scene, slot, &open);
+        }
+        if awaits {
+            self.locks.comes(&mut self.scene, at, slot);
         }
     }
 
-    #[inline]
+    fn ends_wait(&mut self, at: Instant, slot: u32, cpu: CpuId, waited: Span) {
+        if self.scene.tasks.at(slot).is_urgent() {
+            self.realtime.stops(&mut self.scene, at, slot);
+        }
+        if waited > self.least {
+            self.waited(at, slot, Some(cpu));
+        }
+    }
+
+    #[inline(always)]
     fn leaves(&mut self, at: Instant, cpu: CpuId, slot: u32, why: Why) {
-        let Some(task) = self.scene.tasks.at(slot) else { return };
+        let (task, mut machine) = self.scene.split(slot);
+        let sleeps = matches!(why, Why::Blocked | Why::WasIdle);
+        if !sleeps || task.state != State::Running || task.awaited.is_some() {
+            return self.leaves_otherwise(at, cpu, slot, why);
+        }
+        task.ran += at.since(task.since);
+        (task.state, task.since) = (State::Asleep, at);
+        task.share.breaks();
+        machine.weighs(task, task.rq, 0);
+    }
+
+    /// [`Conduct::leaves`] where it does more than go to sleep.
+    #[inline(never)]
+    fn leaves_otherwise(&mut self, at: Instant, cpu: CpuId, slot: u32, why: Why) {
+        let task = self.scene.tasks.at(slot);
         match task.state {
             State::Running => task.ran += at.since(task.since),
             State::Waiting => self.stops_waiting(at, slot),
             State::Asleep | State::Throttled => {}
         }
-        let Some(task) = self.scene.tasks.at(slot) else { return };
-        let awaited = task.awaited.as_ref().is_some_and(|awaited| awaited.got.is_some());
+        let task = self.scene.tasks.at(slot);
         (task.state, task.since) = (State::Asleep, at);
-        let weight = task.reweigh();
-        self.scene.reweighed(weight);
-        if awaited {
+        if task.awaited.as_ref().is_some_and(|awaited| awaited.got.is_some()) {
             self.locks.settle(&mut self.scene, &mut self.realtime, at, slot);
         }
         match why {
             Why::Preempted | Why::Yielded => {
-                self.scene.tasks.at(slot).into_iter().for_each(|task| task.origin.leaves(at, cpu, why));
-                self.waits(at, slot, cpu, None);
+                let task = self.scene.tasks.at(slot);
+                task.origin.leaves(at, cpu, why);
+                self.waits_again(at, slot, cpu);
             }
             Why::Exited => self.gone(at, slot),
             Why::Blocked | Why::WasIdle => {
-                self.scene.tasks.at(slot).into_iter().for_each(|task| task.share.breaks());
+                let (task, mut machine) = self.scene.split(slot);
+                task.share.breaks();
+                machine.weighs(task, task.rq, 0);
             }
         }
-    }
-
-    /// A wait begins.
-    #[inline]
-    fn waits(&mut self, at: Instant, slot: u32, rq: CpuId, woken: Option<Woken>) {
-        let (crowd, beside) = (self.scene.waiting + 1, self.scene.runs_on(rq));
-        let Some(task) = self.scene.tasks.at(slot) else { return };
-        if task.throttled {
-            (task.state, task.since, task.rq) = (State::Throttled, at, rq);
-            task.share.breaks();
-            return self.scene.weigh(slot);
-        }
-        self.scene.waiting = crowd;
-        (task.state, task.since, task.rq, task.beside) = (State::Waiting, at, rq, beside);
-        (task.woken, task.crowd) = (woken, crowd);
-        task.course = Course::begin(at);
-        let (urgent, weight, weighs) = (task.is_urgent(), task.reweigh(), task.weighs.1 > 0);
-        self.scene.reweighed(weight);
-        if weighs {
-            let load = self.scene.load(slot);
-            self.scene.tasks.at(slot).into_iter().for_each(|task| task.load = load);
-        }
-        self.enters_queue(at, slot, rq);
-        if urgent {
-            self.realtime.waits(&mut self.scene, at, slot);
-        }
-    }
-
-    #[inline]
-    fn enters_queue(&mut self, at: Instant, slot: u32, rq: CpuId) {
-        let cpu = self.scene.cpus.get(rq);
-        if cpu.queued == 0 {
-            (cpu.queued_since, cpu.first) = (at, slot);
-        }
-        cpu.queued += 1;
     }
 
     /// A wait is over: the task in `slot` is in no queue.
     fn stops_waiting(&mut self, at: Instant, slot: u32) {
-        let Some(task) = self.scene.tasks.at(slot) else { return };
+        let task = self.scene.tasks.at(slot);
         let rq = task.rq;
         task.waited += at.since(task.since);
         self.leaves_queue(at, rq);
     }
 
     /// A task in the queue of `rq` leaves it.
-    #[inline]
     fn leaves_queue(&mut self, at: Instant, rq: CpuId) {
-        self.scene.waiting = self.scene.waiting.saturating_sub(1);
+        self.scene.waiting -= 1;
         self.takes_from(at, rq);
     }
 
-    #[inline]
+    #[inline(always)]
     fn takes_from(&mut self, at: Instant, rq: CpuId) {
+        if self.scene.cpus.get(rq).is_held(at) {
+            self.look_at_last(at, rq);
+        }
+        self.scene.cpus.get(rq).leaves();
+    }
+
+    /// Does the last waiting task leave a CPU that is held?
+    #[cold]
+    fn look_at_last(&mut self, at: Instant, rq: CpuId) {
         if self.scene.cpus.get(rq).queued == 1 {
             self.stalls.look(&mut self.scene, at, rq);
         }
-        let cpu = self.scene.cpus.get(rq);
-        cpu.queued = cpu.queued.saturating_sub(1);
     }
 
     /// A long wait ends, on `cpu` if it did not last until the end.
@@ -300,9 +343,8 @@ impl Conduct {
     }
 
     /// A wait ends when the task is throttled, and another begins when it no longer is.
-    fn throttled(&mut self, at: Instant, task: TaskId, on: bool) {
-        let Some(slot) = self.scene.tasks.slot(task) else { return };
-        let Some(row) = self.scene.tasks.at(slot) else { return };
+    fn throttled(&mut self, at: Instant, slot: u32, on: bool) {
+        let row = self.scene.tasks.at(slot);
         row.throttled = on;
         let rq = row.rq;
         match (row.state, on) {
@@ -310,119 +352,148 @@ impl Conduct {
                 self.starvation.judge(&mut self.scene, at, slot, false);
                 self.realtime.stops(&mut self.scene, at, slot);
                 self.stops_waiting(at, slot);
-                self.waits(at, slot, rq, None);
+                self.waits_again(at, slot, rq);
             }
-            (State::Throttled, false) => self.waits(at, slot, rq, None),
+            (State::Throttled, false) => self.waits_again(at, slot, rq),
             _ => {}
         }
     }
 
-    fn wakes(&mut self, at: Instant, by: CpuId, act: Act, task: TaskId, to: CpuId, waker: TaskId) {
-        let Some(slot) = self.scene.tasks.slot(task) else { return };
-        let Some(row) = self.scene.tasks.at(slot) else { return };
-        if row.state != State::Asleep {
-            return;
+    /// A wait begins that is not due to a wakeup.
+    #[inline(never)]
+    fn waits_again(&mut self, at: Instant, slot: u32, rq: CpuId) {
+        let (task, mut machine) = self.scene.split(slot);
+        task.woken = None;
+        machine.begins(task, at, slot, rq);
+        if task.state == State::Waiting && task.is_urgent() {
+            self.realtime.waits(&mut self.scene, at, slot);
         }
-        row.origin.wakes(act, at, by, to, waker);
-        let woken = Woken { by: row.origin.decision().map(|_| (act, waker)), to };
-        if row.awaited.is_some() {
-            self.locks.woken(&mut self.scene, at, slot);
-        }
-        self.waits(at, slot, to, Some(woken));
     }
 
-    fn migrate(&mut self, at: Instant, by: CpuId, task: TaskId, from: CpuId, to: CpuId) {
-        let Some(slot) = self.scene.tasks.slot(task) else { return };
-        let beside = self.scene.runs_on(to);
-        let Some(row) = self.scene.tasks.at(slot) else { return };
-        let waits = row.state == State::Waiting;
-        if waits {
-            row.turns(at);
-            row.beside = beside;
+    #[inline(always)]
+    fn wakes(
+        &mut self,
+        at: Instant,
+        by: CpuId,
+        act: Act,
+        slots: Slots,
+        to: CpuId,
+        waker: TaskId,
+    ) -> Option<u32> {
+        let slot = slots.task()?;
+        let (task, mut machine) = self.scene.split(slot);
+        if task.state != State::Asleep {
+            return None;
         }
-        row.origin.migrates(at, by, from, to);
-        let rq = std::mem::replace(&mut row.rq, to);
-        if !waits {
+        let awaits = task.awaited.is_some();
+        task.origin.wakes(act, at, by, to, waker);
+        task.woken = Some(Woken { by: task.origin.here.act().map(|act| (act, waker)), to });
+        machine.begins(task, at, slot, to);
+        if task.urgent || awaits {
+            self.woken_specially(at, slot);
+        }
+        Some(slot)
+    }
+
+    /// The task in `slot` is woken. It has waited for a mutex, or is a real-time task.
+    #[cold]
+    fn woken_specially(&mut self, at: Instant, slot: u32) {
+        let task = self.scene.tasks.at(slot);
+        let waits = task.urgent && task.state == State::Waiting;
+        if task.awaited.is_some() {
+            self.locks.woken(&mut self.scene, at, slot);
+        }
+        if waits {
+            self.realtime.waits(&mut self.scene, at, slot);
+        }
+    }
+
+    #[inline(always)]
+    fn migrate(&mut self, at: Instant, by: CpuId, slot: u32, from: CpuId, to: CpuId) {
+        let (row, mut machine) = self.scene.split(slot);
+        if row.state != State::Waiting {
+            row.origin.migrates(at, by, from, to);
+            row.rq = to;
             return;
         }
+        row.turns(at);
+        row.origin.migrates(at, by, from, to);
+        row.beside = machine.cpus.get(to).runs;
+        let rq = std::mem::replace(&mut row.rq, to);
         let urgent = row.is_urgent();
         if rq != to {
-            let weight = row.reweigh();
+            machine.weighs(row, to, row.heft);
             self.takes_from(at, rq);
-            self.enters_queue(at, slot, to);
-            self.scene.reweighed(weight);
+            self.scene.cpus.get(to).enters(at, slot);
         }
         if urgent {
             self.realtime.moved(&mut self.scene, at, slot);
         }
     }
 
-    fn placed(&mut self, at: Instant, by: CpuId, task: TaskId, prev: CpuId, to: CpuId, chooser: Chooser) {
-        let Some(row) = self.scene.tasks.get(task) else { return };
+    #[inline(always)]
+    fn placed(&mut self, at: Instant, by: CpuId, slot: u32, prev: CpuId, to: CpuId, chooser: Chooser) {
+        let row = self.scene.tasks.at(slot);
+        if row.state == State::Asleep {
+            return row.origin.chosen(chooser, prev);
+        }
         match row.state {
-            State::Asleep => row.origin.chosen(chooser, prev),
             State::Waiting => {
                 row.turns(at);
                 row.origin.dispatched(at, by, row.rq, to);
-                row.beside = running_on(&mut self.scene.cpus, row.rq);
+                row.beside = self.scene.cpus.get(row.rq).runs;
             }
             State::Throttled => row.origin.dispatched(at, by, row.rq, to),
-            State::Running => {}
+            State::Running | State::Asleep => {}
         }
-    }
-
-    fn queued(&mut self, at: Instant, by: CpuId, task: TaskId, dsq: DsqId) {
-        self.enters(at, by, task, |rq| Queue::from_dsq(dsq, rq));
     }
 
     /// A task enters a queue; a running task leaves its CPU at the same time, and waits in the queue.
-    #[inline]
-    fn enters(&mut self, at: Instant, by: CpuId, task: TaskId, queue: impl Fn(CpuId) -> Queue) {
-        let Some(row) = self.scene.tasks.get(task) else { return };
+    #[inline(always)]
+    fn enters(&mut self, at: Instant, by: CpuId, slot: u32, queue: impl Fn(CpuId) -> Queue) {
+        let row = self.scene.tasks.at(slot);
+        if row.state == State::Waiting {
+            row.turns(at);
+            row.origin.enters(at, by, row.rq, queue(row.rq));
+            row.beside = self.scene.cpus.get(row.rq).runs;
+            return;
+        }
         match row.state {
-            State::Waiting => {
-                row.turns(at);
-                row.origin.enters(at, by, row.rq, queue(row.rq));
-                row.beside = running_on(&mut self.scene.cpus, row.rq);
-            }
             State::Throttled => row.origin.enters(at, by, row.rq, queue(row.rq)),
             State::Running => row.origin.will_be_in(Some(queue(by))),
-            State::Asleep => {}
+            State::Waiting | State::Asleep => {}
         }
     }
 
-    fn unqueued(&mut self, task: TaskId) {
-        let Some(row) = self.scene.tasks.get(task).filter(|row| row.state == State::Running) else { return };
-        row.origin.will_be_in(None);
+    #[inline(always)]
+    fn unqueued(&mut self, slot: u32) {
+        let row = self.scene.tasks.at(slot);
+        if row.state == State::Running {
+            row.origin.will_be_in(None);
+        }
     }
 
-    fn priority(&mut self, at: Instant, task: TaskId, prio: i16, weight: u32) {
-        let Some(slot) = self.scene.tasks.slot(task) else { return };
-        let Some(row) = self.scene.tasks.at(slot) else { return };
+    fn priority(&mut self, at: Instant, slot: u32, prio: i16, weight: u32) {
+        let row = self.scene.tasks.at(slot);
         if row.weight != weight || row.prio.is_some_and(|before| (before < 100) != (prio < 100)) {
             row.share.breaks();
         }
         row.weight = weight;
         let is_new = row.prio.replace(prio) != Some(prio);
+        row.heft = row.heft();
+        row.urgent = prio < 100;
         self.scene.weigh(slot);
         if is_new {
             self.realtime.reprioritised(&mut self.scene, at, slot);
         }
     }
 
-    fn awaits(&mut self, at: Instant, task: TaskId, mutex: u32, owner: TaskId) {
-        if let Some(slot) = self.scene.tasks.slot(task) {
-            self.locks.awaits(&mut self.scene, &mut self.realtime, (at, slot), mutex, owner);
-        }
-    }
-
-    fn exit(&mut self, at: Instant, task: TaskId) {
-        let Some(slot) = self.scene.tasks.slot(task) else { return };
+    fn exit(&mut self, at: Instant, slot: u32) {
         // A task that is still running ends with the switch that follows.
-        match self.scene.tasks.at(slot).map(|row| row.state) {
-            Some(State::Running) | None => {}
-            Some(State::Asleep | State::Throttled) => self.gone(at, slot),
-            Some(State::Waiting) => {
+        match self.scene.tasks.at(slot).state {
+            State::Running => {}
+            State::Asleep | State::Throttled => self.gone(at, slot),
+            State::Waiting => {
                 self.starvation.judge(&mut self.scene, at, slot, false);
                 self.realtime.stops(&mut self.scene, at, slot);
                 self.stops_waiting(at, slot);
@@ -431,17 +502,16 @@ impl Conduct {
         }
     }
 
+    #[cold]
     fn gone(&mut self, at: Instant, slot: u32) {
         self.bouncing.end(&mut self.scene, slot);
         self.locks.settle(&mut self.scene, &mut self.realtime, at, slot);
         self.unfair.end(&mut self.scene, slot);
-        if let Some(task) = self.scene.tasks.at(slot) {
-            task.state = State::Asleep;
-            self.scene.weigh(slot);
-        }
-        if let Some(id) = self.scene.tasks.at(slot).map(|task| task.id) {
-            self.scene.tasks.end(id);
-        }
+        let task = self.scene.tasks.at(slot);
+        task.state = State::Asleep;
+        let id = task.id;
+        self.scene.weigh(slot);
+        self.scene.tasks.end(id);
     }
 
     /// What a task is; `name` is as it is kept.
@@ -466,8 +536,15 @@ impl Sink for Conduct {
     }
 
     fn events(&mut self, events: &[Event]) {
-        for &Event { at, cpu, what } in events {
-            self.event(at, cpu, what);
+        let mut rest = events;
+        while !rest.is_empty() {
+            let (part, later) = rest.split_at(self.until_due(rest));
+            for &Event { at, cpu, what } in part {
+                let slots = self.slots(what);
+                self.event(at, cpu, what, slots);
+            }
+            part.last().into_iter().for_each(|last| self.passed(last.at));
+            rest = later;
         }
     }
 

@@ -110,7 +110,7 @@ pub struct Figures {
     tasks: Tasks<Row>,
     ended: Vec<TaskFigures>,
     others: (TaskFigures, u64),
-    busy: Span,
+    /// The delays of tasks without a name of their own in `names`.
     delays: Histogram,
     names: Names,
     sums: Summary,
@@ -137,18 +137,23 @@ impl Figures {
 
     /// As [`Figures::summary`], without a copy of each task.
     pub(crate) fn into_summary(self) -> Summary {
-        let Self {
-            start, now, cpus, online, tasks, ended, others, mut busy, delays, names, mut sums, ..
-        } = self;
+        let Self { start, now, cpus, online, tasks, ended, others, mut delays, names, mut sums, .. } = self;
         sums.duration = now.since(start);
         sums.cpus = cpus.len();
         sums.machine_time = online.at(now);
+        names.add_to(&mut delays);
         sums.wakeup_delay = delays.spans();
         sums.names = names.figures();
         sums.others = others;
         sums.tasks = ended;
         sums.tasks.extend(tasks.into_rows().map(|row| row.until(now)));
         sums.tasks.sort_unstable_by_key(|t| t.task);
+        let mut busy = Span::ZERO;
+        for task in sums.tasks.iter().chain([&sums.others.0]) {
+            busy += task.cpu;
+            sums.migrations += task.migrations;
+            sums.preemptions += task.preemptions;
+        }
         for (id, cpu) in cpus.iter().enumerate().filter(|(_, cpu)| !cpu.task.is_idle()) {
             let ran = now.since(cpu.since);
             busy += ran;
@@ -162,50 +167,41 @@ impl Figures {
         sums
     }
 
-    #[inline]
+    #[inline(always)]
     fn switch(&mut self, at: Instant, cpu: CpuId, reported: TaskId, why: Why, next: TaskId) {
         let on = self.cpus.get(cpu);
         let (prev, ran) = (on.task, at.since(on.since));
         if prev == next {
             return;
         }
+        (on.task, on.since) = (next, at);
         if prev != reported {
             self.lost(at, reported, why);
         }
-        let on = self.cpus.get(cpu);
-        (on.task, on.since) = (next, at);
         self.sums.switches += 1;
         if let Some(row) = self.tasks.get(prev) {
-            self.busy += ran;
             row.ran(cpu, ran, self.cpus.len());
             row.switches += 1;
-            if why == Why::Preempted {
-                row.preemptions += 1;
-                self.sums.preemptions += 1;
-            }
+            row.preemptions += u64::from(why == Why::Preempted);
             row.turns(at, State::after(why, at));
             if why == Why::Exited {
                 self.end(at, prev);
             }
         }
         if let Some(row) = self.tasks.get(next) {
-            let ends = match row.state {
-                State::Waiting { since, woken } => Some((at.since(since), woken)),
-                State::Throttled { waited, woken } => Some((waited, woken)),
-                State::Asleep | State::Running => None,
-            };
-            if let Some((waited, woken)) = ends {
+            if let Some((waited, woken)) = row.state.waited(at) {
                 row.wait += waited;
                 if woken {
-                    self.delays.record(waited);
-                    row.name_id.into_iter().for_each(|name| self.names.waited(name, waited));
+                    match row.name_id {
+                        Some(name) => self.names.waited(name, waited),
+                        None => self.delays.record(waited),
+                    }
                 }
             }
             (row.state, row.throttled) = (State::Running, false);
             row.first_run = row.first_run.min(at);
             let moved = row.last_cpu.is_some_and(|last| last != cpu);
             row.migrations += u64::from(moved);
-            self.sums.migrations += u64::from(moved);
             row.last_cpu = Some(cpu);
         }
     }
@@ -225,7 +221,7 @@ impl Figures {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn runnable(&mut self, at: Instant, task: TaskId) {
         if let Some(row) = self.tasks.get(task)
             && row.state == State::Asleep

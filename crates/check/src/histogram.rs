@@ -35,17 +35,26 @@ impl Default for Histogram {
 
 impl Histogram {
     /// Counts one span.
-    #[inline]
+    #[inline(always)]
     pub fn record(&mut self, span: Span) {
         self.record_value(span.as_ns());
     }
 
     /// Counts one value.
-    #[inline]
+    #[inline(always)]
     pub fn record_value(&mut self, value: u64) {
         self.counts[bucket(value)] += 1;
         self.total += 1;
         self.max = self.max.max(value);
+    }
+
+    /// Adds what another one has counted.
+    pub(crate) fn add(&mut self, other: &Self) {
+        if other.total > 0 {
+            self.counts.iter_mut().zip(&other.counts).for_each(|(count, more)| *count += more);
+        }
+        self.total += other.total;
+        self.max = self.max.max(other.max);
     }
 
     /// The number of counted spans.

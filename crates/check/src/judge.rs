@@ -5,9 +5,9 @@ use crate::figures::{Figures, Summary};
 use crate::finding::{Finding, Kind, shared};
 use crate::longest::Sums;
 use crate::looked_at::{DecisionLog, LookedAt};
-use crate::waste::{Verdict, Waste};
-use keel_abi::{CpuId, Instant, Span};
-use keel_trace::{Class, Event, Meta, Sink, TaskInfo, Unknown, What};
+use crate::waste::{Verdict, Waste, follow};
+use keel_abi::{CpuId, DsqId, Instant, Span, TaskId};
+use keel_trace::{Class, Event, Meta, Sink, TaskInfo, Unknown, What, Why};
 
 /// How many findings of each kind are kept.
 pub const KEPT: usize = 20;
@@ -78,7 +78,7 @@ impl Judge {
 
     fn into_judgement(mut self) -> Judgement {
         let unsure = self.unsure();
-        let waste = self.waste.verdict(self.conduct.origins());
+        let waste = self.waste.verdict(self.conduct.scene());
         // Free what is no longer needed before the next part grows.
         drop(self.waste);
         let mut findings = waste.findings.clone();
@@ -109,15 +109,16 @@ impl Judge {
 
 impl Judge {
     /// Runs all checks in one pass. The kind of event is matched once: each frequent kind has its own copy of all
-    /// checks, from which the compiler has removed everything that doesn't concern it.
-    #[inline]
+    /// checks, from which the compiler has removed everything that doesn't concern it. The larger copies are functions,
+    /// so that the loop over the events is short.
+    #[inline(always)]
     fn event(&mut self, event: &Event) {
         let Event { at, cpu, what } = *event;
         match what {
-            What::Switch { .. } => self.pass(at, cpu, what),
-            What::Wakeup { .. } => self.pass(at, cpu, what),
+            What::Switch { prev, why, next } => self.switch(at, cpu, prev, why, next),
+            What::Wakeup { task, target, waker } => self.wakeup(at, cpu, task, target, waker),
             What::Placed { .. } => self.pass(at, cpu, what),
-            What::Queued { .. } => self.pass(at, cpu, what),
+            What::Queued { task, dsq, .. } => self.queued(at, cpu, task, dsq),
             What::Unqueued { .. } => self.pass(at, cpu, what),
             What::Held { .. } => self.pass(at, cpu, what),
             What::Migrate { .. } => self.pass(at, cpu, what),
@@ -127,22 +128,37 @@ impl Judge {
         }
     }
 
+    #[inline(never)]
+    fn switch(&mut self, at: Instant, cpu: CpuId, prev: TaskId, why: Why, next: TaskId) {
+        self.pass(at, cpu, What::Switch { prev, why, next });
+    }
+
+    #[inline(never)]
+    fn wakeup(&mut self, at: Instant, cpu: CpuId, task: TaskId, target: CpuId, waker: TaskId) {
+        self.pass(at, cpu, What::Wakeup { task, target, waker });
+    }
+
+    /// No check asks for the queue's length.
+    #[inline(never)]
+    fn queued(&mut self, at: Instant, cpu: CpuId, task: TaskId, dsq: DsqId) {
+        self.pass(at, cpu, What::Queued { task, dsq, len: 0 });
+    }
+
     #[inline(always)]
     fn pass(&mut self, at: Instant, cpu: CpuId, what: What) {
         self.figures.event(at, cpu, what);
-        // Before `conduct`, which tracks for both how tasks came to their places.
-        self.waste.event(self.conduct.origins(), at, cpu, what);
-        self.conduct.event(at, cpu, what);
+        follow(&mut self.waste, &mut self.conduct, at, cpu, what);
     }
 
     /// What a task is: all checks share its name.
     fn about(&mut self, at: Instant, info: &TaskInfo) {
         let name = shared(&info.name);
         self.figures.about(at, info, &name);
-        self.waste.about(self.conduct.origins(), at, info, &name);
+        self.waste.about(self.conduct.scene(), at, info, &name);
         self.conduct.about(at, info, &name);
     }
 
+    #[cold]
     #[inline(never)]
     fn pass_rarely(&mut self, at: Instant, cpu: CpuId, what: What) {
         self.pass(at, cpu, what);
@@ -155,11 +171,16 @@ impl Sink for Judge {
     }
 
     fn events(&mut self, events: &[Event]) {
-        for event in events {
-            self.event(event);
-        }
-        if let Some(last) = events.last() {
-            self.figures.passed(last.at);
+        let mut rest = events;
+        while !rest.is_empty() {
+            let (part, later) = rest.split_at(self.conduct.until_due(rest));
+            part.iter().for_each(|event| self.event(event));
+            if let Some(last) = part.last() {
+                self.figures.passed(last.at);
+                self.waste.passed(last.at);
+                self.conduct.passed(last.at);
+            }
+            rest = later;
         }
     }
 
@@ -169,7 +190,7 @@ impl Sink for Judge {
             return self.about(at, info);
         }
         self.figures.meta(at, meta);
-        self.waste.meta(self.conduct.origins(), at, meta);
+        self.waste.meta(self.conduct.scene(), at, meta);
         self.conduct.meta(at, meta);
         if let Meta::Unknown(unknown) = meta {
             self.unknown = *unknown;

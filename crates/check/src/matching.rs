@@ -17,7 +17,7 @@ mod queue;
 
 use bits::Bits;
 use keel_abi::{CpuId, CpuSet};
-use queue::{Links, Queue};
+use queue::{Linked, Queue};
 use std::collections::BTreeMap;
 
 /// How many different sets of allowed CPUs are distinguished.
@@ -42,12 +42,29 @@ struct ClassRow {
     paired: Bits,
 }
 
-/// A waiting task.
-#[derive(Clone, Copy, Debug, Default)]
+/// A task.
+#[derive(Clone, Copy, Debug)]
 struct Waiting {
     class: Class,
-    waits: bool,
-    cpu: Option<CpuId>,
+    /// The CPU that it is paired with; [`UNPAIRED`] if it has none, [`AWAY`] if it does not wait.
+    cpu: u32,
+    links: [u32; 2],
+}
+
+const AWAY: u32 = u32::MAX;
+const UNPAIRED: u32 = u32::MAX - 1;
+
+impl Default for Waiting {
+    fn default() -> Self {
+        Self { class: Class::default(), cpu: AWAY, links: [queue::NONE; 2] }
+    }
+}
+
+impl Linked for Waiting {
+    #[inline]
+    fn links(&mut self) -> &mut [u32; 2] {
+        &mut self.links
+    }
 }
 
 /// A CPU's partner changed: the slot of the waiting task that it could run now, if any.
@@ -61,11 +78,12 @@ pub(crate) struct Matching {
     free: Bits,
     /// Each idle CPU's partner.
     partner: Vec<Option<u32>>,
+    /// How many CPUs have one.
+    pairs: u32,
     classes: Vec<ClassRow>,
     /// Classes with unpaired tasks.
     hungry: Bits,
     tasks: Vec<Waiting>,
-    links: Links,
     changes: Vec<Change>,
     /// CPUs that are closed to groups, with the number of throttled tasks that close them.
     closed: BTreeMap<(u32, CpuId), u32>,
@@ -88,14 +106,15 @@ impl Matching {
         self.left_out
     }
 
-    /// The changes since the last call, in order; return the buffer with [`Self::give_back`] for reuse.
-    pub(crate) fn take_changes(&mut self) -> Vec<Change> {
-        std::mem::take(&mut self.changes)
+    /// The nth change since [`Self::forget_changes`].
+    #[inline(always)]
+    pub(crate) fn change(&self, nth: usize) -> Option<Change> {
+        self.changes.get(nth).copied()
     }
 
-    /// Takes back an empty buffer.
-    pub(crate) fn give_back(&mut self, buffer: Vec<Change>) {
-        self.changes = buffer;
+    /// Every change is known.
+    pub(crate) fn forget_changes(&mut self) {
+        self.changes.clear();
     }
 
     /// Has anything changed?
@@ -104,15 +123,37 @@ impl Matching {
         !self.changes.is_empty()
     }
 
+    /// Is any CPU closed to a group?
+    #[inline]
+    pub(crate) fn has_closed(&self) -> bool {
+        !self.closed.is_empty()
+    }
+
     /// Does `cpu` idle while a task of its own waits?
     pub(crate) fn wasted(&self, cpu: CpuId) -> bool {
         self.partner.get(cpu.index()).is_some_and(Option::is_some)
     }
 
+    /// Does the task in `slot` wait?
+    #[inline(always)]
+    pub(crate) fn waits(&self, slot: u32) -> bool {
+        self.tasks.get(slot as usize).is_some_and(|task| task.cpu != AWAY)
+    }
+
+    /// Does it wait without a CPU?
+    #[inline(always)]
+    pub(crate) fn is_unpaired(&self, slot: u32) -> bool {
+        self.tasks.get(slot as usize).is_some_and(|task| task.cpu == UNPAIRED)
+    }
+
     /// The idle CPU that is paired with the waiting task in `slot`, if any.
     #[inline]
     pub(crate) fn paired(&self, slot: u32) -> Option<CpuId> {
-        self.tasks.get(slot as usize)?.cpu
+        if self.pairs == 0 {
+            return None;
+        }
+        let cpu = self.tasks.get(slot as usize)?.cpu;
+        (cpu < UNPAIRED).then_some(CpuId(cpu))
     }
 
     /// Does `cpu` idle while some task waits that it could run: its own, or one that another idle CPU could also run?
@@ -199,7 +240,7 @@ impl Matching {
     }
 
     /// `cpu` becomes idle.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn idle(&mut self, cpu: CpuId) {
         if cpu.0 >= self.cpus {
             return;
@@ -218,46 +259,78 @@ impl Matching {
         }
         self.free.remove(cpu.index());
         let Some(task) = self.partner[cpu.index()].take() else { return };
+        self.pairs -= 1;
         let class = self.tasks[task as usize].class;
-        self.tasks[task as usize].cpu = None;
+        self.tasks[task as usize].cpu = UNPAIRED;
         self.classes[class.0 as usize].paired.remove(cpu.index());
         self.changes.push((cpu, None));
-        self.classes[class.0 as usize].unpaired.push_front(&mut self.links, task);
+        self.classes[class.0 as usize].unpaired.push_front(&mut self.tasks, task);
         self.hungry.insert(class.0 as usize);
         self.place(class, None);
     }
 
     /// The task in `slot` begins to wait; it is paired with `prefer` if that is possible at once.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn wait(&mut self, slot: u32, class: Class, prefer: CpuId) {
         if slot as usize >= self.tasks.len() {
-            self.tasks.resize(slot as usize + 1, Waiting::default());
-            self.links.grow(slot as usize + 1);
+            self.grow(slot);
         }
-        if self.classes.get(class.0 as usize).is_none() || self.tasks[slot as usize].waits {
+        let task = &mut self.tasks[slot as usize];
+        if task.cpu != AWAY {
             return;
         }
-        self.tasks[slot as usize] = Waiting { class, waits: true, cpu: None };
-        self.classes[class.0 as usize].unpaired.push_back(&mut self.links, slot);
+        let Some(row) = self.classes.get_mut(class.0 as usize) else { return };
+        (task.class, task.cpu) = (class, UNPAIRED);
+        if self.free.any() {
+            return self.wait_for_free(slot, class, prefer);
+        }
+        row.unpaired.push_back(&mut self.tasks, slot);
+        self.hungry.insert(class.0 as usize);
+    }
+
+    #[cold]
+    fn grow(&mut self, slot: u32) {
+        self.tasks.resize(slot as usize + 1, Waiting::default());
+    }
+
+    /// The same, while some CPU is free.
+    fn wait_for_free(&mut self, slot: u32, class: Class, prefer: CpuId) {
+        let row = &mut self.classes[class.0 as usize];
+        // The first one of its class to look for a CPU: usually it has a choice.
+        if row.unpaired.is_empty() {
+            let prefer = Some(prefer.index()).filter(|&cpu| self.free.has(cpu) && row.allowed.has(cpu));
+            if let Some(cpu) = prefer.or_else(|| self.free.first_common(&row.allowed)) {
+                return self.join(slot, class, CpuId(cpu as u32));
+            }
+        }
+        row.unpaired.push_back(&mut self.tasks, slot);
         self.hungry.insert(class.0 as usize);
         self.place(class, Some(prefer));
     }
 
     /// The task in `slot` no longer waits.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn unwait(&mut self, slot: u32) {
-        let Some(task) = self.tasks.get_mut(slot as usize).filter(|task| task.waits) else { return };
-        task.waits = false;
-        let (class, cpu) = (task.class, task.cpu.take());
-        let row = &mut self.classes[class.0 as usize];
-        let Some(cpu) = cpu else {
-            row.unpaired.remove(&mut self.links, slot);
-            if row.unpaired.is_empty() {
-                self.hungry.remove(class.0 as usize);
+        match self.tasks.get_mut(slot as usize) {
+            Some(task) if task.cpu != AWAY => {
+                let cpu = std::mem::replace(&mut task.cpu, AWAY);
+                self.leaves(slot, cpu);
             }
-            return;
-        };
+            _ => {}
+        }
+    }
+
+    /// A waiting task leaves, and `cpu`, unless it had none.
+    #[inline]
+    fn leaves(&mut self, slot: u32, cpu: u32) {
+        if cpu == UNPAIRED {
+            return self.leaves_queue(slot);
+        }
+        let class = self.tasks[slot as usize].class;
+        let row = &mut self.classes[class.0 as usize];
+        let cpu = CpuId(cpu);
         row.paired.remove(cpu.index());
+        self.pairs -= 1;
         self.partner[cpu.index()] = None;
         self.free.insert(cpu.index());
         if !(self.hungry.any() && self.feed(cpu)) {
@@ -265,17 +338,36 @@ impl Matching {
         }
     }
 
+    /// The task in `slot`, which is unpaired, no longer waits.
+    pub(crate) fn leaves_queue(&mut self, slot: u32) {
+        let task = &mut self.tasks[slot as usize];
+        task.cpu = AWAY;
+        let class = task.class.0 as usize;
+        let row = &mut self.classes[class];
+        row.unpaired.remove(&mut self.tasks, slot);
+        if row.unpaired.is_empty() {
+            self.hungry.remove(class);
+        }
+    }
+
     /// Pairs the first unpaired task of `class` with `cpu`, which is free.
     fn pair(&mut self, class: Class, cpu: CpuId) {
         let row = &mut self.classes[class.0 as usize];
-        let Some(task) = row.unpaired.pop_front(&mut self.links) else { return };
-        row.paired.insert(cpu.index());
+        let Some(task) = row.unpaired.pop_front(&mut self.tasks) else { return };
         if row.unpaired.is_empty() {
             self.hungry.remove(class.0 as usize);
         }
+        self.join(task, class, cpu);
+    }
+
+    /// Pairs a task of `class`, in no queue, with `cpu`, which is free.
+    #[inline(always)]
+    fn join(&mut self, task: u32, class: Class, cpu: CpuId) {
+        self.classes[class.0 as usize].paired.insert(cpu.index());
         self.free.remove(cpu.index());
+        self.pairs += 1;
         self.partner[cpu.index()] = Some(task);
-        self.tasks[task as usize].cpu = Some(cpu);
+        self.tasks[task as usize].cpu = cpu.0;
         self.changes.push((cpu, Some(task)));
     }
 
@@ -288,7 +380,7 @@ impl Matching {
         self.free.insert(from.index());
         self.free.remove(to.index());
         self.partner[to.index()] = Some(task);
-        self.tasks[task as usize].cpu = Some(to);
+        self.tasks[task as usize].cpu = to.0;
         self.changes.push((to, Some(task)));
     }
 

@@ -5,7 +5,6 @@
 //! [`crate::place::Course`] keeps how long each was in force.
 
 use crate::place::{Here, Queue};
-use crate::table::Tasks;
 use keel_abi::{CpuId, Instant, TaskId};
 use keel_trace::{Chooser, Why};
 
@@ -66,6 +65,7 @@ pub struct Decision {
 
 impl Decision {
     /// A migration; the event's CPU is the CPU that moved the task.
+    #[inline]
     pub(crate) fn migrated(task: TaskId, at: Instant, by: CpuId, from: CpuId, to: CpuId) -> Self {
         let act = match by {
             by if by == to => Act::Pulled,
@@ -127,41 +127,6 @@ pub(crate) struct Origin {
     taken: bool,
 }
 
-/// The origins of all tasks: a check's own, or those that another check keeps.
-pub(crate) trait Origins {
-    /// Something happened to the task. A check that keeps the origin itself ignores this: it gets the same event right
-    /// after.
-    fn change(&mut self, task: TaskId, how: impl FnOnce(&mut Origin));
-
-    /// How the task came to its place, before the current event.
-    fn of(&mut self, task: TaskId) -> Option<&Origin>;
-
-    /// The task has exited.
-    fn end(&mut self, task: TaskId);
-}
-
-impl Origins for Tasks<Origin> {
-    fn change(&mut self, task: TaskId, how: impl FnOnce(&mut Origin)) {
-        if let Some(origin) = self.get(task) {
-            how(origin);
-        }
-    }
-
-    fn of(&mut self, task: TaskId) -> Option<&Origin> {
-        self.get(task).map(|origin| &*origin)
-    }
-
-    fn end(&mut self, task: TaskId) {
-        Tasks::end(self, task);
-    }
-}
-
-impl From<TaskId> for Origin {
-    fn from(task: TaskId) -> Self {
-        Self::new(task)
-    }
-}
-
 impl Origin {
     pub(crate) fn new(task: TaskId) -> Self {
         Self {
@@ -177,7 +142,7 @@ impl Origin {
 
     /// The decision in force.
     pub(crate) fn decision(&self) -> Option<Decision> {
-        self.here.decision
+        self.here.decision(self.task)
     }
 
     /// A CPU is chosen for a sleeping task.
@@ -187,78 +152,87 @@ impl Origin {
 
     /// A sleeping task is woken, or a task is created. A task that seems to have created itself existed when the stream
     /// began; how it came to its place is unknown.
+    #[inline(always)]
     pub(crate) fn wakes(&mut self, act: Act, at: Instant, by: CpuId, to: CpuId, waker: TaskId) {
         let (task, chosen) = (self.task, self.chosen.take());
         let from = self.last_cpu.or(chosen.filter(|_| act == Act::Woken).map(|(_, prev)| prev));
         let chooser = chosen.map(|(chooser, _)| chooser);
-        let decision = Decision { task, act, at, by, from, to, chooser, waker };
-        let decision = Some(decision).filter(|_| waker != task);
-        self.here = Here { queue: Queue::Cpu(to), left: None, decision };
+        self.here = Here::by(Queue::of(to), Decision { task, act, at, by, from, to, chooser, waker });
+        if waker == task {
+            self.here.forget();
+        }
         (self.next, self.entered, self.taken) = (None, false, false);
     }
 
     /// It starts running. If that is not where the last decision put it, the stream does not show how it came there.
+    #[inline(always)]
     pub(crate) fn runs(&mut self, cpu: CpuId) {
         self.last_cpu = Some(cpu);
-        self.here.decision = self.here.decision.filter(|decision| decision.to == cpu);
+        if self.here.to() != Some(cpu) {
+            self.here.forget();
+        }
         (self.next, self.taken) = (None, false);
     }
 
     /// It loses or gives up `cpu`, and waits.
     pub(crate) fn leaves(&mut self, at: Instant, cpu: CpuId, why: Why) {
-        let queue = self.next.take().unwrap_or(Queue::Cpu(cpu));
-        (self.here.queue, self.here.left, self.entered) = (Queue::Cpu(cpu), Some(why), true);
-        if queue != Queue::Cpu(cpu) {
+        let queue = self.next.take().unwrap_or(Queue::of(cpu));
+        (self.here.queue, self.here.left, self.entered) = (Queue::of(cpu), Some(why), true);
+        if queue != Queue::of(cpu) {
             self.enters(at, cpu, cpu, queue);
         }
     }
 
     /// It is moved from one runqueue to another.
+    #[inline(always)]
     pub(crate) fn migrates(&mut self, at: Instant, by: CpuId, from: CpuId, to: CpuId) {
-        let carried_out = |last: Decision| last.act == Act::Dispatched && last.to == to;
-        if self.here.queue == Queue::Cpu(to) && self.decision().is_some_and(carried_out) {
+        let queue = Queue::of(to);
+        if self.here.queue == queue && self.here.act() == Some(Act::Dispatched) && self.here.to() == Some(to)
+        {
             return;
         }
-        self.taken = !matches!(self.here.queue, Queue::Cpu(_));
-        let decision = Some(Decision::migrated(self.task, at, by, from, to));
-        self.here = Here { queue: Queue::Cpu(to), left: None, decision };
+        self.taken = self.here.queue.cpu().is_none();
+        self.here = Here::by(queue, Decision::migrated(self.task, at, by, from, to));
         self.entered = true;
     }
 
     /// The scheduler dispatches it to a CPU; it was on the runqueue of `rq`.
+    #[inline(always)]
     pub(crate) fn dispatched(&mut self, at: Instant, by: CpuId, rq: CpuId, to: CpuId) {
-        let decision = Some(self.decides(Act::Dispatched, at, by, rq, to));
-        self.here = Here { queue: Queue::Cpu(to), left: None, decision };
+        self.here = Here::by(Queue::of(to), self.decides(Act::Dispatched, at, by, rq, to));
         self.entered = true;
     }
 
     /// It enters a queue while it waits; it is on the runqueue of `rq`. The first queue after a wakeup belongs to the
     /// wakeup.
+    #[inline(always)]
     pub(crate) fn enters(&mut self, at: Instant, by: CpuId, rq: CpuId, queue: Queue) {
         let first = !std::mem::replace(&mut self.entered, true);
         let taken = std::mem::take(&mut self.taken);
-        match queue {
+        match queue.cpu() {
             // The scheduler had it, and moved it to this queue.
-            Queue::Cpu(to) if taken && queue == self.here.queue => {
-                let from = self.decision().and_then(|decision| decision.from);
+            Some(to) if taken && queue == self.here.queue => {
+                let from = self.here.from();
                 self.dispatched(at, by, from.unwrap_or(rq), to);
             }
-            queue if queue == self.here.queue => {}
-            Queue::Cpu(to) => self.dispatched(at, by, rq, to),
-            queue => {
-                self.here.queue = queue;
-                if !first {
-                    self.here.decision = Some(self.decides(Act::Queued, at, by, rq, rq));
-                }
+            _ if queue == self.here.queue => {}
+            Some(to) => self.dispatched(at, by, rq, to),
+            None if first => self.here.queue = queue,
+            None => {
+                let left = self.here.left;
+                self.here = Here::by(queue, self.decides(Act::Queued, at, by, rq, rq));
+                self.here.left = left;
             }
         }
     }
 
     /// It enters a queue while it runs and is about to leave its CPU, or it leaves that queue again (`None`).
+    #[inline]
     pub(crate) fn will_be_in(&mut self, queue: Option<Queue>) {
         self.next = queue;
     }
 
+    #[inline]
     fn decides(&self, act: Act, at: Instant, by: CpuId, from: CpuId, to: CpuId) -> Decision {
         Decision { task: self.task, act, at, by, from: Some(from), to, chooser: None, waker: TaskId::IDLE }
     }

@@ -1,18 +1,24 @@
 //! Rows by task id, kept only while a task lives.
 //!
 //! Ids are dense and never reused, so one small number per task that ever existed finds its row; the rows of tasks that
-//! have exited are reused.
+//! have exited are reused. Until then they hold a blank row, so that finding a row needs no check whether there is one.
 
 use keel_abi::TaskId;
 
 const UNSEEN: u32 = u32::MAX;
 const GONE: u32 = u32::MAX - 1;
 
+/// Is it a slot, where [`Tasks::any_slot`] also gives a number for tasks that have none?
+#[inline(always)]
+pub(crate) fn is_slot(slot: u32) -> bool {
+    slot < GONE
+}
+
 /// Rows of the live tasks.
 #[derive(Clone, Debug)]
 pub(crate) struct Tasks<T> {
     slots: Vec<u32>,
-    rows: Vec<Option<T>>,
+    rows: Vec<T>,
     free: Vec<u32>,
 }
 
@@ -24,7 +30,7 @@ impl<T> Default for Tasks<T> {
 
 impl<T: From<TaskId>> Tasks<T> {
     /// The slot of `task`'s row, created if the task is new; `None` for an idle task and for one that has exited.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn slot(&mut self, task: TaskId) -> Option<u32> {
         match self.slots.get(task.index()) {
             Some(&slot) if slot < GONE => Some(slot),
@@ -34,23 +40,37 @@ impl<T: From<TaskId>> Tasks<T> {
         }
     }
 
-    /// `task`'s row, created if the task is new; `None` for an idle task and for one that has exited.
-    #[inline]
-    pub(crate) fn get(&mut self, task: TaskId) -> Option<&mut T> {
-        let slot = self.slot(task)?;
-        self.rows[slot as usize].as_mut()
+    /// Like [`Tasks::slot`], as one number: see [`is_slot`].
+    #[inline(always)]
+    pub(crate) fn any_slot(&mut self, task: TaskId) -> u32 {
+        match self.slots.get(task.index()) {
+            Some(&slot) if slot != UNSEEN => slot,
+            _ => self.add(task).unwrap_or(GONE),
+        }
     }
 
-    /// The row in `slot`.
-    #[inline]
-    pub(crate) fn at(&mut self, slot: u32) -> Option<&mut T> {
-        self.rows[slot as usize].as_mut()
+    /// `task`'s row, created if the task is new; `None` for an idle task and for one that has exited.
+    #[inline(always)]
+    pub(crate) fn get(&mut self, task: TaskId) -> Option<&mut T> {
+        let slot = self.slot(task)?;
+        Some(self.at(slot))
+    }
+
+    /// The row in `slot`; blank, as of [`TaskId::IDLE`], if its task has exited.
+    #[inline(always)]
+    pub(crate) fn at(&mut self, slot: u32) -> &mut T {
+        &mut self.rows[slot as usize]
+    }
+
+    /// The slot of `task`'s row, if it has one.
+    #[inline(always)]
+    pub(crate) fn find(&self, task: TaskId) -> Option<u32> {
+        self.slots.get(task.index()).copied().filter(|&slot| slot < GONE)
     }
 
     /// `task`'s row, if it has one.
     pub(crate) fn peek(&self, task: TaskId) -> Option<&T> {
-        let &slot = self.slots.get(task.index()).filter(|&&slot| slot < GONE)?;
-        self.rows[slot as usize].as_ref()
+        self.find(task).map(|slot| &self.rows[slot as usize])
     }
 
     /// One more than the highest slot.
@@ -64,15 +84,17 @@ impl<T: From<TaskId>> Tasks<T> {
         if *slot >= GONE {
             return None;
         }
-        let row = self.rows[*slot as usize].take();
+        let row = std::mem::replace(&mut self.rows[*slot as usize], T::from(TaskId::IDLE));
         self.free.push(*slot);
         *slot = GONE;
-        row
+        Some(row)
     }
 
     /// The rows of the tasks alive, by slot.
     pub(crate) fn into_rows(self) -> impl Iterator<Item = T> {
-        self.rows.into_iter().flatten()
+        let mut alive = vec![true; self.rows.len()];
+        self.free.iter().for_each(|&slot| alive[slot as usize] = false);
+        self.rows.into_iter().zip(alive).filter_map(|(row, alive)| alive.then_some(row))
     }
 
     #[cold]
@@ -83,12 +105,17 @@ impl<T: From<TaskId>> Tasks<T> {
         if task.index() >= self.slots.len() {
             self.slots.resize(task.index() + 1, UNSEEN);
         }
-        let slot = self.free.pop().unwrap_or_else(|| {
-            self.rows.push(None);
-            self.rows.len() as u32 - 1
-        });
+        let slot = match self.free.pop() {
+            Some(slot) => {
+                self.rows[slot as usize] = T::from(task);
+                slot
+            }
+            None => {
+                self.rows.push(T::from(task));
+                self.rows.len() as u32 - 1
+            }
+        };
         self.slots[task.index()] = slot;
-        self.rows[slot as usize] = Some(T::from(task));
         Some(slot)
     }
 }

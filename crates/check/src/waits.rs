@@ -101,9 +101,8 @@ impl Waits {
     pub fn sums(&self) -> WaitSums {
         let mut all = self.clone();
         for slot in 0..all.tasks.slots() {
-            if let Some(task) = all.tasks.at(slot).map(|row| row.task) {
-                all.turn(self.now, task, State::Asleep);
-            }
+            let task = all.tasks.at(slot).task;
+            all.turn(self.now, task, State::Asleep);
         }
         all.sums
     }

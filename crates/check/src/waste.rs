@@ -27,17 +27,17 @@ mod moves;
 mod task;
 mod words;
 
+use crate::conduct::{Conduct, Limits, Scene, Slots};
 use crate::cpus::{Cpus, Integral};
 use crate::finding::{Finding, shared};
 use crate::matching::Matching;
-use crate::origin::{Act, Origin, Origins};
-use crate::table::Tasks;
+use crate::origin::Act;
 use episode::{Longest, Open, Pending};
 pub use groups::{Groups, How, MOST_NAMES, MOST_NOTED, MOST_TASKS, Waiters, Wakers};
 use groups::{Note, Tally};
-use keel_abi::{CpuId, Instant, Span, TaskId};
+use keel_abi::{CpuId, Instant, Span};
 use keel_trace::{Class, Event, Meta, Sink, What};
-use task::Row;
+use task::Rows;
 use words::finding;
 
 /// An episode shorter than this, without pending parts, is a transient.
@@ -78,18 +78,31 @@ pub struct Verdict {
 
 #[derive(Clone, Debug, Default)]
 struct Cpu {
-    running: Option<TaskId>,
-    offline: bool,
-    /// While it idles, it does so on purpose.
-    reserved: bool,
+    /// Why it can't run another task: [`RUNS`], [`OFFLINE`], [`RESERVED`].
+    busy: u8,
     pending: Pending,
     open: Option<Open>,
 }
 
+/// A task runs there.
+const RUNS: u8 = 1;
+const OFFLINE: u8 = 2;
+/// While it idles, it does so on purpose.
+const RESERVED: u8 = 4;
+
 impl Cpu {
     /// Does it idle, and could it run a task?
     fn could_run(&self) -> bool {
-        self.running.is_none() && !self.offline && !self.reserved
+        self.busy == 0
+    }
+
+    fn is(&self, why: u8) -> bool {
+        self.busy & why != 0
+    }
+
+    #[inline(always)]
+    fn set(&mut self, why: u8, on: bool) {
+        self.busy = self.busy & !why | if on { why } else { 0 };
     }
 }
 
@@ -97,17 +110,17 @@ impl Cpu {
 #[derive(Clone, Debug)]
 pub struct WastedCores<O = ()> {
     waste: Waste<O>,
-    origins: Tasks<Origin>,
+    conduct: Conduct,
 }
 
-/// The check itself; its caller tracks where tasks wait and by which decision.
+/// The check itself; its caller tracks where tasks wait and by which decision ([`Scene`]).
 #[derive(Clone, Debug)]
 pub(crate) struct Waste<O = ()> {
     observer: O,
     now: Instant,
     cpus: Cpus<Cpu>,
     online: Integral,
-    tasks: Tasks<Row>,
+    tasks: Rows,
     matching: Matching,
     longest: Longest,
     wasted: Span,
@@ -116,6 +129,23 @@ pub(crate) struct Waste<O = ()> {
     tally: Tally,
     /// Empty lists of past episodes, for reuse; at most one per CPU.
     spare: Vec<Vec<Note>>,
+}
+
+/// Shows an event to both: usually `conduct`, which tracks for both what tasks do and how they came to their places,
+/// comes last. But a task has to be awake before it can wait for a core.
+#[inline(always)]
+pub(crate) fn follow<O: Observer>(
+    waste: &mut Waste<O>,
+    conduct: &mut Conduct,
+    at: Instant,
+    cpu: CpuId,
+    what: What,
+) {
+    let slots = conduct.slots(what);
+    waste.event(conduct.scene(), at, cpu, what, slots);
+    if let Some(slot) = conduct.event(at, cpu, what, slots) {
+        waste.woken(conduct.scene(), at, slot, what);
+    }
 }
 
 impl WastedCores {
@@ -128,7 +158,7 @@ impl WastedCores {
 impl<O: Observer> WastedCores<O> {
     /// Passes `observer` each episode.
     pub fn observed(keep: usize, observer: O) -> Self {
-        Self { waste: Waste::observed(keep, observer), origins: Tasks::default() }
+        Self { waste: Waste::observed(keep, observer), conduct: Conduct::new(Limits::default(), 0) }
     }
 
     /// The observer.
@@ -143,7 +173,7 @@ impl<O: Observer> WastedCores<O> {
 
     /// Ends every open episode and returns the verdict. Call this once, at the end.
     pub fn verdict(&mut self) -> Verdict {
-        self.waste.verdict(&mut self.origins)
+        self.waste.verdict(self.conduct.scene())
     }
 }
 
@@ -155,7 +185,7 @@ impl<O: Observer> Waste<O> {
             now: Instant::ZERO,
             cpus: Cpus::default(),
             online: Integral::default(),
-            tasks: Tasks::default(),
+            tasks: Rows::default(),
             matching: Matching::default(),
             longest: Longest::new(keep),
             wasted: Span::ZERO,
@@ -167,10 +197,10 @@ impl<O: Observer> Waste<O> {
     }
 
     /// Like [`WastedCores::verdict`].
-    pub(crate) fn verdict(&mut self, origins: &mut impl Origins) -> Verdict {
+    pub(crate) fn verdict(&mut self, scene: &mut Scene) -> Verdict {
         let at = self.now;
         for cpu in (0..self.cpus.len()).map(CpuId) {
-            self.close(origins, at, cpu);
+            self.close(scene, at, cpu);
         }
         let machine = self.online.at(at);
         let share = match machine {
@@ -188,34 +218,44 @@ impl<O: Observer> Waste<O> {
         }
     }
 
+    /// The scene still shows the moment before the event.
     #[inline(always)]
-    pub(crate) fn event(&mut self, origins: &mut impl Origins, at: Instant, cpu: CpuId, what: What) {
-        self.now = at;
+    pub(crate) fn event(&mut self, scene: &mut Scene, at: Instant, cpu: CpuId, what: What, slots: Slots) {
         match what {
-            What::Switch { prev, why, next } => self.switch(origins, at, cpu, prev, why, next),
-            What::Wakeup { task, target, waker } => {
-                self.wake(origins, at, cpu, Act::Woken, (task, target), waker)
+            What::Switch { prev, next, .. } if prev == next => return,
+            What::Switch { why, next, .. } => self.switch(scene, at, cpu, slots, why, next),
+            What::Exit { .. } => self.exit(scene, at, slots),
+            What::Migrate { .. } | What::Placed { .. } | What::Held { .. } => {
+                return self.moves(scene, at, slots);
             }
-            What::Fork { child, target, parent } => {
-                self.wake(origins, at, cpu, Act::Forked, (child, target), parent)
-            }
-            What::Exit { task } => self.exit(origins, task),
-            What::Migrate { task, from, to } => self.migrate(origins, at, cpu, task, from, to),
-            What::Placed { task, prev, chosen, by, .. } => {
-                self.placed(origins, at, cpu, task, (prev, chosen), by)
-            }
-            What::Queued { task, dsq, .. } => self.queued(origins, at, cpu, task, dsq),
-            What::Held { task } => self.held(origins, at, cpu, task),
-            What::Unqueued { task, .. } => self.unqueued(origins, task),
-            What::Kick { target, .. } => self.pending(at, target),
+            What::Queued { dsq, .. } => return self.queued(scene, at, slots, dsq),
+            What::Kick { target, .. } => return self.pending(at, target),
             What::Online { target, up } => self.online(at, target, up),
-            What::Throttled { task, on, group } => self.throttled(origins, at, cpu, task, on, group),
+            What::Throttled { on, group, .. } => self.throttled(scene, (at, cpu), slots, on, group),
             What::Reserved { target, on } => self.reserved(target, on),
             _ => return,
         }
         if self.matching.changed() {
-            self.follow(origins, at);
+            self.follow(scene, at);
         }
+    }
+
+    /// The task in `slot` has been woken or created by this event.
+    #[inline(always)]
+    fn woken(&mut self, scene: &mut Scene, at: Instant, slot: u32, what: What) {
+        match what {
+            What::Wakeup { waker, .. } => self.wake(scene, slot, Act::Woken, waker),
+            What::Fork { parent, .. } => self.wake(scene, slot, Act::Forked, parent),
+            _ => return,
+        }
+        if self.matching.changed() {
+            self.follow(scene, at);
+        }
+    }
+
+    /// The stream has come to `at`.
+    pub(crate) fn passed(&mut self, at: Instant) {
+        self.now = at;
     }
 
     fn started(&mut self, at: Instant, cpus: u32) {
@@ -234,14 +274,14 @@ impl Waste {
 }
 
 impl<O: Observer> Waste<O> {
-    pub(crate) fn meta(&mut self, origins: &mut impl Origins, at: Instant, meta: &Meta) {
+    pub(crate) fn meta(&mut self, scene: &mut Scene, at: Instant, meta: &Meta) {
         self.now = at;
         match meta {
             Meta::Start { topology, .. } => {
                 self.tally.topology = Some(topology.clone());
                 self.started(at, topology.cpus());
             }
-            Meta::Task(info) => self.about(origins, at, info, &shared(&info.name)),
+            Meta::Task(info) => self.about(scene, at, info, &shared(&info.name)),
             Meta::Clock { .. }
             | Meta::Chance { .. }
             | Meta::Queue { .. }
@@ -260,13 +300,23 @@ impl<O: Observer> Sink for WastedCores<O> {
     }
 
     fn events(&mut self, events: &[Event]) {
-        for &Event { at, cpu, what } in events {
-            self.waste.event(&mut self.origins, at, cpu, what);
+        let mut rest = events;
+        while !rest.is_empty() {
+            let (part, later) = rest.split_at(self.conduct.until_due(rest));
+            for &Event { at, cpu, what } in part {
+                follow(&mut self.waste, &mut self.conduct, at, cpu, what);
+            }
+            if let Some(last) = part.last() {
+                self.waste.passed(last.at);
+                self.conduct.passed(last.at);
+            }
+            rest = later;
         }
     }
 
     fn meta(&mut self, at: Instant, meta: &Meta) {
-        self.waste.meta(&mut self.origins, at, meta);
+        self.waste.meta(self.conduct.scene(), at, meta);
+        self.conduct.meta(at, meta);
     }
 }
 

@@ -25,7 +25,7 @@ pub const LEAST_MOVES: u32 = 64;
 #[derive(Clone, Debug)]
 pub(crate) struct Bounce {
     /// Blocks that count, in a row. Most tasks have none.
-    open: Option<Box<Open>>,
+    open: Option<Box<Bounces>>,
     /// The block under way: how many migrations, how many of them back, since when and since how much running.
     moves: u32,
     back: u32,
@@ -45,8 +45,9 @@ impl Default for Bounce {
     }
 }
 
+/// Blocks in a row that count.
 #[derive(Clone, Debug)]
-struct Open {
+pub(crate) struct Bounces {
     start: Instant,
     end: Instant,
     ran: Span,
@@ -56,16 +57,30 @@ struct Open {
 
 impl Bounce {
     /// It runs on `cpu` now, where it did not before: blocks in a row that are over.
-    fn moved(&mut self, at: Instant, cpu: CpuId, ran: Span) -> Option<Box<Open>> {
-        let known = self.recent.iter().position(|&recent| recent == cpu);
-        self.back += u32::from(known.is_some());
-        let last = known.unwrap_or(3);
-        self.recent.copy_within(..last, 1);
+    #[inline(always)]
+    pub(super) fn moved(&mut self, at: Instant, cpu: CpuId, ran: Span) -> Option<Box<Bounces>> {
+        let [first, second, third, fourth] = self.recent;
+        let known = cpu == first || cpu == second || cpu == third || cpu == fourth;
+        self.back += u32::from(known);
         self.recent[0] = cpu;
+        if cpu != first {
+            self.recent[1] = first;
+            if cpu != second {
+                self.recent[2] = second;
+                if cpu != third {
+                    self.recent[3] = third;
+                }
+            }
+        }
         self.moves += 1;
         if self.moves < BLOCK {
             return None;
         }
+        self.ends_block(at, ran)
+    }
+
+    #[inline(never)]
+    fn ends_block(&mut self, at: Instant, ran: Span) -> Option<Box<Bounces>> {
         let ran_now = ran.saturating_sub(self.ran);
         let counts = at.since(self.since) < NEAR
             && ran_now < MOVE_WORTH * u64::from(BLOCK)
@@ -78,7 +93,7 @@ impl Bounce {
             }
             (None, true) => {
                 let (start, cpus) = (self.since, self.recent);
-                self.open = Some(Box::new(Open { start, end: at, ran: ran_now, moves: BLOCK, cpus }));
+                self.open = Some(Box::new(Bounces { start, end: at, ran: ran_now, moves: BLOCK, cpus }));
                 None
             }
             (_, false) => self.open.take(),
@@ -94,24 +109,19 @@ pub(super) struct Bouncing {
 }
 
 impl Bouncing {
-    /// The task in `slot` starts running on another CPU than it last ran on.
-    #[inline]
-    pub(super) fn moved(&mut self, scene: &mut Scene, at: Instant, slot: u32, cpu: CpuId) {
-        let Some(task) = scene.tasks.at(slot) else { return };
-        if let Some(open) = task.bounce.moved(at, cpu, task.ran) {
-            self.judge(scene, slot, &open);
-        }
-    }
-
     /// The task exits, or the stream ends.
     pub(super) fn end(&mut self, scene: &mut Scene, slot: u32) {
-        if let Some(open) = scene.tasks.at(slot).and_then(|task| task.bounce.open.take()) {
+        if let Some(open) = scene.tasks.at(slot).bounce.open.take() {
             self.judge(scene, slot, &open);
         }
     }
 
-    fn judge(&mut self, scene: &mut Scene, slot: u32, open: &Open) {
-        let Some(task) = scene.tasks.at(slot).filter(|_| open.moves >= LEAST_MOVES) else { return };
+    /// Blocks in a row are over.
+    pub(super) fn judge(&mut self, scene: &mut Scene, slot: u32, open: &Bounces) {
+        let task = scene.tasks.at(slot);
+        if open.moves < LEAST_MOVES {
+            return;
+        }
         let (start, duration) = (open.start, open.end.since(open.start));
         self.found.add(start, duration, || {
             let mut cpus: Vec<CpuId> = open.cpus.iter().copied().filter(|&cpu| cpu != NOWHERE).collect();

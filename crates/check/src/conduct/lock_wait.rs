@@ -56,7 +56,7 @@ impl LockWaits {
         mutex: u32,
         owner: TaskId,
     ) {
-        let Some(task) = scene.tasks.at(slot) else { return };
+        let task = scene.tasks.at(slot);
         if task.id == owner {
             return self.comes(scene, at, slot);
         }
@@ -68,11 +68,10 @@ impl LockWaits {
         self.settle(scene, realtime, at, slot);
         self.turn(scene, at, mutex, Some(owner));
         let owners = Owners::new(scene, at, owner, prio);
-        if let Some(task) = scene.tasks.at(slot) {
-            let waited = task.waited_until(at);
-            task.awaited = Some(Box::new(Awaited { mutex, since: at, got: None, owners, waited }));
-            self.waiters.push((mutex, slot));
-        }
+        let task = scene.tasks.at(slot);
+        let waited = task.waited_until(at);
+        task.awaited = Some(Box::new(Awaited { mutex, since: at, got: None, owners, waited }));
+        self.waiters.push((mutex, slot));
     }
 
     /// The task in `slot` is woken: its mutex has been released.
@@ -85,7 +84,7 @@ impl LockWaits {
     /// The task in `slot` starts running, perhaps with the mutex.
     pub(super) fn comes(&mut self, scene: &mut Scene, at: Instant, slot: u32) {
         let Some(mutex) = awaited_by(scene, slot) else { return };
-        let Some(task) = scene.tasks.at(slot) else { return };
+        let task = scene.tasks.at(slot);
         let id = task.id;
         if let Some(awaited) = &mut task.awaited {
             awaited.got = Some(at);
@@ -96,20 +95,16 @@ impl LockWaits {
     /// A mutex changes its owner: its remaining waiters now wait for the new one.
     fn turn(&mut self, scene: &mut Scene, at: Instant, mutex: u32, owner: Option<TaskId>) {
         for &(_, slot) in self.waiters.iter().filter(|(waits_for, _)| *waits_for == mutex) {
-            let Some(mut awaited) = scene.tasks.at(slot).and_then(|task| task.awaited.take()) else {
-                continue;
-            };
+            let Some(mut awaited) = scene.tasks.at(slot).awaited.take() else { continue };
             let next = if awaited.got.is_some() { None } else { owner };
             awaited.owners.turn(scene, at, next);
-            if let Some(task) = scene.tasks.at(slot) {
-                task.awaited = Some(awaited);
-            }
+            scene.tasks.at(slot).awaited = Some(awaited);
         }
     }
 
     /// The task in `slot` leaves its CPU or exits, and does not wait for the same mutex again: judges the wait.
     pub(super) fn settle(&mut self, scene: &mut Scene, realtime: &mut Realtime, now: Instant, slot: u32) {
-        let Some(mut awaited) = scene.tasks.at(slot).and_then(|task| task.awaited.take()) else { return };
+        let Some(mut awaited) = scene.tasks.at(slot).awaited.take() else { return };
         self.waiters.retain(|&(_, waiter)| waiter != slot);
         let (start, end) = (awaited.since, awaited.got.unwrap_or(now));
         awaited.owners.turn(scene, end, None);
@@ -118,7 +113,7 @@ impl LockWaits {
             realtime.owner_did_not_run(scene, slot, owner, (start, end), awaited.owners.lost);
         }
         if waited > LOCK_WAIT {
-            let own = scene.tasks.at(slot).map_or(Span::ZERO, |task| task.waited_until(end));
+            let own = scene.tasks.at(slot).waited_until(end);
             let kept = awaited.owners.kept.max(own.saturating_sub(awaited.waited));
             let whose = if kept > LOCK_WAIT { Blame::Scheduler } else { Blame::Program };
             self.found.add_of(whose, start, waited, || finding_of(scene, slot, &awaited, end));
@@ -155,14 +150,14 @@ impl LockWaits {
 
 /// The mutex that the task in `slot` waits for.
 fn awaited_by(scene: &mut Scene, slot: u32) -> Option<u32> {
-    scene.tasks.at(slot)?.awaited.as_ref().map(|awaited| awaited.mutex)
+    scene.tasks.at(slot).awaited.as_ref().map(|awaited| awaited.mutex)
 }
 
 fn finding_of(scene: &mut Scene, slot: u32, awaited: &Awaited, end: Instant) -> Finding {
     let (start, mutex, owners) = (awaited.since, awaited.mutex, &awaited.owners);
     let waited = end.since(start);
-    let (id, name, decision) =
-        scene.tasks.at(slot).map(|task| (task.id, task.called(), task.decision())).expect("its own wait");
+    let task = scene.tasks.at(slot);
+    let (id, name, decision) = (task.id, task.called(), task.decision());
     let owner = scene.called(owners.first);
     let others = match owners.count {
         0 | 1 => String::new(),

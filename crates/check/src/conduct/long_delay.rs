@@ -10,7 +10,7 @@ use super::starvation::fair_round;
 use crate::finding::{Blame, Finding, Kind};
 use crate::longest::Found;
 use crate::origin::Act;
-use crate::place::Queue;
+use crate::place::QueueKind;
 use keel_abi::{CpuId, Instant, Span, TaskId};
 
 /// The default limit, before what sharing adds.
@@ -25,7 +25,7 @@ pub(super) struct LongDelays {
 impl LongDelays {
     /// The wait of the task in `slot` ends on `cpu`, or has not ended: did it begin with a wakeup, and was it too long?
     pub(super) fn judge(&mut self, scene: &mut Scene, at: Instant, slot: u32, cpu: Option<CpuId>) {
-        let Some(task) = scene.tasks.at(slot) else { return };
+        let task = scene.tasks.at(slot);
         let (start, waited) = (task.since, at.since(task.since));
         let (Some(woken), (part, spot)) = (task.woken, task.longest_spot(at)) else { return };
         let limit = self.limit.unwrap_or_else(|| DELAY + fair_round(scene, slot));
@@ -52,7 +52,7 @@ struct Wait {
 
 impl Wait {
     fn finding_of(&self, scene: &mut Scene, threshold: Span) -> Finding {
-        let task = scene.tasks.at(self.slot).expect("it was looked at just now");
+        let task = scene.tasks.at(self.slot);
         let (who, id) = (task.called(), task.id);
         let duration = self.at.since(self.start);
         let ran = match self.cpu {
@@ -78,7 +78,7 @@ impl Wait {
             cpus,
             tasks,
             events: vec![self.start, self.at],
-            decision: self.spot.here.decision,
+            decision: self.spot.here.decision(id),
             text: format!("task {who} {begin} and {ran}; {}", self.place(scene)),
         }
     }
@@ -108,13 +108,13 @@ impl Wait {
             true => format!("CPU {rq} was idle then"),
             false => format!("CPU {rq} was running {} then", scene.called(beside)),
         };
-        match here.queue {
-            Queue::Cpu(_) if rq == self.woken.to => ran,
-            Queue::Cpu(_) => {
+        match here.queue.kind() {
+            QueueKind::Cpu(_) if rq == self.woken.to => ran,
+            QueueKind::Cpu(_) => {
                 let place = here.words(None);
                 format!("it waited longest, for {}, {place}; {ran}", self.part)
             }
-            queue => format!("it waited {}; {ran}", queue.words()),
+            _ => format!("it waited {}; {ran}", here.queue.words()),
         }
     }
 }

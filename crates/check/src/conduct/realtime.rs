@@ -97,7 +97,7 @@ impl Realtime {
 
     /// A real-time task begins to wait.
     pub(super) fn waits(&mut self, scene: &mut Scene, at: Instant, slot: u32) {
-        let Some(task) = scene.tasks.at(slot) else { return };
+        let task = scene.tasks.at(slot);
         let (Some(prio), true) = (task.prio, self.waits.len() < MOST_URGENT_WAITS) else { return };
         // Its budget may be used up.
         if prio < 0 && self.unknown.throttling {
@@ -112,12 +112,10 @@ impl Realtime {
     /// The task is in another queue now.
     pub(super) fn moved(&mut self, scene: &mut Scene, at: Instant, slot: u32) {
         let Some(nth) = self.waits.iter().position(|wait| wait.slot == slot) else { return };
-        if let Some(task) = scene.tasks.at(slot) {
-            // Anything wrong until now belongs to its old place.
-            let wait = &mut self.waits[nth];
-            wait.turn(at, wait.ill);
-            wait.spot = task.spot();
-        }
+        // Anything wrong until now belongs to its old place.
+        let wait = &mut self.waits[nth];
+        wait.turn(at, wait.ill);
+        wait.spot = scene.tasks.at(slot).spot();
         self.look(scene, at, nth);
     }
 
@@ -180,7 +178,7 @@ impl Realtime {
     /// A waiting or running task changes its priority.
     pub(super) fn reprioritised(&mut self, scene: &mut Scene, at: Instant, slot: u32) {
         self.stops(scene, at, slot);
-        let Some(task) = scene.tasks.at(slot) else { return };
+        let task = scene.tasks.at(slot);
         match task.state {
             State::Waiting if task.is_urgent() => self.waits(scene, at, slot),
             State::Running => {
@@ -206,7 +204,8 @@ impl Realtime {
             return;
         }
         self.inverted.add(start, lost, || {
-            let (id, name) = scene.tasks.at(waiter).map(|task| (task.id, task.called())).expect("its own wait");
+            let task = scene.tasks.at(waiter);
+            let (id, name) = (task.id, task.called());
             let (owner_name, whole) = (scene.called(owner), end.since(start));
             let owner_row = scene.tasks.peek(owner);
             Finding {
@@ -242,11 +241,11 @@ impl Wait {
 /// The task that runs on `cpu` and its priority; `None` if either is unknown or the CPU is offline.
 fn runs(scene: &mut Scene, cpu: CpuId) -> Option<(TaskId, i16)> {
     let row = scene.cpus.get(cpu);
-    match row.running {
+    match row.runs {
         _ if row.offline => None,
-        None if row.reserved => None,
-        None => Some((TaskId::IDLE, IDLE)),
-        Some((task, slot)) => Some((task, scene.tasks.at(slot)?.prio?)),
+        TaskId::IDLE if row.reserved => None,
+        TaskId::IDLE => Some((TaskId::IDLE, IDLE)),
+        task => Some((task, scene.tasks.at(row.slot).prio?)),
     }
 }
 
@@ -262,9 +261,10 @@ fn elsewhere(scene: &mut Scene, set: u32, prio: i16) -> Ill {
 
 fn finding_of(scene: &mut Scene, slot: u32, sum: &Sum) -> Finding {
     let Sum { start, end, total, longest: (_, ill, spot) } = *sum;
-    let (id, now) = scene.tasks.at(slot).map(|task| (task.id, task.spot())).expect("it waited until now");
+    let task = scene.tasks.at(slot);
+    let (id, now) = (task.id, task.spot());
     let spot = spot.unwrap_or(now);
-    let (rq, decision) = (spot.rq, spot.here.decision);
+    let (rq, decision) = (spot.rq, spot.here.decision(id));
     let who = scene.called(id);
     let (kind, cpus, other, text) = match ill {
         Ill::Inverted { by } => {

@@ -1,15 +1,17 @@
 //! The state that the checks of conduct use: which tasks run and wait, where and since when, and how each came there.
 
-use super::bouncing::Bounce;
+use super::bouncing::{Bounce, Bounces};
 use super::lock_wait::Awaited;
+use super::stall::HOLD;
 use super::unfair::Share;
 use crate::cpus::{Cpus, Integral};
 use crate::finding::called;
-use crate::origin::{Act, Decision, Origin, Origins};
+use crate::origin::{Act, Decision, Origin};
 use crate::place::{Course, Here};
-use crate::table::Tasks;
+use crate::table::{Tasks, is_slot};
 use keel_abi::scx::weight_of_nice;
 use keel_abi::{CpuId, CpuSet, Instant, Pid, Span, TaskId};
+use keel_trace::What;
 use std::sync::Arc;
 
 /// What a task is doing.
@@ -55,6 +57,10 @@ pub(crate) struct Task {
     pub(crate) prio: Option<i16>,
     /// Its weight; 0 if unknown.
     pub(crate) weight: u32,
+    /// Is `prio` known to be that of a real-time task?
+    pub(crate) urgent: bool,
+    /// [`Task::heft`], which is asked for at each switch.
+    pub(crate) heft: u32,
     pub(crate) state: State,
     /// The kernel keeps it off every CPU, runnable or not.
     pub(crate) throttled: bool,
@@ -66,8 +72,8 @@ pub(crate) struct Task {
     pub(crate) woken: Option<Woken>,
     /// How many waited on the machine when its wait began, itself among them.
     pub(crate) crowd: u32,
-    /// What weighed on its CPUs when its wait began ([`Scene::load`]).
-    pub(crate) load: u64,
+    /// What weighed on its CPUs when its wait began, and how many these were ([`Scene::load`]).
+    pub(crate) load: (u64, u32),
     /// The task that was running on its CPU when it came to its place.
     pub(crate) beside: TaskId,
     /// Where it waited before.
@@ -96,13 +102,15 @@ impl From<TaskId> for Task {
             may_use: 0,
             prio: None,
             weight: 0,
+            urgent: false,
+            heft: 0,
             state: State::Asleep,
             throttled: false,
             since: Instant::ZERO,
             rq: CpuId(0),
             woken: None,
             crowd: 0,
-            load: 0,
+            load: (0, 1),
             beside: TaskId::IDLE,
             course: Course::begin(Instant::ZERO),
             ran: Span::ZERO,
@@ -115,9 +123,6 @@ impl From<TaskId> for Task {
         }
     }
 }
-
-/// A CPU and the weight that counted there, then those that count now.
-pub(crate) type Reweighed = ((CpuId, u32), (CpuId, u32));
 
 impl Task {
     /// Its name in a sentence.
@@ -158,25 +163,25 @@ impl Task {
     }
 
     /// It continues to wait elsewhere, or by another decision, which the caller records next.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn turns(&mut self, at: Instant) {
         let (here, rq, beside) = (&self.origin.here, self.rq, self.beside);
         self.course.change(at, || Spot { here: *here, rq, beside });
     }
 
-    /// Where its weight counts now, and where it counted before; `None` if nothing changed.
-    #[inline]
-    pub(crate) fn reweigh(&mut self) -> Option<Reweighed> {
-        let cpu = match self.state {
-            State::Running => self.origin.last_cpu.unwrap_or(self.rq),
-            State::Asleep | State::Waiting | State::Throttled => self.rq,
-        };
-        let weight = match self.state {
-            State::Waiting | State::Running => self.heft(),
-            State::Asleep | State::Throttled => 0,
-        };
-        let before = std::mem::replace(&mut self.weighs, (cpu, weight));
-        (before != (cpu, weight)).then_some((before, (cpu, weight)))
+    /// It starts running on `cpu`. Returns migrations in a row that are over.
+    #[inline(always)]
+    pub(super) fn starts(
+        &mut self,
+        machine: &mut Machine<'_>,
+        at: Instant,
+        cpu: CpuId,
+    ) -> Option<Box<Bounces>> {
+        (self.state, self.since, self.throttled) = (State::Running, at, false);
+        let moved = self.origin.last_cpu.is_some_and(|last| last != cpu);
+        self.origin.runs(cpu);
+        machine.weighs(self, cpu, self.heft);
+        if moved { self.bounce.moved(at, cpu, self.ran) } else { None }
     }
 
     /// Its weight or, if that is unknown, the weight of its nice value; 0 if both are unknown.
@@ -189,15 +194,17 @@ impl Task {
 
     /// Is it known to be a real-time task?
     pub(crate) fn is_urgent(&self) -> bool {
-        self.prio.is_some_and(|prio| prio < 100)
+        self.urgent
     }
 }
 
 /// A CPU.
 #[derive(Clone, Debug)]
 pub(crate) struct Cpu {
-    /// The running task and its slot; `None` if the CPU idles.
-    pub(crate) running: Option<(TaskId, u32)>,
+    /// The running task; [`TaskId::IDLE`] if there is none.
+    pub(crate) runs: TaskId,
+    /// Its slot.
+    pub(crate) slot: u32,
     /// Since when.
     pub(crate) since: Instant,
     pub(crate) offline: bool,
@@ -205,7 +212,7 @@ pub(crate) struct Cpu {
     pub(crate) reserved: bool,
     /// The number of tasks that wait in its queue.
     pub(crate) queued: u32,
-    /// The sum of the known weights of the tasks that wait or run there.
+    /// The sum of the known weights of the tasks that wait or run there, once [`Scene::by_cpu`].
     pub(crate) weight: u64,
     /// Since when the queue has not been empty.
     pub(crate) queued_since: Instant,
@@ -218,7 +225,8 @@ pub(crate) struct Cpu {
 impl Default for Cpu {
     fn default() -> Self {
         Self {
-            running: None,
+            runs: TaskId::IDLE,
+            slot: 0,
             since: Instant::ZERO,
             offline: false,
             reserved: false,
@@ -228,6 +236,81 @@ impl Default for Cpu {
             first: 0,
             stalled: None,
         }
+    }
+}
+
+impl Cpu {
+    /// The task in `slot` comes into its queue.
+    #[inline]
+    pub(crate) fn enters(&mut self, at: Instant, slot: u32) {
+        if self.queued == 0 {
+            (self.queued_since, self.first) = (at, slot);
+        }
+        self.queued += 1;
+    }
+
+    /// A task leaves its queue.
+    #[inline]
+    pub(crate) fn leaves(&mut self) {
+        self.queued -= 1;
+    }
+
+    /// Has one task had it for longer than [`HOLD`] while others waited?
+    #[inline]
+    pub(crate) fn is_held(&self, at: Instant) -> bool {
+        // Nearly always it has switched not long ago.
+        at.since(self.since) > HOLD
+            && self.queued > 0
+            && !self.runs.is_idle()
+            && at.since(self.queued_since) > HOLD
+    }
+}
+
+/// The slots of the tasks that an event is about.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Slots {
+    task: u32,
+    next: u32,
+}
+
+impl Slots {
+    /// No task.
+    const NONE: u32 = u32::MAX;
+
+    /// The task, or the previous one of a switch.
+    #[inline(always)]
+    pub(crate) fn task(self) -> Option<u32> {
+        is_slot(self.task).then_some(self.task)
+    }
+
+    /// The next task of a switch.
+    #[inline(always)]
+    pub(crate) fn next(self) -> Option<u32> {
+        is_slot(self.next).then_some(self.next)
+    }
+
+    /// Finds the rows of the tasks that an event is about.
+    #[inline(always)]
+    pub(super) fn of(tasks: &mut Tasks<Task>, what: What) -> Self {
+        let (task, next) = match what {
+            What::Switch { prev, next, .. } if prev != next => {
+                let next = tasks.any_slot(next);
+                (tasks.any_slot(prev), next)
+            }
+            What::Wakeup { task, .. }
+            | What::Fork { child: task, .. }
+            | What::Exit { task }
+            | What::Migrate { task, .. }
+            | What::Placed { task, .. }
+            | What::Queued { task, .. }
+            | What::Held { task }
+            | What::Unqueued { task, .. }
+            | What::Throttled { task, .. }
+            | What::Priority { task, .. }
+            | What::Awaits { task, .. } => (tasks.any_slot(task), Self::NONE),
+            _ => (Self::NONE, Self::NONE),
+        };
+        Self { task, next }
     }
 }
 
@@ -269,6 +352,8 @@ pub(crate) struct Scene {
     pub(crate) waiting: u32,
     /// The sum of the known weights of the tasks that wait or run.
     pub(crate) weight: u64,
+    /// It is also counted on each CPU: some task may not use all of them.
+    pub(crate) by_cpu: bool,
     pub(crate) tasks: Tasks<Task>,
     pub(crate) sets: Sets,
     machine: CpuSet,
@@ -294,6 +379,9 @@ impl Scene {
             0 => (0, 0),
             count => (count, self.sets.of(may_use)),
         };
+        if set != ALL && !self.by_cpu {
+            self.weigh_by_cpu();
+        }
         let Some(task) = self.tasks.get(info.task) else { return };
         if task.set != set {
             task.share.breaks();
@@ -310,46 +398,45 @@ impl Scene {
         cpus.max(1)
     }
 
-    /// The mean weight on a CPU that the task in `slot` may use.
-    pub(crate) fn load(&mut self, slot: u32) -> u64 {
-        let Some((may_use, set)) = self.tasks.at(slot).map(|task| (task.may_use, task.set)) else { return 0 };
-        match self.sets.get(set).filter(|_| may_use > 0) {
-            None => self.weight / self.share_of(0),
-            Some(_) if set == ALL => self.weight / u64::from(may_use),
-            Some(cpus) => cpus.iter().map(|cpu| self.cpus.get(cpu).weight).sum::<u64>() / u64::from(may_use),
-        }
+    /// The weight on the CPUs that the task in `slot` may use, and their number.
+    pub(crate) fn load(&mut self, slot: u32) -> (u64, u32) {
+        let (task, mut machine) = self.split(slot);
+        machine.load(task)
     }
 
     /// Counts the weight of the task in `slot` where it waits or runs.
-    #[inline]
     pub(crate) fn weigh(&mut self, slot: u32) {
-        let changed = self.tasks.at(slot).and_then(Task::reweigh);
-        self.reweighed(changed);
+        let (task, mut machine) = self.split(slot);
+        let (cpu, now) = match task.state {
+            State::Running => (task.origin.last_cpu.unwrap_or(task.rq), task.heft),
+            State::Waiting => (task.rq, task.heft),
+            State::Asleep | State::Throttled => (task.rq, 0),
+        };
+        machine.weighs(task, cpu, now);
     }
 
-    /// Counts what [`Task::reweigh`] found.
-    #[inline]
-    pub(crate) fn reweighed(&mut self, changed: Option<Reweighed>) {
-        if let Some((before, now)) = changed {
-            self.weighs(before, now);
-        }
+    /// The task in `slot`, and everything around it.
+    #[inline(always)]
+    pub(crate) fn split(&mut self, slot: u32) -> (&mut Task, Machine<'_>) {
+        let Self { tasks, cpus, online, waiting, weight, by_cpu, sets, .. } = self;
+        (tasks.at(slot), Machine { cpus, online, waiting, weight, by_cpu: *by_cpu, sets })
     }
 
-    #[inline]
-    fn weighs(&mut self, before: (CpuId, u32), now: (CpuId, u32)) {
-        let row = self.cpus.get(before.0);
-        row.weight = row.weight.saturating_sub(before.1.into());
-        if now.1 > 0 {
-            let row = self.cpus.get(now.0);
-            row.weight = row.weight.saturating_add(now.1.into());
+    /// The first task comes that may not use all CPUs: counts the weights that are on each.
+    #[cold]
+    fn weigh_by_cpu(&mut self) {
+        self.by_cpu = true;
+        for slot in 0..self.tasks.slots() {
+            let (cpu, weight) = self.tasks.at(slot).weighs;
+            if weight > 0 {
+                self.cpus.get(cpu).weight += u64::from(weight);
+            }
         }
-        self.weight = self.weight.saturating_sub(before.1.into()).saturating_add(now.1.into());
     }
 
     /// The task that runs on `cpu`; [`TaskId::IDLE`] if none does.
-    #[inline]
     pub(crate) fn runs_on(&mut self, cpu: CpuId) -> TaskId {
-        running_on(&mut self.cpus, cpu)
+        self.cpus.get(cpu).runs
     }
 
     /// A task's name in a sentence, by id. The task may have exited or be idle.
@@ -362,21 +449,79 @@ impl Scene {
     }
 }
 
-/// For a check that sees an event before the scene does.
-impl Origins for Scene {
-    #[inline(always)]
-    fn change(&mut self, _: TaskId, _: impl FnOnce(&mut Origin)) {}
-
-    fn of(&mut self, task: TaskId) -> Option<&Origin> {
-        self.tasks.get(task).map(|task| &task.origin)
-    }
-
-    #[inline(always)]
-    fn end(&mut self, _: TaskId) {}
+/// The scene without its tasks.
+pub(crate) struct Machine<'a> {
+    pub(crate) cpus: &'a mut Cpus<Cpu>,
+    pub(crate) waiting: &'a mut u32,
+    online: &'a Integral,
+    weight: &'a mut u64,
+    by_cpu: bool,
+    sets: &'a Sets,
 }
 
-/// Like [`Scene::runs_on`], for use while another part of the scene is borrowed.
-#[inline]
-pub(crate) fn running_on(cpus: &mut Cpus<Cpu>, cpu: CpuId) -> TaskId {
-    cpus.get(cpu).running.map_or(TaskId::IDLE, |(task, _)| task)
+impl Machine<'_> {
+    /// The weight of `task` counts on `cpu` from now on, as `now`.
+    #[inline(always)]
+    pub(crate) fn weighs(&mut self, task: &mut Task, cpu: CpuId, now: u32) {
+        let before = std::mem::replace(&mut task.weighs, (cpu, now));
+        if before.1 != now {
+            *self.weight = self.weight.saturating_sub(before.1.into()).saturating_add(now.into());
+        }
+        if self.by_cpu && before != (cpu, now) {
+            weighs_by_cpu(self.cpus, before, (cpu, now));
+        }
+    }
+
+    /// The weight on the CPUs that `task` may use, and their number.
+    #[inline(always)]
+    fn load(&mut self, task: &Task) -> (u64, u32) {
+        let all = |machine: &Self| (*machine.weight, machine.online.level().max(1) as u32);
+        match (task.may_use, task.set) {
+            (0, _) => all(self),
+            (count, ALL) => (*self.weight, count),
+            (count, set) => match self.sets.get(set) {
+                None => all(self),
+                Some(set) => (weight_on(self.cpus, set), count),
+            },
+        }
+    }
+
+    /// `task`, in `slot`, begins to wait on `rq`.
+    #[inline(always)]
+    pub(crate) fn begins(&mut self, task: &mut Task, at: Instant, slot: u32, rq: CpuId) {
+        (task.since, task.rq) = (at, rq);
+        if task.throttled {
+            task.state = State::Throttled;
+            task.share.breaks();
+            return self.weighs(task, rq, 0);
+        }
+        *self.waiting += 1;
+        task.state = State::Waiting;
+        task.crowd = *self.waiting;
+        task.course = Course::begin(at);
+        let cpu = self.cpus.get(rq);
+        task.beside = cpu.runs;
+        cpu.enters(at, slot);
+        self.weighs(task, rq, task.heft);
+        if task.heft > 0 {
+            task.load = self.load(task);
+        }
+    }
+}
+
+// These take parts of the machine, so that its pieces can stay in registers where they are not called.
+
+#[cold]
+fn weighs_by_cpu(cpus: &mut Cpus<Cpu>, before: (CpuId, u32), now: (CpuId, u32)) {
+    let row = cpus.get(before.0);
+    row.weight = row.weight.saturating_sub(before.1.into());
+    if now.1 > 0 {
+        let row = cpus.get(now.0);
+        row.weight = row.weight.saturating_add(now.1.into());
+    }
+}
+
+#[cold]
+fn weight_on(cpus: &mut Cpus<Cpu>, set: &CpuSet) -> u64 {
+    set.iter().map(|cpu| cpus.get(cpu).weight).sum()
 }

@@ -25,29 +25,29 @@ impl Stalls {
     /// `cpu` is about to switch, or its last waiting task leaves.
     #[inline]
     pub(super) fn look(&mut self, scene: &mut Scene, at: Instant, cpu: CpuId) {
-        let row = scene.cpus.get(cpu);
-        if row.queued > 0 && row.running.is_some() && at.since(row.since.max(row.queued_since)) > HOLD {
+        if scene.cpus.get(cpu).is_held(at) {
             self.found(scene, at, cpu);
         }
     }
 
     #[cold]
-    fn found(&mut self, scene: &mut Scene, at: Instant, cpu: CpuId) {
+    pub(super) fn found(&mut self, scene: &mut Scene, at: Instant, cpu: CpuId) {
         let row = scene.cpus.get(cpu);
         let (start, since, queued, first) =
             (row.since.max(row.queued_since), row.since, row.queued, row.first);
-        let Some((holder, holder_slot)) = row.running else { return };
-        if scene.tasks.at(holder_slot).is_none_or(|holder| holder.is_urgent()) {
+        let (holder, holder_slot) = (row.runs, row.slot);
+        let row = scene.tasks.at(holder_slot);
+        if row.id.is_idle() || row.is_urgent() {
             return;
         }
         let row = scene.cpus.get(cpu);
         (row.stalled, row.queued_since) = (Some((start, at)), at);
         let duration = at.since(start);
         self.found.add(start, duration, || {
-            let first = scene.tasks.at(first).filter(|task| task.state == State::Waiting && task.rq == cpu);
-            let (victim, decision) = match first {
-                Some(task) => (Some((task.id, task.called())), task.decision()),
-                None => (None, None),
+            let first = scene.tasks.at(first);
+            let (victim, decision) = match first.state == State::Waiting && first.rq == cpu {
+                true => (Some((first.id, first.called())), first.decision()),
+                false => (None, None),
             };
             let who = scene.called(holder);
             let others = match (&victim, queued) {

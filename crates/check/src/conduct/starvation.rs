@@ -16,7 +16,7 @@ use super::scene::{Scene, Spot};
 use super::stall;
 use crate::finding::{Blame, Finding, Kind};
 use crate::longest::Found;
-use crate::place::Queue;
+use crate::place::QueueKind;
 use keel_abi::scx::SLICE_DFL_NS;
 use keel_abi::{Instant, Span};
 
@@ -26,15 +26,20 @@ pub const BOUND: Span = Span::from_s(1);
 /// The length of a fair round for the waiting task in `slot`: a slice for each task that shares a CPU with it or, if
 /// weights are known, for each multiple of its own weight on that CPU.
 pub(super) fn fair_round(scene: &mut Scene, slot: u32) -> Span {
-    let Some(task) = scene.tasks.at(slot) else { return Span::ZERO };
-    let (crowd, may_use, weight, load) = (task.crowd, task.may_use, task.heft(), task.load);
+    let task = scene.tasks.at(slot);
+    let (crowd, may_use, weight, load) = (task.crowd, task.may_use, task.heft, task.load);
     let by_number = u64::from(crowd.max(scene.waiting)) / scene.share_of(may_use);
     // It waits for the others' slices, not for its own.
     let by_weight = match weight {
         0 => 0,
-        weight => (load.max(scene.load(slot)) / u64::from(weight)).saturating_sub(1),
+        weight => (mean(load).max(mean(scene.load(slot))) / u64::from(weight)).saturating_sub(1),
     };
     Span::from_ns(SLICE_DFL_NS) * by_number.max(by_weight)
+}
+
+/// The mean weight on a CPU.
+fn mean((weight, cpus): (u64, u32)) -> u64 {
+    weight / u64::from(cpus)
 }
 
 #[derive(Clone, Debug)]
@@ -45,7 +50,7 @@ pub(super) struct Starvation {
 impl Starvation {
     /// The wait of the task in `slot` ends, or the stream does: was the wait too long?
     pub(super) fn judge(&mut self, scene: &mut Scene, at: Instant, slot: u32, still: bool) -> bool {
-        let Some(task) = scene.tasks.at(slot) else { return false };
+        let task = scene.tasks.at(slot);
         let waited = at.since(task.since);
         if waited <= BOUND {
             return false;
@@ -71,16 +76,13 @@ fn finding_of(
     threshold: Span,
     still: bool,
 ) -> Finding {
-    let (who, start, id) = scene
-        .tasks
-        .at(slot)
-        .map(|task| (task.called(), task.since, task.id))
-        .expect("it was looked at just now");
+    let task = scene.tasks.at(slot);
+    let (who, start, id) = (task.called(), task.since, task.id);
     let duration = at.since(start);
     let (was, end) = if still { ("has been", ", and still waits at the end") } else { ("was", "") };
-    let place = match spot.here.queue {
-        Queue::Cpu(_) => format!("on CPU {}", spot.rq),
-        queue => queue.words(),
+    let place = match spot.here.queue.kind() {
+        QueueKind::Cpu(_) => format!("on CPU {}", spot.rq),
+        _ => spot.here.queue.words(),
     };
     let text = format!("task {who} {was} runnable for {duration} without running, {place}{end}");
     Finding {
@@ -92,7 +94,7 @@ fn finding_of(
         cpus: vec![spot.rq],
         tasks: vec![id],
         events: vec![start, at],
-        decision: spot.here.decision,
+        decision: spot.here.decision(id),
         text,
     }
 }

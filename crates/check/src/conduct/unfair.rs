@@ -94,7 +94,7 @@ impl Unfair {
         let mut rivals = std::mem::take(&mut self.rivals);
         rivals.clear();
         for slot in 0..scene.tasks.slots() {
-            let Some(task) = scene.tasks.at(slot) else { continue };
+            let task = scene.tasks.at(slot);
             let ran = task.ran_until(at);
             let had = ran.saturating_sub(task.share.ran);
             let broken = std::mem::replace(
@@ -136,7 +136,7 @@ impl Unfair {
     }
 
     fn short(&mut self, scene: &mut Scene, rival: &Rival, due: Span, at: Instant) {
-        let Some(task) = scene.tasks.at(rival.slot) else { return };
+        let task = scene.tasks.at(rival.slot);
         let (start, none) = (self.began, Span::ZERO);
         let (rq, decision) = (task.rq, task.decision());
         let new = Open { start, end: at, ran: none, due: none, rq, decision };
@@ -146,7 +146,7 @@ impl Unfair {
 
     /// The consecutive windows end.
     pub(super) fn end(&mut self, scene: &mut Scene, slot: u32) {
-        let Some(task) = scene.tasks.at(slot) else { return };
+        let task = scene.tasks.at(slot);
         let Some(open) = task.share.open.take() else { return };
         let Open { start, end, ran, due, rq, decision } = *open;
         let duration = end.since(start);

@@ -22,7 +22,7 @@ pub(super) struct ByCpu {
 
 impl ByCpu {
     /// Adds time on `cpu`, one of `cpus`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn add(&mut self, cpu: CpuId, span: Span, cpus: u32) {
         match self.ns.get_mut(cpu.index()) {
             Some(ns) => match u64::from(*ns).checked_add(span.as_ns()).map(u32::try_from) {

@@ -51,9 +51,14 @@ impl Names {
     }
 
     /// A delay of a task of this name.
-    #[inline]
+    #[inline(always)]
     pub(super) fn waited(&mut self, name: NameId, span: keel_abi::Span) {
         self.0[usize::from(name.0)].delays.record(span);
+    }
+
+    /// Adds the delays of all names to others.
+    pub(super) fn add_to(&self, delays: &mut Histogram) {
+        self.0.iter().for_each(|row| delays.add(&row.delays));
     }
 
     /// All of them.

@@ -83,6 +83,19 @@ impl State {
         }
     }
 
+    /// How long it has waited at `at`, and whether its delay counts; `None` if it does not wait.
+    #[inline(always)]
+    pub(super) fn waited(self, at: Instant) -> Option<(Span, bool)> {
+        // Most tasks that are switched to have waited.
+        if let Self::Waiting { since, woken } = self {
+            return Some((at.since(since), woken));
+        }
+        match self {
+            Self::Throttled { waited, woken } => Some((waited, woken)),
+            _ => None,
+        }
+    }
+
     /// The state of a task that is throttled or released at `at`: throttled time is not part of a wait.
     pub(super) fn throttled(self, at: Instant, on: bool) -> Self {
         match (self, on) {
@@ -144,13 +157,13 @@ impl From<TaskId> for Row {
 
 impl Row {
     /// It changes its state at `at`, throttled or not.
-    #[inline]
+    #[inline(always)]
     pub(super) fn turns(&mut self, at: Instant, state: State) {
         self.state = if self.throttled { state.throttled(at, true) } else { state };
     }
 
     /// Adds time on `cpu`, one of `cpus`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn ran(&mut self, cpu: CpuId, span: Span, cpus: u32) {
         self.cpu += span;
         self.by_cpu.add(cpu, span, cpus);

@@ -20,14 +20,16 @@ impl Bits {
 
     #[inline]
     pub(super) fn insert(&mut self, n: usize) {
-        self.len += usize::from(!self.has(n));
-        self.words[n / 64] |= 1 << (n % 64);
+        let (word, bit) = (&mut self.words[n / 64], 1 << (n % 64));
+        self.len += usize::from(*word & bit == 0);
+        *word |= bit;
     }
 
     #[inline]
     pub(super) fn remove(&mut self, n: usize) {
-        self.len -= usize::from(self.has(n));
-        self.words[n / 64] &= !(1 << (n % 64));
+        let (word, bit) = (&mut self.words[n / 64], 1 << (n % 64));
+        self.len -= usize::from(*word & bit != 0);
+        *word &= !bit;
     }
 
     #[inline]

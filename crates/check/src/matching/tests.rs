@@ -69,7 +69,9 @@ proptest! {
                     matching.reopen(group, CpuId(cpu));
                 }
             }
-            matching.take_changes().into_iter().for_each(|(cpu, task)| paired[cpu.index()] = task);
+            let changes = (0..).map_while(|nth| matching.change(nth));
+            changes.for_each(|(cpu, task)| paired[cpu.index()] = task);
+            matching.forget_changes();
             // The CPUs that each waiting task may currently use.
             let usable = waiting.map(|task: Option<(u64, u32)>| task.map(|(allowed, group)| {
                 let open = (0..CPUS).filter(|&cpu| closed[group as usize][cpu as usize] == 0);

@@ -385,7 +385,7 @@ impl WaitStories {
             }
             What::Placed { task, prev, chosen, by, .. } => self.placed(at, cpu, task, (prev, chosen), by),
             What::Queued { task, dsq, .. } => self.enters(at, cpu, task, |rq| Queue::from_dsq(dsq, rq)),
-            What::Held { task } => self.enters(at, cpu, task, |_| Queue::Held),
+            What::Held { task } => self.enters(at, cpu, task, |_| Queue::HELD),
             What::Unqueued { task, .. } => self.unqueued(task),
             What::Exit { task } => {
                 self.ends(at, task, Ended::Gone);

@@ -100,15 +100,21 @@ impl Open {
 
     /// The slot of the task that the CPU could run.
     pub(super) fn witness(&self) -> Option<u32> {
-        self.witness.map(|witness| witness.slot)
+        self.witness.as_ref().map(|witness| witness.slot)
     }
 
-    /// Until now the current task was `here`; `excused` is the episode's excused time so far. Returns the time wasted
-    /// in this part.
-    pub(super) fn part(&mut self, at: Instant, here: Here, waker: Option<Waker>, excused: Span) -> Span {
+    /// Until now the current task was where `place` says; `excused` is the episode's excused time so far. Returns the
+    /// time wasted in this part.
+    pub(super) fn part(
+        &mut self,
+        at: Instant,
+        excused: Span,
+        place: impl FnOnce() -> (Here, Option<Waker>),
+    ) -> Span {
         let Some(witness) = &mut self.witness else { return Span::ZERO };
         let part = at.since(std::mem::replace(&mut witness.part_since, at));
-        if part > witness.longest.map_or(Span::ZERO, |longest| longest.0) {
+        if part > witness.longest.as_ref().map_or(Span::ZERO, |longest| longest.0) {
+            let (here, waker) = place();
             witness.longest = Some((part, here, waker));
         }
         let excused = excused.saturating_sub(std::mem::replace(&mut self.excused, excused));

@@ -5,7 +5,7 @@
 //! run [`MOST_NAMES`] names and [`MOST_TASKS`] tasks.
 
 use crate::origin::{Act, Decision};
-use crate::place::Queue;
+use crate::place::{Queue, QueueKind};
 use keel_abi::{CpuId, Span, TaskId, Topology};
 use keel_trace::Chooser;
 use std::collections::BTreeSet;
@@ -227,10 +227,10 @@ impl Tally {
         *at(&mut self.idle, cpu) += wasted;
         for note in notes.iter().filter(|note| note.wasted > Span::ZERO) {
             let part = note.wasted;
-            match note.queue {
-                Queue::Cpu(cpu) => *at(&mut self.waited_on, cpu) += part,
-                Queue::Global | Queue::User(_) => self.in_queues += part,
-                Queue::Held => {
+            match note.queue.kind() {
+                QueueKind::Cpu(cpu) => *at(&mut self.waited_on, cpu) += part,
+                QueueKind::Global | QueueKind::User(_) => self.in_queues += part,
+                QueueKind::Held => {
                     self.in_queues += part;
                     self.held += part;
                 }

@@ -1,30 +1,32 @@
-//! Tasks run, wait and move from queue to queue.
+//! Tasks run, wait and move from queue to queue. Except for wakeups, the scene still shows the moment before the
+//! event.
 
-use super::task::{State, Waker};
-use super::{Observer, Pending, Waste};
-use crate::origin::{Act, Origins};
-use crate::place::{Queue, local_cpu};
+use super::task::{Row, Waker};
+use super::{Observer, Pending, RUNS, Waste};
+use crate::conduct::{Scene, Slots, State};
+use crate::origin::Act;
+use crate::place::local_cpu;
 use keel_abi::{CpuId, DsqId, Instant, TaskId};
-use keel_trace::{Chooser, Why};
+use keel_trace::Why;
 
 impl<O: Observer> Waste<O> {
+    #[inline(always)]
     pub(super) fn switch(
         &mut self,
-        origins: &mut impl Origins,
+        scene: &mut Scene,
         at: Instant,
         cpu: CpuId,
-        prev: TaskId,
+        slots: Slots,
         why: Why,
         next: TaskId,
     ) {
         let row = self.cpus.get(cpu);
-        if prev == next {
-            return;
-        }
         let was_idle = row.could_run();
-        row.running = (!next.is_idle()).then_some(next);
+        row.set(RUNS, !next.is_idle());
         let is_idle = row.could_run();
-        self.runs(origins, at, cpu, next);
+        if let Some(slot) = slots.next() {
+            self.runs(scene, at, slot);
+        }
         match (was_idle, is_idle) {
             (true, false) => self.matching.busy(cpu),
             (false, true) => {
@@ -33,174 +35,92 @@ impl<O: Observer> Waste<O> {
             }
             _ => {}
         }
+        let Some(slot) = slots.task() else { return };
+        if matches!(why, Why::Blocked | Why::WasIdle) {
+            return self.matching.unwait(slot);
+        }
         match why {
-            Why::Preempted | Why::Yielded => {
-                let Some(slot) = self.tasks.slot(prev) else { return };
-                origins.change(prev, |origin| origin.leaves(at, cpu, why));
-                self.wait(slot, cpu);
-            }
-            Why::Exited => self.gone(origins, prev),
-            Why::Blocked | Why::WasIdle => self.leaves_queue(prev, State::Asleep),
+            Why::Exited => self.gone(scene, at, slot),
+            _ => self.waits(scene, slot, cpu),
         }
     }
 
-    #[inline]
-    pub(super) fn runs(&mut self, origins: &mut impl Origins, at: Instant, cpu: CpuId, task: TaskId) {
-        let Some(slot) = self.tasks.slot(task) else { return };
-        // Its old place counts until now.
-        self.part(origins, at, slot);
-        self.matching.unwait(slot);
-        let Some(row) = self.tasks.at(slot) else { return };
-        (row.state, row.throttled) = (State::Running, false);
-        origins.change(task, |origin| origin.runs(cpu));
-        if let Some((group, cpu)) = row.closes.take() {
-            self.matching.reopen(group, cpu);
+    #[inline(always)]
+    fn runs(&mut self, scene: &mut Scene, at: Instant, slot: u32) {
+        if self.matching.is_unpaired(slot) {
+            self.matching.leaves_queue(slot);
+        } else if self.matching.waits(slot) {
+            self.stops_waiting(scene, at, slot);
         }
-    }
-
-    #[inline]
-    pub(super) fn leaves_queue(&mut self, task: TaskId, state: State) {
-        if let Some(slot) = self.tasks.slot(task) {
-            self.matching.unwait(slot);
-            self.tasks.at(slot).into_iter().for_each(|row| row.state = state);
-        }
-    }
-
-    pub(super) fn gone(&mut self, origins: &mut impl Origins, task: TaskId) {
-        if let Some(slot) = self.tasks.slot(task) {
+        if self.matching.has_closed() {
             self.reopen(slot);
         }
-        self.leaves_queue(task, State::Asleep);
-        // The episodes may still need the row of a witness that leaves.
-        self.follow(origins, self.now);
-        self.tasks.end(task);
-        origins.end(task);
     }
 
-    pub(super) fn wake(
-        &mut self,
-        origins: &mut impl Origins,
-        at: Instant,
-        cpu: CpuId,
-        act: Act,
-        (task, target): (TaskId, CpuId),
-        waker: TaskId,
-    ) {
+    #[inline(never)]
+    fn stops_waiting(&mut self, scene: &mut Scene, at: Instant, slot: u32) {
+        // Its old place counts until now.
+        self.part(scene, at, slot);
+        self.matching.unwait(slot);
+    }
+
+    pub(super) fn gone(&mut self, scene: &mut Scene, at: Instant, slot: u32) {
+        self.reopen(slot);
+        self.matching.unwait(slot);
+        // The episodes may still need the row of a witness that leaves.
+        self.follow(scene, at);
+        *self.tasks.at(slot) = Row::default();
+    }
+
+    #[inline(always)]
+    pub(super) fn wake(&mut self, scene: &mut Scene, slot: u32, act: Act, waker: TaskId) {
         let mut parent = 0;
         let mut by = None;
-        if let Some(row) = self.tasks.peek(waker) {
-            by = Some(Waker { task: waker, pid: row.pid, name: row.name_number });
+        if let Some(slot) = scene.tasks.find(waker) {
+            let row = self.tasks.at(slot);
+            by = Some(Waker { task: waker, pid: scene.tasks.at(slot).pid, name: row.name_number });
             parent = if act == Act::Forked { row.group } else { 0 };
         }
-        let Some(slot) = self.tasks.slot(task) else { return };
-        let Some(row) = self.tasks.at(slot).filter(|row| row.state == State::Asleep) else { return };
-        origins.change(task, |origin| origin.wakes(act, at, cpu, target, waker));
-        row.waker = by;
         // A child is in its parent's group.
         if parent != 0 {
-            self.belongs(slot, parent);
+            self.belongs(scene, slot, parent);
         }
-        self.wait(slot, target);
+        let row = self.tasks.at(slot);
+        row.waker = by;
+        let task = scene.tasks.at(slot);
+        if task.state == State::Waiting {
+            self.matching.wait(slot, row.class, task.rq);
+        }
     }
 
     #[inline]
-    pub(super) fn wait(&mut self, slot: u32, rq: CpuId) {
-        let Some(row) = self.tasks.at(slot) else { return };
-        (row.state, row.rq) = (State::Waiting, rq);
-        if !row.throttled {
-            self.matching.wait(slot, row.class, rq);
+    fn waits(&mut self, scene: &mut Scene, slot: u32, rq: CpuId) {
+        if !scene.tasks.at(slot).throttled {
+            self.matching.wait(slot, self.tasks.at(slot).class, rq);
         }
     }
 
-    pub(super) fn exit(&mut self, origins: &mut impl Origins, task: TaskId) {
+    pub(super) fn exit(&mut self, scene: &mut Scene, at: Instant, slots: Slots) {
+        let Some(slot) = slots.task() else { return };
         // A task that is still running ends with the switch that follows.
-        if self.tasks.get(task).is_some_and(|row| row.state != State::Running) {
-            self.gone(origins, task);
+        if scene.tasks.at(slot).state != State::Running {
+            self.gone(scene, at, slot);
         }
     }
 
-    pub(super) fn migrate(
-        &mut self,
-        origins: &mut impl Origins,
-        at: Instant,
-        cpu: CpuId,
-        task: TaskId,
-        from: CpuId,
-        to: CpuId,
-    ) {
-        let Some(slot) = self.tasks.slot(task) else { return };
-        self.part(origins, at, slot);
-        let Some(row) = self.tasks.at(slot) else { return };
-        row.rq = to;
-        origins.change(task, |origin| origin.migrates(at, cpu, from, to));
-    }
-
-    pub(super) fn placed(
-        &mut self,
-        origins: &mut impl Origins,
-        at: Instant,
-        cpu: CpuId,
-        task: TaskId,
-        (prev, chosen): (CpuId, CpuId),
-        by: Chooser,
-    ) {
-        let Some(slot) = self.tasks.slot(task) else { return };
-        self.part(origins, at, slot);
-        let Some(row) = self.tasks.at(slot) else { return };
-        match row.state {
-            State::Asleep => origins.change(task, |origin| origin.chosen(by, prev)),
-            State::Waiting => {
-                let rq = row.rq;
-                origins.change(task, |origin| origin.dispatched(at, cpu, rq, chosen));
-            }
-            State::Running => {}
-        }
-    }
-
-    pub(super) fn queued(
-        &mut self,
-        origins: &mut impl Origins,
-        at: Instant,
-        cpu: CpuId,
-        task: TaskId,
-        dsq: DsqId,
-    ) {
+    #[inline(always)]
+    pub(super) fn queued(&mut self, scene: &mut Scene, at: Instant, slots: Slots, dsq: DsqId) {
         if let Some(cpu) = local_cpu(dsq) {
             self.pending(at, cpu);
         }
-        self.enters(origins, at, cpu, task, |rq| Queue::from_dsq(dsq, rq));
+        self.moves(scene, at, slots);
     }
 
-    pub(super) fn held(&mut self, origins: &mut impl Origins, at: Instant, cpu: CpuId, task: TaskId) {
-        self.enters(origins, at, cpu, task, |_| Queue::Held);
-    }
-
-    /// A task enters a queue; a running task leaves its CPU at the same time, and waits in the queue.
-    pub(super) fn enters(
-        &mut self,
-        origins: &mut impl Origins,
-        at: Instant,
-        cpu: CpuId,
-        task: TaskId,
-        queue: impl Fn(CpuId) -> Queue,
-    ) {
-        let Some(slot) = self.tasks.slot(task) else { return };
-        self.part(origins, at, slot);
-        let Some(row) = self.tasks.at(slot) else { return };
-        match row.state {
-            State::Waiting => {
-                let rq = row.rq;
-                origins.change(task, |origin| origin.enters(at, cpu, rq, queue(rq)));
-            }
-            State::Running => origins.change(task, |origin| origin.will_be_in(Some(queue(cpu)))),
-            State::Asleep => {}
-        }
-    }
-
-    pub(super) fn unqueued(&mut self, origins: &mut impl Origins, task: TaskId) {
-        let Some(row) = self.tasks.get(task) else { return };
-        if row.state == State::Running {
-            origins.change(task, |origin| origin.will_be_in(None));
+    /// Another decision about the task is in force from now on.
+    #[inline(always)]
+    pub(super) fn moves(&mut self, scene: &mut Scene, at: Instant, slots: Slots) {
+        if let Some(slot) = slots.task() {
+            self.part(scene, at, slot);
         }
     }
 }

@@ -1,19 +1,12 @@
-//! What the check knows about one task.
+//! What the check knows about one task, beyond what [`Scene`](crate::conduct::Scene) does.
 
 use super::episode::Seen;
 use super::groups::{How, NO_NAME, Note};
+use crate::conduct::Task;
 use crate::matching;
 use crate::origin::{Act, Origin};
 use crate::place::Here;
 use keel_abi::{CpuId, Pid, Span, TaskId, Topology};
-use std::sync::Arc;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
-    Asleep,
-    Waiting,
-    Running,
-}
 
 /// The task that woke or created a task, with its name at that time.
 #[derive(Clone, Copy, Debug)]
@@ -24,17 +17,9 @@ pub(super) struct Waker {
     pub(super) name: u8,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Row {
-    pub(super) task: TaskId,
-    pub(super) pid: Pid,
-    /// Its name, shared with everything remembered about it.
-    pub(super) name: Arc<str>,
-    pub(super) state: State,
     pub(super) class: matching::Class,
-    pub(super) rq: CpuId,
-    /// The kernel keeps it off every CPU.
-    pub(super) throttled: bool,
     /// The group whose limit applies to it; 0 if none is known.
     pub(super) group: u32,
     /// The group and CPU that it closes, because it is throttled there.
@@ -45,40 +30,50 @@ pub(super) struct Row {
     pub(super) name_number: u8,
 }
 
-impl From<TaskId> for Row {
-    fn from(task: TaskId) -> Self {
-        Self {
-            task,
-            pid: Pid(0),
-            name: Arc::default(),
-            state: State::Asleep,
-            class: matching::Class::default(),
-            rq: CpuId(0),
-            throttled: false,
-            group: 0,
-            closes: None,
-            waker: None,
-            name_number: NO_NAME,
+impl Default for Row {
+    fn default() -> Self {
+        Self { class: matching::Class::default(), group: 0, closes: None, waker: None, name_number: NO_NAME }
+    }
+}
+
+/// The rows of tasks by slot: blank ones for tasks about which nothing has been said.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Rows(Vec<Row>);
+
+impl Rows {
+    /// The row in `slot`.
+    #[inline]
+    pub(super) fn at(&mut self, slot: u32) -> &mut Row {
+        if (slot as usize) < self.0.len() {
+            return &mut self.0[slot as usize];
         }
+        self.grown(slot)
+    }
+
+    #[cold]
+    fn grown(&mut self, slot: u32) -> &mut Row {
+        self.0.resize(slot as usize + 1, Row::default());
+        &mut self.0[slot as usize]
     }
 }
 
 impl Row {
     /// The task that put it in its place by a wakeup or fork, if so.
     pub(super) fn waker(&self, origin: &Origin) -> Option<Waker> {
-        let act = origin.decision()?.act;
+        let act = origin.here.act()?;
         self.waker.filter(|_| matches!(act, Act::Woken | Act::Forked))
     }
 
-    /// What to remember about it as a witness that was `here` for `part` of the time `met` that it stayed.
-    pub(super) fn seen(&self, here: Here, waker: Option<Waker>, part: Span, met: Span) -> Seen {
-        Seen { task: self.task, pid: self.pid, name: self.name.clone(), here, waker, part, met }
+    /// What to note about the task as a witness for this much waste.
+    pub(super) fn note(&self, task: &Task, wasted: Span, topology: Option<&Topology>) -> Note {
+        let how = task.decision().map_or(How::Unknown, |decision| How::of(&decision, topology));
+        let waker = self.waker(&task.origin).map(|waker| waker.name);
+        let queue = task.origin.here.queue;
+        Note { task: task.id, name: self.name_number, queue, how, waker, wasted }
     }
+}
 
-    /// What to note about it as a witness for this much waste.
-    pub(super) fn note(&self, origin: &Origin, wasted: Span, topology: Option<&Topology>) -> Note {
-        let how = origin.decision().map_or(How::Unknown, |decision| How::of(&decision, topology));
-        let waker = self.waker(origin).map(|waker| waker.name);
-        Note { task: self.task, name: self.name_number, queue: origin.here.queue, how, waker, wasted }
-    }
+/// What to remember about a witness that was `here` for `part` of the time `met` that it stayed.
+pub(super) fn seen(task: &Task, here: Here, waker: Option<Waker>, part: Span, met: Span) -> Seen {
+    Seen { task: task.id, pid: task.pid, name: task.name.clone(), here, waker, part, met }
 }

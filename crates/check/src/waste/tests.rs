@@ -2,6 +2,7 @@ mod model;
 
 use super::*;
 use crate::script::play;
+use keel_abi::TaskId;
 
 fn verdict(cpus: u32, lines: &str) -> Verdict {
     let mut waste = WastedCores::new(3);

@@ -38,7 +38,7 @@ pub(super) fn finding(past: &Past, tally: &Tally) -> Finding {
         cpus: vec![cpu],
         tasks,
         events: vec![past.start, past.start + length],
-        decision: past.seen.as_ref().and_then(|(seen, _)| seen.here.decision),
+        decision: past.seen.as_ref().and_then(|(seen, _)| seen.here.decision(seen.task)),
         text,
     }
 }
