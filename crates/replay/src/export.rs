@@ -77,10 +77,20 @@ pub fn export(replay: &Replay, late: Late) -> Result<String, ExportError> {
     let recorded = workload.recorded.as_deref().unwrap_or(&nothing);
     let known = Known { names: names(&workload.tasks), transfers: Transfers::of(recorded) };
     let (mut tasks, mut begins, mut left) = (Map::new(), recorded.begins.iter(), MOST_STEPS);
+    // The simulated machine's own kernel threads are there again when the file is run.
+    let has_others = workload.tasks.iter().any(|task| !task.kthread);
+    let is_own = |task: &TaskSpec| task.kthread && replay.chance.is_some() && has_others;
     for ((task, tape), name) in workload.tasks.iter().zip(&recorded.tapes).zip(&known.names) {
         let begin = if task.instances > 0 { begins.next().copied() } else { None };
-        let begun = begin.map_or(Instant::ZERO, |begin| begin.at);
-        let parts = parts(&tokens(tape, begun, late.of(task), &known.transfers));
+        if is_own(task) {
+            continue;
+        }
+        let timing = Timing {
+            begun: begin.map_or(Instant::ZERO, |begin| begin.at),
+            late: late.of(task),
+            duration: replay.duration,
+        };
+        let parts = parts(&tokens(tape, timing, &known.transfers));
         let steps: usize = parts.iter().map(|part| part.steps.len() + 1).sum();
         left = left
             .checked_sub(steps)
@@ -233,8 +243,20 @@ fn names(tasks: &[TaskSpec]) -> Vec<String> {
     tasks.iter().map(|task| named(&task.name)).collect()
 }
 
+/// The times that a task's steps depend on, besides those on its tape.
+#[derive(Clone, Copy)]
+struct Timing {
+    /// When the task began.
+    begun: Instant,
+    /// How late its sleeps end.
+    late: Span,
+    /// How long the recording is.
+    duration: Span,
+}
+
 /// A tape as steps: posts on the way to a wait come before it.
-fn tokens(tape: &Tape, begun: Instant, late: Span, transfers: &Transfers) -> Vec<Token> {
+fn tokens(tape: &Tape, timing: Timing, transfers: &Transfers) -> Vec<Token> {
+    let Timing { begun, late, duration } = timing;
     let mut tokens: Vec<Token> = Vec::new();
     let (mut kernel_ps, mut last, mut counted) = (0, begun, 0_u32);
     let mut ops = tape.iter().peekable();
@@ -242,6 +264,11 @@ fn tokens(tape: &Tape, begun: Instant, late: Span, transfers: &Transfers) -> Vec
         let token = |kind, id, ns| Token { kind: (kind, id), ns };
         let post = |semaphore, sync| token(if sync { kind::POST_SYNC } else { kind::POST }, semaphore, 0);
         let next = match op {
+            // It was still at work when the recording ended. A replay needs work that lasts until then; a file
+            // is run for other times, too.
+            Op::Run(work) if work == duration => {
+                token(kind::RUN, 0, usual_work_ns(&tokens).unwrap_or(work.as_ns()))
+            }
             Op::Run(work) => token(kind::RUN, 0, work.as_ns()),
             Op::Kernel(ps) => {
                 kernel_ps += ps;
@@ -284,13 +311,26 @@ fn tokens(tape: &Tape, begun: Instant, late: Span, transfers: &Transfers) -> Vec
             ops.next();
             tokens.push(post(semaphore, sync));
         }
-        if matches!(next.kind.0, kind::AWAIT | kind::RECEIVE | kind::SLEEP | kind::TIMER) {
+        if is_wait(&next) {
             tokens
                 .extend(std::iter::repeat_n(token(kind::COUNT, 0, 0), std::mem::take(&mut counted) as usize));
         }
         tokens.push(next);
     }
     tokens
+}
+
+/// How long a task usually works between two waits, in nanoseconds; `None` if it has not waited yet.
+fn usual_work_ns(tokens: &[Token]) -> Option<u64> {
+    if !tokens.iter().any(is_wait) {
+        return None;
+    }
+    let works = || tokens.iter().filter(|token| token.kind.0 == kind::RUN).map(|token| token.ns);
+    works().sum::<u64>().checked_div(works().count() as u64)
+}
+
+fn is_wait(token: &Token) -> bool {
+    matches!(token.kind.0, kind::AWAIT | kind::RECEIVE | kind::SLEEP | kind::TIMER)
 }
 
 fn of_task(

@@ -1,7 +1,7 @@
 //! Streams of simulated runs, with tasks' own acts.
 
 use super::{IDLE, check, made, switch, wakeup};
-use crate::stuck;
+use crate::{Late, export, stuck};
 use keel_abi::{CpuId, Instant, Span, TaskId};
 use keel_trace::{Act, Timer, What, Why};
 
@@ -114,4 +114,32 @@ fn a_task_that_begins_again_has_ended_its_wait() {
         acts(77, wakes(0)),
     ];
     assert_eq!(stuck(&made(&events).expect("it can be replayed").workload), None);
+}
+
+/// A replay has to keep such a task busy until its end. In a file, that would be by far the longest work of its loop.
+#[test]
+fn a_file_has_usual_work_for_a_task_that_was_at_work_when_the_recording_ended() {
+    let acts = |at_us, act| (at_us, What::Acts { task: TaskId(0), act });
+    let mut events = vec![acts(1, Act::Begins { at: Instant::ZERO })];
+    for round in 0..6 {
+        let now_us = 100 * round + 10;
+        let until = Instant::ZERO + Span::from_us(now_us + 90);
+        events.push((now_us, What::Worked { task: TaskId(0), user: Span::from_us(10), kernel_ps: 0 }));
+        events.push(acts(now_us, Act::Sleeps { until, timer: Timer::Relative }));
+    }
+    events.push((605, What::Worked { task: TaskId(0), user: Span::from_us(5), kernel_ps: 0 }));
+    let replay = made(&events).expect("it can be replayed");
+    let text = export(&replay, Late::default()).expect("it is short");
+    let file: serde_json::Value = serde_json::from_str(&text).expect("it is JSON");
+    let (_, task) = file["tasks"].as_object().expect("it has tasks").iter().next().expect("there is one");
+    let phases = task["phases"].as_object().expect("it has phases");
+    let steps = phases.values().flat_map(|phase| {
+        let times = phase["loop"].as_u64().expect("a number");
+        let steps = phase["evenkeel"]["steps"].as_array().expect("a list");
+        steps.iter().map(move |step| (times, step.clone()))
+    });
+    let run_us = |step: &serde_json::Value| step["run"]["us"].as_f64().or(step["run"].as_f64());
+    let worked_us: f64 = steps.filter_map(|(times, step)| Some(times as f64 * run_us(&step)?)).sum();
+    // 65 us are recorded, and the last work may take as long as the others.
+    assert!((65.0..=75.0).contains(&worked_us), "{worked_us} us in {text}");
 }
