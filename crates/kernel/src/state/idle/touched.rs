@@ -153,7 +153,8 @@ mod tests {
         masks.take_touched();
         act(&mut masks, CpuSet::first(cpus).words());
         let first = masks.clone().take_first_line();
-        let of_first = |lines: &[u32]| (lines.len() < 2 && lines.iter().all(|&line| line == 0)).then_some(lines == [0]);
+        let of_first =
+            |lines: &[u32]| (lines.len() < 2 && lines.iter().all(|&line| line == 0)).then_some(lines == [0]);
         let of_cores = expected[2].is_empty() && expected[3].is_empty();
         let expected_first = of_first(expected[0]).zip(of_first(expected[1])).filter(|_| of_cores);
         assert_eq!(first, expected_first, "{idle} of {cpus} idle");
