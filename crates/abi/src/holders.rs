@@ -70,15 +70,15 @@ impl Holders {
     /// The word once `cpu` has read a line as well.
     #[inline]
     pub(crate) fn with(&self, word: u64, cpu: CpuId) -> u64 {
-        self.joined(word, self.key(cpu))
+        self.joined(word, self.key(cpu).shared)
     }
 
-    /// The same, for the CPU that these words represent.
+    /// The same, for the CPU whose bit is `shared`.
     #[inline]
-    pub(crate) fn joined(&self, word: u64, key: HolderKey) -> u64 {
+    pub(crate) fn joined(&self, word: u64, shared: u64) -> u64 {
         match self.grouped {
-            true => word & GROUP_BITS | key.shared,
-            false => word | key.shared,
+            true => word & GROUP_BITS | shared,
+            false => word | shared,
         }
     }
 

@@ -139,10 +139,26 @@ impl Transfers {
     /// The price of a read by `cpu` of `line`, which is updated.
     #[inline]
     pub fn read_ps(&self, line: &mut Line, cpu: CpuId) -> u64 {
-        if line.sharers & self.key(cpu).shared != 0 {
+        let key = self.key(cpu);
+        if line.sharers & key.shared != 0 {
             return 0;
         }
-        self.share_ps(line, cpu)
+        self.share_ps(line, cpu, key.shared)
+    }
+
+    /// The same, counted. What costs nothing needs no count.
+    #[inline]
+    pub fn read_counted_ps(&self, line: &mut Line, cpu: CpuId, uses: &mut LineUse) -> u64 {
+        let key = self.key(cpu);
+        if line.sharers & key.shared != 0 {
+            return 0;
+        }
+        self.share_counted_ps(line, cpu, key.shared, uses)
+    }
+
+    #[inline(never)]
+    fn share_counted_ps(&self, line: &mut Line, cpu: CpuId, shared: u64, uses: &mut LineUse) -> u64 {
+        uses.count(self.shared_ps(line, cpu, shared))
     }
 
     /// The price of a line that no CPU holds, when `cpu` reads or writes it.
@@ -153,11 +169,16 @@ impl Transfers {
         self.memory_ps()
     }
 
-    /// A line that `cpu` doesn't have yet, as [`Transfers::take_ps`].
+    /// A line that `cpu` doesn't have yet, as [`Transfers::take_ps`]; `shared` is the word of that CPU.
     #[inline(never)]
-    fn share_ps(&self, line: &mut Line, cpu: CpuId) -> u64 {
-        if let Some((price, gets)) = self.tabled_ps(line, cpu) {
-            line.sharers = self.holders.joined(line.sharers, gets);
+    fn share_ps(&self, line: &mut Line, cpu: CpuId, shared: u64) -> u64 {
+        self.shared_ps(line, cpu, shared)
+    }
+
+    #[inline(always)]
+    fn shared_ps(&self, line: &mut Line, cpu: CpuId, shared: u64) -> u64 {
+        if let Some(price) = self.tabled_ps(line, cpu) {
+            line.sharers = self.holders.joined(line.sharers, shared);
             return price;
         }
         self.share_rarely_ps(line, cpu)
@@ -174,35 +195,79 @@ impl Transfers {
         price
     }
 
-    /// The price of a line that another CPU wrote last and still has, if it is in the table, and the words of the CPU
-    /// that gets it.
+    /// The price of a line that another CPU wrote last and still has, if it is in the table.
     #[inline(always)]
-    fn tabled_ps(&self, line: &Line, cpu: CpuId) -> Option<(u64, HolderKey)> {
+    fn tabled_ps(&self, line: &Line, cpu: CpuId) -> Option<u64> {
         let (writer, cpu) = (usize::from(line.writer), cpu.index());
-        let (has, gets) = (self.holders.get(writer)?, self.holders.get(cpu)?);
+        let has = self.holders.get(writer)?;
         if line.sharers & has.shared == 0 || writer == cpu {
             return None;
         }
-        let price = self.prices.between_ps(writer, cpu)?;
-        Some((u64::from(price), *gets))
+        self.prices.between_ps(writer, cpu).map(u64::from)
     }
 
     /// The price of a write by `cpu` to `line`, which is updated.
     #[inline]
     pub fn write_ps(&self, line: &mut Line, cpu: CpuId) -> u64 {
-        if line.sharers == self.key(cpu).alone {
+        let key = self.key(cpu);
+        if line.sharers == key.alone {
             line.writer = cpu.0 as u16;
             return 0;
         }
-        self.take_ps(line, cpu)
+        self.take_ps(line, cpu, key.alone)
+    }
+
+    /// The same, counted. What costs nothing needs no count.
+    #[inline]
+    pub fn write_counted_ps(&self, line: &mut Line, cpu: CpuId, uses: &mut LineUse) -> u64 {
+        let key = self.key(cpu);
+        if line.sharers == key.alone {
+            line.writer = cpu.0 as u16;
+            return 0;
+        }
+        self.take_counted_ps(line, cpu, key.alone, uses)
+    }
+
+    #[inline(never)]
+    fn take_counted_ps(&self, line: &mut Line, cpu: CpuId, alone: u64, uses: &mut LineUse) -> u64 {
+        uses.count(self.taken_ps(line, cpu, alone))
+    }
+
+    /// The prices of a read by `cpu` of `line`, and of a write right after it.
+    #[inline]
+    pub fn read_and_write_ps(&self, line: &mut Line, cpu: CpuId) -> (u64, u64) {
+        let key = self.key(cpu);
+        if line.sharers == key.alone {
+            line.writer = cpu.0 as u16;
+            return (0, 0);
+        }
+        self.share_and_take_ps(line, cpu, key)
+    }
+
+    #[inline(never)]
+    fn share_and_take_ps(&self, line: &mut Line, cpu: CpuId, key: HolderKey) -> (u64, u64) {
+        if line.sharers & key.shared == 0
+            && let Some(price) = self.tabled_ps(line, cpu)
+        {
+            // The writer still has the line after the read, so the write costs the same.
+            *line = Line { sharers: key.alone, writer: cpu.0 as u16 };
+            return (price, price);
+        }
+        (self.read_ps(line, cpu), self.write_ps(line, cpu))
     }
 
     /// A line that other CPUs have, or none: a separate function keeps the path for lines already held short. Mostly
-    /// its last writer still has it, and the price is in the table.
+    /// its last writer still has it, and the price is in the table. `alone` is the word of a line that `cpu` holds
+    /// exclusively.
     #[inline(never)]
-    fn take_ps(&self, line: &mut Line, cpu: CpuId) -> u64 {
-        if let Some((price, gets)) = self.tabled_ps(line, cpu) {
-            *line = Line { sharers: gets.alone, writer: cpu.0 as u16 };
+    fn take_ps(&self, line: &mut Line, cpu: CpuId, alone: u64) -> u64 {
+        self.taken_ps(line, cpu, alone)
+    }
+
+    #[inline(always)]
+    fn taken_ps(&self, line: &mut Line, cpu: CpuId, alone: u64) -> u64 {
+        if let Some(price) = self.tabled_ps(line, cpu) {
+            *line = Line { sharers: alone, writer: cpu.0 as u16 };
             return price;
         }
         self.take_rarely_ps(line, cpu)
@@ -287,12 +352,16 @@ impl InTransit {
     /// the CPU has the line already (`transfer_ps` is 0).
     #[inline]
     pub fn queue_ps(&mut self, transfer_ps: u64, now: Instant) -> u64 {
-        if transfer_ps == 0 {
-            return 0;
-        }
-        let price_ps = self.arrives.since(now).as_ns() * 1000 + transfer_ps;
+        if transfer_ps == 0 { 0 } else { self.wait_ps(transfer_ps, now).0 }
+    }
+
+    /// The same for a transfer that costs something, and how long it waits for others first.
+    #[inline]
+    pub fn wait_ps(&mut self, transfer_ps: u64, now: Instant) -> (u64, Span) {
+        let waits = self.arrives.since(now);
+        let price_ps = waits.as_ns() * 1000 + transfer_ps;
         self.arrives = now + Span::from_ns(price_ps.div_ceil(1000));
-        price_ps
+        (price_ps, waits)
     }
 
     /// Picoseconds until the line has reached every CPU that has asked for it.
@@ -329,6 +398,15 @@ mod tests {
         let mut line = Line::default();
         let mut read = |cpu| t.read_ps(&mut line, CpuId(cpu));
         assert_eq!([read(0), read(0), read(1), read(1), read(2)], [7, 0, 10, 0, 1000]);
+        let both = |mut line: Line, cpu| {
+            let mut other = line;
+            let expected = (t.read_ps(&mut other, CpuId(cpu)), t.write_ps(&mut other, CpuId(cpu)));
+            assert_eq!(t.read_and_write_ps(&mut line, CpuId(cpu)), expected);
+            assert_eq!(line, other);
+        };
+        (0..4).for_each(|cpu| both(line, cpu));
+        (0..4).for_each(|cpu| both(Line::default(), cpu));
+        (0..4).for_each(|cpu| both(t.line_of(CpuId(1)), cpu));
         let mut write = |cpu| t.write_ps(&mut line, CpuId(cpu));
         assert_eq!([write(0), write(0), write(3), write(3), write(2)], [10, 0, 1000, 0, 10]);
         assert_eq!(t.read_ps(&mut line, CpuId(3)), 10);

@@ -7,7 +7,7 @@ use crate::state::bpf::functions::F;
 use crate::state::cpu::{Buffered, DirectSubject};
 use crate::state::dsq::{CreateError, DestroyError};
 use crate::state::kernel::{Kernel, SPIN_NS};
-use crate::state::layout::dsq_insert_vtime_args;
+use crate::state::layout::{dsq_insert_vtime_args, task as field};
 use crate::state::scx::queues::QueueKind;
 use crate::state::task::{Direct, OpsState};
 use keel_abi::bpf::{Ea, Errno, World};
@@ -97,10 +97,12 @@ impl Kernel {
             return false;
         }
         let Some(mut flags) = self.vet_enq_flags(c, id, enq_flags) else { return false };
-        let residual = self.slice(w, task);
-        self.set_slice(w, task, if slice_ns != 0 { slice_ns } else { residual.max(1) });
+        let ea = self.tasks[task].ea;
+        let slice_at = ea.offset(field::SCX_SLICE);
+        let slice_ns = if slice_ns != 0 { slice_ns } else { w.u64_at(slice_at).max(1) };
+        w.put(slice_at, &slice_ns.to_le_bytes());
         if let Some(vtime) = vtime {
-            self.set_vtime(w, task, vtime);
+            w.put(ea.offset(field::SCX_DSQ_VTIME), &vtime.to_le_bytes());
             flags |= enq::DSQ_PRIQ;
         }
         match self.callback_op() {
@@ -133,24 +135,30 @@ impl Kernel {
     #[inline]
     fn mark_direct(&mut self, c: CpuId, task: TaskId, id: DsqId, enq_flags: u64) -> bool {
         let callback = &mut self.this_cpu().callback;
-        match std::mem::replace(&mut callback.direct_subject, DirectSubject::Spent) {
-            DirectSubject::Task(subject) if subject == task => {}
-            DirectSubject::Task(subject) => {
-                let (subject, other) = (self.name_of(subject), self.name_of(task));
-                self.error(c, format!("scheduling for {subject} but trying to direct-dispatch {other}"));
-                return false;
-            }
-            DirectSubject::Spent | DirectSubject::None => {
-                let who = self.name_of(task);
-                self.error(c, format!("{who} already direct-dispatched"));
-                return false;
-            }
+        let subject = std::mem::replace(&mut callback.direct_subject, DirectSubject::Spent);
+        if subject != DirectSubject::Task(task) {
+            self.refuse_direct(c, subject, task);
+            return false;
         }
         self.task(task).direct = Some(Direct { dsq: id, enq_flags });
         let cpu = self.this_cpu();
         cpu.direct_by = Some((task, cpu.callback.caller()));
         self.counters.scheduler_inserts += 1;
         true
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn refuse_direct(&mut self, c: CpuId, subject: DirectSubject, task: TaskId) {
+        let who = self.name_of(task);
+        let message = match subject {
+            DirectSubject::Task(subject) => {
+                let subject = self.name_of(subject);
+                format!("scheduling for {subject} but trying to direct-dispatch {who}")
+            }
+            DirectSubject::Spent | DirectSubject::None => format!("{who} already direct-dispatched"),
+        };
+        self.error(c, message);
     }
 
     fn buffer_insert(&mut self, c: CpuId, task: TaskId, dsq: DsqId, enq_flags: u64) -> bool {
@@ -214,8 +222,7 @@ impl Kernel {
         }
         let flags = enq_flags | if by_vtime { enq::DSQ_PRIQ } else { 0 };
         let (id, rq) = (DsqId(a[2]), self.tasks[task].cpu);
-        self.charge_unlink(c, queue, task);
-        self.leave_queue(task);
+        self.unlink(c, queue, task);
         self.unlock_queue(queue);
         if self.callback_op() == Op::Dispatch {
             self.this_cpu().dispatch.dispatched += 1;

@@ -25,10 +25,13 @@ impl Kernel {
     /// How long after its expiry a sleeping task's timer fires; it may wait up to `slack_ns` for other timers. A timer
     /// fires with the first interrupt within its slack (`hrtimer_interrupt()`). Here only the tick can be that
     /// interrupt.
+    #[inline]
     pub(crate) fn timer_delay_ns(&mut self, task: TaskId, slack_ns: u64) -> u64 {
-        if self.noise.profile.is_none() {
-            return slack_ns;
-        }
+        if self.noise.profile.is_none() { slack_ns } else { self.noisy_delay_ns(task, slack_ns) }
+    }
+
+    #[inline(never)]
+    fn noisy_delay_ns(&mut self, task: TaskId, slack_ns: u64) -> u64 {
         let (period_ns, latency_ns) = (self.tick.as_ns(), self.machine.costs.ipi_ns);
         let rng = &mut self.task(task).rng;
         let to_tick_ns = rng.below(period_ns);
@@ -38,6 +41,14 @@ impl Kernel {
     /// How long a task's work takes this time.
     #[inline]
     pub(crate) fn varied(&mut self, task: TaskId, work: Span) -> Span {
+        match self.noise.profile {
+            Some(_) => self.noisy_work(task, work),
+            None => work,
+        }
+    }
+
+    #[inline(never)]
+    fn noisy_work(&mut self, task: TaskId, work: Span) -> Span {
         let Some(profile) = self.noise.profile else { return work };
         let most_ns = (u128::from(work.as_ns()) * u128::from(profile.work_per_mille) / 1000) as u64;
         let drawn_ns = self.task(task).rng.below(2 * most_ns + 1);

@@ -44,7 +44,7 @@ impl Kernel {
         let done_at = match cpu.curr {
             TaskId::IDLE => Instant::NEVER,
             curr => match self.tasks[curr].doing {
-                Doing::Work(left) => self.work_done_at(c, cpu.clock, left),
+                Doing::Work(left) => cpu.clock + Span::from_ns(unscale(left.as_ns(), cpu.speed_per_mille)),
                 Doing::Until(until) => until.max(cpu.clock),
                 Doing::Steps | Doing::Relock(_) => cpu.clock,
                 Doing::Spin(mutex) if self.spins_on(curr, mutex) => Instant::NEVER,

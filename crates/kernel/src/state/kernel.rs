@@ -300,26 +300,29 @@ impl Kernel {
     #[inline]
     pub(crate) fn pass_rq(&mut self, c: CpuId, rq: CpuId) {
         let now = self.moment();
-        let lock = &mut self.cpus[rq].lock;
+        let lock = &self.cpus[rq].lock;
         let free_at = match lock.holder {
             Some(holder) if holder == c => return,
-            Some(holder) => {
-                let free_at = lock.free_at;
-                free_at.max(self.cpus[holder].clock)
-            }
+            Some(holder) => lock.free_at.max(self.cpus[holder].clock),
             None => lock.free_at,
         };
-        self.cpus[rq].lock.uses.taken += 1;
-        let waited = free_at.since(now);
-        if waited > Span::ZERO {
-            let waited = waited + self.machine.costs.handover(0);
-            self.charge_wait(c, waited);
-            self.waited_for_rq(c, rq, waited, 1);
+        if free_at > now {
+            self.wait_to_pass(c, rq, free_at.since(now));
         }
         let line_ps = self.lines.write_runqueue_ps(rq, c);
         self.charge_ps(c, self.machine.costs.lock_acquire_ns * 1000 + line_ps);
-        self.cpus[rq].lock.passed_at = self.moment();
+        let at = self.moment();
+        let lock = &mut self.cpus[rq].lock;
+        lock.uses.taken += 1;
+        lock.passed_at = at;
         self.passes(c, rq);
+    }
+
+    #[inline(never)]
+    fn wait_to_pass(&mut self, c: CpuId, rq: CpuId, waited: Span) {
+        let waited = waited + self.machine.costs.handover(0);
+        self.charge_wait(c, waited);
+        self.waited_for_rq(c, rq, waited, 1);
     }
 
     /// Releases the lock that [`Kernel::pass_rq`] took.
@@ -349,10 +352,9 @@ impl Kernel {
         lock.defers = false;
         lock.holder = None;
         lock.uses.held += at.since(lock.since);
+        let (free_at, has_waiters) = (lock.free_at, !lock.waiters.is_empty());
         self.sync_released(c, Sync::Runqueue(rq));
-        let lock = &mut self.cpus[rq].lock;
-        if !lock.waiters.is_empty() {
-            let free_at = lock.free_at;
+        if has_waiters {
             self.hand_over(rq, free_at);
         }
     }
@@ -400,6 +402,18 @@ impl Kernel {
         }
         let send_ns = self.machine.costs.ipi_send_ns;
         self.charge_ns(c, send_ns);
+    }
+
+    /// The CPU that takes a step reschedules when it has done that.
+    #[inline]
+    pub(crate) fn resched_here(&mut self) {
+        let at = self.moment();
+        let cpu = self.this_cpu();
+        let is_asked = cpu.need_resched && cpu.resched_at != Instant::NEVER;
+        if !is_asked && cpu.alive {
+            cpu.need_resched = true;
+            cpu.resched_at = at;
+        }
     }
 
     /// `c` interrupts `target`, which may be itself; another CPU is interrupted after the IPI's latency.

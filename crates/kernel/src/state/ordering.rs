@@ -31,12 +31,10 @@ impl Kernel {
     /// kernel one comes after the other.
     #[inline]
     pub(crate) fn passes(&mut self, c: CpuId, rq: CpuId) {
-        let holder = self.cpus[rq].lock.holder;
-        if let Some(clocks) = &mut self.clocks {
-            clocks.acquire(c, Sync::Runqueue(rq));
-            if let Some(holder) = holder {
-                clocks.follow(c, holder);
-            }
+        let Some(clocks) = &mut self.clocks else { return };
+        clocks.acquire(c, Sync::Runqueue(rq));
+        if let Some(holder) = self.cpus[rq].lock.holder {
+            clocks.follow(c, holder);
         }
     }
 

@@ -57,7 +57,7 @@ impl<E: Engine> Sim<E> {
             unreachable!("kernel threads begin asleep")
         };
         let is_deferrable = matches!(step, Step::SleepDeferrable(_));
-        let until = now + self.k.draw(task, amount);
+        let until = now + super::drawn(&mut self.k.tasks[task], amount);
         match is_deferrable {
             true => self.sleep_deferrable(cpu, task, until),
             false => self.sleep_at_least(task, until, Timer::Relative),

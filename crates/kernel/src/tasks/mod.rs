@@ -84,13 +84,21 @@ impl<E: Engine> Sim<E> {
         match *steps.get(t.next_step as usize)? {
             Step::Run(amount) => {
                 t.next_step += 1;
-                let work = self.k.draw(task, amount);
-                let work = self.k.varied(task, work);
-                self.k.task(task).doing = Doing::Work(work);
+                let work = drawn(t, amount);
+                t.doing = Doing::Work(work);
+                if self.k.noise.profile.is_some() {
+                    let work = self.k.varied(task, work);
+                    self.k.task(task).doing = Doing::Work(work);
+                }
                 if tells {
                     self.k.tell_worked(c, task);
                 }
                 Some(Then::Leave)
+            }
+            Step::Sleep(amount) if !tells => {
+                t.next_step += 1;
+                let until = self.k.cpus.this_cpu.clock + drawn(t, amount);
+                Some(self.sleep_until_timer(c, task, until, Timer::Relative))
             }
             Step::Send { channel, bytes } if !tells => {
                 t.next_step += 1;
@@ -130,12 +138,11 @@ impl<E: Engine> Sim<E> {
                 Then::Leave
             }
             Step::Sleep(amount) => {
-                let span = self.k.draw(task, amount);
-                let until = self.k.this_cpu().clock + span;
+                let until = self.k.cpus.this_cpu.clock + drawn(&mut self.k.tasks[task], amount);
                 self.sleep_until(c, task, until, Timer::Relative)
             }
             Step::SleepDeferrable(amount) => {
-                let until = self.k.this_cpu().clock + self.k.draw(task, amount);
+                let until = self.k.cpus.this_cpu.clock + drawn(&mut self.k.tasks[task], amount);
                 self.sleep_deferrable(c, task, until);
                 self.block(c, task)
             }
@@ -261,6 +268,7 @@ impl<E: Engine> Sim<E> {
         }
     }
 
+    #[inline]
     fn syscall(&mut self, c: CpuId) {
         let syscall_ns = self.k.machine.costs.syscall_ns;
         self.k.charge_ns(c, syscall_ns);
@@ -277,15 +285,18 @@ impl<E: Engine> Sim<E> {
     }
 
     /// The task makes a system call in which it blocks.
+    #[inline]
     fn block(&mut self, c: CpuId, task: TaskId) -> Then {
         self.syscall(c);
         self.give_up_cpu(c, task)
     }
 
     /// The task gives the CPU up until it is woken.
+    #[inline]
     fn give_up_cpu(&mut self, c: CpuId, task: TaskId) -> Then {
+        debug_assert!(self.k.cpus.is_running(c), "a task gives up its own CPU");
         self.k.task(task).state = State::Blocking;
-        self.k.resched(c, c);
+        self.k.resched_here();
         Then::Leave
     }
 
@@ -295,13 +306,20 @@ impl<E: Engine> Sim<E> {
         self.k.arm_deferrable(c, task, until);
     }
 
+    #[inline(never)]
     fn sleep_until(&mut self, c: CpuId, task: TaskId, until: Instant, timer: Timer) -> Then {
-        let now = self.k.this_cpu().clock;
+        self.sleep_until_timer(c, task, until, timer)
+    }
+
+    #[inline(always)]
+    fn sleep_until_timer(&mut self, c: CpuId, task: TaskId, until: Instant, timer: Timer) -> Then {
+        let now = self.k.cpus.this_cpu.clock;
         self.sleep_at_least(task, until.max(now), timer);
         self.block(c, task)
     }
 
     /// The task's timer fires at `until`, or later by its slack.
+    #[inline]
     fn sleep_at_least(&mut self, task: TaskId, until: Instant, timer: Timer) {
         let costs = &self.k.machine.costs;
         // Real-time tasks have no slack.
@@ -312,6 +330,7 @@ impl<E: Engine> Sim<E> {
     }
 
     /// The task's timer fires at `at`.
+    #[inline]
     fn arm_sleep(&mut self, task: TaskId, at: Instant, timer: Timer) {
         let t = self.k.task(task);
         t.sleeps += 1;
@@ -395,13 +414,15 @@ impl Kernel {
         });
         &mut timers[at].1
     }
+}
 
-    fn draw(&mut self, task: TaskId, amount: Amount) -> Span {
-        if amount.spread == Span::ZERO {
-            return amount.base;
-        }
-        let spread = amount.spread.as_ns().min(amount.base.as_ns());
-        let drawn = self.tasks[task].rng.below(2 * spread + 1);
-        Span::from_ns(amount.base.as_ns() - spread + drawn)
+/// How long a step takes this time, without noise.
+#[inline]
+fn drawn(task: &mut Task, amount: Amount) -> Span {
+    if amount.spread == Span::ZERO {
+        return amount.base;
     }
+    let spread = amount.spread.as_ns().min(amount.base.as_ns());
+    let drawn = task.rng.below(2 * spread + 1);
+    Span::from_ns(amount.base.as_ns() - spread + drawn)
 }

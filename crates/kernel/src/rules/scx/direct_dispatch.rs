@@ -21,9 +21,10 @@ impl Kernel {
     #[inline]
     pub(crate) fn way_of(&self, task: TaskId) -> Way {
         let t = &self.tasks[task];
-        if !self.cpus[t.cpu].online {
+        let cpu = &self.cpus[t.cpu];
+        if !cpu.online {
             Way::Local(None)
-        } else if self.cpus[t.cpu].bypassing {
+        } else if cpu.bypassing {
             Way::Local(Some(ScxEvent::BypassDispatch))
         } else if t.direct.is_some() {
             Way::Direct
@@ -47,8 +48,8 @@ impl Kernel {
         task: TaskId,
         enq_flags: u64,
     ) {
-        let rq = self.tasks[task].cpu;
-        let direct = self.tasks[task].direct.expect("a direct dispatch was decided on");
+        let t = &self.tasks[task];
+        let (rq, direct) = (t.cpu, t.direct.expect("a direct dispatch was decided on"));
         let flags = direct.enq_flags | enq_flags;
         match self.local_target(direct.dsq, rq) {
             Some(target) if target == rq => self.insert_local(world, c, rq, task, flags | enq::CLEAR_OPSS),
@@ -60,8 +61,13 @@ impl Kernel {
                 self.cpu(rq).deferred.push_back(task);
             }
             None => {
-                let by = self.cpu(c).direct_by.filter(|(of, _)| *of == task).map(|(_, by)| by);
-                let queue = self.find_queue(c, direct.dsq, task, by);
+                let queue = match self.queues.table.find(direct.dsq) {
+                    Some(queue) => queue,
+                    None => {
+                        let by = self.cpu(c).direct_by.filter(|(of, _)| *of == task).map(|(_, by)| by);
+                        self.find_queue(c, direct.dsq, task, by)
+                    }
+                };
                 self.insert(world, c, queue, task, flags | enq::CLEAR_OPSS);
             }
         }
@@ -87,7 +93,7 @@ impl Kernel {
 
     /// The global or user queue with this id; if there is none, that is an error, and the global one is used
     /// (`find_dsq_for_dispatch()`). `by` is the caller that asked for it, if that was an earlier call.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn find_queue(
         &mut self,
         c: CpuId,

@@ -5,9 +5,9 @@ use crate::state::cpu::Buffered;
 use crate::state::kernel::Kernel;
 use crate::state::scx::queues::QueueId;
 use crate::state::task::{OpsState, Task};
-use keel_abi::CpuId;
 use keel_abi::bpf::World;
 use keel_abi::scx::enq;
+use keel_abi::{CpuId, TaskId};
 
 impl Kernel {
     /// Moves a task from the node's global queue to `c`'s local one.
@@ -18,7 +18,7 @@ impl Kernel {
     }
 
     /// Is a queue empty? Reads its cache line without taking its lock (`consume_dispatch_q()`).
-    #[inline]
+    #[inline(always)]
     pub(crate) fn looks_empty(&mut self, c: CpuId, queue: QueueId) -> bool {
         let ps = self.lines.read_queue_ps(queue, c);
         self.charge_ps(c, ps);
@@ -34,28 +34,39 @@ impl Kernel {
         queue: QueueId,
         enq_flags: u64,
     ) -> bool {
-        self.lock_queue(c, queue);
-        let (tasks, online) = (&self.tasks, self.cpus[c].online);
-        let comes = |t: &Task| t.cpu == c || online && t.allows(c) && t.migration_disabled == 0;
-        let lines = &mut self.lines;
-        let mut looked_ps = 0;
-        let found = self.queues.table.first_where(queue, |task| {
-            looked_ps += lines.read_task_ps(task, c);
-            comes(&tasks[task])
+        let mut ps = 0;
+        let found = self.queues.table.queue(queue).first().and_then(|first| {
+            ps += self.lines.read_task_ps(first, c);
+            if self.comes(first, c) { Some(first) } else { self.first_behind(c, queue, &mut ps) }
         });
-        self.charge_ps(c, looked_ps);
-        let Some(task) = found else {
-            self.unlock_queue(queue);
-            return false;
-        };
-        self.charge_unlink(c, queue, task);
-        self.leave_queue(task);
-        self.unlock_queue(queue);
+        if let Some(task) = found {
+            ps += self.unlink_ps(c, queue, task);
+        }
+        self.hold_queue(c, queue, ps);
+        let Some(task) = found else { return false };
+        self.left_queue(queue, task);
         if self.tasks[task].cpu != c {
             self.move_task(world, c, task, c);
         }
         self.insert_local(world, c, c, task, enq_flags);
         true
+    }
+
+    /// May a task of a queue come to `c` now?
+    #[inline]
+    fn comes(&self, task: TaskId, c: CpuId) -> bool {
+        may_come(&self.tasks[task], c, self.cpus[c].online)
+    }
+
+    /// The first task behind the head of `queue` that may come to `c`. Reads the tasks up to it, which costs `ps` more.
+    #[inline(never)]
+    fn first_behind(&mut self, c: CpuId, queue: QueueId, ps: &mut u64) -> Option<TaskId> {
+        let (tasks, online) = (&self.tasks, self.cpus[c].online);
+        let (table, lines) = (&self.queues.table, &mut self.lines);
+        table.queue(queue).first_behind_where(&table.links, |task| {
+            *ps += lines.read_task_ps(task, c);
+            may_come(&tasks[task], c, online)
+        })
     }
 
     /// Flushes the buffer of `ops.dispatch` (`flush_dispatch_buf()`). Returns false if another CPU is just giving one
@@ -71,7 +82,11 @@ impl Kernel {
                 return false;
             }
             let buffer = &mut self.this_cpu().dispatch;
-            buffer.inserts.remove(0);
+            if buffer.inserts.len() == 1 {
+                buffer.inserts.clear();
+            } else {
+                buffer.inserts.remove(0);
+            }
             buffer.dispatched += 1;
         }
         true
@@ -91,10 +106,19 @@ impl Kernel {
         match self.local_target(dsq, c) {
             Some(target) => self.insert_at(world, c, target, task, enq_flags),
             None => {
-                let queue = self.find_queue(c, dsq, task, Some(by));
+                let queue = match self.queues.table.find(dsq) {
+                    Some(queue) => queue,
+                    None => self.find_queue(c, dsq, task, Some(by)),
+                };
                 self.insert(world, c, queue, task, enq_flags | enq::CLEAR_OPSS);
             }
         }
         true
     }
+}
+
+/// May a queued task come to `c`, which is online or not?
+#[inline]
+fn may_come(task: &Task, c: CpuId, online: bool) -> bool {
+    task.cpu == c || online && task.allows(c) && task.migration_disabled == 0
 }

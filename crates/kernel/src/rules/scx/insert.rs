@@ -13,8 +13,7 @@ use keel_abi::{CpuId, TaskId};
 use keel_trace::{Class, What};
 
 impl Kernel {
-    /// Puts `task` into the local queue of `rq`; `c` is the acting CPU.
-    #[inline]
+    /// Puts `task` into the local queue of `rq`, at its head or tail; `c` is the acting CPU.
     pub(crate) fn insert_local<W: World>(
         &mut self,
         world: &mut W,
@@ -24,7 +23,36 @@ impl Kernel {
         enq_flags: u64,
     ) {
         let queue = self.queues.local(rq);
-        self.insert(world, c, queue, task, enq_flags);
+        if enq_flags & (enq::DSQ_PRIQ | enq::IMMED) != 0 || self.scx.knows_immed {
+            return self.insert(world, c, queue, task, enq_flags);
+        }
+        let at_head = enq_flags & (enq::HEAD | enq::PREEMPT) != 0;
+        let mut ps = self.lines.write_queue_ps(queue, c);
+        ps += self.lines.write_task_ps(task, c);
+        let (dsq, links) = self.queues.table.queue_mut(queue);
+        if let Some(beside) = if at_head { dsq.first() } else { dsq.last() } {
+            ps += self.lines.write_task_ps(beside, c);
+        }
+        let done = if at_head { dsq.push_head(links, task) } else { dsq.push_tail(links, task) };
+        debug_assert_eq!(done, Ok(()), "a local queue is never ordered by vtime");
+        let queued = What::Queued { task, dsq: dsq.id(), len: dsq.len() };
+        self.charge_ps(c, ps);
+        let was_in_custody = self.enters_queue(task, queue, false);
+        self.tell(Class::QUEUES, c, queued);
+        if was_in_custody && self.has(Op::Dequeue) {
+            self.owe_dequeue(task, 0);
+        }
+        self.after_local_insert(world, c, rq, task, enq_flags);
+    }
+
+    /// `task` is in `queue` now. Its scheduler has it in custody from now on, or not. Returns whether it had it before.
+    #[inline(always)]
+    fn enters_queue(&mut self, task: TaskId, queue: QueueId, in_custody: bool) -> bool {
+        let t = self.task(task);
+        t.queue = Some(queue);
+        t.direct = None;
+        t.ops_state = OpsState::None;
+        std::mem::replace(&mut t.in_custody, in_custody)
     }
 
     /// `dispatch_enqueue()`.
@@ -37,47 +65,68 @@ impl Kernel {
         enq_flags: u64,
     ) {
         let kind = self.queues.kind(queue);
-        self.lock_queue(c, queue);
         let by_vtime = enq_flags & enq::DSQ_PRIQ != 0;
-        if by_vtime && kind != QueueKind::User {
+        let is_refused = by_vtime && kind != QueueKind::User;
+        if is_refused {
+            self.lock_queue(c, queue);
             self.error(c, "cannot use vtime ordering for built-in DSQs".into());
         }
         let at_head = enq_flags & (enq::HEAD | enq::PREEMPT) != 0;
-        self.charge_link(c, queue, task, by_vtime, at_head);
-        let done = if by_vtime && kind == QueueKind::User {
-            let vtime = self.vtime(world, task);
-            self.queues.table.push_vtime(queue, task, vtime)
-        } else if at_head {
-            self.queues.table.push_head(queue, task)
-        } else {
-            self.queues.table.push_tail(queue, task)
+        let work_ps = self.link_ps(c, queue, task, by_vtime, at_head);
+        let vtime = if by_vtime && !is_refused { Some(self.vtime(world, task)) } else { None };
+        let (dsq, links) = self.queues.table.queue_mut(queue);
+        let done = match vtime {
+            Some(vtime) => dsq.push_vtime(links, task, vtime),
+            None if at_head => dsq.push_head(links, task),
+            None => dsq.push_tail(links, task),
         };
-        let id = self.queues.table.queue(queue).id();
+        let (id, len) = (dsq.id(), dsq.len());
+        if is_refused || done.is_err() {
+            self.hold_queue_in_error(c, queue, work_ps, (is_refused, done));
+        } else {
+            self.hold_queue(c, queue, work_ps);
+        }
+        let was_in_custody = self.enters_queue(task, queue, kind == QueueKind::User);
+        self.tell(Class::QUEUES, c, What::Queued { task, dsq: id, len });
+        if kind == QueueKind::User {
+            return;
+        }
+        if let QueueKind::Local(rq) = kind
+            && (enq_flags & enq::IMMED != 0 || self.scx.knows_immed && self.tasks[task].immed)
+        {
+            self.count_immed(world, c, rq, task, enq_flags);
+        }
+        if was_in_custody && self.has(Op::Dequeue) {
+            self.owe_dequeue(task, 0);
+        }
+        if let QueueKind::Local(rq) = kind {
+            self.after_local_insert(world, c, rq, task, enq_flags);
+        }
+    }
+
+    /// Like [`Kernel::hold_queue`] for an insert that was an error; one that was refused has the lock already.
+    #[cold]
+    #[inline(never)]
+    fn hold_queue_in_error(
+        &mut self,
+        c: CpuId,
+        queue: QueueId,
+        work_ps: u64,
+        (is_refused, done): (bool, Result<(), MixedModes>),
+    ) {
+        if !is_refused {
+            self.lock_queue(c, queue);
+        }
+        self.charge_ps(c, work_ps);
         if let Err(mixed) = done {
             let held = match mixed {
                 MixedModes::HoldsFifo => "FIFO",
                 MixedModes::HoldsPriority => "PRIQ",
             };
+            let id = self.queues.table.queue(queue).id();
             self.error(c, format!("DSQ ID 0x{:016x} already had {held}-enqueued tasks", id.0));
         }
-        let t = self.task(task);
-        t.queue = Some(queue);
-        t.direct = None;
-        t.ops_state = OpsState::None;
-        let len = self.queues.table.queue(queue).len();
         self.unlock_queue(queue);
-        self.tell(Class::QUEUES, c, What::Queued { task, dsq: id, len });
-        match kind {
-            QueueKind::User => self.task(task).in_custody = true,
-            QueueKind::Global => self.leave_custody(task, 0),
-            QueueKind::Local(rq) => {
-                if enq_flags & enq::IMMED != 0 || (self.scx.knows_immed && self.tasks[task].immed) {
-                    self.count_immed(world, c, rq, task, enq_flags);
-                }
-                self.leave_custody(task, 0);
-                self.after_local_insert(world, c, rq, task, enq_flags);
-            }
-        }
     }
 
     /// `local_dsq_post_enq()`: the task that runs there may have to yield.
@@ -109,26 +158,44 @@ impl Kernel {
     pub(crate) fn leave_custody(&mut self, task: TaskId, flags: u64) {
         let was = std::mem::take(&mut self.task(task).in_custody);
         if was && self.has(Op::Dequeue) {
-            self.this_cpu().pending_dequeues.push_back((task, flags));
+            self.owe_dequeue(task, flags);
         }
     }
 
+    #[inline(never)]
+    fn owe_dequeue(&mut self, task: TaskId, flags: u64) {
+        self.this_cpu().pending_dequeues.push_back((task, flags));
+    }
+
     /// Takes `task` out of the queue it is in, if any (`dispatch_dequeue()`).
-    #[inline]
+    #[inline(always)]
     pub(crate) fn leave_queue(&mut self, task: TaskId) -> Option<QueueId> {
         self.task(task).queue = None;
         let queue = self.queues.table.remove(task)?;
-        if self.scx.knows_immed
-            && self.tasks[task].immed
+        self.left_queue(queue, task);
+        Some(queue)
+    }
+
+    /// `task` is no longer in `queue`.
+    #[inline(always)]
+    pub(crate) fn left_queue(&mut self, queue: QueueId, task: TaskId) {
+        if self.scx.knows_immed {
+            self.discount_immed(queue, task);
+        }
+        if self.out.wants(Class::QUEUES) {
+            let dsq = self.queues.table.queue(queue);
+            let unqueued = What::Unqueued { task, dsq: dsq.id(), len: dsq.len() };
+            let c = self.tasks[task].cpu;
+            self.tell(Class::QUEUES, c, unqueued);
+        }
+    }
+
+    #[inline(never)]
+    fn discount_immed(&mut self, queue: QueueId, task: TaskId) {
+        if self.tasks[task].immed
             && let QueueKind::Local(rq) = self.queues.kind(queue)
         {
             self.cpu(rq).nr_immed -= 1;
         }
-        if self.out.wants(Class::QUEUES) {
-            let (id, len) = (self.queues.table.queue(queue).id(), self.queues.table.queue(queue).len());
-            let c = self.tasks[task].cpu;
-            self.tell(Class::QUEUES, c, What::Unqueued { task, dsq: id, len });
-        }
-        Some(queue)
     }
 }

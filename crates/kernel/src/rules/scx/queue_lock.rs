@@ -13,23 +13,52 @@ use keel_trace::Lock;
 
 impl Kernel {
     /// Takes the queue's cache line, and its lock if it has its own; waits as long as others hold it.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn lock_queue(&mut self, c: CpuId, queue: QueueId) {
         let line_ps = self.lines.write_queue_ps(queue, c);
+        match self.queues.kind(queue) {
+            QueueKind::Local(_) => self.charge_ps(c, line_ps),
+            QueueKind::Global | QueueKind::User => self.take_queue_lock(c, queue, line_ps),
+        }
+    }
+
+    /// Takes the queue's line and lock, does what costs `work_ps`, and releases the lock: [`Kernel::lock_queue`] and
+    /// [`Kernel::unlock_queue`] in one.
+    #[inline(always)]
+    pub(crate) fn hold_queue(&mut self, c: CpuId, queue: QueueId, work_ps: u64) {
+        let line_ps = self.lines.write_queue_ps(queue, c);
         if let QueueKind::Local(_) = self.queues.kind(queue) {
-            return self.charge_ps(c, line_ps);
+            return self.charge_ps(c, line_ps + work_ps);
         }
         let now = self.moment();
+        if let Some(lock) = self.queue_locks.get_mut(queue.index())
+            && lock.is_free(now)
+            && self.waits.is_none()
+            && self.clocks.is_none()
+        {
+            let took_ns = self.machine.costs.lock_acquire_ns + line_ps.div_ceil(1000);
+            let cpu = &mut self.cpus.this_cpu;
+            cpu.spent_ps += took_ns * 1000 + work_ps;
+            lock.pass(now + Span::from_ns(took_ns), cpu.clock + Span::from_ns(cpu.spent_ps / 1000));
+            return;
+        }
+        self.take_queue_lock(c, queue, line_ps);
+        self.charge_ps(c, work_ps);
+        self.unlock_queue(queue);
+    }
+
+    /// Takes the lock of a queue that has one, whose line cost `line_ps`.
+    #[inline(never)]
+    fn take_queue_lock(&mut self, c: CpuId, queue: QueueId, line_ps: u64) {
+        let now = self.moment();
         if queue.index() >= self.queue_locks.len() {
-            self.make_locks(queue);
+            self.queue_locks.resize(queue.index() + 1, VirtualLock::default());
         }
         let lock = &mut self.queue_locks[queue.index()];
-        lock.disturb(now, line_ps);
-        let taken =
-            lock.acquire(now, c, &self.machine.costs, line_ps).expect("it is given back in the same step");
-        self.charge_ns(c, taken.at.since(now).as_ns());
-        if taken.waited > Span::ZERO {
-            self.waited_for_queue(c, queue, taken.waited);
+        let (took, waited) = lock.take(now, c, &self.machine.costs, line_ps);
+        self.charge_ns(c, took.as_ns());
+        if waited > Span::ZERO {
+            self.waited_for_queue(c, queue, waited);
         }
         if self.waits.is_some() || self.clocks.is_some() {
             self.note_queue_taken(c, queue);
@@ -45,12 +74,6 @@ impl Kernel {
 
     #[cold]
     #[inline(never)]
-    fn make_locks(&mut self, queue: QueueId) {
-        self.queue_locks.resize(queue.index() + 1, VirtualLock::default());
-    }
-
-    #[cold]
-    #[inline(never)]
     fn waited_for_queue(&mut self, c: CpuId, queue: QueueId, waited: Span) {
         self.cpus.this_cpu.waited_ps += waited.as_ns() * 1000;
         let dsq = self.queues.table.queue(queue).id();
@@ -58,7 +81,7 @@ impl Kernel {
     }
 
     /// Releases what [`Kernel::lock_queue`] took, at the moment that `c`'s step has reached.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn unlock_queue(&mut self, queue: QueueId) {
         if let QueueKind::Local(_) = self.queues.kind(queue) {
             return;
@@ -66,28 +89,33 @@ impl Kernel {
         let at = self.moment();
         self.queue_locks[queue.index()].release(at);
         if self.clocks.is_some() {
-            let dsq = self.queues.table.queue(queue).id();
-            self.sync_released(self.cpus.at_hand(), Sync::Queue(dsq));
+            self.note_queue_released(queue);
         }
     }
 
-    /// Charges for the lines that linking `task` into a queue touches (`dispatch_enqueue()`): the task itself and its
+    #[cold]
+    #[inline(never)]
+    fn note_queue_released(&mut self, queue: QueueId) {
+        let dsq = self.queues.table.queue(queue).id();
+        self.sync_released(self.cpus.at_hand(), Sync::Queue(dsq));
+    }
+
+    /// What the lines cost that linking `task` into a queue touches (`dispatch_enqueue()`): the task itself and its
     /// neighbours. For an insert by vtime it reads the path down the tree, whose last two nodes are the neighbours.
     #[inline(always)]
-    pub(crate) fn charge_link(
+    pub(crate) fn link_ps(
         &mut self,
         c: CpuId,
         queue: QueueId,
         task: TaskId,
         by_vtime: bool,
         at_head: bool,
-    ) {
+    ) -> u64 {
         let mut ps = self.lines.write_task_ps(task, c);
         let dsq = self.queues.table.queue(queue);
         if !by_vtime {
             let beside = if at_head { dsq.first() } else { dsq.last() };
-            ps += beside.map_or(0, |task| self.lines.write_task_ps(task, c));
-            return self.charge_ps(c, ps);
+            return ps + beside.map_or(0, |task| self.lines.write_task_ps(task, c));
         }
         for (level, other) in dsq.way_down().enumerate() {
             ps += match level {
@@ -95,26 +123,39 @@ impl Kernel {
                 _ => self.lines.read_task_ps(other, c),
             };
         }
-        self.charge_ps(c, ps);
+        ps
     }
 
-    /// Charges for the lines that unlinking `task` from its queue touches (`task_unlink_from_dsq()`): the task itself
-    /// and its neighbours. Call it while the task is still queued.
-    pub(crate) fn charge_unlink(&mut self, c: CpuId, queue: QueueId, task: TaskId) {
+    /// Takes `task` out of `queue` (`task_unlink_from_dsq()`). Returns what the lines cost that this touches: the task
+    /// itself and its neighbours. [`Kernel::left_queue`] is to follow.
+    #[inline(always)]
+    pub(crate) fn unlink_ps(&mut self, c: CpuId, queue: QueueId, task: TaskId) -> u64 {
         let mut ps = self.lines.write_task_ps(task, c);
-        let table = &self.queues.table;
-        for beside in table.queue(queue).neighbours(&table.links, task).into_iter().flatten() {
-            ps += self.lines.write_task_ps(beside, c);
+        let (dsq, links) = self.queues.table.queue_mut(queue);
+        let [before, behind] = dsq.neighbours(links, task);
+        if let Some(before) = before {
+            ps += self.lines.write_task_ps(before, c);
         }
+        if let Some(behind) = behind {
+            ps += self.lines.write_task_ps(behind, c);
+        }
+        dsq.take_out(links, task);
+        self.task(task).queue = None;
+        ps
+    }
+
+    /// The same, charged, with all that follows.
+    pub(crate) fn unlink(&mut self, c: CpuId, queue: QueueId, task: TaskId) {
+        let ps = self.unlink_ps(c, queue, task);
         self.charge_ps(c, ps);
+        self.left_queue(queue, task);
     }
 
     /// Takes `task` out of its queue, under that queue's lock (`dispatch_dequeue()`).
     pub(crate) fn take_from_queue(&mut self, c: CpuId, task: TaskId) {
         let Some(queue) = self.tasks[task].queue else { return };
         self.lock_queue(c, queue);
-        self.charge_unlink(c, queue, task);
-        self.leave_queue(task);
+        self.unlink(c, queue, task);
         self.unlock_queue(queue);
     }
 }

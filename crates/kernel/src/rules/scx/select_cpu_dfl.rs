@@ -6,9 +6,11 @@
 use crate::state::idle::{IdleMask, SelectCpu, Touched};
 use crate::state::kernel::Kernel;
 use crate::state::mask::write_mask;
+use crate::state::task::State;
 use keel_abi::bpf::{Ea, World};
 use keel_abi::lines::LINE_BYTES;
-use keel_abi::{CpuId, TaskId};
+use keel_abi::scx::wake;
+use keel_abi::{CpuId, Span, TaskId};
 
 impl Kernel {
     /// Marks `c` idle or busy, if the kernel keeps track (`update_builtin_idle()`).
@@ -25,11 +27,34 @@ impl Kernel {
     /// Charges `c` for the lines of the idle masks that it has just read and written.
     #[inline]
     pub(crate) fn charge_idle<W: World>(&mut self, world: &mut W, c: CpuId) {
+        // On most machines each mask has one line.
+        match self.idle.take_first_line() {
+            Some((false, false)) => {}
+            Some((true, true)) if self.scx.idle_masks.is_none() && !self.idle.per_node() => {
+                let cpu = &self.cpus.this_cpu;
+                let (clock, spent_ps) = (cpu.clock, cpu.spent_ps);
+                let moment = |more_ps: u64| clock + Span::from_ns((spent_ps + more_ps) / 1000);
+                let ps = self.lines.read_and_write_idle_ps(c, moment);
+                self.charge_ps(c, ps);
+            }
+            Some((read, written)) => {
+                if read {
+                    self.charge_idle_read(c, IdleMask::Cpus, 0);
+                }
+                if written {
+                    self.charge_idle_write(world, c, IdleMask::Cpus, 0);
+                }
+            }
+            None => self.charge_all_idle(world, c),
+        }
+    }
+
+    #[inline(never)]
+    fn charge_all_idle<W: World>(&mut self, world: &mut W, c: CpuId) {
         let touched = self.idle.take_touched();
         for mask in IdleMask::ALL {
             match touched.of(mask) {
                 (0, 0) => {}
-                // On most machines each mask has one line.
                 (read @ 0..=1, written @ 0..=1) => {
                     if read != 0 {
                         self.charge_idle_read(c, mask, 0);
@@ -71,6 +96,7 @@ impl Kernel {
     }
 
     /// The cost of taking a mask's line from its readers, kernel or BPF code: both read the same line.
+    #[inline(never)]
     fn write_shown_ps<W: World>(&self, world: &mut W, c: CpuId, mask: IdleMask, line: u32) -> u64 {
         let (shown, bytes) = match self.idle.per_node() {
             true => {
@@ -89,8 +115,15 @@ impl Kernel {
     }
 
     /// Writes the masks to where BPF reads them, if it does.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn show_idle<W: World>(&self, world: &mut W) {
+        if self.scx.idle_masks.is_some() || !self.scx.node_idle_masks.is_empty() {
+            self.write_idle(world);
+        }
+    }
+
+    #[inline(never)]
+    fn write_idle<W: World>(&self, world: &mut W) {
         if let Some((cpus, cores)) = self.scx.idle_masks {
             write_mask(world, cpus, self.idle.cpu_words());
             write_mask(world, cores, self.idle.smt_words());
@@ -128,14 +161,17 @@ impl Kernel {
         if !self.scx.tracks_idle {
             return None;
         }
-        let curr = self.cpus.this_cpu.curr;
-        let waker_exits = !curr.is_idle() && self.tasks[curr].state == crate::state::task::State::Exiting;
+        // Only a waker that is about to sleep matters.
+        let (waker_queue_empty, waker_exits) = match wake_flags & wake::SYNC {
+            0 => (false, false),
+            _ => self.waker_state(c),
+        };
         let t = &self.tasks[task];
         let asks = SelectCpu {
             on: c,
             prev,
             wake_flags,
-            waker_queue_empty: self.queues.table.queue(self.queues.local(c)).is_empty(),
+            waker_queue_empty,
             waker_exits,
             cpus: t.cpus.words(),
             allowed,
@@ -151,6 +187,13 @@ impl Kernel {
         };
         self.charge_idle(world, c);
         chosen
+    }
+
+    /// Is the local queue of `c`, a waker's CPU, empty, and is the waker exiting?
+    fn waker_state(&self, c: CpuId) -> (bool, bool) {
+        let curr = self.cpus.this_cpu.curr;
+        let exits = !curr.is_idle() && self.tasks[curr].state == State::Exiting;
+        (self.queues.table.queue(self.queues.local(c)).is_empty(), exits)
     }
 
     /// May `task` use `cpu` now (`is_cpu_allowed()`)? A migration-disabled section lasts until its end, even if the CPU

@@ -66,9 +66,10 @@ impl Kernel {
             return;
         }
         self.cpus.this_cpu.server.ran += ran;
-        let slice = self.slice(world, curr);
+        let slice_at = ea.offset(field::SCX_SLICE);
+        let slice = world.u64_at(slice_at);
         if slice != SLICE_INF {
-            self.set_slice(world, curr, slice.saturating_sub(ran.as_ns()));
+            world.put(slice_at, &slice.saturating_sub(ran.as_ns()).to_le_bytes());
         }
     }
 }

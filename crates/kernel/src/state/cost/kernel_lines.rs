@@ -10,7 +10,7 @@ use crate::state::idle::IdleMask;
 use crate::state::idle::touched::CPUS_PER_LINE;
 use keel_abi::crowd::Crowd;
 use keel_abi::lines::{InTransit, Line, LineCosts, LineUse, Transfers};
-use keel_abi::{CpuId, Instant, NodeId, Span, TaskId, Topology};
+use keel_abi::{CpuId, Instant, NodeId, TaskId, Topology};
 
 /// The lines of all kernel objects.
 #[derive(Clone, Debug)]
@@ -92,39 +92,64 @@ impl KernelLines {
     /// Reads the runqueue of `rq`.
     #[inline]
     pub fn read_runqueue_ps(&mut self, rq: CpuId, by: CpuId) -> u64 {
-        self.uses.runqueues.count(self.transfers.read_ps(&mut self.runqueues[rq.index()], by))
+        self.transfers.read_counted_ps(&mut self.runqueues[rq.index()], by, &mut self.uses.runqueues)
     }
 
     /// Writes the runqueue of `rq`, including its lock.
     #[inline]
     pub fn write_runqueue_ps(&mut self, rq: CpuId, by: CpuId) -> u64 {
-        self.uses.runqueues.count(self.transfers.write_ps(&mut self.runqueues[rq.index()], by))
+        self.transfers.write_counted_ps(&mut self.runqueues[rq.index()], by, &mut self.uses.runqueues)
     }
 
     /// Reads a dispatch queue.
     #[inline]
     pub fn read_queue_ps(&mut self, queue: DsqHandle, by: CpuId) -> u64 {
-        self.uses.queues.count(self.transfers.read_ps(line(&mut self.queues, queue.index()), by))
+        match self.queues.get_mut(queue.index()) {
+            Some(line) => self.transfers.read_counted_ps(line, by, &mut self.uses.queues),
+            None => self.new_queue_ps(queue, by),
+        }
     }
 
     /// Writes a dispatch queue, including its lock.
     #[inline]
     pub fn write_queue_ps(&mut self, queue: DsqHandle, by: CpuId) -> u64 {
-        self.uses.queues.count(self.transfers.write_ps(line(&mut self.queues, queue.index()), by))
+        match self.queues.get_mut(queue.index()) {
+            Some(line) => self.transfers.write_counted_ps(line, by, &mut self.uses.queues),
+            None => self.new_queue_ps(queue, by),
+        }
+    }
+
+    /// Reads or writes a dispatch queue for the first time, which is the same.
+    #[cold]
+    #[inline(never)]
+    fn new_queue_ps(&mut self, queue: DsqHandle, by: CpuId) -> u64 {
+        self.transfers.write_counted_ps(line(&mut self.queues, queue.index()), by, &mut self.uses.queues)
     }
 
     /// Reads a task.
     #[inline]
     pub fn read_task_ps(&mut self, task: TaskId, by: CpuId) -> u64 {
         self.fetch_task(task, by);
-        self.uses.tasks.count(self.transfers.read_ps(line(&mut self.tasks, task.index()), by))
+        match self.tasks.get_mut(task.index()) {
+            Some(line) => self.transfers.read_counted_ps(line, by, &mut self.uses.tasks),
+            None => self.new_task_ps(task, by),
+        }
     }
 
     /// Writes a task.
     #[inline]
     pub fn write_task_ps(&mut self, task: TaskId, by: CpuId) -> u64 {
         self.fetch_task(task, by);
-        self.uses.tasks.count(self.transfers.write_ps(line(&mut self.tasks, task.index()), by))
+        match self.tasks.get_mut(task.index()) {
+            Some(line) => self.transfers.write_counted_ps(line, by, &mut self.uses.tasks),
+            None => self.new_task_ps(task, by),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn new_task_ps(&mut self, task: TaskId, by: CpuId) -> u64 {
+        self.transfers.write_counted_ps(line(&mut self.tasks, task.index()), by, &mut self.uses.tasks)
     }
 
     /// `by` is about to touch a task: if it has to fetch the line, that may evict another task's.
@@ -161,24 +186,35 @@ impl KernelLines {
     pub(crate) fn write_idle_ps(&mut self, mask: IdleMask, line: u32, by: CpuId, now: Instant) -> u64 {
         let line = self.idle_line(line);
         let line = &mut self.idle[mask as usize][line];
-        self.uses.idle.count(match mask {
-            IdleMask::Cpus => line.write_ps(&self.transfers, by, now),
-            IdleMask::Cores => self.transfers.write_ps(&mut line.line, by),
-        })
+        match mask {
+            IdleMask::Cpus => line.write_ps(&self.transfers, by, now, &mut self.uses.idle),
+            IdleMask::Cores => self.transfers.write_counted_ps(&mut line.line, by, &mut self.uses.idle),
+        }
     }
 
     /// Reads a line of an idle mask.
     #[inline]
     pub(crate) fn read_idle_ps(&mut self, mask: IdleMask, line: u32, by: CpuId, now: Instant) -> u64 {
         let line = self.idle_line(line);
-        self.uses.idle.count(self.idle[mask as usize][line].read_ps(&self.transfers, by, now))
+        self.idle[mask as usize][line].read_ps(&self.transfers, by, now, &mut self.uses.idle)
     }
 
+    /// Reads the first line of the mask of idle CPUs and then changes a bit of it. `moment` tells when the write is
+    /// done, from the cost of the read.
+    #[inline]
+    pub(crate) fn read_and_write_idle_ps(&mut self, by: CpuId, moment: impl Fn(u64) -> Instant) -> u64 {
+        let line = self.idle_line(0);
+        let line = &mut self.idle[IdleMask::Cpus as usize][line];
+        line.read_and_write_ps(&self.transfers, by, moment, &mut self.uses.idle)
+    }
+
+    #[inline]
     fn idle_line(&self, line: u32) -> usize {
         let before = if self.idle_per_node { self.machine_idle_lines() } else { 0 };
         (before + line) as usize
     }
 
+    #[inline(never)]
     fn machine_idle_lines(&self) -> u32 {
         self.transfers.topology().cpus().div_ceil(CPUS_PER_LINE)
     }
@@ -201,24 +237,25 @@ impl KernelLines {
     /// Changes the word of a mutex or condition at `now`, by an atomic instruction.
     pub fn write_futex_ps(&mut self, futex: u32, by: CpuId, now: Instant) -> u64 {
         let word = at(&mut self.futexes, futex as usize);
-        self.uses.futexes.count(word.write_ps(&self.transfers, by, now))
+        word.write_ps(&self.transfers, by, now, &mut self.uses.futexes)
     }
 
     /// Reads that word.
     pub fn read_futex_ps(&mut self, futex: u32, by: CpuId, now: Instant) -> u64 {
         let word = at(&mut self.futexes, futex as usize);
-        self.uses.futexes.count(word.read_ps(&self.transfers, by, now))
+        word.read_ps(&self.transfers, by, now, &mut self.uses.futexes)
     }
 
     /// Writes its bucket in the kernel, including the lock.
     pub fn write_bucket_ps(&mut self, futex: u32, by: CpuId) -> u64 {
-        self.uses.futexes.count(self.transfers.write_ps(line(&mut self.buckets, futex as usize), by))
+        let bucket = line(&mut self.buckets, futex as usize);
+        self.transfers.write_counted_ps(bucket, by, &mut self.uses.futexes)
     }
 
     /// Writes a standalone lock, by a dense number that the caller chooses.
     #[inline]
     pub fn write_lock_ps(&mut self, lock: u32, by: CpuId) -> u64 {
-        self.uses.locks.count(self.transfers.write_ps(line(&mut self.locks, lock as usize), by))
+        self.transfers.write_counted_ps(line(&mut self.locks, lock as usize), by, &mut self.uses.locks)
     }
 }
 
@@ -233,19 +270,51 @@ struct AtomicLine {
 
 impl AtomicLine {
     #[inline]
-    fn write_ps(&mut self, transfers: &Transfers, by: CpuId, now: Instant) -> u64 {
+    fn write_ps(&mut self, transfers: &Transfers, by: CpuId, now: Instant, uses: &mut LineUse) -> u64 {
         let transfer_ps = transfers.write_ps(&mut self.line, by);
-        let price_ps = self.transit.queue_ps(transfer_ps, now);
-        self.uses.count(Span::from_ns((price_ps - transfer_ps) / 1000), 1);
-        price_ps
+        self.written_ps(transfer_ps, now, uses)
+    }
+
+    #[inline]
+    fn written_ps(&mut self, transfer_ps: u64, now: Instant, uses: &mut LineUse) -> u64 {
+        self.uses.taken += 1;
+        if transfer_ps == 0 {
+            return 0;
+        }
+        let (price_ps, waits) = self.transit.wait_ps(transfer_ps, now);
+        self.uses.count_wait(waits, 1);
+        uses.count(price_ps)
+    }
+
+    #[inline]
+    fn read_and_write_ps(
+        &mut self,
+        transfers: &Transfers,
+        by: CpuId,
+        moment: impl Fn(u64) -> Instant,
+        uses: &mut LineUse,
+    ) -> u64 {
+        let (share_ps, take_ps) = transfers.read_and_write_ps(&mut self.line, by);
+        if share_ps | take_ps == 0 {
+            self.uses.taken += 1;
+            return 0;
+        }
+        let read_ps = self.shared_ps(share_ps, moment(0), uses);
+        read_ps + self.written_ps(take_ps, moment(read_ps), uses)
     }
 
     /// Waits for earlier writers, but delays no later ones.
     #[inline]
-    fn read_ps(&mut self, transfers: &Transfers, by: CpuId, now: Instant) -> u64 {
-        match transfers.read_ps(&mut self.line, by) {
+    fn read_ps(&mut self, transfers: &Transfers, by: CpuId, now: Instant, uses: &mut LineUse) -> u64 {
+        let transfer_ps = transfers.read_ps(&mut self.line, by);
+        self.shared_ps(transfer_ps, now, uses)
+    }
+
+    #[inline]
+    fn shared_ps(&self, transfer_ps: u64, now: Instant, uses: &mut LineUse) -> u64 {
+        match transfer_ps {
             0 => 0,
-            transfer_ps => self.transit.left_ps(now) + transfer_ps,
+            _ => uses.count(self.transit.left_ps(now) + transfer_ps),
         }
     }
 }
@@ -285,6 +354,10 @@ mod tests {
         check([70, 0, 20, 100], |l, by| l.write_task_ps(TaskId(3), by));
         check([70, 0, 20, 100], |l, by| l.write_queue_ps(DsqHandle(9), by));
         check([70, 0, 20, 100], |l, by| l.write_runqueue_ps(CpuId(1), by));
+        check([70, 0, 20, 100], |l, by| l.read_task_ps(TaskId(4), by));
+        let moved = |moves, stall_ps| LineUse { moves, stall_ps };
+        let uses = lines.uses().map(|(_, uses)| uses);
+        assert_eq!(uses[..4], [moved(3, 190), moved(3, 190), moved(6, 380), moved(0, 0)]);
     }
 
     #[test]
@@ -323,6 +396,21 @@ mod tests {
         let got = [read(1), read(2), (1, 100)].map(|(cpu, ns)| lines.read_futex_ps(0, CpuId(cpu), at(ns)));
         assert_eq!(got, [80_000, 80_000, 0]);
         assert_eq!(lines.write_futex_ps(0, CpuId(3), at(200)), 20_000);
+    }
+
+    #[test]
+    fn a_read_and_a_write_at_once_cost_as_much_as_one_after_the_other() {
+        let costs = LineCosts { llc_ps: 20_300, memory_ps: 70_000, ..LineCosts::default() };
+        let mut apart = KernelLines::new(&Topology::regular(1, 1, 4, 1), costs);
+        let mut at_once = apart.clone();
+        for (cpu, at_ps) in [(0, 0), (1, 10_900), (2, 20_000), (2, 30_000), (0, 900_000), (1, 901_999)] {
+            let moment = |more_ps: u64| Instant::from_ns((at_ps + more_ps) / 1000);
+            let read_ps = apart.read_idle_ps(IdleMask::Cpus, 0, CpuId(cpu), moment(0));
+            let both_ps = read_ps + apart.write_idle_ps(IdleMask::Cpus, 0, CpuId(cpu), moment(read_ps));
+            assert_eq!(at_once.read_and_write_idle_ps(CpuId(cpu), moment), both_ps, "{cpu} at {at_ps}");
+        }
+        assert_eq!(at_once.uses(), apart.uses());
+        assert_eq!(at_once.idle_uses().next(), apart.idle_uses().next());
     }
 
     #[test]

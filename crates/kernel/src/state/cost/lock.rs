@@ -39,6 +39,12 @@ impl LockUse {
     #[inline]
     pub fn count(&mut self, waited: Span, waiters: u64) {
         self.taken += 1;
+        self.count_wait(waited, waiters);
+    }
+
+    /// Counts only the wait, if there is one.
+    #[inline]
+    pub(crate) fn count_wait(&mut self, waited: Span, waiters: u64) {
         if waited > Span::ZERO {
             self.contended += 1;
             self.wait += waited;
@@ -106,6 +112,49 @@ impl VirtualLock {
             return Some(self.taken(Acquired { at: now + took, waited: Span::ZERO }, 0));
         }
         Some(self.wait(now, took, costs))
+    }
+
+    /// Can a CPU have it at once at `now`, with nothing left of an earlier line?
+    #[inline]
+    pub(crate) fn is_free(&self, now: Instant) -> bool {
+        self.free_at <= now && self.holder.is_none() && self.pending.is_empty()
+    }
+
+    /// Takes a free lock ([`VirtualLock::is_free`]), has it from `since` on, and releases it at `at`.
+    #[inline]
+    pub(crate) fn pass(&mut self, since: Instant, at: Instant) {
+        self.uses.taken += 1;
+        self.uses.held += at.since(since);
+        self.free_at = at;
+    }
+
+    /// Takes a lock that all holders release in the step in which they take it; the CPU that asks disturbs the holder
+    /// ([`VirtualLock::disturb`]). Returns how long it takes until `cpu` has the lock, and the part of that which is a
+    /// wait for others.
+    ///
+    /// # Panics
+    /// Panics if the lock is held.
+    #[inline(always)]
+    pub fn take(&mut self, now: Instant, cpu: CpuId, costs: &Costs, line_ps: u64) -> (Span, Span) {
+        assert!(self.holder.is_none(), "it is given back in the same step");
+        if self.free_at > now {
+            return self.take_in_line(now, cpu, costs, line_ps);
+        }
+        self.holder = Some(cpu);
+        if !self.pending.is_empty() {
+            self.pending.clear();
+        }
+        let took = Span::from_ns(costs.lock_acquire_ns + line_ps.div_ceil(1000));
+        self.since = now + took;
+        self.uses.taken += 1;
+        (took, Span::ZERO)
+    }
+
+    #[inline(never)]
+    fn take_in_line(&mut self, now: Instant, cpu: CpuId, costs: &Costs, line_ps: u64) -> (Span, Span) {
+        self.disturb(now, line_ps);
+        let taken = self.acquire(now, cpu, costs, line_ps).expect("nobody holds it");
+        (taken.at.since(now), taken.waited)
     }
 
     /// The lock's release time is known, but is later than the request.
@@ -249,7 +298,23 @@ mod tests {
             lock.release(got.at + Span::from_ns(100));
             (got.at.as_ns(), got.waited.as_ns())
         };
-        assert_eq!([0, 1, 1000].map(&mut ask), [(15, 0), (185, 169), (1015, 0)]);
+        let expected = [(15, 0), (185, 169), (1015, 0)];
+        assert_eq!([0, 1, 1000].map(&mut ask), expected);
+        let mut other = VirtualLock::default();
+        let mut take = |now| {
+            let (took, waited) = other.take(Instant::from_ns(now), CpuId(0), &costs, 5000);
+            let at = Instant::from_ns(now) + took;
+            other.release(at + Span::from_ns(100));
+            (at.as_ns(), waited.as_ns())
+        };
+        assert_eq!([0, 1, 1000].map(&mut take), expected);
+        assert_eq!(other.uses(), lock.uses());
+        assert_eq!([1000, 1114, 1115].map(|ns| other.is_free(Instant::from_ns(ns))), [false, false, true]);
+        let [since, at] = [2015, 2115].map(Instant::from_ns);
+        other.pass(since, at);
+        lock.acquire(Instant::from_ns(2000), CpuId(0), &costs, 5000).expect("not held");
+        lock.release(at);
+        assert_eq!((other.uses(), other.held_until()), (lock.uses(), lock.held_until()));
     }
 
     #[test]

@@ -93,7 +93,7 @@ impl Heap {
         self.rise(links, self.entries.len() - 1, entry);
     }
 
-    #[inline]
+    #[inline(never)]
     pub(super) fn remove(&mut self, links: &mut Links, task: TaskId) {
         let place = links.at(task).prev_or_place as usize;
         debug_assert_eq!(self.entries[place].task, task);

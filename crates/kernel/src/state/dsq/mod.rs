@@ -153,9 +153,17 @@ impl Dsq {
     /// Removes `task`; returns whether it was in this queue.
     #[inline]
     pub fn remove(&mut self, links: &mut Links, task: TaskId) -> bool {
-        if !self.holds(links, task) {
-            return false;
+        let holds = self.holds(links, task);
+        if holds {
+            self.take_out(links, task);
         }
+        holds
+    }
+
+    /// Removes `task`, which is in this queue.
+    #[inline]
+    pub(crate) fn take_out(&mut self, links: &mut Links, task: TaskId) {
+        debug_assert!(self.holds(links, task));
         if self.fifo.is_empty() {
             self.heap.remove(links, task);
         } else {
@@ -163,7 +171,6 @@ impl Dsq {
         }
         links.at_mut(task).queue = links::NOWHERE;
         self.len -= 1;
-        true
     }
 
     /// The first task.
@@ -207,9 +214,15 @@ impl Dsq {
     #[inline]
     pub fn first_where(&self, links: &Links, mut eligible: impl FnMut(TaskId) -> bool) -> Option<TaskId> {
         let first = self.first()?;
-        if eligible(first) {
-            return Some(first);
-        }
+        if eligible(first) { Some(first) } else { self.first_behind_where(links, eligible) }
+    }
+
+    /// The same among those behind the first.
+    pub(crate) fn first_behind_where(
+        &self,
+        links: &Links,
+        eligible: impl FnMut(TaskId) -> bool,
+    ) -> Option<TaskId> {
         if self.fifo.is_empty() {
             self.heap.first_after_root_where(eligible)
         } else {

@@ -156,7 +156,7 @@ impl DsqTable {
     #[inline]
     pub fn remove(&mut self, task: TaskId) -> Option<DsqHandle> {
         let queue = self.links.queue_of(task)?;
-        self.queues[queue.index()].remove(&mut self.links, task);
+        self.queues[queue.index()].take_out(&mut self.links, task);
         Some(queue)
     }
 

@@ -38,9 +38,9 @@ pub(super) struct Wheel {
     nodes: Vec<Node>,
     free: u32,
     /// Each bucket's first node.
-    heads: Vec<u32>,
+    heads: Box<[u32; BUCKETS]>,
     /// Which buckets are not empty, and which words of that bitmap are not 0.
-    words: Vec<u64>,
+    words: Box<[u64; WORDS]>,
     tops: [u64; TOPS],
     /// The bucket of the last timer that was taken: all buckets of the wheel are numbered from here.
     floor: u64,
@@ -61,8 +61,8 @@ impl Default for Wheel {
         Self {
             nodes: Vec::new(),
             free: NONE,
-            heads: vec![NONE; BUCKETS],
-            words: vec![0; WORDS],
+            heads: boxed(NONE),
+            words: boxed(0),
             tops: [0; TOPS],
             floor: 0,
             current: 0,
@@ -72,6 +72,14 @@ impl Default for Wheel {
             len: 0,
             next_at: Instant::NEVER,
         }
+    }
+}
+
+/// An array on the heap that was never on the stack.
+fn boxed<T: Clone, const N: usize>(value: T) -> Box<[T; N]> {
+    match vec![value; N].try_into() {
+        Ok(array) => array,
+        Err(_) => unreachable!("it has this length"),
     }
 }
 

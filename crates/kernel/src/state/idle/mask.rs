@@ -49,12 +49,16 @@ impl Mask {
         self.filled |= u64::from(bits != 0) << word;
     }
 
+    /// Returns whether the set had any of these bits.
     #[inline]
-    pub(super) fn remove(&mut self, word: usize, bits: u64) {
-        self.words[word] &= !bits;
-        if self.words[word] == 0 {
+    pub(super) fn remove(&mut self, word: usize, bits: u64) -> bool {
+        let at = &mut self.words[word];
+        let had = *at & bits != 0;
+        *at &= !bits;
+        if *at == 0 {
             self.filled &= !(1 << word);
         }
+        had
     }
 }
 
@@ -82,7 +86,10 @@ mod tests {
                 match kind {
                     0 => mask.set(word, bits),
                     1 => mask.add(word, bits),
-                    _ => mask.remove(word, bits),
+                    _ => {
+                        let had = mask[word] & bits != 0;
+                        prop_assert_eq!(mask.remove(word, bits), had);
+                    }
                 }
                 let filled = (0..64).filter(|&word| mask[word] != 0).fold(0, |all, word| all | 1 << word);
                 prop_assert_eq!(mask.filled(), filled);

@@ -32,6 +32,8 @@ pub struct IdleMasks {
     per_node: bool,
     changes: u64,
     touched: Touched,
+    /// Each mask is in one line: nothing is per node, and there are few CPUs.
+    one_line: bool,
 }
 
 impl IdleMasks {
@@ -45,6 +47,7 @@ impl IdleMasks {
             per_node: false,
             changes: 0,
             touched: Touched::default(),
+            one_line: touched::fit_in_one_line(shape.words()),
             shape,
         }
     }
@@ -53,6 +56,7 @@ impl IdleMasks {
     /// and continue by distance.
     pub fn set_per_node(&mut self, per_node: bool) {
         self.per_node = per_node;
+        self.one_line = !per_node && touched::fit_in_one_line(self.shape.words());
     }
 
     /// Are masks per node?
@@ -140,10 +144,8 @@ impl IdleMasks {
                 self.cores.remove(part.word as usize, part.bits);
             }
         }
-        let was = self.cpus[word] & bit != 0;
-        self.cpus.remove(word, bit);
         self.changes += 1;
-        was
+        self.cpus.remove(word, bit)
     }
 
     /// Is `cpu` marked idle?

@@ -42,7 +42,16 @@ impl SelectCpu<'_> {
 impl IdleMasks {
     /// Claims and returns the idle CPU that the kernel would choose, if any. Not for tasks with one CPU: see
     /// [`IdleMasks::select_pinned`].
+    #[inline]
     pub fn select_cpu_dfl(&mut self, task: &SelectCpu<'_>) -> Option<CpuId> {
+        match self.shape.smt || task.wake_flags & wake::SYNC != 0 {
+            true => self.select_cpu_by_steps(task),
+            false => self.single_cpu(task),
+        }
+    }
+
+    #[inline(never)]
+    fn select_cpu_by_steps(&mut self, task: &SelectCpu<'_>) -> Option<CpuId> {
         self.beside_the_waker(task)
             .or_else(|| self.whole_core(task))
             .or_else(|| if self.shape.smt && task.flags & CORE != 0 { None } else { self.single_cpu(task) })
@@ -139,6 +148,21 @@ impl IdleMasks {
     /// Searches outwards from the last CPU's cache to its node to the whole machine.
     #[inline]
     fn outwards(&mut self, task: &SelectCpu<'_>, core: u64) -> Option<CpuId> {
+        if self.cpus.is_empty() && self.one_line {
+            // No core is idle either: all searches would read these lines and find nothing.
+            if self.shape.smt {
+                self.note_search(IdleMask::Cores, None, 0, None);
+            }
+            if !self.shape.smt || (task.flags | core) & CORE == 0 {
+                self.note_search(IdleMask::Cpus, None, 0, None);
+            }
+            return None;
+        }
+        self.search_outwards(task, core)
+    }
+
+    #[inline(never)]
+    fn search_outwards(&mut self, task: &SelectCpu<'_>, core: u64) -> Option<CpuId> {
         let (on, prev) = (task.on, task.prev);
         let node = self.per_node.then(|| self.shape.node_of(prev));
         if self.shape.by_llc {

@@ -64,7 +64,23 @@ const fn bit(line: usize) -> u64 {
     1 << if line < 63 { line } else { 63 }
 }
 
+/// Are the bits of this many words in one line?
+pub(super) const fn fit_in_one_line(words: usize) -> bool {
+    words <= WORDS_PER_LINE
+}
+
 impl IdleMasks {
+    /// If the first line of the CPUs' mask is all that was touched since the last time, whether it was read, and whether
+    /// it was written; or else nothing, and [`IdleMasks::take_touched`] tells.
+    #[inline]
+    pub(crate) fn take_first_line(&mut self) -> Option<(bool, bool)> {
+        let Touched { read: [read, cores_read], written: [written, cores_written] } = &mut self.touched;
+        if *cores_read | *cores_written != 0 || *read | *written > 1 {
+            return None;
+        }
+        Some((std::mem::take(read) != 0, std::mem::take(written) != 0))
+    }
+
     /// What was touched since the last time.
     #[inline]
     pub(crate) fn take_touched(&mut self) -> Touched {
@@ -75,6 +91,7 @@ impl IdleMasks {
     #[inline]
     fn line_of(&self, cpu: CpuId) -> usize {
         match self.per_node {
+            _ if self.one_line => 0,
             true => self.shape.node_of(cpu).index(),
             false => cpu.index() / CPUS_PER_LINE as usize,
         }
@@ -102,6 +119,10 @@ impl IdleMasks {
     ) {
         let words = self.shape.words();
         let read = &mut self.touched.read[mask as usize];
+        if self.one_line {
+            *read |= bit(0);
+            return;
+        }
         if let Some(node) = node {
             *read |= bit(node.index());
             return;
@@ -131,6 +152,12 @@ mod tests {
         idle.parse::<CpuSet>().expect("CPUs").iter().for_each(|cpu| masks.set_idle(cpu, true));
         masks.take_touched();
         act(&mut masks, CpuSet::first(cpus).words());
+        let first = masks.clone().take_first_line();
+        let of_first =
+            |lines: &[u32]| (lines.len() < 2 && lines.iter().all(|&line| line == 0)).then_some(lines == [0]);
+        let of_cores = expected[2].is_empty() && expected[3].is_empty();
+        let expected_first = of_first(expected[0]).zip(of_first(expected[1])).filter(|_| of_cores);
+        assert_eq!(first, expected_first, "{idle} of {cpus} idle");
         let touched = masks.take_touched();
         let of = |mask| -> [Vec<u32>; 2] { [touched.read(mask).collect(), touched.written(mask).collect()] };
         let got = IdleMask::ALL.map(of);
