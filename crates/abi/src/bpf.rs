@@ -311,7 +311,7 @@ pub enum Reply {
 /// The kernel's side of a call.
 pub trait Host<W: World> {
     /// Serves helper or kfunc `func`.
-    fn call(&mut self, site: CallSite<'_, W>, func: FuncId, args: [u64; 5]) -> Reply;
+    fn call(&mut self, site: CallSite<'_, W>, func: FuncId, args: &[u64; 5]) -> Reply;
 
     /// The instant that the callback of `cpu` has reached with this usage, if no other CPU has anything to do earlier.
     /// Otherwise `None`: the engine then freezes the callback, and asks again with `again` set after

@@ -16,7 +16,7 @@ struct Adder;
 
 impl Host<VmWorld> for Adder {
     #[inline(never)]
-    fn call(&mut self, site: CallSite<'_, VmWorld>, func: FuncId, args: [u64; 5]) -> Reply {
+    fn call(&mut self, site: CallSite<'_, VmWorld>, func: FuncId, args: &[u64; 5]) -> Reply {
         if func.0 == 2 && !site.again {
             return Reply::Suspend;
         }

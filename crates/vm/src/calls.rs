@@ -48,30 +48,34 @@ pub(crate) unsafe extern "C" fn host_call<H: Host<VmWorld>>(
     // SAFETY: as above.
     unsafe {
         Context::check_fuel(context);
-        match host_try::<H>(context, [r1, r2, r3, r4, r5]) {
-            Some(value) => value,
-            None => suspended(context, [r1, r2, r3, r4, r5]),
+        let args = [r1, r2, r3, r4, r5];
+        loop {
+            if let Some(value) = host_try::<H>(context, &args) {
+                return value;
+            }
+            if let Some(value) = suspended(context, &args) {
+                return value;
+            }
         }
     }
 }
 
-/// Suspends and tries again until there is a value. The resuming code may have a host of another type, so the call goes
-/// through the context.
+/// Suspends the callback until its call is to be made again. The resuming code may have a host of another type; then
+/// this makes the call, and returns its value. Each change of type takes some of the fiber's stack.
+///
+/// # Safety
+/// As for [`host_call`].
 #[cold]
 #[inline(never)]
-unsafe fn suspended(context: *mut Context, args: [u64; 5]) -> u64 {
-    loop {
-        // SAFETY: as for `host_call`.
-        unsafe {
-            Context::pause(context, Signal::Suspended);
-            (*context).again = true;
-            let try_once = (*context).host_try.expect("set on entry");
-            let value = try_once(context, args);
-            (*context).again = false;
-            if let Some(value) = value {
-                return value;
-            }
-        }
+unsafe fn suspended(context: *mut Context, args: &[u64; 5]) -> Option<u64> {
+    // SAFETY: as for `host_call`.
+    unsafe {
+        let before = (*context).host_call.expect("set on entry");
+        Context::pause(context, Signal::Suspended);
+        (*context).again = true;
+        let now = (*context).host_call.expect("set on entry");
+        let &[r1, r2, r3, r4, r5] = args;
+        (now as usize != before as usize).then(|| now(context, r1, r2, r3, r4, r5))
     }
 }
 
@@ -113,27 +117,32 @@ pub(crate) unsafe fn host_clocks<H: Host<VmWorld>>(context: *mut Context) -> Opt
 
 /// The outcome of one call.
 enum Outcome {
-    Value,
+    Value(u64),
     Suspend,
+    /// The reason is in the context.
     Stop,
 }
 
-/// Calls the host once; `None` if it wants the callback suspended.
+/// Calls the host once; `None` if it wants the callback suspended. Inlined into its one caller.
 ///
 /// # Safety
 /// As for [`host_call`].
-#[inline]
-pub(crate) unsafe fn host_try<H: Host<VmWorld>>(context: *mut Context, args: [u64; 5]) -> Option<u64> {
+#[inline(always)]
+unsafe fn host_try<H: Host<VmWorld>>(context: *mut Context, args: &[u64; 5]) -> Option<u64> {
     // No panic may unwind through native code, so it is caught here and continues in the driver.
     // The closure captures and returns little: this is the hot path.
     // SAFETY: as above.
-    let outcome = catch_unwind(AssertUnwindSafe(|| unsafe { call_once::<H>(context, &args) }));
+    let outcome = catch_unwind(AssertUnwindSafe(
+        #[inline(always)]
+        || unsafe { call_once::<H>(context, args) },
+    ));
     // SAFETY: as above.
     unsafe {
         match outcome {
-            Ok(Outcome::Value) => {
+            Ok(Outcome::Value(value)) => {
+                (*context).again = false;
                 (*context).refresh();
-                Some((*context).value)
+                Some(value)
             }
             Ok(Outcome::Suspend) => None,
             Ok(Outcome::Stop) => {
@@ -148,7 +157,7 @@ pub(crate) unsafe fn host_try<H: Host<VmWorld>>(context: *mut Context, args: [u6
     }
 }
 
-/// Calls the host, and leaves its answer in the context.
+/// Calls the host.
 ///
 /// # Safety
 /// As for [`host_call`].
@@ -162,17 +171,16 @@ unsafe fn call_once<H: Host<VmWorld>>(context: *mut Context, args: &[u64; 5]) ->
         let usage = (*context).usage();
         let (cpu, again, number) = ((*context).cpu, (*context).again, (*context).site);
         let site = CallSite { world, cpu, usage, again, number };
-        if (*context).serves {
-            if (*context).carry_ps != HOST_SERVES {
-                host.give_spent_ps((*context).carry_ps);
+        // Nothing is carried from a callback's second call on.
+        let carry_ps = (*context).carry_ps;
+        if carry_ps != 0 && (*context).serves {
+            if carry_ps != HOST_SERVES {
+                host.give_spent_ps(carry_ps);
             }
             (*context).carry_ps = 0;
         }
-        match host.call(site, func, *args) {
-            Reply::Value(value) => {
-                (*context).value = value;
-                Outcome::Value
-            }
+        match host.call(site, func, args) {
+            Reply::Value(value) => Outcome::Value(value),
             Reply::Suspend => Outcome::Suspend,
             Reply::Stop(kind) => {
                 (*context).refused = Some(kind);

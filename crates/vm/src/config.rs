@@ -1,7 +1,7 @@
 //! How a loaded object is executed, and on what machine.
 
 use crate::code::Code;
-use crate::context::NativeFn;
+use crate::context::Tables;
 use crate::error::LoadError;
 use crate::known::Known;
 use crate::memory::LineForm;
@@ -21,17 +21,12 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// Each function's native code for a machine with these lines; null for the interpreter.
-    pub(crate) fn table(
-        self,
-        code: &Code,
-        lines: LineForm,
-        counts: bool,
-    ) -> Result<*const NativeFn, LoadError> {
+    /// The native code for a machine with these lines; none for the interpreter.
+    pub(crate) fn tables(self, code: &Code, lines: LineForm, counts: bool) -> Result<Tables, LoadError> {
         match self {
             Self::Native => code.native(lines, false, counts),
             Self::Cranelift => code.native(lines, true, counts),
-            Self::Interpreted => Ok(ptr::null()),
+            Self::Interpreted => Ok(Tables { native: ptr::null(), starts: ptr::null() }),
         }
     }
 }

@@ -19,8 +19,21 @@ use std::any::Any;
 pub(crate) type NativeFn = unsafe extern "C" fn(*mut Context, u64, u64, u64, u64, u64, u64) -> u64;
 /// Calls the host until it returns a value.
 pub(crate) type HostCall = unsafe extern "C" fn(*mut Context, u64, u64, u64, u64, u64) -> u64;
-/// Calls the host once; `None` if it wants the callback suspended.
-pub(crate) type HostTry = unsafe fn(*mut Context, [u64; 5]) -> Option<u64>;
+/// Where emitted code begins as a callback: not a C function, see [`crate::fiber::Fiber::start`].
+pub(crate) type StartFn = unsafe extern "C" fn();
+
+/// An object's native code.
+#[derive(Clone, Copy)]
+pub(crate) struct Tables {
+    /// Each function's; null if callbacks are interpreted.
+    pub(crate) native: *const NativeFn,
+    /// The same, where a callback begins; null unless the code is emitted.
+    pub(crate) starts: *const StartFn,
+}
+
+// SAFETY: the tables belong to the code, which lives as long as the Vm that has their addresses, and nobody changes
+// them.
+unsafe impl Send for Tables {}
 
 /// Asks the host once whether the callback may continue; the flag says that it was suspended before.
 pub(crate) type HostTurn = unsafe fn(*mut Context, bool) -> Option<Instant>;
@@ -105,7 +118,6 @@ pub(crate) struct Context {
     pub(crate) high_water: *const u64,
     pub(crate) seen_high_water: u64,
     pub(crate) host: *mut (),
-    pub(crate) host_try: Option<HostTry>,
     pub(crate) host_turn: Option<HostTurn>,
     pub(crate) host_clock: Option<HostClock>,
     pub(crate) host_meter: Option<HostMeter>,
@@ -130,15 +142,13 @@ pub(crate) struct Context {
     /// Memory in the region for the keys that the engine passes to callbacks, one per frame.
     pub(crate) scratch: Ea,
     pub(crate) job: Job,
-    /// R0 at the exit, or R0 of the last call.
-    pub(crate) value: u64,
     /// Why the host wants the callback stopped.
     pub(crate) refused: Option<FaultKind>,
     pub(crate) fault: Option<Box<Fault>>,
     pub(crate) panic: Option<Box<dyn Any + Send>>,
 }
 
-/// The job of a fiber.
+/// The job of a fiber, unless it is a callback that begins in emitted code.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Job {

@@ -15,16 +15,25 @@ use coroutine as way;
 #[cfg(target_arch = "x86_64")]
 use switch as way;
 
-use crate::context::Context;
+use crate::context::{Context, StartFn};
 use corosensei::stack::DefaultStack;
 use std::ptr::NonNull;
 pub(crate) use way::{Link, pause};
+
+/// How a fiber was left, as a C function returns it: in two registers.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(crate) struct Left {
+    /// R0, if the job is done.
+    pub(crate) value: u64,
+    pub(crate) signal: Signal,
+}
 
 /// Why a fiber was left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub(crate) enum Signal {
-    /// The job is done and its value is in the context.
+    /// The job is done.
     Done = 0,
     /// The host wants it suspended.
     Suspended,
@@ -64,16 +73,33 @@ impl Fiber {
         unsafe { self.context.as_mut() }
     }
 
+    /// The same as a pointer, for code that enters the fiber in between.
+    #[inline]
+    pub(crate) fn pointer(&self) -> *mut Context {
+        self.context.as_ptr()
+    }
+
+    /// Enters the fiber, which starts a callback of emitted code. R1 and R10 are both `at`, and the other arguments 0.
+    ///
+    /// # Safety
+    /// `code` is where emitted code begins as a callback, the fiber has no job, and nobody uses a reference to its
+    /// context.
+    #[inline(always)]
+    pub(crate) unsafe fn start(&mut self, code: StartFn, at: u64) -> Left {
+        // SAFETY: as above.
+        unsafe { self.routine.start(self.context.as_ptr(), code, at) }
+    }
+
     /// Enters the fiber: it starts the context's job.
     #[inline(always)]
-    pub(crate) fn begin(&mut self) -> Signal {
+    pub(crate) fn begin(&mut self) -> Left {
         // SAFETY: the context is the fiber's own, and the caller has set its job.
         unsafe { self.routine.begin(self.context.as_ptr()) }
     }
 
     /// Enters the fiber, which continues where it was suspended.
     #[inline]
-    pub(crate) fn resume(&mut self) -> Signal {
+    pub(crate) fn resume(&mut self) -> Left {
         // SAFETY: the context is the fiber's own.
         unsafe { self.routine.resume(self.context.as_ptr()) }
     }

@@ -24,6 +24,12 @@ pub(crate) struct Slot {
 }
 
 impl Slot {
+    /// The slot whose stack ends here.
+    #[inline]
+    pub(crate) fn ending(at: Ea) -> Self {
+        Self { stack: Ea(at.0 - STACK_BYTES) }
+    }
+
     /// R10 of the first frame: the stack's end.
     #[inline]
     pub(crate) fn r10(self) -> Ea {

@@ -5,9 +5,9 @@ use crate::calls;
 use crate::code::op::{FRAME_BYTES, MAX_FRAMES};
 use crate::code::{Code, tasks_map};
 use crate::config::{Mode, VmConfig};
-use crate::context::{Context, HOST_COUNTS, HostCall, Job, NativeFn};
+use crate::context::{Context, HOST_COUNTS, HostCall, Job, Tables};
 use crate::error::LoadError;
-use crate::fiber::{Fiber, Link, Signal};
+use crate::fiber::{Fiber, Left, Link, Signal};
 use crate::known::HOST_SERVES;
 use crate::link::{self, Linker};
 use crate::memory::{BASE, LineForm, VmWorld, WorldConfig, WorldError};
@@ -25,9 +25,13 @@ use std::sync::Arc;
 pub struct Vm {
     // Fibers first: they point into the rest, though dropping them runs none of their code.
     fibers: Vec<Fiber>,
-    /// Fibers without a job, the one used last on top; it stays there while it runs.
+    /// The fiber without a job that was used last, and stays here while it runs; [`NO_FIBER`] if there is none.
+    at_hand: u32,
+    /// The others without a job.
     idle: Vec<u32>,
     code: Arc<Code>,
+    /// The code's.
+    tables: Tables,
     world: VmWorld,
     /// Per CPU.
     seats: Box<[Seat]>,
@@ -49,6 +53,9 @@ pub struct Vm {
     raced: Vec<Race>,
 }
 
+/// No fiber has this number.
+const NO_FIBER: u32 = u32::MAX;
+
 impl Vm {
     /// Loads an object into a world of its own.
     ///
@@ -66,7 +73,7 @@ impl Vm {
             // Cranelift's code takes nothing for granted.
             config.mode = Mode::Cranelift;
         }
-        native(&config, &code, object)?;
+        let tables = native(&config, &code, object)?;
         let mut world = VmWorld::new(&object.maps, world_config(&config))?;
         crowd_tasks(&mut world, object);
         let callees = link::functions(&code, linker)?;
@@ -83,7 +90,9 @@ impl Vm {
         let is_covered = config.covered && config.mode == Mode::Interpreted;
         Ok(Self {
             fibers: Vec::new(),
+            at_hand: NO_FIBER,
             idle: Vec::new(),
+            tables,
             profile,
             profiles: Vec::new(),
             raced: Vec::new(),
@@ -112,6 +121,7 @@ impl Vm {
         );
         self.bad_accesses = self.bad_accesses();
         self.fibers.clear();
+        self.at_hand = NO_FIBER;
         self.idle.clear();
         self.extended.clear();
         if let Some(races) = self.world.region_mut().races() {
@@ -134,7 +144,7 @@ impl Vm {
         object: &Object,
         linker: &mut dyn Linker<VmWorld>,
     ) -> Result<(), LoadError> {
-        native(&self.config, &code, object)?;
+        let tables = native(&self.config, &code, object)?;
         self.callees = link::functions(&code, linker)?;
         self.profiles = self.profiles();
         self.raced = self.races();
@@ -149,6 +159,7 @@ impl Vm {
             self.branches = vec![0; 2 * code.ops()].into();
         }
         self.code = code;
+        self.tables = tables;
         self.reload(object, linker)
     }
 
@@ -165,7 +176,7 @@ impl Vm {
     ) -> Result<(), LoadError> {
         self.world.extend(&object.maps).map_err(WorldError::Map)?;
         assert!(code.goes_on_from(&self.code), "what is there stays there");
-        let native = native(&self.config, &code, object)?;
+        let tables = native(&self.config, &code, object)?;
         let callees = link::functions(&code, linker)?;
         let addresses = link::addresses(&code, object, &mut self.world, linker)?;
         if let Some(profile) = &mut self.profile {
@@ -179,10 +190,11 @@ impl Vm {
             _callees: std::mem::replace(&mut self.callees, callees),
             _addresses: std::mem::replace(&mut self.addresses, addresses),
         });
+        self.tables = tables;
         for fiber in &mut self.fibers {
             let context = fiber.context();
             context.code = Arc::as_ptr(&self.code);
-            context.native = native;
+            context.native = tables.native;
             context.callees = self.callees.as_ptr();
             context.addresses = self.addresses.as_ptr();
             if !self.branches.is_empty() {
@@ -226,47 +238,11 @@ impl Vm {
         self.seats[cpu.index()].suspended.len()
     }
 
-    /// Writes a struct_ops context. The first words are written even if the callback has fewer arguments: that is
-    /// faster than checking.
-    #[inline(always)]
-    fn put_args(&mut self, at: Ea, args: &[u64]) {
-        let raw = self.world.region().raw();
-        // SAFETY: a slot has room for `MAX_ARGS` aligned words within the region, and no
-        // reference into the region is alive.
-        let put = |i: usize, word: u64| unsafe {
-            // Volatile, because a call of memcpy takes longer than these few words.
-            raw.base.add((at.0 - BASE) as usize).cast::<u64>().add(i).write_volatile(word.to_le());
-        };
-        match *args {
-            [a, b, c] => {
-                put(0, a);
-                put(1, b);
-                put(2, c);
-            }
-            _ => {
-                assert!(args.len() <= MAX_ARGS, "a struct_ops callback has at most {MAX_ARGS} arguments");
-                args.iter().enumerate().for_each(|(i, &word)| put(i, word));
-            }
-        }
-    }
-
-    /// A fiber without a job, which stays the last of those.
-    #[inline]
-    fn idle_fiber(&mut self) -> u32 {
-        match self.idle.last() {
-            Some(&fiber) => fiber,
-            None => self.new_fiber(),
-        }
-    }
-
+    /// Provides a fiber without a job, if there is none at hand.
     #[cold]
-    fn new_fiber(&mut self) -> u32 {
+    #[inline(never)]
+    fn new_fiber(&mut self) {
         let raw = self.world.region().raw();
-        let native = self
-            .config
-            .mode
-            .table(&self.code, raw.lines, self.config.num_next_ps.is_some())
-            .unwrap_or(ptr::null());
         let context = Context {
             insns: 0,
             // Room for an addition.
@@ -300,7 +276,6 @@ impl Vm {
             high_water: raw.high_water,
             seen_high_water: 0,
             host: ptr::null_mut(),
-            host_try: None,
             host_turn: None,
             host_clock: None,
             host_meter: None,
@@ -312,7 +287,7 @@ impl Vm {
             world: ptr::null_mut(),
             link: Link::default(),
             code: Arc::as_ptr(&self.code),
-            native,
+            native: self.tables.native,
             callees: self.callees.as_ptr(),
             num_next_ps: self.config.num_next_ps.unwrap_or(HOST_COUNTS),
             carry_ps: HOST_SERVES,
@@ -320,48 +295,57 @@ impl Vm {
             serves: self.config.known_ps.is_some() && self.config.mode == Mode::Native,
             scratch: Ea::NULL,
             job: Job::default(),
-            value: 0,
             refused: None,
             fault: None,
             panic: None,
         };
         let fiber = Fiber::new(context).expect("the process has memory for one more stack");
         self.fibers.push(fiber);
-        let number = self.fibers.len() as u32 - 1;
-        self.idle.push(number);
-        number
+        self.at_hand = self.fibers.len() as u32 - 1;
     }
 
     /// Runs a job on a fiber of its own.
-    #[inline(always)]
+    #[inline(never)]
     fn launch<H: Host<VmWorld>>(&mut self, host: &mut H, cpu: CpuId, place: RunsAt, job: Job) -> Progress {
-        let number = self.idle_fiber();
-        let RunsAt { slot, key, prices } = place;
-        let fiber = &mut self.fibers[number as usize];
-        let context = fiber.context();
-        context.insns = -context.max_insns;
-        context.stall_ps = 0;
-        context.reset_loops();
-        context.cpu = cpu;
-        context.prices = prices;
-        (context.shared, context.alone) = (key.shared, key.alone);
-        context.scratch = slot.scratch();
-        context.again = false;
-        context.stack_floor = job.r10 - (MAX_FRAMES - 1) * FRAME_BYTES;
-        context.job = job;
-        match enter(fiber, host, &mut self.world, Fiber::begin) {
-            Signal::Done => done(fiber),
-            signal => self.not_done(cpu, number, signal),
+        if self.at_hand == NO_FIBER {
+            self.new_fiber();
+        }
+        let fiber = &mut self.fibers[self.at_hand as usize];
+        prepare(fiber.context(), cpu, &self.seats[cpu.index()], place.end);
+        fiber.context().job = job;
+        let left = enter(fiber, host, &mut self.world, Fiber::begin);
+        match left.signal {
+            Signal::Done => done(fiber, left.value),
+            signal => self.not_done(cpu, signal),
         }
     }
 
-    /// The fiber just launched for a job of `cpu` was left before the job was done.
+    /// Starts a program where [`Engine::start`] finds no place or no fiber ready for it, or no emitted code.
     #[inline(never)]
-    fn not_done(&mut self, cpu: CpuId, number: u32, signal: Signal) -> Progress {
+    fn start_slowly<H: Host<VmWorld>>(
+        &mut self,
+        host: &mut H,
+        cpu: CpuId,
+        function: u32,
+        args: &[u64],
+    ) -> Progress {
+        let Some(place) = self.place_on(cpu) else { return self.no_slot(function) };
+        // SAFETY: the place is the callback's own.
+        unsafe { put_args(place.args, args) };
+        let at = place.end.0;
+        self.launch(host, cpu, place, Job { function, r10: at, args: [at, 0, 0, 0, 0] })
+    }
+
+    /// The fiber at hand, just launched for a job of `cpu`, was left before the job was done.
+    #[inline(never)]
+    fn not_done(&mut self, cpu: CpuId, signal: Signal) -> Progress {
+        let number = self.at_hand;
         match signal {
             Signal::Suspended => {
-                self.idle.pop();
-                self.seats[cpu.index()].suspended.push(number);
+                self.at_hand = self.idle.pop().unwrap_or(NO_FIBER);
+                let seat = &mut self.seats[cpu.index()];
+                seat.suspended.push(number);
+                seat.ready = Ea::NULL;
                 Progress::Suspended
             }
             _ => self.broken(number),
@@ -374,6 +358,7 @@ impl Vm {
         let f = &mut self.fibers[fiber as usize];
         f.reset();
         let context = f.context();
+        context.again = false;
         if !context.profile.is_null() {
             context.profile_stop();
         }
@@ -385,27 +370,17 @@ impl Vm {
     }
 
     /// Where the CPU's next callback runs; nothing when the world is full.
-    #[inline(always)]
     fn place_on(&mut self, cpu: CpuId) -> Option<RunsAt> {
-        let seat = &self.seats[cpu.index()];
-        let (key, prices) = (seat.key, seat.prices);
-        let slot = match seat.first {
-            Some(slot) if seat.suspended.is_empty() => slot,
-            _ => self.another_slot(cpu)?,
-        };
-        Some(RunsAt { slot, key, prices })
-    }
-
-    /// The slot of a CPU's first callback, or of one that is nested in another.
-    #[inline(never)]
-    fn another_slot(&mut self, cpu: CpuId) -> Option<Slot> {
-        let seat = &mut self.seats[cpu.index()];
-        let depth = seat.suspended.len();
+        let depth = self.seats[cpu.index()].suspended.len();
         let slot = self.stacks.slot(&mut self.world, cpu, depth)?;
-        if depth == 0 {
-            seat.first = Some(slot);
+        let base = self.world.region().raw().base;
+        let args = base.wrapping_add((slot.args().0 - BASE) as usize).cast();
+        let place = RunsAt { end: slot.r10(), args };
+        if depth == 0 && !self.tables.starts.is_null() {
+            let seat = &mut self.seats[cpu.index()];
+            (seat.first, seat.ready, seat.args) = (place.end, place.end, args);
         }
-        Some(slot)
+        Some(place)
     }
 
     /// There is no memory for one more stack.
@@ -416,10 +391,10 @@ impl Vm {
 }
 
 /// Native code that was compiled from this object, if its mode has any.
-fn native(config: &VmConfig, code: &Code, object: &Object) -> Result<*const NativeFn, LoadError> {
+fn native(config: &VmConfig, code: &Code, object: &Object) -> Result<Tables, LoadError> {
     let shape = (object.maps.len(), object.ksyms.len());
     assert_eq!(shape, code.shape, "the code was compiled from this object");
-    config.mode.table(code, LineForm::of(&config.transfers), config.num_next_ps.is_some())
+    config.mode.tables(code, LineForm::of(&config.transfers), config.num_next_ps.is_some())
 }
 
 /// An empty profile, if one is to be kept.
@@ -444,9 +419,10 @@ struct Extended {
 /// Where a callback runs.
 #[derive(Clone, Copy)]
 struct RunsAt {
-    slot: Slot,
-    key: HolderKey,
-    prices: *const u32,
+    /// Of its stack: R10 of the first frame, and the address of the struct_ops context.
+    end: Ea,
+    /// That address in the process.
+    args: *mut u64,
 }
 
 /// What a callback on a CPU needs to know of it.
@@ -454,13 +430,19 @@ struct Seat {
     key: HolderKey,
     /// As [`Context::prices`].
     prices: *const u32,
-    /// The slot of a callback that is in no other one, once there was one.
-    first: Option<Slot>,
+    /// Where the stack ends of a callback that is in no other one, if it can begin at once: emitted code, on a stack that
+    /// was used before, while no callback is suspended. Otherwise null.
+    ready: Ea,
+    /// The context of such a callback, in the process; set when `ready` is.
+    args: *mut u64,
+    /// As `ready`, even while a callback is suspended.
+    first: Ea,
     /// Fibers of its suspended activations, the innermost last.
     suspended: Vec<u32>,
 }
 
-// SAFETY: the prices belong to the region, which lives as long as the Vm, and nobody changes them.
+// SAFETY: the prices and the slots belong to the region, which lives as long as the Vm. Nobody changes the prices, and
+// the slots are used only by whoever has the Vm.
 unsafe impl Send for Seat {}
 
 fn seats(world: &VmWorld, cpus: u32) -> Box<[Seat]> {
@@ -468,7 +450,9 @@ fn seats(world: &VmWorld, cpus: u32) -> Box<[Seat]> {
     let seat = |cpu| Seat {
         key: region.key(cpu),
         prices: region.prices_to(cpu).map_or(ptr::null(), <[u32]>::as_ptr),
-        first: None,
+        ready: Ea::NULL,
+        args: ptr::null_mut(),
+        first: Ea::NULL,
         suspended: Vec::new(),
     };
     (0..cpus).map(CpuId).map(seat).collect()
@@ -501,11 +485,23 @@ impl Engine for Vm {
     #[inline(always)]
     fn start<H: Host<VmWorld>>(&mut self, host: &mut H, cpu: CpuId, entry: Entry, args: &[u64]) -> Progress {
         let function = self.code.entries[entry.0 as usize];
-        let Some(place) = self.place_on(cpu) else { return self.no_slot(function) };
-        let at = place.slot.args();
-        self.put_args(at, args);
-        let job = Job { function, r10: place.slot.r10().0, args: [at.0, 0, 0, 0, 0] };
-        self.launch(host, cpu, place, job)
+        let seat = &self.seats[cpu.index()];
+        let (at, fiber) = (seat.ready, self.fibers.get_mut(self.at_hand as usize));
+        let (false, Some(fiber)) = (at.is_null(), fiber) else {
+            return self.start_slowly(host, cpu, function, args);
+        };
+        // SAFETY: the place is the callback's own.
+        unsafe { put_args(seat.args, args) };
+        prepare(fiber.context(), cpu, seat, at);
+        // SAFETY: the code is emitted, so the table has an entry for each of its functions, and `function` is one. The
+        // fiber at hand has no job, and `enter` uses the context by a pointer.
+        let left = enter(fiber, host, &mut self.world, |fiber| unsafe {
+            fiber.start(*self.tables.starts.add(function as usize), at.0)
+        });
+        match left.signal {
+            Signal::Done => done(fiber, left.value),
+            signal => self.not_done(cpu, signal),
+        }
     }
 
     fn start_function<H: Host<VmWorld>>(
@@ -520,60 +516,109 @@ impl Engine for Vm {
             return failed(Fault { kind, program: String::new(), insn: 0, source: None });
         };
         let Some(place) = self.place_on(cpu) else { return self.no_slot(index) };
-        self.launch(host, cpu, place, Job { function: index, r10: place.slot.r10().0, args })
+        self.launch(host, cpu, place, Job { function: index, r10: place.end.0, args })
     }
 
     #[inline]
     fn resume<H: Host<VmWorld>>(&mut self, host: &mut H, cpu: CpuId) -> Progress {
-        let suspended = &mut self.seats[cpu.index()].suspended;
-        let number = *suspended.last().expect("a callback of this CPU is suspended");
+        let seat = &mut self.seats[cpu.index()];
+        let number = *seat.suspended.last().expect("a callback of this CPU is suspended");
         let fiber = &mut self.fibers[number as usize];
-        let signal = enter(fiber, host, &mut self.world, Fiber::resume);
+        let Left { value, signal } = enter(fiber, host, &mut self.world, Fiber::resume);
         if signal == Signal::Suspended {
             return Progress::Suspended;
         }
-        suspended.pop();
-        self.idle.push(number);
-        if signal == Signal::Done { done(fiber) } else { self.broken(number) }
+        seat.suspended.pop();
+        if seat.suspended.is_empty() {
+            seat.ready = seat.first;
+        }
+        if self.at_hand != NO_FIBER {
+            self.idle.push(self.at_hand);
+        }
+        self.at_hand = number;
+        if signal == Signal::Done { done(fiber, value) } else { self.broken(number) }
     }
 }
 
-/// Enters a fiber on behalf of `host`, by `way`, and returns why it was left.
+/// Writes a struct_ops context. The first words are written even if the callback has fewer arguments: that is
+/// faster than checking.
+///
+/// # Safety
+/// `at` is where a slot's context is in the process, and no reference into the region is alive.
+#[inline(always)]
+unsafe fn put_args(at: *mut u64, args: &[u64]) {
+    // SAFETY: a slot has room for `MAX_ARGS` aligned words.
+    let put = |i: usize, word: u64| unsafe {
+        // Volatile, because a call of memcpy takes longer than these few words.
+        at.add(i).write_volatile(word.to_le());
+    };
+    match *args {
+        [a, b, c] => {
+            put(0, a);
+            put(1, b);
+            put(2, c);
+        }
+        _ => {
+            assert!(args.len() <= MAX_ARGS, "a struct_ops callback has at most {MAX_ARGS} arguments");
+            args.iter().enumerate().for_each(|(i, &word)| put(i, word));
+        }
+    }
+}
+
+/// Prepares a fiber's context for a job on a stack that ends at `end`.
+#[inline(always)]
+fn prepare(context: &mut Context, cpu: CpuId, seat: &Seat, end: Ea) {
+    context.insns = -context.max_insns;
+    context.stall_ps = 0;
+    context.reset_loops();
+    context.cpu = cpu;
+    context.prices = seat.prices;
+    (context.shared, context.alone) = (seat.key.shared, seat.key.alone);
+    context.scratch = Slot::ending(end).scratch();
+    context.stack_floor = end.0 - (MAX_FRAMES - 1) * FRAME_BYTES;
+}
+
+/// Enters a fiber on behalf of `host`, by `way`, and returns how it was left.
 #[inline(always)]
 fn enter<H: Host<VmWorld>>(
     fiber: &mut Fiber,
     host: &mut H,
     world: &mut VmWorld,
-    way: impl FnOnce(&mut Fiber) -> Signal,
-) -> Signal {
-    let context = fiber.context();
-    context.world = ptr::from_mut(world);
-    context.host = ptr::from_mut(host).cast();
-    let host_call: HostCall = calls::host_call::<H>;
-    if context.host_call.map(|known| known as usize) != Some(host_call as usize) {
-        // The first time, or a host of another type.
-        context.host_call = Some(host_call);
-        context.host_try = Some(calls::host_try::<H>);
-        context.host_turn = Some(calls::host_turn::<H>);
-        context.host_clock = Some(calls::host_clock::<H>);
-        context.host_meter = Some(calls::host_meter::<H>);
-        context.host_clocks = Some(calls::host_clocks::<H>);
+    way: impl FnOnce(&mut Fiber) -> Left,
+) -> Left {
+    // One pointer throughout: nothing looks for it again.
+    let context = fiber.pointer();
+    // SAFETY: the context is the fiber's own, whose code isn't running before and after `way`; nobody has a reference
+    // to it.
+    unsafe {
+        (*context).world = ptr::from_mut(world);
+        (*context).host = ptr::from_mut(host).cast();
+        let host_call: HostCall = calls::host_call::<H>;
+        if (*context).host_call.map(|known| known as usize) != Some(host_call as usize) {
+            // The first time, or a host of another type.
+            (*context).host_call = Some(host_call);
+            (*context).host_turn = Some(calls::host_turn::<H>);
+            (*context).host_clock = Some(calls::host_clock::<H>);
+            (*context).host_meter = Some(calls::host_meter::<H>);
+            (*context).host_clocks = Some(calls::host_clocks::<H>);
+        }
+        if (*context).serves {
+            (*context).carry_ps = host.take_spent_ps().unwrap_or(HOST_SERVES);
+        }
+        (*context).refresh();
+        let left = way(fiber);
+        let carry_ps = (*context).carry_ps;
+        if carry_ps != HOST_SERVES {
+            host.give_spent_ps(carry_ps);
+        }
+        left
     }
-    if context.serves {
-        context.carry_ps = host.take_spent_ps().unwrap_or(HOST_SERVES);
-    }
-    context.refresh();
-    let signal = way(fiber);
-    let carry_ps = fiber.context().carry_ps;
-    if carry_ps != HOST_SERVES {
-        host.give_spent_ps(carry_ps);
-    }
-    signal
 }
 
 /// What the job that a fiber has done comes to.
 #[inline(always)]
-fn done(fiber: &mut Fiber) -> Progress {
-    let context = fiber.context();
-    Progress::Done { value: context.value, usage: context.usage() }
+fn done(fiber: &Fiber, value: u64) -> Progress {
+    // SAFETY: the context is the fiber's own, whose code isn't running; nobody has a reference to it.
+    let usage = unsafe { (*fiber.pointer()).usage() };
+    Progress::Done { value, usage }
 }

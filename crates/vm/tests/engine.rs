@@ -86,7 +86,7 @@ fn a_host_may_suspend_one_call_any_number_of_times() {
     use keel_vm::memory::VmWorld;
     struct Reluctant(u32);
     impl Host<VmWorld> for Reluctant {
-        fn call(&mut self, _: CallSite<'_, VmWorld>, _: FuncId, _: [u64; 5]) -> Reply {
+        fn call(&mut self, _: CallSite<'_, VmWorld>, _: FuncId, _: &[u64; 5]) -> Reply {
             self.0 += 1;
             if self.0 < 100_000 { Reply::Suspend } else { Reply::Value(5) }
         }

@@ -14,7 +14,7 @@ const PAGE_INSNS: u64 = 512;
 const NO_NODE: u32 = u32::MAX;
 
 impl Kernel {
-    pub(super) fn serve_arena<W: World>(&mut self, w: &mut W, c: CpuId, f: F, a: [u64; 5]) -> Served {
+    pub(super) fn serve_arena<W: World>(&mut self, w: &mut W, c: CpuId, f: F, a: &[u64; 5]) -> Served {
         let Some(map) = w.map_at(Ea(a[0])) else { return not_a_map(f, a[0]) };
         let (at, pages) = (Ea(a[1]), a[2] as u32);
         match f {

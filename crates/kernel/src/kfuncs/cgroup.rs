@@ -11,7 +11,7 @@ use keel_abi::bpf::{Ea, Errno, Owner, World};
 const STORAGE_CREATE: u64 = 1;
 
 impl Kernel {
-    pub(super) fn serve_cgroup<W: World>(&mut self, w: &mut W, f: F, a: [u64; 5]) -> Served {
+    pub(super) fn serve_cgroup<W: World>(&mut self, w: &mut W, f: F, a: &[u64; 5]) -> Served {
         match f {
             F::TaskCgroup => self.task_cgroup(Ea(a[0])),
             F::CgroupFromId => {
@@ -69,7 +69,7 @@ impl Kernel {
         u64::from(found == Some(ancestor)).into()
     }
 
-    fn cgroup_storage<W: World>(&mut self, w: &mut W, f: F, a: [u64; 5]) -> Served {
+    fn cgroup_storage<W: World>(&mut self, w: &mut W, f: F, a: &[u64; 5]) -> Served {
         let Some(map) = w.map_at(Ea(a[0])) else { return not_a_map(f, a[0]) };
         let owner = self.cgroups.at(Ea(a[1])).map(|number| Owner::Cgroup(number.0));
         match (f, owner) {

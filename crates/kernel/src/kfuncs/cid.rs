@@ -10,7 +10,7 @@ use keel_abi::CpuId;
 use keel_abi::bpf::{Ea, Errno, World};
 
 impl Kernel {
-    pub(super) fn serve_cid<W: World>(&mut self, w: &mut W, c: CpuId, f: F, a: [u64; 5]) -> Served {
+    pub(super) fn serve_cid<W: World>(&mut self, w: &mut W, c: CpuId, f: F, a: &[u64; 5]) -> Served {
         match f {
             F::NrCids => (self.cpus.len() as u64).into(),
             F::NrOnlineCids => self.nr_online().into(),
@@ -57,7 +57,7 @@ impl Kernel {
 
     /// The program's structure may be shorter or longer than ours: the rest is filled with -1, or all of it if the cid
     /// is invalid.
-    fn cid_topo<W: World>(&mut self, w: &mut W, c: CpuId, a: [u64; 5]) -> u64 {
+    fn cid_topo<W: World>(&mut self, w: &mut W, c: CpuId, a: &[u64; 5]) -> u64 {
         let topo = match self.cid_arg(c, a[0]) {
             Some(_) => self.cids.topo(a[0] as i32),
             None => NOWHERE,
@@ -67,7 +67,7 @@ impl Kernel {
     }
 
     /// There are only root schedulers here, so there is no child to refuse.
-    fn cid_override<W: World>(&mut self, w: &mut W, c: CpuId, a: [u64; 5]) -> u64 {
+    fn cid_override<W: World>(&mut self, w: &mut W, c: CpuId, a: &[u64; 5]) -> u64 {
         let (bytes, expected) = (a[1] as u32, 4 * self.cpus.len() as u32);
         if bytes != expected {
             self.error(c, format!("scx_bpf_cid_override: expected {expected} bytes, got {bytes}"));
@@ -88,7 +88,7 @@ impl Kernel {
 }
 
 /// Copies `topo` to the place that the arguments of `scx_bpf_cid_topo()` name.
-pub(super) fn show_topo<W: World>(w: &mut W, a: [u64; 5], topo: [i32; 6]) {
+pub(super) fn show_topo<W: World>(w: &mut W, a: &[u64; 5], topo: [i32; 6]) {
     let Some(out) = w.slice_mut(Ea(a[1]), a[2]) else { return };
     out.fill(0xff);
     let known = out.len().min(layout::cid_topo::SIZE as usize);

@@ -10,7 +10,7 @@ use keel_abi::bpf::{Ea, Errno, World};
 use keel_abi::scx::kick;
 
 impl Kernel {
-    pub(super) fn serve_cpu<W: World>(&mut self, w: &mut W, c: CpuId, f: F, a: [u64; 5]) -> Served {
+    pub(super) fn serve_cpu<W: World>(&mut self, w: &mut W, c: CpuId, f: F, a: &[u64; 5]) -> Served {
         match f {
             F::KickCpu => self.kick_cpu(c, a[0], a[1]).into(),
             F::SelectCpuDfl => self.select_dfl(w, c, a),
@@ -109,7 +109,7 @@ impl Kernel {
         self.scx.tracks_idle
     }
 
-    fn select_dfl<W: World>(&mut self, w: &mut W, c: CpuId, a: [u64; 5]) -> Served {
+    fn select_dfl<W: World>(&mut self, w: &mut W, c: CpuId, a: &[u64; 5]) -> Served {
         let (Some(task), Some(prev)) = (self.task_at(Ea(a[0])), self.cpu_arg(c, a[1])) else {
             return Errno::EINVAL.as_r0().into();
         };
@@ -121,7 +121,7 @@ impl Kernel {
         u64::from(chosen.unwrap_or(prev).0).into()
     }
 
-    fn select_and<W: World>(&mut self, w: &mut W, c: CpuId, a: [u64; 5]) -> Served {
+    fn select_and<W: World>(&mut self, w: &mut W, c: CpuId, a: &[u64; 5]) -> Served {
         let at = Ea(a[2]);
         let word = |w: &W, offset| w.bytes::<8>(at.offset(offset)).map_or(0, u64::from_le_bytes);
         let prev = word(w, select_cpu_and_args::PREV_CPU) as u32;

@@ -13,7 +13,7 @@ use smallvec::{SmallVec, smallvec};
 pub(super) type Words = SmallVec<[u64; 4]>;
 
 impl Kernel {
-    pub(super) fn serve_cpumask<W: World>(&mut self, w: &mut W, c: CpuId, f: F, a: [u64; 5]) -> Served {
+    pub(super) fn serve_cpumask<W: World>(&mut self, w: &mut W, c: CpuId, f: F, a: &[u64; 5]) -> Served {
         let yes = |done: bool| Served::Value(u64::from(done));
         let at = Ea(a[0]);
         match f {
@@ -115,14 +115,14 @@ impl Kernel {
         &mut self,
         w: &mut W,
         c: CpuId,
-        a: [u64; 5],
+        a: &[u64; 5],
     ) -> impl Iterator<Item = (u64, u64)> + use<W> {
         let (x, y) = (self.mask_words(w, c, Ea(a[0])), self.mask_words(w, c, Ea(a[1])));
         x.into_iter().zip(y)
     }
 
     /// `dst = a op b`; returns whether `dst` is non-empty.
-    fn combine<W: World>(&mut self, w: &mut W, c: CpuId, a: [u64; 5], op: fn(u64, u64) -> u64) -> bool {
+    fn combine<W: World>(&mut self, w: &mut W, c: CpuId, a: &[u64; 5], op: fn(u64, u64) -> u64) -> bool {
         let (x, y) = (self.mask_words(w, c, Ea(a[1])), self.mask_words(w, c, Ea(a[2])));
         let words: Words = x.iter().zip(&y).map(|(&x, &y)| op(x, y)).collect();
         self.write_words(w, c, Ea(a[0]), &words);

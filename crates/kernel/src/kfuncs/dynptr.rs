@@ -7,7 +7,7 @@ fn at<W: World>(w: &W, dynptr: u64) -> Option<Dynptr> {
 }
 
 /// `bpf_dynptr_from_mem(data, size, flags, ptr)`: makes a null dynptr if it fails.
-pub(super) fn from_mem<W: World>(w: &mut W, a: [u64; 5]) -> u64 {
+pub(super) fn from_mem<W: World>(w: &mut W, a: &[u64; 5]) -> u64 {
     let len = a[1] as u32;
     let wrong = if len > Dynptr::MAX_LEN {
         Some(Errno::E2BIG)
@@ -24,14 +24,14 @@ pub(super) fn from_mem<W: World>(w: &mut W, a: [u64; 5]) -> u64 {
 }
 
 /// `bpf_dynptr_read(dst, len, src, offset, flags)`.
-pub(super) fn read<W: World>(w: &mut W, a: [u64; 5]) -> u64 {
+pub(super) fn read<W: World>(w: &mut W, a: &[u64; 5]) -> u64 {
     let Some(dynptr) = at(w, a[2]).filter(|_| a[4] == 0) else { return Errno::EINVAL.as_r0() };
     let Some(from) = dynptr.part(a[3], a[1]) else { return Errno::E2BIG.as_r0() };
     copy(w, from, Ea(a[0]), a[1])
 }
 
 /// `bpf_dynptr_write(dst, offset, src, len, flags)`.
-pub(super) fn write<W: World>(w: &mut W, a: [u64; 5]) -> u64 {
+pub(super) fn write<W: World>(w: &mut W, a: &[u64; 5]) -> u64 {
     let Some(dynptr) = at(w, a[0]).filter(|_| a[4] == 0) else { return Errno::EINVAL.as_r0() };
     let Some(to) = dynptr.part(a[1], a[3]) else { return Errno::E2BIG.as_r0() };
     copy(w, Ea(a[2]), to, a[3])
@@ -45,6 +45,6 @@ fn copy<W: World>(w: &mut W, from: Ea, to: Ea, len: u64) -> u64 {
 }
 
 /// `bpf_dynptr_data(ptr, offset, len)`: the address, or null.
-pub(super) fn data<W: World>(w: &mut W, a: [u64; 5]) -> u64 {
+pub(super) fn data<W: World>(w: &mut W, a: &[u64; 5]) -> u64 {
     at(w, a[0]).and_then(|dynptr| dynptr.part(a[1], a[2])).unwrap_or_default().0
 }

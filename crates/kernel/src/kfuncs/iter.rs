@@ -37,7 +37,7 @@ pub(super) struct Overrides {
 }
 
 impl Kernel {
-    pub(super) fn serve_num_iter<W: World>(&mut self, w: &mut W, f: F, a: [u64; 5]) -> Served {
+    pub(super) fn serve_num_iter<W: World>(&mut self, w: &mut W, f: F, a: &[u64; 5]) -> Served {
         let at = Ea(a[0]);
         if f == F::IterNumNext {
             return num_next(w, at).into();
@@ -64,7 +64,7 @@ impl Kernel {
         }
     }
 
-    pub(super) fn serve_dsq_iter<W: World>(&mut self, w: &mut W, c: CpuId, f: F, a: [u64; 5]) -> Served {
+    pub(super) fn serve_dsq_iter<W: World>(&mut self, w: &mut W, c: CpuId, f: F, a: &[u64; 5]) -> Served {
         let at = Ea(a[0]);
         match f {
             F::DsqIterNew => self.iter_dsq_new(w, c, at, DsqId(a[1]), a[2]),

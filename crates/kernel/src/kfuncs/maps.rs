@@ -17,7 +17,7 @@ fn answer(done: Result<(), Errno>) -> Served {
 }
 
 impl Kernel {
-    pub(super) fn serve_map<W: World>(&mut self, w: &mut W, c: CpuId, f: F, a: [u64; 5]) -> Served {
+    pub(super) fn serve_map<W: World>(&mut self, w: &mut W, c: CpuId, f: F, a: &[u64; 5]) -> Served {
         let Some(map) = w.map_at(Ea(a[0])) else { return not_a_map(f, a[0]) };
         match f {
             F::MapLookup => w.map_lookup(map, Ea(a[1]), c).unwrap_or_default().0.into(),
@@ -48,7 +48,7 @@ impl Kernel {
         }
     }
 
-    pub(super) fn storage_get<W: World>(&mut self, w: &mut W, a: [u64; 5]) -> Served {
+    pub(super) fn storage_get<W: World>(&mut self, w: &mut W, a: &[u64; 5]) -> Served {
         let Some(map) = w.map_at(Ea(a[0])) else { return not_a_map(F::StorageGet, a[0]) };
         if a[3] & !STORAGE_CREATE != 0 {
             return 0.into();
@@ -58,7 +58,7 @@ impl Kernel {
         w.storage_get(map, Owner::Task(task.0), create, Ea(a[2])).unwrap_or_default().0.into()
     }
 
-    pub(super) fn storage_delete<W: World>(&mut self, w: &mut W, a: [u64; 5]) -> Served {
+    pub(super) fn storage_delete<W: World>(&mut self, w: &mut W, a: &[u64; 5]) -> Served {
         let Some(map) = w.map_at(Ea(a[0])) else { return not_a_map(F::StorageDelete, a[0]) };
         match self.task_at(Ea(a[1])) {
             Some(task) => answer(w.storage_delete(map, Owner::Task(task.0))),

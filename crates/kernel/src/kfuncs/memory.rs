@@ -10,7 +10,7 @@ use keel_abi::bpf::{Ea, Errno, World};
 const MOST_BYTES: u64 = 1 << 16;
 
 impl Kernel {
-    pub(super) fn serve_memory<W: World>(&mut self, w: &mut W, c: CpuId, f: F, a: [u64; 5]) -> Served {
+    pub(super) fn serve_memory<W: World>(&mut self, w: &mut W, c: CpuId, f: F, a: &[u64; 5]) -> Served {
         match f {
             F::ProbeRead | F::ProbeReadAny => probe_read(w, Ea(a[0]), a[1], Ea(a[2])).into(),
             F::ProbeReadStr | F::ProbeReadAnyStr => probe_read_str(w, Ea(a[0]), a[1], Ea(a[2])).into(),

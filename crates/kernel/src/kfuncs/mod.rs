@@ -30,7 +30,7 @@ pub use crate::state::bpf::functions::kfunc;
 pub use crate::state::bpf::functions::served;
 
 use crate::state::bpf::functions::F;
-use crate::state::cpu::{Caller, Place};
+use crate::state::cpu::{Caller, Place, after_ps};
 use crate::state::event::Source;
 use crate::state::kernel::Kernel;
 use crate::state::scx::Phase;
@@ -38,7 +38,6 @@ use crate::state::scx::cids::NOWHERE;
 use keel_abi::bpf::{CallSite, Ea, FaultKind, FuncId, Host, Meter, Reply, Usage, World};
 use keel_abi::clocks::Clocks;
 use keel_abi::order::{NO_CALL, Order, Point, Step};
-use keel_abi::scx::Op;
 use keel_abi::{CpuId, DsqId, Instant, Span};
 
 /// The outcome of serving a function.
@@ -65,64 +64,76 @@ impl From<u64> for Served {
 }
 
 impl<W: World> Host<W> for Kernel {
-    #[inline]
-    fn call(&mut self, site: CallSite<'_, W>, func: FuncId, args: [u64; 5]) -> Reply {
+    /// Inlined into its one caller, so that nothing of a call goes through memory.
+    #[inline(always)]
+    fn call(&mut self, site: CallSite<'_, W>, func: FuncId, args: &[u64; 5]) -> Reply {
         let c = site.cpu;
-        let Some(&terms) = self.terms.get(func.0 as usize) else {
-            return Reply::Stop(FaultKind::BadCall(format!("function {} is not served", func.0)));
+        let at = match self.order {
+            None => self.callback_comes_to(site.usage),
+            Some(_) => match self.comes_in_order(c, func, site.usage, site.again, site.number) {
+                Some(at) => at,
+                None => return Reply::Suspend,
+            },
         };
-        let mut at = self.callback_comes_to(site.usage);
-        if self.order.is_some() && terms.is_boundary(self.cpus.this_cpu.callback.op) {
-            let later = self.ordered(c, at, site.number);
-            if later > at && site.again {
-                return Reply::Suspend;
-            }
-            at = later;
-        }
-        let (cpu, now) = (&mut self.cpus.this_cpu, &mut self.now);
+        let Some(terms) = self.terms.get(func.0 as usize) else { return not_served(func) };
+        let cpu = &mut *self.cpus.this_cpu;
         let callback = &mut cpu.callback;
-        let op = callback.op;
-        if terms.is_boundary(op) {
-            // Under a BPF spin lock no other CPU runs first, so the current moment stays behind: the others have not
-            // reached this CPU's clock.
-            let is_free =
-                callback.lets_others_past() || terms.f.is_res_spin_lock() && callback.spin.is_none();
-            if is_free && !site.again && !self.queue.comes_first(c, at) {
-                return Reply::Suspend;
+        let (f, op) = (terms.f, callback.op);
+        let is_allowed = if callback.is_plain {
+            // What follows, with what is known of a plain callback.
+            if terms.is_boundary(op) {
+                if !site.again {
+                    if !self.queue.comes_first(c, at) {
+                        return Reply::Suspend;
+                    }
+                } else if let Some(value) = callback.reply.take() {
+                    return Reply::Value(value);
+                }
+                self.now = self.now.max(at);
+                if let Some(order) = &mut self.order {
+                    tell_step(order.as_mut(), Step { at, cpu: c, op, call: site.number });
+                }
             }
-            if site.again
-                && let Some(value) = callback.reply.take()
-            {
-                return Reply::Value(value);
+            terms.allows_callback(op)
+        } else {
+            if terms.is_boundary(op) {
+                // Under a BPF spin lock no other CPU runs first, so the current moment stays behind: the others have
+                // not reached this CPU's clock.
+                let is_free = callback.lets_others_past() || f.is_res_spin_lock() && callback.spin.is_none();
+                if is_free && !site.again && !self.queue.comes_first(c, at) {
+                    return Reply::Suspend;
+                }
+                if site.again
+                    && let Some(value) = callback.reply.take()
+                {
+                    return Reply::Value(value);
+                }
+                if is_free {
+                    self.now = self.now.max(at);
+                }
+                if let Some(order) = &mut self.order {
+                    tell_step(order.as_mut(), Step { at, cpu: c, op, call: site.number });
+                }
             }
-            if is_free {
-                *now = (*now).max(at);
-            }
-            if let Some(order) = &mut self.order {
-                tell_step(order.as_mut(), Step { at, cpu: c, op, call: site.number });
-            }
-        }
-        let place = callback.place;
-        if !terms.allows(op, place) {
-            let why = match terms.is_for_cpus() && self.scx.speaks_cids() {
-                true => format!("{}() may not be called by a sched_ext_ops_cid", terms.f.name()),
-                false => misplaced(terms.f, op, place),
-            };
-            return Reply::Stop(FaultKind::BadCall(why));
+            terms.allows(op, callback.place)
+        };
+        if !is_allowed {
+            return self.misplaced(func);
         }
         cpu.spent_ps += terms.cost_ps;
-        if place == Place::Syscall
+        if !callback.is_plain
+            && callback.place == Place::Syscall
             && self.scx.phase == Phase::Loaded
-            && let Some(nothing) = unattached::answer(terms.f)
+            && let Some(nothing) = unattached::answer(f)
         {
-            if terms.f == F::CidTopo {
+            if f == F::CidTopo {
                 cid::show_topo(site.world, args, NOWHERE);
             }
             return self.reply(nothing.into());
         }
-        self.cpus.this_cpu.callback.call = site.number;
+        callback.call = site.number;
         let was_over = self.exit.is_some();
-        let served = self.serve(site.world, c, terms.f, args);
+        let served = self.serve(site.world, c, f, args);
         if self.exit.is_some() && !was_over {
             self.blame(Some(self.cpus.this_cpu.callback.caller()));
         }
@@ -181,9 +192,9 @@ impl<W: World> Host<W> for Kernel {
 }
 
 #[cold]
-fn misplaced(f: F, op: Op, place: Place) -> String {
-    let from = Caller { op, place, call: 0 }.words();
-    format!("{}() may not be called from {from}", f.name())
+#[inline(never)]
+fn not_served(func: FuncId) -> Reply {
+    Reply::Stop(FaultKind::BadCall(format!("function {} is not served", func.0)))
 }
 
 /// Most runs have no order, so this is kept out of their way.
@@ -200,8 +211,45 @@ impl Kernel {
         let insn_ps = self.insn_ps;
         let cpu = &mut self.cpus.this_cpu;
         let used_ps = usage.insns * insn_ps + usage.stall_ps + cpu.callback.charged_ps;
-        cpu.clock = cpu.callback.began + Span::from_ns(used_ps / 1000);
+        cpu.clock = after_ps(cpu.callback.began, used_ps);
         cpu.clock
+    }
+
+    /// As [`Kernel::callback_comes_to`], for a call in a run that has an order. Nothing if the callback lets others pass
+    /// first.
+    #[cold]
+    #[inline(never)]
+    fn comes_in_order(
+        &mut self,
+        c: CpuId,
+        func: FuncId,
+        usage: Usage,
+        again: bool,
+        call: u32,
+    ) -> Option<Instant> {
+        let at = self.callback_comes_to(usage);
+        let op = self.cpus.this_cpu.callback.op;
+        if !self.terms.get(func.0 as usize).is_some_and(|terms| terms.is_boundary(op)) {
+            return Some(at);
+        }
+        let later = self.ordered(c, at, call);
+        (later == at || !again).then_some(later)
+    }
+
+    /// A function that may not be called from here.
+    #[cold]
+    #[inline(never)]
+    fn misplaced(&self, func: FuncId) -> Reply {
+        let terms = &self.terms[func.0 as usize];
+        let callback = &self.cpus.this_cpu.callback;
+        let why = match terms.is_for_cpus() && self.scx.speaks_cids() {
+            true => format!("{}() may not be called by a sched_ext_ops_cid", terms.f.name()),
+            false => {
+                let from = Caller { op: callback.op, place: callback.place, call: 0 }.words();
+                format!("{}() may not be called from {from}", terms.f.name())
+            }
+        };
+        Reply::Stop(FaultKind::BadCall(why))
     }
 
     /// When a callback that has reached `at` continues: later if the run's order makes it let others pass.
@@ -259,7 +307,7 @@ impl Kernel {
 
     /// Inlined into its one caller, so that it takes one jump from a call to the function that serves it.
     #[inline(always)]
-    fn serve<W: World>(&mut self, w: &mut W, c: CpuId, f: F, a: [u64; 5]) -> Served {
+    fn serve<W: World>(&mut self, w: &mut W, c: CpuId, f: F, a: &[u64; 5]) -> Served {
         match f {
             F::MapLookup
             | F::MapLookupPercpu

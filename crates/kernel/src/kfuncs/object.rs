@@ -7,7 +7,7 @@ use keel_abi::bpf::{Ea, World};
 use keel_abi::rbtree::Tree;
 
 impl Kernel {
-    pub(super) fn serve_object<W: World>(&mut self, w: &mut W, f: F, a: [u64; 5]) -> Served {
+    pub(super) fn serve_object<W: World>(&mut self, w: &mut W, f: F, a: &[u64; 5]) -> Served {
         match f {
             F::ObjNew => self.new_object(w, a[0]),
             F::ObjDrop => {

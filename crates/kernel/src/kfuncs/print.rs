@@ -19,7 +19,7 @@ const MOST_ARGS_BYTES: u64 = 12 * 8;
 const MOST_BYTES: usize = 1024;
 
 impl Kernel {
-    pub(super) fn serve_print<W: World>(&mut self, w: &mut W, c: CpuId, f: F, a: [u64; 5]) -> Served {
+    pub(super) fn serve_print<W: World>(&mut self, w: &mut W, c: CpuId, f: F, a: &[u64; 5]) -> Served {
         match f {
             F::Printk => {
                 let text = format(&bytes(w, Ea(a[0]), a[1]), &a[2..5], w);
@@ -46,7 +46,7 @@ impl Kernel {
     }
 
     /// `bpf_stream_vprintk()`: a program writes to its standard output or error.
-    fn stream_print<W: World>(&mut self, w: &mut W, c: CpuId, a: [u64; 5]) -> Served {
+    fn stream_print<W: World>(&mut self, w: &mut W, c: CpuId, a: &[u64; 5]) -> Served {
         let (stream, len) = (a[0] as i32, a[3] & 0xffff_ffff);
         if !(STDOUT..=STDERR).contains(&stream) {
             return Errno::ENOENT.as_r0().into();
@@ -102,7 +102,7 @@ fn bstr<W: World>(w: &W, text: u64, data: u64, len: u64) -> String {
     format(&string(w, Ea(text)), &words(w, Ea(data), len), w)
 }
 
-fn snprintf<W: World>(w: &mut W, a: [u64; 5]) -> Served {
+fn snprintf<W: World>(w: &mut W, a: &[u64; 5]) -> Served {
     let args = words(w, Ea(a[3]), a[4]);
     let mut text = format(&string(w, Ea(a[2])), &args, w).into_bytes();
     let whole = text.len() as u64 + 1;

@@ -15,7 +15,7 @@ use keel_abi::scx::{Op, dsq, enq, ops_flags};
 use keel_abi::{CpuId, DsqId, NodeId, TaskId};
 
 impl Kernel {
-    pub(super) fn serve_queue<W: World>(&mut self, w: &mut W, c: CpuId, f: F, a: [u64; 5]) -> Served {
+    pub(super) fn serve_queue<W: World>(&mut self, w: &mut W, c: CpuId, f: F, a: &[u64; 5]) -> Served {
         let yes = |done: bool| Served::Value(u64::from(done));
         match f {
             F::CreateDsq => self.create_dsq(a).into(),
@@ -43,7 +43,7 @@ impl Kernel {
         }
     }
 
-    fn create_dsq(&mut self, a: [u64; 5]) -> u64 {
+    fn create_dsq(&mut self, a: &[u64; 5]) -> u64 {
         let node = a[1] as i32;
         if node >= self.machine.topology.nodes() as i32 || node < -1 {
             return Errno::EINVAL.as_r0();
@@ -63,7 +63,7 @@ impl Kernel {
         0
     }
 
-    fn dsq_insert_vtime<W: World>(&mut self, w: &mut W, c: CpuId, a: [u64; 5]) -> Served {
+    fn dsq_insert_vtime<W: World>(&mut self, w: &mut W, c: CpuId, a: &[u64; 5]) -> Served {
         let at = Ea(a[1]);
         let field = |w: &W, offset| w.bytes::<8>(at.offset(offset)).map_or(0, u64::from_le_bytes);
         let id = DsqId(field(w, dsq_insert_vtime_args::DSQ_ID));
@@ -204,7 +204,7 @@ impl Kernel {
     }
 
     /// `scx_dsq_move()`: moves only a task that was in the queue when the iteration began and still is.
-    fn dsq_move<W: World>(&mut self, w: &mut W, c: CpuId, a: [u64; 5], by_vtime: bool) -> bool {
+    fn dsq_move<W: World>(&mut self, w: &mut W, c: CpuId, a: &[u64; 5], by_vtime: bool) -> bool {
         let Some(task) = self.task_at(Ea(a[1])) else { return false };
         let Some((cursor, overrides)) = self.take_iter(w, Ea(a[0])) else { return false };
         let Some(enq_flags) = self.vet_enq_flags(c, DsqId(a[2]), a[3]) else { return false };

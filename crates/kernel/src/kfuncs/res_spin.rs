@@ -41,7 +41,8 @@ impl Kernel {
         match attempt {
             Attempt::Got => {
                 self.res_spins.tables.got(c, Held { lock, saves_irq: flags.is_some() });
-                self.this_cpu().callback.res_spins += 1;
+                let cpu = self.this_cpu();
+                cpu.set_res_spins(cpu.callback.res_spins + 1);
                 if let Some(word) = flags.and_then(|at| w.slice_mut(at, 8)) {
                     word.fill(0);
                 }
@@ -135,7 +136,8 @@ impl Kernel {
         let line_ps = w.touch_ps(lock, 4, c, true);
         self.charge_ps(c, line_ps);
         let at = self.moment();
-        self.this_cpu().callback.res_spins -= 1;
+        let cpu = self.this_cpu();
+        cpu.set_res_spins(cpu.callback.res_spins - 1);
         if let Some(next) = self.res_spin_release(c, at) {
             let line_ps = w.touch_ps(lock, 4, next, true);
             self.res_spin_hand_over(lock, next, at, line_ps);

@@ -21,7 +21,7 @@ const INDEX_MASK: u64 = 0xffff_ffff;
 const EVENT_VALUE: u64 = 24;
 
 impl Kernel {
-    pub(super) fn serve_ring<W: World>(&mut self, w: &mut W, c: CpuId, f: F, a: [u64; 5]) -> Served {
+    pub(super) fn serve_ring<W: World>(&mut self, w: &mut W, c: CpuId, f: F, a: &[u64; 5]) -> Served {
         match f {
             F::RingSubmit | F::RingDiscard => {
                 let record = Ea(a[0]);
@@ -94,7 +94,7 @@ impl Kernel {
     }
 
     /// No map has any event: `get_map_perf_counter()` fails at that point.
-    pub(super) fn perf_read<W: World>(&mut self, w: &mut W, c: CpuId, a: [u64; 5]) -> Served {
+    pub(super) fn perf_read<W: World>(&mut self, w: &mut W, c: CpuId, a: &[u64; 5]) -> Served {
         let Some(map) = w.map_at(Ea(a[0])) else { return not_a_map(F::PerfRead, a[0]) };
         let len = a[3] & 0xffff_ffff;
         if let Some(value) = w.slice_mut(Ea(a[2]), len) {
@@ -112,7 +112,7 @@ impl Kernel {
     }
 }
 
-fn ring_query<W: World>(w: &mut W, a: [u64; 5]) -> Served {
+fn ring_query<W: World>(w: &mut W, a: &[u64; 5]) -> Served {
     let Some(map) = w.map_at(Ea(a[0])) else { return not_a_map(F::RingQuery, a[0]) };
     let what = match a[1] {
         0 => RingCount::Available,

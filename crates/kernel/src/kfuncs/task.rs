@@ -20,7 +20,7 @@ impl Kernel {
         (exact && number < self.tasks.len() as u64).then_some(TaskId(number as u32))
     }
 
-    pub(super) fn serve_task<W: World>(&mut self, w: &mut W, f: F, a: [u64; 5]) -> Served {
+    pub(super) fn serve_task<W: World>(&mut self, w: &mut W, f: F, a: &[u64; 5]) -> Served {
         if f == F::TaskFromPid {
             return self.task_from_pid(a[0] as i32).0.into();
         }

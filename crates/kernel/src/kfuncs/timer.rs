@@ -21,7 +21,7 @@ const CLOCK_MASK: u64 = 15;
 const CLOCKS: [u64; 3] = [0, 1, 7];
 
 impl Kernel {
-    pub(super) fn timer_init<W: World>(&mut self, w: &mut W, a: [u64; 5]) -> Served {
+    pub(super) fn timer_init<W: World>(&mut self, w: &mut W, a: &[u64; 5]) -> Served {
         self.make_timer(w, Ea(a[0]), Ea(a[1]), a[2]).map_or_else(Errno::as_r0, |()| 0).into()
     }
 
@@ -51,7 +51,7 @@ impl Kernel {
         Ok(())
     }
 
-    pub(super) fn timer_set_callback(&mut self, a: [u64; 5]) -> Served {
+    pub(super) fn timer_set_callback(&mut self, a: &[u64; 5]) -> Served {
         match self.timers.find(Ea(a[0])) {
             Some((_, timer)) => {
                 timer.function = a[1];
@@ -61,7 +61,7 @@ impl Kernel {
         }
     }
 
-    pub(super) fn timer_start(&mut self, c: CpuId, a: [u64; 5]) -> Served {
+    pub(super) fn timer_start(&mut self, c: CpuId, a: &[u64; 5]) -> Served {
         let now = self.cpus.this_cpu.clock;
         let Some((number, timer)) = self.timers.find(Ea(a[0])) else { return Errno::EINVAL.as_r0().into() };
         if timer.function == 0 || a[2] & !(ABSOLUTE | CPU_PIN) != 0 {
@@ -78,7 +78,7 @@ impl Kernel {
         0.into()
     }
 
-    pub(super) fn timer_cancel(&mut self, a: [u64; 5]) -> Served {
+    pub(super) fn timer_cancel(&mut self, a: &[u64; 5]) -> Served {
         match self.timers.find(Ea(a[0])) {
             Some((_, timer)) if timer.running => Errno(35).as_r0().into(),
             Some((_, timer)) => {

@@ -34,7 +34,8 @@ impl<E: Engine> Sim<E> {
                 // Most callbacks take at most two arguments; the remaining words are unused.
                 [a] => self.enter(c, op, entry, subject, &[a, 0, 0]),
                 [a, b] => self.enter(c, op, entry, subject, &[a, b, 0]),
-                _ => self.enter(c, op, entry, subject, args),
+                [a, b, d] => self.enter(c, op, entry, subject, &[a, b, d]),
+                _ => self.enter_long(c, op, entry, subject, args),
             },
             None => {
                 self.k.this_cpu().returned = 0;
@@ -43,7 +44,20 @@ impl<E: Engine> Sim<E> {
         }
     }
 
-    fn enter(&mut self, c: CpuId, op: Op, entry: Entry, subject: TaskId, args: &[u64]) -> Begun {
+    /// As many arguments as nearly all callbacks have, so that nothing asks how many.
+    #[inline(never)]
+    fn enter(&mut self, c: CpuId, op: Op, entry: Entry, subject: TaskId, args: &[u64; 3]) -> Begun {
+        self.enter_with(c, op, entry, subject, args)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn enter_long(&mut self, c: CpuId, op: Op, entry: Entry, subject: TaskId, args: &[u64]) -> Begun {
+        self.enter_with(c, op, entry, subject, args)
+    }
+
+    #[inline(always)]
+    fn enter_with(&mut self, c: CpuId, op: Op, entry: Entry, subject: TaskId, args: &[u64]) -> Begun {
         if self.k.scx.is_disabling() && self.k.has_left(subject) {
             self.k.this_cpu().returned = 0;
             return Begun::Over;
@@ -59,7 +73,7 @@ impl<E: Engine> Sim<E> {
     /// Starts a function that BPF handed over, on behalf of a timer.
     pub(crate) fn start_function(&mut self, c: CpuId, function: u64, args: [u64; 5]) {
         self.k.begin_callback(Op::Tick, TaskId::IDLE);
-        self.k.this_cpu().callback.place = Place::Timer;
+        self.k.this_cpu().begins_from(Place::Timer);
         let progress = self.vm.start_function(&mut self.k, c, function, args);
         if self.progressed(c, progress) == Begun::Suspended {
             self.k.this_cpu().stack.push(Frame::Resume);

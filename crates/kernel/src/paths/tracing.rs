@@ -137,7 +137,7 @@ impl<E: Engine> Sim<E> {
 
     fn begin_traced(&mut self, c: CpuId, program: Entry, args: &[u64]) -> Begun {
         self.k.begin_callback(Op::Tick, TaskId::IDLE);
-        self.k.this_cpu().callback.place = Place::Trace;
+        self.k.this_cpu().begins_from(Place::Trace);
         let progress = self.vm.start(&mut self.k, c, program, args);
         self.progressed(c, progress)
     }

@@ -1,7 +1,7 @@
 //! How a callback or another program of the scheduler begins and ends: what it costs, and what happens if it is
 //! stopped.
 
-use crate::state::cpu::{Callback, DirectSubject, Place};
+use crate::state::cpu::{Callback, Place};
 use crate::state::kernel::Kernel;
 use keel_abi::bpf::{Ea, Fault, FaultKind, InvalidPlace, Usage};
 use keel_abi::clocks::Sync;
@@ -16,32 +16,15 @@ impl Kernel {
         !task.is_idle() && self.tasks[task].member == crate::state::task::Member::No
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn begin_callback(&mut self, op: Op, subject: TaskId) {
-        let entry_ns = self.machine.costs.callback_ns;
-        let direct_subject = match op {
-            Op::SelectCpu | Op::Enqueue => DirectSubject::Task(subject),
-            _ => DirectSubject::None,
-        };
+        let entry_ps = self.machine.costs.callback_ns * 1000;
         let cpu = self.this_cpu();
         cpu.settle_costs();
-        let began = cpu.clock;
-        if cpu.callback.in_progress {
-            cpu.nest();
+        match cpu.callback.in_progress {
+            false => cpu.begin_callback(op, subject, entry_ps),
+            true => cpu.nest_callback(op, subject, entry_ps),
         }
-        cpu.callback = Callback {
-            in_progress: true,
-            op,
-            subject,
-            began,
-            charged_ps: entry_ns * 1000,
-            direct_subject,
-            reply: None,
-            spin: None,
-            res_spins: 0,
-            place: Place::Op,
-            call: 0,
-        };
     }
 
     #[inline(always)]
@@ -52,7 +35,8 @@ impl Kernel {
         let insn_ps = self.insn_ps;
         let cpu = self.this_cpu();
         debug_assert!(cpu.callback.in_progress, "the callback that ends has begun");
-        if !cpu.callback.lets_others_past() || cpu.callback.place == Place::Syscall || !cpu.outer.is_empty() {
+        debug_assert_eq!(cpu.callback.is_plain, cpu.is_plain());
+        if !cpu.callback.is_plain {
             return self.end_rarely(c, usage);
         }
         cpu.callback.in_progress = false;
@@ -64,7 +48,7 @@ impl Kernel {
         }
     }
 
-    /// The end of a callback that others must be notified of, or that is nested in one.
+    /// The end of a callback that is not a plain one.
     #[inline(never)]
     fn end_rarely(&mut self, c: CpuId, usage: Usage) {
         let insn_ps = self.insn_ps;

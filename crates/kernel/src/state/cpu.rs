@@ -120,6 +120,8 @@ pub(crate) struct Callback {
     pub(crate) res_spins: u32,
     /// What called the program.
     pub(crate) place: Place,
+    /// The kernel called it, it holds no BPF lock, and it is nested in no other callback.
+    pub(crate) is_plain: bool,
     /// The number of its current or last call.
     pub(crate) call: u32,
 }
@@ -208,6 +210,13 @@ impl Caller {
     }
 }
 
+/// When a clock that shows `at` has moved on by this much, in whole nanoseconds. Unlike an addition of a span it need not
+/// look for an overflow: the most picoseconds are 213 days.
+#[inline(always)]
+pub(crate) fn after_ps(at: Instant, ps: u64) -> Instant {
+    Instant::from_ns(at.as_ns() + ps / 1000)
+}
+
 impl Callback {
     /// No callback.
     pub(crate) const NONE: Self = Self {
@@ -221,6 +230,7 @@ impl Callback {
         spin: None,
         res_spins: 0,
         place: Place::Op,
+        is_plain: true,
         call: 0,
     };
 
@@ -469,11 +479,67 @@ impl Cpu {
         self.nr_running - self.rt.nr_throttled() - self.fair.limbo()
     }
 
-    /// Another callback begins within the one in progress.
+    /// A callback begins, which is charged this much for its entry.
+    #[inline(always)]
+    pub(crate) fn begin_callback(&mut self, op: Op, subject: TaskId, entry_ps: u64) {
+        let direct_subject = match op {
+            Op::SelectCpu | Op::Enqueue => DirectSubject::Task(subject),
+            _ => DirectSubject::None,
+        };
+        self.callback = Callback {
+            in_progress: true,
+            op,
+            subject,
+            began: self.clock,
+            charged_ps: entry_ps,
+            direct_subject,
+            reply: None,
+            spin: None,
+            res_spins: 0,
+            place: Place::Op,
+            is_plain: true,
+            call: 0,
+        };
+    }
+
+    /// The same within the one in progress.
     #[cold]
     #[inline(never)]
-    pub(crate) fn nest(&mut self) {
+    pub(crate) fn nest_callback(&mut self, op: Op, subject: TaskId, entry_ps: u64) {
         self.outer.push(self.callback);
+        self.begin_callback(op, subject, entry_ps);
+        self.callback.is_plain = false;
+    }
+
+    /// The callback that has just begun was not called by the kernel as one of the scheduler's.
+    #[inline]
+    pub(crate) fn begins_from(&mut self, place: Place) {
+        self.callback.place = place;
+        self.callback.is_plain = false;
+    }
+
+    /// The callback takes or releases a `bpf_spin_lock`.
+    #[inline]
+    pub(crate) fn set_spin(&mut self, lock: Option<Ea>) {
+        self.callback.spin = lock;
+        self.note_plain();
+    }
+
+    /// The callback holds this many `bpf_res_spin_lock`s now.
+    pub(crate) fn set_res_spins(&mut self, count: u32) {
+        self.callback.res_spins = count;
+        self.note_plain();
+    }
+
+    #[inline]
+    fn note_plain(&mut self) {
+        self.callback.is_plain = self.is_plain();
+    }
+
+    /// What [`Callback::is_plain`] should be.
+    #[inline]
+    pub(crate) fn is_plain(&self) -> bool {
+        self.callback.lets_others_past() && self.callback.place == Place::Op && self.outer.is_empty()
     }
 
     /// The current callback ends with this usage; returns how long it took.
@@ -482,7 +548,7 @@ impl Cpu {
         let Callback { began, charged_ps, .. } = self.callback;
         let total_ps =
             usage.insns * insn_ps + usage.stall_ps + charged_ps + std::mem::take(&mut self.spent_ps);
-        self.clock = self.clock.max(began + Span::from_ns(total_ps / 1000));
+        self.clock = self.clock.max(after_ps(began, total_ps));
         self.clock.since(began)
     }
 
@@ -509,7 +575,7 @@ impl Cpu {
     #[inline]
     pub(crate) fn settle_costs(&mut self) {
         if self.spent_ps >= 1000 {
-            self.clock += Span::from_ns(self.spent_ps / 1000);
+            self.clock = after_ps(self.clock, self.spent_ps);
             self.spent_ps %= 1000;
         }
     }

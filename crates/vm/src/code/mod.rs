@@ -7,7 +7,7 @@ mod decode;
 pub(crate) mod op;
 mod tables;
 
-use crate::context::NativeFn;
+use crate::context::Tables;
 #[cfg(target_arch = "x86_64")]
 use crate::emit::{self, Emitted};
 use crate::error::LoadError;
@@ -218,18 +218,18 @@ impl Code {
         lines: LineForm,
         by_cranelift: bool,
         counts: bool,
-    ) -> Result<*const NativeFn, LoadError> {
+    ) -> Result<Tables, LoadError> {
         let size = (lines.log2 - LEAST_LINE_BYTES.trailing_zeros()) as usize;
         let grouped = usize::from(lines.grouped) + 2 * usize::from(lines.crowded);
         #[cfg(target_arch = "x86_64")]
         if !by_cranelift && emit::is_possible() {
             let cached = &self.emitted[usize::from(counts)][grouped][size];
             let emitted = cached.get_or_init(|| Emitted::translate(self, lines, counts));
-            return emitted.as_ref().map(Emitted::table).map_err(Clone::clone);
+            return emitted.as_ref().map(Emitted::tables).map_err(Clone::clone);
         }
         let _ = (by_cranelift, counts);
         let native = self.native[grouped][size].get_or_init(|| Native::translate(self, lines));
-        native.as_ref().map(Native::table).map_err(Clone::clone)
+        native.as_ref().map(Native::tables).map_err(Clone::clone)
     }
 
     /// The address of a program's function as programs see it, for [`Engine::start_function`].

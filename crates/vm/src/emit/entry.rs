@@ -1,7 +1,8 @@
-//! The entry from Rust: moves [`NativeFn`](crate::context::NativeFn)'s arguments to the registers of BPF.
+//! The entries from Rust: [`NativeFn`](crate::context::NativeFn)'s, which moves its arguments to the registers of BPF, and
+//! that of a callback.
 
 use super::asm::{Asm, Label};
-use super::registers::{CONTEXT, DELTA, FRAME, at, at_sum, field};
+use super::registers::{CONTEXT, DELTA, FRAME, at, at_sum, field, whole};
 use crate::context::Context;
 use iced_x86::{Code, Register};
 use std::mem::offset_of;
@@ -29,4 +30,16 @@ pub(super) fn emit(asm: &mut Asm, function: Label) -> Label {
     asm.bare(Code::Retnq);
     debug_assert_eq!(CONTEXT, Register::RDI, "it comes where it belongs");
     entry
+}
+
+/// Emits where a function begins as a callback ([`crate::fiber::Fiber::start`]), and returns where it is. The arguments
+/// are in BPF's registers already, R10 is R1, and every register may be changed.
+pub(super) fn emit_start(asm: &mut Asm, function: Label) -> Label {
+    let start = asm.label();
+    asm.bind(start);
+    asm.reg_mem(Code::Mov_r64_rm64, DELTA, field(offset_of!(Context, base)));
+    asm.reg_mem(Code::Add_r64_rm64, DELTA, field(offset_of!(Context, minus_base)));
+    asm.reg_mem(Code::Lea_r64_m, FRAME, at_sum(whole(1), DELTA, 0));
+    asm.to(Code::Jmp_rel32_64, function);
+    start
 }

@@ -11,7 +11,7 @@
 //! - [`function`]: a function, operation by operation; [`alu`], [`divide`], [`branch`], [`access`], [`atomic`],
 //!   [`calls`] and [`known`] are the operations
 //! - [`moves`]: moving a cache line
-//! - [`entry`]: the entry from Rust
+//! - [`entry`]: the entries from Rust
 //! - [`stubs`]: calls to Rust that preserve all registers
 //! - [`buffer`]: executable memory
 //!
@@ -39,7 +39,7 @@ mod tests;
 mod values;
 
 use crate::code::{Address, Code};
-use crate::context::NativeFn;
+use crate::context::{NativeFn, StartFn, Tables};
 use crate::error::LoadError;
 use crate::memory::LineForm;
 use asm::{Asm, Label};
@@ -50,6 +50,7 @@ use moves::Movers;
 /// An object's native code.
 pub(crate) struct Emitted {
     table: Box<[NativeFn]>,
+    starts: Box<[StartFn]>,
     _buffer: Buffer,
 }
 
@@ -64,24 +65,27 @@ impl Emitted {
     /// # Errors
     /// Fails if the host provides no memory for code.
     pub(crate) fn translate(code: &Code, lines: LineForm, counts: bool) -> Result<Self, LoadError> {
-        let (asm, entries) = assembled(code, lines, counts);
+        let (asm, entries, starts) = assembled(code, lines, counts);
         let buffer = Buffer::new(asm.most_bytes(), &stubs::addresses()).map_err(LoadError::NoNative)?;
         let bytes = asm.encode(buffer.code_at(), buffer.table_at());
-        let table = entries.iter().map(|&entry| buffer.address(bytes.offset(entry)));
+        let address = |&label: &Label| buffer.address(bytes.offset(label));
+        let (table, starts) = (entries.iter().map(address), starts.iter().map(address));
         // SAFETY: each entry is code with just this signature and calling convention, and its memory lives as long as
         // `self`.
         let table = table.map(|at| unsafe { std::mem::transmute::<*const u8, NativeFn>(at) }).collect();
-        Ok(Self { table, _buffer: buffer.filled(bytes.code()).map_err(LoadError::NoNative)? })
+        // SAFETY: an address of code; nobody calls it as a C function.
+        let starts = starts.map(|at| unsafe { std::mem::transmute::<*const u8, StartFn>(at) }).collect();
+        Ok(Self { table, starts, _buffer: buffer.filled(bytes.code()).map_err(LoadError::NoNative)? })
     }
 
     /// The code of each function.
-    pub(crate) fn table(&self) -> *const NativeFn {
-        self.table.as_ptr()
+    pub(crate) fn tables(&self) -> Tables {
+        Tables { native: self.table.as_ptr(), starts: self.starts.as_ptr() }
     }
 }
 
-/// All functions, with the entry from Rust of each.
-fn assembled(code: &Code, lines: LineForm, counts: bool) -> (Asm, Vec<Label>) {
+/// All functions, with the entry from Rust of each, and where each begins as a callback.
+fn assembled(code: &Code, lines: LineForm, counts: bool) -> (Asm, Vec<Label>, Vec<Label>) {
     let mut asm = Asm::default();
     let inner: Vec<Label> = code.functions.iter().map(|_| asm.label()).collect();
     let has_arena = code.user_half.is_some();
@@ -92,7 +96,8 @@ fn assembled(code: &Code, lines: LineForm, counts: bool) -> (Asm, Vec<Label>) {
         Emitter::new(&mut asm, &inner, &function.ops, target).function(label);
     }
     let entries = inner.iter().map(|&label| entry::emit(&mut asm, label)).collect();
-    (asm, entries)
+    let starts = inner.iter().map(|&label| entry::emit_start(&mut asm, label)).collect();
+    (asm, entries, starts)
 }
 
 /// An object's global data.

@@ -1,13 +1,13 @@
 //! A fiber as a library's coroutine, for hosts without a switch of our own.
 
-use super::Signal;
+use super::{Left, Signal};
 use crate::calls;
-use crate::context::{Context, Job};
+use crate::context::{Context, Job, StartFn};
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult};
 use std::ptr::NonNull;
 
-type Yielder = corosensei::Yielder<(), Signal>;
+type Yielder = corosensei::Yielder<(), Left>;
 
 /// The handle that leaves the fiber.
 pub(crate) struct Link {
@@ -21,7 +21,7 @@ impl Default for Link {
 }
 
 /// A loop that runs one job after the other; none once it is stopped.
-pub(super) struct Routine(Option<Coroutine<(), Signal, (), DefaultStack>>);
+pub(super) struct Routine(Option<Coroutine<(), Left, (), DefaultStack>>);
 
 impl Routine {
     pub(super) fn new(stack: DefaultStack, context: NonNull<Context>) -> Self {
@@ -30,29 +30,35 @@ impl Routine {
             loop {
                 // SAFETY: the fiber owns the context and outlives its routine. No reference to the
                 // context is held across the call.
-                unsafe {
+                let value = unsafe {
                     (*context).link.yielder = yielder;
                     let Job { function, r10, args } = (*context).job;
-                    (*context).value = calls::invoke(context, function, r10, args);
-                }
-                yielder.suspend(Signal::Done);
+                    calls::invoke(context, function, r10, args)
+                };
+                yielder.suspend(Left { value, signal: Signal::Done });
             }
         })))
     }
 
     /// # Safety
+    /// None: there is no emitted code for these hosts.
+    pub(super) unsafe fn start(&mut self, _: *mut Context, _: StartFn, _: u64) -> Left {
+        unreachable!("code is emitted for x86-64 only")
+    }
+
+    /// # Safety
     /// The context is the fiber's own, with a job.
-    pub(super) unsafe fn begin(&mut self, context: *mut Context) -> Signal {
+    pub(super) unsafe fn begin(&mut self, context: *mut Context) -> Left {
         // SAFETY: as above; the loop is where it takes the next job.
         unsafe { self.resume(context) }
     }
 
     /// # Safety
     /// The context is the fiber's own, which was suspended.
-    pub(super) unsafe fn resume(&mut self, _: *mut Context) -> Signal {
+    pub(super) unsafe fn resume(&mut self, _: *mut Context) -> Left {
         let routine = self.0.as_mut().expect("only stopping takes it away");
         match routine.resume(()) {
-            CoroutineResult::Yield(signal) => signal,
+            CoroutineResult::Yield(left) => left,
             CoroutineResult::Return(()) => unreachable!("a fiber's loop has no end"),
         }
     }
@@ -83,5 +89,5 @@ impl Routine {
 pub(crate) unsafe fn pause(context: *mut Context, signal: Signal) {
     // SAFETY: the fiber's body set `yielder` to its own, which lives at the bottom of the
     // stack that this runs on.
-    unsafe { (*(*context).link.yielder).suspend(signal) };
+    unsafe { (*(*context).link.yielder).suspend(Left { value: 0, signal }) };
 }

@@ -6,9 +6,9 @@
 //! A panic never crosses a switch, since the trampolines catch it ([`crate::calls`]). So the switch has no unwind
 //! tables.
 
-use super::Signal;
+use super::{Left, Signal};
 use crate::calls;
-use crate::context::{Context, Job, NativeFn};
+use crate::context::{Context, Job, NativeFn, StartFn};
 use corosensei::stack::{DefaultStack, Stack};
 use std::arch::naked_asm;
 use std::mem::offset_of;
@@ -39,9 +39,16 @@ impl Routine {
     }
 
     /// # Safety
-    /// The context is the fiber's own, with a job.
+    /// The context is the fiber's own, which has no job; the code is where emitted code begins as a callback.
     #[inline(always)]
-    pub(super) unsafe fn begin(&mut self, context: *mut Context) -> Signal {
+    pub(super) unsafe fn start(&mut self, context: *mut Context, code: StartFn, at: u64) -> Left {
+        // SAFETY: as above; the stack is not in use, and has room for eight frames.
+        unsafe { start(context, code, at) }
+    }
+
+    /// # Safety
+    /// The context is the fiber's own, with a job.
+    pub(super) unsafe fn begin(&mut self, context: *mut Context) -> Left {
         // SAFETY: the table has an entry for each of the code's functions, and the job's is one; the stack is not in
         // use, and has room for eight frames.
         unsafe {
@@ -56,7 +63,7 @@ impl Routine {
 
     /// # Safety
     /// The context is the fiber's own, which was suspended.
-    pub(super) unsafe fn resume(&mut self, context: *mut Context) -> Signal {
+    pub(super) unsafe fn resume(&mut self, context: *mut Context) -> Left {
         // SAFETY: as above; `pause` left the stack as this expects it.
         unsafe { resume(context) }
     }
@@ -96,12 +103,44 @@ unsafe extern "C" fn interpret(
     unsafe { calls::invoke(context, (*context).job.function, r10, [a, b, c, d, e]) }
 }
 
-/// Calls `body` with the job's arguments on the fiber's stack, and leaves its value in the context.
+/// Jumps to where emitted code begins as a callback, on the fiber's stack. That code expects the context in rdi, R1 in
+/// rsi, which is also R10, and R2 to R5 in rdx, rcx, r8 and r9. It may change every register.
+///
+/// # Safety
+/// The fiber's stack is not in use.
+#[unsafe(naked)]
+unsafe extern "C" fn start(context: *mut Context, code: StartFn, at: u64) -> Left {
+    naked_asm!(
+        keep!(),
+        "mov [rdi + {outside}], rsp",
+        "mov rsp, [rdi + {top}]",
+        "mov rax, rsi",
+        "mov rsi, rdx",
+        "xor edx, edx",
+        "xor ecx, ecx",
+        "xor r8d, r8d",
+        "xor r9d, r9d",
+        // Two words, as the stack's top is aligned: the context for later, and one that is not used.
+        "push rdi",
+        "push rdi",
+        "call rax",
+        "mov rdi, [rsp]",
+        // The code that last entered it continues; if the fiber was suspended, other code began it.
+        "mov rsp, [rdi + {outside}]",
+        "xor edx, edx",
+        give_back!(),
+        "ret",
+        outside = const offset_of!(Context, link) + offset_of!(Link, outside),
+        top = const offset_of!(Context, link) + offset_of!(Link, top),
+    )
+}
+
+/// Calls `body` with the job's arguments on the fiber's stack.
 ///
 /// # Safety
 /// The fiber's stack is not in use, and the job is set.
 #[unsafe(naked)]
-unsafe extern "C" fn begin(context: *mut Context, body: NativeFn) -> Signal {
+unsafe extern "C" fn begin(context: *mut Context, body: NativeFn) -> Left {
     naked_asm!(
         keep!(),
         "mov [rdi + {outside}], rsp",
@@ -117,17 +156,15 @@ unsafe extern "C" fn begin(context: *mut Context, body: NativeFn) -> Signal {
         "mov r9, [rdi + {args} + 24]",
         "call rax",
         "mov rdi, [rsp + 8]",
-        "mov [rdi + {value}], rax",
         // The code that last entered it continues; if the fiber was suspended, other code began it.
         "mov rsp, [rdi + {outside}]",
-        "xor eax, eax",
+        "xor edx, edx",
         give_back!(),
         "ret",
         outside = const offset_of!(Context, link) + offset_of!(Link, outside),
         top = const offset_of!(Context, link) + offset_of!(Link, top),
         args = const offset_of!(Context, job) + offset_of!(Job, args),
         r10 = const offset_of!(Context, job) + offset_of!(Job, r10),
-        value = const offset_of!(Context, value),
     )
 }
 
@@ -136,7 +173,7 @@ unsafe extern "C" fn begin(context: *mut Context, body: NativeFn) -> Signal {
 /// # Safety
 /// It was left by [`pause`].
 #[unsafe(naked)]
-unsafe extern "C" fn resume(context: *mut Context) -> Signal {
+unsafe extern "C" fn resume(context: *mut Context) -> Left {
     naked_asm!(
         keep!(),
         "mov [rdi + {outside}], rsp",
@@ -158,7 +195,7 @@ pub(crate) unsafe extern "C" fn pause(context: *mut Context, signal: Signal) {
         keep!(),
         "mov [rdi + {fiber}], rsp",
         "mov rsp, [rdi + {outside}]",
-        "mov eax, esi",
+        "mov edx, esi",
         give_back!(),
         "ret",
         outside = const offset_of!(Context, link) + offset_of!(Link, outside),

@@ -15,7 +15,7 @@ mod symbols;
 mod translate;
 
 use crate::code::{Code, Func};
-use crate::context::NativeFn;
+use crate::context::{NativeFn, Tables};
 use crate::error::LoadError;
 use crate::memory::LineForm;
 use cranelift_codegen::settings::{self, Configurable};
@@ -69,8 +69,8 @@ impl Native {
     }
 
     /// The code of each function.
-    pub(crate) fn table(&self) -> *const NativeFn {
-        self.table.as_ptr()
+    pub(crate) fn tables(&self) -> Tables {
+        Tables { native: self.table.as_ptr(), starts: std::ptr::null() }
     }
 }
 

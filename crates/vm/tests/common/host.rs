@@ -37,9 +37,9 @@ impl Mock {
 }
 
 impl Host<VmWorld> for Mock {
-    fn call(&mut self, site: CallSite<'_, VmWorld>, func: FuncId, args: [u64; 5]) -> Reply {
+    fn call(&mut self, site: CallSite<'_, VmWorld>, func: FuncId, args: &[u64; 5]) -> Reply {
         let again = site.again;
-        self.calls.push(Call { cpu: site.cpu, func, args, usage: site.usage, again });
+        self.calls.push(Call { cpu: site.cpu, func, args: *args, usage: site.usage, again });
         let sum = args.iter().fold(0u64, |a, b| a.wrapping_mul(31).wrapping_add(*b));
         match func.0 {
             1 if !again && self.draw() => Reply::Suspend,

@@ -62,14 +62,14 @@ impl<E: Engine> Sim<E> {
     /// Begins a function on behalf of user space, with a context in memory.
     pub(crate) fn begin_for_user(&mut self, c: CpuId, function: u64, context: Ea) -> Begun {
         self.k.begin_callback(Op::Tick, TaskId::IDLE);
-        self.k.this_cpu().callback.place = Place::Syscall;
+        self.k.this_cpu().begins_from(Place::Syscall);
         let progress = self.vm.start_function(&mut self.k, c, function, [context.0, 0, 0, 0, 0]);
         self.progressed(c, progress)
     }
 
     fn start_program(&mut self, c: CpuId, program: u32) -> Begun {
         self.k.begin_callback(Op::Tick, TaskId::IDLE);
-        self.k.this_cpu().callback.place = Place::Syscall;
+        self.k.this_cpu().begins_from(Place::Syscall);
         let entry = self.k.programs[program as usize].entry;
         let args = self.k.programs[program as usize].args.clone();
         let progress = self.vm.start(&mut self.k, c, entry, &args);

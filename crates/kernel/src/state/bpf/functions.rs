@@ -372,9 +372,15 @@ impl Terms {
     #[inline]
     pub(crate) fn allows(&self, op: Op, place: Place) -> bool {
         match place {
-            Place::Op => self.allowed >> op as u32 & 1 != 0,
+            Place::Op => self.allows_callback(op),
             other => self.allows_elsewhere(other),
         }
+    }
+
+    /// May the scheduler's own callback call it?
+    #[inline]
+    pub(crate) fn allows_callback(&self, op: Op) -> bool {
+        self.allowed >> op as u32 & 1 != 0
     }
 
     #[cold]
