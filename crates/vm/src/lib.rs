@@ -51,6 +51,7 @@ mod native;
 mod numbers;
 pub mod profile;
 pub mod races;
+mod seat;
 mod stacks;
 mod trees;
 pub mod vm;

@@ -2,7 +2,6 @@
 #![allow(unsafe_code)]
 
 use crate::calls;
-use crate::code::op::{FRAME_BYTES, MAX_FRAMES};
 use crate::code::{Code, tasks_map};
 use crate::config::{Mode, VmConfig};
 use crate::context::{Context, HOST_COUNTS, HostCall, Job, Tables};
@@ -13,10 +12,10 @@ use crate::link::{self, Linker};
 use crate::memory::{BASE, LineForm, VmWorld, WorldConfig, WorldError};
 use crate::profile::{Profile, Taken, Tally};
 use crate::races::Race;
-use crate::stacks::{MAX_ARGS, Slot, Stacks};
+use crate::seat::{RunsAt, Seat, prepare, put_args, seats};
+use crate::stacks::Stacks;
 use keel_abi::CpuId;
 use keel_abi::bpf::{CallPlace, Ea, Engine, Entry, Fault, FaultKind, FuncId, Host, MapId, Progress, Usage};
-use keel_abi::holders::HolderKey;
 use keel_object::model::Object;
 use std::ptr;
 use std::sync::Arc;
@@ -343,9 +342,7 @@ impl Vm {
         match signal {
             Signal::Suspended => {
                 self.at_hand = self.idle.pop().unwrap_or(NO_FIBER);
-                let seat = &mut self.seats[cpu.index()];
-                seat.suspended.push(number);
-                seat.ready = Ea::NULL;
+                self.seats[cpu.index()].suspend(number);
                 Progress::Suspended
             }
             _ => self.broken(number),
@@ -377,8 +374,7 @@ impl Vm {
         let args = base.wrapping_add((slot.args().0 - BASE) as usize).cast();
         let place = RunsAt { end: slot.r10(), args };
         if depth == 0 && !self.tables.starts.is_null() {
-            let seat = &mut self.seats[cpu.index()];
-            (seat.first, seat.ready, seat.args) = (place.end, place.end, args);
+            self.seats[cpu.index()].make_ready(place);
         }
         Some(place)
     }
@@ -414,48 +410,6 @@ struct Extended {
     _code: Arc<Code>,
     _callees: Box<[FuncId]>,
     _addresses: Box<[u64]>,
-}
-
-/// Where a callback runs.
-#[derive(Clone, Copy)]
-struct RunsAt {
-    /// Of its stack: R10 of the first frame, and the address of the struct_ops context.
-    end: Ea,
-    /// That address in the process.
-    args: *mut u64,
-}
-
-/// What a callback on a CPU needs to know of it.
-struct Seat {
-    key: HolderKey,
-    /// As [`Context::prices`].
-    prices: *const u32,
-    /// Where the stack ends of a callback that is in no other one, if it can begin at once: emitted code, on a stack that
-    /// was used before, while no callback is suspended. Otherwise null.
-    ready: Ea,
-    /// The context of such a callback, in the process; set when `ready` is.
-    args: *mut u64,
-    /// As `ready`, even while a callback is suspended.
-    first: Ea,
-    /// Fibers of its suspended activations, the innermost last.
-    suspended: Vec<u32>,
-}
-
-// SAFETY: the prices and the slots belong to the region, which lives as long as the Vm. Nobody changes the prices, and
-// the slots are used only by whoever has the Vm.
-unsafe impl Send for Seat {}
-
-fn seats(world: &VmWorld, cpus: u32) -> Box<[Seat]> {
-    let region = world.region();
-    let seat = |cpu| Seat {
-        key: region.key(cpu),
-        prices: region.prices_to(cpu).map_or(ptr::null(), <[u32]>::as_ptr),
-        ready: Ea::NULL,
-        args: ptr::null_mut(),
-        first: Ea::NULL,
-        suspended: Vec::new(),
-    };
-    (0..cpus).map(CpuId).map(seat).collect()
 }
 
 /// Sets for the region which array stands for the tasks' structures, if the object has one.
@@ -528,54 +482,13 @@ impl Engine for Vm {
         if signal == Signal::Suspended {
             return Progress::Suspended;
         }
-        seat.suspended.pop();
-        if seat.suspended.is_empty() {
-            seat.ready = seat.first;
-        }
+        seat.end_suspended();
         if self.at_hand != NO_FIBER {
             self.idle.push(self.at_hand);
         }
         self.at_hand = number;
         if signal == Signal::Done { done(fiber, value) } else { self.broken(number) }
     }
-}
-
-/// Writes a struct_ops context. The first words are written even if the callback has fewer arguments: that is
-/// faster than checking.
-///
-/// # Safety
-/// `at` is where a slot's context is in the process, and no reference into the region is alive.
-#[inline(always)]
-unsafe fn put_args(at: *mut u64, args: &[u64]) {
-    // SAFETY: a slot has room for `MAX_ARGS` aligned words.
-    let put = |i: usize, word: u64| unsafe {
-        // Volatile, because a call of memcpy takes longer than these few words.
-        at.add(i).write_volatile(word.to_le());
-    };
-    match *args {
-        [a, b, c] => {
-            put(0, a);
-            put(1, b);
-            put(2, c);
-        }
-        _ => {
-            assert!(args.len() <= MAX_ARGS, "a struct_ops callback has at most {MAX_ARGS} arguments");
-            args.iter().enumerate().for_each(|(i, &word)| put(i, word));
-        }
-    }
-}
-
-/// Prepares a fiber's context for a job on a stack that ends at `end`.
-#[inline(always)]
-fn prepare(context: &mut Context, cpu: CpuId, seat: &Seat, end: Ea) {
-    context.insns = -context.max_insns;
-    context.stall_ps = 0;
-    context.reset_loops();
-    context.cpu = cpu;
-    context.prices = seat.prices;
-    (context.shared, context.alone) = (seat.key.shared, seat.key.alone);
-    context.scratch = Slot::ending(end).scratch();
-    context.stack_floor = end.0 - (MAX_FRAMES - 1) * FRAME_BYTES;
 }
 
 /// Enters a fiber on behalf of `host`, by `way`, and returns how it was left.

@@ -1,0 +1,115 @@
+//! What a CPU's callbacks need to begin: where they run, the CPU's words and prices of cache lines, and which of them are
+//! suspended.
+#![allow(unsafe_code)]
+
+use crate::code::op::{FRAME_BYTES, MAX_FRAMES};
+use crate::context::Context;
+use crate::memory::VmWorld;
+use crate::stacks::{MAX_ARGS, Slot};
+use keel_abi::CpuId;
+use keel_abi::bpf::Ea;
+use keel_abi::holders::HolderKey;
+use std::ptr;
+
+/// Where a callback runs.
+#[derive(Clone, Copy)]
+pub(crate) struct RunsAt {
+    /// Of its stack: R10 of the first frame, and the address of the struct_ops context.
+    pub(crate) end: Ea,
+    /// That address in the process.
+    pub(crate) args: *mut u64,
+}
+
+/// What a callback on a CPU needs to know of it.
+pub(crate) struct Seat {
+    pub(crate) key: HolderKey,
+    /// As [`Context::prices`].
+    pub(crate) prices: *const u32,
+    /// Where the stack ends of a callback that is in no other one, if it can begin at once: emitted code, on a stack that
+    /// was used before, while no callback is suspended. Otherwise null.
+    pub(crate) ready: Ea,
+    /// The context of such a callback, in the process; set when `ready` is.
+    pub(crate) args: *mut u64,
+    /// As `ready`, even while a callback is suspended.
+    first: Ea,
+    /// Fibers of its suspended activations, the innermost last.
+    pub(crate) suspended: Vec<u32>,
+}
+
+// SAFETY: the prices and the slots belong to the region, which lives as long as the Vm. Nobody changes the prices, and
+// only the owner of the Vm uses the slots.
+unsafe impl Send for Seat {}
+
+impl Seat {
+    /// A callback that is in no other one can begin at this place at once.
+    pub(crate) fn make_ready(&mut self, place: RunsAt) {
+        (self.first, self.ready, self.args) = (place.end, place.end, place.args);
+    }
+
+    /// A callback was suspended, on this fiber: the next one runs elsewhere.
+    pub(crate) fn suspend(&mut self, fiber: u32) {
+        self.suspended.push(fiber);
+        self.ready = Ea::NULL;
+    }
+
+    /// The innermost suspended callback has ended.
+    #[inline]
+    pub(crate) fn end_suspended(&mut self) {
+        self.suspended.pop();
+        if self.suspended.is_empty() {
+            self.ready = self.first;
+        }
+    }
+}
+
+/// A seat for each CPU.
+pub(crate) fn seats(world: &VmWorld, cpus: u32) -> Box<[Seat]> {
+    let region = world.region();
+    let seat = |cpu| Seat {
+        key: region.key(cpu),
+        prices: region.prices_to(cpu).map_or(ptr::null(), <[u32]>::as_ptr),
+        ready: Ea::NULL,
+        args: ptr::null_mut(),
+        first: Ea::NULL,
+        suspended: Vec::new(),
+    };
+    (0..cpus).map(CpuId).map(seat).collect()
+}
+
+/// Writes a struct_ops context. The first words are written even if the callback has fewer arguments: that is
+/// faster than checking.
+///
+/// # Safety
+/// `at` is where a slot's context is in the process, and no reference into the region is alive.
+#[inline(always)]
+pub(crate) unsafe fn put_args(at: *mut u64, args: &[u64]) {
+    // SAFETY: a slot has room for `MAX_ARGS` aligned words.
+    let put = |i: usize, word: u64| unsafe {
+        // Volatile, because a call of memcpy takes longer than these few words.
+        at.add(i).write_volatile(word.to_le());
+    };
+    match *args {
+        [a, b, c] => {
+            put(0, a);
+            put(1, b);
+            put(2, c);
+        }
+        _ => {
+            assert!(args.len() <= MAX_ARGS, "a struct_ops callback has at most {MAX_ARGS} arguments");
+            args.iter().enumerate().for_each(|(i, &word)| put(i, word));
+        }
+    }
+}
+
+/// Prepares a fiber's context for a job on a stack that ends at `end`.
+#[inline(always)]
+pub(crate) fn prepare(context: &mut Context, cpu: CpuId, seat: &Seat, end: Ea) {
+    context.insns = -context.max_insns;
+    context.stall_ps = 0;
+    context.reset_loops();
+    context.cpu = cpu;
+    context.prices = seat.prices;
+    (context.shared, context.alone) = (seat.key.shared, seat.key.alone);
+    context.scratch = Slot::ending(end).scratch();
+    context.stack_floor = end.0 - (MAX_FRAMES - 1) * FRAME_BYTES;
+}
