@@ -44,7 +44,7 @@ impl Kernel {
         let done_at = match cpu.curr {
             TaskId::IDLE => Instant::NEVER,
             curr => match self.tasks[curr].doing {
-                Doing::Work(left) => cpu.clock + Span::from_ns(unscale(left.as_ns(), cpu.speed_per_mille)),
+                Doing::Work(left) => cpu.clock + takes(left, cpu.speed_per_mille),
                 Doing::Until(until) => until.max(cpu.clock),
                 Doing::Steps | Doing::Relock(_) => cpu.clock,
                 Doing::Spin(mutex) if self.spins_on(curr, mutex) => Instant::NEVER,
@@ -91,8 +91,7 @@ impl Kernel {
 
     /// When the work of the task in user mode will be done, at the current speed.
     pub(crate) fn work_done_at(&self, c: CpuId, at: Instant, left: Span) -> Instant {
-        let work_ns = unscale(left.as_ns(), self.cpus[c].speed_per_mille);
-        at + Span::from_ns(work_ns)
+        at + takes(left, self.cpus[c].speed_per_mille)
     }
 
     pub(crate) fn change_speed(&mut self, c: CpuId, speed: u64) {
@@ -132,7 +131,8 @@ const fn scale(ns: u64, per_mille: u64) -> u64 {
     if per_mille == 1000 { ns } else { (ns as u128 * per_mille as u128 / 1000) as u64 }
 }
 
-/// Time that work of `ns` takes at a speed, rounded up.
-const fn unscale(ns: u64, per_mille: u64) -> u64 {
-    if per_mille == 1000 { ns } else { (ns as u128 * 1000).div_ceil(per_mille as u128) as u64 }
+/// How long `work` takes at a speed, rounded up.
+const fn takes(work: Span, per_mille: u64) -> Span {
+    let ns = work.as_ns();
+    Span::from_ns(if per_mille == 1000 { ns } else { (ns as u128 * 1000).div_ceil(per_mille as u128) as u64 })
 }

@@ -493,12 +493,7 @@ impl Cpu {
             began: self.clock,
             charged_ps: entry_ps,
             direct_subject,
-            reply: None,
-            spin: None,
-            res_spins: 0,
-            place: Place::Op,
-            is_plain: true,
-            call: 0,
+            ..Callback::NONE
         };
     }
 

@@ -37,22 +37,22 @@ impl Kernel {
         debug_assert_eq!(done, Ok(()), "a local queue is never ordered by vtime");
         let queued = What::Queued { task, dsq: dsq.id(), len: dsq.len() };
         self.charge_ps(c, ps);
-        let was_in_custody = self.enters_queue(task, queue, false);
+        self.enters_queue(task, queue, false);
         self.tell(Class::QUEUES, c, queued);
-        if was_in_custody && self.has(Op::Dequeue) {
-            self.owe_dequeue(task, 0);
-        }
         self.after_local_insert(world, c, rq, task, enq_flags);
     }
 
-    /// `task` is in `queue` now. Its scheduler has it in custody from now on, or not. Returns whether it had it before.
+    /// `task` is in `queue` now. If that is not `in_custody` of its scheduler, `task` leaves its custody.
     #[inline(always)]
-    fn enters_queue(&mut self, task: TaskId, queue: QueueId, in_custody: bool) -> bool {
+    fn enters_queue(&mut self, task: TaskId, queue: QueueId, in_custody: bool) {
         let t = self.task(task);
         t.queue = Some(queue);
         t.direct = None;
         t.ops_state = OpsState::None;
-        std::mem::replace(&mut t.in_custody, in_custody)
+        let was = std::mem::replace(&mut t.in_custody, in_custody);
+        if was && !in_custody && self.has(Op::Dequeue) {
+            self.owe_dequeue(task, 0);
+        }
     }
 
     /// `dispatch_enqueue()`.
@@ -86,22 +86,13 @@ impl Kernel {
         } else {
             self.hold_queue(c, queue, work_ps);
         }
-        let was_in_custody = self.enters_queue(task, queue, kind == QueueKind::User);
+        self.enters_queue(task, queue, kind == QueueKind::User);
         self.tell(Class::QUEUES, c, What::Queued { task, dsq: id, len });
-        if kind == QueueKind::User {
-            return;
-        }
-        if let QueueKind::Local(rq) = kind
-            && (enq_flags & enq::IMMED != 0 || self.scx.knows_immed && self.tasks[task].immed)
-        {
+        let QueueKind::Local(rq) = kind else { return };
+        if enq_flags & enq::IMMED != 0 || self.scx.knows_immed && self.tasks[task].immed {
             self.count_immed(world, c, rq, task, enq_flags);
         }
-        if was_in_custody && self.has(Op::Dequeue) {
-            self.owe_dequeue(task, 0);
-        }
-        if let QueueKind::Local(rq) = kind {
-            self.after_local_insert(world, c, rq, task, enq_flags);
-        }
+        self.after_local_insert(world, c, rq, task, enq_flags);
     }
 
     /// Like [`Kernel::hold_queue`] for an insert that was an error; one that was refused has the lock already.
