@@ -351,7 +351,7 @@ fn a_command_in_quotes_stands_for_a_scheduler() {
     assert!(stdout.contains("fifo (2 runs)") && stdout.contains("shared"), "{stdout}");
     let (code, _, stderr) = compare("fifo,./shared 'x.o", &[]);
     assert_eq!(code, Some(2));
-    assert!(stderr.contains("a quote in it is not closed"), "{stderr}");
+    assert!(stderr.contains("it has an unclosed quote"), "{stderr}");
     let (code, _, stderr) = compare("fifo,./nobody here", &[]);
     assert_eq!(code, Some(2));
     assert!(stderr.contains("no program './nobody'"), "{stderr}");

@@ -1,9 +1,9 @@
 //! A scheduler with its own settings: `my.bpf.o:kick=1:slice_ns=5000`.
 //!
-//! Settings are read from the right: text after a colon that contains an equals sign is a setting, until the rest is a
-//! built-in name or a file. So a path may contain both characters.
+//! Settings are split off from the right: text after a colon that contains an equals sign is a setting, until what
+//! remains is a built-in name or a file. So a path may contain both characters.
 //!
-//! A scheduler may also be its own program with arguments: `scx_lavd --performance`.
+//! A scheduler may also be a program with arguments: `scx_lavd --performance`.
 
 use crate::failure::Failure;
 use crate::lab::Lab;
@@ -18,7 +18,7 @@ use std::path::Path;
 pub struct Asked<'a> {
     /// The built-in name, or the path.
     pub scheduler: &'a str,
-    /// Its own settings, in the order in which they are given.
+    /// Its own settings, in the order given.
     pub settings: Vec<(String, String)>,
 }
 
@@ -31,7 +31,8 @@ impl<'a> Asked<'a> {
         Self::split(given, |name| (lab.scheduler)(name).is_some() || Path::new(name).exists())
     }
 
-    /// Is it a program with arguments? It contains a space or names a file in PATH, and is nothing else.
+    /// Returns whether this is a program with arguments: it contains a space or names a file in `PATH`, and is not a
+    /// built-in name or a file.
     fn is_command(lab: &Lab, given: &str) -> bool {
         let is_there = |name: &str| (lab.scheduler)(name).is_some() || Path::new(name).exists();
         // A path may contain spaces, and settings may follow it.
@@ -39,12 +40,12 @@ impl<'a> Asked<'a> {
         !is_known && (given.contains(' ') || program::is_in_path(given))
     }
 
-    /// If it is a command, the program and its arguments, split as a shell would.
+    /// Returns the program and its arguments, split as a shell would, if this is a command.
     pub fn command(&self, lab: &Lab) -> Result<Option<Vec<OsString>>, Failure> {
         if !Self::is_command(lab, self.scheduler) {
             return Ok(None);
         }
-        let open = || Failure::input(format!("{}: a quote in it is not closed", shown(self.scheduler)));
+        let open = || Failure::input(format!("{}: it has an unclosed quote", shown(self.scheduler)));
         let words = shlex::split(self.scheduler).ok_or_else(open)?;
         Ok(Some(words.into_iter().map(OsString::from).collect()))
     }
@@ -63,7 +64,7 @@ impl<'a> Asked<'a> {
         Ok(Self { scheduler, settings })
     }
 
-    /// The part after the name: `:kick=1:slice_ns=5000`.
+    /// Returns the part after the name: `:kick=1:slice_ns=5000`.
     pub fn suffix(&self) -> String {
         self.settings.iter().map(|(name, value)| format!(":{name}={value}")).collect()
     }

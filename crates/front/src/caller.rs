@@ -3,27 +3,27 @@
 use keel_abi::{Span, Stop};
 use keel_report::StoppedBy;
 
-/// Requests work, is notified of its progress, and can end it early.
+/// Requests work, is notified of its progress, and can stop it early.
 pub trait Caller: Sync {
-    /// The handle that ends the work at the virtual instant it has reached.
+    /// Returns the handle that stops the work at the virtual instant it has reached.
     fn stop(&self) -> Stop;
 
-    /// How a stop was requested, if one was.
+    /// Returns how a stop was requested, if one was.
     fn stopped_by(&self) -> Option<StoppedBy>;
 
     /// Receives a remark that is not part of the result: one line, safe to print.
     fn note(&self, text: &str);
 
-    /// This much more virtual time has been simulated.
+    /// Called when this much more virtual time has been simulated.
     fn advance(&self, _by: Span) {}
 
-    /// This much more virtual time is to be simulated than was known before.
+    /// Called when this much more virtual time than previously announced will be simulated.
     fn expect(&self, _more: Span) {}
 
-    /// Work that stops on request begins.
+    /// Called when work that can be stopped on request begins.
     fn begins(&self) {}
 
-    /// That work ends.
+    /// Called when that work ends.
     fn ends(&self) {}
 }
 

@@ -1,4 +1,4 @@
-//! Judges a recording or a part of it.
+//! Judges a recording or part of it.
 
 use crate::caller::Caller;
 use crate::failure::Failure;
@@ -17,14 +17,14 @@ use std::path::PathBuf;
 pub struct Part {
     /// The file.
     pub trace: PathBuf,
-    /// Only events after this.
+    /// Only events from this moment on.
     pub from: Option<Moment>,
-    /// Only events before this.
+    /// Only events before this moment.
     pub until: Option<Moment>,
 }
 
-/// The requested part of the trace. If a time was given, the trace is read once for its length and its recorder's
-/// clock.
+/// Returns the requested part of the trace. If a time was given, reads the trace once to find its length and its
+/// recorder's clock.
 fn range(part: &Part, source: &Source, caller: &dyn Caller) -> Result<Range<Instant>, Failure> {
     let (start, end) = (Instant::ZERO, Instant::from_ns(u64::MAX));
     if part.from.is_none() && part.until.is_none() {
@@ -48,7 +48,7 @@ fn range(part: &Part, source: &Source, caller: &dyn Caller) -> Result<Range<Inst
     }
 }
 
-/// Fails if not all was read: the longest waits of a part are not those of the whole.
+/// Fails unless all of the trace was read: the longest waits of a part are not those of the whole.
 fn whole(reading: Reading, caller: &dyn Caller) -> Result<(), Failure> {
     match caller.stopped_by() {
         Some(by) if reading.partial.is_some() => Err(Failure::stopped(
@@ -100,7 +100,7 @@ pub fn waits(part: &Part, task: &str, top: usize, caller: &dyn Caller) -> Result
     Ok(WaitsReport::new(task, &sums, &stories.stories()).counted_from(tally.clock_ns))
 }
 
-/// Reads the whole recording. Its content determines its format.
+/// Judges the requested part of a recording. The content determines the format.
 pub fn judge(part: &Part, limits: Limits, caller: &dyn Caller) -> Result<CheckReport, Failure> {
     let source = Source::open(&part.trace)?;
     let (mut judge, mut tally) = (Judge::with(Figures::new(), limits), Tally::default());
@@ -114,7 +114,7 @@ pub fn judge(part: &Part, limits: Limits, caller: &dyn Caller) -> Result<CheckRe
     Ok(report.counted_from(tally.clock_ns))
 }
 
-/// Facts that no check counts: the number of events, and the origin of the stream.
+/// Facts that no check collects: the number of events, and the origin of the stream.
 #[derive(Default)]
 pub struct Tally {
     events: u64,

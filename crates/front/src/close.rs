@@ -1,13 +1,13 @@
-//! Built-in names that are spelled like one that is not there.
+//! "Did you mean": built-in names that are spelled like an unknown one.
 
 use crate::lab::Names;
 
 /// Names longer than this are not compared.
 const LONGEST: usize = 64;
-/// The maximum number of proposals.
+/// The maximum number of suggestions.
 const SHOWN: usize = 3;
 
-/// What is built in of one kind of input.
+/// The built-in names of one kind of input.
 pub(crate) struct BuiltIn<'a> {
     /// The word after `keel list`; empty if nothing is built in.
     list: &'a str,
@@ -15,10 +15,10 @@ pub(crate) struct BuiltIn<'a> {
 }
 
 impl<'a> BuiltIn<'a> {
-    /// Nothing of this kind is built in.
+    /// For a kind that has no built-in names.
     pub(crate) const NONE: BuiltIn<'static> = BuiltIn { list: "", names: &Names::new };
 
-    /// What `keel list` with this word lists.
+    /// Returns the set whose names `keel list` with this word lists.
     pub(crate) fn some(list: &'a str, names: &'a dyn Fn() -> Names) -> Self {
         Self { list, names }
     }
@@ -27,7 +27,7 @@ impl<'a> BuiltIn<'a> {
         !self.list.is_empty()
     }
 
-    /// What to do about a name that is none of them.
+    /// Returns advice for a name that is none of them.
     pub(crate) fn advice(&self, given: &str) -> String {
         let names: Vec<String> = (self.names)().into_iter().map(|(name, _)| name).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -39,8 +39,8 @@ impl<'a> BuiltIn<'a> {
     }
 }
 
-/// The names that the user may have meant, closest first: at most a third of the letters differ. Only what comes before
-/// a colon counts, because what follows are the numbers of a generator, as in `mix:1000:80`.
+/// Returns the names that the user may have meant, closest first: at most a third of the letters differ. Only what
+/// precedes a colon counts, because a generator's numbers follow it, as in `mix:1000:80`.
 pub(crate) fn close(given: &str, names: &[&str]) -> Vec<String> {
     let word = |name: &str| name.split(':').next().unwrap_or_default().to_owned();
     let given = word(given);

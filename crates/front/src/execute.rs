@@ -1,4 +1,5 @@
-//! One run from spec to report: the judge and the sinks listen, and the host's clock measures its duration.
+//! Makes one run from its spec, and its report. The judge and other sinks receive its events, and the host's clock
+//! measures how long it takes.
 
 use crate::caller::{Caller, work};
 use crate::failure::Failure;
@@ -35,7 +36,7 @@ pub enum Place {
     Beside,
 }
 
-/// Runs a spec until its end or until a signal, with `others` listening beside the judge.
+/// Runs a spec to its end or until a signal. `others` receive its events, as the judge does.
 pub fn execute(
     lab: &Lab,
     spec: &RunSpec,

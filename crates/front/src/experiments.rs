@@ -1,4 +1,4 @@
-//! Experiments: selects the requested ones, plans their arms, and makes their runs.
+//! Selects experiments, plans their arms, and makes their runs.
 
 use crate::caller::Caller;
 use crate::close::close;
@@ -18,8 +18,8 @@ use std::num::NonZeroUsize;
 use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 
-/// The experiments with these names or in these files, each once. If none are given, all built-in ones except those
-/// whose programs are not in `programs`; without a folder, all built-in ones that need no program.
+/// Returns the experiments with these names or in these files, each once. If none are given, returns all built-in ones
+/// except those whose programs are not in `programs`; without a folder, all built-in ones that need no program.
 pub fn chosen(
     lab: &Lab,
     given: &[String],
@@ -47,7 +47,7 @@ pub fn chosen(
     Ok(chosen)
 }
 
-/// Are all programs that it needs present? Notes a missing one.
+/// Returns whether all programs that it needs are present. Notes a missing one.
 fn is_complete(experiment: &Experiment, programs: Option<&Path>, caller: &dyn Caller) -> bool {
     if !experiment.needs_programs() {
         return true;
@@ -55,14 +55,14 @@ fn is_complete(experiment: &Experiment, programs: Option<&Path>, caller: &dyn Ca
     let Some(programs) = programs else { return false };
     let Some(missing) = missing(experiment, programs) else { return true };
     caller.note(&format!(
-        "{} is left out: {}; keel lab {0} says how to get it",
+        "{} is skipped: {}; keel lab {0} says how to get it",
         experiment.id,
         missing.sentence()
     ));
     false
 }
 
-/// The first missing program.
+/// Returns the failure for the first missing program.
 fn missing(experiment: &Experiment, programs: &Path) -> Option<Failure> {
     experiment.arms.iter().find_map(|arm| {
         let version = arm.version.as_deref()?;
@@ -85,7 +85,7 @@ fn unknown(name: &str, built_in: &[Experiment]) -> Failure {
         .help("to run your own experiment, name its file: keel lab ./mine.toml")
 }
 
-/// The specs of each arm of an experiment. An arm that cannot run does not prevent the others.
+/// Returns the specs of each arm of an experiment. An arm that cannot run does not prevent the others.
 pub fn arms(
     lab: &Lab,
     experiment: &Experiment,
@@ -106,19 +106,19 @@ pub struct How {
     pub jobs: Option<NonZeroUsize>,
     /// The engine that executes the schedulers' instructions.
     pub engine: Engine,
-    /// Are instructions charged like those of compiled C?
+    /// Whether instructions cost as much as compiled C's.
     pub native: bool,
     /// The folder of programs with versions.
     pub programs: PathBuf,
 }
 
-/// The maximum virtual time that these runs take. Runs that several experiments share are made once.
+/// Returns the maximum virtual time that these runs take. Runs that several experiments share are made once.
 pub fn longest(experiments: &[Experiment], planned: &[Planned]) -> Span {
     let (first, _) = once(experiments, planned);
     first.iter().map(|&at| experiments[planned[at].experiment].until.longest()).sum()
 }
 
-/// Makes all planned runs, in order; `None` for those that a stop cut short.
+/// Makes all planned runs, in order. Those that a stop cut short are `None`.
 pub fn make_all(
     lab: &Lab,
     experiments: &[Experiment],
@@ -151,7 +151,7 @@ pub struct Batch {
     pub made: Vec<Option<Made>>,
 }
 
-/// Makes `runs` runs of each arm; if that is `None`, as many as the verdicts need.
+/// Makes `runs` runs of each arm, or if that is `None`, as many as the verdicts need.
 pub fn make_enough(
     lab: &Lab,
     experiments: &[Experiment],
@@ -172,7 +172,7 @@ pub fn make_enough(
     batch
 }
 
-/// The reports of the experiments for which every requested run is complete.
+/// Returns the reports of the experiments whose requested runs are all complete.
 pub fn reports(
     experiments: &[Experiment],
     asked: &[Planned],
@@ -191,7 +191,7 @@ pub fn reports(
     whole.map(|(_, row)| of(row)).collect()
 }
 
-/// The runs that completed, with their results.
+/// Returns the runs that completed, with their results.
 pub fn complete(planned: &[Planned], made: Vec<Option<Made>>) -> (Vec<Planned>, Vec<RunFigures>) {
     planned.iter().zip(made).filter_map(|(&run, made)| Some((run, made?.figures))).unzip()
 }
@@ -205,7 +205,7 @@ pub struct Made {
     pub code: Code,
 }
 
-/// Makes one run of an arm; `None` if a signal stops or prevents it. The result includes any error.
+/// Makes one run of an arm. Returns `None` if a signal stops or prevents it. The result includes any error.
 pub fn make(
     lab: &Lab,
     experiment: &Experiment,

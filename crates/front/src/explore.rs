@@ -35,7 +35,7 @@ use std::time::{Duration, Instant};
 /// A run, and the places of its calls in the object.
 type Made = Result<(Outcome, Vec<Option<CallPlace>>), LabError>;
 
-/// The result of one run in an order.
+/// What is known of one run in an order.
 struct Told {
     tried: Tried,
     /// The place of each hold in the object.
@@ -262,7 +262,7 @@ impl Runs<'_> {
     }
 }
 
-/// One line for consecutive holds at one place.
+/// Returns the holds' lines. Consecutive holds at one place share a line.
 fn places(failing: &Failing, words: Vec<String>) -> Vec<String> {
     let mut lines: Vec<(Hold, String, u32)> = Vec::new();
     for (hold, words) in failing.holds.iter().zip(words) {
@@ -284,7 +284,7 @@ fn places(failing: &Failing, words: Vec<String>) -> Vec<String> {
     lines.into_iter().map(line).collect()
 }
 
-/// `CPU 1 at 12.345 µs in ops.dispatch, before x.bpf.c:40: ..., waits for CPU 0`.
+/// Describes a hold: `CPU 1 at 12.345 µs in ops.dispatch, before x.bpf.c:40: ..., waits for CPU 0`.
 fn words(point: Point, source: &str) -> String {
     let other = point.other.map_or("a timer".to_owned(), |cpu| format!("CPU {}", cpu.0));
     format!(
@@ -319,17 +319,17 @@ impl Orders for Runs<'_> {
 }
 
 impl FailingOrder {
-    /// The timeline, with a line that explains it.
+    /// Returns the timeline, with a line that explains it.
     fn timeline_text(&self) -> String {
         let lines: String = self.timeline.iter().map(|line| format!("{line}\n")).collect();
         format!(
-            "\nNear the last holds (X: held up before the step, |: still held up, o: does the step):\n{lines}\n"
+            "\nNear the last holds (X: suspended before the step, |: still suspended, o: executes the step):\n{lines}\n"
         )
     }
 }
 
 impl Explored {
-    /// The result as text.
+    /// Returns the result as text.
     pub fn text(&self) -> String {
         let seconds = self.wall_ns as f64 / 1e9;
         let mut text = format!(
@@ -341,8 +341,8 @@ impl Explored {
         );
         if let Some(least) = self.least_probability {
             text += &format!(
-                "An order shows a given fault of this depth with a probability of at least {least:.2e}, where all that it \
-                 takes is within the window.\n"
+                "An order exposes a given bug of this depth with a probability of at least {least:.2e}, if everything that \
+                 triggers it happens within the window.\n"
             );
         }
         if self.exhausted {

@@ -1,4 +1,4 @@
-//! Exit codes, and failures for people: one sentence, and advice.
+//! Exit codes, and failures as users see them: one sentence, and advice.
 
 use keel_lab::LabError;
 use keel_report::StoppedBy;
@@ -9,7 +9,7 @@ use std::fmt;
 pub enum Code {
     /// Success.
     Done = 0,
-    /// With `--strict`, a budget is exceeded; with `--baseline`, a figure regressed.
+    /// A budget was exceeded (with `--strict`), or a figure regressed (with `--baseline`).
     Found = 1,
     /// Bad input or usage, or a file that could not be written.
     Input = 2,
@@ -19,7 +19,7 @@ pub enum Code {
     Unsupported = 4,
     /// An internal error of keel.
     Bug = 70,
-    /// Stopped by SIGHUP: the output covers only a part.
+    /// Stopped by SIGHUP: the output covers only part of the work.
     HungUp = 129,
     /// Stopped by Ctrl-C, likewise.
     Interrupted = 130,
@@ -28,7 +28,7 @@ pub enum Code {
 }
 
 impl Code {
-    /// The exit code after this kind of stop.
+    /// Returns the exit code after this kind of stop.
     pub fn of(by: StoppedBy) -> Self {
         match by {
             StoppedBy::Interrupt => Self::Interrupted,
@@ -47,22 +47,22 @@ pub struct Failure {
     message: String,
     /// Advice.
     help: Option<String>,
-    /// The output that the scheduler's own program had printed before.
+    /// The output that the scheduler's own program had printed before it failed.
     printed: Vec<u8>,
 }
 
 impl Failure {
-    /// Bad input or usage.
+    /// Returns a failure for bad input or usage.
     pub fn input(message: impl Into<String>) -> Self {
         Self { code: Code::Input, message: message.into(), help: None, printed: Vec::new() }
     }
 
-    /// A scheduler that failed.
+    /// Returns a failure for a scheduler that failed.
     pub fn scheduler(message: impl Into<String>) -> Self {
         Self { code: Code::Scheduler, message: message.into(), help: None, printed: Vec::new() }
     }
 
-    /// Work that was stopped before it had a result.
+    /// Returns a failure for work that was stopped before it had a result.
     pub fn stopped(by: StoppedBy, why: &str) -> Self {
         Self {
             code: Code::of(by),
@@ -72,7 +72,7 @@ impl Failure {
         }
     }
 
-    /// Joins both in one sentence, with the exit code of the first.
+    /// Joins both into one sentence, with the exit code of the first.
     pub fn and(self, other: Self) -> Self {
         let message = format!("{}; and {}", self.message, other.message);
         Self { message, help: self.help.or(other.help), ..self }
@@ -90,32 +90,32 @@ impl Failure {
         self
     }
 
-    /// The advice, if there is any.
+    /// Returns the advice, if there is any.
     pub fn advice(&self) -> Option<&str> {
         self.help.as_deref()
     }
 
-    /// The output that the scheduler's own program had printed before it failed: untrusted.
+    /// Returns the output that the scheduler's own program had printed before it failed. It is untrusted.
     pub fn printed(&self) -> &[u8] {
         &self.printed
     }
 
-    /// The sentence without the advice.
+    /// Returns the sentence without the advice.
     pub fn sentence(&self) -> &str {
         &self.message
     }
 
-    /// A feature that keel does not support.
+    /// Returns a failure for a feature that keel does not support.
     pub fn unsupported(message: impl Into<String>) -> Self {
         Self { code: Code::Unsupported, message: message.into(), help: None, printed: Vec::new() }
     }
 
-    /// A failure with this exit code, sentence and advice.
+    /// Returns a failure with this exit code, sentence and advice.
     pub fn of(code: Code, message: String, help: Option<&str>) -> Self {
         Self { code, message, help: help.map(str::to_owned), printed: Vec::new() }
     }
 
-    /// The failure for a run that could not start.
+    /// Converts the error of a run that could not start.
     pub fn from_lab(error: LabError) -> Self {
         let (code, message, help) = match error {
             LabError::BadInput(message) => (Code::Input, message, None),

@@ -1,5 +1,5 @@
-//! Folders that `perf record --threads` writes: a head, `data`, and one file per perf thread, `data.0`, `data.1` and so
-//! on.
+//! Opens folders that `perf record --threads` writes. They hold a head, `data`, and one file per perf thread: `data.0`,
+//! `data.1` and so on.
 
 use crate::failure::Failure;
 use crate::inputs::reason;
@@ -15,7 +15,7 @@ const HEAD: &str = "data";
 /// Opens the head of a folder and the files of its threads.
 ///
 /// # Errors
-/// It is a different kind of folder, or one of its files is missing or is not a file.
+/// It is a different kind of folder, or one of its files is missing or not a regular file.
 pub(crate) fn open(path: &Path) -> Result<(File, Vec<File>), Failure> {
     let unreadable = unreadable(path);
     let numbers = numbers(path).map_err(|e| unreadable(reason(&e)))?;
@@ -42,7 +42,7 @@ pub(crate) fn open(path: &Path) -> Result<(File, Vec<File>), Failure> {
     Ok((head, parts.collect::<Result<_, _>>()?))
 }
 
-/// The numbers of the threads' files, in order.
+/// Returns the numbers of the threads' files, in order.
 fn numbers(path: &Path) -> std::io::Result<Vec<u64>> {
     let mut numbers = Vec::new();
     for entry in std::fs::read_dir(path)? {

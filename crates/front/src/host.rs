@@ -1,4 +1,4 @@
-//! Facts that the host reports about this process.
+//! Facts about the host and this process: CPUs, limits and memory.
 
 use rustix::process::{Resource, getrlimit};
 use std::num::NonZeroUsize;
@@ -6,8 +6,8 @@ use std::num::NonZeroUsize;
 /// The maximum address space that a run reserves, in bytes: simulated memory, its tables, and an arena.
 const RUN_BYTES: u64 = 24 << 30;
 
-/// The number of parallel runs, limited to a sensible number for this host and by its limit on address space
-/// (`ulimit -v`). `None` asks for one per CPU.
+/// Returns the number of parallel runs, at most what is sensible on this host and what its limit on address space
+/// (`ulimit -v`) allows. `None` asks for one per CPU.
 pub fn jobs(asked: Option<NonZeroUsize>) -> Option<NonZeroUsize> {
     let asked = asked.map(|asked| asked.min(most_jobs()));
     let Some(limit) = getrlimit(Resource::As).current else { return asked };
@@ -16,23 +16,23 @@ pub fn jobs(asked: Option<NonZeroUsize>) -> Option<NonZeroUsize> {
     Some(asked.or(std::thread::available_parallelism().ok()).map_or(fit, |jobs| jobs.min(fit)))
 }
 
-/// Can two threads execute at once?
+/// Returns whether two threads can execute at once.
 pub fn has_several_cpus() -> bool {
     std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() > 1)
 }
 
-/// The maximum number of parallel runs. More threads gain nothing, and each run has its own memory.
+/// Returns the maximum number of parallel runs. More threads gain nothing, and each run has its own memory.
 pub fn most_jobs() -> NonZeroUsize {
     let cpus = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     NonZeroUsize::new((4 * cpus).max(64)).unwrap_or(NonZeroUsize::MIN)
 }
 
-/// The peak memory of this process, in bytes; `None` if the host does not report it.
+/// Returns the peak memory of this process, in bytes, or `None` if the host does not report it.
 pub fn peak_rss_bytes() -> Option<u64> {
     peak_rss_in(&std::fs::read_to_string("/proc/self/status").ok()?)
 }
 
-/// `VmHWM` in the text of `/proc/PID/status`.
+/// Returns `VmHWM` from the text of `/proc/PID/status`, in bytes.
 fn peak_rss_in(status: &str) -> Option<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;

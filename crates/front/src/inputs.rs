@@ -1,4 +1,4 @@
-//! Converts arguments (built-in names, numbers, files) to the parts of a run.
+//! Converts arguments (built-in names, numbers, files) to the parts of a run's spec.
 
 use crate::asked::Asked;
 use crate::caller::Caller;
@@ -69,7 +69,7 @@ pub const DEFAULT_SEED: u64 = 1;
 /// The machine of a scene that specifies none.
 pub const DEFAULT_MACHINE: &str = "8";
 
-/// A scheduler with its settings in its name, or a scheduler's own program with its arguments.
+/// Returns a scheduler whose name may contain settings, or a scheduler's own program with its arguments.
 pub fn source(lab: &Lab, asked: &Asked<'_>, recipe: Option<&Path>) -> Result<SchedulerSource, Failure> {
     if let Some(argv) = asked.command(lab)?
         && let Some((source, _)) = crate::program::source(&argv)?
@@ -81,8 +81,8 @@ pub fn source(lab: &Lab, asked: &Asked<'_>, recipe: Option<&Path>) -> Result<Sch
     Ok(SchedulerSource { name: source.name + &asked.suffix(), ..source })
 }
 
-/// One spec per scheduler, with the recipe in this file or the one beside the scheduler. The specs differ only in the
-/// scheduler and its own settings.
+/// Returns one spec per scheduler, with the recipe in this file or the one beside the scheduler. The specs differ only
+/// in the scheduler and its own settings.
 pub fn specs(
     lab: &Lab,
     schedulers: &[Asked<'_>],
@@ -105,7 +105,7 @@ pub fn specs(
     let duration = scene.duration.or(workload.duration).unwrap_or(DEFAULT_DURATION);
     let spec = |(scheduler, asked): (_, &Asked<'_>)| RunSpec {
         scheduler,
-        // The last value counts: a scheduler's own.
+        // The last value counts, so a scheduler's own settings win.
         settings: scene.settings.iter().chain(&asked.settings).cloned().collect(),
         workload: workload.clone(),
         machine: machine.clone(),
@@ -119,7 +119,7 @@ pub fn specs(
     Ok(sources.into_iter().zip(schedulers).map(spec).collect())
 }
 
-/// The spec of an arm of an experiment, with this duration and noise. Programs with versions are in `programs`.
+/// Returns the spec of an experiment's arm, with this duration and noise. Programs with versions are in `programs`.
 pub fn arm(
     lab: &Lab,
     arm: &Arm,
@@ -150,12 +150,12 @@ fn of_arm(lab: &Lab, arm: &Arm, programs: &Path) -> Result<SchedulerSource, Fail
     }
 }
 
-/// A built-in scheduler, or one in a file with the recipe beside it.
+/// Returns a built-in scheduler, or one in a file with the recipe beside it.
 pub fn scheduler(lab: &Lab, given: &str) -> Result<SchedulerSource, Failure> {
     scheduler_by(lab, given, None)
 }
 
-/// A scheduler, with the recipe in this file, or otherwise the one beside it.
+/// Returns a scheduler, with the recipe in this file if given, otherwise with the one beside it.
 pub fn scheduler_by(lab: &Lab, given: &str, recipe: Option<&Path>) -> Result<SchedulerSource, Failure> {
     if let Some(built_in) = (lab.scheduler)(given) {
         let recipe = recipe.map(read_recipe).transpose()?.unwrap_or_default();
@@ -188,7 +188,7 @@ fn read_recipe(path: &Path) -> Result<Recipe, Failure> {
     Recipe::read(&shown(&given), &text).map_err(|e| Failure::input(shown(&e.to_string())))
 }
 
-/// A built-in machine, one with this many CPUs, or one in a file.
+/// Returns a built-in machine, one with this many CPUs, or one in a file.
 pub fn machine(lab: &Lab, given: &str) -> Result<Machine, Failure> {
     if let Some(machine) = (lab.machine)(given) {
         return Ok(machine);
@@ -205,7 +205,7 @@ pub fn machine(lab: &Lab, given: &str) -> Result<Machine, Failure> {
     (lab.read_machine)(&shown(given), &text).map_err(Failure::from_lab)
 }
 
-/// A workload, or several joined by `+`.
+/// Returns a workload, or several joined by `+` as one.
 pub fn workload(lab: &Lab, given: &str, machine: &Machine, caller: &dyn Caller) -> Result<Workload, Failure> {
     let parts = workload_parts(given)?;
     if parts.len() == 1 {
@@ -219,7 +219,7 @@ pub fn workload(lab: &Lab, given: &str, machine: &Machine, caller: &dyn Caller) 
     keel_lab::workloads::join(given, workloads).map_err(shown_failure)
 }
 
-/// The names and files that a workload consists of, without their settings.
+/// Returns the names and files that a workload consists of, without their settings.
 pub fn workload_files(given: &str) -> Result<Vec<&str>, Failure> {
     workload_parts(given)?.into_iter().map(|part| Ok(own_name(part)?.0)).collect()
 }
@@ -228,12 +228,12 @@ fn workload_parts(given: &str) -> Result<Vec<&str>, Failure> {
     keel_lab::workloads::parts(given, |path| Path::new(path).exists()).map_err(shown_failure)
 }
 
-/// A failure of the `lab` crate about a name, which is untrusted text.
+/// Converts an error of the `lab` crate about a name, which is untrusted text.
 fn shown_failure(error: LabError) -> Failure {
     Failure::input(shown(&error.to_string()))
 }
 
-/// One workload, with the settings after its name.
+/// Returns one workload, with the settings after its name.
 fn one_workload(lab: &Lab, given: &str, machine: &Machine, caller: &dyn Caller) -> Result<Workload, Failure> {
     let (own, settings) = own_name(given)?;
     let mut workload = plain_workload(lab, own, machine, caller)?;
@@ -269,7 +269,7 @@ fn plain_workload(
     Ok(workload)
 }
 
-/// A file's text.
+/// Returns a file's text.
 pub(crate) fn text(kind: &str, built_in: &BuiltIn<'_>, given: &str) -> Result<String, Failure> {
     let bytes = file(kind, built_in, given, MAX_TEXT)?;
     String::from_utf8(bytes).map_err(|e| {
@@ -278,12 +278,12 @@ pub(crate) fn text(kind: &str, built_in: &BuiltIn<'_>, given: &str) -> Result<St
     })
 }
 
-/// The text of a file of a kind that has no built-in ones.
+/// Returns a file's text, for a kind of input that has no built-in names.
 pub fn document(kind: &str, given: &str) -> Result<String, Failure> {
     text(kind, &BuiltIn::NONE, given)
 }
 
-/// A file's bytes, at most `limit` of them.
+/// Returns a file's bytes. Fails if there are more than `limit`.
 fn file(kind: &str, built_in: &BuiltIn<'_>, given: &str, limit: u64) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
     let opened = crate::pipe::open(Path::new(given));
@@ -304,7 +304,7 @@ fn file(kind: &str, built_in: &BuiltIn<'_>, given: &str, limit: u64) -> Result<V
     }
 }
 
-/// The reason for an error, without its number.
+/// Returns the reason for an error, without its number.
 pub fn reason(error: &std::io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or_default().to_lowercase()

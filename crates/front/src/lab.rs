@@ -1,5 +1,4 @@
-//! This crate's view of the `lab` crate: a table of functions, so that tests can make runs
-//! without any scheduler.
+//! This crate's view of the `lab` crate: a table of functions, so that tests can make runs without any scheduler.
 
 use keel_abi::Stop;
 use keel_abi::feature::Feature;
@@ -15,7 +14,7 @@ pub type Names = Vec<(String, String)>;
 /// A workload, and remarks about ignored parts of its file.
 pub type ReadWorkload = fn(&str, &str, &Machine) -> Result<(Workload, Vec<String>), LabError>;
 
-/// Makes one run, until its end or until a stop is requested.
+/// Makes one run to its end or until a stop is requested.
 pub type Run = fn(&RunSpec, &mut dyn Sink, &mut dyn FnMut(Progress), &Stop) -> Result<Outcome, LabError>;
 
 /// The functions that `keel` uses from the `lab` crate.
@@ -28,7 +27,7 @@ pub struct Lab {
     pub machines: fn() -> Names,
     /// The built-in machine of this name.
     pub machine: fn(&str) -> Option<Machine>,
-    /// A present-day server with this many CPUs.
+    /// A modern server with this many CPUs.
     pub machine_of_cpus: fn(u32) -> Machine,
     /// Reads a machine from its file's name and text.
     pub read_machine: fn(&str, &str) -> Result<Machine, LabError>,
@@ -40,7 +39,7 @@ pub struct Lab {
     pub made_workload: fn(&str, &Machine) -> Option<Result<Workload, LabError>>,
     /// Reads a workload from its file's name and text.
     pub read_workload: ReadWorkload,
-    /// Makes a run for the duration in its spec.
+    /// Makes a run of the duration in its spec.
     pub run: Run,
     /// Makes a run that ends with its last task.
     pub run_to_end: Run,
@@ -50,9 +49,9 @@ pub struct Lab {
     pub experiments: fn() -> Vec<Experiment>,
     /// The names of machine constants.
     pub constants: fn() -> Vec<&'static str>,
-    /// A machine with one constant scaled.
+    /// The machine with one constant scaled.
     pub scaled: fn(&Machine, &str, Scale) -> Option<Machine>,
-    /// The setup that a scheduler's program does, as a recipe for the object with these bytes.
+    /// The setup that a scheduler's program performs, as a recipe for the object with these bytes.
     pub recorded_recipe: fn(&RunSpec, &[u8]) -> Result<String, LabError>,
 }
 

@@ -1,22 +1,22 @@
 //! What the command line and the Python package share: turning names and files into specs, and a run or a recording
 //! into a report.
 //!
-//! This crate reads files and the host's clock. It never prints, listens for signals or ends the process. Its user is a
-//! [`Caller`], which receives remarks and progress, and can end the work early.
+//! This crate reads files and the host's clock. It never prints, listens for signals or ends the process. Its user
+//! implements [`Caller`], which receives remarks and progress and can stop the work early.
 //!
 //! - [`asked`]: a scheduler, with the settings in its name
 //! - [`inputs`]: names, numbers and files as schedulers, machines and workloads
-//! - [`program`]: a scheduler's own program
+//! - [`program`]: schedulers' own programs
 //! - [`recording`], [`replay`], [`check`]: opening recordings, replaying them as workloads, and judging them
 //! - [`execute`]: one run, from its spec to its report
 //! - [`experiments`]: published experiments, run and judged
-//! - [`profile`]: where a run's time went, as files
-//! - [`suite`], [`score`]: one number for a scheduler
-//! - [`failure`]: why something could not be done, with the exit code
-//! - [`fuzz`]: a search for runs that break a scheduler
+//! - [`profile`]: files that show where a run's time went
+//! - [`suite`], [`score`]: a scheduler's quality as one number
+//! - [`failure`]: errors, with their exit codes
+//! - [`fuzz`]: searching for runs that break a scheduler
 //! - [`explore`], [`order`], [`timeline`]: one run in many orders, orders as files, and what happens in one order
 //! - [`lab`]: the `lab` crate as a table of functions
-//! - [`host`]: what the host reports about this process
+//! - [`host`]: facts about the host and this process
 //! - [`moment`], [`parse`], [`pipe`], [`text`]: times, settings, named pipes, untrusted text
 #![forbid(unsafe_code)]
 

@@ -1,14 +1,14 @@
-//! `--from` and `--until`: a time from the start of the recording, or a time of the recorder's own clock.
+//! Reads `--from` and `--until`: a time from the start of the recording, or a time of the recorder's own clock.
 //!
 //! `2s` counts from the start. So does `7654.19s` if the recording is that long; otherwise it is a time of the
-//! recorder's clock, if that lies within the recording. `7654.190123`, as recorders print it, is always a time of the
-//! recorder's clock.
+//! recorder's clock, provided that lies within the recording. `7654.190123`, as recorders print it, is always a time of
+//! the recorder's clock.
 
 use crate::parse;
 use keel_abi::{Instant, Span};
 use keel_trace::{Class, Event, Meta, Sink};
 
-/// A copied time may lack its last digits: a time up to this much before the start counts as the start.
+/// A time that was copied may lack its last digits, so a time up to this much before the start counts as the start.
 const ROUNDING: Span = Span::from_s(1);
 
 /// A requested time.
@@ -16,11 +16,11 @@ const ROUNDING: Span = Span::from_s(1);
 pub enum Moment {
     /// From the start, unless it only makes sense as a time of the recorder's clock.
     Either(Span),
-    /// By the recorder's clock.
+    /// A time of the recorder's clock.
     Clock(Span),
 }
 
-/// The facts about a recording that are necessary to find a moment in it.
+/// What must be known about a recording to find a moment in it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Extent {
     /// The recorder's clock at the start; `None` for simulated runs.
@@ -29,7 +29,7 @@ pub struct Extent {
     pub length: Span,
 }
 
-/// Reads an argument.
+/// Parses an argument.
 pub fn moment(text: &str) -> Result<Moment, String> {
     if let Some(clock) = bare_seconds(text) {
         return Ok(Moment::Clock(clock));
@@ -40,7 +40,7 @@ pub fn moment(text: &str) -> Result<Moment, String> {
     }
 }
 
-/// Seconds with a point, as recorders print times.
+/// Parses seconds with a decimal point, as recorders print times.
 fn bare_seconds(text: &str) -> Option<Span> {
     let (whole, part) = text.split_once('.')?;
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -54,7 +54,7 @@ fn bare_seconds(text: &str) -> Option<Span> {
 }
 
 impl Moment {
-    /// The instant in the recording. The error explains why there is none.
+    /// Returns the instant in the recording. The error explains why there is none.
     pub fn within(self, extent: Extent) -> Result<Instant, String> {
         let after = match (self, extent.clock) {
             (Self::Clock(time), Some(clock)) => time.saturating_sub(clock),

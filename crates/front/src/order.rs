@@ -42,7 +42,7 @@ fn parsed(text: &str) -> Result<Holds, (usize, &'static str)> {
             [] => {}
             _ if !has_head => match line == HEAD {
                 true => has_head = true,
-                false => return Err(wrong("this is not an order: the first line is 'keel order 1'")),
+                false => return Err(wrong("this is not an order file: its first line must be 'keel order 1'")),
             },
             ["window", ns, "ns"] => {
                 let ns = ns.parse().ok().filter(|ns| (1..=MOST_WINDOW_NS).contains(ns));
@@ -51,7 +51,7 @@ fn parsed(text: &str) -> Result<Holds, (usize, &'static str)> {
             ["hold", point] => {
                 let point = point.parse().map_err(|_| wrong("a hold is the number of a point"))?;
                 if points.last().is_some_and(|last| *last >= point) {
-                    return Err(wrong("holds stand in their order, each once"));
+                    return Err(wrong("holds must be in ascending order, each once"));
                 }
                 points.push(point);
             }
@@ -60,11 +60,11 @@ fn parsed(text: &str) -> Result<Holds, (usize, &'static str)> {
     }
     match (has_head, window) {
         (true, Some(window)) => Ok(Holds { window: Span::from_ns(window), points }),
-        _ => Err((text.lines().count().max(1), "the head or the window is missing")),
+        _ => Err((text.lines().count().max(1), "the first line or the window is missing")),
     }
 }
 
-/// The text of an order file, with a remark on each hold.
+/// Returns the text of an order file, with a remark on each hold.
 pub fn text(holds: &Holds, remarks: &[String]) -> String {
     let mut text = format!("{HEAD}\nwindow {} ns\n", holds.window.as_ns());
     for (at, point) in holds.points.iter().enumerate() {

@@ -1,20 +1,20 @@
-//! Values of arguments: durations, settings, numbers of CPUs.
+//! Parses values of arguments: durations, settings, numbers of CPUs.
 
 use keel_abi::{Span, SpanError};
 
-/// A duration such as `10s`, `1.5ms`, `250us`, `2m`; greater than zero, at most a year.
+/// Parses a duration such as `10s`, `1.5ms`, `250us` or `2m`, greater than zero and at most a year.
 pub fn duration(text: &str) -> Result<Span, String> {
     match text.strip_prefix('-') {
         Some(rest) if rest.starts_with(|c: char| c.is_ascii_digit()) => {
             Err("it cannot be negative".to_owned())
         }
-        // The next option was taken for this one's value.
+        // The next option was taken as this one's value.
         Some(_) => Err(SpanError::BadNumber.to_string()),
         None => text.parse().map_err(|wrong: SpanError| wrong.to_string()),
     }
 }
 
-/// `NAME=VALUE`.
+/// Parses `NAME=VALUE`.
 pub fn setting(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if is_variable(name) && !value.is_empty() => Ok((name.into(), value.into())),
@@ -22,7 +22,7 @@ pub fn setting(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// Could this name a variable in C? Parts of structs and arrays count: `a.b[2]`.
+/// Returns whether this could name a variable in C, or part of a struct or array: `a.b[2]`.
 fn is_variable(name: &str) -> bool {
     let inside = |c: char| c.is_ascii_alphanumeric() || "_.[]".contains(c);
     name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') && name.chars().all(inside)

@@ -1,4 +1,4 @@
-//! Inputs that are opened by name: files, and named pipes that another process writes to.
+//! Opens inputs by name: files, and named pipes that another process writes to.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
@@ -8,7 +8,7 @@ use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How long a writer may take to open a named pipe. Shells open both ends at the same time.
+/// How long a writer may take to open a named pipe. It needn't be long: shells open both ends at the same time.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Opens an input. For a named pipe, waits for a writer, but not forever.
@@ -41,13 +41,13 @@ pub fn open(path: &Path) -> io::Result<File> {
                 let reported = format!("nothing has been written to this pipe for {} s", PATIENCE.as_secs());
                 return Err(io::Error::new(io::ErrorKind::TimedOut, reported));
             }
-            // It can be read, or a writer has opened and closed it.
+            // There is something to read, or a writer has opened and closed the pipe.
             Ok(_) => break,
             Err(rustix::io::Errno::INTR) => {}
             Err(e) => return Err(e.into()),
         }
     }
-    // From here on, wait for the writer as long as necessary.
+    // From here on, reads wait for the writer as long as necessary.
     rustix::fs::fcntl_setfl(&file, rustix::fs::fcntl_getfl(&file)? - OFlags::NONBLOCK)?;
     Ok(file)
 }

@@ -1,4 +1,4 @@
-//! A run's profile as files: chooses the format by the file's name, and makes the bytes.
+//! Converts a run's profile to files: chooses the format by the file's name, and makes the bytes.
 
 use crate::failure::Failure;
 use keel_lab::{Engine, RunSpec};
@@ -7,7 +7,7 @@ use std::path::Path;
 
 /// The number of lines in a table.
 pub const MOST_LINES: usize = 20;
-/// The maximum size of a source file to show, in bytes.
+/// The maximum size of a source file that is shown, in bytes.
 const MOST_SOURCE: u64 = 16 << 20;
 
 /// The format of a file.
@@ -26,7 +26,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// The format for this file's name.
+    /// Returns the format for this file's name.
     pub fn of(path: &Path) -> Self {
         let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
         let ends = |ends: &[&str]| ends.iter().any(|end| name.ends_with(end));
@@ -40,7 +40,7 @@ impl Format {
     }
 }
 
-/// Makes the runs keep a profile.
+/// Makes these runs keep a profile.
 pub fn keep(specs: &mut [RunSpec]) -> Result<(), Failure> {
     for spec in specs {
         let bytes = &spec.scheduler.bytes;
@@ -53,7 +53,7 @@ pub fn keep(specs: &mut [RunSpec]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A profile in a format.
+/// Returns a profile in this format.
 pub fn bytes(profile: &Profile, format: Format) -> Vec<u8> {
     match format {
         Format::Json => json(profile).into_bytes(),
@@ -64,22 +64,22 @@ pub fn bytes(profile: &Profile, format: Format) -> Vec<u8> {
     }
 }
 
-/// A profile as JSON, which keel can read again.
+/// Returns a profile as JSON, which keel can read again.
 pub fn json(profile: &Profile) -> String {
-    serde_json::to_string(profile).expect("profiles have string keys alone") + "\n"
+    serde_json::to_string(profile).expect("profiles have only string keys") + "\n"
 }
 
-/// The source with the cost of each line, from the compiled files, as far as they are on this machine.
+/// Returns the source with the cost of each line, from the compiled files that exist on this machine.
 pub fn annotated(profile: &Profile) -> String {
     text::annotated(profile, &source)
 }
 
-/// A profile for a page, with the source from the same files as [`annotated`].
+/// Returns a profile for a page, with the source from the same files as [`annotated`].
 pub fn view(profile: &Profile) -> View {
     View::of(profile, &source)
 }
 
-/// A source file, if it is on this machine.
+/// Returns the text of a source file, if it exists on this machine.
 fn source(file: &str) -> Option<String> {
     let there = std::fs::metadata(file).ok()?;
     let is_small = there.is_file() && there.len() <= MOST_SOURCE;

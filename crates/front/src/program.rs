@@ -1,4 +1,4 @@
-//! A scheduler's own program: finds its file, and reports how it ended.
+//! Finds the file of a scheduler's own program, and reports how the program ended.
 
 use crate::caller::Caller;
 use crate::failure::Failure;
@@ -8,7 +8,7 @@ use keel_recipe::Recipe;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// The program and its file, if the arguments name one.
+/// Returns the program and its file's name, if the arguments name one.
 pub fn source(argv: &[OsString]) -> Result<Option<(SchedulerSource, String)>, Failure> {
     let Some(given) = argv.first() else { return Ok(None) };
     let path = find(given).ok_or_else(|| {
@@ -28,12 +28,12 @@ pub fn source(argv: &[OsString]) -> Result<Option<(SchedulerSource, String)>, Fa
     Ok(Some((source, path.to_string_lossy().into_owned())))
 }
 
-/// The path at which `cargo install --root` puts the program with this version: `PROGRAMS/NAME-VERSION/bin/NAME`.
+/// Returns where `cargo install --root` puts this version of the program: `PROGRAMS/NAME-VERSION/bin/NAME`.
 pub fn place_of(name: &str, version: &str, programs: &Path) -> PathBuf {
     programs.join(format!("{name}-{version}")).join("bin").join(name)
 }
 
-/// The program in a command, with this version, from the folder of programs.
+/// Returns the program in a command, in this version, from the folder of programs.
 pub fn of_version(command: &str, version: &str, programs: &Path) -> Result<SchedulerSource, Failure> {
     let words = shlex::split(command).filter(|words| !words.is_empty());
     let words = words.ok_or_else(|| Failure::input(format!("{}: it is not a command", shown(command))))?;
@@ -53,7 +53,7 @@ pub fn of_version(command: &str, version: &str, programs: &Path) -> Result<Sched
     Ok(SchedulerSource { name: format!("{command} ({version})"), ..source })
 }
 
-/// Warns if a program was given as an object: only the object in it runs, without its user-space half.
+/// Warns if a program was given where an object is expected: only the object in it runs, without its user-space half.
 pub(crate) fn note_half(given: &str, source: &SchedulerSource, caller: &dyn Caller) {
     let is_half = source.bytes.get().is_some_and(|bytes| is_executable(bytes) && has_object(bytes))
         && source.recipe.is_empty();
@@ -66,24 +66,24 @@ pub(crate) fn note_half(given: &str, source: &SchedulerSource, caller: &dyn Call
     }
 }
 
-/// Does it name the section that holds a scheduler's object? Names of sections are near the end.
+/// Returns whether it names the section that holds a scheduler's object. Section names are near the end.
 fn has_object(bytes: &[u8]) -> bool {
     const SECTION: &[u8] = b".bpf.objs";
     bytes.windows(SECTION.len()).rev().any(|part| part == SECTION)
 }
 
-/// Is it an ELF executable, not an object?
+/// Returns whether it is an ELF executable, not an object.
 fn is_executable(bytes: &[u8]) -> bool {
     // `e_type`: ET_EXEC and ET_DYN.
     bytes.starts_with(b"\x7fELF") && matches!(bytes.get(16..18), Some([2 | 3, 0]))
 }
 
-/// Would a shell execute a file of this name?
+/// Returns whether a shell would execute a file of this name.
 pub fn is_in_path(given: &str) -> bool {
     !given.is_empty() && Path::new(given).components().count() == 1 && find(&OsString::from(given)).is_some()
 }
 
-/// The file that a shell would execute for this command.
+/// Returns the file that a shell would execute for this command.
 fn find(given: &OsString) -> Option<PathBuf> {
     let direct = Path::new(given);
     if direct.components().count() > 1 {
@@ -94,14 +94,15 @@ fn find(given: &OsString) -> Option<PathBuf> {
     found?.canonicalize().ok()
 }
 
-/// The content of an scx_stats server's answer, without its envelope; the whole answer if it has a different form.
+/// Returns the content of an scx_stats server's answer without its envelope, or the whole answer if it has a different
+/// form.
 fn figures(answer: &str) -> String {
     let value: Option<serde_json::Value> = serde_json::from_str(answer).ok();
     let figures = value.as_ref().and_then(|value| value.pointer("/args/resp"));
     figures.map_or_else(|| answer.to_owned(), ToString::to_string)
 }
 
-/// The program's statistics: one line each, safe to print.
+/// Returns the program's statistics: one line each, safe to print.
 pub fn statistics(end: &ProgramEnd) -> impl Iterator<Item = String> {
     let line = |(at_ns, answer): &(u64, String)| {
         format!("stats: {:.3} s: {}", *at_ns as f64 / 1e9, shown(&figures(answer)))

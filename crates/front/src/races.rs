@@ -1,4 +1,4 @@
-//! Data races, for people and for `--json`.
+//! Reports data races, as text and for `--json`.
 
 use crate::text::shown;
 use keel_lab::races::{RaceSide, RaceTable};
@@ -9,7 +9,7 @@ use serde::Serialize;
 pub struct RaceFound {
     /// The two lines. They may be the same line on two CPUs.
     pub lines: [RaceLine; 2],
-    /// The variable or map that contains the bytes.
+    /// The variable or map that they access.
     pub name: String,
     /// How often they raced, in all runs.
     pub times: u64,
@@ -24,11 +24,11 @@ pub struct RaceLine {
     pub function: String,
     /// The instruction in the function.
     pub insn: u32,
-    /// Its accesses: `reads`, `writes`, with `atomically` for an atomic instruction.
+    /// Its accesses: `reads` and `writes`, with `atomically` for an atomic instruction.
     pub acts: Vec<&'static str>,
 }
 
-/// The races of a table, the most frequent first.
+/// Returns the races in a table, most frequent first.
 pub(crate) fn found(table: RaceTable) -> Vec<RaceFound> {
     let mut races: Vec<RaceFound> = table
         .races()
@@ -44,7 +44,7 @@ fn line(side: RaceSide) -> RaceLine {
     RaceLine { source, function, insn, acts }
 }
 
-/// The races as text.
+/// Returns the races as text.
 pub(crate) fn text(races: &[RaceFound]) -> String {
     if races.is_empty() {
         return "\nNo data race was found in these orders.\n".to_owned();

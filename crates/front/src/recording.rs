@@ -1,7 +1,7 @@
-//! Opens recordings for `keel check` and `keel report`: a file, `-` for standard input, or a pipe, all either plain or
+//! Opens recordings for `keel check` and `keel report`: a file, `-` for standard input, or a pipe, each either plain or
 //! compressed by gzip or zstd; or a folder that `perf record --threads` wrote.
 //!
-//! Readers read a recording twice, so input that can be read only once is first copied to an unnamed file in the
+//! Readers may read a recording twice, so input that can be read only once is first copied to an unnamed file in the
 //! temporary folder. Input that is not a recording is rejected before anything is copied.
 
 use crate::caller::{Caller, work};
@@ -26,7 +26,7 @@ const MOST_COPIED: u64 = 64 << 30;
 pub struct Source {
     path: PathBuf,
     file: File,
-    /// The files of records beside it, if it is the head of a folder.
+    /// The files with its records, if it is the head of a folder.
     parts: Vec<File>,
     /// Its format.
     pub kind: Kind,
@@ -40,7 +40,7 @@ pub struct Reading {
     pub partial: Option<Partial>,
 }
 
-/// Makes a failure from the reason why a recording can't be read.
+/// Returns a function that makes a failure from the reason why this recording can't be read.
 pub fn unreadable(path: &Path) -> impl Fn(String) -> Failure {
     move |why| match is_stdin(path) {
         true => Failure::input(format!("standard input: {why}")),
@@ -48,7 +48,7 @@ pub fn unreadable(path: &Path) -> impl Fn(String) -> Failure {
     }
 }
 
-/// Does the path stand for standard input?
+/// Returns whether the path stands for standard input.
 pub fn is_stdin(path: &Path) -> bool {
     path == Path::new("-")
 }
@@ -81,7 +81,7 @@ impl Source {
         Ok(Self { path: path.to_owned(), file, parts: Vec::new(), kind })
     }
 
-    /// Passes all of it to `sink`. If a signal comes, `sink` receives an end at that point.
+    /// Passes all of it to `sink`. If a signal arrives, the stream ends there.
     pub fn read(&self, sink: &mut dyn Sink, caller: &dyn Caller) -> Result<Reading, Failure> {
         let unreadable = unreadable(&self.path);
         let _work = work(caller);
@@ -178,7 +178,7 @@ fn full(error: &io::Error) -> Failure {
     Failure::input(unreadable).help("set TMPDIR to a folder with enough space")
 }
 
-/// Reads evenkeel's own trace format; a large trace is read on a separate thread.
+/// Reads evenkeel's own trace format. Reads a large trace on a separate thread.
 fn own(mut file: Stoppable<&File>, sink: &mut dyn Sink) -> Result<Recording, TraceError> {
     let is_large = file.file.seek(SeekFrom::End(0))? >= LARGE;
     file.file.rewind()?;
@@ -228,14 +228,14 @@ impl<'a> Until<'a> {
         Self { stop, sink, last: None, ended: false, stopped: false }
     }
 
-    /// No more events pass from here on.
+    /// Returns whether the stream has been ended: no more events are passed on.
     fn is_over(&mut self) -> bool {
         self.stopped |= !self.ended && self.last.is_some() && self.stop.is_asked();
         self.stopped
     }
 
-    /// Called when the stream is over or its reader has failed: ends what is still open. Returns the instant at which
-    /// the stream was stopped, if it was.
+    /// Ends the stream if nothing has ended it yet. Called when it is over or its reader has failed. Returns the
+    /// instant at which the stream was stopped, if it was.
     fn end(mut self, has_failed: bool) -> Option<Instant> {
         let last = self.last?;
         self.stopped |= has_failed && !self.ended && self.stop.is_asked();

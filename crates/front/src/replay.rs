@@ -1,4 +1,4 @@
-//! Recordings as workloads: code shared by `keel replay`, `keel workload from` and `--workload TRACE`.
+//! Converts recordings to workloads, for `keel replay`, `keel workload from` and `--workload TRACE`.
 
 use crate::caller::Caller;
 use crate::failure::Failure;
@@ -15,16 +15,16 @@ use keel_replay::{Builder, Named, Overheads, Replay, fit, scaled, stuck};
 use std::io::{Cursor, Read};
 use std::path::Path;
 
-/// The requested tasks of a recording.
+/// Which tasks of a recording are requested, and how many copies of them.
 #[derive(Clone, Debug, Default)]
 pub struct Wanted {
     /// Only tasks with these names or pids; all tasks if empty.
     pub keep: Vec<String>,
-    /// The number of copies.
+    /// The number of copies of each.
     pub scale: u32,
 }
 
-/// The requested tasks of a recording, the number of copies, and the machine.
+/// Which tasks of a recording are requested, how many copies of them, and on which machine.
 #[derive(Clone, Debug)]
 pub struct Part {
     /// A built-in name, a number of CPUs, or a file; if absent, the recording's shape.
@@ -37,7 +37,7 @@ pub struct Part {
     pub scale: u32,
 }
 
-/// The recording as a workload, on the requested machine.
+/// Returns the recording as a workload, on the requested machine.
 pub fn recorded(
     part: &Part,
     trace: &Path,
@@ -53,8 +53,8 @@ pub fn recorded(
     read(lab, trace, machine.as_ref(), &wanted, caller)
 }
 
-/// A replay under this scheduler, as long as the recording. A recording of a real machine contains its noise. The noise
-/// of a simulated machine is generated again from its seed.
+/// Returns the spec of a replay under this scheduler, as long as the recording. A recording of a real machine contains
+/// its noise. The noise of a simulated machine is generated again from its seed.
 pub fn spec(
     scheduler: SchedulerSource,
     settings: Vec<(String, String)>,
@@ -76,7 +76,7 @@ pub fn spec(
     }
 }
 
-/// Is the file a recording, not a workload's text? JSON is never a recording.
+/// Returns whether the file is a recording, not a workload's text. JSON is never a recording.
 pub fn is_recording(path: &Path) -> bool {
     // A workload is never a folder. The folder's files are checked when it is opened.
     if path.join("data").is_file() {
@@ -89,7 +89,7 @@ pub fn is_recording(path: &Path) -> bool {
     read.is_ok() && !is_json && keel_readers::kind(&mut Cursor::new(&first)).is_ok()
 }
 
-/// The workload from a recording, on `machine` or on the machine it was recorded on; and that machine.
+/// Returns the workload from a recording, and its machine: `machine`, or the one it was recorded on.
 pub fn read(
     lab: &Lab,
     path: &Path,
@@ -129,7 +129,7 @@ pub fn read(
     Ok((replay, machine))
 }
 
-/// Says so where a workload's file stands in place of a recording.
+/// Adds advice to a failure if the file is a workload's, not a recording.
 fn exchanged(path: &Path, failure: Failure) -> Failure {
     let is_json = path.extension().is_some_and(|extension| extension == "json");
     match is_json && path.is_file() {
@@ -138,7 +138,7 @@ fn exchanged(path: &Path, failure: Failure) -> Failure {
     }
 }
 
-/// The overheads included in the recording's CPU time that a replay is charged for again.
+/// Returns the overheads that the recording's CPU time includes and that a replay is charged for again.
 fn overheads_of(machine: &Machine) -> Overheads {
     use keel_abi::Span;
     let costs = &machine.costs;
@@ -156,7 +156,7 @@ fn overheads_of(machine: &Machine) -> Overheads {
     }
 }
 
-/// A machine with this shape and the costs of a present-day server.
+/// Returns a machine with this shape and the costs of a modern server.
 fn as_recorded(lab: &Lab, topology: &Topology) -> Machine {
     let machine = (lab.machine_of_cpus)(topology.cpus());
     match machine.topology == *topology {
@@ -165,7 +165,7 @@ fn as_recorded(lab: &Lab, topology: &Topology) -> Machine {
     }
 }
 
-/// The workload from a recording that was given as a workload; remarks about it go to stderr.
+/// Returns the workload from a recording that was given as a workload. Remarks about it go to `caller`.
 pub fn workload(
     lab: &Lab,
     given: &str,
@@ -179,7 +179,7 @@ pub fn workload(
     Ok((replay.workload, machine))
 }
 
-/// The machine and workload of a scene. If the scene names no machine, the recording's or `otherwise`.
+/// Returns the machine and workload of a scene. If the scene names no machine, it is the recording's or `otherwise`.
 pub fn machine_and_workload(
     lab: &Lab,
     machine: Option<&str>,

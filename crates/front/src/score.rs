@@ -33,7 +33,7 @@ pub struct Score {
     pub version: u32,
     /// The scheduler that scores 100.
     pub baseline: String,
-    /// Were held-out seeds used?
+    /// Whether held-out seeds were used.
     pub held_out: bool,
     /// 100 times the geometric mean of the parts' ratios; 0 if a run failed.
     pub score: f64,
@@ -65,7 +65,7 @@ pub struct PartScore {
 /// Scores a scheduler.
 ///
 /// # Errors
-/// The scheduler or the suite cannot be run; the baseline fails; the caller has asked to stop.
+/// The scheduler or the suite cannot be run, the baseline fails, or the caller has asked to stop.
 pub fn score(
     lab: &Lab,
     scheduler: &str,
@@ -153,7 +153,7 @@ fn part_score(part: &Part, ours: &[RunReport], theirs: &[RunReport]) -> Result<P
     })
 }
 
-/// The figure of a run; `None` if no task has the name.
+/// Returns the figure of a run, or `None` if no task has the name.
 fn figure(part: &Part, run: &RunReport) -> Option<f64> {
     Some(match (part.figure, &part.task) {
         (Figure::Throughput, _) => run.throughput,
@@ -165,7 +165,7 @@ fn figure(part: &Part, run: &RunReport) -> Option<f64> {
     })
 }
 
-/// How many times better `own` is than `base`.
+/// Returns how many times better `own` is than `base`.
 fn ratio(figure: Figure, own: f64, base: f64) -> f64 {
     /// Zero counts as this much, so that every ratio is finite.
     const LEAST: f64 = 1e-9;
@@ -175,7 +175,7 @@ fn ratio(figure: Figure, own: f64, base: f64) -> f64 {
     }
 }
 
-/// The mean, and its standard error.
+/// Returns the mean and its standard error.
 fn mean_and_error(values: &[f64]) -> (f64, f64) {
     let count = values.len().max(1) as f64;
     let mean = values.iter().sum::<f64>() / count;
@@ -183,7 +183,7 @@ fn mean_and_error(values: &[f64]) -> (f64, f64) {
     (mean, (squares / (count - 1.0).max(1.0) / count).sqrt())
 }
 
-/// The score and its noise.
+/// Returns the score and its noise.
 fn whole(parts: &[PartScore]) -> (f64, f64) {
     let count = parts.len().max(1) as f64;
     if parts.iter().any(|part| part.failed > 0) {
@@ -196,7 +196,7 @@ fn whole(parts: &[PartScore]) -> (f64, f64) {
 }
 
 impl Score {
-    /// The score as a table.
+    /// Returns the score as a table.
     pub fn text(&self) -> String {
         let seeds = if self.held_out { ", held-out seeds" } else { "" };
         let scheduler = crate::text::shown(&self.scheduler);

@@ -1,10 +1,10 @@
-//! Outputs spare inputs.
+//! Protects input files from being overwritten by output.
 
 use crate::failure::Failure;
 use crate::text::shown_path;
 use std::path::Path;
 
-/// Refuses to replace a file that is also read: it would be lost.
+/// Refuses to write to a file that is also an input, because its content would be lost.
 ///
 /// # Errors
 /// `output` is one of the inputs.

@@ -1,4 +1,4 @@
-//! Suites for scoring schedulers: named parts, each with a workload, a machine and a figure.
+//! Suites, by which schedulers are scored: named parts, each with a workload, a machine and a figure.
 
 use crate::close::BuiltIn;
 use crate::failure::Failure;
@@ -21,7 +21,7 @@ pub struct Suite {
     pub name: String,
     /// Incremented whenever a part changes.
     pub version: u32,
-    /// A description in one line.
+    /// A one-line description.
     pub title: String,
     /// The scheduler that scores 100.
     pub baseline: String,
@@ -64,16 +64,16 @@ pub enum Figure {
 }
 
 impl Suite {
-    /// The built-in suites: names, each with a description in one line.
+    /// Returns the names of the built-in suites, each with a one-line description.
     ///
     /// # Errors
-    /// None of our own.
+    /// A built-in suite is invalid, which is a bug.
     pub fn list() -> Result<Vec<(String, String)>, Failure> {
         let line = |(name, text): &(&str, &str)| Ok(((*name).to_owned(), Self::read(name, text)?.title));
         BUILT_IN.iter().map(line).collect()
     }
 
-    /// The built-in suite of this name, or the one in this file.
+    /// Returns the built-in suite of this name, or the one in this file.
     ///
     /// # Errors
     /// There is no such suite, or it is invalid.

@@ -1,18 +1,18 @@
-//! Untrusted text (paths, names) made safe to print.
+//! Makes untrusted text (paths, names) safe to print.
 
 use std::path::Path;
 
-/// A path or argument with its control and bidirectional formatting characters escaped, never truncated.
+/// Escapes the control and bidirectional formatting characters of a path or argument. Truncates nothing.
 pub fn shown(text: &str) -> String {
     keel_check::escape_all(text)
 }
 
-/// [`shown`] for text of several lines; line breaks are kept.
+/// Like [`shown`], but keeps line breaks.
 pub fn shown_lines(text: &str) -> String {
     text.lines().map(shown).collect::<Vec<_>>().join("\n")
 }
 
-/// [`shown`] for a path.
+/// Like [`shown`], for a path.
 pub fn shown_path(path: &Path) -> String {
     shown(&path.to_string_lossy())
 }

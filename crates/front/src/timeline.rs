@@ -1,5 +1,5 @@
-//! A failing order as a timeline, with a line for each step of a callback near the points where the order suspends one,
-//! and a column for each CPU.
+//! Draws a failing order as a timeline: a line for each step of a callback near the points where the order suspends
+//! one, and a column for each CPU.
 
 use crate::text::shown;
 use keel_abi::order::Step;
@@ -9,7 +9,7 @@ use keel_search::orders::Hold;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// The number of holds that are shown. They are the last ones, because these are nearest to the failure.
+/// The number of holds that are shown: the last ones, because these are nearest to the failure.
 const MOST_HOLDS: usize = 6;
 /// The maximum number of lines.
 const MOST_LINES: usize = 48;
@@ -18,12 +18,12 @@ const COLUMNS: usize = 80;
 /// The width of the first column, a time in microseconds.
 const MOMENT: usize = 12;
 
-/// The holds that are shown.
+/// Returns the holds that are shown.
 pub fn last_of(holds: &[Hold]) -> &[Hold] {
     &holds[holds.len().saturating_sub(MOST_HOLDS)..]
 }
 
-/// The spans to show around these holds: half a window before each, and one and a half windows after it.
+/// Returns the spans to show around these holds: half a window before each, and one and a half windows after it.
 pub fn spans(holds: &[Hold], window: Span) -> Vec<Range<Instant>> {
     let half = Span::from_ns(window.as_ns() / 2);
     let span = |hold: &Hold| {
@@ -52,7 +52,7 @@ enum Does {
     Goes,
 }
 
-/// The holds and steps, each with its source line, in the order of the run.
+/// Returns the holds and steps, each with its source line, in the order of the run.
 pub fn events(
     holds: impl Iterator<Item = (Hold, Option<String>)>,
     steps: impl Iterator<Item = (Step, Option<String>)>,
@@ -68,8 +68,8 @@ pub fn events(
     events
 }
 
-/// The lines: the time, a mark in the column of the CPU, the callback and its next step. `X` marks a suspended
-/// callback, `o` one that executes the step; `|` marks CPUs whose callback is still suspended.
+/// Returns the lines: the time, a mark in the CPU's column, the callback and its next step. `X` marks a callback that
+/// is suspended, `o` one that executes the step, and `|` CPUs whose callback is still suspended.
 pub fn lines(events: &[Event], window: Span) -> Vec<String> {
     let cpus: Vec<CpuId> =
         events.iter().map(|event| event.cpu).collect::<BTreeSet<_>>().into_iter().collect();
@@ -121,7 +121,7 @@ impl Event {
     }
 }
 
-/// `dir/my.bpf.c:40: text` without its folders.
+/// Removes the folders from `dir/my.bpf.c:40: text`.
 fn short(source: &str) -> String {
     let (place, text) = source.split_once(": ").unwrap_or((source, ""));
     let place = place.rsplit('/').next().unwrap_or(place);

@@ -28,7 +28,7 @@ fn show(experiment: &Experiment, arms: &[keel_experiment::ArmFigures]) {
     let report = [ExperimentReport::new(experiment, arms, &judged)];
     let style = Style { width: 80, colour: true };
     std::hint::black_box(keel_report::experiment::table(&report, style));
-    serde_json::to_string(&report).expect("reports have string keys alone");
+    serde_json::to_string(&report).expect("reports have only string keys");
 }
 
 fn nothing(seed: u64) -> RunFigures {

@@ -18,7 +18,7 @@ pub fn run(input: &[u8]) {
     let report = report.of(recording.kind.name(), recording.notes, &recording.doubts);
     let shown = report.text(Style { width: 80, colour: false });
     assert!(!shown.chars().any(|c| c.is_control() && c != '\n'), "a control character: {shown:?}");
-    serde_json::to_string(&report).expect("reports have string keys alone");
+    serde_json::to_string(&report).expect("reports have only string keys");
 }
 
 fn plain(text: &str) {

@@ -40,7 +40,7 @@ fn show(judge: &mut Judge) {
     let report = CheckReport::new(RunReport::new(&facts, &judge.judgement()), 1, 0);
     let shown = report.text(Style { width: 80, colour: false });
     assert!(!shown.chars().any(|c| c.is_control() && c != '\n'), "a control character: {shown:?}");
-    serde_json::to_string(&report).expect("reports have string keys alone");
+    serde_json::to_string(&report).expect("reports have only string keys");
 }
 
 /// The records before the invalid one, with a matching end.

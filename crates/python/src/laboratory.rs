@@ -40,6 +40,6 @@ pub(crate) fn lab(
         }
         let (planned, figures) = complete(&asked, made);
         let reports = reports(&experiments, &asked, &planned, figures);
-        Ok(serde_json::to_vec(&reports).expect("reports have string keys alone"))
+        Ok(serde_json::to_vec(&reports).expect("reports have only string keys"))
     })
 }

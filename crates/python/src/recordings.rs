@@ -55,7 +55,7 @@ pub(crate) fn why_waits<'py>(
 }
 
 fn json<'py>(py: Python<'py>, report: &impl serde::Serialize) -> Bound<'py, PyBytes> {
-    PyBytes::new(py, &serde_json::to_vec(report).expect("reports have string keys alone"))
+    PyBytes::new(py, &serde_json::to_vec(report).expect("reports have only string keys"))
 }
 
 fn part(trace: PathBuf, from: Option<String>, until: Option<String>) -> Result<Part, Failure> {

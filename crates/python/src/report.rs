@@ -55,7 +55,7 @@ impl Report {
 }
 
 fn json(report: &RunReport) -> Vec<u8> {
-    serde_json::to_vec(report).expect("reports have string keys alone")
+    serde_json::to_vec(report).expect("reports have only string keys")
 }
 
 /// The table of `keel compare`, and the schedulers whose runs are identical for every seed.

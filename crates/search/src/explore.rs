@@ -187,7 +187,7 @@ impl Explore {
         self.is_exhausted
     }
 
-    /// The minimum probability that one order of [`Method::Pct`] shows a given fault that needs as many orderings as
+    /// The minimum probability that one order of [`Method::Pct`] exposes a given bug that needs as many orderings as
     /// the depth: one divided by the number of CPUs, including the timers, times the points to the power of the
     /// changes.
     pub fn least_probability(&self, cpus: u32) -> Option<f64> {

@@ -1,4 +1,5 @@
-//! Random numbers from a seed: SplitMix64 (Steele, Lea and Flood, 'Fast splittable pseudorandom number generators', OOPSLA 2014).
+//! Random numbers from a seed: SplitMix64 (Steele, Lea and Flood, 'Fast splittable pseudorandom number generators',
+//! OOPSLA 2014).
 
 /// A generator.
 #[derive(Clone, Debug)]

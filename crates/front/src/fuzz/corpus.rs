@@ -1,4 +1,5 @@
-//! A folder of inputs, one JSON file each, named by its content. It can be kept in a repository.
+//! A corpus of inputs: a folder with one JSON file per input, named by a hash of its content. You can keep it in a
+//! repository.
 
 use crate::failure::Failure;
 use crate::inputs::reason;
@@ -13,7 +14,7 @@ const MOST: usize = 100_000;
 /// The suffix of the files' names.
 const SUFFIX: &str = ".fuzz.json";
 
-/// Reads the inputs of a folder, sorted by name, or the one input of a file. A folder that doesn't exist has none.
+/// Reads the inputs in a folder, sorted by name, or the one input in a file. A folder that doesn't exist has none.
 pub(super) fn read(from: &Path) -> Result<Vec<Genome>, Failure> {
     if !from.exists() {
         return Ok(Vec::new());
@@ -44,7 +45,7 @@ fn genome(path: &Path) -> Result<Genome, Failure> {
     })
 }
 
-/// Adds the inputs that are not `there` yet, and returns how many. Does nothing if `to` is a file.
+/// Adds the inputs that are not `there` yet, and returns how many there were. Does nothing if `to` is a file.
 pub(super) fn add(to: &Path, there: &[Genome], genomes: &[&Genome]) -> Result<usize, Failure> {
     if to.is_file() {
         return Ok(0);
@@ -57,23 +58,23 @@ pub(super) fn add(to: &Path, there: &[Genome], genomes: &[&Genome]) -> Result<us
     Ok(new.len())
 }
 
-/// The name of the file for an input.
+/// Returns the name of an input's file.
 pub(super) fn name(genome: &Genome) -> String {
     format!("{:016x}{SUFFIX}", hash(&text(genome)))
 }
 
-/// The text of the file for an input.
+/// Returns the text of an input's file.
 pub(super) fn text(genome: &Genome) -> String {
-    serde_json::to_string_pretty(genome).expect("an input has string keys alone") + "\n"
+    serde_json::to_string_pretty(genome).expect("an input has only string keys") + "\n"
 }
 
-/// FNV-1a: the same on every host.
+/// Returns the FNV-1a hash, which is the same on every host.
 fn hash(text: &str) -> u64 {
     text.bytes()
         .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
 }
 
-/// Ensures that [`write`] can write into this folder, before a long search for what to write.
+/// Checks that [`write`] can write into this folder, so that a long search doesn't end in vain.
 pub(crate) fn writable(folder: &Path) -> Result<(), Failure> {
     let exists = |folder: &&Path| !folder.as_os_str().is_empty() && folder.exists();
     let there = folder.ancestors().find(exists).unwrap_or(Path::new("."));
@@ -91,7 +92,7 @@ pub(crate) fn write(path: &Path, text: &str) -> Result<(), Failure> {
         std::fs::create_dir_all(folder)?;
         let mut file = tempfile::NamedTempFile::new_in(folder)?;
         file.write_all(text.as_bytes())?;
-        // The usual mode of a new file; only the owner could read a temporary one.
+        // The usual mode of a new file. By default, only the owner can read a temporary one.
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o644);
         file.as_file().set_permissions(mode)?;
         file.persist(path).map_err(|e| e.error).map(drop)

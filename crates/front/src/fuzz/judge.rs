@@ -1,8 +1,8 @@
 //! Decides whether a run failed.
 //!
-//! The scheduler's own failures always count: an error, a stall, an exit. A scheduler that asks to be reloaded, as one
-//! without `ops.cpu_offline` does when a CPU goes offline, has not failed. The user can request more criteria: budgets,
-//! a property, a rival.
+//! The scheduler's own failures always count: an error, a stall, an exit. A scheduler that must be reloaded, such as
+//! one without `ops.cpu_offline` when a CPU goes offline, has not failed. The user can add criteria: budgets, a
+//! property, a rival.
 
 use crate::failure::Failure as CannotGoOn;
 use keel_abi::Span;
@@ -35,7 +35,7 @@ pub struct Rival {
 }
 
 impl Rival {
-    /// How much worse figures may be. Only figures that users notice count, not the cost of scheduling.
+    /// Returns how much worse figures may be. Only figures that users notice count, not the cost of scheduling.
     fn limits(&self) -> Limits {
         let mut limits = Limits::default();
         let share = |share: f64| format!("{:.4}%", share * 100.0);
@@ -53,7 +53,7 @@ impl Rival {
 }
 
 impl Judging {
-    /// The failures of a run. `rival` is the other scheduler's run, if there is one and it did not fail.
+    /// Returns the failures of a run. `rival` is the other scheduler's run, if there is one and it did not fail.
     ///
     /// # Errors
     /// The property names no figure.
@@ -72,7 +72,7 @@ impl Judging {
             }));
         }
         if let Some(property) = &self.property {
-            let json = serde_json::to_value(run).expect("reports have string keys alone");
+            let json = serde_json::to_value(run).expect("reports have only string keys");
             let wrong = |wrong| CannotGoOn::input(format!("--property: {wrong}"));
             if !property.holds(&json).map_err(wrong)? {
                 let figures = property.figures(&json).map_err(wrong)?;
@@ -88,7 +88,7 @@ impl Judging {
 }
 
 fn own_failure(run: &RunReport) -> Option<Failure> {
-    // The kernel asks for the scheduler to be reloaded.
+    // The kernel unloads the scheduler so that it can be loaded again.
     if run.exit.kind == "unreg_kern" {
         return None;
     }
@@ -105,8 +105,8 @@ fn own_failure(run: &RunReport) -> Option<Failure> {
 
 fn worse(asked: &Rival, run: &RunReport, rival: &RunReport) -> Vec<Failure> {
     let [run, rival] = [run, rival].map(|run| {
-        let value = serde_json::to_value(run).expect("reports have string keys alone");
-        serde_json::from_value::<PastRun>(value).expect("what keel prints is a baseline")
+        let value = serde_json::to_value(run).expect("reports have only string keys");
+        serde_json::from_value::<PastRun>(value).expect("keel's own report is a valid baseline")
     });
     let compared = Regression::new(&[&rival], &[run], &asked.limits());
     let failure = |row: &keel_gate::Row| Failure {

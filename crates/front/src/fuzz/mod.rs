@@ -46,7 +46,7 @@ pub struct Asked<'a> {
     pub ranges: Vec<Range>,
     /// The seed of the search.
     pub seed: u64,
-    /// The number of runs, without those of the corpus and of shrinking; `None` for as many as there is time for.
+    /// The number of runs, not counting those for the corpus and for shrinking; `None` for as many as time allows.
     pub runs: Option<u64>,
     /// The maximum time.
     pub time: Duration,
@@ -71,7 +71,7 @@ pub struct Fuzzed {
     pub scheduler: String,
     /// The seed of the search.
     pub seed: u64,
-    /// The number of runs, without those of shrinking.
+    /// The number of runs, not counting those for shrinking.
     pub runs: u64,
     /// The number of runs that shrinking took.
     pub shrink_runs: u64,
@@ -85,7 +85,7 @@ pub struct Fuzzed {
     pub refused: u64,
     /// Why the first one was rejected.
     pub refusal: Option<String>,
-    /// How branches and states grew.
+    /// How the numbers of branches and states grew.
     pub growth: Vec<Growth>,
     /// The failures.
     pub failures: Vec<Reproducer>,
@@ -95,7 +95,7 @@ pub struct Fuzzed {
     pub stopped: bool,
 }
 
-/// The coverage after a number of runs.
+/// The coverage after some number of runs.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Growth {
     /// The number of runs.
@@ -204,7 +204,7 @@ impl Search<'_> {
 
     /// Shrinks the new failures and writes their reproducers.
     fn note(&mut self, found: Vec<Found>) -> Result<(), Failure> {
-        // If the search ends with the first failure, one is enough.
+        // If the search ends at the first failure, one is enough.
         let most = if self.asked.keep_going { usize::MAX } else { 1 };
         for found in found.into_iter().take(most) {
             if self.caller.stopped_by().is_some() {
@@ -219,12 +219,12 @@ impl Search<'_> {
             let ranges = &self.asked.ranges;
             let (small, runs) = {
                 let began = Instant::now();
-                // With a number of runs, the search must be repeatable, so time doesn't bound it.
+                // If the number of runs is given, the search must be repeatable, so time doesn't bound it.
                 let is_over = || self.asked.runs.is_none() && began.elapsed() >= SHRINK_TIME;
                 shrink::shrunk(self.subject, &found.genome, kind, ranges, SHRINK_RUNS, &is_over)
             };
             self.shrink_runs += runs as u64;
-            // The numbers in its message may have changed.
+            // Shrinking may have changed the numbers in its message.
             let again = self.subject.run(std::slice::from_ref(&small));
             let said = again.into_iter().flat_map(|ran| ran.failures).find(|failure| failure.kind == *kind);
             let text = said.map_or(found.failure.text.clone(), |failure| failure.text);
@@ -236,7 +236,7 @@ impl Search<'_> {
 }
 
 impl Fuzzed {
-    /// The result as text.
+    /// Returns the result as text.
     pub fn text(&self) -> String {
         let seconds = self.wall_ns as f64 / 1e9;
         let mut text = format!(
@@ -268,7 +268,7 @@ impl Fuzzed {
         text
     }
 
-    /// The lines for CI, one per failure.
+    /// Returns the lines for CI, one per failure.
     pub fn tests(&self) -> String {
         self.failures.iter().map(|failure| failure.test.clone() + "\n").collect()
     }

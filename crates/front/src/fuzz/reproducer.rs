@@ -68,7 +68,7 @@ impl Reproducer {
         })
     }
 
-    /// The reproducer as text.
+    /// Returns the reproducer as text.
     pub(super) fn text(&self) -> String {
         format!(
             "\n{}\n  found after {} runs: {}\n  shrunk in {} runs to:  {}\n  workload: {}\n  machine:  {}\n  {}\n",
@@ -84,7 +84,8 @@ impl Reproducer {
     }
 }
 
-/// Does only a search detect this kind? It compares runs or evaluates a property; a single run shows no failure.
+/// Returns whether only a search detects this kind: it compares runs or evaluates a property, and a single run shows no
+/// failure.
 fn of_rival_or_property(kind: &str) -> bool {
     kind == "property" || kind.starts_with("worse ")
 }
@@ -112,7 +113,7 @@ fn sim(asked: &Asked<'_>, genome: &Genome, workload: &str, machine: &str) -> Str
     words.join(" ")
 }
 
-/// The command that searches with this one input.
+/// Returns the command that searches with this one input.
 fn again(asked: &Asked<'_>, input: &str) -> String {
     let mut words =
         vec![format!("keel fuzz {} --runs 0 --corpus {}", quoted(asked.scheduler), quoted(input))];
@@ -135,7 +136,7 @@ fn quoted(word: &str) -> String {
     shlex::try_quote(word).map_or_else(|_| word.to_owned(), |quoted| quoted.into_owned())
 }
 
-/// Converts a kind to a part of a file's name.
+/// Converts a kind to part of a file's name.
 fn plain(kind: &str) -> String {
     let plain: String =
         kind.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).take(40).collect();

@@ -1,5 +1,5 @@
-//! Runs of one scheduler for a search. An input is converted to the texts of files, a spec and a run, and the search
-//! gets the run's result.
+//! Makes a search's runs of one scheduler. An input is converted to the texts of files, then to a spec and a run, and
+//! the search gets the run's result.
 
 use super::Asked;
 use super::judge::Judging;
@@ -25,8 +25,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// The maximum number of events in a run; 64 instructions count as one. A run that exceeds it ends there.
 const MOST_EVENTS: u64 = 100_000;
-/// The maximum number of times that its tasks continue their programs: a lone real-time task may yield forever without
-/// an event.
+/// The maximum number of times that its tasks continue their programs: a real-time task that is alone may yield forever
+/// without an event.
 const MOST_TURNS: u64 = 500_000;
 /// The number of loaded schedulers that are cached; one with large global data takes tens of MiB.
 const MOST_PREPARED: usize = 8;
@@ -44,7 +44,7 @@ pub(super) struct Runs<'a> {
     rival: Option<Who>,
     judging: &'a Judging,
     types: KernelTypes,
-    /// By settings and machine shape, because an object's constants depend on these.
+    /// Keyed by settings and machine shape, because an object's constants depend on these.
     prepared: Mutex<BTreeMap<String, Arc<Prepared>>>,
     jobs: Option<NonZeroUsize>,
     caller: &'a dyn Caller,
@@ -79,7 +79,7 @@ impl<'a> Runs<'a> {
         Ok(runs)
     }
 
-    /// Why the search can't continue.
+    /// Returns why the search can't continue, if it can't.
     pub(super) fn failure(&self) -> Option<Failure> {
         self.failed.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -88,7 +88,7 @@ impl<'a> Runs<'a> {
         self.failure().is_some()
     }
 
-    /// The result of an input. Fails if every other input would fail in the same way.
+    /// Returns the result of an input. Fails if every other input would fail in the same way.
     fn one(&self, genome: &Genome) -> Result<Ran, Failure> {
         let spec = match self.spec(&self.who, genome) {
             Ok(spec) => spec,
@@ -97,7 +97,7 @@ impl<'a> Runs<'a> {
         let (run, features) = self.report(&spec, true)?;
         let rival = match &self.rival {
             Some(rival) if !run.failed() => {
-                // As far as this run came.
+                // Only as far as this run got.
                 let reached = Span::from_ns(run.duration_ns);
                 let spec = self.spec(rival, genome).map_err(Failure::from_lab)?;
                 let (rival, _) = self.report(&RunSpec { duration: reached, ..spec }, false)?;
@@ -155,7 +155,7 @@ impl<'a> Runs<'a> {
         stop: Stop,
     ) -> Result<(Outcome, Vec<u8>), LabError> {
         let mut progress = |progress: Progress| {
-            // A rival runs as far as the scheduler's run came.
+            // A rival runs as far as the scheduler's run got.
             if guides && progress.programs_went_on > MOST_TURNS {
                 stop.ask();
             }

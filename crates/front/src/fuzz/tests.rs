@@ -1,4 +1,4 @@
-//! Tests that the readers of workloads and machines accept the inputs of a search.
+//! Tests that the readers of workloads and machines accept a search's inputs.
 
 use keel_lab::{machines, workloads};
 use keel_search::genome::{Genome, Range};
@@ -31,7 +31,7 @@ fn every_input_is_a_run() {
             false => mutate::mutated(&mut rng, &a, &ranges),
         };
         is_read(&made);
-        assert_eq!(made.clone().repaired(&ranges), made, "what is right stays");
+        assert_eq!(made.clone().repaired(&ranges), made, "a valid input is left as it is");
         corpus.push(made);
     }
 }
