@@ -1,4 +1,4 @@
-//! The command line as clap reads it.
+//! The arguments of `keel`'s commands, as clap parses them.
 
 use crate::fuzz_args::{BisectArgs, ExploreArgs, FuzzArgs};
 use crate::gate_args::{BaselineArgs, StrictArgs};
@@ -28,12 +28,12 @@ Exit codes:
 #[derive(Debug, Parser)]
 #[command(name = "keel", version, after_help = EXIT_CODES, arg_required_else_help = true, max_term_width = 100)]
 pub(crate) struct Cli {
-    /// What to do.
+    /// The command to execute.
     #[command(subcommand)]
     pub(crate) command: Command,
 }
 
-/// The commands; those that are not there yet are hidden, and refused by name.
+/// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Run a scheduler on a simulated machine and judge what it did
@@ -83,8 +83,8 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Does it print a result that is useful even if it is partial? Commands about the running kernel handle signals
-    /// themselves.
+    /// Returns whether it prints a result that is useful even if it is partial. Commands about the running kernel
+    /// handle signals themselves.
     pub(crate) const fn has_a_verdict(&self) -> bool {
         matches!(
             self,
@@ -106,12 +106,12 @@ impl Command {
 /// `keel machine`.
 #[derive(Debug, Args)]
 pub(crate) struct MachineArgs {
-    /// What to do.
+    /// The command to execute.
     #[command(subcommand)]
     pub(crate) what: MachineCommand,
 }
 
-/// The ways to a machine file.
+/// The ways to make a machine file.
 #[derive(Debug, Subcommand)]
 pub(crate) enum MachineCommand {
     /// Describe this machine as far as its kernel reports it: CPUs, caches, nodes, frequencies, settings. This needs no
@@ -125,8 +125,8 @@ pub(crate) struct CaptureArgs {
     /// The machine file to write [default: standard output]
     #[arg(short, long, value_name = "M.toml")]
     pub(crate) output: Option<PathBuf>,
-    /// Also measure the cost of switches, wakeups, cache lines and timers, which takes a few seconds. Do it while the machine
-    /// is idle
+    /// Also measure the cost of switches, wakeups, cache lines and timers, which takes a few seconds. Do it while the
+    /// machine is idle
     #[arg(long)]
     pub(crate) measure: bool,
 }
@@ -134,7 +134,8 @@ pub(crate) struct CaptureArgs {
 /// `keel sim`.
 #[derive(Debug, Args)]
 pub(crate) struct SimArgs {
-    /// A built-in name, a .bpf.o file, or a binary with one in its .bpf.objs section. You can append settings: my.bpf.o:kick=1
+    /// A built-in name, a .bpf.o file, or a binary with one in its .bpf.objs section. You can append settings:
+    /// my.bpf.o:kick=1
     #[arg(value_name = "SCHED", required_unless_present = "program", conflicts_with = "program")]
     pub(crate) scheduler: Option<String>,
     /// Instead of SCHED: a scheduler's own program and its arguments, after --. It runs alongside the simulated kernel
@@ -241,7 +242,8 @@ pub(crate) struct CompareArgs {
 /// `keel score`.
 #[derive(Debug, Args)]
 pub(crate) struct ScoreArgs {
-    /// As for keel sim; you can append settings: my.bpf.o:kick=1. A command in quotes stands for a scheduler's own program
+    /// As for keel sim; you can append settings: my.bpf.o:kick=1. A command in quotes stands for a scheduler's own
+    /// program
     #[arg(value_name = "SCHED")]
     pub(crate) scheduler: String,
     /// A built-in name, or a file
@@ -365,7 +367,7 @@ pub(crate) enum Listed {
     Features,
 }
 
-/// Which instructions of a scheduler are charged.
+/// Whose instructions a scheduler is charged for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum CostsArg {
     /// Those of its BPF object

@@ -12,17 +12,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Rings for signals.
+/// Wakes a waiting command when a signal arrives.
 pub(crate) struct Bell {
     asked: Arc<AtomicBool>,
-    /// SIGUSR1 came.
+    /// Whether SIGUSR1 has arrived.
     wanted: Arc<AtomicBool>,
     rung: UnixStream,
     rings: UnixStream,
 }
 
 impl Bell {
-    /// From now on, Ctrl-C rings the bell and doesn't end the process.
+    /// From now on, makes Ctrl-C ring the bell instead of ending the process.
     pub(crate) fn hang() -> Result<Self, Failure> {
         Self::try_hang().map_err(|e| Failure::input(format!("cannot handle Ctrl-C: {e}")))
     }
@@ -34,14 +34,14 @@ impl Bell {
         for signal in [SIGINT, SIGTERM, SIGHUP] {
             signal_hook::flag::register(signal, Arc::clone(&asked))?;
         }
-        // After the flags: when the pipe rings, the request is already visible.
+        // Registered after the flags, so that the request is already visible when the bell rings.
         for signal in [SIGINT, SIGTERM, SIGHUP, SIGCHLD] {
             signal_hook::low_level::pipe::register(signal, rings.try_clone()?)?;
         }
         Ok(Self { asked, wanted: Arc::default(), rung, rings })
     }
 
-    /// From now on, SIGUSR1 rings the bell too, and [`wanted`](Self::wanted) reports it.
+    /// From now on, makes SIGUSR1 ring the bell too. [`wanted`](Self::wanted) reports it.
     pub(crate) fn listen_to_usr1(&self) -> Result<(), Failure> {
         let listen = || {
             signal_hook::flag::register(SIGUSR1, Arc::clone(&self.wanted))?;
@@ -50,23 +50,23 @@ impl Bell {
         listen().map(drop).map_err(|e: io::Error| Failure::input(format!("cannot handle SIGUSR1: {e}")))
     }
 
-    /// Whether SIGUSR1 has arrived since the last call.
+    /// Returns whether SIGUSR1 has arrived since the last call.
     pub(crate) fn wanted(&self) -> bool {
         self.wanted.swap(false, Ordering::Relaxed)
     }
 
-    /// Whether a stop has been requested.
+    /// Returns whether a stop has been requested.
     pub(crate) fn asked(&self) -> bool {
         self.asked.load(Ordering::Relaxed)
     }
 
-    /// Waits until the bell rings, `also` is ready to be read, or the time is over.
+    /// Waits until the bell rings, `also` is ready to be read, or `at_most` has passed.
     pub(crate) fn wait(&self, also: Option<BorrowedFd<'_>>, at_most: Duration) {
         let at_most =
             Timespec { tv_sec: at_most.as_secs().cast_signed(), tv_nsec: at_most.subsec_nanos().into() };
         let mut waits: Vec<PollFd<'_>> = vec![PollFd::new(&self.rung, PollFlags::IN)];
         waits.extend(also.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
-        // If this fails, a signal came or there is no memory: in both cases the caller must check.
+        // If this fails, a signal arrived or there is no memory. In both cases the caller must check.
         poll(&mut waits, Some(&at_most)).ok();
         let mut rings = [0; 64];
         while matches!((&self.rung).read(&mut rings), Ok(1..)) {}

@@ -1,5 +1,4 @@
-//! Internal errors: a panic becomes one sentence with the command that reproduces it, and exit
-//! code 70.
+//! Reports internal errors: a panic becomes one sentence with the command that reproduces it, and exit code 70.
 
 use std::io::Write;
 use std::panic::PanicHookInfo;
@@ -23,7 +22,7 @@ fn message(panic: &PanicHookInfo<'_>) -> String {
     format!("keel: internal error: {what}{place}\nhelp: {}\n", reproduce())
 }
 
-/// The command that reproduces the bug: as given, plus the seed if the default was used.
+/// Returns the command that reproduces the bug: as given, plus the seed if the default was used.
 pub(crate) fn reproduce() -> String {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let command: String = args.iter().map(|arg| format!(" {}", quoted(arg))).collect();

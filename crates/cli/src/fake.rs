@@ -1,5 +1,4 @@
-//! A fake `lab` crate without a simulator: the scheduler's name determines how a run ends, and runs
-//! emit a few events.
+//! A fake `lab` crate without a simulator: the scheduler's name determines how a run ends, and runs emit a few events.
 
 use crate::lab::{Lab, REAL};
 use keel_abi::scx::ExitKind;
@@ -29,7 +28,8 @@ fn source(name: &str) -> SchedulerSource {
 
 const NAMES: &[&str] = &["good", "wasteful", "fails", "refused", "unsupported", "buggy"];
 
-/// `sound` compares a scheduler with itself; `broken` has a scheduler that fails, `torn` one that aborts.
+/// Returns three experiments: `sound` compares a scheduler with itself, `broken` has a scheduler that fails, and `torn`
+/// one that aborts.
 fn experiments() -> Vec<keel_experiment::Experiment> {
     let experiment = |id: &str, new: &str| {
         let text = format!(
@@ -72,7 +72,7 @@ fn run(
     }
 }
 
-/// One task that wakes at the start, and runs at once or halfway through the run.
+/// Emits one task that wakes at the start, and runs at once or halfway through the run.
 fn emit(spec: &RunSpec, sink: &mut dyn Sink, late: bool) {
     let (cpu, task) = (CpuId(0), TaskId(0));
     let start = Instant::ZERO;
@@ -115,7 +115,7 @@ fn outcome(spec: &RunSpec, exit: ExitKind, message: &str) -> Outcome {
     }
 }
 
-/// A log with one line, and more output than is kept.
+/// Returns a log with one line, and more output than is kept.
 fn printed() -> Log {
     let (at, cpu, pid) = (Instant::from_ns(1_000_000_007), CpuId(3), Pid(1));
     let line = LogLine { at, cpu, task: "worker".into(), pid, text: "hello\x1b[2J".into() };

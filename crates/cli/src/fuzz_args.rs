@@ -14,7 +14,8 @@ use std::path::PathBuf;
 /// `keel fuzz`.
 #[derive(Debug, Args)]
 pub(crate) struct FuzzArgs {
-    /// As for keel sim; you can append settings: my.bpf.o:kick=1. A command in quotes stands for a scheduler's own program
+    /// As for keel sim; you can append settings: my.bpf.o:kick=1. A command in quotes stands for a scheduler's own
+    /// program
     #[arg(value_name = "SCHED")]
     pub(crate) scheduler: String,
     /// How long to search, in seconds. A failure found by then is still shrunk completely
@@ -73,7 +74,8 @@ pub(crate) struct FuzzArgs {
 /// `keel explore`.
 #[derive(Debug, Args)]
 pub(crate) struct ExploreArgs {
-    /// A built-in name, a .bpf.o file, or a binary with one in its .bpf.objs section. You can append settings: my.bpf.o:kick=1
+    /// A built-in name, a .bpf.o file, or a binary with one in its .bpf.objs section. You can append settings:
+    /// my.bpf.o:kick=1
     #[arg(value_name = "SCHED")]
     pub(crate) scheduler: String,
     /// The scheduler's recipe [default: NAME.keel.toml beside NAME.bpf.o]
@@ -173,7 +175,7 @@ fn factor(text: &str) -> Result<f64, String> {
     }
 }
 
-/// `NAME=LOW..HIGH`.
+/// Parses `NAME=LOW..HIGH`.
 fn range(text: &str) -> Result<Range, String> {
     let wrong = || {
         "write NAME=LOW..HIGH with the name of a global variable, as in slice_ns=100000..20000000".to_owned()

@@ -23,12 +23,12 @@ struct Earlier {
 }
 
 impl Gate {
-    /// Budgets only.
+    /// Reads budgets only.
     pub(crate) fn strict(args: &StrictArgs) -> Result<Self, Failure> {
         Self::new(args, &BaselineArgs::default())
     }
 
-    /// Budgets and baseline. Later arguments override earlier ones, and all arguments override the file.
+    /// Reads budgets and baseline. Later arguments override earlier ones, and all arguments override the file.
     pub(crate) fn new(strict: &StrictArgs, compared: &BaselineArgs) -> Result<Self, Failure> {
         let mut settings = Settings::default();
         if let Some(file) = &strict.budgets {
@@ -46,7 +46,7 @@ impl Gate {
         Ok(Self { settings, is_strict: strict.is_asked(), baseline })
     }
 
-    /// The limits for the sums of findings.
+    /// Returns the limits for the sums of findings.
     pub(crate) fn budgets(&self) -> Budgets {
         self.settings.budgets.clone()
     }
@@ -67,13 +67,13 @@ impl Gate {
         earlier.baseline.fits(&scene).map_err(|wrong| earlier.refused(&wrong.to_string()))
     }
 
-    /// Compares the findings with the budgets; `None` if none were requested.
+    /// Compares the findings with the budgets. Returns `None` if none were requested.
     pub(crate) fn rule(&self, facts: &Facts) -> Option<Ruling> {
         self.is_strict.then(|| Ruling::new(&self.settings.budgets, facts))
     }
 
-    /// Compares the figures of one of `of` schedulers with the baseline's; `None` if not requested, or if one of its
-    /// runs failed.
+    /// Compares the figures of one of `of` schedulers with the baseline's. Returns `None` if not requested, or if one
+    /// of its runs failed.
     pub(crate) fn compare(&self, runs: &[RunReport], of: usize) -> Result<Option<Regression>, Failure> {
         let (Some(earlier), Some(first)) = (&self.baseline, runs.first()) else { return Ok(None) };
         if runs.iter().any(RunReport::failed) {
@@ -101,6 +101,6 @@ impl Earlier {
 
 /// Converts a run by way of its JSON, so that old and new runs are read in the same way.
 fn as_past(run: &RunReport) -> PastRun {
-    let value = serde_json::to_value(run).expect("reports have string keys alone");
-    serde_json::from_value(value).expect("what keel prints is a baseline")
+    let value = serde_json::to_value(run).expect("reports have only string keys");
+    serde_json::from_value(value).expect("keel's own report is a valid baseline")
 }

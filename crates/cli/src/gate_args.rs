@@ -1,9 +1,9 @@
-//! The arguments that say what passes: budgets for findings, and a baseline for figures.
+//! The arguments that determine what passes: budgets for findings, and a baseline for figures.
 
 use clap::Args;
 use keel_gate::{Allowed, Subject, budgets};
 
-/// What findings may add up to.
+/// Budgets for findings.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct StrictArgs {
     /// Exit with 1 if findings exceed their budgets
@@ -19,7 +19,7 @@ pub(crate) struct StrictArgs {
     pub(crate) budgets: Option<String>,
 }
 
-/// What is compared with an earlier run.
+/// How figures are compared with an earlier run's.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct BaselineArgs {
     /// Compare with earlier --json output of the same run, and exit with 1 if a figure is worse
@@ -32,7 +32,7 @@ pub(crate) struct BaselineArgs {
 }
 
 impl StrictArgs {
-    /// Is any of it asked for?
+    /// Returns whether any of these arguments is given.
     pub(crate) fn is_asked(&self) -> bool {
         self.strict || !self.allow.is_empty() || self.budgets.is_some()
     }

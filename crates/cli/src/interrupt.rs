@@ -1,4 +1,4 @@
-//! Ctrl-C, SIGTERM and SIGHUP for commands that have a verdict to print and files to finish.
+//! Handles Ctrl-C, SIGTERM and SIGHUP for commands that have a verdict to print and files to finish.
 //!
 //! The first signal asks the work to stop; the command then prints its verdict, marked as partial. A second signal, or
 //! the first if no work is in progress, ends the process at once. Neither leaves a half-written file.
@@ -17,16 +17,16 @@ use std::sync::{Arc, LazyLock, OnceLock};
 
 /// One per process, because signals go to a process.
 static STOP: LazyLock<Stop> = LazyLock::new(Stop::default);
-/// The signal that requested the stop; 0 before.
+/// The signal that requested a stop; 0 if none has.
 static BY: AtomicI32 = AtomicI32::new(0);
-/// Pieces of work in progress that stop on request.
+/// The number of pieces of work in progress that stop on request.
 static WORK: AtomicUsize = AtomicUsize::new(0);
 
-/// Starts to listen for signals.
+/// Starts listening for signals.
 pub(crate) fn listen() {
     static LISTENS: OnceLock<()> = OnceLock::new();
     LISTENS.get_or_init(|| {
-        // A file that would exceed ulimit -f is a write error, and does not kill the process.
+        // Exceeding ulimit -f becomes a write error and doesn't kill the process.
         let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
         let ignored = std::fs::read_to_string("/proc/self/status").map_or(0, |status| ignored_in(&status));
         let hangs_up = ignored >> (SIGHUP - 1) & 1 == 0;
@@ -53,7 +53,7 @@ fn on_signal(signal: i32) {
     signal_hook::low_level::exit(Code::of(by) as i32);
 }
 
-/// The bits of `SigIgn` in the text of `/proc/PID/status`.
+/// Returns the bits of `SigIgn` in the text of `/proc/PID/status`.
 fn ignored_in(status: &str) -> u64 {
     let line = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     line.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok()).unwrap_or(0)
@@ -67,18 +67,18 @@ fn stopped_by(signal: i32) -> StoppedBy {
     }
 }
 
-/// What a signal requests of the work in progress.
+/// Returns the handle by which signals stop the work in progress.
 pub(crate) fn stop() -> Stop {
     STOP.clone()
 }
 
-/// The signal that requested a stop, if any.
+/// Returns the signal that requested a stop, if any.
 pub(crate) fn by() -> Option<StoppedBy> {
     let signal = BY.load(Ordering::SeqCst);
     (signal != 0).then(|| stopped_by(signal))
 }
 
-/// The exit code for a partial result, or `whole` for a complete one.
+/// Returns the exit code for a partial result, or `whole` for a complete one.
 pub(crate) fn code(is_partial: bool, whole: Code) -> Code {
     match by() {
         Some(by) if is_partial => Code::of(by),

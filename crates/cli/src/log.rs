@@ -1,11 +1,12 @@
-//! A scheduler's output (`bpf_printk`), in the columns of the kernel's `trace_pipe`: task, pid, CPU, seconds, text.
+//! Formats a scheduler's output (`bpf_printk`) in the columns of the kernel's `trace_pipe`: task, pid, CPU, seconds,
+//! text.
 
 use crate::text::shown;
 use keel_lab::Log;
 use std::fmt::Write;
 
-/// The log as text. Output of several lines gets the columns before each line; characters that could mislead a terminal
-/// are escaped.
+/// Returns the log as text. If a message has several lines, each gets the columns. Characters that could mislead a
+/// terminal are escaped.
 pub(crate) fn text(log: &Log) -> String {
     let mut text = String::new();
     for line in &log.lines {

@@ -1,7 +1,7 @@
-//! `keel`: arguments in, runs made, results printed, an exit code out.
+//! The `keel` program: parses arguments, makes runs, prints results, and exits with a code.
 //!
-//! This crate is the only one that reads files, the environment and the wall clock, and the only
-//! one that prints. It never simulates, judges or lays out results itself.
+//! Only this crate prints, listens for signals and ends the process. It never simulates, judges or lays out results
+//! itself.
 #![forbid(unsafe_code)]
 
 mod args;
@@ -72,7 +72,7 @@ fn main() -> ExitCode {
     ExitCode::from(code as u8)
 }
 
-/// Prints clap's message: the help and the version are results, and go to stdout.
+/// Prints clap's message. The help and the version are results, so they go to stdout.
 fn told(message: &clap::Error) -> ExitCode {
     let result = message.print().and_then(|()| std::io::stdout().flush());
     match output::printed(result) {
@@ -111,7 +111,7 @@ fn run(cli: &Cli, lab: &lab::Lab) -> Result<Code, Failure> {
     }
 }
 
-/// Logs to stderr as set by `RUST_LOG`; nothing by default.
+/// Logs to stderr what `RUST_LOG` selects: nothing by default.
 fn log_as_asked() {
     let filter = tracing_subscriber::EnvFilter::builder()
         .with_default_directive(tracing::level_filters::LevelFilter::OFF.into())

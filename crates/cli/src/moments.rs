@@ -1,4 +1,4 @@
-//! The last moments of a recording in progress, kept in memory and written to a file on each trigger.
+//! Keeps the last moments of a recording in progress in memory, and writes them to a file on each trigger.
 //!
 //! A separate thread writes the file, so that no events are lost.
 
@@ -12,12 +12,12 @@ use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Memory for packed events. It is twice as much while a file is being written.
+/// The maximum memory for packed events, in bytes. Twice as much is used while a file is being written.
 const MOST_BYTES: usize = 256 << 20;
 /// The shortest time that can be kept.
 const LEAST: Span = Span::from_ms(100);
 
-/// Events that happen now are in the ring after at most this time.
+/// An event that happens now is in the ring after at most this time.
 pub(crate) const SETTLE: Duration = Duration::from_millis(60);
 
 /// The ring and the written files.
@@ -31,7 +31,7 @@ pub(crate) struct Moments {
 }
 
 impl Moments {
-    /// Keeps the last `keep` of time. The first file is `path`; later files have numbers.
+    /// Keeps the last `keep` of the recording. The first file is `path`; later files have numbers.
     pub(crate) fn new(keep: Span, path: &Path) -> Result<Self, Failure> {
         if keep < LEAST {
             return Err(Failure::input(format!("--ring {keep} is too short: the minimum is 100ms")));
@@ -41,7 +41,7 @@ impl Moments {
         Ok(Self { ring, path: path.to_owned(), first, files: 0, writing: None })
     }
 
-    /// Starts to write the current contents, and returns the file's name. The file appears when it is complete.
+    /// Starts writing the current contents, and returns the file's name. The file appears when it is complete.
     pub(crate) fn write(&mut self) -> Result<PathBuf, Failure> {
         self.written()?;
         self.files += 1;
@@ -63,7 +63,7 @@ impl Moments {
         writing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
 
-    /// Did writing the last file fail? A file that is still being written has not failed.
+    /// Fails if writing the last file has failed. A file that is still being written has not failed.
     pub(crate) fn has_failed(&mut self) -> Result<(), Failure> {
         if self.writing.as_ref().is_some_and(JoinHandle::is_finished) { self.written() } else { Ok(()) }
     }
@@ -81,7 +81,7 @@ fn cannot(path: &Path, why: &str) -> Failure {
     Failure::input(format!("{}: {why}", shown_path(path)))
 }
 
-/// `run.keel`, `run.2.keel`, `run.3.keel`.
+/// Returns the name of a file: `run.keel`, `run.2.keel`, `run.3.keel`.
 fn numbered(path: &Path, number: u64) -> PathBuf {
     if number == 1 {
         return path.to_owned();
@@ -97,7 +97,7 @@ fn numbered(path: &Path, number: u64) -> PathBuf {
 
 impl Drop for Moments {
     fn drop(&mut self) {
-        // Dropped while a file is being written only after a different failure, which is reported instead.
+        // A file is still being written here only after a different failure, which is reported instead.
         let _ = self.written();
     }
 }

@@ -1,4 +1,4 @@
-//! Explains in plain words why an argument is not a number: the parser's own message is for programmers.
+//! Explains in plain words why an argument is not a valid number. The parser's own message is for programmers.
 
 use crate::args::Cli;
 use crate::text::shown;
@@ -7,10 +7,10 @@ use clap::error::{ContextKind, ErrorKind};
 use std::error::Error as _;
 use std::num::{IntErrorKind, ParseIntError};
 
-/// The error unchanged, or in plain words for an invalid number.
+/// Returns the error, in plain words if it is about an invalid number, otherwise unchanged.
 pub(crate) fn in_words(error: clap::Error) -> clap::Error {
     match sentence(&error) {
-        // As clap writes it for other values, without a usage.
+        // As clap phrases it for other values, without the usage.
         Some(sentence) => {
             let text = format!("{sentence}\n\nFor more information, try '--help'.\n");
             clap::Error::raw(ErrorKind::ValueValidation, text).with_cmd(&Cli::command())

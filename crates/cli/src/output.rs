@@ -1,4 +1,4 @@
-//! Atomically written files, and a stdout whose reader may go away.
+//! Writes files atomically, and prints to a stdout whose reader may go away.
 
 use crate::failure::Failure;
 use crate::inputs::reason;
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tempfile::NamedTempFile;
 
-/// The files that are being written and don't have their final name yet.
+/// The files that are being written and don't have their final names yet.
 static PARTS: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
 fn parts() -> MutexGuard<'static, BTreeSet<PathBuf>> {
@@ -24,13 +24,13 @@ fn parts() -> MutexGuard<'static, BTreeSet<PathBuf>> {
 pub(crate) fn abandon() {
     let parts = parts();
     for part in &*parts {
-        // A part that no longer exists already has its final name.
+        // A file that no longer exists under this name already has its final name.
         let _ = std::fs::remove_file(part);
     }
     std::mem::forget(parts);
 }
 
-/// A future file: it appears under its name when [`Output::keep`] is called, and not before.
+/// A file that appears under its name only when [`Output::keep`] is called.
 pub(crate) struct Output {
     path: PathBuf,
     to: To,
@@ -44,14 +44,14 @@ enum To {
 }
 
 impl Output {
-    /// Ensures that the file can be written, before any work is done for it.
+    /// Checks that the file can be written, before any work is done for it.
     pub(crate) fn reserve(path: &Path) -> Result<Self, Failure> {
         if path == Path::new("-") {
-            return Err(Failure::input("'-' cannot be written: standard output has the results")
+            return Err(Failure::input("'-' cannot be written: standard output is for the results")
                 .help("name a file, or write ./- for one with this name"));
         }
         let cannot = |e: io::Error| cannot(path, &e);
-        // Follows a link, so that the link stays and its target is replaced.
+        // Follow a link, so that the link stays and its target is replaced.
         let place = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let to = match std::fs::metadata(&place) {
             Ok(there) if there.is_dir() => return Err(cannot(ErrorKind::IsADirectory.into())),
@@ -63,17 +63,17 @@ impl Output {
         Ok(Self { path: place, to })
     }
 
-    /// Its destination; two outputs must not go to one place.
+    /// Returns its destination. No two outputs may have the same one.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Refuses to replace a file that is also read: it would be lost.
+    /// Refuses to write to a file that is also an input, because its content would be lost.
     pub(crate) fn spare<I: AsRef<Path>>(&self, inputs: impl IntoIterator<Item = I>) -> Result<(), Failure> {
         keel_front::spare::spare(&self.path, inputs)
     }
 
-    /// The writer for its bytes.
+    /// Returns the writer for its bytes.
     pub(crate) fn writer(&mut self) -> &mut dyn Write {
         match &mut self.to {
             To::Beside(part) => part.file.as_file_mut(),
@@ -87,7 +87,7 @@ impl Output {
         written.map_err(|e| self.failed(&e))
     }
 
-    /// The failure to write this file.
+    /// Converts an error of writing this file.
     pub(crate) fn failed(&self, error: &io::Error) -> Failure {
         cannot(&self.path, error)
     }
@@ -111,7 +111,7 @@ struct Part {
     registered: Registered,
 }
 
-/// The path of a part, while it exists.
+/// The path of a part, registered in [`PARTS`] while this exists.
 struct Registered(PathBuf);
 
 impl Drop for Registered {
@@ -120,7 +120,7 @@ impl Drop for Registered {
     }
 }
 
-/// A temporary file in the same folder, with the usual permissions of a new file.
+/// Creates a temporary file in the same folder, with the usual permissions of a new file.
 fn beside(path: &Path) -> io::Result<Part> {
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
@@ -134,7 +134,7 @@ fn beside(path: &Path) -> io::Result<Part> {
         // The umask removes the permissions that the user doesn't want.
         builder.permissions(std::fs::Permissions::from_mode(0o666));
     }
-    // Locked over both steps, so that a signal finds no unregistered file.
+    // Locked during both steps, so that a signal finds no unregistered file.
     let mut parts = parts();
     let file = builder.tempfile_in(std::path::absolute(folder)?)?;
     parts.insert(file.path().to_owned());
@@ -153,8 +153,8 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     printed(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
 }
 
-/// The outcome of printing to stdout. A reader that goes away (`keel list | head`) is not an error: it has
-/// read all it wanted.
+/// Converts the result of printing to stdout. A reader that goes away (`keel list | head`) is not an error: it has read
+/// all it wanted.
 pub(crate) fn printed(result: io::Result<()>) -> Result<(), Failure> {
     match result {
         Err(e) if e.kind() != ErrorKind::BrokenPipe => {

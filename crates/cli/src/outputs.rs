@@ -1,4 +1,4 @@
-//! The output files of a run: all are reserved before the run, and the complete ones are kept after it.
+//! The output files of a run. All are reserved before the run, and the complete ones are kept after it.
 
 use crate::failure::Failure;
 use crate::output::Output;
@@ -136,7 +136,7 @@ pub(crate) fn both(one: Result<(), Failure>, other: Result<(), Failure>) -> Resu
     }
 }
 
-/// Checks the result of writing a file. If it failed, the temporary file is removed.
+/// Checks the result of writing a file. Removes the temporary file if it failed.
 pub(crate) fn checked(output: &mut Option<Output>, written: io::Result<()>) -> Result<(), Failure> {
     match (written, output.take()) {
         (Err(e), Some(failed)) => Err(failed.failed(&e)),

@@ -1,4 +1,4 @@
-//! The output of `--report`: an interactive page, or a picture if the name ends in `.svg`.
+//! Writes the output of `--report`: an interactive page, or a picture if the name ends in `.svg`.
 
 use crate::failure::Failure;
 use crate::output::Output;
@@ -13,7 +13,7 @@ use std::ffi::OsStr;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-/// The listener for `--report`.
+/// The sink that collects a run for `--report`.
 pub(crate) enum Drawing {
     Page(Box<Page>),
     Picture(Box<Picture>),
@@ -54,17 +54,17 @@ impl Drawing {
     }
 }
 
-/// Is a picture requested, not a page?
+/// Returns whether a picture is requested, not a page.
 pub(crate) fn is_picture(path: &Path) -> bool {
     ends_in(path, "svg")
 }
 
-/// Is the name suitable for a page? Any name of a device or pipe is.
+/// Returns whether the name is suitable for a page. Any name of a device or pipe is.
 pub(crate) fn is_page(path: &Path) -> bool {
     ends_in(path, "html") || std::fs::metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir())
 }
 
-/// The failure for a name with the suffix of a format that the command does not write.
+/// Returns the failure for a name with the suffix of a format that the command does not write.
 pub(crate) fn refused(option: &str, path: &Path, writes: &str, ends: &str) -> Failure {
     Failure::input(format!("{option} {}: {writes}", shown_path(path)))
         .help(format!("name a file that ends in {ends}"))
@@ -74,7 +74,7 @@ fn ends_in(path: &Path, end: &str) -> bool {
     path.extension() == Some(OsStr::new(end))
 }
 
-/// The name of a run in its page.
+/// Returns the name of a run in its page.
 pub(crate) fn named(run: &RunReport) -> String {
     format!("{}: {}", run.scheduler, run.workload)
 }

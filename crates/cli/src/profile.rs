@@ -8,7 +8,7 @@ use keel_lab::RunSpec;
 use keel_profile::{Profile, growth};
 use std::path::Path;
 
-/// Whether the name selects a table.
+/// Returns whether the name selects a table.
 pub(crate) fn is_text(path: &Path) -> bool {
     Format::of(path) == Format::Text
 }

@@ -8,7 +8,8 @@ use std::path::PathBuf;
 /// `keel profile`.
 #[derive(Debug, Args)]
 pub(crate) struct ProfileArgs {
-    /// A built-in name, a .bpf.o file, or a binary with one in its .bpf.objs section. You can append settings: my.bpf.o:kick=1
+    /// A built-in name, a .bpf.o file, or a binary with one in its .bpf.objs section. You can append settings:
+    /// my.bpf.o:kick=1
     #[arg(value_name = "SCHED", required_unless_present_any = ["program", "diff"], conflicts_with_all = ["program", "diff"])]
     pub(crate) scheduler: Option<String>,
     /// Instead of SCHED: a scheduler's own program and its arguments, after --

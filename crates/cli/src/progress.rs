@@ -1,4 +1,4 @@
-//! Progress of long work: a bar on a terminal, otherwise nothing.
+//! Shows the progress of long work: a bar on a terminal, otherwise nothing.
 
 use crate::interrupt::Process;
 use crate::terminal::Terminal;
@@ -22,7 +22,7 @@ pub(crate) struct Bar {
 }
 
 impl Bar {
-    /// A bar over this much virtual time; it draws nothing unless stderr is a terminal.
+    /// Creates a bar for this much virtual time. It draws nothing unless stderr is a terminal.
     pub(crate) fn new(total: Span) -> Self {
         let wanted = Terminal::of(&std::io::stderr()).is_some_and(|terminal| terminal.cursor);
         let bar = wanted.then(|| {
@@ -33,7 +33,7 @@ impl Bar {
         Self { bar, begun: Instant::now(), shown: Mutex::new(false) }
     }
 
-    /// This much more virtual time has been simulated.
+    /// Advances the bar: this much more virtual time has been simulated.
     pub(crate) fn advance(&self, by: Span) {
         let Some(bar) = &self.bar else { return };
         bar.inc(by.as_ns());

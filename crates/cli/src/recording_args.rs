@@ -41,7 +41,7 @@ pub(crate) struct ReplayArgs {
     pub(crate) baseline: BaselineArgs,
 }
 
-/// What of a recording, how often, and on what machine.
+/// Which tasks of a recording, how many copies, and on what machine.
 #[derive(Debug, Args)]
 pub(crate) struct PartArgs {
     /// The machine to replay on: a built-in name, a number of CPUs, or a file [default: the recording's shape, with the
@@ -62,12 +62,12 @@ pub(crate) struct PartArgs {
 /// `keel workload`.
 #[derive(Debug, Args)]
 pub(crate) struct WorkloadArgs {
-    /// What to do.
+    /// The subcommand to execute.
     #[command(subcommand)]
     pub(crate) what: WorkloadCommand,
 }
 
-/// The ways to a workload file.
+/// The ways to make a workload file.
 #[derive(Debug, Subcommand)]
 pub(crate) enum WorkloadCommand {
     /// Write the workload of a recording as an rt-app file with keel's extensions, for you to read and edit
@@ -90,8 +90,8 @@ pub(crate) struct FromArgs {
 /// `keel check`.
 #[derive(Debug, Args)]
 pub(crate) struct CheckArgs {
-    /// A recording by keel record, keel sim --trace, perf or trace-cmd, or the text of ftrace, trace-cmd report or perf script. keel
-    /// detects the format, and unpacks gzip and zstd. It can be a pipe; - is standard input
+    /// A recording by keel record, keel sim --trace, perf or trace-cmd, or the text of ftrace, trace-cmd report or perf
+    /// script. keel detects the format, and unpacks gzip and zstd. It can be a pipe; - is standard input
     #[arg(value_name = "TRACE")]
     pub(crate) trace: PathBuf,
     /// Print one JSON object instead of the table; times in nanoseconds
@@ -112,7 +112,8 @@ pub(crate) struct CheckArgs {
     /// How many waits to list
     #[arg(long, value_name = "N", default_value_t = 10, requires = "task", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) top: u32,
-    /// Judge only events after this time, counted from the start of the trace (2s, 500ms) or by the recorder's clock (7654.19s)
+    /// Judge only events after this time, counted from the start of the trace (2s, 500ms) or by the recorder's clock
+    /// (7654.19s)
     #[arg(long, value_name = "TIME", value_parser = moment, allow_hyphen_values = true)]
     pub(crate) from: Option<Moment>,
     /// Judge only events before this time

@@ -7,13 +7,13 @@ const PAGE: &str = include_str!("../../../docs/reference/cli.md");
 const BEGIN: &str = "<!-- generated: ./x reference -->\n";
 const END: &str = "<!-- end -->";
 
-/// Set by `./x reference`: the test then writes the page and doesn't compare it.
+/// Set by `./x reference`: the test then writes the page instead of comparing it.
 const RENEW: &str = "KEEL_RENEW_REFERENCE";
 
 /// The maximum number of columns in a line.
 const COLUMNS: usize = 100;
 
-/// The page with its generated part regenerated from clap.
+/// Returns the page with its generated part renewed from clap.
 fn renewed(page: &str, cli: &mut Command) -> String {
     cli.build();
     let (before, rest) = page.split_once(BEGIN).expect("the page has a place for the commands");
@@ -22,7 +22,7 @@ fn renewed(page: &str, cli: &mut Command) -> String {
     format!("{before}{BEGIN}{commands}{END}{after}")
 }
 
-/// All subcommands of a command, each followed by its own subcommands.
+/// Describes all subcommands of a command, each followed by its own subcommands.
 fn sections(above: &str, command: &Command) -> String {
     let commands = command.get_subcommands().filter(|command| !command.is_hide_set());
     let commands = commands.filter(|command| command.get_name() != "help");
@@ -30,7 +30,7 @@ fn sections(above: &str, command: &Command) -> String {
     named.map(|(name, command)| section(&name, command) + &sections(&format!("{name} "), command)).collect()
 }
 
-/// A command: its description, usage, arguments and options.
+/// Describes a command: what it does, its usage, arguments and options.
 fn section(name: &str, command: &Command) -> String {
     let about = command.get_about().map(ToString::to_string).unwrap_or_default();
     let shown = |arg: &&Arg| !arg.is_hide_set() && arg.get_id() != "help";
@@ -48,7 +48,7 @@ fn usage(command: &Command) -> String {
     usage.trim_start_matches("Usage: ").to_owned()
 }
 
-/// One argument or option, as a list item.
+/// Describes an argument or option, as a list item.
 fn item(arg: &Arg) -> String {
     let mut text =
         format!("{}: {}", written(arg), arg.get_help().map(ToString::to_string).unwrap_or_default());
@@ -68,7 +68,7 @@ fn item(arg: &Arg) -> String {
     filled(&format!("- {text}"), "  ")
 }
 
-/// Its usage: `--machine M`, `-o, --output OUT`, `SCHED`.
+/// Returns how it is written: `--machine M`, `-o, --output OUT`, `SCHED`.
 fn written(arg: &Arg) -> String {
     let names: Vec<&str> =
         arg.get_value_names().unwrap_or_default().iter().map(|name| name.as_str()).collect();
@@ -83,7 +83,7 @@ fn written(arg: &Arg) -> String {
     }
 }
 
-/// The text wrapped to [`COLUMNS`]; lines after the first begin with `indent`.
+/// Returns the text wrapped to [`COLUMNS`]; lines after the first begin with `indent`.
 fn filled(text: &str, indent: &str) -> String {
     let (mut lines, mut line) = (String::new(), String::new());
     for word in text.split_whitespace() {

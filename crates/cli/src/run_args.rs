@@ -1,4 +1,4 @@
-//! The arguments that all commands with simulated runs have: what is run, and what comes out.
+//! The arguments shared by all commands that make simulated runs: what to run, and what to write.
 
 use crate::parse;
 use clap::{Args, ValueEnum};
@@ -6,10 +6,10 @@ use keel_abi::Span;
 use keel_front::inputs::Scene;
 use std::path::PathBuf;
 
-/// The seed of a run that names none.
+/// The seed of a run that specifies none.
 pub(crate) use keel_front::inputs::DEFAULT_SEED;
 
-/// What is run where, for how long.
+/// What to run, on which machine, for how long.
 #[derive(Debug, Args)]
 pub(crate) struct SceneArgs {
     /// A built-in name, an rt-app JSON file, or a generator such as mix:1000:80 (see keel list workloads). Join several
@@ -41,7 +41,7 @@ pub(crate) struct SceneArgs {
 }
 
 impl SceneArgs {
-    /// The same as runs take it.
+    /// Converts the arguments to a scene.
     pub(crate) fn scene(&self) -> Scene {
         Scene {
             workload: self.workload.clone(),
@@ -57,7 +57,7 @@ impl SceneArgs {
     }
 }
 
-/// What comes out besides the table.
+/// What to write besides the table.
 #[derive(Debug, Args)]
 pub(crate) struct OutputArgs {
     /// Write every event of the run to this trace file
@@ -78,7 +78,7 @@ pub(crate) struct OutputArgs {
     pub(crate) json: bool,
 }
 
-/// Who executes the scheduler's instructions.
+/// The engines that execute a scheduler's instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum EngineArg {
     /// Native code
@@ -102,7 +102,7 @@ impl From<EngineArg> for keel_lab::Engine {
     }
 }
 
-/// How much goes on beside the workload.
+/// How much background activity there is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum NoiseArg {
     /// Nothing: the same run for every seed, unless the workload asks for chance

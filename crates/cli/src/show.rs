@@ -45,12 +45,12 @@ struct Runs<'a> {
     baseline: &'a [Regression],
 }
 
-/// JSON with its fields in the documented order.
+/// Returns JSON with its fields in the documented order.
 fn in_order(value: &impl Serialize) -> String {
-    serde_json::to_string_pretty(value).expect("reports have string keys alone") + "\n"
+    serde_json::to_string_pretty(value).expect("reports have only string keys") + "\n"
 }
 
-/// The output of `keel replay --json`: the run, and how far it can be trusted.
+/// The output of `keel replay --json`: the run, and how far you can trust it.
 #[derive(Serialize)]
 struct Replayed<'a> {
     confidence: &'a str,
@@ -59,7 +59,7 @@ struct Replayed<'a> {
     run: &'a RunReport,
 }
 
-/// Prints a replay: how far it can be trusted, then the run.
+/// Prints a replay: how far you can trust it, then the run.
 pub(crate) fn replay(known: &keel_replay::Confidence, run: &RunReport, as_json: bool) -> Result<(), Failure> {
     let notes = known.sentences();
     match as_json {
@@ -109,7 +109,7 @@ pub(crate) fn many(
     )
 }
 
-/// The table of many runs, some of which may be partial.
+/// Returns the table of many runs, some of which may be partial.
 fn compared(runs: &[RunReport], is_partial: bool, style: Style) -> String {
     if !is_partial {
         return compare::table(runs, style);
@@ -123,7 +123,7 @@ fn compared(runs: &[RunReport], is_partial: bool, style: Style) -> String {
     format!("The table includes incomplete runs: compare with care.\n\n{table}")
 }
 
-/// The results of the budgets and the baseline.
+/// Returns the results of the budgets and the baseline.
 fn gates(runs: &[RunReport], baseline: &[Regression], style: Style) -> String {
     let mut text = String::new();
     if runs.iter().any(|run| run.strict.is_some()) {
@@ -157,7 +157,7 @@ pub(crate) fn experiments(
     of_many(Experiments { experiments }, |style| experiment::table(experiments, style), partial, as_json)
 }
 
-/// Prints how far constants move experiments.
+/// Prints how much constants affect experiments.
 pub(crate) fn sensitivity(
     experiments: &[SensitivityReport],
     partial: Option<&PartialRuns>,
@@ -206,18 +206,18 @@ pub(crate) fn decisions(
     )
 }
 
-/// The exit code for a finished run.
+/// Returns the exit code for a finished run.
 pub(crate) fn code(run: &RunReport) -> Code {
     let held = run.strict.as_ref().is_none_or(|ruling| ruling.passed);
     code_of(run.failed(), held && run.baseline.as_ref().is_none_or(|found| found.passed))
 }
 
-/// The exit code for a comparison with a baseline.
+/// Returns the exit code for a comparison with a baseline.
 pub(crate) fn regressed(found: &Regression) -> Code {
     code_of(false, found.passed)
 }
 
-/// The exit code; a failed scheduler takes precedence over any budget.
+/// Returns the exit code. A failed scheduler takes precedence over any budget.
 pub(crate) fn code_of(failed: bool, passed: bool) -> Code {
     match (failed, passed) {
         (true, _) => Code::Scheduler,
@@ -226,7 +226,7 @@ pub(crate) fn code_of(failed: bool, passed: bool) -> Code {
     }
 }
 
-/// The style for stdout: its width and whether it supports colour.
+/// Returns the style for stdout: its width, and whether it supports colour.
 fn style() -> Style {
     match Terminal::of(&std::io::stdout()) {
         Some(terminal) => Style::terminal(terminal.columns, !terminal.colour),

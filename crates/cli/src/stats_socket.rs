@@ -1,5 +1,5 @@
-//! `--stats-socket`: a Unix socket on the host. Clients of scx_stats, for example `scx_layered --monitor`, connect to
-//! it to reach a program's statistics server during the simulated run.
+//! `--stats-socket`: serves a Unix socket on the host. Clients of scx_stats, for example `scx_layered --monitor`,
+//! connect to it to reach a program's statistics server during the simulated run.
 //!
 //! These clients poll by the host's clock, so the run keeps pace with that clock: it waits whenever it is ahead.
 //! Waiting doesn't change the run; only a client's requests do.
@@ -40,7 +40,7 @@ pub(crate) struct StatsSocket {
 }
 
 impl StatsSocket {
-    /// Listens at `path`. A run that waits for the clock ends its wait when `stop` is requested.
+    /// Listens at `path`. A run that waits for the host's clock stops waiting when `stop` is requested.
     pub(crate) fn listen(path: &Path, stop: Stop) -> Result<Arc<Self>, Failure> {
         let failed = |e: io::Error| Failure::input(format!("--stats-socket {}: {e}", path.display()));
         if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
@@ -63,7 +63,7 @@ impl Drop for StatsSocket {
     }
 }
 
-/// Binds the socket, and replaces one on which nobody listens any more.
+/// Binds the socket. Replaces one on which nobody listens any more.
 fn bind(path: &Path) -> io::Result<UnixListener> {
     match UnixListener::bind(path) {
         Err(e) if e.kind() == io::ErrorKind::AddrInUse && is_abandoned(path) => {
@@ -74,7 +74,7 @@ fn bind(path: &Path) -> io::Result<UnixListener> {
     }
 }
 
-/// Whether there is a socket on which nobody listens. Files of other kinds must stay.
+/// Returns whether there is a socket on which nobody listens. Files of other kinds must not be removed.
 fn is_abandoned(path: &Path) -> bool {
     matches!(UnixStream::connect(path), Err(e) if e.kind() == io::ErrorKind::ConnectionRefused)
         && std::fs::symlink_metadata(path)
@@ -201,7 +201,7 @@ mod tests {
         assert!(second.unwrap_err().to_string().contains("in use"), "one listens there");
         drop(first);
         assert!(!path.exists());
-        // A killed process leaves its socket.
+        // A process that was killed leaves its socket behind.
         drop(UnixListener::bind(&path).unwrap());
         assert!(path.exists());
         assert!(socket(folder.path()).1.is_ok());

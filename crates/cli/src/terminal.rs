@@ -1,4 +1,4 @@
-//! Facts that the host reports about a terminal.
+//! What the host reports about a terminal.
 
 use std::io::IsTerminal;
 use std::os::fd::AsFd;
@@ -10,14 +10,14 @@ pub(crate) struct Terminal {
     pub(crate) columns: u16,
     /// The number of lines.
     pub(crate) rows: u16,
-    /// Colour is supported, and not disabled (`NO_COLOR`, `TERM=dumb`).
+    /// Whether colour is supported and not disabled (`NO_COLOR`, `TERM=dumb`).
     pub(crate) colour: bool,
-    /// The cursor can be moved.
+    /// Whether the cursor can be moved.
     pub(crate) cursor: bool,
 }
 
 impl Terminal {
-    /// The terminal of a stream, if it has one.
+    /// Returns the terminal of a stream, if it has one.
     pub(crate) fn of(stream: &(impl AsFd + IsTerminal)) -> Option<Self> {
         if !stream.is_terminal() {
             return None;

@@ -1,4 +1,4 @@
-//! Whole commands over the fake `lab` crate: exit codes and files.
+//! Tests whole commands with the fake `lab` crate: exit codes and files.
 
 use crate::args::Cli;
 use crate::asked::Asked;
@@ -159,7 +159,7 @@ fn a_scheduler_may_have_settings_of_its_own() {
         &["y=3"],
         &[("good", "y=3"), ("good:kick=1", "y=3 kick=1"), ("good:kick=0:x=2", "y=3 kick=0 x=2")],
     );
-    // The scheduler's own setting comes last, and counts.
+    // The scheduler's own setting comes last, so it wins.
     check(&["good:y=4"], &["y=3"], &[("good:y=4", "y=3 y=4")]);
     assert_eq!(code(&["compare", "good:kick=1,good:kick=0", "--runs", "1"]), Code::Done);
     assert_eq!(code(&["sim", "good:kick=1"]), Code::Done);

@@ -1,4 +1,4 @@
-//! A command after keel's own options.
+//! Checks a command that follows keel's own options.
 
 use crate::failure::Failure;
 use crate::text::shown;

@@ -58,7 +58,7 @@ pub(crate) struct VmArgs {
     pub(crate) command: Vec<OsString>,
 }
 
-/// `512M`, `2G`, in MiB.
+/// Parses `512M` or `2G` to MiB.
 fn memory_mib(text: &str) -> Result<u32, String> {
     let parsed = match (text.strip_suffix('M'), text.strip_suffix('G')) {
         (Some(mib), _) => mib.parse().ok(),

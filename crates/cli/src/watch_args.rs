@@ -47,7 +47,7 @@ pub(crate) struct WatchArgs {
 }
 
 impl WatchArgs {
-    /// Refuses times that make no sense.
+    /// Rejects times that make no sense.
     pub(crate) fn check(&self) -> Result<(), Failure> {
         if self.every < Span::from_ms(10) {
             return Err(Failure::input(format!("--every {} is too often: the minimum is 10ms", self.every)));

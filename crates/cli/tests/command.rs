@@ -44,7 +44,7 @@ fn wrong_usage_is_reported_on_stderr_alone() {
     check(&["sim", "fifo", "--machine", "opteron-6727"], "did you mean opteron-6272? keel list machines");
     check(&["score", "fifo", "--suite", "generl"], "did you mean general? keel list suites");
     check(&["score", "fifo", "--jobs", "0"], "'--jobs <N>': it must be at least 1\n\nFor more");
-    check(&["sim", "fifo", "--trace", "-"], "'-' cannot be written: standard output has the results");
+    check(&["sim", "fifo", "--trace", "-"], "'-' cannot be written: standard output is for the results");
     check(&["lab", "--runs", "0"], "1..=1000");
     check(&["lab", "--list", "--sensitivity"], "cannot be used with");
     check(&["vm"], "<CMD>");

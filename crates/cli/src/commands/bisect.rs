@@ -48,7 +48,7 @@ fn search() -> Result<(), Failure> {
     git(all.into_iter().chain(words.iter().map(|word| word.as_os_str())))
 }
 
-/// The commit that git found: its hash and its subject.
+/// Returns the commit that git found: its hash and its subject.
 fn first_bad() -> Result<String, Failure> {
     let shown = Command::new("git").args(["log", "-1", "--format=%h %s", "refs/bisect/bad"]).output();
     let shown = shown.map_err(|e| Failure::input(format!("git cannot be run: {}", reason(&e))))?;

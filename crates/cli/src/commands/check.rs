@@ -1,4 +1,4 @@
-//! `keel check`: judges a recording of any tool.
+//! `keel check`: judges a recording made by any supported tool.
 
 use crate::failure::{Code, Failure};
 use crate::gate::Gate;

@@ -80,8 +80,8 @@ pub(crate) fn run(args: &CompareArgs, lab: &Lab) -> Result<Code, Failure> {
     Ok(interrupt::code(partial.is_some(), worst))
 }
 
-/// Checks each run against the budgets, and the runs of each scheduler against the baseline. Without the number of
-/// schedulers some runs are missing, and nothing is compared with the baseline.
+/// Checks each run against the budgets, and the runs of each scheduler against the baseline. `schedulers` is `None` if
+/// runs are missing; then nothing is compared with the baseline.
 fn judge(gate: &Gate, runs: &mut [RunReport], schedulers: Option<usize>) -> Result<Vec<Regression>, Failure> {
     for run in runs.iter_mut().filter(|run| !run.failed()) {
         run.strict = gate.rule(&run.facts());
@@ -95,7 +95,7 @@ fn judge(gate: &Gate, runs: &mut [RunReport], schedulers: Option<usize>) -> Resu
 /// A run, its data for a page, and its profile.
 type Made = (RunReport, Option<RunData>, Option<Box<Profile>>);
 
-/// Makes one run; `None` if a signal prevents it.
+/// Makes one run. Returns `None` if a signal prevents it.
 fn one(lab: &Lab, spec: &RunSpec, mut page: Option<Page>, bar: &Bar) -> Option<Result<Made, Failure>> {
     if interrupt::stop().is_asked() {
         return None;

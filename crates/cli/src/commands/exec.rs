@@ -10,7 +10,7 @@ use keel_live::{Hint, Host, Policy, give_hint};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-/// Gives the scheduler a hint for this process, and executes the command, which inherits the hint.
+/// Sets the scheduler's hint for this process, then executes the command, which inherits the hint.
 pub(crate) fn run(args: &ExecArgs) -> Result<Code, Failure> {
     begins_with_a_name("keel exec", &args.command)?;
     let policy = if args.rr { Policy::RoundRobin } else { Policy::Fifo };

@@ -37,7 +37,7 @@ pub(crate) fn run(args: &ExploreArgs, lab: &Lab) -> Result<Code, Failure> {
         jobs: args.jobs,
     };
     let explored = explore(lab, &asked, &Process)?;
-    let json = || serde_json::to_string_pretty(&explored).expect("it has string keys alone") + "\n";
+    let json = || serde_json::to_string_pretty(&explored).expect("it has only string keys") + "\n";
     output::print(&if args.json { json() } else { explored.text() })?;
     let has_raced = explored.races.as_ref().is_some_and(|races| !races.is_empty());
     let is_clean = explored.failing.is_none() && explored.plain.is_empty() && !has_raced;

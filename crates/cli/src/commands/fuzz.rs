@@ -47,7 +47,7 @@ fn judging(args: &FuzzArgs) -> Result<Judging, Failure> {
 fn printed(args: &FuzzArgs, fuzzed: &Fuzzed) -> String {
     match () {
         () if args.json => {
-            serde_json::to_string_pretty(fuzzed).expect("what was found has string keys alone") + "\n"
+            serde_json::to_string_pretty(fuzzed).expect("the result has only string keys") + "\n"
         }
         () if args.as_test => fuzzed.tests(),
         () => fuzzed.text(),

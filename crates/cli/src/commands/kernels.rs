@@ -6,7 +6,7 @@ use crate::lab::Names;
 use keel_guest::{DEFAULT, Flavour, GuestError, Listed};
 use std::io::Write;
 
-/// The kernels with a description of each, better ones first.
+/// Returns the kernels with a description of each, better ones first.
 pub(crate) fn names() -> Result<Names, Failure> {
     let (kernels, trouble) = vm::store()?.list(Flavour::Full);
     match trouble {
@@ -17,7 +17,7 @@ pub(crate) fn names() -> Result<Names, Failure> {
     Ok(described(&kernels))
 }
 
-/// Reports trouble with the lists. Kernels in the cache can be booted without them.
+/// Reports a problem with the downloaded lists. Kernels in the cache can be booted without them.
 fn note(trouble: &GuestError) {
     let reported = crate::text::shown(&trouble.to_string());
     // If stderr is closed there is nobody left to report to.
@@ -28,7 +28,7 @@ fn described(kernels: &[Listed]) -> Names {
     let mut names = Names::new();
     for kernel in kernels {
         let number = kernel.release.number();
-        // The number represents the first kernel that has it.
+        // The number stands for the first kernel that has it.
         if names.iter().all(|(name, _)| name != number) {
             let state = if kernel.cached { "cached" } else { "not downloaded" };
             names.push((number.to_owned(), format!("{state:13}  {}", good_for(kernel))));

@@ -58,12 +58,12 @@ pub(crate) fn run(args: &LabArgs, lab: &Lab) -> Result<Code, Failure> {
     Ok(interrupt::code(true, code))
 }
 
-/// The folder with the programs of experiments. The matrix uses only experiments that need none.
+/// Returns the folder with the programs of experiments. The matrix uses only experiments that need none.
 fn programs(args: &LabArgs) -> Option<&Path> {
     (!args.matrix && !args.sensitivity).then_some(&args.programs)
 }
 
-/// The number of parallel runs.
+/// Returns the number of parallel runs.
 fn jobs(args: &LabArgs) -> Option<NonZeroUsize> {
     host::jobs(args.jobs)
 }
@@ -75,7 +75,7 @@ fn tell_of_jobs(args: &LabArgs) {
     }
 }
 
-/// Makes all planned runs, in order; `None` for those that a signal cut short.
+/// Makes all planned runs, in order. Those that a signal cut short are `None`.
 fn make(args: &LabArgs, lab: &Lab, experiments: &[Experiment], planned: &[Planned]) -> Vec<Option<Made>> {
     let bar = Bar::new(experiments::longest(experiments, planned));
     experiments::make_all(lab, experiments, planned, &how(args), &bar)
@@ -90,14 +90,14 @@ fn how(args: &LabArgs) -> How {
     }
 }
 
-/// How a signal cut the result short, if one did.
+/// Returns how a signal cut the result short, if one did.
 fn partial(made: &[Option<Made>]) -> Option<PartialRuns> {
     let complete = made.iter().flatten().count();
     let by = interrupt::by().filter(|_| complete < made.len())?;
     Some(PartialRuns::new(by, complete, made.len()))
 }
 
-/// The exit code of the worst run. An experiment that is not reproduced is a result, not a failure.
+/// Returns the exit code of the worst run. An experiment that is not reproduced is a result, not a failure.
 fn worst(made: &[Option<Made>]) -> Code {
     made.iter().flatten().map(|made| made.code).max_by_key(|code| *code as u8).unwrap_or(Code::Done)
 }

@@ -1,4 +1,4 @@
-//! `keel list`: lists everything that is built in.
+//! `keel list`: lists what is built in.
 
 use crate::args::{ListArgs, Listed};
 use crate::failure::{Code, Failure};
@@ -90,7 +90,7 @@ fn about(kind: Kind) -> &'static str {
     }
 }
 
-/// The lists as text, with a title above each if there are several.
+/// Returns the lists as text, with a title above each if there are several.
 fn as_text(lists: &[(&str, Names)]) -> String {
     let mut text = String::new();
     for (title, names) in lists {

@@ -1,4 +1,4 @@
-//! `keel machine`: writes this machine as a machine file.
+//! `keel machine`: describes this machine in a machine file.
 
 use crate::args::{CaptureArgs, MachineArgs, MachineCommand};
 use crate::failure::{Code, Failure};
@@ -21,7 +21,7 @@ fn capture(args: &CaptureArgs, lab: &Lab) -> Result<Code, Failure> {
     let measured = args.measure.then(|| keel_capture::measure::measure(root));
     let captured =
         keel_capture::capture(root, measured.as_ref()).map_err(|e| Failure::input(e.to_string()))?;
-    // A file that cannot be loaded is useless.
+    // Don't write a file that cannot be loaded.
     (lab.read_machine)("the captured machine", &captured.text).map_err(Failure::from_lab)?;
     captured.unseen.iter().for_each(output::note);
     output::write_or_print(output, &captured.text)?;

@@ -1,4 +1,4 @@
-//! `keel mcp`: offers this program's commands as tools for agents.
+//! `keel mcp`: offers this program's commands to agents as tools.
 
 use crate::args::McpArgs;
 use crate::failure::{Code, Failure};
@@ -6,7 +6,7 @@ use crate::inputs::reason;
 use keel_mcp::{Limits, serve};
 use std::time::Duration;
 
-/// The maximum length of an answer, so that an agent can read it at once.
+/// The maximum length of an answer, so that an agent can read it in one piece.
 const ANSWER_BYTES: usize = 256 << 10;
 
 pub(crate) fn run(args: &McpArgs) -> Result<Code, Failure> {

@@ -32,7 +32,7 @@ pub(crate) fn run(args: &ProfileArgs, lab: &Lab) -> Result<Code, Failure> {
     Ok(worse(code, other))
 }
 
-/// The more severe exit code.
+/// Returns the more severe exit code.
 fn worse(one: Code, other: Code) -> Code {
     if one as u8 >= other as u8 { one } else { other }
 }
@@ -44,7 +44,7 @@ struct Made {
     report: RunReport,
 }
 
-/// The contents of a file.
+/// What a file contains.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum File {
     Format(Format),
@@ -107,7 +107,7 @@ fn reserve(asked: &[(File, &Option<PathBuf>)], args: &ProfileArgs) -> Result<Vec
     Ok(files)
 }
 
-/// Makes one run on each size of machine.
+/// Makes one run on each machine size.
 fn sizes(args: &ProfileArgs, lab: &Lab) -> Result<Code, Failure> {
     let (mut profiles, mut worst) = (Vec::new(), Code::Done);
     for cpus in &args.cpus {
@@ -120,7 +120,7 @@ fn sizes(args: &ProfileArgs, lab: &Lab) -> Result<Code, Failure> {
     Ok(worst)
 }
 
-/// A profile from an earlier file, or from a new run of a scheduler.
+/// Returns a profile from an earlier file, or from a new run of a scheduler.
 fn given_or_made(args: &ProfileArgs, lab: &Lab, given: &str) -> Result<(Profile, Code), Failure> {
     let path = Path::new(given);
     if Format::of(path) != Format::Json {
@@ -140,7 +140,7 @@ fn given_or_made(args: &ProfileArgs, lab: &Lab, given: &str) -> Result<(Profile,
     Ok((profile, Code::Done))
 }
 
-/// The spec of the run, on the scene's machine or on this one.
+/// Returns the spec of the run, on the scene's machine or on this one.
 fn spec(
     args: &ProfileArgs,
     lab: &Lab,
@@ -182,7 +182,7 @@ fn made(lab: &Lab, spec: RunSpec, others: Vec<&mut dyn Sink>) -> Result<Made, Fa
     Ok(Made { profile: *profile, code, report })
 }
 
-/// The failure for a scheduler that the kernel did not attach, so that nothing was counted.
+/// Returns the failure for a scheduler that the kernel did not attach, so that nothing was counted.
 fn refused(report: &RunReport) -> Failure {
     let why = crate::text::shown(&report.exit.reason);
     let name = crate::text::shown(&report.scheduler);

@@ -1,4 +1,4 @@
-//! `keel record`: records this machine's kernel to a trace, for a time, until Ctrl-C, or as long as a command runs.
+//! `keel record`: records this machine's kernel to a trace, for a given time, until Ctrl-C, or while a command runs.
 
 use crate::bell::Bell;
 use crate::failure::{Code, Failure};
@@ -17,7 +17,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
-/// How often the buffers are read if they do not fill: rarely, because the recording includes the reader.
+/// How often the buffers are read if they do not fill up. Rarely, because the recording includes the reader.
 const LOOK: Duration = Duration::from_secs(1);
 
 pub(crate) fn run(args: &RecordArgs) -> Result<Code, Failure> {
@@ -51,16 +51,16 @@ struct Taken {
 
 /// The destination of a recording.
 trait Place: Sink {
-    /// Can nothing more be written?
+    /// Returns whether nothing more can be written.
     ///
     /// # Errors
-    /// If the destination itself reports the reason.
+    /// The reason why nothing more can be written, if the destination reports it.
     fn is_closed(&mut self) -> Result<bool, Failure>;
 
-    /// Writes a file of the last moments, on request.
+    /// Writes the last moments to a file, on request.
     ///
     /// # Errors
-    /// If it can't be written.
+    /// The file can't be written.
     fn write_now(&mut self) -> Result<(), Failure>;
 }
 
@@ -96,7 +96,7 @@ fn take(args: &RecordArgs, bell: &Bell, place: &mut dyn Place) -> Result<Taken, 
     Ok(Taken { summary: summary(&recorded) + &lacking(&missing), command, status: status? })
 }
 
-/// The workload's name in the trace.
+/// Returns the workload's name in the trace.
 fn workload(args: &RecordArgs) -> String {
     match args.command.is_empty() {
         true => "all that ran".to_owned(),
@@ -123,7 +123,7 @@ fn stay(
     let begun = Instant::now();
     let bound = args.duration.map(|span| Duration::from_nanos(span.as_ns()));
     let waits = |e: std::io::Error| Failure::input(format!("cannot wait for the command: {}", reason(&e)));
-    // The time by which everything up to the last SIGUSR1 has arrived.
+    // When everything up to the last SIGUSR1 has arrived.
     let mut due: Option<Instant> = None;
     loop {
         let drained = recorder.drain(place).map_err(failure)?;
@@ -146,7 +146,7 @@ fn stay(
     }
 }
 
-/// Waits for the command if it still runs, and returns its exit code as keel's.
+/// Waits for the command if it is still running, and exits with its exit code.
 fn end(Taken { summary, command, status }: Taken) -> Result<Code, Failure> {
     // If stderr is closed there is nobody left to report to.
     let _ = std::io::stderr().write_all(summary.as_bytes());
@@ -179,8 +179,8 @@ fn summary(recorded: &Recorded) -> String {
     text
 }
 
-/// A sentence about requested data that is not recorded, because this kernel does not allow some functions to be
-/// traced.
+/// Returns a sentence about requested data that is not recorded, because this kernel does not allow some functions to
+/// be traced.
 fn lacking(missing: &[String]) -> String {
     let line = |what: &String| format!("keel: this kernel does not let keel trace {what}\n");
     missing.iter().map(line).collect()

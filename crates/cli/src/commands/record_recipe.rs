@@ -1,4 +1,4 @@
-//! `keel record-recipe`: records the setup that a scheduler's own program does, as a recipe.
+//! `keel record-recipe`: records the setup that a scheduler's own program performs, as a recipe.
 
 use crate::args::RecordRecipeArgs;
 use crate::failure::{Code, Failure};

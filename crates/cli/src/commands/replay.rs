@@ -1,5 +1,5 @@
-//! `keel replay`: runs the workload of a recording under another scheduler. The output begins with how far the replay
-//! can be trusted.
+//! `keel replay`: runs the workload of a recording under another scheduler. The output begins with how far you can
+//! trust the replay.
 
 use crate::asked::Asked;
 use crate::commands::sim;
@@ -42,14 +42,14 @@ pub(crate) fn run(args: &ReplayArgs, lab: &Lab) -> Result<Code, Failure> {
     Ok(interrupt::code(run.partial.is_some(), show::code(&run)))
 }
 
-/// The recording as a workload, on the requested machine.
+/// Returns the recording as a workload, on the requested machine.
 pub(crate) fn recorded(part: &PartArgs, trace: &Path, lab: &Lab) -> Result<(Replay, Machine), Failure> {
     let PartArgs { machine, cpus, keep, scale } = part;
     let part = Part { machine: machine.clone(), cpus: *cpus, keep: keep.clone(), scale: *scale };
     replay::recorded(&part, trace, lab, &Process)
 }
 
-/// Adds a hint if the scheduler and the recording were swapped.
+/// Adds advice if the scheduler and the recording were swapped.
 fn exchanged(args: &ReplayArgs, lab: &Lab, failure: Failure) -> Failure {
     let given = args.recording.to_str().unwrap_or_default();
     let is_scheduler = !args.recording.exists() && (lab.scheduler)(given).is_some();

@@ -1,4 +1,4 @@
-//! `keel report`: writes recordings of any tool as one interactive page, and for Perfetto.
+//! `keel report`: writes recordings as one interactive page, and as Perfetto traces.
 
 use crate::failure::{Code, Failure};
 use crate::interrupt;
@@ -58,7 +58,7 @@ struct Outputs {
     perfetto: Option<Output>,
 }
 
-/// Rejects arguments that are wrong by themselves.
+/// Rejects arguments that are invalid whatever the recordings contain.
 fn refuse(args: &ReportArgs) -> Result<(), Failure> {
     if args.traces.iter().filter(|path| recording::is_stdin(path)).count() > 1 {
         return Err(Failure::input("'-' is standard input, which can be read only once"));
@@ -101,10 +101,10 @@ struct Read {
     notes: Vec<String>,
 }
 
-/// Reads the whole recording, of any format, with `others` listening beside the judge.
+/// Reads the whole recording, of any format. `others` receive its events, as the judge does.
 fn read(path: &Path, others: Vec<&mut dyn Sink>) -> Result<Read, Failure> {
     let source = Source::open(path)?;
-    // As keel check judges it.
+    // Judged as keel check does.
     let (mut judge, mut tally) = (Judge::with(Figures::new(), Limits::default()), Tally::default());
     let mut sinks = Fanout::new().with(&mut judge).with(&mut tally);
     for other in others {

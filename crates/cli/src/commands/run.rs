@@ -1,4 +1,4 @@
-//! `keel run`: attaches a scheduler to this machine's kernel, and stays until it ends for any reason.
+//! `keel run`: attaches a scheduler to this machine's kernel, and stays until the scheduler ends for any reason.
 
 use crate::args::RunArgs;
 use crate::bell::Bell;
@@ -13,7 +13,7 @@ use keel_live::{Attached, ExitReport, Host, Outcome, Restarts, Stats};
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-/// The interval of checks whether the scheduler is still attached.
+/// How often to check whether the scheduler is still attached.
 const LOOK: Duration = Duration::from_millis(500);
 
 pub(crate) fn run(args: &RunArgs, lab: &Lab) -> Result<Code, Failure> {
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &RunArgs, lab: &Lab) -> Result<Code, Failure> {
     }
 }
 
-/// There is nothing to attach.
+/// Returns the failure for a scheduler of the kernel's own: there is nothing to attach.
 fn own(name: &str) -> Failure {
     Failure::input(format!(
         "{name} is the kernel's own scheduler: it runs while no sched_ext scheduler is attached"
@@ -50,7 +50,7 @@ fn own(name: &str) -> Failure {
     .help("use keel record or keel watch to see what it does")
 }
 
-/// Runs the scheduler from attaching to its end; `None` if the user ended it.
+/// Runs the scheduler from when it is attached to its end. Returns `None` if the user ended it.
 fn once(
     args: &RunArgs,
     scheduler: &SchedulerSource,
@@ -68,14 +68,14 @@ fn once(
     let stopped = stay(args, &mut attached, bell)?;
     let name = shown(attached.name());
     let report = attached.end();
-    // It may have failed at the moment of the signal.
+    // It may have failed just as the signal arrived.
     match stopped && !report.is_failure() {
         true => print(&format!("{name} is detached: {}\n", shown(&report.sentence()))).map(|()| None),
         false => Ok(Some(report)),
     }
 }
 
-/// Waits until the user stops it (returns true) or the kernel ends it.
+/// Waits until the user stops it (returns true) or the kernel ends it (returns false).
 fn stay(args: &RunArgs, attached: &mut Attached, bell: &Bell) -> Result<bool, Failure> {
     let begun = Instant::now();
     let every = args.stats.map(|seconds| Duration::from_secs(seconds.into()));
@@ -105,7 +105,7 @@ fn stay(args: &RunArgs, attached: &mut Attached, bell: &Bell) -> Result<bool, Fa
     Ok(false)
 }
 
-/// The changes of the counters since the last line; counters that did not change are omitted.
+/// Returns the counters that changed since the last line, each with the change.
 fn line(at: Duration, before: &Stats, now: &Stats) -> String {
     let mut parts = vec![format!("{:>7.1} s", at.as_secs_f64())];
     let counts = now.counters.iter().chain(&now.events);
@@ -126,7 +126,7 @@ fn line(at: Duration, before: &Stats, now: &Stats) -> String {
     parts.join("  ") + "\n"
 }
 
-/// The failure for a scheduler that the kernel ended: the kernel's report, its log and its dump.
+/// Returns the failure for a scheduler that the kernel ended: the kernel's report, its log and its dump.
 fn ended(name: &str, report: &ExitReport, why: &str) -> Failure {
     let mut beside = shown_lines(&report.dump);
     for line in &report.log {
@@ -179,7 +179,7 @@ mod tests {
         std::fs::write(at("mine.keel.toml"), "[set\n").unwrap();
         check(&["run", &at("mine.bpf.o")], "mine.keel.toml, line 1: ");
         check(&["sim", &at("mine.bpf.o")], "mine.keel.toml, line 1: ");
-        // Another scheduler takes its place.
+        // Replaced by another scheduler below.
         let cli = ["keel", "sim", &at("mine.bpf.o"), "--host", &at("good.toml")];
         let cli = crate::args::Cli::try_parse_from(cli).expect("they are right");
         assert_eq!(crate::run(&cli, &crate::fake::FAKE).map_err(|e| e.code), Ok(Code::Done));

@@ -28,7 +28,7 @@ pub(crate) fn run(args: &SimArgs, lab: &Lab) -> Result<Code, Failure> {
     let scene = Scene { order, ..args.scene.scene() };
     refuse(&args.outputs)?;
     let program = crate::program::source(&args.program)?;
-    // The program then takes its place.
+    // With a program this is a placeholder.
     let given = args.scheduler.as_deref().unwrap_or(keel_lab::schedulers::EEVDF);
     let asked = Asked::read(lab, given)?;
     let scheduler = program.as_ref().map_or(asked.scheduler, |(_, path)| path.as_str());
@@ -63,7 +63,7 @@ pub(crate) fn run(args: &SimArgs, lab: &Lab) -> Result<Code, Failure> {
     Ok(interrupt::code(run.partial.is_some(), show::code(&run)))
 }
 
-/// Rejects names that `--report` can't write: it writes a page or a picture.
+/// Rejects names with a suffix that `--report` can't write: it writes a page or a picture.
 pub(crate) fn refuse(outputs: &OutputArgs) -> Result<(), Failure> {
     match &outputs.report {
         Some(path) if !page::is_page(path) && !page::is_picture(path) => Err(page::refused(
@@ -76,7 +76,8 @@ pub(crate) fn refuse(outputs: &OutputArgs) -> Result<(), Failure> {
     }
 }
 
-/// Makes the run, and keeps the complete files. A failed run keeps them too, because they show the cause.
+/// Makes the run, and keeps its files once they are complete. A failed run's files are kept too, because they show the
+/// cause.
 pub(crate) fn simulate(
     lab: &Lab,
     spec: &RunSpec,
@@ -90,7 +91,7 @@ pub(crate) fn simulate(
     let mut perfetto = outputs.perfetto.as_mut().map(|output| Perfetto::new(BufWriter::new(output.writer())));
     others.extend(perfetto.as_mut().map(|perfetto| perfetto as &mut dyn Sink));
     let bar = Bar::new(spec.duration);
-    // The thread that starts a scheduler's own program must trace it, and it waits for the host more than it executes.
+    // The thread that starts a scheduler's own program must also trace it, and it mostly waits for the host.
     let place = if spec.scheduler.bytes.program().is_some() { Place::Here } else { Place::Beside };
     let executed = execute(lab, spec, others, &bar, place);
     drop(bar);
@@ -101,7 +102,7 @@ pub(crate) fn simulate(
             return Err(outputs.only_program_log(failure));
         }
     };
-    // The kernel rejected the scheduler before anything happened: there is nothing to keep but what its program says.
+    // The kernel rejected the scheduler before anything happened, so there is nothing to keep but its program's output.
     if run.cpus == 0 {
         let Some(program) = program else { return Ok((run, Ok(()))) };
         output::tell(&spec.scheduler.name, &program);

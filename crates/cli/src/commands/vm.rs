@@ -15,12 +15,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// The part of the host's environment that the command gets: paths and language, and nothing that
-/// could be a secret.
+/// The part of the host's environment that the command gets: paths and language, and nothing that could be a secret.
 const ENVIRONMENT: &[&str] =
     &["HOME", "PATH", "TERM", "USER", "SHELL", "LANG", "LC_ALL", "NO_COLOR", "RUST_LOG", "RUST_BACKTRACE"];
 
-/// Boot timeout of emulated guests. They boot in seconds, or in a minute on a busy host or with `--icount`.
+/// Boot timeout for emulated guests. They boot in seconds, or in a minute on a busy host or with `--icount`.
 const BOOT: Duration = Duration::from_secs(300);
 /// Boot timeout with KVM. Guests boot in two seconds.
 const BOOT_KVM: Duration = Duration::from_secs(30);
@@ -52,14 +51,14 @@ pub(crate) fn run(args: &VmArgs) -> Result<Code, Failure> {
     let code = match end {
         End::Code(code) => i32::from(code),
         End::Stopped => 128 + stop.signal(),
-        // The code as if the command itself had written to the closed pipe.
+        // The exit code that the command would have if it had written to the closed pipe itself.
         End::Unread => 128 + signal_hook::consts::SIGPIPE,
     };
     // The command may return any code; `Code` has only a few.
     std::process::exit(code)
 }
 
-/// Runs the guest with KVM if it may work, and emulated if it doesn't.
+/// Runs the guest with KVM if that may work, and emulated if it doesn't.
 fn attempts(
     args: &VmArgs,
     store: &Store,
@@ -127,7 +126,7 @@ fn job(args: &VmArgs) -> Result<Job, Failure> {
     Ok(Job { command: args.command.clone(), folder, environment })
 }
 
-/// The cache: the folder in `KEEL_CACHE`, or in this host's usual place for caches.
+/// Returns the cache: the folder in `KEEL_CACHE`, or in this host's usual place for caches.
 pub(crate) fn store() -> Result<Store, Failure> {
     let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let folder = variable("KEEL_CACHE")
@@ -153,7 +152,7 @@ fn say(args: &VmArgs, text: &str) {
     }
 }
 
-/// Ctrl-C and similar signals, from the moment at which there is a guest to end.
+/// Catches Ctrl-C and similar signals from the moment there is a guest to stop.
 struct Stop(Arc<AtomicUsize>);
 
 impl Stop {
@@ -167,7 +166,7 @@ impl Stop {
         Ok(Self(asked))
     }
 
-    /// The last signal; 0 if none came.
+    /// Returns the last signal, or 0 if there was none.
     fn signal(&self) -> i32 {
         i32::try_from(self.0.load(Ordering::Relaxed)).unwrap_or(0)
     }

@@ -1,7 +1,7 @@
-//! `keel watch`: looks at this machine's CPUs at intervals, and reports cores that idle while tasks wait.
+//! `keel watch`: samples this machine's CPUs at intervals, and reports cores that idle while tasks wait.
 //!
-//! A look that suspects CPUs is followed by a second one shortly after, because most apparent waste is a wakeup in
-//! progress. If both looks suspect the same CPUs, keel records for a while and judges the recording
+//! A sample that suspects CPUs is followed by a second one shortly after, because most apparent waste is just a wakeup
+//! in progress. If both samples suspect the same CPUs, keel records for a while and judges the recording
 //! (`keel_check::watch`).
 
 mod allowance;
@@ -33,12 +33,12 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use sums::Sums;
 
-/// The time from a look that suspects CPUs to the second look.
+/// The time from a sample that suspects CPUs to the second sample.
 const MOMENT: Duration = Duration::from_millis(10);
-/// After an unconfirmed suspicion, the next look comes after only this long: short work of other tasks on an idle CPU
-/// also ends a suspicion, and another look detects waste that persists.
+/// The time to the next sample after an unconfirmed suspicion. It is short because a moment of other work on an idle
+/// CPU also ends a suspicion, and the next sample detects waste that persists.
 const SOON: Duration = Duration::from_millis(100);
-/// The maximum number of consecutive such looks.
+/// The maximum number of consecutive samples at that interval.
 const MOST_SOON: u32 = 4;
 /// The number of tasks that a finding lists.
 const TASKS: usize = 16;
@@ -57,7 +57,7 @@ pub(crate) fn run(args: &WatchArgs) -> Result<Code, Failure> {
         unix_ns: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, ns),
     };
     let last = Last::begin(args, &bell)?;
-    // The cost of a recording can't be reduced, and the cost of looks is small compared with it.
+    // The cost of a continuous recording can't be limited, and samples cost little compared with it.
     let whole_machine = last.as_ref().map(|_| cpus.saturating_mul(100));
     let allowance = Allowance::new(cpus, args.cost.or(whole_machine));
     let sums = Sums::new(watcher.cost(), allowance.share());
@@ -93,7 +93,7 @@ struct Watch<'a> {
 }
 
 impl Watch<'_> {
-    /// Looks until the time is over, a stop is requested, or nobody reads the output any more.
+    /// Takes samples until the time is over, a stop is requested, or nobody reads the output any more.
     fn stay(&mut self) -> Result<(), Failure> {
         self.shown.begin()?;
         let mut in_vain = 0;
@@ -117,12 +117,12 @@ impl Watch<'_> {
         self.bell.asked() || self.shown.is_unread() || self.left().is_some_and(|left| left.is_zero())
     }
 
-    /// The remaining time of the watch.
+    /// Returns the remaining time, or `None` without a limit.
     fn left(&self) -> Option<Duration> {
         Some(time(self.args.duration?).saturating_sub(self.begun.elapsed()))
     }
 
-    /// Sleeps until the next look.
+    /// Sleeps until the next sample.
     fn sleep(&mut self, looked: Instant, is_soon: bool) -> Result<(), Failure> {
         let due = time(self.args.every).saturating_sub(looked.elapsed());
         let due = if is_soon { due.min(SOON) } else { due };
@@ -150,8 +150,8 @@ impl Watch<'_> {
         Ok(())
     }
 
-    /// These CPUs idled while tasks that they could run waited. Checks whether this is still so shortly after, and
-    /// whether it lasts. Returns true for a finding.
+    /// Checks whether CPUs that idled while tasks waited still do so shortly after, and whether that lasts. Returns
+    /// whether there is a finding.
     fn suspect(&mut self, look: &Look, suspected: &CpuSet) -> Result<bool, Failure> {
         self.sums.suspicions += 1;
         self.wait(MOMENT)?;
@@ -204,7 +204,7 @@ impl Watch<'_> {
         Ok(is_finding)
     }
 
-    /// Keeps a recording of a finding, if requested: its end, or the time before it.
+    /// Keeps a recording of a finding, if requested: the end of the finding, or the time before it.
     fn keep(&mut self, trace: &[u8], length: Span) -> Result<Option<PathBuf>, Failure> {
         let mut kept = None;
         if let Some(folder) = &mut self.folder {
@@ -218,7 +218,7 @@ impl Watch<'_> {
         Ok(kept)
     }
 
-    /// Records for as long as it takes to confirm it; `None` if a stop is requested before.
+    /// Records for as long as it takes to confirm the suspicion. Returns `None` if a stop is requested before.
     fn confirm(&mut self, suspected: &CpuSet) -> Result<Option<Window>, Failure> {
         let writer = self.folder.is_some().then(|| Writer::new(Vec::new()));
         let mut heard = Heard { confirm: Confirm::new(suspected), decisions: DecisionLog::default(), writer };
@@ -227,7 +227,7 @@ impl Watch<'_> {
         let ended = self.watcher.stop(recorder, &mut heard.sinks()).map_err(failure);
         let Heard { mut confirm, decisions, writer } = heard;
         let (is_whole, recorded) = (watched?, ended?);
-        // CPUs went online or offline: earlier suspicions end.
+        // CPUs went online or offline, which ends earlier suspicions.
         let Some(recorded) = recorded else {
             let outcome = Outcome::Resolved { after: Span::ZERO, by: Resolution::Hotplug };
             let window = Window { outcome, decisions, trace: Vec::new(), length: Span::ZERO };
@@ -274,7 +274,7 @@ struct Window {
     length: Span,
 }
 
-/// The listeners of a short recording.
+/// The sinks of a short recording.
 struct Heard {
     confirm: Confirm,
     decisions: DecisionLog,
@@ -291,7 +291,7 @@ impl Heard {
     }
 }
 
-/// The decisions for these CPUs and tasks in the first 20 ms of a recording.
+/// Returns the decisions about these CPUs and tasks in the first 20 ms of a recording.
 fn looked_at(decisions: &DecisionLog, cpus: &CpuSet, tasks: &[&TaskRecord]) -> Vec<LookedAtReport> {
     let pids: Vec<Pid> = tasks.iter().take(TASKS).map(|task| task.pid).collect();
     let rows = decisions.within(keel_abi::Instant::ZERO, PROFILED, cpus, &pids);
@@ -306,7 +306,7 @@ fn time(span: Span) -> Duration {
     Duration::from_nanos(span.as_ns())
 }
 
-/// A time of less than 500 years in nanoseconds.
+/// Converts a time of less than 500 years to nanoseconds.
 fn ns(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

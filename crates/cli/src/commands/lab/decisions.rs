@@ -1,8 +1,8 @@
-//! `keel lab --decisions`: the cost of each callback of a scheduler, from few waiting tasks to very many and from one
-//! CPU to very many; and the cost of dispatches that end a round, according to the schedulers' own counters.
+//! `keel lab --decisions`: measures what each callback of a scheduler costs as the numbers of waiting tasks and CPUs
+//! grow, and what the dispatches that end a round cost, which schedulers count themselves.
 //!
-//! Every point is a separate run that ends when enough decisions have been measured, so the time of a sweep depends on
-//! the number of its points, not on the load of their machines.
+//! Every point is a separate run that ends when enough decisions have been measured, so how long a sweep takes depends
+//! on its number of points, not on how loaded their machines are.
 
 mod costs;
 mod rounds;
@@ -31,7 +31,7 @@ use keel_report::{DecisionsReport, PartialRuns};
 const CROWDS: [u32; 5] = [10, 100, 1_000, 10_000, 100_000];
 /// Numbers of CPUs, with the same load on each CPU.
 const CPUS: [u32; 5] = [1, 8, 64, 256, 1_024];
-/// The maximum number of BPF instructions for a point. They take seconds on the host.
+/// The maximum number of BPF instructions for a point. They take a few seconds on the host.
 const MOST_INSTRUCTIONS: u64 = 1_000_000_000;
 /// The nice value of hogs. It makes their turns as short as possible, and lets all other tasks go first.
 const HOGS_NICE: i8 = 18;
@@ -99,7 +99,7 @@ fn reserve(args: &LabArgs) -> Result<outputs::Outputs, Failure> {
     outputs::reserve(&asked, None, &inputs)
 }
 
-/// All points of all schedulers, the longest first, so that none of them delays the end.
+/// Returns all points of all schedulers, the longest first, so that none of them delays the end.
 fn jobs(schedulers: usize) -> Vec<(usize, Point)> {
     let sizes = CROWDS.iter().zip(&CPUS).rev();
     let points =
@@ -107,7 +107,7 @@ fn jobs(schedulers: usize) -> Vec<(usize, Point)> {
     points.flat_map(|point| (0..schedulers).map(move |source| (source, point))).collect()
 }
 
-/// Measures one point; `None` if a signal comes before there are enough decisions.
+/// Measures one point. Returns `None` if a signal arrives before there are enough decisions.
 fn measure(
     lab: &Lab,
     scheduler: &SchedulerSource,
@@ -140,12 +140,12 @@ fn measure(
     }
 }
 
-/// The time in which this many tasks arrive: starting one takes 10 to 50 µs on one CPU of our machines.
+/// Returns the time over which this many tasks arrive: starting one takes 10 to 50 µs on one CPU of our machines.
 const fn arrival(tasks: u32) -> Span {
     Span::from_us(200_000 + 60 * tasks as u64)
 }
 
-/// The spec that measures a scheduler's decisions.
+/// Returns the spec that measures a scheduler's decisions.
 fn spec(
     lab: &Lab,
     scheduler: &SchedulerSource,

@@ -44,7 +44,7 @@ pub(super) fn run(args: &LabArgs, lab: &Lab, experiments: &[Experiment]) -> Resu
     Ok(interrupt::code(true, code))
 }
 
-/// One row per experiment, with cells if the choice of scheduler has an effect.
+/// Returns one row per experiment, with cells only if the choice of scheduler has an effect.
 fn reports(rows: &[Experiment], asked: &[Experiment], gathered: &[Vec<ArmFigures>]) -> Vec<RowReport> {
     let report = |row: &Experiment| {
         let made = asked.iter().zip(gathered).find(|(asked, _)| asked.id == row.id);
@@ -54,7 +54,7 @@ fn reports(rows: &[Experiment], asked: &[Experiment], gathered: &[Vec<ArmFigures
     rows.iter().map(report).collect()
 }
 
-/// Do all tasks have a real-time policy? Then the choice of scheduler has no effect in the row.
+/// Returns whether all tasks have a real-time policy, so that the choice of scheduler has no effect in the row.
 fn is_real_time(args: &LabArgs, lab: &Lab, row: &Experiment) -> bool {
     let all = |spec: &RunSpec| {
         let tasks = &spec.workload.tasks;
@@ -66,7 +66,7 @@ fn is_real_time(args: &LabArgs, lab: &Lab, row: &Experiment) -> bool {
         .is_some_and(|spec| spec.as_ref().is_ok_and(all))
 }
 
-/// The exit code. A scheduler that fails at a workload is a result, reported in its cell.
+/// Returns the exit code. A scheduler that fails at a workload doesn't count: its cell reports that as a result.
 fn worst(made: &[Option<Made>]) -> Code {
     let codes = made.iter().flatten().map(|made| made.code).filter(|code| *code != Code::Scheduler);
     codes.max_by_key(|code| *code as u8).unwrap_or(Code::Done)

@@ -1,4 +1,4 @@
-//! `keel lab --report OUT.html`: the page's file and its pictures.
+//! `keel lab --report OUT.html`: draws the page's pictures and writes its file.
 
 use crate::args::LabArgs;
 use crate::experiments;
@@ -17,7 +17,7 @@ use keel_report::picture::{Caption, Picture};
 /// How much virtual time of a run is drawn.
 const DRAWN: Span = Span::from_ms(500);
 
-/// The page's file, if requested.
+/// Returns the page's file, if requested.
 pub(super) fn reserve(args: &LabArgs) -> Result<Option<Output>, Failure> {
     let Some(path) = &args.report else { return Ok(None) };
     if !is_page(path) {
@@ -30,8 +30,8 @@ pub(super) fn reserve(args: &LabArgs) -> Result<Option<Output>, Failure> {
     Ok(Some(output))
 }
 
-/// Writes the page, unless a signal has come: a page covers the whole request. `output` is `None` afterwards if the
-/// page was not written.
+/// Writes the page, unless a signal has arrived: a page always covers the whole request. `output` is `None` afterwards
+/// if the page was not written.
 pub(super) fn write(output: &mut Option<Output>, page: impl FnOnce() -> String) -> Result<(), Failure> {
     let Some(to) = output.as_mut().filter(|_| interrupt::by().is_none()) else {
         *output = None;
@@ -39,7 +39,7 @@ pub(super) fn write(output: &mut Option<Output>, page: impl FnOnce() -> String) 
     };
     let page = page();
     let written = match interrupt::by() {
-        // Its pictures are incomplete.
+        // The page's pictures are incomplete.
         Some(_) => None,
         None => Some(to.write(page.as_bytes())),
     };
@@ -49,7 +49,7 @@ pub(super) fn write(output: &mut Option<Output>, page: impl FnOnce() -> String) 
     written.unwrap_or(Ok(()))
 }
 
-/// A picture of the first run of each arm, in the order of the arms; none for a run that has no picture.
+/// Returns a picture of the first run of each arm, in the order of the arms, or `None` for a run without a picture.
 pub(super) fn pictures(
     args: &LabArgs,
     lab: &Lab,

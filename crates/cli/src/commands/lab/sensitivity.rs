@@ -1,5 +1,5 @@
-//! `keel lab --sensitivity`: halves and doubles each machine constant, and shows the effect on each
-//! experiment's first ratio.
+//! `keel lab --sensitivity`: halves and doubles each machine constant, and shows the effect on each experiment's first
+//! ratio.
 
 use super::{page, partial, worst};
 use crate::args::LabArgs;
@@ -62,7 +62,7 @@ pub(super) fn run(args: &LabArgs, lab: &Lab, experiments: &[Experiment]) -> Resu
     Ok(interrupt::code(true, code))
 }
 
-/// Every experiment unmodified, and with each constant of its machines varied.
+/// Returns every experiment, unmodified and with each constant of its machines varied.
 fn cells(args: &LabArgs, lab: &Lab, experiments: &[Experiment], constants: &[&'static str]) -> Vec<Cell> {
     let mut cells = Vec::new();
     for (at, experiment) in experiments.iter().enumerate() {
@@ -82,7 +82,7 @@ fn cells(args: &LabArgs, lab: &Lab, experiments: &[Experiment], constants: &[&'s
     cells
 }
 
-/// The arms on machines with one constant varied; `None` if that changes no machine.
+/// Returns the arms on machines with one constant varied, or `None` if that changes no machine.
 fn varied(
     lab: &Lab,
     arms: &[(usize, Result<RunSpec, Failure>)],
@@ -100,7 +100,7 @@ fn varied(
     changed.then_some(arms)
 }
 
-/// The first ratio of each cell.
+/// Returns the first ratio of each cell.
 fn ratios(
     experiments: &[Experiment],
     cells: &[Cell],
@@ -116,7 +116,7 @@ fn ratios(
     cells.iter().zip(&figures).map(ratio).collect()
 }
 
-/// The verdict on the first claim only, if no arm has the mechanism off.
+/// Returns the verdict on the first claim alone, without arms that turn the mechanism off.
 fn first(experiment: &Experiment, arms: &[ArmFigures]) -> ClaimVerdict {
     let mut experiment = experiment.clone();
     experiment.claims.truncate(1);

@@ -1,11 +1,11 @@
-//! The CPU time that watching may use: 1 % of one CPU for every 16 CPUs, or the requested share. If it would use more,
-//! it looks less often.
+//! Limits the CPU time that watching may use: 1 % of one CPU for every 16 CPUs, or the requested share. If it would use
+//! more, it takes samples less often.
 
 use std::time::Duration;
 
 /// The share of one CPU's time, for each CPU of the machine.
 const SHARE_A_CPU: f64 = 0.01 / 16.0;
-/// CPU time that may be used in advance, for findings right after the start.
+/// CPU time that may be used in advance, for findings soon after the start.
 const ADVANCE: Duration = Duration::from_millis(250);
 
 /// A share of one CPU's time.
@@ -15,19 +15,19 @@ pub(super) struct Allowance {
 }
 
 impl Allowance {
-    /// The percentage, or the default for a machine with this many CPUs.
+    /// Returns the given percentage, or the default for a machine with this many CPUs.
     pub(super) fn new(cpus: u32, percent: Option<u32>) -> Self {
         let share =
             percent.map_or(SHARE_A_CPU * f64::from(cpus.max(1)), |percent| f64::from(percent) / 100.0);
         Self { share }
     }
 
-    /// As a share of one CPU's time.
+    /// Returns it as a share of one CPU's time.
     pub(super) fn share(self) -> f64 {
         self.share
     }
 
-    /// How long to pause after `spent` CPU time in `elapsed` time: until the CPU time used beyond the
+    /// Returns how long to pause after using `spent` CPU time in `elapsed` time, so that the CPU time used beyond the
     /// advance is allowed.
     pub(super) fn pause(self, elapsed: Duration, spent: Duration) -> Duration {
         let due = spent.saturating_sub(ADVANCE).as_secs_f64() / self.share;

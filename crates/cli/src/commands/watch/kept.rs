@@ -1,4 +1,4 @@
-//! Recordings of findings, one trace file each.
+//! Keeps recordings of findings, one trace file each.
 
 use crate::failure::Failure;
 use crate::inputs::reason;
@@ -22,7 +22,7 @@ pub(super) struct Folder {
 }
 
 impl Folder {
-    /// Creates the folder if it doesn't exist. Existing files stay.
+    /// Creates the folder if it doesn't exist. Existing files are kept.
     pub(super) fn open(path: &Path) -> Result<Self, Failure> {
         let cannot = |e: std::io::Error| {
             Failure::input(format!("{} cannot be used: {}", shown_path(path), reason(&e)))
@@ -31,12 +31,12 @@ impl Folder {
         let entries = std::fs::read_dir(path).map_err(cannot)?;
         let numbers = entries.filter_map(|entry| number(&entry.ok()?.file_name().to_string_lossy()));
         let folder = Self { path: path.to_owned(), next: numbers.max().unwrap_or(0) + 1, kept: 0 };
-        // Checks now whether it is writable, not at the first finding.
+        // Check now whether it is writable, not at the first finding.
         drop(Output::reserve(&folder.place())?);
         Ok(folder)
     }
 
-    /// How many recordings were kept.
+    /// Returns how many recordings have been kept.
     pub(super) fn kept(&self) -> u64 {
         self.kept
     }
@@ -65,7 +65,7 @@ impl Folder {
     }
 }
 
-/// The number in the name of a file that keel wrote.
+/// Returns the number in the name of a file that keel wrote.
 fn number(name: &str) -> Option<u64> {
     name.strip_prefix("finding-")?.strip_suffix(".keel")?.parse().ok().filter(|&n| n < u64::MAX)
 }
@@ -76,7 +76,7 @@ mod tests {
     use keel_abi::{CpuId, TaskId, Topology};
     use keel_trace::{Event, Item, Meta, Sink, What, Why};
 
-    /// A trace of 100 ms in which task 0 runs on CPU 0 from the start, and again after 90 ms.
+    /// Returns a trace of 100 ms in which task 0 runs on CPU 0 from the start, and again after 90 ms.
     fn trace() -> Vec<u8> {
         let mut writer = Writer::new(Vec::new());
         let [scheduler, workload, unit] = [const { String::new() }; 3];

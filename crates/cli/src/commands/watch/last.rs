@@ -1,4 +1,4 @@
-//! The last moments before a finding: a recording that runs all the time beside the watch.
+//! Records the last moments before a finding: a recording that runs continuously during the watch.
 
 use super::failure;
 use crate::bell::Bell;
@@ -16,14 +16,14 @@ use std::time::{Duration, Instant};
 pub(super) struct Last {
     recorder: Recorder,
     moments: Moments,
-    /// A finding gets a file if the last file is older than this, so that no two files contain the same moment.
+    /// A finding gets a file only if the last file is older than this, so that no two files contain the same moment.
     keep: Duration,
     written: Option<Instant>,
     files: u64,
 }
 
 impl Last {
-    /// Starts to record, if requested.
+    /// Starts recording, if requested.
     pub(super) fn begin(args: &WatchArgs, bell: &Bell) -> Result<Option<Self>, Failure> {
         let (Some(keep), Some(output)) = (args.ring, &args.output) else { return Ok(None) };
         let mut moments = Moments::new(keep, output)?;
@@ -34,7 +34,7 @@ impl Last {
         Ok(Some(Self { recorder, moments, keep, written: None, files: 0 }))
     }
 
-    /// Ready when there is much to read.
+    /// Returns a descriptor that is readable when the buffers have filled up.
     pub(super) fn filled(&self) -> BorrowedFd<'_> {
         self.recorder.filled()
     }
@@ -45,7 +45,7 @@ impl Last {
         self.moments.has_failed()
     }
 
-    /// Writes a file of the time before a finding; `None` if the last file is too recent.
+    /// Writes the time before a finding to a file. Returns its path, or `None` if the last file is too recent.
     pub(super) fn found(&mut self, bell: &Bell) -> Result<Option<PathBuf>, Failure> {
         if self.written.is_some_and(|written| written.elapsed() < self.keep) {
             return Ok(None);
@@ -53,7 +53,7 @@ impl Last {
         self.write(bell).map(Some)
     }
 
-    /// Writes a file of the time before now.
+    /// Writes the time before now to a file, and returns its path.
     pub(super) fn write(&mut self, bell: &Bell) -> Result<PathBuf, Failure> {
         let until = Instant::now() + SETTLE;
         loop {
@@ -68,7 +68,7 @@ impl Last {
         self.moments.write()
     }
 
-    /// The number of files so far.
+    /// Returns the number of files so far.
     pub(super) fn files(&self) -> u64 {
         self.files
     }

@@ -1,4 +1,4 @@
-//! The output of a watch: a terminal gets a screen that is redrawn, pipes and files get lines.
+//! Shows a watch's output: as a screen that is redrawn on a terminal, as lines in pipes and files.
 
 use crate::failure::Failure;
 use crate::inputs::reason;
@@ -31,7 +31,7 @@ enum How {
 }
 
 impl Shown {
-    /// Nothing is shown yet.
+    /// Creates an output that has shown nothing yet.
     pub(super) fn new(as_json: bool, begin: WatchBegin) -> Self {
         let terminal = Terminal::of(&std::io::stdout()).filter(|terminal| terminal.cursor);
         let how = match (as_json, terminal) {
@@ -42,22 +42,22 @@ impl Shown {
         Self { begin, how, last: Vec::new(), drawn: 0, is_unread: false }
     }
 
-    /// Does nobody read the output any more?
+    /// Returns whether nobody reads the output any more.
     pub(super) fn is_unread(&self) -> bool {
         self.is_unread || is_closed(&std::io::stdout())
     }
 
-    /// The first line.
+    /// Shows the first line.
     pub(super) fn begin(&mut self) -> Result<(), Failure> {
         self.line(WatchLine::Begin(self.begin.clone()))
     }
 
-    /// Shows a line; a screen shows it the next time it is drawn.
+    /// Shows a line. A screen shows it the next time it is drawn.
     pub(super) fn line(&mut self, reported: WatchLine) -> Result<(), Failure> {
         let is_end = matches!(reported, WatchLine::End(_));
         match self.how {
             How::Json => {
-                let text = serde_json::to_string(&reported).expect("lines have string keys alone");
+                let text = serde_json::to_string(&reported).expect("lines have only string keys");
                 self.write(&(text + "\n"))
             }
             How::Screen if !is_end => {
@@ -72,7 +72,7 @@ impl Shown {
         }
     }
 
-    /// Draws the screen after a look.
+    /// Draws the screen after a sample.
     pub(super) fn look(&mut self, scheduler: &str, look: &Look, sums: &WatchEnd) -> Result<(), Failure> {
         let terminal = Terminal::of(&std::io::stdout()).filter(|_| self.how == How::Screen);
         let Some(terminal) = terminal else { return Ok(()) };
@@ -104,20 +104,20 @@ impl Shown {
     }
 }
 
-/// Has the reader closed this pipe?
+/// Returns whether the reader has closed this pipe.
 fn is_closed(out: &impl AsFd) -> bool {
     let mut fds = [PollFd::new(out, PollFlags::empty())];
     let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
     poll(&mut fds, Some(&at_once)).is_ok() && fds[0].revents().contains(PollFlags::ERR)
 }
 
-/// Text that replaces the `before` lines above the cursor with these lines, and leaves the cursor below them.
+/// Returns text that replaces the `before` lines above the cursor with these lines, and leaves the cursor below them.
 fn drawn(before: usize, lines: &[String]) -> String {
     let mut text = String::new();
     if before > 0 {
         text += &format!("\x1b[{before}A");
     }
-    // Clear the rest of the screen, so that nothing remains of a wrapped line.
+    // Clears the rest of the screen, so that nothing remains of a wrapped line.
     text += "\r\x1b[J";
     for line in lines {
         text += line;

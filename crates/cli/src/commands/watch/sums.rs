@@ -1,4 +1,4 @@
-//! The summary of a watch.
+//! Collects the summary of a watch.
 
 use super::ns;
 use keel_live::watch::Cost;
@@ -22,7 +22,7 @@ pub(super) struct Sums {
 }
 
 impl Sums {
-    /// Starts with the cost of loading and no counts.
+    /// Starts with no counts. `loaded` is the cost of loading.
     pub(super) fn new(loaded: Cost, allowed_share: f64) -> Self {
         Self { loaded, cost: loaded, allowed_share, ..Self::default() }
     }
@@ -36,12 +36,12 @@ impl Sums {
         self.cost.process.saturating_sub(self.loaded.process).as_ns()
     }
 
-    /// The CPU time used, without loading.
+    /// Returns the CPU time used, excluding loading.
     pub(super) fn spent(&self) -> Duration {
         Duration::from_nanos(self.process_ns() + self.cost.programs.map_or(0, |programs| programs.as_ns()))
     }
 
-    /// The summary after this time.
+    /// Returns the summary after this time.
     pub(super) fn end(&self, elapsed: Duration) -> WatchEnd {
         let cost = WatchCost {
             process_ns: self.process_ns(),

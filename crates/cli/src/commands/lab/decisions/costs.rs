@@ -1,4 +1,4 @@
-//! The cost of every callback in one situation, measured until there are enough calls.
+//! Measures the cost of every callback in one situation, until there are enough calls.
 
 use super::{HOGS_NICE, MOST_INSTRUCTIONS, arrival, in_charge, spec};
 use crate::failure::Failure;
@@ -14,22 +14,22 @@ use keel_trace::{Class, Event, Meta, Sink};
 
 /// The number of decisions of one kind that is enough for a median.
 const ENOUGH: u64 = 2_000;
-/// The minimum time, unless it has more than [`MOST_DISPATCHES`]: some schedulers do rare work once per second, which
-/// no median shows.
+/// The minimum time, unless there are [`MOST_DISPATCHES`] before: some schedulers do extra work once per second, which
+/// the mean must include and no median shows.
 const SHORTEST: Span = Span::from_s(1);
 /// The maximum number of dispatches, however rare other calls are.
 const MOST_DISPATCHES: u64 = 50_000;
-/// Decisions are measured over a multiple of this time: the periodic balancing of waiting tasks happens every 200 ms,
-/// so a mean over a fraction of that would include too many or too few balancings.
+/// Decisions are measured over a multiple of this time: periodic load balancing happens every 200 ms, so a mean over a
+/// fraction of that would include too much or too little of it.
 const STEP: Span = Span::from_ms(200);
-/// The maximum distance of the last event from a step's end: every busy CPU ticks.
+/// The maximum distance of the last event from a step's end. It is bounded because every busy CPU ticks.
 const TICKS: Span = Span::from_ms(50);
 /// The maximum time.
 const LONGEST: Span = Span::from_s(10);
 /// Tasks per CPU: two hogs and one that sleeps and wakes.
 pub(super) const TASKS_A_CPU: u32 = 3;
 
-/// The costs of callbacks, and of all of them together per dispatch; `None` if a signal stopped the run.
+/// The cost of each callback, and of all of them together per dispatch; `None` if a signal stopped the run.
 type Costs = Option<(Vec<DecisionCost>, Option<Span>)>;
 
 /// Measures with this many tasks that are always runnable, and 16 that wake a thousand times per second.
@@ -79,7 +79,7 @@ fn measure(
 /// Collects decisions until there are enough.
 struct Collector {
     received: Decisions,
-    /// The time of the last decision.
+    /// The instant of the last decision.
     now: Instant,
     long_enough: Instant,
 }

@@ -1,5 +1,5 @@
-//! The cost of the dispatches that end a round of all waiting tasks, in which arrays are exchanged or all counters
-//! recalculated. They are found by the scheduler's own counter; a scheduler without one has no figure.
+//! Measures the cost of the dispatches that end a round of all waiting tasks, in which arrays are swapped or all
+//! counters recalculated. The scheduler's own counter identifies them; a scheduler without one has no figure.
 
 use super::{HOGS_NICE, MOST_INSTRUCTIONS, arrival, in_charge, spec};
 use crate::failure::Failure;
@@ -15,18 +15,18 @@ use keel_trace::{Class, Event, Meta, Sink, What};
 
 /// The length of a turn at the hogs' nice value under `goodness` and `o1`; under `ule` it is a fifth longer.
 const TURN: Span = Span::from_ms(10);
-/// The maximum number of rounds. Each has time for decisions that take as long as a turn.
+/// The maximum number of rounds. Each allows for decisions that take as long as a turn.
 const ROUNDS: u64 = 3;
-/// The kernel's watchdog lets no task wait longer than this, so a longer round has no end to measure.
+/// The kernel's watchdog doesn't let a task wait longer than this, so a longer round has no end to measure.
 const WATCHDOG: Span = Span::from_s(30);
-/// The number of dispatches ending a round that is enough.
+/// How many dispatches that end a round are enough.
 const ENOUGH: u64 = 32;
 /// The maximum number of dispatches once one of them has ended a round.
 const MOST_DISPATCHES: u64 = 50_000;
-/// The interval at which the counters are read. It is shorter than the time between two dispatches of a CPU.
+/// The interval at which the counters are read. It is shorter than the time between two dispatches on a CPU.
 const STEP: Span = Span::from_us(20);
 
-/// The per-CPU counters of schedulers, with the work of the dispatches that they count.
+/// Schedulers' per-CPU counters, with the work that the dispatches they count do.
 const COUNTERS: [(&str, &str); 4] = [
     ("array_switches", "array switch"),
     ("balances", "balancing"),
@@ -34,8 +34,8 @@ const COUNTERS: [(&str, &str); 4] = [
     ("recalculations", "recalculation"),
 ];
 
-/// Measures their cost with this many tasks; `None` if the scheduler does not count them, or a round takes too long.
-/// The result is empty if a signal stopped the run.
+/// Measures their cost with this many tasks. Returns `None` if the scheduler does not count them or a round takes too
+/// long. The result is empty if a signal stopped the run.
 pub(super) fn ends(
     lab: &Lab,
     scheduler: &SchedulerSource,
@@ -69,7 +69,7 @@ pub(super) fn ends(
     Ok(Some(ends.calls.cost(reported).into_iter().collect()))
 }
 
-/// Collects the calls in which the counter rose, until there are enough.
+/// Collects the calls in which the counter increased, until there are enough.
 struct RoundEnds {
     calls: CountedCalls,
     dispatches: u64,
