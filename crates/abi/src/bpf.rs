@@ -1,10 +1,11 @@
-//! The contract between what executes BPF (an [`Engine`]) and what plays the kernel (a
-//! [`Host`]), over the [`World`] of memory and maps that programs see.
+//! The interface between the code that executes BPF (an [`Engine`]) and the simulated kernel (a [`Host`]), over the
+//! [`World`] of memory and maps that programs see.
 //!
-//! The host starts a callback on a CPU. When the program calls a helper or kfunc the engine asks the host, which
-//! answers with a value or with [`Reply::Suspend`]: then the callback is frozen and [`Engine::start`] returns, so that
-//! the host may let other CPUs run first or run a nested callback. [`Engine::resume`] repeats the same call with
-//! [`CallSite::again`] set, and the callback continues from there. A frozen stack never holds a frame of the host.
+//! The host starts a callback on a CPU. When the program calls a helper or kfunc, the engine asks the host, which
+//! answers with a value or with [`Reply::Suspend`]. In the latter case the callback is suspended and
+//! [`Engine::start`] returns, so that the host can let other CPUs run first or run a nested callback.
+//! [`Engine::resume`] repeats the call with [`CallSite::again`] set, and the callback continues from there. The stack
+//! of a suspended callback never contains a frame of the host.
 
 use crate::clocks::Clocks;
 use crate::scx::Op;
@@ -18,12 +19,12 @@ impl Ea {
     /// The null pointer.
     pub const NULL: Self = Self(0);
 
-    /// The address `bytes` further on.
+    /// Returns the address `bytes` further on.
     pub const fn offset(self, bytes: u64) -> Self {
         Self(self.0.wrapping_add(bytes))
     }
 
-    /// Is it the null pointer?
+    /// Returns whether this is the null pointer.
     pub const fn is_null(self) -> bool {
         self.0 == 0
     }
@@ -33,11 +34,11 @@ impl Ea {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FuncId(pub u32);
 
-/// A map of the loaded object, in the order of the object's maps.
+/// A map of the loaded object: its index among the object's maps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MapId(pub u32);
 
-/// A program of the loaded object, in the order of the object's programs.
+/// A program of the loaded object: its index among the object's programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Entry(pub u32);
 
@@ -50,7 +51,7 @@ pub struct Usage {
     pub stall_ps: u64,
 }
 
-/// An error number, as helpers return it negated.
+/// An error number. Helpers return it negated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Errno(pub i32);
 
@@ -67,83 +68,83 @@ impl Errno {
     pub const EFAULT: Self = Self(14);
     /// Busy.
     pub const EBUSY: Self = Self(16);
-    /// Exists already.
+    /// Already exists.
     pub const EEXIST: Self = Self(17);
     /// Invalid argument.
     pub const EINVAL: Self = Self(22);
-    /// No space left (a full ring buffer, to user space).
+    /// No space left (what user space gets for a full ring buffer).
     pub const ENOSPC: Self = Self(28);
     /// Out of range.
     pub const ERANGE: Self = Self(34);
-    /// It would never end.
+    /// A deadlock: it would never end.
     pub const EDEADLK: Self = Self(35);
     /// Not supported.
     pub const EOPNOTSUPP: Self = Self(95);
     /// It took too long.
     pub const ETIMEDOUT: Self = Self(110);
 
-    /// The value that a helper puts into R0.
+    /// Returns the value that a helper puts into R0.
     pub const fn as_r0(self) -> u64 {
         -(self.0 as i64) as u64
     }
 }
 
-/// A map as the object declares it.
+/// A map's declaration in the object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MapInfo {
     /// `BPF_MAP_TYPE_*`.
     pub kind: u32,
-    /// Bytes of a key.
+    /// The size of a key, in bytes.
     pub key_size: u32,
-    /// Bytes of a value.
+    /// The size of a value, in bytes.
     pub value_size: u32,
-    /// Entries at most.
+    /// The maximum number of entries.
     pub max_entries: u32,
 }
 
-/// `struct bpf_dynptr_kern` of memory that is written and read as it is: an address, and how much of it is left.
+/// `struct bpf_dynptr_kern` for plain memory: an address, and how many bytes are left there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dynptr {
-    /// Where it begins.
+    /// Where the memory begins.
     pub data: Ea,
-    /// Bytes.
+    /// Its length in bytes.
     pub len: u32,
 }
 
 impl Dynptr {
-    /// Bytes of the structure.
+    /// The size of the structure, in bytes.
     pub const BYTES: u64 = 16;
     /// `DYNPTR_MAX_SIZE`.
     pub const MAX_LEN: u32 = (1 << 24) - 1;
-    /// `BPF_DYNPTR_TYPE_LOCAL`, where the kernel keeps it.
+    /// `BPF_DYNPTR_TYPE_LOCAL`, at the bits where the kernel keeps the type.
     const LOCAL: u32 = 1 << 28;
 
-    /// A dynptr to this many bytes.
+    /// Creates a dynptr to this many bytes.
     pub const fn new(data: Ea, len: u32) -> Self {
         Self { data, len }
     }
 
-    /// As laid out in memory.
+    /// Converts it to its layout in memory.
     pub fn to_bytes(self) -> [u8; 16] {
         let size = u64::from(self.len | Self::LOCAL);
         (u128::from(self.data.0) | u128::from(size) << 64).to_le_bytes()
     }
 
-    /// From memory; nothing where it is a null one (`bpf_dynptr_set_null()`).
+    /// Converts it from its layout in memory. Returns `None` for a null dynptr (`bpf_dynptr_set_null()`).
     pub fn from_bytes(bytes: [u8; 16]) -> Option<Self> {
         let word = u128::from_le_bytes(bytes);
         let data = Ea(word as u64);
         (!data.is_null()).then_some(Self { data, len: (word >> 64) as u32 & Self::MAX_LEN })
     }
 
-    /// The address of `len` bytes from `offset` on (`bpf_dynptr_check_off_len()`).
+    /// Returns the address of `len` bytes at `offset`, if they are within its memory (`bpf_dynptr_check_off_len()`).
     pub fn part(self, offset: u64, len: u64) -> Option<Ea> {
         let size = u64::from(self.len);
         (offset <= size && len <= size - offset).then(|| self.data.offset(offset))
     }
 }
 
-/// Location of a map element's key.
+/// Where a map element's key is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MapKey {
     /// An array's index; it is not in memory.
@@ -152,20 +153,20 @@ pub enum MapKey {
     At(Ea),
 }
 
-/// What `bpf_ringbuf_query()` returns for a ring buffer, in bytes, by its numbers.
+/// The values that `bpf_ringbuf_query()` can return for a ring buffer, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RingCount {
-    /// `BPF_RB_AVAIL_DATA`: not yet consumed.
+    /// `BPF_RB_AVAIL_DATA`: what is not yet consumed.
     Available,
-    /// `BPF_RB_RING_SIZE`.
+    /// `BPF_RB_RING_SIZE`: the size of the buffer.
     Size,
-    /// `BPF_RB_CONS_POS`: consumed since the beginning.
+    /// `BPF_RB_CONS_POS`: what has been consumed since the beginning.
     Consumer,
-    /// `BPF_RB_PROD_POS`: reserved since the beginning.
+    /// `BPF_RB_PROD_POS`: what has been reserved since the beginning.
     Producer,
 }
 
-/// Whose local storage a map holds.
+/// The owner of local storage in a map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Owner {
     /// A task, by its dense id.
@@ -174,66 +175,67 @@ pub enum Owner {
     Cgroup(u32),
 }
 
-/// The memory and maps that BPF code can reach. The host accesses them through this trait too.
+/// The memory and maps that BPF code can access. The host accesses them through this trait too.
 pub trait World {
-    /// `len` readable bytes, or nothing where any of them is outside the world.
+    /// Returns `len` readable bytes, or `None` if any of them is outside the world.
     fn slice(&self, at: Ea, len: u64) -> Option<&[u8]>;
-    /// `len` writable bytes, or nothing where any of them is outside the world or read-only.
+    /// Returns `len` writable bytes, or `None` if any of them is outside the world or read-only.
     fn slice_mut(&mut self, at: Ea, len: u64) -> Option<&mut [u8]>;
-    /// Memory that is zeroed, lazily committed, aligned to a page and never freed; `None` when the
-    /// world is full. All of it counts as one live object.
+    /// Reserves memory that is zeroed, lazily committed, aligned to a page and never freed. Returns `None` if the world
+    /// is full. All of it counts as one live object.
     fn reserve(&mut self, len: u64) -> Option<Ea>;
-    /// An object of its own: zeroed, aligned to 8 bytes, or to 64 where it is at least as long.
+    /// Allocates an object: zeroed, and aligned to 8 bytes, or to 64 if it is at least that long.
     fn alloc(&mut self, len: u64) -> Option<Ea>;
-    /// Ends an object that [`World::alloc`] gave.
+    /// Frees an object that [`World::alloc`] returned.
     fn free(&mut self, at: Ea);
-    /// Picoseconds that `cpu` waits for the lines under these bytes, which it then holds.
+    /// Moves the cache lines of these bytes to `cpu`. Returns how long `cpu` waits for them, in picoseconds.
     fn touch_ps(&mut self, at: Ea, len: u64, cpu: CpuId, write: bool) -> u64;
 
-    /// The map that a map pointer in a register refers to.
+    /// Returns the map that a map pointer in a register refers to.
     fn map_at(&self, handle: Ea) -> Option<MapId>;
-    /// How the map was declared.
+    /// Returns how the map was declared.
     fn map_info(&self, map: MapId) -> MapInfo;
-    /// The value's address, on `cpu` where the map is per CPU.
+    /// Returns the value's address. In a per-CPU map this is the value of `cpu`.
     fn map_lookup(&mut self, map: MapId, key: Ea, cpu: CpuId) -> Option<Ea>;
-    /// `bpf_map_update_elem` with its `BPF_ANY`, `BPF_NOEXIST` and `BPF_EXIST`.
+    /// `bpf_map_update_elem` with its flags `BPF_ANY`, `BPF_NOEXIST` and `BPF_EXIST`.
     fn map_update(&mut self, map: MapId, key: Ea, value: Ea, flags: u64, cpu: CpuId) -> Result<(), Errno>;
     /// `bpf_map_delete_elem`.
     fn map_delete(&mut self, map: MapId, key: Ea) -> Result<(), Errno>;
-    /// The element of an array or hash whose value, shared by all CPUs, holds the address: its key, and where its
-    /// value begins.
+    /// Finds the element of an array or hash whose value, which all CPUs share, contains the address. Returns its key,
+    /// and where its value begins.
     fn map_element(&self, map: MapId, at: Ea) -> Option<(MapKey, Ea)>;
     /// `bpf_map_push_elem` on queues and stacks.
     fn map_push(&mut self, map: MapId, value: Ea, flags: u64) -> Result<(), Errno>;
-    /// `bpf_map_pop_elem`, or with `keep` `bpf_map_peek_elem`; zeroes `value` where it fails.
+    /// `bpf_map_pop_elem`, or `bpf_map_peek_elem` if `keep` is set. Zeroes `value` if it fails.
     fn map_pop(&mut self, map: MapId, value: Ea, keep: bool) -> Result<(), Errno>;
-    /// `bpf_ringbuf_reserve` on a ring buffer: where a record of `len` bytes begins; nothing when it does not fit.
+    /// `bpf_ringbuf_reserve` on a ring buffer. Returns where a record of `len` bytes begins, or `None` if it does not
+    /// fit.
     fn ring_reserve(&mut self, map: MapId, len: u64) -> Option<Ea>;
-    /// `bpf_ringbuf_submit`, or with `discard` `bpf_ringbuf_discard`: the ring buffer, and the record's bytes; nothing
-    /// when `record` was not reserved.
+    /// `bpf_ringbuf_submit`, or `bpf_ringbuf_discard` if `discard` is set. Returns the ring buffer and the record's
+    /// size in bytes, or `None` if `record` was not reserved.
     fn ring_commit(&mut self, record: Ea, discard: bool) -> Option<(MapId, u64)>;
-    /// User space has read all that was submitted to a ring buffer.
+    /// Consumes, as user space does, everything that was submitted to a ring buffer.
     fn ring_consume(&mut self, map: MapId);
-    /// `bpf_ringbuf_query`; nothing when the map is no ring buffer.
+    /// `bpf_ringbuf_query`. Returns `None` if the map is not a ring buffer.
     fn ring_count(&self, map: MapId, what: RingCount) -> Option<u64>;
-    /// `bpf_arena_alloc_pages`: the user's address of this many consecutive zeroed pages, at `at` unless that is null.
-    /// `None` if the map is not an arena or has too few pages left.
+    /// `bpf_arena_alloc_pages`. Returns the user-space address of this many consecutive zeroed pages, at `at` unless
+    /// that is null, or `None` if the map is not an arena or has too few pages left.
     fn arena_alloc(&mut self, map: MapId, at: Ea, pages: u32) -> Option<Ea>;
-    /// `bpf_arena_free_pages`: how many pages were given back; none when the map is no arena.
+    /// `bpf_arena_free_pages`. Returns how many pages were freed: 0 if the map is not an arena.
     fn arena_free(&mut self, map: MapId, at: Ea, pages: u32) -> u64;
-    /// `bpf_arena_reserve_pages`; EINVAL when the map is no arena.
+    /// `bpf_arena_reserve_pages`. Fails with `EINVAL` if the map is not an arena.
     fn arena_reserve(&mut self, map: MapId, at: Ea, pages: u32) -> Result<(), Errno>;
-    /// Where loads and stores find the byte of the arena that has this address for user space.
+    /// Converts the user-space address of a byte in the arena to the address for loads and stores.
     fn arena_at(&self, user: Ea) -> Ea;
-    /// The value of an owner in a task or cgroup storage map. With `create`, it is created if it is missing, from the
-    /// bytes at `init` unless that is null.
+    /// Returns an owner's value in a task or cgroup storage map. If `create` is set, a missing value is created, from
+    /// the bytes at `init` unless that is null.
     fn storage_get(&mut self, map: MapId, owner: Owner, create: bool, init: Ea) -> Option<Ea>;
-    /// Ends the owner's value in one map.
+    /// Removes the owner's value from one map.
     fn storage_delete(&mut self, map: MapId, owner: Owner) -> Result<(), Errno>;
-    /// Removes the owner's values from every map: the owner no longer exists.
+    /// Removes the owner's values from every map, because the owner no longer exists.
     fn storage_forget(&mut self, owner: Owner);
 
-    /// A copy of `N` bytes.
+    /// Returns a copy of `N` bytes.
     #[inline]
     fn bytes<const N: usize>(&self, at: Ea) -> Option<[u8; N]>
     where
@@ -242,7 +244,7 @@ pub trait World {
         self.slice(at, N as u64).and_then(|s| s.try_into().ok())
     }
 
-    /// The 64-bit word at an address of the host's own; panics outside the world.
+    /// Returns the 64-bit word at an address of the host's own. Panics if that is outside the world.
     #[inline]
     fn u64_at(&self, at: Ea) -> u64
     where
@@ -251,7 +253,7 @@ pub trait World {
         u64::from_le_bytes(self.bytes(at).expect("the host's own objects are in the world"))
     }
 
-    /// The 32-bit word at an address of the host's own; panics outside the world.
+    /// Returns the 32-bit word at an address of the host's own. Panics if that is outside the world.
     #[inline]
     fn u32_at(&self, at: Ea) -> u32
     where
@@ -260,7 +262,7 @@ pub trait World {
         u32::from_le_bytes(self.bytes(at).expect("the host's own objects are in the world"))
     }
 
-    /// Writes bytes at an address of the host's own; panics outside the world.
+    /// Writes bytes at an address of the host's own. Panics if that is outside the world.
     #[inline]
     fn put(&mut self, at: Ea, bytes: &[u8])
     where
@@ -272,17 +274,17 @@ pub trait World {
     }
 }
 
-/// A program's position when it calls out.
+/// A program's position when it calls a helper or kfunc.
 pub struct CallSite<'a, W> {
     /// The memory and maps.
     pub world: &'a mut W,
     /// The CPU that the callback runs on.
     pub cpu: CpuId,
-    /// What this callback has used up to this call, the call instruction included.
+    /// What this callback has used up to and including the call instruction.
     pub usage: Usage,
-    /// The call was suspended before and is made again.
+    /// Whether the call was suspended before and is being repeated.
     pub again: bool,
-    /// Which call of the object it is: [`Engine::place`] returns its place in the object.
+    /// Which call of the object this is. [`Engine::place`] returns its place in the object.
     pub number: u32,
 }
 
@@ -293,57 +295,58 @@ pub struct CallPlace {
     pub program: String,
     /// The instruction's index within it.
     pub insn: u32,
-    /// `file:line: text` where the object has line information.
+    /// `file:line: text`, if the object has line information.
     pub source: Option<String>,
 }
 
 /// The host's answer to a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
-    /// R0. The engine then zeroes R1 to R5.
+    /// The value of R0. The engine then zeroes R1 to R5.
     Value(u64),
-    /// Freeze the callback and return to its driver; the call is made again later.
+    /// Suspend the callback and return to the host. The call is repeated later.
     Suspend,
-    /// The program may not go on.
+    /// Stop the program.
     Stop(FaultKind),
 }
 
-/// The kernel's side of a call.
+/// The kernel's side of a program's calls.
 pub trait Host<W: World> {
-    /// Serves helper or kfunc `func`.
+    /// Executes helper or kfunc `func`.
     fn call(&mut self, site: CallSite<'_, W>, func: FuncId, args: &[u64; 5]) -> Reply;
 
-    /// The instant that the callback of `cpu` has reached with this usage, if no other CPU has anything to do earlier.
-    /// Otherwise `None`: the engine then freezes the callback, and asks again with `again` set after
+    /// Returns the instant that the callback of `cpu` has reached with this usage, if no other CPU has anything to do
+    /// earlier. Otherwise returns `None`: the engine then suspends the callback, and asks again with `again` set after
     /// [`Engine::resume`]. Called before each atomic instruction, and sometimes in a loop of `may_goto`.
     fn turn(&mut self, cpu: CpuId, usage: Usage, again: bool) -> Option<Instant>;
 
-    /// Costs in picoseconds that the first call is to be charged with, for an engine that may serve it by itself; the host
-    /// forgets them. Nothing where the host must serve it.
+    /// Takes the costs, in picoseconds, that the first call must be charged with, for an engine that can execute it by
+    /// itself. The host forgets them. Returns `None` if the host must execute the call.
     fn take_spent_ps(&mut self) -> Option<u64> {
         None
     }
 
-    /// Gives back what [`Host::take_spent_ps`] gave and no call was charged with.
+    /// Gives back what [`Host::take_spent_ps`] returned, if no call was charged with it.
     fn give_spent_ps(&mut self, _ps: u64) {}
 
-    /// What a clock shows to a callback with this usage. Asked only where [`Host::take_spent_ps`] gave something.
+    /// Returns what a clock shows to a callback with this usage. Called only after [`Host::take_spent_ps`] has returned
+    /// costs.
     fn clock(&mut self, _usage: Usage) -> Instant {
         Instant::ZERO
     }
 
-    /// What the callback that runs now has been charged with so far. Only an engine that keeps a profile asks.
+    /// Returns what the current callback has been charged with so far. Called only by an engine that keeps a profile.
     fn meter(&self) -> Meter {
         Meter { origin: Origin::Program, charged_ps: 0 }
     }
 
-    /// What has happened before what, where that is kept. Only an engine that looks for data races asks.
+    /// Returns what has happened before what, if that is tracked. Called only by an engine that detects data races.
     fn clocks(&mut self) -> Option<&mut Clocks> {
         None
     }
 }
 
-/// What called a program of the object.
+/// The caller of a program of the object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Origin {
     /// The kernel, on behalf of a callback of the scheduler.
@@ -352,11 +355,11 @@ pub enum Origin {
     Timer,
     /// The kernel, on behalf of a tracing program.
     Trace,
-    /// The scheduler's user-space half. Its time is not the scheduler's time in the kernel.
+    /// The scheduler's user-space half. Its time doesn't count as the scheduler's time in the kernel.
     Program,
 }
 
-/// What a callback in progress has been charged with, beside its instructions and the lines that they moved.
+/// What a callback in progress has been charged with, apart from its instructions and the cache lines that they moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Meter {
     /// What called it.
@@ -365,69 +368,69 @@ pub struct Meter {
     pub charged_ps: u64,
 }
 
-/// How far a callback came.
+/// How far a callback got.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Progress {
     /// It returned `value`.
     Done {
-        /// R0 at the exit.
+        /// R0 at its exit.
         value: u64,
-        /// All that it used.
+        /// Everything that it used.
         usage: Usage,
     },
-    /// The host suspended it; it is the CPU's innermost activation until resumed.
+    /// The host suspended it. It is the CPU's innermost activation until resumed.
     Suspended,
     /// It was stopped, and its activation no longer exists.
     Failed {
         /// Why and where.
         fault: Box<Fault>,
-        /// All that it used until then.
+        /// Everything that it used until then.
         usage: Usage,
     },
 }
 
-/// What is where an access goes that should not.
+/// What is at the address of an invalid access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InvalidPlace {
-    /// So close to address 0 that it came from a null pointer.
+    /// Nothing: the address is so close to 0 that it came from a null pointer.
     Null,
-    /// An object that has ended.
+    /// An object that has been freed.
     Freed,
-    /// An element that its map does not hold, or the gap behind a value.
+    /// An element that is not in its map, or the gap after a value.
     Element,
     /// A page of an arena that is not allocated.
     Arena,
-    /// An object that programs may not write.
+    /// An object that programs must not write.
     ReadOnly,
-    /// The stack, below the frame of the function.
+    /// The stack, below the function's frame.
     Stack,
-    /// Nothing that is known.
+    /// Nothing known.
     Nowhere,
 }
 
 /// Why a program was stopped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FaultKind {
-    /// It executed more instructions than any callback may.
+    /// It exceeded the maximum number of instructions of a callback.
     NeverEnds,
-    /// More than eight frames, or a frame too large.
+    /// It has more than eight frames, or a frame is too large.
     TooDeep,
-    /// It reached a relocation that the kernel's types cannot satisfy; the text names it.
+    /// It reached a relocation that the kernel's types cannot satisfy. The text names it.
     Poisoned(String),
-    /// An access outside every live object (checked mode). In an arena the address is the user's.
+    /// It accessed memory outside every live object (in checked mode). For an arena, the address is the user-space one.
     OutOfBounds {
         /// The address.
         at: Ea,
-        /// Bytes accessed.
+        /// The number of bytes accessed.
         len: u64,
-        /// A store, or a load.
+        /// Whether it is a store; otherwise it is a load.
         write: bool,
         /// What is there.
         place: InvalidPlace,
     },
-    /// An instruction that is not part of the set, or a jump out of the program.
+    /// It reached an instruction that is not part of the instruction set, or jumped out of the program.
     BadInstruction,
-    /// A call that its context forbids. The text contains what and why.
+    /// It made a call that its context forbids. The text says which and why.
     BadCall(String),
 }
 
@@ -440,24 +443,23 @@ pub struct Fault {
     pub program: String,
     /// The instruction's index within it.
     pub insn: u32,
-    /// `file:line: text` where the object has line information.
+    /// `file:line: text`, if the object has line information.
     pub source: Option<String>,
 }
 
-/// What executes BPF.
+/// Code that executes BPF.
 pub trait Engine {
-    /// The memory and maps it works on.
+    /// The memory and maps that it works on.
     type World: World;
 
-    /// The world between callbacks.
+    /// Returns the world, for access between callbacks.
     fn world(&mut self) -> &mut Self::World;
 
-    /// The position of the call with this number ([`CallSite::number`]).
+    /// Returns the position of the call with this number ([`CallSite::number`]).
     fn place(&self, number: u32) -> Option<CallPlace>;
 
-    /// Runs `entry` on `cpu` with a struct_ops context of `args` (64-bit words that R1 points
-    /// to), until it ends or is suspended. May be called while an outer activation of the same
-    /// CPU is suspended.
+    /// Runs `entry` on `cpu` with a struct_ops context of `args` (64-bit words that R1 points to), until it ends or is
+    /// suspended. May be called while an outer activation of the same CPU is suspended.
     fn start<H: Host<Self::World>>(
         &mut self,
         host: &mut H,
@@ -466,8 +468,8 @@ pub trait Engine {
         args: &[u64],
     ) -> Progress;
 
-    /// Runs a function that BPF handed over as a pointer (a timer's callback) on `cpu` with
-    /// `args` in R1 to R5. Any value may be given; one that is no function fails as a bad call.
+    /// Runs a function to which BPF passed a pointer (a timer's callback) on `cpu` with `args` in R1 to R5. `function`
+    /// may be any value; one that is not a function fails as a bad call.
     fn start_function<H: Host<Self::World>>(
         &mut self,
         host: &mut H,
@@ -476,6 +478,6 @@ pub trait Engine {
         args: [u64; 5],
     ) -> Progress;
 
-    /// Goes on with the innermost suspended activation of `cpu`.
+    /// Resumes the innermost suspended activation of `cpu`.
     fn resume<H: Host<Self::World>>(&mut self, host: &mut H, cpu: CpuId) -> Progress;
 }

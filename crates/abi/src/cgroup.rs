@@ -1,4 +1,4 @@
-//! Cgroups of a workload: cgroup v2 with the cpu controller, as data.
+//! The cgroups of a workload, as data: cgroup v2 with the cpu controller.
 
 use crate::Span;
 
@@ -8,23 +8,23 @@ pub const WEIGHT_MIN: u32 = 1;
 pub const WEIGHT_DFL: u32 = 100;
 /// The highest `cpu.weight`.
 pub const WEIGHT_MAX: u32 = 10_000;
-/// A quota that limits nothing (`RUNTIME_INF`).
+/// A quota without a limit (`RUNTIME_INF`).
 pub const QUOTA_NONE: u64 = u64::MAX;
 
-/// A cgroup of a workload: [`CgroupId::ROOT`], or a place in [`crate::task::Workload::cgroups`] and one.
+/// A cgroup of a workload: [`CgroupId::ROOT`], or one plus its index in [`crate::task::Workload::cgroups`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CgroupId(pub u32);
 
 impl CgroupId {
-    /// The root, which is always there.
+    /// The root, which always exists.
     pub const ROOT: Self = Self(0);
 
-    /// The id of the workload's cgroup at this place of its list.
+    /// Returns the id of the workload's cgroup with this index.
     pub const fn at(place: usize) -> Self {
         Self(place as u32 + 1)
     }
 
-    /// Its place in the workload's list; none for the root.
+    /// Returns its index in the workload's list, or `None` for the root.
     pub const fn place(self) -> Option<usize> {
         (self.0 as usize).checked_sub(1)
     }
@@ -32,16 +32,16 @@ impl CgroupId {
 
 /// The root's `kernfs_node.id`.
 const ROOT_KERNFS_ID: u64 = 1;
-/// The distance from one cgroup's id to the next: the files of a cgroup's directory have the ids in between.
+/// The distance from one cgroup's id to the next. The files in a cgroup's directory have the ids in between.
 const KERNFS_IDS_A_CGROUP: u64 = 64;
 
-/// `kernfs_node.id` of the cgroup with this number, in the order of creation; the root has number 0. BPF and programs
-/// find cgroups by it (`bpf_cgroup_from_id()`, inode numbers).
+/// Returns `kernfs_node.id` of the cgroup with this number. Cgroups are numbered in the order of creation; the root has
+/// number 0. BPF and programs find cgroups by this id (`bpf_cgroup_from_id()`, inode numbers).
 pub const fn kernfs_id(number: u32) -> u64 {
     ROOT_KERNFS_ID + KERNFS_IDS_A_CGROUP * number as u64
 }
 
-/// The number of the cgroup with this id; none for an id that no cgroup has.
+/// Returns the number of the cgroup with this id, or `None` for an id that no cgroup has.
 pub fn number_of_kernfs_id(id: u64) -> Option<u32> {
     let offset = id.checked_sub(ROOT_KERNFS_ID)?;
     let number = u32::try_from(offset / KERNFS_IDS_A_CGROUP).ok()?;
@@ -53,9 +53,9 @@ pub fn number_of_kernfs_id(id: u64) -> Option<u32> {
 pub struct Bandwidth {
     /// The period.
     pub period_us: u64,
-    /// Time within a period; [`QUOTA_NONE`] for all.
+    /// The CPU time within a period; [`QUOTA_NONE`] for no limit.
     pub quota_us: u64,
-    /// What may be saved up.
+    /// How much unused quota may accumulate.
     pub burst_us: u64,
 }
 
@@ -70,19 +70,19 @@ impl Default for Bandwidth {
 pub struct Cgroup {
     /// Its path from the root: `/a/b`.
     pub path: String,
-    /// The cgroup above it.
+    /// Its parent.
     pub parent: CgroupId,
-    /// Is it there before the scheduler is attached? Else a task makes it.
+    /// Whether it exists before the scheduler is attached. Otherwise a task creates it.
     pub is_there: bool,
-    /// `cpu.weight` when it is made.
+    /// `cpu.weight` when it is created.
     pub weight: u32,
-    /// `cpu.max` when it is made.
+    /// `cpu.max` when it is created.
     pub bandwidth: Bandwidth,
-    /// `cpu.idle` when it is made.
+    /// `cpu.idle` when it is created.
     pub idle: bool,
 }
 
-/// A cgroup as cgroupfs shows it at some moment.
+/// A cgroup's current state, as cgroupfs shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CgroupNow {
     /// Its path from the root: `/a/b`; empty for the root.
@@ -99,21 +99,21 @@ pub struct CgroupNow {
     pub processes: Vec<i32>,
     /// `cgroup.threads`.
     pub threads: Vec<i32>,
-    /// The CPU time of all tasks that are or were in it or below it.
+    /// The CPU time of all tasks in it or below it, past and present.
     pub used: Span,
 }
 
-/// What a task does to cgroups. What the kernel refuses (a cgroup that is not there or is there already, one with tasks or
-/// children that is to be removed) changes nothing, and the task goes on.
+/// What a task does to cgroups. If the kernel refuses a step (the cgroup doesn't exist or already does, or one with
+/// tasks or children is to be removed), nothing changes and the task continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CgroupStep {
-    /// Moves itself there: its id into `cgroup.threads`.
+    /// Moves the task there: writes its id to `cgroup.threads`.
     Join(CgroupId),
-    /// Moves all threads of its process there: `cgroup.procs`.
+    /// Moves all threads of its process there: writes to `cgroup.procs`.
     JoinProcess(CgroupId),
-    /// `mkdir`, with the settings of the workload's list.
+    /// Creates it (`mkdir`), with the settings in the workload's list.
     Make(CgroupId),
-    /// `rmdir`.
+    /// Removes it (`rmdir`).
     Remove(CgroupId),
     /// Writes `cpu.weight`.
     Weight(CgroupId, u32),
@@ -124,7 +124,7 @@ pub enum CgroupStep {
 }
 
 impl CgroupStep {
-    /// The cgroup that it is about.
+    /// Returns the cgroup that the step is about.
     pub const fn id(self) -> CgroupId {
         match self {
             Self::Join(id)
@@ -137,7 +137,7 @@ impl CgroupStep {
         }
     }
 
-    /// The same about another cgroup.
+    /// Returns the same step for another cgroup.
     #[must_use]
     pub const fn about(self, id: CgroupId) -> Self {
         match self {

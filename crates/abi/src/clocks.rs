@@ -1,8 +1,8 @@
-//! What happens before what: vector clocks of CPUs, to detect data races.
+//! Vector clocks of CPUs: what happens before what, to detect data races.
 //!
-//! Each CPU counts its own releases. [`Clocks`] has for each CPU how much of every other one it has seen. A [`Sync`]
-//! orders CPUs: a CPU that acquires it has seen all that was done before its last release. The kernel reports acquires
-//! and releases; the engine asks whether one access happens after another.
+//! Each CPU counts its own releases. [`Clocks`] records for each CPU how much of every other CPU's past it has seen. A
+//! [`Sync`] orders CPUs: a CPU that acquires it has seen everything that was done before its last release. The kernel
+//! reports acquires and releases; the engine asks whether one access happens after another.
 
 use crate::{CpuId, DsqId};
 use std::collections::BTreeMap;
@@ -12,15 +12,15 @@ use std::collections::BTreeMap;
 pub enum Sync {
     /// A runqueue's lock.
     Runqueue(CpuId),
-    /// The lock of a dispatch queue that is not local.
+    /// The lock of a non-local DSQ.
     Queue(DsqId),
-    /// A lock of BPF's own, by its address.
+    /// A `bpf_spin_lock`, by its address.
     Spin(u64),
-    /// A task: each callback on its behalf comes after the one before, by `p->pi_lock` and the lock of its runqueue.
+    /// A task: `p->pi_lock` and its runqueue's lock order the callbacks on its behalf.
     Task(u32),
     /// A BPF timer, by its address: its function runs after the call that started it.
     Timer(u64),
-    /// A word that an atomic instruction with a result works on, by its address.
+    /// A word that an atomic instruction with a result accesses, by its address.
     Word(u64),
     /// `cgroup_mutex`.
     Cgroups,
@@ -34,20 +34,20 @@ pub struct Clocks {
 }
 
 impl Clocks {
-    /// For this many CPUs, none of which has seen anything of another.
+    /// Creates the clocks of this many CPUs, none of which has seen anything of another.
     pub fn new(cpus: u32) -> Self {
         let one = |cpu: u32| (0..cpus).map(|other| u32::from(other == cpu)).collect();
         Self { cpus: (0..cpus).map(one).collect(), released: BTreeMap::new() }
     }
 
-    /// `cpu` has seen what was done before the last release.
+    /// Records that `cpu` acquires `sync`: it has now seen everything that was done before the last release.
     pub fn acquire(&mut self, cpu: CpuId, sync: Sync) {
         if let Some(seen) = self.released.get(&sync) {
             join(&mut self.cpus[cpu.index()], seen);
         }
     }
 
-    /// A CPU that acquires it next has seen what `cpu` has done and seen.
+    /// Records that `cpu` releases `sync`: the next CPU to acquire it will have seen what `cpu` has done and seen.
     pub fn release(&mut self, cpu: CpuId, sync: Sync) {
         let own = &mut self.cpus[cpu.index()];
         match self.released.get_mut(&sync) {
@@ -59,14 +59,14 @@ impl Clocks {
         own[cpu.index()] += 1;
     }
 
-    /// `cpu` has seen what `other` has done so far.
+    /// Records that `cpu` has seen what `other` has done so far.
     pub fn follow(&mut self, cpu: CpuId, other: CpuId) {
         let seen = self.cpus[other.index()].clone();
         join(&mut self.cpus[cpu.index()], &seen);
         self.cpus[other.index()][other.index()] += 1;
     }
 
-    /// Every CPU has seen everything that every other one has done.
+    /// Records that every CPU has seen everything that every other one has done.
     pub fn meet(&mut self) {
         let mut all = vec![0; self.cpus.len()];
         self.cpus.iter().for_each(|seen| join(&mut all, seen));
@@ -76,17 +76,17 @@ impl Clocks {
         }
     }
 
-    /// `cpu`'s own count.
+    /// Returns `cpu`'s own count.
     pub fn now(&self, cpu: CpuId) -> u32 {
         self.cpus[cpu.index()][cpu.index()]
     }
 
-    /// Has `cpu` seen what `other` did when its own count was `when`?
+    /// Returns whether `cpu` has seen what `other` did when its own count was `when`.
     pub fn has_seen(&self, cpu: CpuId, other: CpuId, when: u32) -> bool {
         self.cpus[cpu.index()][other.index()] >= when
     }
 
-    /// Has every CPU?
+    /// Returns whether every CPU has seen what `other` did when its own count was `when`.
     pub fn all_have_seen(&self, other: CpuId, when: u32) -> bool {
         self.cpus.iter().all(|seen| seen[other.index()] >= when)
     }
@@ -103,7 +103,7 @@ mod tests {
     const LOCK: Sync = Sync::Runqueue(CpuId(0));
     const OTHER: Sync = Sync::Spin(8);
 
-    /// Who does what in turn (`+` acquires, `-` releases); has CPU 1 then seen what CPU 0 did first?
+    /// CPUs act in turn (`+` acquires, `-` releases). Checks whether CPU 1 has then seen what CPU 0 did first.
     fn check(acts: &[(u32, char, Sync)], expected: bool) {
         let mut clocks = Clocks::new(3);
         let first = clocks.now(CpuId(0));

@@ -1,5 +1,5 @@
-//! The contract between the kernel and a task whose program is opaque to it: the user-space half of a scheduler,
-//! which talks to the loaded object through its maps.
+//! The interface between the kernel and a task whose program is opaque to it: the user-space half of a scheduler, which
+//! communicates with the loaded object through its maps.
 
 use crate::bpf::Ea;
 use crate::cgroup::CgroupNow;
@@ -7,12 +7,12 @@ use crate::task::Policy;
 use crate::{CpuId, CpuSet, Instant, Span};
 use std::collections::BTreeMap;
 
-/// What a companion has done, or does next, and what that costs.
+/// What a companion has just done or does next, and what that costs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Act {
     /// It has worked in user mode.
     Work {
-        /// Instructions.
+        /// The number of instructions.
         insns: u64,
         /// Picoseconds spent waiting for cache lines.
         stall_ps: u64,
@@ -35,40 +35,40 @@ pub enum Act {
     Print(String),
     /// It calls `sched_yield()`.
     Yield,
-    /// It confines itself to CPUs (`sched_setaffinity()`); at least one of them is the machine's.
+    /// It confines itself to CPUs (`sched_setaffinity()`), at least one of which the machine has.
     Confine(CpuSet),
     /// It sleeps.
     Sleep(Span),
-    /// It cannot continue, so the run is over. The text contains the reason.
+    /// It cannot continue, so the run is over. The text is the reason.
     Fail(String),
 }
 
-/// A task as `/proc` shows it at some moment.
+/// A task's current state, as `/proc` shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskNow {
-    /// Its own number.
+    /// Its pid.
     pub pid: i32,
-    /// The number of its process, which is that of the process's first thread.
+    /// The pid of its process, which is that of the process's first thread.
     pub process: i32,
-    /// The number of the process's parent; 0 for the first one.
+    /// The pid of the process's parent; 0 for the first process.
     pub parent: i32,
     /// Its name, of up to 15 bytes.
     pub name: String,
     /// The letter of its state: `R`, `S` or `Z`.
     pub state: char,
-    /// It belongs to the kernel, and has no program.
+    /// Whether it belongs to the kernel and has no program.
     pub is_kernel_thread: bool,
     /// Its policy, with the real-time priority.
     pub policy: Policy,
     /// Its nice value.
     pub nice: i8,
-    /// The CPU that it is or was on.
+    /// The CPU that it is on, or was on last.
     pub cpu: CpuId,
     /// The CPUs that it may use.
     pub cpus: CpuSet,
     /// Its CPU time.
     pub cpu_time: Span,
-    /// When it took its first step; [`Instant::NEVER`] until then.
+    /// When it executed its first step; [`Instant::NEVER`] until then.
     pub began: Instant,
     /// Its cgroup's path from the root: `/a/b`; empty for the root.
     pub cgroup: String,
@@ -76,30 +76,32 @@ pub struct TaskNow {
 
 /// What a companion can find out about its machine.
 pub trait View {
-    /// The cgroups, parents first.
+    /// Returns the cgroups, parents first.
     fn cgroups(&self) -> Vec<CgroupNow>;
-    /// The processes, each with its threads, in the order of their numbers.
+    /// Returns the processes, each with its threads, in the order of their pids.
     fn processes(&self) -> BTreeMap<i32, Vec<i32>>;
-    /// The task with this number.
+    /// Returns the task with this pid.
     fn task(&self, pid: i32) -> Option<TaskNow>;
 }
 
-/// A task that talks to the object under test.
+/// A task that communicates with the object under test.
 pub trait Companion<W> {
-    /// Before it goes on: of each CPU whether it is online, and how long it has been idle so far.
+    /// Called before it continues: for each CPU, whether it is online and how long it has been idle so far.
     fn see_cpus(&mut self, _cpus: &mut dyn Iterator<Item = (bool, Span)>) {}
 
-    /// What has happened to the scheduler so far, as `scx_bpf_events()` counts it: names and counts.
+    /// Called before it continues: what has happened to the scheduler so far, as `scx_bpf_events()` counts it. Each
+    /// event has a name and a count.
     fn see_events(&mut self, _events: &mut dyn Iterator<Item = (&'static str, u64)>) {}
 
-    /// Does it want something of the run's owner, before it goes on next?
+    /// Returns whether it needs something from the run's owner before it continues.
     fn asks(&self) -> bool {
         false
     }
 
-    /// Goes on, on `cpu` at `now`. What it does to the world is done at once; its time passes afterwards.
+    /// Continues on `cpu` at `now`. It changes the world at once; the time that this takes passes afterwards.
     fn go_on(&mut self, world: &mut W, cpu: CpuId, now: Instant, view: &dyn View) -> Act;
 
-    /// The program of [`Act::Run`] has returned; nothing where the scheduler was about to go, so that it was not run.
+    /// Called when the program of [`Act::Run`] has returned. `None` if the scheduler was about to be unloaded, so that
+    /// the program was not run.
     fn ran(&mut self, _world: &mut W, _value: Option<u64>) {}
 }

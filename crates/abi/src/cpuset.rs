@@ -1,14 +1,14 @@
-//! A set of CPUs of any size.
+//! Sets of CPUs, of any size.
 //!
-//! Written `0-3,8` as in the kernel's lists. Empty high words are never kept, so that equal
-//! sets are equal values. A set of up to 256 CPUs needs no memory of its own, so copying it is cheap.
+//! They are written as in the kernel's lists: `0-3,8`. Empty high words are never kept, so that equal sets are equal
+//! values. A set of up to 256 CPUs needs no heap memory, so copying it is cheap.
 
 use crate::CpuId;
 use smallvec::{SmallVec, smallvec};
 use std::fmt;
 use std::str::FromStr;
 
-/// The highest CPU number a set can hold, as a bound on what an untrusted list may ask for.
+/// CPU numbers in a list must be below this, so that an untrusted list can't request a huge set.
 pub const MAX_CPUS: u32 = 4096;
 
 /// A set of CPUs.
@@ -18,13 +18,13 @@ pub struct CpuSet {
 }
 
 impl Clone for CpuSet {
-    // The derived one copies word by word.
+    // The derived implementation copies word by word.
     fn clone(&self) -> Self {
         Self { words: SmallVec::from_slice(&self.words) }
     }
 }
 
-/// Why a CPU list could not be read.
+/// A CPU list that could not be parsed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadCpuList(pub String);
 
@@ -37,12 +37,12 @@ impl fmt::Display for BadCpuList {
 impl std::error::Error for BadCpuList {}
 
 impl CpuSet {
-    /// The empty set.
+    /// Creates an empty set.
     pub const fn new() -> Self {
         Self { words: SmallVec::new_const() }
     }
 
-    /// CPUs 0 to `n - 1`.
+    /// Creates the set of CPUs 0 to `n - 1`.
     pub fn first(n: u32) -> Self {
         let mut words = smallvec![u64::MAX; n as usize / 64];
         if !n.is_multiple_of(64) {
@@ -73,40 +73,40 @@ impl CpuSet {
         was
     }
 
-    /// Is `cpu` in the set?
+    /// Returns whether `cpu` is in the set.
     #[inline]
     pub fn contains(&self, cpu: CpuId) -> bool {
         let (word, bit) = place(cpu);
         self.words.get(word).is_some_and(|w| w & bit != 0)
     }
 
-    /// How many CPUs it holds.
+    /// Returns the number of CPUs in the set.
     pub fn len(&self) -> usize {
         self.words.iter().map(|w| w.count_ones() as usize).sum()
     }
 
-    /// Does it hold none?
+    /// Returns whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.words.is_empty()
     }
 
-    /// The lowest CPU in it.
+    /// Returns the lowest CPU in the set.
     pub fn lowest(&self) -> Option<CpuId> {
         self.iter().next()
     }
 
-    /// The highest CPU in it.
+    /// Returns the highest CPU in the set.
     pub fn highest(&self) -> Option<CpuId> {
         let word = self.words.last()?;
         Some(CpuId(self.words.len() as u32 * 64 - 1 - word.leading_zeros()))
     }
 
-    /// Its CPUs in ascending order.
+    /// Returns the CPUs in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = CpuId> + '_ {
         self.iter_from(CpuId(0))
     }
 
-    /// Its CPUs in ascending order, without those before `first`.
+    /// Returns the CPUs from `first` on, in ascending order.
     pub fn iter_from(&self, first: CpuId) -> impl Iterator<Item = CpuId> + '_ {
         let (start, bit) = place(first);
         let mut word = start;
@@ -122,32 +122,32 @@ impl CpuSet {
         })
     }
 
-    /// The bits as 64-bit words, lowest CPUs first; words past the end are 0.
+    /// Returns the bits as 64-bit words, lowest CPUs first. Words past the end count as 0.
     #[inline]
     pub fn words(&self) -> &[u64] {
         &self.words
     }
 
-    /// The set with these bits.
+    /// Creates a set from these bits.
     pub fn from_words(words: &[u64]) -> Self {
         let mut set = Self { words: SmallVec::from_slice(words) };
         set.trim();
         set
     }
 
-    /// What both hold.
+    /// Returns the intersection.
     pub fn and(&self, other: &Self) -> Self {
         let mut set = Self { words: self.words.iter().zip(&other.words).map(|(a, b)| a & b).collect() };
         set.trim();
         set
     }
 
-    /// Is every CPU of this set in `other`?
+    /// Returns whether every CPU in this set is also in `other`.
     pub fn is_subset(&self, other: &Self) -> bool {
         self.words.iter().enumerate().all(|(i, w)| w & !other.words.get(i).copied().unwrap_or(0) == 0)
     }
 
-    /// Do they share a CPU?
+    /// Returns whether the sets share a CPU.
     pub fn intersects(&self, other: &Self) -> bool {
         self.words.iter().zip(&other.words).any(|(a, b)| a & b != 0)
     }

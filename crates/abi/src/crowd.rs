@@ -1,32 +1,33 @@
-//! Task structures that crowd each other out of a cache.
+//! Task structures that evict each other from a cache.
 //!
-//! Linux up to 2.5 keeps each task's structure at the beginning of its 8 KiB of kernel stack, on a boundary of 8 KiB:
-//! the same line of all of them falls into the same few sets of a cache, which holds as many of them as it has times 8
-//! KiB (Yamamura et al., 'Speeding up kernel scheduler by reducing cache misses', FREENIX 2002). If more are visited in
-//! turn, each comes from memory again.
+//! Linux up to 2.5 keeps each task's structure at the beginning of its 8 KiB kernel stack, aligned to 8 KiB. So the
+//! same line of all task structures maps to the same few sets of a cache, which holds one of them per 8 KiB of its size
+//! (Yamamura et al., 'Speeding up kernel scheduler by reducing cache misses', FREENIX 2002). If more are visited in
+//! turn, each is fetched from memory again.
 //!
-//! One [`Crowd`] represents one line of every task's structure, in the caches of all CPUs; its user numbers the lines. It
-//! is notified only of lines that a CPU has to fetch, so it evicts the line fetched longest ago, even if it was used since.
+//! One [`Crowd`] represents one line of every task's structure, in the caches of all CPUs; its user numbers the lines.
+//! It is notified only of lines that a CPU has to fetch, so it evicts the line fetched longest ago, even if it was used
+//! since.
 
 use crate::CpuId;
 
-/// Ways of a set: second-level caches of the Pentium III have eight (Intel, data sheets).
+/// The number of ways of a set. Second-level caches of the Pentium III have eight (Intel, data sheets).
 const WAYS: usize = 8;
 const NOBODY: u32 = u32::MAX;
 
-/// Whose line each CPU's cache holds.
+/// Which lines each CPU's cache holds.
 #[derive(Clone, Debug)]
 pub struct Crowd {
     ways: usize,
     sets: u32,
-    /// By CPU, set and way.
+    /// The line at each CPU, set and way.
     lines: Vec<u32>,
-    /// By CPU and set: which way is next to go.
+    /// For each CPU and set, the way that is evicted next.
     next: Vec<u8>,
 }
 
 impl Crowd {
-    /// Caches that hold the lines of `held` tasks each; `None` for 0, which is no limit.
+    /// Creates caches that each hold the lines of `held` tasks. Returns `None` for 0, which means no limit.
     pub fn new(cpus: u32, held: u64) -> Option<Self> {
         let ways = WAYS.min(held as usize);
         let sets = u32::try_from((held as usize).checked_div(ways)?).ok()?;
@@ -34,27 +35,27 @@ impl Crowd {
         Some(Self { ways, sets, lines: vec![NOBODY; all * ways], next: vec![0; all] })
     }
 
-    /// The set of each cache that the line of `task` falls into.
+    /// Returns the set of each cache that the line of `task` maps to.
     pub const fn set_of(&self, task: u32) -> u32 {
         task % self.sets
     }
 
-    /// `cpu` has fetched a line that falls into `set`: returns the line that is evicted for it, if any. `holds` returns
-    /// whether the CPU still has a line; lines that others have invalidated are dropped first.
+    /// Records that `cpu` has fetched a line that maps to `set`. Returns the line that is evicted for it, if any.
+    /// `holds` returns whether the CPU still has a line; lines that others have invalidated are evicted first.
     #[inline]
     pub fn fetched(&mut self, cpu: CpuId, set: u32, line: u32, holds: impl Fn(u32) -> bool) -> Option<u32> {
         let set = cpu.index() * self.sets as usize + set as usize;
         let ways = &mut self.lines[set * self.ways..][..self.ways];
         let next = &mut self.next[set];
-        // Of a fixed size the loops have no jumps.
+        // With a fixed size the loops have no jumps.
         match <&mut [u32; WAYS]>::try_from(&mut *ways) {
             Ok(ways) => put(ways, next, line, holds),
             Err(_) => put(ways, next, line, holds),
         }
     }
 
-    /// The same where `cpu` still has every line of the set, and so not the one that it has fetched. Nothing happens, and
-    /// nothing is returned, where the set has a place that was never used.
+    /// Returns the same where `cpu` still has every line of the set, and so not the one that it has fetched. Nothing
+    /// happens, and nothing is returned, where the set has a place that was never used.
     #[inline]
     pub fn replaced(&mut self, cpu: CpuId, set: u32, line: u32) -> Option<u32> {
         let set = cpu.index() * self.sets as usize + set as usize;
@@ -68,21 +69,21 @@ impl Crowd {
         Some(gone)
     }
 
-    /// Is there a line of the set that `cpu` has lost to others?
+    /// Returns whether `cpu` has lost a line of the set to other CPUs.
     pub fn has_lost(&self, cpu: CpuId, set: u32, holds: impl Fn(u32) -> bool) -> bool {
         let set = cpu.index() * self.sets as usize + set as usize;
         let ways = &self.lines[set * self.ways..][..self.ways];
         ways.iter().any(|&way| way != NOBODY && !holds(way))
     }
 
-    /// How many sets a cache has.
+    /// Returns the number of sets of a cache.
     pub const fn sets(&self) -> u32 {
         self.sets
     }
 }
 
-/// Puts a line into a set, unless it is there: into the first way that is free, else in place of the next one to go,
-/// which is returned.
+/// Puts a line into a set, unless it is already there: into the first free way, otherwise in place of the line to evict
+/// next, which is returned.
 #[inline(always)]
 fn put(ways: &mut [u32], next: &mut u8, line: u32, holds: impl Fn(u32) -> bool) -> Option<u32> {
     if ways.iter().fold(false, |found, &way| found | (way == line)) {
@@ -103,7 +104,7 @@ fn put(ways: &mut [u32], next: &mut u8, line: u32, holds: impl Fn(u32) -> bool) 
 mod tests {
     use super::*;
 
-    /// Tasks' lines are fetched by CPU 0, all of which it keeps but `lost`: whose go.
+    /// CPU 0 fetches tasks' lines, and keeps all of them except `lost`. Checks whose lines are evicted.
     fn check(held: u64, lost: &[u32], fetched: &[u32], expected: &[u32]) {
         let mut crowd = Crowd::new(2, held).expect("a limit");
         let gone =
@@ -119,7 +120,8 @@ mod tests {
         check(2, &[], &[1, 2, 3, 1], &[1, 2]);
     }
 
-    /// After these, CPU 0 fetches one more line in the short way: whose goes, and as before whose.
+    /// After these, CPU 0 fetches one more line. Checks that [`Crowd::replaced`] evicts the same line as
+    /// [`Crowd::fetched`].
     fn check_replaced(held: u64, fetched: &[u32], expected: Option<u32>) {
         let mut crowd = Crowd::new(1, held).expect("a limit");
         for &task in fetched {

@@ -1,14 +1,14 @@
-//! What a scheduler may find here and how near it is to the kernel's: crates list what they serve in these
-//! words, and `keel list features` and LIMITATIONS.md show it.
+//! The kernel features that schedulers can use in the simulation, and how exact each is. Crates list the features that
+//! they provide in these terms; `keel list features` and LIMITATIONS.md show them.
 
-/// What a feature is.
+/// A kind of feature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FeatureKind {
     /// A member of `struct sched_ext_ops` that the kernel calls.
     Callback,
     /// A flag of `struct sched_ext_ops`.
     Flag,
-    /// A kernel function that BPF may call by name.
+    /// A kernel function that BPF can call by name.
     Kfunc,
     /// A function that BPF calls by number.
     Helper,
@@ -17,10 +17,10 @@ pub enum FeatureKind {
 }
 
 impl FeatureKind {
-    /// All of them, in the order in which they are shown.
+    /// All kinds, in the order in which they are shown.
     pub const ALL: [Self; 5] = [Self::Callback, Self::Flag, Self::Kfunc, Self::Helper, Self::Map];
 
-    /// One word.
+    /// Returns its name, one word.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Callback => "callback",
@@ -32,30 +32,30 @@ impl FeatureKind {
     }
 }
 
-/// How near it is.
+/// How exactly a feature is simulated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
-    /// The kernel's rule.
+    /// As in the kernel.
     Exact,
-    /// What differs.
+    /// Not quite as in the kernel. The text says what differs.
     Approximate(&'static str),
-    /// It fails by name; empty, or what to know of it.
+    /// Missing: a scheduler that uses it fails with an error that names it. The text is a remark, or empty.
     Absent(&'static str),
 }
 
-/// Something that a scheduler may use.
+/// A feature that a scheduler can use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Feature {
-    /// What it is.
+    /// Its kind.
     pub kind: FeatureKind,
     /// Its name in the kernel.
     pub name: &'static str,
-    /// How near it is.
+    /// How exactly it is simulated.
     pub level: Level,
 }
 
 impl Feature {
-    /// The features of one kind: the supported ones, with the differences of some, then the absent ones.
+    /// Returns the features of one kind: the supported ones, with the differences of some, then the absent ones.
     pub fn list(
         kind: FeatureKind,
         served: impl IntoIterator<Item = &'static str>,

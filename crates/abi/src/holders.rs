@@ -1,37 +1,36 @@
-//! Which CPUs hold a cache line, in one word, for a machine of any size.
+//! Encodes which CPUs hold a cache line in one word, for a machine of any size.
 //!
-//! Up to 64 CPUs each CPU has a bit. Above that a bit represents a group of neighbours: a part of
-//! one last-level cache, or several caches on a machine with more than [`GROUPS`]. The upper bits
-//! then name the CPU that holds the line exclusively, so that two neighbours that write alternately
-//! pay for every transfer. The loss in precision: a CPU reads a line for free once a CPU of its
-//! group has read it.
+//! On machines with up to 64 CPUs, each CPU has a bit. On larger ones, a bit represents a group of neighbours: part of
+//! one last-level cache, or several caches if there are more than [`GROUPS`]. The upper bits then identify the CPU that
+//! holds the line exclusively, so that two neighbours that write alternately pay for every transfer. The loss in
+//! precision: a CPU reads a line for free once another CPU of its group has read it.
 
 use crate::{CpuId, Topology};
 
-/// Groups of CPUs on a machine of more than 64.
+/// The number of groups of CPUs on a machine with more than 64.
 const GROUPS: u32 = 48;
 const GROUP_BITS: u64 = (1 << GROUPS) - 1;
 
-/// How a machine's CPUs are written into a line's word.
+/// How a machine's CPUs are encoded in a line's word.
 #[derive(Clone, Debug)]
 pub struct Holders {
     keys: Vec<HolderKey>,
-    /// Of each group two CPUs, the same one twice where it has only one.
+    /// Two CPUs of each group; the same one twice if it has only one.
     members: Vec<[CpuId; 2]>,
     grouped: bool,
 }
 
-/// How one CPU is written into a line's word.
+/// How one CPU is encoded in a line's word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HolderKey {
-    /// In the word while the CPU, or its group, may read the line.
+    /// The bit that is set while the CPU, or its group, may read the line.
     pub shared: u64,
-    /// The whole word while the CPU holds the line exclusively, and may write it.
+    /// The whole word while the CPU holds the line exclusively and may write it.
     pub alone: u64,
 }
 
 impl Holders {
-    /// Of a machine with this shape.
+    /// Creates the encoding for a machine with this shape.
     pub fn new(topology: &Topology) -> Self {
         if topology.cpus() <= u64::BITS {
             let key = |cpu: CpuId| HolderKey { shared: 1 << cpu.0, alone: 1 << cpu.0 };
@@ -50,30 +49,30 @@ impl Holders {
         Self { keys, members, grouped: true }
     }
 
-    /// The words that represent a CPU.
+    /// Returns the words that represent a CPU.
     #[inline]
     pub fn key(&self, cpu: CpuId) -> HolderKey {
         self.keys[cpu.index()]
     }
 
-    /// The words that represent a CPU, by its number; `None` if there is no such CPU.
+    /// Returns the words that represent a CPU, by its number, or `None` if there is no such CPU.
     #[inline]
     pub(crate) fn get(&self, cpu: usize) -> Option<&HolderKey> {
         self.keys.get(cpu)
     }
 
-    /// Does a bit represent several CPUs?
+    /// Returns whether a bit represents several CPUs.
     pub const fn grouped(&self) -> bool {
         self.grouped
     }
 
-    /// The word once `cpu` has read a line as well.
+    /// Returns the word after `cpu` has read the line too.
     #[inline]
     pub(crate) fn with(&self, word: u64, cpu: CpuId) -> u64 {
         self.joined(word, self.key(cpu).shared)
     }
 
-    /// The same, for the CPU whose bit is `shared`.
+    /// Like [`Holders::with`], for the CPU whose bit is `shared`.
     #[inline]
     pub(crate) fn joined(&self, word: u64, shared: u64) -> u64 {
         match self.grouped {
@@ -82,14 +81,14 @@ impl Holders {
         }
     }
 
-    /// The word once `cpu`'s cache has no place for the line any more.
+    /// Returns the word after `cpu`'s cache has evicted the line.
     #[inline]
     pub fn without(&self, word: u64, cpu: CpuId) -> u64 {
         let left = word & !self.key(cpu).shared;
         if self.grouped { left & GROUP_BITS } else { left }
     }
 
-    /// A holder other than `cpu`, if the word shows one.
+    /// Returns a holder other than `cpu`, if the word shows one.
     pub(crate) fn other(&self, word: u64, cpu: CpuId) -> CpuId {
         let mine = self.key(cpu).shared;
         let others = self.without(word, cpu);
@@ -99,7 +98,7 @@ impl Holders {
     }
 }
 
-/// All CPUs in at most [`GROUPS`] groups of neighbours.
+/// Divides all CPUs into at most [`GROUPS`] groups of neighbours.
 fn groups(topology: &Topology) -> Vec<Vec<CpuId>> {
     let place = |cpu: CpuId| topology.place(cpu);
     let mut cpus: Vec<CpuId> = topology.iter().collect();

@@ -1,4 +1,4 @@
-//! Small numbers that must not be mixed up: CPUs, tasks, pids, nodes, dispatch queues.
+//! Ids as types, so that they can't be confused: CPUs, tasks, pids, nodes, DSQs.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ macro_rules! id {
         pub struct $name(pub $inner);
 
         impl $name {
-            /// As an index into a dense array.
+            /// Returns the id as an index into a dense array.
             pub const fn index(self) -> usize {
                 self.0 as usize
             }
@@ -24,39 +24,39 @@ macro_rules! id {
 }
 
 id!(
-    /// A logical CPU, dense from 0, as the kernel numbers them.
+    /// A logical CPU, numbered from 0 without gaps, as in the kernel.
     CpuId(u32)
 );
 id!(
-    /// A task, dense from 0 and never used again within a run. Not its pid.
+    /// A task, numbered from 0 without gaps and never reused within a run. Not its pid.
     TaskId(u32)
 );
 id!(
-    /// A task's number as people see it.
+    /// A task's pid, as users see it.
     Pid(u32)
 );
 id!(
-    /// A NUMA node, dense from 0.
+    /// A NUMA node, numbered from 0 without gaps.
     NodeId(u32)
 );
 id!(
-    /// A last-level cache, dense from 0 over the machine.
+    /// A last-level cache, numbered from 0 without gaps across the machine.
     LlcId(u32)
 );
 id!(
-    /// A physical core (its SMT threads share it), dense from 0 over the machine.
+    /// A physical core, which its SMT siblings share, numbered from 0 without gaps across the machine.
     CoreId(u32)
 );
 id!(
-    /// A dispatch queue's 64-bit id; built-in ones are in [`crate::scx::dsq`].
+    /// A DSQ's 64-bit id. The built-in ones are in [`crate::scx::dsq`].
     DsqId(u64)
 );
 
 impl TaskId {
-    /// Stands for a CPU's idle task.
+    /// Represents a CPU's idle task.
     pub const IDLE: Self = Self(u32::MAX);
 
-    /// Is this the idle task of some CPU?
+    /// Returns whether this is some CPU's idle task.
     pub const fn is_idle(self) -> bool {
         self.0 == u32::MAX
     }

@@ -1,11 +1,11 @@
-//! `bpf_iter_num`: its two numbers are in the program's own memory, so they are untrusted.
+//! `bpf_iter_num`. Its two numbers are in the program's own memory, so they are untrusted.
 //!
-//! Here, because an engine may count for itself what the kernel charges for.
+//! It is in this crate because an engine may do the counting itself, while the kernel charges for it.
 
 use crate::bpf::{Ea, Errno, World};
 
-/// `bpf_iter_num_next(it)`: returns the address of the next number, or 0 at the end. The kernel keeps the number
-/// before the next.
+/// `bpf_iter_num_next(it)`: returns the address of the next number, or 0 at the end. As in the kernel, the number that
+/// is stored is the one before the next.
 #[inline]
 pub fn num_next<W: World>(w: &mut W, at: Ea) -> u64 {
     let Some(words) = w.bytes::<8>(at) else { return Errno::EINVAL.as_r0() };
@@ -19,7 +19,7 @@ pub fn num_next<W: World>(w: &mut W, at: Ea) -> u64 {
     at.0
 }
 
-/// Writes an iterator's number and its end.
+/// Writes an iterator's current number and its end.
 #[inline]
 pub fn put_pair<W: World>(w: &mut W, at: Ea, current: i32, end: i32) {
     let pair = u64::from(current as u32) | u64::from(end as u32) << 32;

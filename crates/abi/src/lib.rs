@@ -1,22 +1,22 @@
-//! The types and constants that every crate shares. This crate depends on no other crate of the workspace.
+//! The types and constants that all crates share. This crate depends on no other crate in the workspace.
 //!
 //! - [`ids`]: CPUs, cores, LLCs, nodes, tasks, pids and DSQs as types.
-//! - [`time`]: instants and spans of virtual time; [`span_text`] reads spans as people write them (`10s`).
-//! - [`noise`]: how busy a machine is beside its workload.
+//! - [`time`]: instants and spans of virtual time. [`span_text`] parses spans as people write them (`10s`).
+//! - [`noise`]: how much background activity a machine has.
 //! - [`numbers`]: numbers formatted for people.
 //! - [`cpuset`]: sets of CPUs.
 //! - [`topology`]: which CPUs share a core, an LLC and a node, and the hops between nodes.
 //! - [`scx`]: sched_ext's constants, flags and exit kinds.
 //! - [`task`]: the steps of a task's program, and what a task is.
-//! - [`tape`]: what a recorded task did, replayed instead of steps.
-//! - [`timeline`]: changes to a machine or a task at set times.
+//! - [`tape`]: what a recorded task did, to be replayed.
+//! - [`timeline`]: changes to a machine or its tasks at given times.
 //! - [`cgroup`]: the cgroups of a workload and their settings.
-//! - [`crowd`]: how the task structures of old kernels evict each other from a cache.
+//! - [`crowd`]: how old kernels' task structures evict each other from a cache.
 //! - [`feature`]: which kernel features are exact, approximate or absent in the simulation.
-//! - [`bpf`]: the contract between the code that executes BPF and the simulated kernel.
-//! - [`lines`]: the contract for the cost of cache lines that move between CPUs.
+//! - [`bpf`]: the interface between the code that executes BPF and the simulated kernel.
+//! - [`lines`]: what it costs to move a cache line between CPUs.
 //! - [`holders`]: which CPUs hold a cache line, in one word, whatever the size of the machine.
-//! - [`companion`]: the contract between a recipe's companion script and its kernel.
+//! - [`companion`]: the interface between the kernel and a scheduler's user-space half.
 //! - [`iter`] and [`rbtree`]: BPF's number iterators and ordered trees, in the memory of a program.
 //! - [`stop`]: a request to end a run.
 #![forbid(unsafe_code)]

@@ -1,8 +1,8 @@
-//! What moving a cache line between CPUs costs, by how far apart they are.
+//! What it costs to move a cache line between CPUs, depending on how far apart they are.
 //!
 //! Each line, of 64 bytes on most machines, has a set of sharers and a last writer. A CPU that holds a line reads it
-//! for free; the only sharer also writes it for free. Otherwise the line comes from its last writer, or from memory
-//! when it is first touched. The sharers are one word ([`crate::holders`]).
+//! for free; a CPU that is the only sharer also writes it for free. Otherwise the line comes from its last writer, or
+//! from memory when it is first touched. The sharers are encoded in one word ([`crate::holders`]).
 
 mod prices;
 
@@ -11,17 +11,17 @@ use crate::holders::{HolderKey, Holders};
 use crate::{CpuId, Instant, Span, Topology};
 use prices::Prices;
 
-/// Bytes in a machine's largest cache line: data kept apart from the rest is aligned to it.
+/// The size of the largest cache line, in bytes. Data that must not share a line is aligned to it.
 pub const LINE_BYTES: u64 = 64;
-/// Bytes in a machine's smallest cache line.
+/// The size of the smallest cache line, in bytes.
 pub const LEAST_LINE_BYTES: u64 = 16;
-/// How many sizes of a line there are: powers of two.
+/// The number of line sizes: the powers of two between these.
 pub const LINE_SIZES: usize = 3;
 
-/// Transfer costs in picoseconds, by distance.
+/// The costs of transfers in picoseconds, by distance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LineCosts {
-    /// What moves at once, in bytes: a power of two from [`LEAST_LINE_BYTES`] to [`LINE_BYTES`].
+    /// The size of a line in bytes: a power of two from [`LEAST_LINE_BYTES`] to [`LINE_BYTES`].
     pub bytes: u64,
     /// Between SMT siblings.
     pub smt_ps: u64,
@@ -35,13 +35,13 @@ pub struct LineCosts {
     pub more_hops_ps: u64,
     /// From memory, if no CPU has accessed the line, or its last writer's cache no longer holds it.
     pub memory_ps: u64,
-    /// How many tasks' structures a CPU's cache holds at once, where they crowd each other
-    /// ([`crowd`](crate::crowd)); 0 for all.
+    /// How many tasks' structures a CPU's cache holds at once, if they evict each other ([`crowd`](crate::crowd)); 0
+    /// for all.
     pub tasks_held: u64,
 }
 
 impl Default for LineCosts {
-    /// Lines of 64 bytes that move free of charge.
+    /// Returns the costs of lines of 64 bytes that move for free.
     fn default() -> Self {
         Self {
             bytes: LINE_BYTES,
@@ -56,7 +56,7 @@ impl Default for LineCosts {
     }
 }
 
-/// The costs of one machine: from one CPU's cache to another's.
+/// A machine's costs of transfers from one CPU's cache to another's.
 #[derive(Clone, Debug)]
 pub struct Transfers {
     topology: Topology,
@@ -66,10 +66,10 @@ pub struct Transfers {
 }
 
 impl Transfers {
-    /// The transfers of a machine with this shape and these costs.
+    /// Creates the transfers of a machine with this shape and these costs.
     ///
     /// # Panics
-    /// A size that no line has.
+    /// The line size is invalid.
     pub fn new(topology: Topology, costs: LineCosts) -> Self {
         let fits = (LEAST_LINE_BYTES..=LINE_BYTES).contains(&costs.bytes);
         assert!(fits && costs.bytes.is_power_of_two(), "lines of {} bytes", costs.bytes);
@@ -77,28 +77,28 @@ impl Transfers {
         Self { topology, holders, costs, prices }
     }
 
-    /// How CPUs are written into a line's word.
+    /// Returns how CPUs are encoded in a line's word.
     pub const fn holders(&self) -> &Holders {
         &self.holders
     }
 
-    /// The words that represent `cpu`.
+    /// Returns the words that represent `cpu`.
     #[inline]
     pub fn key(&self, cpu: CpuId) -> HolderKey {
         self.holders.key(cpu)
     }
 
-    /// A line that `cpu` holds exclusively.
+    /// Returns a line that `cpu` holds exclusively.
     pub fn line_of(&self, cpu: CpuId) -> Line {
         Line { sharers: self.key(cpu).alone, writer: cpu.0 as u16 }
     }
 
-    /// The machine's shape.
+    /// Returns the machine's shape.
     pub const fn topology(&self) -> &Topology {
         &self.topology
     }
 
-    /// Picoseconds for `to` to get a line last written by `from`; 0 for the same CPU.
+    /// Returns how long it takes `to` to get a line last written by `from`, in picoseconds: 0 for the same CPU.
     #[inline]
     pub fn between_ps(&self, from: CpuId, to: CpuId) -> u64 {
         match self.prices.between_ps(from.index(), to.index()) {
@@ -107,36 +107,36 @@ impl Transfers {
         }
     }
 
-    /// For each CPU that has a line, the picoseconds for `to` to get it; `None` if the machine is too large for a
-    /// table.
+    /// Returns how long it takes `to` to get a line, in picoseconds, for each CPU that may have it, or `None` if the
+    /// machine is too large for a table.
     #[inline]
     pub fn prices_to(&self, to: CpuId) -> Option<&[u32]> {
         self.prices.to(to)
     }
 
-    /// The logarithm to base 2 of a line's bytes.
+    /// Returns the base-2 logarithm of the line size.
     #[inline]
     pub const fn line_log2(&self) -> u32 {
         self.costs.bytes.trailing_zeros()
     }
 
-    /// Do tasks' structures take one another's place?
+    /// Returns whether tasks' structures evict each other.
     pub const fn is_crowded(&self) -> bool {
         self.costs.tasks_held > 0
     }
 
-    /// Caches that each hold one line of this many tasks' structures. `None` if there is no limit.
+    /// Returns the caches that hold one line of each task's structure, or `None` if they hold all.
     pub fn crowd(&self) -> Option<Crowd> {
         Crowd::new(self.topology.cpus(), self.costs.tasks_held)
     }
 
-    /// Picoseconds for a line that no CPU has touched.
+    /// Returns how long it takes to get a line that no CPU has touched, in picoseconds.
     #[inline]
     pub fn memory_ps(&self) -> u64 {
         self.costs.memory_ps
     }
 
-    /// The price of a read by `cpu` of `line`, which is updated.
+    /// Returns the price of a read of `line` by `cpu`, and updates the line.
     #[inline]
     pub fn read_ps(&self, line: &mut Line, cpu: CpuId) -> u64 {
         let key = self.key(cpu);
@@ -146,7 +146,7 @@ impl Transfers {
         self.share_ps(line, cpu, key.shared)
     }
 
-    /// The same, counted. What costs nothing needs no count.
+    /// Like [`Transfers::read_ps`], and counts the access. One that costs nothing needs no count.
     #[inline]
     pub fn read_counted_ps(&self, line: &mut Line, cpu: CpuId, uses: &mut LineUse) -> u64 {
         let key = self.key(cpu);
@@ -161,7 +161,7 @@ impl Transfers {
         uses.count(self.shared_ps(line, cpu, shared))
     }
 
-    /// The price of a line that no CPU holds, when `cpu` reads or writes it.
+    /// Returns the price of a line that no CPU holds, when `cpu` reads or writes it.
     #[inline]
     pub fn first_ps(&self, line: &mut Line, cpu: CpuId) -> u64 {
         debug_assert_eq!(line.sharers, 0, "nobody has it");
@@ -169,7 +169,7 @@ impl Transfers {
         self.memory_ps()
     }
 
-    /// A line that `cpu` doesn't have yet, as [`Transfers::take_ps`]; `shared` is the word of that CPU.
+    /// Like [`Transfers::take_ps`], for a read of a line that `cpu` doesn't have yet. `shared` is the word of that CPU.
     #[inline(never)]
     fn share_ps(&self, line: &mut Line, cpu: CpuId, shared: u64) -> u64 {
         self.shared_ps(line, cpu, shared)
@@ -195,7 +195,7 @@ impl Transfers {
         price
     }
 
-    /// The price of a line that another CPU wrote last and still has, if it is in the table.
+    /// Returns the price of a line that another CPU wrote last and still has, if it is in the table.
     #[inline(always)]
     fn tabled_ps(&self, line: &Line, cpu: CpuId) -> Option<u64> {
         let (writer, cpu) = (usize::from(line.writer), cpu.index());
@@ -206,7 +206,7 @@ impl Transfers {
         self.prices.between_ps(writer, cpu).map(u64::from)
     }
 
-    /// The price of a write by `cpu` to `line`, which is updated.
+    /// Returns the price of a write to `line` by `cpu`, and updates the line.
     #[inline]
     pub fn write_ps(&self, line: &mut Line, cpu: CpuId) -> u64 {
         let key = self.key(cpu);
@@ -217,7 +217,7 @@ impl Transfers {
         self.take_ps(line, cpu, key.alone)
     }
 
-    /// The same, counted. What costs nothing needs no count.
+    /// Like [`Transfers::write_ps`], and counts the access. One that costs nothing needs no count.
     #[inline]
     pub fn write_counted_ps(&self, line: &mut Line, cpu: CpuId, uses: &mut LineUse) -> u64 {
         let key = self.key(cpu);
@@ -233,7 +233,7 @@ impl Transfers {
         uses.count(self.taken_ps(line, cpu, alone))
     }
 
-    /// The prices of a read by `cpu` of `line`, and of a write right after it.
+    /// Returns the prices of a read of `line` by `cpu`, and of a write right after it.
     #[inline]
     pub fn read_and_write_ps(&self, line: &mut Line, cpu: CpuId) -> (u64, u64) {
         let key = self.key(cpu);
@@ -256,9 +256,9 @@ impl Transfers {
         (self.read_ps(line, cpu), self.write_ps(line, cpu))
     }
 
-    /// A line that other CPUs have, or none: a separate function keeps the path for lines already held short. Mostly
-    /// its last writer still has it, and the price is in the table. `alone` is the word of a line that `cpu` holds
-    /// exclusively.
+    /// Returns the price of a line that other CPUs have, or none. This is a separate function to keep the path for
+    /// lines already held short. Mostly the last writer still has the line, and the price is in the table. `alone` is
+    /// the word of a line that `cpu` holds exclusively.
     #[inline(never)]
     fn take_ps(&self, line: &mut Line, cpu: CpuId, alone: u64) -> u64 {
         self.taken_ps(line, cpu, alone)
@@ -281,7 +281,8 @@ impl Transfers {
         price
     }
 
-    /// Whose cache a line comes from when `cpu` accesses it and doesn't have it so yet; nothing where it is memory.
+    /// Returns from which CPU's cache a line comes when `cpu` accesses it and doesn't have it in this mode yet, or
+    /// `None` if it comes from memory.
     pub fn comes_from(&self, line: &Line, cpu: CpuId, write: bool) -> Option<CpuId> {
         let writer = CpuId(u32::from(line.writer));
         match () {
@@ -300,8 +301,8 @@ impl Transfers {
         }
     }
 
-    /// A write must also take the line from every other sharer; the farthest decides, and the last writer represents
-    /// them unless that is `cpu` itself.
+    /// Returns the price of taking the line away from every other sharer, which a write must do. The farthest one
+    /// counts; the last writer represents them unless that is `cpu` itself.
     #[inline]
     fn claim_ps(&self, line: &Line, cpu: CpuId) -> u64 {
         let writer = CpuId(u32::from(line.writer));
@@ -315,7 +316,7 @@ impl Transfers {
 /// The state of one line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Line {
-    /// The CPUs that hold it ([`crate::holders`]); 0 if it has not been touched.
+    /// The CPUs that hold it ([`crate::holders`]); 0 if none has touched it.
     pub sharers: u64,
     /// The CPU that wrote it last, or first read it.
     pub writer: u16,
@@ -324,14 +325,14 @@ pub struct Line {
 /// What the lines of one object have cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LineUse {
-    /// How often one moved to another CPU, or from memory.
+    /// How often a line moved to another CPU, or from memory.
     pub moves: u64,
     /// How long CPUs waited for that, in picoseconds.
     pub stall_ps: u64,
 }
 
 impl LineUse {
-    /// Counts an access that cost so much; one that cost nothing moved nothing. Returns the price.
+    /// Counts an access with this price, and returns the price. An access that costs nothing moves nothing.
     #[inline]
     pub fn count(&mut self, price_ps: u64) -> u64 {
         self.moves += u64::from(price_ps > 0);
@@ -340,22 +341,22 @@ impl LineUse {
     }
 }
 
-/// The location of a line that CPUs change by atomic instructions. It moves from one CPU to the next in the order in
-/// which they ask: a CPU that asks while the line is on its way to another one waits until it has arrived there.
+/// A line in transit, which CPUs change by atomic instructions. It moves from one CPU to the next in the order in which
+/// they request it: a CPU that requests it while it is on its way to another one waits until it has arrived there.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct InTransit {
     arrives: Instant,
 }
 
 impl InTransit {
-    /// Picoseconds until a CPU has the line that it asks for at `now`, if the transfer alone takes `transfer_ps`. 0 if
-    /// the CPU has the line already (`transfer_ps` is 0).
+    /// Returns how many picoseconds it takes until a CPU has the line that it requests at `now`, if the transfer alone
+    /// takes `transfer_ps`: 0 if the CPU already has the line (`transfer_ps` is 0).
     #[inline]
     pub fn queue_ps(&mut self, transfer_ps: u64, now: Instant) -> u64 {
         if transfer_ps == 0 { 0 } else { self.wait_ps(transfer_ps, now).0 }
     }
 
-    /// The same for a transfer that costs something, and how long it waits for others first.
+    /// Like [`InTransit::queue_ps`], for a transfer that isn't free. Also returns how long it first waits for others.
     #[inline]
     pub fn wait_ps(&mut self, transfer_ps: u64, now: Instant) -> (u64, Span) {
         let waits = self.arrives.since(now);
@@ -364,7 +365,7 @@ impl InTransit {
         (price_ps, waits)
     }
 
-    /// Picoseconds until the line has reached every CPU that has asked for it.
+    /// Returns how many picoseconds it takes until the line has reached every CPU that has requested it.
     #[inline]
     pub fn left_ps(&self, now: Instant) -> u64 {
         self.arrives.since(now).as_ns() * 1000

@@ -1,28 +1,28 @@
-//! How much goes on in a simulated machine beside its workload.
+//! The background activity of a simulated machine.
 
 use std::fmt;
 
-/// What a simulated kernel does beside the workload: interrupts, kernel threads, latencies. All of it follows from the
-/// run's seed, so that two seeds differ as two runs on a real machine do.
+/// How much a simulated kernel does besides the workload: interrupts, kernel threads, latencies. All of it follows from
+/// the run's seed, so that two seeds differ as two runs on a real machine do.
 ///
-/// The default is [`Noise::None`], so that what a library or a test constructs is exact. The command line's default is
+/// The default is [`Noise::None`], so that runs of libraries and tests are exact. The command line's default is
 /// [`Noise::Quiet`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Noise {
-    /// Nothing happens but the workload. Without `jitter_percent` every seed gives the same run.
+    /// Nothing but the workload. Every seed gives the same run, unless `jitter_percent` is set.
     #[default]
     None,
-    /// An idle server: a few interrupts and kernel threads a second on each CPU.
+    /// An idle server: a few interrupts and kernel threads per second on each CPU.
     Quiet,
-    /// A server with devices at work: some ten interrupts and kernel threads a second on each CPU.
+    /// A server with active devices: some tens of interrupts and kernel threads per second on each CPU.
     Busy,
 }
 
 impl Noise {
-    /// All levels, the least first.
+    /// All levels, lowest first.
     pub const ALL: [Self; 3] = [Self::None, Self::Quiet, Self::Busy];
 
-    /// The word for it in arguments and files.
+    /// Returns its name in arguments and files.
     pub const fn name(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -31,7 +31,7 @@ impl Noise {
         }
     }
 
-    /// The level that this word names, if it names one.
+    /// Returns the level with this name.
     pub fn named(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|noise| noise.name() == word)
     }

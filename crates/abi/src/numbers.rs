@@ -1,9 +1,9 @@
-//! Numbers as people read them: digits in groups, three significant figures, no scientific notation.
+//! Formats numbers for people: digits in groups, three significant figures, no scientific notation.
 
-/// The least magnitude that [`figures`] shows: nine decimals, three of them significant.
+/// The smallest magnitude that [`figures`] shows: nine decimals, three of them significant.
 const LEAST: f64 = 1e-7;
 
-/// `1,234,567`.
+/// Formats a count: `1,234,567`.
 pub fn count(n: u64) -> String {
     let digits = n.to_string();
     let mut shown = String::new();
@@ -16,12 +16,12 @@ pub fn count(n: u64) -> String {
     shown
 }
 
-/// `1 order`, `1,234 orders`: how many of what has a plural in -s.
+/// Formats a count with a noun whose plural ends in -s: `1 order`, `1,234 orders`.
 pub fn counted(n: u64, what: &str) -> String {
     format!("{} {what}{}", count(n), if n == 1 { "" } else { "s" })
 }
 
-/// Three figures or more: `1,234`, `12.3`, `0.123`, `0.0000123`.
+/// Formats a number with at least three significant figures: `1,234`, `12.3`, `0.123`, `0.0000123`.
 pub fn figures(n: f64) -> String {
     match n.abs() {
         0.0 => "0".to_owned(),
@@ -35,7 +35,8 @@ pub fn figures(n: f64) -> String {
     }
 }
 
-/// A mean and its spread, to the same decimals: the spread has two figures or more, `2,354 ± 181`, `37.25 ± 0.25`.
+/// Formats a mean and its spread with the same number of decimals, so that the spread has at least two significant
+/// figures: `2,354 ± 181`, `37.25 ± 0.25`.
 pub fn with_spread(mean: f64, spread: f64) -> String {
     if spread == 0.0 || !spread.is_finite() {
         return format!("{} ± {}", figures(mean), figures(spread));
@@ -44,9 +45,9 @@ pub fn with_spread(mean: f64, spread: f64) -> String {
     format!("{} ± {}", fixed(mean, decimals), fixed(spread, decimals))
 }
 
-/// `n` with this many decimals. The digits before the point are in groups.
+/// Formats `n` with this many decimals. The digits before the point are in groups.
 fn fixed(n: f64, decimals: usize) -> String {
-    // As elsewhere, a half is rounded up; `format!` would round it to an even number.
+    // Rounds half up, as elsewhere. `format!` would round to an even number.
     if decimals == 0 {
         return count(n.round() as u64);
     }
@@ -55,9 +56,9 @@ fn fixed(n: f64, decimals: usize) -> String {
     format!("{}.{rest}", whole.parse().map_or_else(|_| whole.to_owned(), count))
 }
 
-/// As [`figures`], but narrow: from 10,000 on `12.3 k`, `1.23 M`, `1.23 G`.
+/// Like [`figures`], but shorter from 10,000 on: `12.3 k`, `1.23 M`, `1.23 G`.
 pub fn short(n: f64) -> String {
-    // A number that rounds up to the next unit is shown in that.
+    // A number that rounds up to the next unit is shown in that unit.
     match n.abs() {
         a if a >= 999.5e6 => format!("{} G", figures(n / 1e9)),
         a if a >= 999.5e3 => format!("{} M", figures(n / 1e6)),
@@ -66,7 +67,7 @@ pub fn short(n: f64) -> String {
     }
 }
 
-/// A share as `19 %`, `1.9 %`, `0.02 %`.
+/// Formats a share: `19 %`, `1.9 %`, `0.02 %`.
 pub fn percent(share: f64) -> String {
     let percent = share * 100.0;
     match percent {
@@ -78,7 +79,7 @@ pub fn percent(share: f64) -> String {
     }
 }
 
-/// Core time as `12.3 core-seconds`, `1.47 core-ms` or `14.9 core-µs`: times of several CPUs, summed.
+/// Formats core time, which is time summed over CPUs: `12.3 core-seconds`, `1.47 core-ms` or `14.9 core-µs`.
 pub fn core_seconds(ns: u64) -> String {
     match ns {
         1..1_000 => format!("{ns} core-ns"),

@@ -1,21 +1,21 @@
-//! BPF's own ordered trees (`struct bpf_rb_root`, `struct bpf_rb_node`), as laid out in the world's memory.
+//! BPF's ordered trees (`struct bpf_rb_root`, `struct bpf_rb_node`), in the world's memory.
 //!
-//! The kernel's are red-black; these keep their balance by a priority that follows from a node's address, which
-//! no scheduler can observe: it only sees the first node, and its own comparison decides where a new one goes.
-//! Engines insert, since they run that comparison; the kernel side does the rest.
+//! The kernel's trees are red-black. These are balanced by priorities computed from the nodes' addresses, which no
+//! scheduler can observe: it sees only the first node, and its own comparison decides where a new one goes. Engines
+//! insert nodes, because they run that comparison; the kernel side does the rest.
 
 use crate::bpf::{Ea, World};
 
-/// Words of a node: parent, left, right, and the root that it is in.
+/// The offsets of a node's words: parent, left child, right child, and the root of its tree.
 const PARENT: u64 = 0;
 const LEFT: u64 = 8;
 const RIGHT: u64 = 16;
 const OWNER: u64 = 24;
-/// Bytes of a `struct bpf_rb_node`.
+/// The size of a `struct bpf_rb_node`, in bytes.
 const NODE_BYTES: u64 = 32;
-/// Bytes of a `struct bpf_rb_root`: the topmost node, and a word that is not used.
+/// The size of a `struct bpf_rb_root`, in bytes: the topmost node, and an unused word.
 const ROOT_BYTES: u64 = 16;
-/// The longest way down that is believed; a tree that a scheduler has written into may be a ring.
+/// The maximum depth of a tree. A scheduler may have overwritten one so that it contains a cycle.
 const DEEPEST: u32 = 1 << 20;
 
 /// A tree, by the address of its root.
@@ -29,7 +29,7 @@ pub struct Slot {
     side: u64,
 }
 
-/// A way down a tree, from its topmost node to where a new one belongs.
+/// A descent from a tree's topmost node to the place for a new one.
 #[derive(Clone, Copy, Debug)]
 pub struct Descent {
     at: Ea,
@@ -47,7 +47,7 @@ fn set<W: World>(world: &mut W, at: Ea, value: Ea) {
     }
 }
 
-/// As good as random, and the same in every run.
+/// Returns a node's priority: as good as random, and the same in every run.
 fn priority(node: Ea) -> u64 {
     let mut x = node.0.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -56,22 +56,22 @@ fn priority(node: Ea) -> u64 {
 }
 
 impl Tree {
-    /// The tree whose root is at this address, if that is memory.
+    /// Returns the tree whose root is at this address, if that is memory.
     pub fn at<W: World>(world: &W, root: Ea) -> Option<Self> {
         world.slice(root, ROOT_BYTES).map(|_| Self(root))
     }
 
-    /// Whether it is a node outside any tree. `None` if the memory does not exist.
+    /// Returns whether the node is in no tree, or `None` if its memory does not exist.
     pub fn is_free<W: World>(world: &W, node: Ea) -> Option<bool> {
         world.slice(node, NODE_BYTES).map(|_| word(world, node.offset(OWNER)) == 0)
     }
 
-    /// Begins a way down.
+    /// Starts a descent.
     pub fn descend<W: World>(self, world: &W) -> Descent {
         Descent { at: Ea(word(world, self.0)), slot: Slot { parent: Ea::NULL, side: 0 }, left: DEEPEST }
     }
 
-    /// Puts a free node where it belongs.
+    /// Inserts a free node at its place.
     pub fn insert<W: World>(self, world: &mut W, node: Ea, slot: Slot) {
         set(world, node.offset(PARENT), slot.parent);
         set(world, node.offset(LEFT), Ea::NULL);
@@ -88,7 +88,7 @@ impl Tree {
         }
     }
 
-    /// The first node (`bpf_rbtree_first()`).
+    /// Returns the first node (`bpf_rbtree_first()`).
     pub fn first<W: World>(self, world: &W) -> Option<Ea> {
         let mut node = Ea(word(world, self.0));
         for _ in 0..DEEPEST {
@@ -101,7 +101,7 @@ impl Tree {
         (!node.is_null()).then_some(node)
     }
 
-    /// Takes a node out; false when it is not in this tree (`bpf_rbtree_remove()`).
+    /// Removes a node (`bpf_rbtree_remove()`). Returns false if it is not in this tree.
     pub fn remove<W: World>(self, world: &mut W, node: Ea) -> bool {
         if world.slice(node, NODE_BYTES).is_none() || word(world, node.offset(OWNER)) != self.0.0 {
             return false;
@@ -124,7 +124,7 @@ impl Tree {
         true
     }
 
-    /// Turns a node and its parent around.
+    /// Rotates a node and its parent.
     fn lift<W: World>(self, world: &mut W, node: Ea, parent: Ea) {
         let above = Ea(word(world, parent.offset(PARENT)));
         let is_left = word(world, parent.offset(LEFT)) == node.0;
@@ -140,7 +140,7 @@ impl Tree {
         self.relink(world, above, parent, node);
     }
 
-    /// Makes what pointed to one node point to another.
+    /// Makes the link from `above` to one node point to another.
     fn relink<W: World>(self, world: &mut W, above: Ea, from: Ea, to: Ea) {
         let link = if above.is_null() {
             self.0
@@ -154,12 +154,12 @@ impl Tree {
 }
 
 impl Descent {
-    /// The node to compare the new one with; nothing at the way's end.
+    /// Returns the node to compare the new one with, or `None` at the end.
     pub fn here(&self) -> Option<Ea> {
         (!self.at.is_null() && self.left > 0).then_some(self.at)
     }
 
-    /// Goes on, to the left where the new node is the lesser.
+    /// Continues the descent, to the left if the new node is less.
     pub fn step<W: World>(&mut self, world: &W, is_less: bool) {
         let side = if is_less { LEFT } else { RIGHT };
         self.slot = Slot { parent: self.at, side };
@@ -167,7 +167,7 @@ impl Descent {
         self.left -= 1;
     }
 
-    /// Where the search ended.
+    /// Returns where the descent has ended.
     pub fn slot(&self) -> Slot {
         self.slot
     }

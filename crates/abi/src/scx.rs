@@ -1,5 +1,5 @@
-//! sched_ext's numbers in Linux 7.2 (`include/linux/sched/ext.h`, `kernel/sched/ext/`). The kernel header in
-//! `crates/kernel` contains the same for BPF objects, and a test there compares the two.
+//! sched_ext's constants in Linux 7.2 (`include/linux/sched/ext.h`, `kernel/sched/ext/`). The kernel header in
+//! `crates/kernel` defines the same for BPF objects, and a test there compares the two.
 
 /// Dispatch queue ids, `enum scx_dsq_id_flags`.
 pub mod dsq {
@@ -27,19 +27,19 @@ pub mod dsq {
 pub mod enq {
     /// The task just became runnable.
     pub const WAKEUP: u64 = 1;
-    /// At the head of a FIFO queue.
+    /// Insert at the head of a FIFO DSQ.
     pub const HEAD: u64 = 1 << 16;
     /// `ops.select_cpu` ran for this wakeup.
     pub const CPU_SELECTED: u64 = 1 << 20;
     /// Preempt what runs on the target CPU.
     pub const PREEMPT: u64 = 1 << 32;
-    /// Run now or come back to `ops.enqueue`.
+    /// Run at once, or be passed to `ops.enqueue` again.
     pub const IMMED: u64 = 1 << 33;
     /// The task is enqueued again.
     pub const REENQ: u64 = 1 << 40;
-    /// The CPU goes idle if this task is not kept.
+    /// The CPU goes idle unless this task keeps running.
     pub const LAST: u64 = 1 << 41;
-    /// Internal: the insert ends the scheduler's custody.
+    /// Internal: the insertion ends the scheduler's custody.
     pub const CLEAR_OPSS: u64 = 1 << 56;
     /// Internal: ordered by vtime.
     pub const DSQ_PRIQ: u64 = 1 << 57;
@@ -51,11 +51,11 @@ pub mod deq {
     pub const SLEEP: u64 = 1;
     /// Core scheduling runs it.
     pub const CORE_SCHED_EXEC: u64 = 1 << 32;
-    /// The task comes back as it was (`DEQUEUE_SAVE`).
+    /// The task is enqueued again afterwards, unchanged (`DEQUEUE_SAVE`).
     pub const SAVE: u64 = 2;
-    /// It may come back elsewhere in its class's order (`DEQUEUE_MOVE`).
+    /// The task may be enqueued at another place in its class's order (`DEQUEUE_MOVE`).
     pub const MOVE: u64 = 4;
-    /// Its class changes (`DEQUEUE_CLASS`).
+    /// The task's class changes (`DEQUEUE_CLASS`).
     pub const CLASS: u64 = 0x40;
     /// A property of the task changes.
     pub const SCHED_CHANGE: u64 = 1 << 33;
@@ -85,7 +85,7 @@ pub mod wake {
 
 /// `enum scx_pick_idle_cpu_flags`.
 pub mod pick_idle {
-    /// Only CPUs whose SMT siblings are idle as well.
+    /// Only CPUs whose SMT siblings are also idle.
     pub const CORE: u64 = 1;
     /// Only on the given node.
     pub const IN_NODE: u64 = 2;
@@ -93,21 +93,21 @@ pub mod pick_idle {
 
 /// `enum scx_ops_flags`.
 pub mod ops_flags {
-    /// Keep idle tracking beside `ops.update_idle`.
+    /// Keep built-in idle tracking even if there is `ops.update_idle`.
     pub const KEEP_BUILTIN_IDLE: u64 = 1;
     /// Enqueue the last runnable task too.
     pub const ENQ_LAST: u64 = 1 << 1;
     /// Enqueue exiting tasks too.
     pub const ENQ_EXITING: u64 = 1 << 2;
-    /// Only `SCHED_EXT` tasks.
+    /// Schedule only `SCHED_EXT` tasks.
     pub const SWITCH_PARTIAL: u64 = 1 << 3;
     /// Enqueue migration-disabled tasks too.
     pub const ENQ_MIGRATION_DISABLED: u64 = 1 << 4;
     /// Wakeups may be queued to the target CPU.
     pub const ALLOW_QUEUED_WAKEUP: u64 = 1 << 5;
-    /// Idle masks per node.
+    /// Keep an idle mask per node.
     pub const BUILTIN_IDLE_PER_NODE: u64 = 1 << 6;
-    /// Every local insert is `IMMED`.
+    /// Every insertion into a local DSQ is `IMMED`.
     pub const ALWAYS_ENQ_IMMED: u64 = 1 << 7;
     /// Tasks can be looked up by tid.
     pub const TID_TO_TASK: u64 = 1 << 8;
@@ -117,15 +117,15 @@ pub mod ops_flags {
 pub mod ent {
     /// On an ext runqueue.
     pub const QUEUED: u32 = 1;
-    /// In a local queue, or running out of one, by [`enq::IMMED`](super::enq::IMMED).
+    /// Inserted into a local DSQ with [`enq::IMMED`](super::enq::IMMED), and still in it or running from it.
     pub const IMMED: u32 = 1 << 5;
-    /// Reset `runnable_at` when it next runs.
+    /// Reset `runnable_at` when the task next runs.
     pub const RESET_RUNNABLE_AT: u32 = 1 << 2;
-    /// Dequeued because it sleeps.
+    /// Dequeued because the task sleeps.
     pub const DEQD_FOR_SLEEP: u32 = 1 << 3;
-    /// The bit at which the state begins.
+    /// The lowest bit of the state.
     pub const STATE_SHIFT: u32 = 8;
-    /// The state.
+    /// The bits of the state.
     pub const STATE_MASK: u32 = 7 << 8;
     /// State: `ops.init_task` ran.
     pub const STATE_INIT: u32 = 2 << 8;
@@ -133,20 +133,20 @@ pub mod ent {
     pub const STATE_READY: u32 = 3 << 8;
     /// State: `ops.enable` ran.
     pub const STATE_ENABLED: u32 = 4 << 8;
-    /// The bit at which the reason for enqueueing a task again begins.
+    /// The bits of the reason for enqueueing a task again.
     pub const REENQ_REASON_MASK: u32 = 3 << 12;
-    /// The scheduler asked for it.
+    /// Reason: the scheduler requested it.
     pub const REENQ_KFUNC: u32 = 1 << 12;
-    /// It could not run at once.
+    /// Reason: the task could not run at once.
     pub const REENQ_IMMED: u32 = 2 << 12;
-    /// A higher class took its CPU.
+    /// Reason: a higher class took its CPU.
     pub const REENQ_PREEMPTED: u32 = 3 << 12;
 }
 
-/// How often in a row a local queue's tasks may be enqueued again (`SCX_REENQ_LOCAL_MAX_REPEAT`).
+/// How often in a row a local DSQ's tasks may be enqueued again (`SCX_REENQ_LOCAL_MAX_REPEAT`).
 pub const REENQ_LOCAL_MAX_REPEAT: u32 = 256;
 
-/// `enum scx_exit_code`: what the kernel puts into an exit's code.
+/// `enum scx_exit_code`: what the kernel puts into the exit code.
 pub mod ecode {
     /// CPUs have come online or gone offline.
     pub const RSN_HOTPLUG: i64 = 1 << 32;
@@ -154,33 +154,33 @@ pub mod ecode {
     pub const ACT_RESTART: i64 = 1 << 48;
 }
 
-/// A default slice, in nanoseconds.
+/// The default slice, in nanoseconds.
 pub const SLICE_DFL_NS: u64 = 20_000_000;
-/// The slice while bypassing, in nanoseconds.
+/// The slice in bypass mode, in nanoseconds.
 pub const SLICE_BYPASS_NS: u64 = 5_000_000;
 /// A slice that never ends.
 pub const SLICE_INF: u64 = u64::MAX;
-/// The number of inserts that `ops.dispatch` may buffer by default.
+/// The number of insertions that `ops.dispatch` may buffer by default.
 pub const DSP_DFL_MAX_BATCH: u32 = 32;
-/// How often `ops.dispatch` is called for one pick.
+/// How often `ops.dispatch` is called at most for one pick.
 pub const DSP_MAX_LOOPS: u32 = 32;
 /// The longest watchdog timeout, in milliseconds; also the default.
 pub const WATCHDOG_MAX_TIMEOUT_MS: u32 = 30_000;
 
-/// Why a scheduler ended: `enum scx_exit_kind`.
+/// Why a scheduler exited: `enum scx_exit_kind`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u32)]
 pub enum ExitKind {
-    /// It has not.
+    /// It has not exited.
     #[default]
     None = 0,
-    /// It ended without more to say.
+    /// It exited, with no further details.
     Done = 1,
     /// Detached from user space.
     Unreg = 64,
     /// `scx_bpf_exit()`.
     UnregBpf = 65,
-    /// The kernel asked it to exit (hotplug).
+    /// The kernel made it exit (hotplug).
     UnregKern = 66,
     /// A runtime error.
     Error = 1024,
@@ -191,7 +191,7 @@ pub enum ExitKind {
 }
 
 impl ExitKind {
-    /// The kernel's own words (`scx_exit_reason()`).
+    /// Returns the kernel's text (`scx_exit_reason()`).
     pub const fn reason(self) -> &'static str {
         match self {
             Self::None | Self::Done => "",
@@ -204,12 +204,12 @@ impl ExitKind {
         }
     }
 
-    /// Did it end, and not because its user wanted it to? An error, a stall, an exit of its own.
+    /// Returns whether it exited other than at its user's request: with an error, a stall, or an exit of its own.
     pub const fn is_failure(self) -> bool {
         !matches!(self, Self::None | Self::Done | Self::Unreg)
     }
 
-    /// Did it end because of an error?
+    /// Returns whether it exited because of an error.
     pub const fn is_error(self) -> bool {
         self as u32 >= Self::Error as u32
     }
@@ -217,16 +217,16 @@ impl ExitKind {
 
 macro_rules! ops {
     ($($variant:ident $name:literal),* $(,)?) => {
-        /// The callbacks of `struct sched_ext_ops` that are modelled.
+        /// The callbacks of `struct sched_ext_ops` that are simulated.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[repr(u8)]
         pub enum Op { $(#[doc = concat!("`ops.", $name, "`")] $variant,)* }
 
         impl Op {
-            /// All of them.
+            /// All callbacks.
             pub const ALL: &'static [Self] = &[$(Self::$variant),*];
 
-            /// The member's name in `struct sched_ext_ops`.
+            /// Returns the member's name in `struct sched_ext_ops`.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)* }
             }
@@ -249,17 +249,17 @@ ops! {
 }
 
 impl Op {
-    /// The callback with this member name.
+    /// Returns the callback with this member name in `struct sched_ext_ops`.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|op| op.name() == name)
     }
 
-    /// The callback with this member name of `struct sched_ext_ops_cid`, which calls CPUs by their cids.
+    /// Returns the callback with this member name in `struct sched_ext_ops_cid`, which identifies CPUs by cid.
     pub fn from_cid_name(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|op| op.cid_name() == Some(name))
     }
 
-    /// The member's name in `struct sched_ext_ops_cid`, which lacks two.
+    /// Returns the member's name in `struct sched_ext_ops_cid`, which lacks two callbacks.
     pub const fn cid_name(self) -> Option<&'static str> {
         match self {
             Self::SelectCpu => Some("select_cid"),
@@ -273,7 +273,7 @@ impl Op {
     }
 }
 
-/// The weight of a nice value among the kernel's own fair tasks, 15 to 88761 (`sched_prio_to_weight[]`).
+/// Returns the weight of a nice value in the kernel's fair class, 15 to 88761 (`sched_prio_to_weight[]`).
 pub fn load_weight_of_nice(nice: i8) -> u32 {
     const PRIO_TO_WEIGHT: [u32; 40] = [
         88761, 71755, 56483, 46273, 36291, 29154, 23254, 18705, 14949, 11916, 9548, 7620, 6100, 4904, 3906,
@@ -283,7 +283,8 @@ pub fn load_weight_of_nice(nice: i8) -> u32 {
     PRIO_TO_WEIGHT[(i32::from(nice.clamp(-20, 19)) + 20) as usize]
 }
 
-/// The weight of a nice value as schedulers see it, 1 to 10000 around 100 (`sched_weight_to_cgroup()`).
+/// Returns the weight of a nice value as sched_ext schedulers see it, 1 to 10000 with a default of 100
+/// (`sched_weight_to_cgroup()`).
 pub fn weight_of_nice(nice: i8) -> u32 {
     let weight = u64::from(load_weight_of_nice(nice));
     ((weight * 100 + 512) / 1024).clamp(1, 10_000) as u32

@@ -1,4 +1,4 @@
-//! Spans as people write them: a decimal number and a unit.
+//! Parses spans as people write them: a decimal number and a unit.
 
 use crate::time::Span;
 use std::fmt;
@@ -7,14 +7,14 @@ use std::str::FromStr;
 /// The longest span, in seconds: a year.
 const LONGEST_S: u128 = 365 * 24 * 3600;
 
-/// Why a text is no span. Prints what to write instead.
+/// Why a text is not a span. Displays what to write instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SpanError {
-    /// A number alone.
+    /// A number without a unit.
     NoUnit,
-    /// A unit that there is not.
+    /// An unknown unit.
     BadUnit,
-    /// No decimal number.
+    /// Not a decimal number.
     BadNumber,
     /// Less than a nanosecond.
     Nothing,
@@ -39,7 +39,7 @@ impl std::error::Error for SpanError {}
 impl FromStr for Span {
     type Err = SpanError;
 
-    /// Reads `10s`, `1.5ms`, `250us`, `2m`: more than nothing, at most a year.
+    /// Parses `10s`, `1.5ms`, `250us` or `2m`: more than nothing, and at most a year.
     fn from_str(text: &str) -> Result<Self, SpanError> {
         let split = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
         let (number, unit) = text.split_at(split);
@@ -60,7 +60,7 @@ impl FromStr for Span {
     }
 }
 
-/// A decimal number times a unit, rounded down; `None` where it is no number.
+/// Returns a decimal number times a unit, rounded down, or `None` if it is not a number.
 fn scaled(number: &str, unit: u128) -> Option<u128> {
     let (whole, part) = number.split_once('.').unwrap_or((number, "0"));
     let digits = |text: &str| {

@@ -1,8 +1,8 @@
-//! What a recorded task did, op by op, in a few bytes each: a workload made of a recording has a [`Tape`] for each task,
-//! where one that people write has steps.
+//! What a recorded task did, as ops of a few bytes each. In a workload made from a recording, each task has a [`Tape`]
+//! instead of the steps that people write.
 //!
-//! An op costs exactly its own time: the time of a task's own system calls is in its [`Op::Kernel`]. A simulated kernel
-//! charges the costs of the scheduler as usual.
+//! An op costs exactly its own time: the time of a task's own system calls is in its [`Op::Kernel`]. The simulated
+//! kernel charges the costs of scheduling as usual.
 
 use crate::{CpuId, Instant, Span};
 use std::sync::Arc;
@@ -10,60 +10,61 @@ use std::sync::Arc;
 /// One thing that a recorded task does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
-    /// Works for so long on an undisturbed CPU of nominal speed.
+    /// Works for this long on an undisturbed CPU of nominal speed.
     Run(Span),
-    /// Is in the kernel for this many picoseconds, in its own system calls.
+    /// Spends this many picoseconds in its own system calls.
     Kernel(u64),
     /// Waits until the semaphore has been posted again.
     Await(u32),
-    /// Posts a semaphore, and wakes a waiter; `sync` means that the waker is about to wait itself.
+    /// Posts a semaphore, and wakes a waiter.
     Post {
         /// The semaphore.
         semaphore: u32,
-        /// `SCX_WAKE_SYNC`.
+        /// Whether the waker is about to wait itself (`SCX_WAKE_SYNC`).
         sync: bool,
     },
-    /// The same, but after the op before it has begun: a wakeup on the way to sleep, or to its end.
+    /// Like `Post`, but takes effect after the op before it has begun: a wakeup while the task is on its way to sleep
+    /// or to exit.
     PostMeanwhile {
         /// The semaphore.
         semaphore: u32,
-        /// `SCX_WAKE_SYNC`.
+        /// Whether the waker is about to wait itself (`SCX_WAKE_SYNC`).
         sync: bool,
     },
-    /// Puts bytes into a pipe, and waits while it is full.
+    /// Writes bytes to a pipe, waiting while it is full.
     Put {
-        /// Its place in [`Recorded::pipes`].
+        /// Its index in [`Recorded::pipes`].
         pipe: u32,
-        /// How many.
+        /// The number of bytes.
         bytes: u32,
-        /// They take up a page of their own (`O_DIRECT`).
+        /// Whether they take up pages of their own (`O_DIRECT`).
         packet: bool,
     },
-    /// Takes bytes out of a pipe, and waits until all have come.
+    /// Reads bytes from a pipe, waiting until all have arrived.
     Take {
-        /// Its place in [`Recorded::pipes`].
+        /// Its index in [`Recorded::pipes`].
         pipe: u32,
-        /// How many.
+        /// The number of bytes.
         bytes: u32,
     },
-    /// Sleeps until so long after now.
+    /// Sleeps for this long.
     Sleep(Span),
-    /// Sleeps until this moment of the run; goes on at once where that is past.
+    /// Sleeps until this instant of the run. Continues at once if that has passed.
     SleepUntil(Instant),
-    /// Sleeps with a deferrable timer that is due so long after now.
+    /// Sleeps with a deferrable timer that is due after this long.
     SleepDeferrable(Span),
     /// Starts the task of this spec.
     Fork {
         /// The index of the spec.
         spec: u32,
-        /// A process of its own rather than a thread.
+        /// Whether it is a separate process rather than a thread.
         process: bool,
     },
-    /// Takes this step of its spec, such as a change to itself.
+    /// Executes this step of its spec, such as a change to the task itself.
     Step(u32),
     /// `sched_yield()`.
     Yield,
-    /// Has done this many units.
+    /// Counts this many units as done.
     Count(u32),
     /// Exits.
     Exit,
@@ -91,7 +92,7 @@ mod tag {
     pub(super) const STEP: u8 = 18;
 }
 
-/// Ops in a row, each a byte and a number. A short run of work takes three bytes.
+/// A sequence of ops, each encoded as a byte and a number. A short run of work takes three bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tape {
     bytes: Vec<u8>,
@@ -99,17 +100,17 @@ pub struct Tape {
 }
 
 impl Tape {
-    /// How many ops there are.
+    /// Returns the number of ops.
     pub const fn len(&self) -> u64 {
         self.ops
     }
 
-    /// Is nothing on it?
+    /// Returns whether it has no ops.
     pub const fn is_empty(&self) -> bool {
         self.ops == 0
     }
 
-    /// Bytes that it takes.
+    /// Returns the bytes that it takes.
     pub fn size_bytes(&self) -> usize {
         self.bytes.capacity()
     }
@@ -128,7 +129,7 @@ impl Tape {
         }
     }
 
-    /// The op at byte `at`, and where the next one is; `None` at the end.
+    /// Returns the op at byte `at`, and where the next one is, or `None` at the end.
     #[inline]
     pub fn read(&self, at: usize) -> Option<(Op, usize)> {
         let &tag = self.bytes.get(at)?;
@@ -148,7 +149,7 @@ impl Tape {
         }
     }
 
-    /// All ops, in order.
+    /// Returns all ops, in order.
     pub fn iter(&self) -> impl Iterator<Item = Op> + '_ {
         let mut at = 0;
         std::iter::from_fn(move || {
@@ -199,7 +200,7 @@ fn coded(op: Op) -> (u8, Option<u64>) {
     (tag, Some(number))
 }
 
-/// A pipe and a number of bytes as one number.
+/// Packs a pipe and a number of bytes into one number.
 fn of_pipe(pipe: u32, bytes: u32) -> u64 {
     u64::from(pipe) << 32 | u64::from(bytes)
 }
@@ -228,21 +229,21 @@ fn decoded(tag: u8, n: u64) -> Op {
     }
 }
 
-/// When and where a recorded task came by itself.
+/// When and where a recorded task that no other task forked appeared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Begin {
-    /// When, as an instant of the run.
+    /// When it starts.
     pub at: Instant,
-    /// The CPU that makes it.
+    /// The CPU that creates it.
     pub cpu: CpuId,
 }
 
-/// How much a pipe or a local socket holds.
+/// The capacity of a pipe or a local socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Room {
-    /// A pipe's pages. Each holds what one write puts there, and what further small ones add.
+    /// A pipe's pages. Each holds the data of one write, and what further small writes append.
     Pages(u32),
-    /// Bytes of memory for a socket's messages and what belongs to them.
+    /// Bytes of memory for a socket's messages, including their overhead.
     Memory(u32),
 }
 
@@ -252,11 +253,11 @@ impl Default for Room {
     }
 }
 
-/// Bytes of a page.
+/// The size of a page, in bytes.
 pub const PAGE_BYTES: u32 = 4096;
 
-/// Memory that a local socket's message takes: a buffer of a power of two, with what the kernel keeps at its end, and its
-/// descriptor (`skb->truesize`).
+/// Returns the memory that a local socket's message takes (`skb->truesize`): its descriptor, and a buffer that includes
+/// the kernel's trailer and is rounded up to a power of two.
 pub const fn message_memory(bytes: u32) -> u64 {
     let (at_end, descriptor) = (320, 256);
     let buffer = (bytes as u64 + at_end).next_power_of_two();
@@ -266,26 +267,26 @@ pub const fn message_memory(bytes: u32) -> u64 {
 /// A recorded pipe or local socket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RecordedPipe {
-    /// How much it holds.
+    /// Its capacity.
     pub room: Room,
-    /// How many bytes are in it when the recording begins.
+    /// The bytes in it when the recording begins.
     pub held_bytes: u32,
 }
 
-/// What a workload that was made of a recording has instead of steps.
+/// What a workload made from a recording has instead of steps.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recorded {
-    /// What the task of each spec does.
+    /// The tape of each spec's task.
     pub tapes: Vec<Tape>,
-    /// How tasks that are not forked arrive, in the order of their specs.
+    /// When and where tasks that are not forked start, in the order of their specs.
     pub begins: Vec<Begin>,
-    /// How many semaphores there are.
+    /// The number of semaphores.
     pub semaphores: u32,
     /// The pipes.
     pub pipes: Vec<RecordedPipe>,
 }
 
-/// Shared by the runs of a comparison.
+/// A recording that the runs of a comparison share.
 pub type SharedRecorded = Arc<Recorded>;
 
 #[cfg(test)]

@@ -1,12 +1,11 @@
 //! Virtual time: [`Instant`]s on the simulated clock and [`Span`]s between them, in nanoseconds.
 //!
-//! They are types of their own so that a moment is never added to a moment and no wall clock
-//! slips in.
+//! They are separate types so that two instants can't be added and no wall-clock time can be mixed in.
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Mul, Sub, SubAssign};
 
-/// A moment on the simulated clock, in nanoseconds since the simulated boot.
+/// An instant on the simulated clock, in nanoseconds since the beginning of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Instant(u64);
 
@@ -14,27 +13,28 @@ pub struct Instant(u64);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Span(u64);
 
-/// How long a simulated machine has been up when a run begins. Clocks that schedulers and programs read start here, since no
-/// kernel shows a scheduler its first milliseconds: what one compares with 'never' (0) has to lie far in the past.
+/// How long a simulated machine has been up when a run begins. Clocks that schedulers and programs read start at this
+/// value. No real kernel runs a scheduler in its first milliseconds, and schedulers rely on 0 ('never') being far in
+/// the past.
 pub const UPTIME: Span = Span::from_s(60);
 
 impl Instant {
     /// The beginning of the run.
     pub const ZERO: Self = Self(0);
-    /// A moment that never comes.
+    /// An instant that is never reached.
     pub const NEVER: Self = Self(u64::MAX);
 
-    /// The moment `ns` nanoseconds after the beginning of the run.
+    /// Creates the instant `ns` nanoseconds after the beginning of the run.
     pub const fn from_ns(ns: u64) -> Self {
         Self(ns)
     }
 
-    /// Nanoseconds since the beginning of the run.
+    /// Returns the nanoseconds since the beginning of the run.
     pub const fn as_ns(self) -> u64 {
         self.0
     }
 
-    /// The time since `earlier`, or zero where `earlier` is later.
+    /// Returns the time since `earlier`, or zero if `earlier` is later.
     pub const fn since(self, earlier: Self) -> Span {
         Span(self.0.saturating_sub(earlier.0))
     }
@@ -46,37 +46,37 @@ impl Span {
     /// Longer than any run.
     pub const MAX: Self = Self(u64::MAX);
 
-    /// A span of `ns` nanoseconds.
+    /// Creates a span of `ns` nanoseconds.
     pub const fn from_ns(ns: u64) -> Self {
         Self(ns)
     }
 
-    /// A span of `us` microseconds.
+    /// Creates a span of `us` microseconds.
     pub const fn from_us(us: u64) -> Self {
         Self(us * 1_000)
     }
 
-    /// A span of `ms` milliseconds.
+    /// Creates a span of `ms` milliseconds.
     pub const fn from_ms(ms: u64) -> Self {
         Self(ms * 1_000_000)
     }
 
-    /// A span of `s` seconds.
+    /// Creates a span of `s` seconds.
     pub const fn from_s(s: u64) -> Self {
         Self(s * 1_000_000_000)
     }
 
-    /// Its length in nanoseconds.
+    /// Returns its length in nanoseconds.
     pub const fn as_ns(self) -> u64 {
         self.0
     }
 
-    /// Its length in seconds, for printing.
+    /// Returns its length in seconds, for printing.
     pub fn as_s_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
-    /// What remains after taking `other` away, or zero.
+    /// Returns the difference, or zero if `other` is longer.
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
@@ -150,7 +150,7 @@ impl fmt::Display for Instant {
 }
 
 impl fmt::Display for Span {
-    /// In the unit a person would use: `730 ns`, `4.20 µs`, `1.50 ms`, `2.00 s`.
+    /// Formats it in the unit that a person would use: `730 ns`, `4.20 µs`, `1.50 ms`, `2.00 s`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ns = self.0;
         match ns {

@@ -1,49 +1,49 @@
-//! What happens to a machine and its tasks from outside while a run goes on. Data only.
+//! What happens to a machine and its tasks from outside during a run, as data.
 
 use crate::task::Policy;
 use crate::{CpuSet, Span};
 
-/// The most entries of a timeline that workload and machine may have each.
+/// The maximum number of entries in the timeline of a workload or a machine.
 pub const MAX_HAPPENINGS: usize = 10_000;
 
-/// Something that is done to the machine or to tasks at a given time.
+/// A change to the machine or to tasks at a given time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Happening {
-    /// When, after the run's beginning. What happens at 0 is done before the scheduler is attached.
+    /// When, counted from the start of the run. A change at 0 is made before the scheduler is attached.
     pub at: Span,
-    /// Once more each time so much has passed; not zero. `None` for once.
+    /// The interval at which it is repeated; not zero. `None` for no repetition.
     pub every: Option<Span>,
-    /// How many times in all, at least 1; `None` for once, or with `every` for ever.
+    /// The total number of times, at least 1. `None` for once, or with `every` for an unlimited number.
     pub times: Option<u32>,
-    /// It is done right after the entry before it, as a part of that: a change to several tasks may be one of
-    /// several entries. Its own times don't count.
+    /// Whether it is part of the entry before it, and made right after that: a change to several tasks may consist of
+    /// several entries. Its own times are ignored.
     pub follows: bool,
-    /// What is done.
+    /// The change.
     pub change: Change,
 }
 
-/// What is done from outside.
+/// A change from outside.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
     /// These CPUs go offline, one after another. CPU 0 never does.
     Offline(CpuSet),
     /// These CPUs come online, one after another.
     Online(CpuSet),
-    /// Somebody confines all instances of a task to these CPUs (`sched_setaffinity()`).
+    /// All instances of a task are confined to these CPUs (`sched_setaffinity()`).
     Affinity {
         /// The index of the task's spec.
         spec: u32,
         /// The CPUs; not empty.
         cpus: CpuSet,
     },
-    /// Somebody sets the nice value of all instances of a task (`setpriority()`).
+    /// All instances of a task get a nice value (`setpriority()`).
     Nice {
         /// The index of the task's spec.
         spec: u32,
-        /// -20 to 19.
+        /// The nice value, -20 to 19.
         nice: i8,
     },
-    /// Somebody sets the scheduling policy of all instances of a task (`sched_setscheduler()`).
+    /// All instances of a task get a scheduling policy (`sched_setscheduler()`).
     Policy {
         /// The index of the task's spec.
         spec: u32,
@@ -53,7 +53,7 @@ pub enum Change {
 }
 
 impl Change {
-    /// The spec whose instances it is about, if it is about tasks.
+    /// Returns the spec whose instances it changes, if it changes tasks.
     pub const fn spec(&self) -> Option<u32> {
         match self {
             Self::Offline(_) | Self::Online(_) => None,
@@ -62,8 +62,8 @@ impl Change {
     }
 }
 
-/// The CPUs that are online when the scheduler is attached, on a machine with this many CPUs: all except those that a
-/// timeline takes offline at 0.
+/// Returns the CPUs that are online when the scheduler is attached, on a machine with this many CPUs: all except those
+/// that the timeline takes offline at 0.
 pub fn online_at_first<'a>(cpus: u32, timeline: impl Iterator<Item = &'a Happening>) -> CpuSet {
     let mut online = CpuSet::first(cpus);
     for happening in timeline.filter(|h| h.at == Span::ZERO) {

@@ -1,5 +1,5 @@
-//! The shape of a machine: which CPUs share a core, a last-level cache, a node, and how many hops
-//! apart nodes are. No fixed sizes.
+//! The shape of a machine of any size: which CPUs share a core, a last-level cache and a node, and how many hops apart
+//! nodes are.
 
 use crate::{CoreId, CpuId, CpuSet, LlcId, NodeId};
 
@@ -29,7 +29,7 @@ pub enum Distance {
     Hops(u8),
 }
 
-/// A machine's CPUs and how they hang together.
+/// A machine's CPUs and how they are connected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Topology {
     places: Vec<Place>,
@@ -38,9 +38,11 @@ pub struct Topology {
 }
 
 impl Topology {
-    /// A machine from each CPU's place and the hops between nodes (`hops[a][b]`, 0 only on the diagonal). Panics unless
-    /// there is a CPU and the matrix is square and covers every node: readers of machine files check this first and
-    /// report errors.
+    /// Creates a machine from each CPU's place and the hops between nodes (`hops[a][b]`, 0 only on the diagonal).
+    ///
+    /// # Panics
+    /// There is no CPU, or the matrix is not square or doesn't cover every node. Readers of machine files check this
+    /// first and report errors.
     pub fn new(places: Vec<Place>, hops: Vec<Vec<u8>>) -> Self {
         assert!(!places.is_empty(), "a machine has at least one CPU");
         assert!(hops.iter().all(|row| row.len() == hops.len()), "hops form a square");
@@ -48,13 +50,13 @@ impl Topology {
         Self { places, hops }
     }
 
-    /// `cpus` CPUs on one node under one cache, without SMT.
+    /// Creates a machine with `cpus` CPUs on one node under one cache, without SMT.
     pub fn flat(cpus: u32) -> Self {
         Self::regular(1, 1, cpus, 1)
     }
 
-    /// `nodes` nodes of `llcs` caches of `cores` cores of `smt` threads, all nodes one hop apart.
-    /// SMT siblings have neighbouring numbers.
+    /// Creates a machine with `nodes` nodes of `llcs` caches of `cores` cores of `smt` threads. All nodes are one hop
+    /// apart. SMT siblings have neighbouring numbers.
     pub fn regular(nodes: u32, llcs: u32, cores: u32, smt: u32) -> Self {
         let places = (0..nodes * llcs * cores * smt)
             .map(|cpu| Place {
@@ -67,35 +69,35 @@ impl Topology {
         Self::new(places, hops)
     }
 
-    /// How many CPUs there are.
+    /// Returns the number of CPUs.
     #[inline]
     pub fn cpus(&self) -> u32 {
         self.places.len() as u32
     }
 
-    /// How many nodes there are.
+    /// Returns the number of nodes.
     pub fn nodes(&self) -> u32 {
         self.hops.len() as u32
     }
 
-    /// Every CPU, ascending.
+    /// Returns all CPUs, in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = CpuId> + use<> {
         (0..self.cpus()).map(CpuId)
     }
 
-    /// The position of `cpu`.
+    /// Returns the position of `cpu`.
     #[inline]
     pub fn place(&self, cpu: CpuId) -> Place {
         self.places[cpu.index()]
     }
 
-    /// Hops between two nodes; 0 for the same.
+    /// Returns the number of hops between two nodes: 0 for the same node.
     #[inline]
     pub fn hops(&self, a: NodeId, b: NodeId) -> u8 {
         self.hops[a.index()][b.index()]
     }
 
-    /// How far apart two CPUs are.
+    /// Returns how far apart two CPUs are.
     #[inline]
     pub fn distance(&self, a: CpuId, b: CpuId) -> Distance {
         if a == b {
@@ -113,12 +115,12 @@ impl Topology {
         }
     }
 
-    /// The CPUs that satisfy `wanted`.
+    /// Returns the CPUs whose places satisfy `wanted`.
     pub fn cpus_where(&self, wanted: impl Fn(Place) -> bool) -> CpuSet {
         self.iter().filter(|&cpu| wanted(self.place(cpu))).collect()
     }
 
-    /// Does any core have more than one CPU?
+    /// Returns whether any core has more than one CPU.
     pub fn has_smt(&self) -> bool {
         let mut cores: Vec<CoreId> = self.places.iter().map(|place| place.core).collect();
         cores.sort_unstable();

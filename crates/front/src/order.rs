@@ -42,7 +42,9 @@ fn parsed(text: &str) -> Result<Holds, (usize, &'static str)> {
             [] => {}
             _ if !has_head => match line == HEAD {
                 true => has_head = true,
-                false => return Err(wrong("this is not an order file: its first line must be 'keel order 1'")),
+                false => {
+                    return Err(wrong("this is not an order file: its first line must be 'keel order 1'"));
+                }
             },
             ["window", ns, "ns"] => {
                 let ns = ns.parse().ok().filter(|ns| (1..=MOST_WINDOW_NS).contains(ns));

@@ -1,38 +1,38 @@
 //! Tables of what it costs to move a line from one CPU to another.
 //!
-//! Small machines have a table by CPUs, larger ones by last-level caches: the price between two caches is the same for all
-//! of their CPUs. The largest have none, and each price follows from the topology.
+//! Small machines have a table by CPU, larger ones by last-level cache, because the price between two caches is the
+//! same for all of their CPUs. The largest have none, and each price is computed from the topology.
 
 use super::LineCosts;
 use crate::topology::Distance;
 use crate::{CpuId, Topology};
 
-/// Only machines with at most this many CPUs have a table by CPUs: a larger table would evict what the program uses from
-/// the host's caches.
+/// The maximum number of CPUs of a machine with a table by CPU. A larger table would displace other data from the
+/// host's caches.
 const TABLED_CPUS: u32 = 256;
-/// The same of caches.
+/// The maximum number of caches of a machine with a table by cache.
 const TABLED_CACHES: usize = 256;
 
 /// The prices of one machine, in picoseconds.
 #[derive(Clone, Debug)]
 pub(super) enum Prices {
-    /// By the CPU that gets a line and the one that holds it.
+    /// Indexed by the CPU that gets a line and the one that holds it.
     ByCpu {
         cpus: usize,
         table: Box<[u32]>,
     },
     ByCache(ByCache),
-    /// None: the machine has too many caches, or a price has more than 32 bits.
+    /// No table: the machine has too many caches, or a price has more than 32 bits.
     Untabled,
 }
 
 /// Prices between two caches, and within one.
 #[derive(Clone, Debug)]
 pub(super) struct ByCache {
-    /// Of each CPU its core and its last-level cache.
+    /// Each CPU's core and last-level cache.
     seats: Box<[(u32, u32)]>,
     caches: usize,
-    /// By the cache that gets a line and the one that holds it.
+    /// Indexed by the cache that gets a line and the one that holds it.
     table: Box<[u32]>,
     smt_ps: u32,
 }
@@ -47,7 +47,7 @@ impl Prices {
         table.unwrap_or(Self::Untabled)
     }
 
-    /// For each CPU that holds the line, the price for `to` to get it, if there is a table by CPUs.
+    /// Returns the price for `to` to get a line, for each CPU that may hold it, if there is a table by CPU.
     #[inline]
     pub(super) fn to(&self, to: CpuId) -> Option<&[u32]> {
         match self {
@@ -56,8 +56,8 @@ impl Prices {
         }
     }
 
-    /// The price for the CPU with the number `to` to get a line from `from`: 0 for the same one; `None` without a table,
-    /// or without such a CPU.
+    /// Returns the price for the CPU with the number `to` to get a line from `from`: 0 for the same one, `None` without
+    /// a table, or without such a CPU.
     #[inline]
     pub(super) fn between_ps(&self, from: usize, to: usize) -> Option<u32> {
         match self {
@@ -76,7 +76,7 @@ impl ByCache {
         if caches > TABLED_CACHES {
             return None;
         }
-        // Of each cache any CPU.
+        // Any CPU of each cache.
         let member = |llc: usize| places.iter().position(|place| place.llc.index() == llc);
         let members: Vec<usize> = (0..caches).map(member).collect::<Option<_>>()?;
         let mut table = Vec::with_capacity(caches * caches);
@@ -104,13 +104,13 @@ impl ByCache {
     }
 }
 
-/// The table by CPUs, where each price has 32 bits.
+/// Returns the table by CPU, if each price fits into 32 bits.
 fn by_cpu(topology: &Topology, costs: &LineCosts) -> Option<Box<[u32]>> {
     let price = |from, to| u32::try_from(distance_ps(topology, costs, from, to)).ok();
     topology.iter().flat_map(|to| topology.iter().map(move |from| price(from, to))).collect()
 }
 
-/// Picoseconds for `to` to get a line from `from`, by how far apart they are.
+/// Returns how long it takes `to` to get a line from `from` over this distance, in picoseconds.
 pub(super) fn distance_ps(topology: &Topology, costs: &LineCosts, from: CpuId, to: CpuId) -> u64 {
     match topology.distance(from, to) {
         Distance::Same => 0,
