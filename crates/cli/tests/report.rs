@@ -129,6 +129,25 @@ fn a_page_says_first_that_events_were_lost() {
     check(BESIDE, "");
 }
 
+/// Whoever makes a workload file from a simulated run is told which workload ran; a recording of another tool has none.
+#[test]
+fn a_workload_from_a_simulated_run_names_the_one_that_ran() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let [run, text, file] = ["run.keel", "trace.txt", "w.json"].map(|name| folder.path().join(name));
+    std::fs::write(&text, BESIDE).expect("written");
+    let [run, text, file] = [&run, &text, &file].map(|path| path.to_str().expect("a plain path"));
+    let made = keel(&["sim", "fifo", "--workload", "hogs:3", "--duration", "5ms", "--trace", run]);
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let check = |recording: &str, expected: bool| {
+        let output = keel(&["workload", "from", recording, "-o", file]);
+        let reported = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{recording}: {reported}");
+        assert_eq!(reported.contains("a simulated run of hogs:3"), expected, "{recording}: {reported}");
+    };
+    check(run, true);
+    check(text, false);
+}
+
 #[test]
 fn what_cannot_be_reported_leaves_nothing() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -51,6 +51,8 @@ pub struct Replay {
     pub topology: Topology,
     /// The scheduler that ran during the recording.
     pub scheduler: String,
+    /// The workload that ran, if the recording is of a simulated run.
+    pub simulated: Option<String>,
     /// The seed and noise, if the recording is of a simulated run with noise.
     pub chance: Option<(u64, Noise)>,
 }
@@ -388,6 +390,7 @@ impl Builder {
             duration,
             topology: start.topology,
             scheduler: start.scheduler,
+            simulated: self.exact.then_some(start.workload),
             chance: self.chance,
         })
     }

@@ -2,7 +2,7 @@
 
 use crate::failure::{Code, Failure};
 use crate::lab::Lab;
-use crate::output::{self, Output};
+use crate::output::{self, Output, note};
 use crate::recording_args::{FromArgs, WorkloadArgs, WorkloadCommand};
 use crate::text::shown;
 use keel_abi::Span;
@@ -23,6 +23,12 @@ fn from(args: &FromArgs, lab: &Lab) -> Result<Code, Failure> {
     let text = keel_replay::export(&replay, Late { slack, timer })
         .map_err(|why| Failure::input(format!("{}: {why}", shown(&args.trace.to_string_lossy()))))?;
     output::write_or_print(Some(output), &text)?;
+    if let Some(workload) = &replay.simulated {
+        note(format_args!(
+            "the recording is a simulated run of {}; running that workload again is more exact than running this file",
+            shown(workload)
+        ));
+    }
     output::print(&replay.confidence.to_string())?;
     Ok(Code::Done)
 }
