@@ -1,4 +1,4 @@
-//! Lines of text, for pipes and files.
+//! Writes lines of text, for pipes and files.
 
 use super::{WatchBegin, WatchCost, WatchEnd, WatchFinding, WatchLine};
 use crate::looked_at;
@@ -6,7 +6,7 @@ use keel_abi::Span;
 use keel_abi::numbers::{count, counted, percent};
 use keel_check::escape_all;
 
-/// A line for people; `None` for lines that don't need to be shown at once.
+/// Returns a line for people, or `None` for lines that don't need to be shown at once.
 pub fn line(line: &WatchLine) -> Option<String> {
     match line {
         WatchLine::Begin(begin) => Some(begins(begin)),
@@ -21,7 +21,7 @@ pub fn line(line: &WatchLine) -> Option<String> {
     }
 }
 
-/// Seconds from the start.
+/// Formats a time as seconds from the start.
 pub(super) fn clock(ns: u64) -> String {
     format!("{:8.1} s", ns as f64 / 1e9)
 }
@@ -64,7 +64,7 @@ fn ends(end: &WatchEnd) -> String {
     text + &format!("{}.\n", costs(&end.cost))
 }
 
-/// The cost, without a full stop.
+/// Returns the cost, without a full stop.
 pub(super) fn costs(cost: &WatchCost) -> String {
     let programs = match cost.programs_ns {
         Some(ns) => format!("{} in its BPF programs", Span::from_ns(ns)),
