@@ -40,9 +40,9 @@ pub fn screen(
         count(now.idle.into()),
         counted(now.waiting.into(), "task")
     );
-    let looks = format!(
-        "{} in {}, {}, {} ended by themselves",
-        counted(sums.looks, "look"),
+    let samples = format!(
+        "{} in {}, {}, {} ended on their own",
+        counted(sums.looks, "sample"),
         clock(sums.duration_ns).trim_start(),
         counted(sums.suspicions, "suspicion"),
         count(sums.passing + sums.cured.values().sum::<u64>())
@@ -50,7 +50,7 @@ pub fn screen(
     let heads = [
         (verdict.0, verdict.1),
         (Paint::Bold, state),
-        (Paint::Bold, looks),
+        (Paint::Bold, samples),
         (Paint::Bold, costs(&sums.cost)),
     ];
     let rows = rows.max(1);

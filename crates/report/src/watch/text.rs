@@ -29,7 +29,7 @@ pub(super) fn clock(ns: u64) -> String {
 fn begins(begin: &WatchBegin) -> String {
     let (every, confirm) = (Span::from_ns(begin.every_ns), Span::from_ns(begin.confirm_ns));
     format!(
-        "Watching {} under {}: one look every {every}; a suspicion becomes a finding if it lasts {confirm}.\n",
+        "Watching {} under {}: one sample every {every}; a suspicion becomes a finding if it lasts {confirm}.\n",
         counted(begin.cpus.into(), "CPU"),
         escape_all(&begin.scheduler)
     )
@@ -47,7 +47,7 @@ fn ends(end: &WatchEnd) -> String {
         n => format!("{} of cores that idled while tasks waited", counted(n, "finding")),
     };
     let mut text =
-        format!("{} in {}: {found}.\n", counted(end.looks, "look"), Span::from_ns(end.duration_ns));
+        format!("{} in {}: {found}.\n", counted(end.looks, "sample"), Span::from_ns(end.duration_ns));
     let watched: u64 = end.cured.values().sum();
     if end.suspicions > end.findings {
         text += &format!("{} not confirmed: ", counted(end.suspicions - end.findings, "suspicion"));
