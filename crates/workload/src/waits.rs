@@ -119,7 +119,7 @@ impl Compiler<'_> {
             }
             [first, second, ..] => {
                 let problem = format!(
-                    "{} tasks wait for each other in a circle, such as {} and {}: each posts only after its wait",
+                    "{} tasks wait for each other in a cycle, such as {} and {}: each posts only after its wait",
                     circle.len(),
                     name(first),
                     name(second)
@@ -154,7 +154,7 @@ mod tests {
     #[test]
     fn waits_that_cannot_end_are_told() {
         let (a, b) = (r#"{ "await": "a" }, { "post": "b" }"#, r#"{ "await": "b" }, { "post": "a" }"#);
-        check(&[a, b], Err("2 tasks wait for each other in a circle, such as t0 and t1"));
+        check(&[a, b], Err("2 tasks wait for each other in a cycle, such as t0 and t1"));
         check(&[a, r#"{ "post": "a" }, { "await": "b" }"#], Ok(""));
         check(&[a], Ok("t0 waits for the semaphore a, which no task posts"));
         check(&[r#"{ "await": "a" }, { "post": "a" }"#], Err("waits for a semaphore that only itself posts"));
