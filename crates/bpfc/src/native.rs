@@ -41,7 +41,8 @@ impl Compiler {
     }
 }
 
-/// The instructions between a function's label and its end, in clang's assembly: neither labels nor directives nor comments.
+/// The instructions between a function's label and its end, in clang's assembly: neither labels nor directives nor
+/// comments.
 fn instructions(assembly: &str) -> BTreeMap<String, u32> {
     let mut counts = BTreeMap::new();
     let mut function = None;

@@ -17,8 +17,8 @@ pub struct Experiment {
     /// The background in a paragraph, for readers who do not know the document: who found what, and why it mattered.
     /// Empty if the file has none.
     pub story: String,
-    /// The least rank correlation (Spearman's) that the published and our ratios of all claims about two arms must have; `None`
-    /// where no trend is claimed.
+    /// The least rank correlation (Spearman's) that the published and our ratios of all claims about two arms must
+    /// have; `None` where no trend is claimed.
     pub trend: Option<f64>,
     /// How long each run is.
     pub until: Until,
@@ -94,7 +94,8 @@ pub struct Arm {
     pub label: String,
     /// The scheduler: a built-in name, a file, or a scheduler's own program with its arguments, as a shell takes them.
     pub scheduler: String,
-    /// The version of the crate that the program comes from; `None` for whichever is in PATH, and for what is no program.
+    /// The version of the crate that the program comes from; `None` for whichever is in PATH, and for what is no
+    /// program.
     pub version: Option<String>,
     /// Its global variables, as `--set` takes them.
     pub settings: Vec<(String, String)>,

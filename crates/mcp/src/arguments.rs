@@ -107,7 +107,8 @@ fn command(name: &str, options: impl Iterator<Item = String>, about: &str) -> Ar
 }
 
 impl Sim {
-    /// The arguments of `keel`. What stands behind `--` would be a program, so a name that looks like an option is refused.
+    /// The arguments of `keel`. What stands behind `--` would be a program, so a name that looks like an option is
+    /// refused.
     pub(crate) fn args(&self) -> Result<Args, String> {
         if self.scheduler.starts_with('-') {
             return Err(format!("no scheduler is called '{}'", self.scheduler));
