@@ -2,9 +2,9 @@
 //! for all), and a final link.
 //!
 //! A compilation is a driver that starts the compiler proper, then the assembler. The kernel build in Fabio's
-//! benchmarks of April 2001 took 217 s of user and 14 s of system time with 1.17 million page faults for about 1000 files: 0.2 s and about 1100
-//! faults per file. How this is divided among the three programs, and the waits for the disk (four of about 2 ms), are
-//! estimates, the same on every machine.
+//! benchmarks of April 2001 took 217 s of user and 14 s of system time with 1.17 million page faults for about 1000
+//! files: 0.2 s and about 1100 faults per file. How this is divided among the three programs, and the waits for the
+//! disk (four of about 2 ms), are estimates, the same on every machine.
 
 use super::{again, run_us, task, within};
 use keel_abi::Span;
