@@ -12,12 +12,12 @@ pub(crate) struct Columns {
 }
 
 impl Columns {
-    /// A column whose every row has a value.
+    /// Returns a column whose every row has a value.
     pub(crate) fn with(self, name: &str, values: impl Array + 'static) -> Self {
         self.column(name, Arc::new(values), false)
     }
 
-    /// A column some of whose rows may have none.
+    /// Returns a column some of whose rows may have none.
     pub(crate) fn with_some(self, name: &str, values: impl Array + 'static) -> Self {
         self.column(name, Arc::new(values), true)
     }
@@ -28,7 +28,7 @@ impl Columns {
         self
     }
 
-    /// The table. Its columns must be equally long.
+    /// Returns the table. Its columns must be equally long.
     pub(crate) fn batch(self) -> RecordBatch {
         let schema: SchemaRef = Arc::new(Schema::new(self.fields));
         RecordBatch::try_new(schema, self.arrays).expect("columns are made from one list of rows")

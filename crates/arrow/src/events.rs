@@ -24,7 +24,7 @@ use keel_trace::{Act, Chooser, Class, Event, Lock, Meta, Piping, Sink, What, Why
 /// Events in a batch.
 const ROWS: usize = 65_536;
 
-/// The columns of events.
+/// Returns the columns of events.
 pub fn events_schema() -> SchemaRef {
     Rows::default().batch().schema()
 }

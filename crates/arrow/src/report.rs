@@ -27,7 +27,7 @@ impl Table {
     /// All of them.
     pub const ALL: [Self; 5] = [Self::Tasks, Self::Names, Self::Findings, Self::Lines, Self::Locks];
 
-    /// The name of the JSON's list.
+    /// Returns the name of the JSON's list.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Tasks => "tasks",
@@ -38,13 +38,13 @@ impl Table {
         }
     }
 
-    /// The table of this name.
+    /// Returns the table of this name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|table| table.name() == name)
     }
 }
 
-/// A list of a report as a record batch, whose columns are the list's JSON fields.
+/// Returns a list of a report as a record batch, whose columns are the list's JSON fields.
 pub fn table(run: &RunReport, of: Table) -> RecordBatch {
     match of {
         Table::Tasks => tasks(&run.tasks),
@@ -55,7 +55,7 @@ pub fn table(run: &RunReport, of: Table) -> RecordBatch {
     }
 }
 
-/// What each CPU did in each bucket of time, the buckets of a CPU one after another.
+/// Returns what each CPU did in each bucket of time, the buckets of a CPU one after another.
 pub fn map(cells: &[MapCell]) -> RecordBatch {
     let cpus: UInt32Array = cells.iter().map(|cell| Some(cell.cpu)).collect();
     Columns::default()
@@ -94,7 +94,7 @@ fn tasks(rows: &[TaskReport]) -> RecordBatch {
         .batch()
 }
 
-/// A map from a CPU to nanoseconds, for each row.
+/// Returns a map from a CPU to nanoseconds, for each row.
 fn times_by_cpu<'a>(rows: impl Iterator<Item = &'a BTreeMap<u32, u64>>) -> MapArray {
     let names = MapFieldNames { entry: "entries".into(), key: "key".into(), value: "value".into() };
     let mut maps = MapBuilder::new(Some(names), UInt32Builder::new(), UInt64Builder::new());

@@ -20,7 +20,7 @@ pub struct Case {
     pub offset: usize,
     /// What must be found there.
     pub want: Vec<u8>,
-    /// Is it a text, or are they numbers?
+    /// Whether it is a text; otherwise it is numbers.
     is_text: bool,
     /// The first kernel that can run it, major and minor.
     pub since: (u32, u32),
@@ -29,7 +29,7 @@ pub struct Case {
 }
 
 impl Case {
-    /// A result for people: numbers as they are signed, or a text without the zeroes at its end.
+    /// Returns a result for people: numbers as they are signed, or a text without the zeroes at its end.
     pub fn shown(&self, bytes: &[u8]) -> String {
         if self.is_text {
             let end = bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
@@ -51,7 +51,7 @@ impl Case {
     }
 }
 
-/// The cases of an object, in the order of their code.
+/// Returns the cases of an object, in the order of their code.
 ///
 /// # Errors
 /// If the object is invalid, or a program of it lacks its variables.
@@ -91,7 +91,7 @@ fn find<'d, 'f>(file: &'f File<'d>, name: &str) -> Option<Symbol<'d, 'f>> {
     file.symbols().find(|symbol| symbol.name() == Ok(name))
 }
 
-/// The bytes of a variable in `.rodata`.
+/// Returns the bytes of a variable in `.rodata`.
 fn constant(file: &File<'_>, name: &str) -> Option<Vec<u8>> {
     let symbol = find(file, name)?;
     let section = file.section_by_index(symbol.section_index()?).ok()?;

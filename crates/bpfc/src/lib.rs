@@ -102,7 +102,7 @@ impl Compiler {
         self
     }
 
-    /// The bytes of the object that `source`, relative to the root, becomes.
+    /// Returns the bytes of the object that `source`, relative to the root, becomes.
     ///
     /// # Errors
     /// If there is no clang, or if it refuses the source.
@@ -111,7 +111,7 @@ impl Compiler {
         self.run(self.command(source), source)
     }
 
-    /// What clang makes of `source` by this command.
+    /// Returns what clang makes of `source` by this command.
     fn run(&self, mut command: Command, source: &Path) -> Result<Vec<u8>, Error> {
         let output = command.output().map_err(|why| {
             let clang = self.clang.to_string_lossy().into_owned();
@@ -128,8 +128,7 @@ impl Compiler {
         Err(Error::Refused { source_file: self.root.join(source), diagnostics })
     }
 
-    /// The names, without `.bpf.c`, of the sources in `folder`, relative to the root, in
-    /// alphabetical order.
+    /// Returns the names, without `.bpf.c`, of the sources in `folder`, relative to the root, in alphabetical order.
     ///
     /// # Errors
     /// If the folder cannot be read.
@@ -178,7 +177,7 @@ impl Compiler {
     }
 }
 
-/// The bytes of one section of an object.
+/// Returns the bytes of one section of an object.
 ///
 /// # Errors
 /// If the object is invalid, or has no such section.
@@ -201,7 +200,7 @@ pub fn set(object: &mut [u8], variable: &str, value: u64) -> Result<(), Error> {
     Ok(())
 }
 
-/// The bytes of the file that contain a variable of `.rodata`.
+/// Returns the bytes of the file that contain a variable of `.rodata`.
 fn place_of(object: &[u8], variable: &str) -> Option<std::ops::Range<usize>> {
     let file = object::File::parse(object).ok()?;
     let symbol = file.symbols().find(|symbol| symbol.name() == Ok(variable))?;

@@ -26,7 +26,7 @@ const RELOCATIONS: [&str; 5] = [
 ];
 
 impl Compiler {
-    /// The instruction counts of each function that both builds contain, by name.
+    /// Returns the instruction counts of each function that both builds contain, by name.
     ///
     /// # Errors
     /// As [`Compiler::compile`].
@@ -41,7 +41,8 @@ impl Compiler {
     }
 }
 
-/// The instructions between a function's label and its end, in clang's assembly: neither labels nor directives nor comments.
+/// Returns the instructions between a function's label and its end, in clang's assembly: neither labels nor directives
+/// nor comments.
 fn instructions(assembly: &str) -> BTreeMap<String, u32> {
     let mut counts = BTreeMap::new();
     let mut function = None;

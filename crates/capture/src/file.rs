@@ -103,12 +103,12 @@ impl Machine {
     }
 }
 
-/// A TOML string with any contents.
+/// Returns a TOML string with any contents.
 fn quoted(text: &str) -> String {
     toml::Value::String(text.to_owned()).to_string()
 }
 
-/// A comment ends with its line, and TOML allows no control characters in it.
+/// Makes text safe for a comment, which ends with its line and must not contain control characters in TOML.
 fn comment(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

@@ -20,7 +20,7 @@ const OTHERS: &[(&str, &str)] = &[
     ("proc/sys/kernel/sched_util_clamp_min", "least clamped utilisation"),
 ];
 
-/// The machine's name: its processor, and the number of processors.
+/// Returns the machine's name: its processor, and the number of processors.
 pub(crate) fn name(tree: &Tree, shape: &Shape) -> String {
     let cpuinfo = tree.text("proc/cpuinfo").unwrap_or_default();
     let value = |key: &str| {

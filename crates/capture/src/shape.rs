@@ -70,7 +70,7 @@ impl Shape {
         Ok(Self { nodes, hops, offline })
     }
 
-    /// The number of CPUs.
+    /// Returns the number of CPUs.
     pub(crate) fn cpus(&self) -> usize {
         self.nodes.iter().map(|node| node.cpus.len()).sum()
     }

@@ -56,7 +56,7 @@ fn a_bare_container_has_cpus_alone() {
     );
 }
 
-/// A CPU's files.
+/// Returns a CPU's files.
 fn cpu(n: u32, core: &str, llc: &str) -> Vec<(String, String)> {
     let file =
         |name: &str, text: &str| (format!("sys/devices/system/cpu/cpu{n}/{name}"), format!("{text}\n"));

@@ -5,7 +5,7 @@ include!(concat!(env!("OUT_DIR"), "/experiments.rs"));
 use crate::model::Experiment;
 use crate::read::read;
 
-/// All of them, in the order of their names.
+/// Returns all of them, in the order of their names.
 ///
 /// # Panics
 /// If one of the project's own files is wrong, which a test rules out.

@@ -163,7 +163,7 @@ fn judge_claim(experiment: &Experiment, claim: &Claim, arms: &[ArmFigures]) -> C
     }
 }
 
-/// The values of an arm's runs, or why they are not all there.
+/// Returns the values of an arm's runs, or why they are not all there.
 pub(crate) fn values(label: &str, claim: &Claim, arm: &ArmFigures) -> Result<Vec<f64>, String> {
     if arm.runs.is_empty() {
         return Err(format!("{label} was not run"));
@@ -176,7 +176,7 @@ pub(crate) fn values(label: &str, claim: &Claim, arm: &ArmFigures) -> Result<Vec
     arm.runs.iter().map(value).collect()
 }
 
-/// The values less the mean of what is taken off them.
+/// Returns the values minus the mean of what is subtracted from them.
 fn taken_off(values: Vec<f64>, less: Option<&[f64]>) -> Vec<f64> {
     let off = less.map_or(0.0, mean);
     values.into_iter().map(|value| value - off).collect()
@@ -245,12 +245,12 @@ fn compare(experiment: &Experiment, claim: &Claim, samples: &Samples) -> ClaimVe
     verdict
 }
 
-/// What the arms that are compared are called.
+/// Returns the labels of the arms that are compared.
 fn labels<'a>(experiment: &'a Experiment, claim: &Claim) -> [&'a str; 2] {
     [claim.of, claim.to.unwrap_or(claim.of)].map(|arm| experiment.arms[arm].label.as_str())
 }
 
-/// The means of both arms' published samples.
+/// Returns the means of both arms' published samples.
 fn published_means(claim: &Claim) -> Option<[f64; 2]> {
     match &claim.published {
         Published::Samples { of, to } if !to.is_empty() => Some([mean(of), mean(to)]),
@@ -266,13 +266,13 @@ pub(crate) fn spread_of(values: &[f64]) -> Values {
     }
 }
 
-/// The least and greatest ratio of two runs of one arm, the widest of all arms.
+/// Returns the minimum and maximum ratio of two runs of one arm, for the arm with the widest range.
 fn against_itself(arms: &[Values]) -> (f64, f64) {
     let most = arms.iter().map(|arm| arm.high / arm.low).fold(1.0, f64::max);
     (1.0 / most, most)
 }
 
-/// Whether the ratio is on the published side of 1, and outside of A/A. A published ratio of 1 has no side.
+/// Returns whether the ratio is on the published side of 1, and outside of A/A. A published ratio of 1 has no side.
 fn stands_out(published: f64, ours: f64, (low, high): (f64, f64)) -> bool {
     match published {
         p if p > 1.0 => ours > high,
@@ -281,7 +281,7 @@ fn stands_out(published: f64, ours: f64, (low, high): (f64, f64)) -> bool {
     }
 }
 
-/// Whether the effect has disappeared in the ratio `off`. A reversed effect has disappeared, too.
+/// Returns whether the effect has disappeared in the ratio `off`. A reversed effect has disappeared too.
 fn is_gone(published: f64, ours: f64, off: f64, (low, high): (f64, f64)) -> bool {
     let side = (published - 1.0).signum();
     let (effect, left) = (side * ours.ln(), side * off.ln());

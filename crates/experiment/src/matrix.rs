@@ -13,7 +13,7 @@ use keel_check::Measure;
 /// Work that some scheduler does not finish in this time counts as never finished. The longest of our arms takes 51 s.
 pub const MOST: Span = Span::from_s(120);
 
-/// The experiment with these schedulers for its arms, as they are built: without settings.
+/// Returns the experiment with these schedulers for its arms, as they are built: without settings.
 pub fn everyone(experiment: &Experiment, schedulers: &[String]) -> Experiment {
     let claim = &experiment.claims[0];
     let like = &experiment.arms[claim.of];
@@ -58,7 +58,7 @@ pub struct Cell {
     pub wasted_cores: Option<f64>,
 }
 
-/// The cells of a row that [`everyone`] made, one for each of its arms.
+/// Returns the cells of a row that [`everyone`] made, one for each of its arms.
 pub fn cells(everyone: &Experiment, arms: &[ArmFigures]) -> Vec<Cell> {
     let values: Vec<Result<Values, String>> = (everyone.claims.iter().step_by(2).zip(arms))
         .map(|(claim, arm)| values("", claim, arm).map(|values| spread_of(&values)).map_err(reported))
@@ -81,7 +81,7 @@ pub fn cells(everyone: &Experiment, arms: &[ArmFigures]) -> Vec<Cell> {
     values.clone().into_iter().zip(arms).map(cell).collect()
 }
 
-/// The column shows which arm it was.
+/// Shortens a failure's text: the column already shows which arm it was.
 fn reported(why: String) -> String {
     why.strip_prefix(", ").unwrap_or(&why).trim_start().to_owned()
 }
@@ -96,7 +96,7 @@ fn wasted_cores(arm: &ArmFigures) -> Option<f64> {
     (seconds > 0.0).then_some(wasted / seconds)
 }
 
-/// Whether more of this is better. For times, waits and migrations, less is better.
+/// Returns whether more of this is better. For times, waits and migrations, less is better.
 pub fn more_is_better(measure: Measure) -> bool {
     matches!(
         measure,

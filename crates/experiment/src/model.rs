@@ -17,8 +17,8 @@ pub struct Experiment {
     /// The background in a paragraph, for readers who do not know the document: who found what, and why it mattered.
     /// Empty if the file has none.
     pub story: String,
-    /// The least rank correlation (Spearman's) that the published and our ratios of all claims about two arms must have; `None`
-    /// where no trend is claimed.
+    /// The least rank correlation (Spearman's) that the published and our ratios of all claims about two arms must
+    /// have; `None` where no trend is claimed.
     pub trend: Option<f64>,
     /// How long each run is.
     pub until: Until,
@@ -42,12 +42,12 @@ pub struct Experiment {
 }
 
 impl Experiment {
-    /// Does it need programs of certain versions, which have to be installed?
+    /// Returns whether it needs programs of certain versions, which have to be installed.
     pub fn needs_programs(&self) -> bool {
         self.arms.iter().any(|arm| arm.version.is_some())
     }
 
-    /// Is this measured of any of its arms?
+    /// Returns whether this is measured for any of its arms.
     pub fn measures(&self, measure: Measure) -> bool {
         self.claims.iter().any(|claim| claim.measure == measure)
     }
@@ -79,7 +79,7 @@ pub enum Until {
 }
 
 impl Until {
-    /// The longest that a run can take.
+    /// Returns the longest that a run can take.
     pub const fn longest(self) -> Span {
         match self {
             Self::After(span) | Self::End { at_most: span } => span,
@@ -94,7 +94,8 @@ pub struct Arm {
     pub label: String,
     /// The scheduler: a built-in name, a file, or a scheduler's own program with its arguments, as a shell takes them.
     pub scheduler: String,
-    /// The version of the crate that the program comes from; `None` for whichever is in PATH, and for what is no program.
+    /// The version of the crate that the program comes from; `None` for whichever is in PATH, and for what is no
+    /// program.
     pub version: Option<String>,
     /// Its global variables, as `--set` takes them.
     pub settings: Vec<(String, String)>,
@@ -105,7 +106,7 @@ pub struct Arm {
 }
 
 impl Arm {
-    /// The scheduler, with its version if it is a program that has one.
+    /// Returns the scheduler, with its version if it is a program that has one.
     pub fn who(&self) -> String {
         match &self.version {
             Some(version) => format!("{} ({version})", self.scheduler),
@@ -195,7 +196,7 @@ pub enum Band {
 pub const ORDER_LEAST: f64 = 10.0;
 
 impl Band {
-    /// The least and the greatest ratio in the band, where `published` is the published one.
+    /// Returns the minimum and the maximum ratio in the band, given the published one.
     pub fn range(self, published: f64) -> (f64, f64) {
         let (a, b) = match self {
             Self::Effect => (1.0 + (published - 1.0) / 2.0, 1.0 + (published - 1.0) * 2.0),
@@ -210,8 +211,8 @@ impl Band {
 }
 
 impl Published {
-    /// The published ratio, recomputed from the samples where there are any; or the published value
-    /// of a claim about one arm.
+    /// Returns the published ratio, recomputed from the samples where there are any; or the published value of a claim
+    /// about one arm.
     pub fn ratio(&self) -> f64 {
         match self {
             Self::Ratio(ratio) => *ratio,
@@ -220,7 +221,7 @@ impl Published {
         }
     }
 
-    /// Do the samples of the two arms overlap, so that they do not decide which was better?
+    /// Returns whether the samples of the two arms overlap, so that they do not decide which was better.
     pub fn overlaps(&self) -> bool {
         let range = |samples: &[f64]| {
             let least = samples.iter().copied().fold(f64::INFINITY, f64::min);
@@ -236,7 +237,7 @@ impl Published {
     }
 }
 
-/// The mean; 0 of nothing.
+/// Returns the mean, or 0 for no values.
 pub fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
 }

@@ -31,8 +31,8 @@ pub struct Planned {
     pub seed: u64,
 }
 
-/// The first runs, in the order of the experiments, arms and seeds. A compared arm runs `runs` times. If that is
-/// `None`, it runs as often as its experiment specifies, or [`FEW_RUNS`] times.
+/// Returns the first runs, in the order of the experiments, arms and seeds. A compared arm runs `runs` times. If that
+/// is `None`, it runs as often as its experiment specifies, or [`FEW_RUNS`] times.
 pub fn plan(experiments: &[Experiment], runs: Option<u32>) -> Vec<Planned> {
     let mut all = Vec::new();
     for (at, experiment) in experiments.iter().enumerate() {
@@ -46,8 +46,8 @@ pub fn plan(experiments: &[Experiment], runs: Option<u32>) -> Vec<Planned> {
     all
 }
 
-/// The runs that are still to be made where nobody said how many, after those of [`plan`] gave `figures`: of arms
-/// whose verdict is close, up to [`MOST_RUNS`] of each.
+/// Returns the runs that are still to be made where nobody said how many, after those of [`plan`] gave `figures`: of
+/// arms whose verdict is close, up to [`MOST_RUNS`] of each.
 pub fn more(experiments: &[Experiment], figures: &[Vec<ArmFigures>]) -> Vec<Planned> {
     let mut all = Vec::new();
     let by_need = experiments.iter().zip(figures).enumerate().filter(|(_, (one, _))| one.runs.is_none());
@@ -59,12 +59,12 @@ pub fn more(experiments: &[Experiment], figures: &[Vec<ArmFigures>]) -> Vec<Plan
     all
 }
 
-/// Is the arm one of the two that the claim compares?
+/// Returns whether the arm is one of the two that the claim compares.
 fn compares(claim: &Claim, arm: usize) -> bool {
     claim.of == arm || claim.to == Some(arm)
 }
 
-/// These runs of an arm, by their numbers. `at` is the experiment's place in the list.
+/// Returns these runs of an arm, by their numbers. `at` is the experiment's place in the list.
 fn runs_of(
     experiment: &Experiment,
     at: usize,
@@ -111,8 +111,8 @@ impl<'e> Key<'e> {
     }
 }
 
-/// Which runs must be made, by their indices in `planned`, and for each of `planned` which of these it is: the same
-/// scheduler, settings, workload, machine, length and seed give the same figures.
+/// Returns which runs must be made, by their indices in `planned`, and for each of `planned` which of these it is: the
+/// same scheduler, settings, workload, machine, length and seed give the same figures.
 pub fn once(experiments: &[Experiment], planned: &[Planned]) -> (Vec<usize>, Vec<usize>) {
     let mut made = Vec::new();
     let mut known: BTreeMap<Key<'_>, usize> = BTreeMap::new();
@@ -126,8 +126,8 @@ pub fn once(experiments: &[Experiment], planned: &[Planned]) -> (Vec<usize>, Vec
     (made, uses)
 }
 
-/// The results of planned runs, sorted into experiments and arms. `results` has one for each of
-/// `planned`, in its order.
+/// Returns the results of planned runs, sorted into experiments and arms. `results` has one for each of `planned`, in
+/// its order.
 pub fn gather(
     experiments: &[Experiment],
     planned: &[Planned],

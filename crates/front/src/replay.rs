@@ -121,7 +121,7 @@ pub fn read(
         let (waits, by) = stuck.tasks.first().cloned().unwrap_or_default();
         let by = by.map_or(String::new(), |by| format!(" for {}", shown(&by)));
         return Err(bad(format!(
-            "{} tasks wait for each other in a circle, such as {}{by}; leave some of them out with --keep",
+            "{} tasks wait for each other in a cycle, such as {}{by}; leave some of them out with --keep",
             stuck.count,
             shown(&waits)
         )));

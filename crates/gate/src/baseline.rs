@@ -213,8 +213,8 @@ impl Baseline {
         Ok(())
     }
 
-    /// The runs that one of `of` schedulers is compared with: those with its name. If both sides have one scheduler,
-    /// the existing runs, because a scheduler may be renamed.
+    /// Returns the runs that one of `of` schedulers is compared with: those with its name. If both sides have one
+    /// scheduler, the existing runs, because a scheduler may be renamed.
     ///
     /// # Errors
     /// [`BaselineError::NoScheduler`].

@@ -109,7 +109,7 @@ impl Budget {
     }
 }
 
-/// A number without a sign or an exponent.
+/// Returns a number without a sign or an exponent.
 pub(crate) fn decimal(text: &str) -> Option<f64> {
     let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
     (is_digits(whole) && is_digits(part)).then(|| text.parse().ok()).flatten()
@@ -119,12 +119,12 @@ fn is_digits(text: &str) -> bool {
     !text.is_empty() && text.len() <= 19 && text.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// The given text, safe to print.
+/// Returns the given text, safe to print.
 pub(crate) fn shown(text: &str) -> String {
     keel_check::escape(text)
 }
 
-/// A share as `2%` or `0.05%`, as it was written.
+/// Returns a share as `2%` or `0.05%`, as it was written.
 pub(crate) fn percent(share: f64) -> String {
     let text = format!("{:.6}", share * 100.0);
     format!("{}%", text.trim_end_matches('0').trim_end_matches('.'))

@@ -70,7 +70,7 @@ impl Budgets {
         self.0.insert(subject, allowed);
     }
 
-    /// Each subject with its budgets.
+    /// Returns each subject with its budgets.
     pub fn iter(&self) -> impl Iterator<Item = (Subject, &Allowed)> {
         self.0.iter().map(|(subject, allowed)| (*subject, allowed))
     }

@@ -103,7 +103,7 @@ impl Figure {
         Self::BadAccesses,
     ];
 
-    /// The name for which its limit is given: one of [`KEYS`].
+    /// Returns the name for which its limit is given: one of [`KEYS`].
     pub const fn key(&self) -> &'static str {
         match self {
             Self::Throughput => "throughput",
@@ -122,7 +122,7 @@ impl Figure {
         }
     }
 
-    /// Its key and its task name or kind: `name_delay_p99 of worker`, `findings of stall`. Safe to print.
+    /// Returns its key and its task name or kind: `name_delay_p99 of worker`, `findings of stall`. Safe to print.
     pub fn name(&self) -> String {
         match self {
             Self::NameDelay(name) => format!("{} of {}", self.key(), shown(name)),
@@ -131,12 +131,12 @@ impl Figure {
         }
     }
 
-    /// Whether less is worse.
+    /// Returns whether less is worse.
     pub const fn more_is_better(&self) -> bool {
         matches!(self, Self::Throughput)
     }
 
-    /// Its unit.
+    /// Returns its unit.
     pub const fn unit(&self) -> Unit {
         match self {
             Self::DelayP50 | Self::DelayP99 | Self::NameDelay(_) | Self::CallbackTime | Self::LockWait => {
@@ -147,7 +147,7 @@ impl Figure {
         }
     }
 
-    /// Whether it is taken per unit of work, or per second.
+    /// Returns whether it is taken per unit of work, or per second.
     pub const fn is_rate(&self) -> bool {
         matches!(
             self,
@@ -160,7 +160,7 @@ impl Figure {
         )
     }
 
-    /// The figure of one run, or `None` if the run does not have it.
+    /// Returns the figure of one run, or `None` if the run does not have it.
     pub(crate) fn value(&self, run: &PastRun, per: Per) -> Option<f64> {
         let each = |n: u64| n as f64 / whole(run, per);
         Some(match self {
@@ -183,7 +183,7 @@ impl Figure {
         })
     }
 
-    /// The absolute change that is too small to matter. `base` is its value in the baseline, `run` one of the
+    /// Returns the absolute change that is too small to matter. `base` is its value in the baseline, `run` one of the
     /// baseline's runs.
     pub(crate) fn floor(&self, base: f64, run: &PastRun, per: Per) -> f64 {
         let (seconds, cpus) = (run.duration_ns as f64 / 1e9, f64::from(run.cpus));
@@ -203,7 +203,7 @@ impl Figure {
     }
 }
 
-/// The number of units of work, or of seconds, in a run.
+/// Returns the number of units of work, or of seconds, in a run.
 fn whole(run: &PastRun, per: Per) -> f64 {
     match per {
         Per::Unit => run.throughput_total.max(1) as f64,

@@ -96,7 +96,7 @@ impl Limits {
         }
     }
 
-    /// The limit of a figure.
+    /// Returns the limit of a figure.
     pub(crate) fn of(&self, figure: &Figure) -> Limit {
         self.of.get(figure.key()).copied().unwrap_or(self.all)
     }

@@ -75,7 +75,7 @@ impl Property {
         &self.text
     }
 
-    /// Whether it holds for this run, as in `--json`.
+    /// Returns whether it holds for this run, as in `--json`.
     ///
     /// # Errors
     /// The run has no such figure.
@@ -83,7 +83,7 @@ impl Property {
         Ok(value(&self.root, run)? != 0.0)
     }
 
-    /// The figures in it with their values: `wakeup_delay_ns.p99 is 12000000`.
+    /// Returns the figures in it with their values: `wakeup_delay_ns.p99 is 12000000`.
     ///
     /// # Errors
     /// The run has no such figure.

@@ -63,7 +63,7 @@ impl Ruling {
         Self { passed: budgets.iter().all(|budget| budget.held), budgets }
     }
 
-    /// The budgets that did not hold.
+    /// Returns the budgets that did not hold.
     pub fn exceeded(&self) -> impl Iterator<Item = &Held> {
         self.budgets.iter().filter(|budget| !budget.held)
     }
@@ -96,7 +96,7 @@ fn held(subject: Subject, budget: Budget, facts: &Facts) -> Held {
     Held { kind: subject.name(), allowed, found, allowed_value, found_value, counted, held }
 }
 
-/// The findings as a share of the machine's time, or per wakeup or task.
+/// Returns the findings as a share of the machine's time, or per wakeup or task.
 fn share(of: Of, sums: &Sums, facts: &Facts) -> f64 {
     let (part, whole) = match of {
         Of::MachineTime => (sums.total.as_ns(), facts.machine_time.as_ns()),

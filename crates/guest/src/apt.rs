@@ -24,12 +24,12 @@ pub(crate) struct Pooled {
 }
 
 impl Apt {
-    /// An apt whose lists are kept in `folder/apt`.
+    /// Returns an apt whose lists are kept in `folder/apt`.
     pub fn new(folder: &Path) -> Self {
         Self { folder: folder.join("apt") }
     }
 
-    /// Whether the lists of this suite were ever read.
+    /// Returns whether the lists of this suite were ever read.
     pub fn has_lists(&self, suite: &str) -> bool {
         self.base(suite).join("read").exists()
     }
@@ -55,7 +55,7 @@ impl Apt {
         std::fs::write(&read, "").map_err(at(&read))
     }
 
-    /// The packages of a suite whose names begin with this, from its lists.
+    /// Returns the packages of a suite whose names begin with this, from its lists.
     ///
     /// # Errors
     /// [`GuestError::Missing`] without apt.
@@ -66,7 +66,7 @@ impl Apt {
         Ok(text.lines().map(str::to_owned).collect())
     }
 
-    /// The available packages: lists also contain names that only other packages mention.
+    /// Returns the available packages: lists also contain names that only other packages mention.
     pub(crate) fn can_have(&self, suite: &str, packages: &[String]) -> Result<Vec<String>, GuestError> {
         if packages.is_empty() {
             return Ok(Vec::new());
@@ -135,7 +135,7 @@ fn unpack_all(downloads: &Path, into: &Path) -> Result<(), GuestError> {
     Ok(())
 }
 
-/// The installable packages in the output of `apt-cache policy`.
+/// Returns the installable packages in the output of `apt-cache policy`.
 fn with_candidate(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut package = "";
@@ -150,7 +150,7 @@ fn with_candidate(text: &str) -> Vec<String> {
     found
 }
 
-/// The command's output.
+/// Returns the command's output.
 fn succeed(mut command: Command, what: &str) -> Result<String, GuestError> {
     let program = command.get_program().to_string_lossy().into_owned();
     let output = command.stdin(Stdio::null()).output().map_err(|e| {
@@ -167,7 +167,7 @@ fn succeed(mut command: Command, what: &str) -> Result<String, GuestError> {
     Err(GuestError::Unavailable(format!("could not {what}: {}", why.unwrap_or("no reason was given"))))
 }
 
-/// The Debian mirror that this machine's own apt uses.
+/// Returns the Debian mirror that this machine's own apt uses.
 fn mirror() -> Result<String, GuestError> {
     let parts = std::fs::read_dir("/etc/apt/sources.list.d").into_iter().flatten().flatten();
     let mut paths: Vec<PathBuf> = parts.map(|entry| entry.path()).collect();
@@ -181,7 +181,7 @@ fn mirror() -> Result<String, GuestError> {
     })
 }
 
-/// The Debian mirror of a sources file, in either of apt's formats.
+/// Returns the Debian mirror of a sources file, in either of apt's formats.
 fn parse_mirror(text: &str) -> Option<String> {
     text.lines().filter(|line| !line.trim_start().starts_with('#')).find_map(|line| {
         let addresses = match line.split_once(':') {

@@ -17,7 +17,8 @@ impl Tail {
         }
     }
 
-    /// The line that explains why a guest ended: a panic, or the first of several complaints, or else the last line.
+    /// Returns the line that explains why a guest ended: a panic, or the first of several complaints, or else the last
+    /// line.
     pub(crate) fn verdict(&self) -> String {
         let text = String::from_utf8_lossy(&self.bytes);
         let informative = INFORMATIVE.iter().find_map(|word| text.lines().find(|line| line.contains(word)));
@@ -28,7 +29,7 @@ impl Tail {
 /// Words in lines that explain it, the most informative first.
 const INFORMATIVE: &[&str] = &["keel: ", "Kernel panic", "Oops", "BUG:", "internal error", "kvm run failed"];
 
-/// The last line that is not empty, fit to print.
+/// Returns the last line that is not empty, fit to print.
 pub(crate) fn line(text: &str) -> String {
     let last = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("nothing");
     let (_, words) = last.strip_prefix('[').and_then(|rest| rest.split_once("] ")).unwrap_or(("", last));

@@ -27,7 +27,7 @@ impl Archive {
         self.entry(path, LINK, target.as_bytes());
     }
 
-    /// The finished archive.
+    /// Returns the finished archive.
     pub fn finish(mut self) -> Vec<u8> {
         self.entry("TRAILER!!!", 0, &[]);
         self.bytes

@@ -33,7 +33,7 @@ pub(crate) fn at(path: &Path) -> impl FnOnce(io::Error) -> GuestError + '_ {
     move |source| GuestError::File { path: path.to_owned(), source }
 }
 
-/// The reason for an error in words, without its number.
+/// Returns the reason for an error in words, without its number.
 pub(crate) fn why(error: &io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or_default().to_lowercase()

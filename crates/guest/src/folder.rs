@@ -7,7 +7,7 @@ use tempfile::TempDir;
 /// The prefix of folder names, before their creator's process id.
 const PREFIX: &str = "keel-vm-";
 
-/// A folder of this process's own.
+/// Returns a folder of this process's own.
 pub(crate) fn make() -> Result<TempDir, GuestError> {
     make_in(&std::env::temp_dir(), std::process::id())
 }
@@ -27,7 +27,7 @@ fn sweep(place: &Path) {
     }
 }
 
-/// The process id in a folder's name.
+/// Returns the process id in a folder's name.
 fn maker(name: &str) -> Option<u32> {
     name.strip_prefix(PREFIX)?.split_once('-')?.0.parse().ok()
 }

@@ -23,8 +23,8 @@ pub struct Job {
     pub environment: Vec<(String, OsString)>,
 }
 
-/// The archive that the kernel unpacks and runs. The guest sends a sign of life every `beat_s` of its own seconds. With
-/// `turns`, it keeps its CPUs' turns short.
+/// Returns the archive that the kernel unpacks and runs. The guest sends a sign of life every `beat_s` of its own
+/// seconds. With `turns`, it keeps its CPUs' turns short.
 pub(crate) fn build(kernel: &Kernel, job: &Job, beat_s: u64, turns: bool) -> Result<Vec<u8>, GuestError> {
     let mut archive = Archive::default();
     for folder in ["bin", "dev", "keel", "lib", "lib64", "lower", "modules", "new", "proc", "sys", "upper"] {
@@ -76,7 +76,7 @@ pub fn add_libraries(archive: &mut Archive, paths: &[std::path::PathBuf]) -> Res
     Ok(())
 }
 
-/// The command for the host's own shell. A busybox with all commands built in would prefer these to the host's.
+/// Returns the command for the host's own shell. A busybox with all commands built in would prefer these to the host's.
 fn script(job: &Job) -> Vec<u8> {
     let mut script = Vec::new();
     let mut line = |parts: &[&[u8]]| {
@@ -92,7 +92,7 @@ fn script(job: &Job) -> Vec<u8> {
     script
 }
 
-/// A word, quoted for a shell.
+/// Returns a word, quoted for a shell.
 fn quoted(word: &OsStr) -> Vec<u8> {
     let mut quoted = vec![b'\''];
     for byte in word.as_bytes() {

@@ -13,13 +13,13 @@ pub struct Kvm {
 }
 
 impl Kvm {
-    /// What a cache's folder knows about it.
+    /// Returns what a cache's folder knows about it.
     pub fn on_this_host(cache: &Path) -> Self {
         let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
         Self { note: cache.join("kvm-fails"), boot }
     }
 
-    /// Whether it may be used, and is not known to fail.
+    /// Returns whether it may be used, and is not known to fail.
     pub fn may_work(&self) -> bool {
         let fails = std::fs::read_to_string(&self.note).is_ok_and(|boot| boot == self.boot);
         !fails && File::options().read(true).write(true).open("/dev/kvm").is_ok()

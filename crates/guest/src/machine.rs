@@ -74,12 +74,12 @@ impl Machine {
         Err(GuestError::Input(fault))
     }
 
-    /// Whether the machine has CPUs that Linux never starts. See [`spares`].
+    /// Returns whether the machine has CPUs that Linux never starts. See [`spares`].
     fn has_spares(&self) -> bool {
         self.icount_shift.is_some() && (2..=MOST_CPUS / 2).contains(&self.cpus)
     }
 
-    /// What Linux's command line must contain about the machine, if anything, followed by a space.
+    /// Returns what Linux's command line must contain about the machine, if anything, followed by a space.
     pub(crate) fn boot_words(&self) -> String {
         match self.has_spares() {
             true => format!("nr_cpus={} ", self.cpus),

@@ -18,8 +18,8 @@ pub(crate) struct Module {
     pub(crate) bytes: Vec<u8>,
 }
 
-/// The wanted modules below a folder with all dependencies, in an order in which they can be loaded. A module without a
-/// file counts as part of the kernel itself.
+/// Returns the wanted modules below a folder with all dependencies, in an order in which they can be loaded. A module
+/// without a file counts as part of the kernel itself.
 pub(crate) fn collect(folder: &Path) -> Result<Vec<Module>, GuestError> {
     let files = files(folder)?;
     in_order(WANTED, &|name| {
@@ -71,7 +71,7 @@ fn canonical(name: &str) -> String {
     name.replace('-', "_")
 }
 
-/// Every module below a folder, by its name.
+/// Returns every module below a folder, by its name.
 fn files(folder: &Path) -> Result<BTreeMap<String, PathBuf>, GuestError> {
     let mut files = BTreeMap::new();
     let mut left = vec![folder.to_owned()];
@@ -101,7 +101,7 @@ fn read(path: &Path) -> Result<Vec<u8>, GuestError> {
 mod tests {
     use super::*;
 
-    /// The smallest possible module: one section with its dependencies.
+    /// Returns the smallest possible module: one section with its dependencies.
     fn module(needs: &str) -> Vec<u8> {
         let format = (object::BinaryFormat::Elf, object::Architecture::X86_64, object::Endianness::Little);
         let mut file = object::write::Object::new(format.0, format.1, format.2);

@@ -44,12 +44,12 @@ impl Qemu {
         Ok(Self { program: PROGRAM.into(), major })
     }
 
-    /// The best reliable way of emulation.
+    /// Returns the best reliable way of emulation.
     pub fn emulation(&self) -> Accel {
         if self.major >= SOUND_THREADS { Accel::Threads } else { Accel::OneThread }
     }
 
-    /// The command that boots a guest with its console on stdout, and ends with the guest.
+    /// Returns the command that boots a guest with its console on stdout, and ends with the guest.
     pub fn command(&self, machine: &Machine, accel: Accel, boot: Boot<'_>) -> Command {
         let mut command = self.mortal();
         command.args(machine.args(accel));
@@ -59,7 +59,7 @@ impl Qemu {
         command
     }
 
-    /// A QEMU that does not outlive this process, if the host supports that.
+    /// Returns a QEMU that does not outlive this process, if the host supports that.
     fn mortal(&self) -> Command {
         let setpriv = Path::new("/usr/bin/setpriv");
         if !setpriv.exists() {
@@ -71,7 +71,7 @@ impl Qemu {
     }
 }
 
-/// A value inside a QEMU argument that is split at commas.
+/// Returns a value inside a QEMU argument that is split at commas.
 pub(crate) fn escaped(path: &Path) -> Result<String, GuestError> {
     let text = path.to_str().ok_or_else(|| {
         GuestError::Input(format!("{}: QEMU takes only folders whose names are UTF-8", path.display()))
@@ -79,7 +79,7 @@ pub(crate) fn escaped(path: &Path) -> Result<String, GuestError> {
     Ok(text.replace(',', ",,"))
 }
 
-/// The first number in `QEMU emulator version 7.2.22 (Debian ...)`.
+/// Returns the first number in `QEMU emulator version 7.2.22 (Debian ...)`.
 fn major(version: &str) -> Option<u32> {
     version.split("version ").nth(1)?.split('.').next()?.parse().ok()
 }

@@ -23,13 +23,13 @@ pub enum Flavour {
 pub struct Release(String);
 
 impl Release {
-    /// The release of a package that contains the kernel itself, if the name is of such a package.
+    /// Returns the release of a package that contains the kernel itself, if the name is of such a package.
     fn of_package(name: &str) -> Option<Self> {
         let release = name.strip_prefix("linux-image-")?;
         Self::parse(release)
     }
 
-    /// A release's name, if it is of one of these flavours for this processor.
+    /// Returns a release's name, if it is of one of these flavours for this processor.
     pub fn parse(release: &str) -> Option<Self> {
         let release = Self(release.to_owned());
         let (_, rest) = release.0.split_once(VERSION_ENDS)?;
@@ -37,17 +37,17 @@ impl Release {
         (known && release.version().len() >= 2).then_some(release)
     }
 
-    /// Its name.
+    /// Returns its name.
     pub fn name(&self) -> &str {
         &self.0
     }
 
-    /// Its flavour.
+    /// Returns its flavour.
     pub fn flavour(&self) -> Flavour {
         if self.0.contains("-cloud-") { Flavour::Cloud } else { Flavour::Full }
     }
 
-    /// The numbers before the distribution's own: `[7, 2, 13]`.
+    /// Returns the numbers before the distribution's own: `[7, 2, 13]`.
     fn version(&self) -> Vec<u32> {
         self.number().split('.').map_while(|digits| digits.parse().ok()).collect()
     }
@@ -57,19 +57,19 @@ impl Release {
         self.0.split(VERSION_ENDS).next().unwrap_or_default()
     }
 
-    /// Whether its BTF matches the kernel's source. The backports of 7.1 and 7.2 show the implicit argument of a dozen
-    /// kfuncs or more, and most scheduler objects fail to load on them.
+    /// Returns whether its BTF matches the kernel's source. The backports of 7.1 and 7.2 show the implicit argument of
+    /// a dozen kfuncs or more, and most scheduler objects fail to load on them.
     pub fn has_clean_btf(&self) -> bool {
         let version = self.version();
         !(self.0.contains("+deb13") && version >= vec![7, 1] && version < vec![7, 3])
     }
 
-    /// Whether it has sched_ext at all.
+    /// Returns whether it has sched_ext at all.
     pub fn has_sched_ext(&self) -> bool {
         self.version() >= vec![6, 12]
     }
 
-    /// Whether people mean it by `7.2`, `7.2.13` or `7.2.13+deb14-amd64`.
+    /// Returns whether `wanted`, such as `7.2`, `7.2.13` or `7.2.13+deb14-amd64`, means this release.
     pub fn is_meant_by(&self, wanted: &str) -> bool {
         let number = self.number();
         wanted == self.0
@@ -85,7 +85,7 @@ impl fmt::Display for Release {
 }
 
 impl Ord for Release {
-    /// One with clean BTF before any other, then the newer one.
+    /// Compares releases: one with clean BTF is better than any other, then the newer one.
     fn cmp(&self, other: &Self) -> Ordering {
         let key = |release: &Self| (release.has_clean_btf(), release.version(), release.0.clone());
         key(self).cmp(&key(other))
@@ -98,7 +98,7 @@ impl PartialOrd for Release {
     }
 }
 
-/// The best matching release of a flavour.
+/// Returns the best matching release of a flavour.
 pub(crate) fn best<'a>(
     releases: impl IntoIterator<Item = &'a Release>,
     wanted: &str,
@@ -107,7 +107,7 @@ pub(crate) fn best<'a>(
     releases.into_iter().filter(|each| each.flavour() == flavour && each.is_meant_by(wanted)).max()
 }
 
-/// The releases among packages' names, better ones last.
+/// Returns the releases among packages' names, better ones last.
 pub(crate) fn among(packages: &[String]) -> Vec<Release> {
     let mut releases: Vec<Release> = packages.iter().filter_map(|name| Release::of_package(name)).collect();
     releases.sort();

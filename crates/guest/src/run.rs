@@ -138,7 +138,7 @@ impl Guest<'_> {
     }
 }
 
-/// A socket for each of the guest's ports.
+/// Returns a socket for each of the guest's ports.
 fn ports(command: &mut Command, folder: &Path) -> Result<Vec<(Stream, UnixListener)>, GuestError> {
     command.args(["-device", "virtio-serial-pci"]);
     let mut ports = Vec::new();
@@ -263,7 +263,7 @@ impl Watch {
     }
 }
 
-/// A reader that went away is not an error. A full disk is.
+/// Passes bytes on. A reader that went away is not an error; a full disk is.
 fn pass(to: &mut dyn Write, bytes: &[u8], name: &str) -> Result<bool, GuestError> {
     match to.write_all(bytes).and_then(|()| to.flush()) {
         Ok(()) => Ok(true),

@@ -40,17 +40,17 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// The compressed image.
+    /// Returns the compressed image.
     pub fn vmlinuz(&self) -> PathBuf {
         self.folder.join("vmlinuz")
     }
 
-    /// Its configuration, if the packages contain it.
+    /// Returns its configuration, if the packages contain it.
     pub(crate) fn config(&self) -> PathBuf {
         self.folder.join("config")
     }
 
-    /// The modules, in loading order.
+    /// Returns the modules, in loading order.
     pub(crate) fn modules(&self) -> Result<Vec<PathBuf>, GuestError> {
         let folder = self.folder.join("modules");
         let entries = std::fs::read_dir(&folder).map_err(at(&folder))?;
@@ -89,13 +89,13 @@ impl Store {
         Ok(Self { folder, apt })
     }
 
-    /// The folder.
+    /// Returns the folder.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// The kernel that `wanted` (`7.2`, `7.2.13`, a whole release) means: the best one in the cache, or else the best
-    /// one that can be fetched. `say` receives messages about downloads.
+    /// Returns the kernel that `wanted` (`7.2`, `7.2.13`, a whole release) means: the best one in the cache, or else
+    /// the best one that can be fetched. `say` receives messages about downloads.
     ///
     /// # Errors
     /// [`GuestError::Input`] if no source has it, [`GuestError::Unavailable`] if it cannot be fetched.
@@ -129,8 +129,8 @@ impl Store {
         Ok(self.place(release))
     }
 
-    /// Every kernel of a flavour in the cache and in the lists, better ones first. Lists that were never read are read.
-    /// If that fails, the error is returned beside what is known.
+    /// Returns every kernel of a flavour in the cache and in the lists, better ones first. Lists that were never read
+    /// are read. If that fails, the error is returned in addition to what is known.
     pub fn list(&self, flavour: Flavour) -> (Vec<Listed>, Option<GuestError>) {
         let mut listed: Vec<Listed> = self
             .cached()
@@ -155,7 +155,7 @@ impl Store {
         (listed, trouble)
     }
 
-    /// The folder with a program's unpacked package, which is fetched if necessary.
+    /// Returns the folder with a program's unpacked package, which is fetched if necessary.
     ///
     /// # Errors
     /// [`GuestError::Unavailable`] if it cannot be fetched.
@@ -195,7 +195,7 @@ impl Store {
         Kernel { release, folder }
     }
 
-    /// The releases of a suite that have all packages for a guest of this flavour.
+    /// Returns the releases of a suite that have all packages for a guest of this flavour.
     fn complete(&self, suite: &str, flavour: Flavour) -> Result<Vec<Release>, GuestError> {
         let names = self.apt.names(suite, "linux-")?;
         let (images, modules) = (self.apt.can_have(suite, &of_part(&names, "linux-image-"))?, {
@@ -230,7 +230,7 @@ impl Store {
         keep(part, &self.place(release.clone()).folder)
     }
 
-    /// A folder in the cache for something new. The lock is held, so leftovers of others are deleted.
+    /// Returns a folder in the cache for something new. The lock is held, so leftovers of others are deleted.
     fn part(&self) -> Result<tempfile::TempDir, GuestError> {
         for entry in std::fs::read_dir(&self.folder).map_err(at(&self.folder))?.flatten() {
             if entry.file_name().to_string_lossy().starts_with(PART) {

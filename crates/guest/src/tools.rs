@@ -4,7 +4,7 @@ use crate::error::{GuestError, why};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The host's busybox, which provides a guest's first commands.
+/// Returns the host's busybox, which provides a guest's first commands.
 ///
 /// # Errors
 /// [`GuestError::Missing`] if there is no busybox.
@@ -14,7 +14,7 @@ pub fn busybox() -> Result<PathBuf, GuestError> {
     found.ok_or_else(|| GuestError::Missing("the guest needs busybox; install busybox-static".to_owned()))
 }
 
-/// The shared libraries of a program, including the loader. Empty for a statically linked program.
+/// Returns the shared libraries of a program, including the loader. Empty for a statically linked program.
 ///
 /// # Errors
 /// [`GuestError::Missing`] if a library is not installed, or `ldd` is missing.
@@ -30,7 +30,7 @@ pub fn libraries(program: &Path) -> Result<Vec<PathBuf>, GuestError> {
     Ok(paths.map(PathBuf::from).collect())
 }
 
-/// The contents of an xz file.
+/// Returns the contents of an xz file.
 pub(crate) fn unxz(path: &Path) -> Result<Vec<u8>, GuestError> {
     let output = Command::new(busybox()?).arg("xzcat").arg(path).output();
     let output = output.map_err(|e| GuestError::Missing(format!("busybox cannot be run: {}", why(&e))))?;

@@ -45,7 +45,7 @@ pub fn uncompress(vmlinuz: &Path, into: &Path) -> Result<(), GuestError> {
     }
 }
 
-/// The compressed kernel in an image, without its length at the end.
+/// Returns the compressed kernel in an image, without its length at the end.
 fn payload(image: &[u8]) -> Option<&[u8]> {
     const SECTOR: usize = 512;
     (image.get(0x202..0x206)? == b"HdrS").then_some(())?;
@@ -62,7 +62,7 @@ fn payload(image: &[u8]) -> Option<&[u8]> {
 mod tests {
     use super::*;
 
-    /// An image whose payload is `packed`.
+    /// Returns an image whose payload is `packed`.
     fn image(packed: &[u8]) -> Vec<u8> {
         let mut image = vec![0; 2 * 512 + 8];
         image[0x1f1] = 1;

@@ -117,7 +117,7 @@ impl Change {
     }
 }
 
-/// The header, the section table, and each section's contents.
+/// Returns the header, the section table, and each section's contents.
 fn parts(elf: &[u8]) -> Vec<Part> {
     let number = |at: usize, len: usize| {
         elf[at..at + len].iter().rev().fold(0, |number, &byte| number << 8 | usize::from(byte))
@@ -197,7 +197,7 @@ fn change_code(bytes: &mut [u8], part: &Part, change: Change) {
     }
 }
 
-/// An opcode of the instruction set. Opcodes outside its tables are left to other kinds of change.
+/// Returns an opcode of the instruction set. Opcodes outside its tables are left to other kinds of change.
 fn opcode(value: u32) -> u8 {
     let of = |ops: &std::ops::Range<u8>, classes: &[u8; 4]| {
         let rest = value >> 2;

@@ -13,13 +13,13 @@ pub(crate) struct Base {
 
 include!(concat!(env!("OUT_DIR"), "/objects.rs"));
 
-/// The object with this name.
+/// Returns the object with this name.
 pub(crate) fn named(name: &str) -> Base {
     *OBJECTS.iter().find(|base| base.name == name).expect("it is one of ours")
 }
 
 impl Base {
-    /// What its user-space half would do.
+    /// Returns what its user-space half would do.
     pub(crate) fn recipe(&self) -> keel_recipe::Recipe {
         keel_recipe::Recipe::read("recipe", self.recipe).expect("our own recipes are right")
     }

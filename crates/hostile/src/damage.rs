@@ -24,7 +24,7 @@ const LONG: Span = Span::from_us(2500);
 const ASKS: (&str, &str) = ("asks", include_str!("asks.json"));
 
 impl Originals {
-    /// The project's own traces, and these files. Traces among them are also damaged as streams.
+    /// Returns the project's own traces, and these files. Traces among them are also damaged as streams.
     pub fn new(files: impl IntoIterator<Item = Vec<u8>>) -> Self {
         let files: Vec<Vec<u8>> = traces().map(|(_, trace)| trace).chain(files).collect();
         let streams = files.iter().filter_map(|file| items(file)).collect();
@@ -60,7 +60,7 @@ pub(crate) fn traces() -> impl Iterator<Item = (String, Vec<u8>)> {
     LOADS.into_iter().chain([ASKS.0]).flat_map(of)
 }
 
-/// The trace of a short run.
+/// Returns the trace of a short run.
 fn trace(load: &str, classes: Class) -> Vec<u8> {
     scene::with(|scene| {
         let spec = RunSpec {
@@ -84,7 +84,7 @@ fn workload(load: &str, scene: &Scene) -> Workload {
     workloads::join(load, made).expect("they go together")
 }
 
-/// The contents of a complete trace. Empty for any other file.
+/// Returns the contents of a complete trace. Empty for any other file.
 fn items(trace: &[u8]) -> Option<Vec<Item>> {
     let mut reader = Reader::new(trace).ok()?;
     let mut items = Vec::new();
@@ -145,7 +145,7 @@ fn damaged_stream(dice: &mut Dice, stream: &[Item], sink: &mut dyn Sink) {
     sink.meta(last.max(Instant::ZERO), &Meta::End);
 }
 
-/// A request, if it is `to` be so, with the task and the side of another one.
+/// Replaces the task and the origin of a request by another's if `to` is set.
 fn asked_by_another(to: bool, meta: &Meta, other: &Item) -> Meta {
     match (to, meta, other) {
         (true, Meta::Asks { request, .. }, Item::Meta(_, Meta::Asks { task, outside, .. })) => {

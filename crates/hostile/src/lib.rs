@@ -84,7 +84,7 @@ pub fn call(name: &str, input: &[u8]) {
     (target.unwrap_or_else(|| panic!("no target is called {name}")).run)(input);
 }
 
-/// The object that an input of `object` or `run` represents, if any.
+/// Returns the object that an input of `object` or `run` represents, if any.
 pub fn altered_object(target: &str, input: &[u8]) -> Option<Vec<u8>> {
     match target {
         "object" => altered::Altered::anywhere(input).map(|altered| altered.bytes),

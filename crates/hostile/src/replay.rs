@@ -47,7 +47,7 @@ pub(crate) fn of_file(input: &[u8]) -> Came {
     }
 }
 
-/// A builder for all tasks, with costs to subtract.
+/// Returns a builder for all tasks, with costs to subtract.
 pub(crate) fn builder() -> Builder {
     let span = Span::from_ns;
     let overheads = Overheads {
@@ -72,7 +72,7 @@ fn read(bytes: &[u8], sink: &mut dyn Sink) -> bool {
     }
 }
 
-/// The rest of what `keel` does with it.
+/// Does the rest of what `keel` does with it.
 pub(crate) fn finished(builder: Builder) -> Came {
     let replay = match builder.finish() {
         Ok(replay) => replay,

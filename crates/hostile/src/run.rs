@@ -21,7 +21,7 @@ pub fn run(input: &[u8]) {
     ended(input);
 }
 
-/// The result of the interpreter's run. `None` if the input represents no object.
+/// Returns the result of the interpreter's run. `None` if the input represents no object.
 fn ended(input: &[u8]) -> Option<Ended> {
     let altered = Altered::in_code(input)?;
     scene::with(|scene| {
@@ -52,7 +52,7 @@ fn ended(input: &[u8]) -> Option<Ended> {
     })
 }
 
-/// The machine and the workload that the input selects.
+/// Returns the machine and the workload that the input selects.
 fn chosen(spec: RunSpec, choice: u8) -> RunSpec {
     let machine = match choice & 3 {
         0 => machines::of_cpus(1),
@@ -90,8 +90,8 @@ mod tests {
     use super::*;
     use crate::bases::OBJECTS;
 
-    /// How many of these execute instructions of the object: in callbacks, which are counted, or in programs that end
-    /// well.
+    /// Returns how many of these execute instructions of the object: in callbacks, which are counted, or in programs
+    /// that end well.
     fn executed(inputs: impl Iterator<Item = Vec<u8>>) -> usize {
         let has_programs = |input: &[u8]| OBJECTS[usize::from(input[0])].recipe.contains("[[run]]");
         let ran = |input: &Vec<u8>| match ended(input).and_then(|ended| ended.instructions()) {

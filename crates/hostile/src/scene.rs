@@ -32,7 +32,7 @@ pub(crate) fn with<T>(act: impl FnOnce(&Scene) -> T) -> T {
     SCENE.with(act)
 }
 
-/// A built-in scheduler.
+/// Returns a built-in scheduler.
 pub(crate) fn built_in(name: &str) -> SchedulerSource {
     let bytes = schedulers::built_in(name).expect("it is built in");
     SchedulerSource { name: name.into(), bytes: bytes.into(), recipe: Recipe::default() }
@@ -49,7 +49,7 @@ impl Scene {
         Self { types, machine, workload, fifo }
     }
 
-    /// A short run of this scheduler.
+    /// Returns a short run of this scheduler.
     pub(crate) fn spec(&self, scheduler: SchedulerSource) -> RunSpec {
         spec_of(scheduler, self.workload.clone(), self.machine.clone())
     }
@@ -75,12 +75,12 @@ fn spec_of(scheduler: SchedulerSource, workload: Workload, machine: Machine) -> 
 pub(crate) struct Ended(Result<Outcome, LabError>);
 
 impl Ended {
-    /// How it ended.
+    /// Returns how it ended.
     pub(crate) fn of(result: Result<Outcome, LabError>) -> Self {
         Self(result)
     }
 
-    /// The number of instructions that callbacks executed. `None` if there was no run.
+    /// Returns the number of instructions that callbacks executed. `None` if there was no run.
     #[cfg(test)]
     pub(crate) fn instructions(&self) -> Option<u64> {
         self.0.as_ref().ok().map(|outcome| outcome.overhead.instructions)

@@ -3,7 +3,7 @@
 /// The maximum size of an input in bytes. Longer ones are ignored, because they take longer and show nothing new.
 const MOST: usize = 64 << 10;
 
-/// The input as a file that the command line has read. Input that is not UTF-8 is rejected there.
+/// Returns the input as a file that the command line has read. Input that is not UTF-8 is rejected there.
 pub(crate) fn text(input: &[u8]) -> Option<&str> {
     std::str::from_utf8(input).ok().filter(|text| text.len() <= MOST)
 }

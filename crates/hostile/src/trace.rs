@@ -43,7 +43,7 @@ fn show(judge: &mut Judge) {
     serde_json::to_string(&report).expect("reports have only string keys");
 }
 
-/// The records before the invalid one, with a matching end.
+/// Returns the records before the invalid one, with a matching end.
 pub(crate) fn mended(input: &[u8]) -> Option<Vec<u8>> {
     // No record begins this way: the last complete one is followed by an invalid one.
     let mut padded = input.to_vec();

@@ -18,7 +18,7 @@ pub fn run(input: &[u8]) {
     });
 }
 
-/// A file. Text without a brace or line break is a name such as `mix:10:80+hogs:3`.
+/// Returns a file. Text without a brace or line break is a name such as `mix:10:80+hogs:3`.
 fn read(scene: &Scene, text: &str) -> Result<Workload, LabError> {
     if text.contains(['{', '\n']) {
         return workloads::read("w.json", text, &scene.machine).map(|(workload, _)| workload);

@@ -1,5 +1,5 @@
-//! Companions of a recipe on the simulated kernel: tasks whose scripts access the engine's maps and global variables,
-//! as system calls and mapped memory would.
+//! Runs a recipe's companions on the simulated kernel: tasks whose scripts access the engine's maps and global
+//! variables, as system calls and mapped memory would.
 
 use crate::error::LabError;
 use keel_abi::bpf::{Ea, Engine, MapId, World};
@@ -12,7 +12,7 @@ use keel_recipe::{Action, Companion};
 use keel_vm::Vm;
 use keel_vm::memory::VmWorld;
 
-/// Instructions for reading or writing one record of a mapped ring: headers, positions, the copy.
+/// The number of instructions to read or write one record of a mapped ring: headers, positions, the copy.
 const RING_INSNS: u64 = 40;
 
 /// The kind of a map as user space sees it.
@@ -31,7 +31,7 @@ enum Kind {
 }
 
 impl Kind {
-    /// By `BPF_MAP_TYPE_*`.
+    /// Returns the kind for a `BPF_MAP_TYPE_*`, if user space can access it.
     fn of(kind: u32) -> Option<Self> {
         Some(match kind {
             22 | 23 => Self::Queue,
@@ -57,7 +57,7 @@ impl Kind {
         }
     }
 
-    /// The helper that does the same in a program.
+    /// Returns the helper that does the same in a program.
     fn helper(self, call: Call) -> &'static str {
         match (self, call) {
             (Self::Queue, Call::Take) => "bpf_map_pop_elem",
@@ -77,17 +77,17 @@ struct Map {
     key_bytes: usize,
 }
 
-/// A companion at work.
+/// A companion that runs as a task.
 struct RunObserver {
     machine: Machine,
     rest: Rest,
     maps: Vec<Map>,
     variables: Vec<Variable>,
-    /// Room for a key and a value in the world.
+    /// Memory for a key and a value in the world.
     scratch: Ea,
 }
 
-/// The recipe's companions, for this object.
+/// Returns the recipe's companions, for this object.
 pub(crate) fn companions(
     name: &str,
     actions: &[Action],
@@ -193,7 +193,7 @@ struct Desk<'a> {
 }
 
 impl Desk<'_> {
-    /// The value's offset in the memory: aligned, after the key.
+    /// Returns the value's offset in the memory: aligned, after the key.
     fn value_at(&self, map: &Map) -> Ea {
         self.scratch.offset(map.key_bytes.next_multiple_of(8) as u64)
     }
@@ -225,7 +225,7 @@ impl Desk<'_> {
         }
     }
 
-    /// A map with keys. If there is no such element, the record's own values stay as they are.
+    /// Accesses a map with keys. If there is no such element, the record's own values are left unchanged.
     fn keyed(&mut self, call: Call, map: &Map, key: &[u8], value: &mut [u8]) -> bool {
         let (key_at, at) = (self.scratch, self.value_at(map));
         self.put_in(key_at, key);
@@ -242,7 +242,7 @@ impl Desk<'_> {
         call == Call::Get || self.world.map_delete(map.id, key_at).is_ok()
     }
 
-    /// The address of a variable.
+    /// Moves a variable's cache lines to the companion's CPU.
     fn place(&mut self, variable: &Variable, write: bool) {
         if let Some(at) = self.world.map_value_address(MapId(variable.map), variable.offset) {
             self.stall_ps += self.world.touch_ps(at, variable.size.into(), self.cpu, write);

@@ -1,4 +1,4 @@
-//! Many runs, side by side on the host's threads.
+//! Makes many runs in parallel, on threads of the host.
 
 use crate::spec::RunSpec;
 use rayon::prelude::*;
@@ -42,7 +42,7 @@ pub fn each<I: Sync, T: Send>(
         .map(|jobs| rayon::ThreadPoolBuilder::new().num_threads(jobs.get().min(items.len()).max(1)).build());
     match pool {
         Some(Ok(pool)) => pool.install(all),
-        // If the host refuses further threads, some are already running.
+        // If the host allows no further threads, the ones already running do the work.
         Some(Err(_)) | None => all(),
     }
 }

@@ -1,4 +1,4 @@
-//! Why a run could not be made.
+//! Errors: why a run could not be made.
 
 /// A run that could not begin or continue. An error of the scheduler itself is an [`Outcome`](crate::Outcome) instead.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -6,7 +6,7 @@ pub enum LabError {
     /// An invalid object, workload, machine or setting: one sentence with its place.
     #[error("{0}")]
     BadInput(String),
-    /// The object or workload needs something that we do not support: one sentence that names it.
+    /// The object or workload needs something that is not supported: one sentence that names it.
     #[error("{0}")]
     Unsupported(String),
     /// A `SEC("syscall")` program that the recipe runs failed: its return value, or why it was stopped.

@@ -1,4 +1,4 @@
-//! The features that a scheduler may use: those that every crate implements, and the flags of `struct sched_ext_ops`.
+//! The features that schedulers can use: those that each crate implements, and the flags of `struct sched_ext_ops`.
 
 use keel_abi::feature::{Feature, FeatureKind, Level};
 
@@ -28,7 +28,7 @@ const FLAGS: &[(&str, Level)] = &[
     ("SCX_OPS_TID_TO_TASK", EXACT),
 ];
 
-/// All known features, supported or absent, by kind.
+/// Returns all known features, supported or absent, by kind.
 pub fn features() -> Vec<Feature> {
     let mut all = keel_kernel::features();
     all.extend(FLAGS.iter().map(|&(name, level)| Feature { kind: FeatureKind::Flag, name, level }));

@@ -1,17 +1,17 @@
 //! Joins `object`, `vm`, `kernel` and `workload`: a scheduler object, a workload and a machine go in; events and an
 //! [`Outcome`] come out.
 //!
-//! This crate never judges, prints, reads files or looks at a clock: callers provide bytes and a sink, and measure host
-//! time themselves.
+//! This crate never judges, prints, reads files or reads the host's clock: callers provide bytes and a sink, and
+//! measure time themselves.
 //!
 //! - [`spec`]: everything that determines a run.
 //! - [`run`]: one run.
-//! - [`watch`]: runs that end as soon as the listener has seen enough.
+//! - [`watch`]: runs that end as soon as the sink has seen enough.
 //! - [`compare`]: many runs, in parallel on the host's threads.
 //! - [`prepared`]: a scheduler that is loaded once and run often.
 //! - `load`: loads a scheduler's bytes and attaches it to a kernel.
 //! - `recipe` and `companion`: a recipe, and its companions, on the simulated kernel.
-//! - `program`: a scheduler's own user-space program, next to the simulated kernel.
+//! - `program`: a scheduler's own user-space program, run alongside the simulated kernel.
 //! - `profile`: an engine's and a kernel's counts, by the names in the scheduler's source.
 //! - `living`: detects when the last task of a workload has exited.
 //! - [`outcome`]: how a run ended, without its events.

@@ -1,4 +1,4 @@
-//! The cache lines that CPUs waited for, by the names in the scheduler's source.
+//! The cache lines that CPUs waited for, named as in the scheduler's source.
 
 use keel_abi::bpf::{Ea, MapId};
 use keel_abi::lines::LineUse;
@@ -8,7 +8,7 @@ use keel_vm::Vm;
 use keel_vm::memory::VmWorld;
 use std::collections::BTreeMap;
 
-/// The most lines that are reported.
+/// The maximum number of lines that are reported.
 const MOST: usize = 16;
 
 /// The cost of the lines of one variable of the scheduler, or of one kind of kernel object.
@@ -24,7 +24,7 @@ pub struct LinesOf {
     pub worst: Option<(u64, LineUse)>,
 }
 
-/// All lines that moved, the most expensive first.
+/// Returns all lines that moved, the most expensive first.
 pub(crate) fn read(object: &Object, sim: &mut Sim<Vm>) -> Vec<LinesOf> {
     let mut all = of_kernel(sim);
     all.extend(of_memory(object, sim.engine().world_ref()));
@@ -40,7 +40,7 @@ fn of_kernel(sim: &Sim<Vm>) -> Vec<LinesOf> {
         .collect()
 }
 
-/// The lines of each variable; others are summed under one name.
+/// Returns the lines of each variable. All others are summed under one name.
 fn of_memory(object: &Object, world: &VmWorld) -> Vec<LinesOf> {
     let variables = Variables::of(object, world);
     let mut found: BTreeMap<&str, LinesOf> = BTreeMap::new();
@@ -74,7 +74,7 @@ impl<'v> Variables<'v> {
         Self(placed.collect())
     }
 
-    /// The variable that contains a byte, and the byte's offset in it.
+    /// Returns the variable that contains a byte, and the byte's offset in it.
     pub(crate) fn at(&self, at: u64) -> Option<(&'v str, u64)> {
         let (&begins, &(size, name)) = self.0.range(..=at).next_back()?;
         (at < begins + size).then_some((name, at - begins))
@@ -84,7 +84,7 @@ impl<'v> Variables<'v> {
 /// The name for everything that is not a variable.
 pub(crate) const ELSEWHERE: &str = "elements of maps, and what the kernel shows";
 
-/// The first variable with a byte in this line, and the line's offset in it.
+/// Returns the first variable with a byte in this line, and the line's offset in it.
 pub(crate) fn name_of<'v>(variables: &Variables<'v>, line: u64) -> (&'v str, u64) {
     if let Some(found) = variables.at(line) {
         return found;

@@ -7,17 +7,17 @@ use std::cell::Cell;
 
 /// Counts the tasks of a run.
 pub(crate) struct Living<'a> {
-    /// Tasks that start on their own and have not done so yet.
+    /// The number of tasks that start on their own and have not started yet.
     to_come: u64,
     alive: u64,
-    /// Tasks that are not part of the workload and never exit.
+    /// The number of tasks that are not part of the workload and never exit.
     others: u64,
     gone: &'a Cell<bool>,
 }
 
 impl<'a> Living<'a> {
-    /// Sets `gone` once every task that starts on its own has started, and all have exited except `others`: these also
-    /// start on their own, but never exit.
+    /// Creates a sink that sets `gone` once every task that starts on its own has started and all have exited, except
+    /// `others`, which also start on their own but never exit.
     pub(crate) fn new(workload: &Workload, others: u64, gone: &'a Cell<bool>) -> Self {
         let own: u64 = workload.tasks.iter().map(|task| u64::from(task.instances)).sum();
         Self { to_come: own + others, alive: 0, others, gone }

@@ -17,22 +17,22 @@ use std::sync::Arc;
 /// The version of the simulated kernel, in the format of `LINUX_KERNEL_VERSION`.
 const KERNEL_VERSION: i64 = 7 << 16 | 2 << 8 | 13;
 
-/// How many maps a scheduler's program may create for objects that it loads later.
+/// The number of maps that a scheduler's program may create for objects that it loads later.
 const SPARE_MAPS: u32 = 256;
 
-/// Callbacks of `struct sched_ext_ops` that are allowed because nothing here ever calls them.
+/// Callbacks of `struct sched_ext_ops` that are accepted because the simulation never calls them.
 const NEVER_CALLED: &[&str] =
     &["core_sched_before", "dump", "dump_cpu", "dump_cid", "dump_task", "sub_attach", "sub_detach"];
 
 /// The callbacks of schedulers with child schedulers.
 const SUBS: [&str; 2] = ["sub_attach", "sub_detach"];
 
-/// The object, relocated against the simulated kernel's types, with its variables set, the recipe's first.
+/// Returns the object, relocated against the simulated kernel's types, with its variables set: the recipe's first.
 pub(crate) fn object(spec: &RunSpec, actions: &[Action]) -> Result<Object, LabError> {
     object_for(&kernel_types()?, spec, actions)
 }
 
-/// The simulated kernel's types.
+/// Returns the simulated kernel's types.
 pub(crate) fn kernel_types() -> Result<Btf, LabError> {
     Btf::parse(KERNEL_BTF).map_err(|e| LabError::Bug(format!("our own BTF: {e}")))
 }
@@ -51,7 +51,8 @@ pub(crate) fn object_for(types: &Btf, spec: &RunSpec, actions: &[Action]) -> Res
     Ok(object)
 }
 
-/// The settings of the kernel's own scheduler; if another one is loaded, its settings are variables of its object.
+/// Returns the settings of the kernel's own scheduler; if another one is loaded, its settings are variables of its
+/// object.
 pub(crate) fn fair_settings(spec: &RunSpec) -> Result<FairSettings, LabError> {
     let mut fair = FairSettings::default();
     if spec.scheduler.bytes.get().is_some() {
@@ -63,7 +64,7 @@ pub(crate) fn fair_settings(spec: &RunSpec) -> Result<FairSettings, LabError> {
     Ok(fair)
 }
 
-/// Where this setting was given: in the scheduler's own name, as in `my.bpf.o:kick=1`, or for all schedulers.
+/// Returns where this setting was given: in the scheduler's own name, as in `my.bpf.o:kick=1`, or for all schedulers.
 fn place(name: &str, variable: &str, value: &str) -> String {
     match name.contains(&format!(":{variable}={value}")) {
         true => name.to_owned(),
@@ -71,7 +72,7 @@ fn place(name: &str, variable: &str, value: &str) -> String {
     }
 }
 
-/// The empty object of a run in which no scheduler is loaded.
+/// Returns the empty object of a run in which no scheduler is loaded.
 fn nothing(spec: &RunSpec, actions: &[Action]) -> Result<Object, LabError> {
     let name = &spec.scheduler.name;
     fair_settings(spec)?;
@@ -83,7 +84,7 @@ fn nothing(spec: &RunSpec, actions: &[Action]) -> Result<Object, LabError> {
     }
 }
 
-/// The kernel's configuration, as far as schedulers ask for it.
+/// Returns the part of the kernel's configuration that schedulers read.
 fn options(spec: &RunSpec) -> LoadOptions {
     LoadOptions::default()
         .kconfig("LINUX_KERNEL_VERSION", KERNEL_VERSION)
@@ -96,7 +97,7 @@ fn options(spec: &RunSpec) -> LoadOptions {
         .kconfig("CONFIG_CC_VERSION_TEXT", "clang")
 }
 
-/// The same in the format of a kernel configuration file.
+/// Returns the kernel's configuration in the format of a configuration file.
 pub(crate) fn kernel_config(spec: &RunSpec) -> String {
     format!(
         "CONFIG_HZ={}\nCONFIG_NR_CPUS=1024\nCONFIG_PREEMPT_RCU=y\nCONFIG_X86_64=y\nCONFIG_NO_HZ_IDLE=y\n\
@@ -110,12 +111,12 @@ fn object_error(name: &str, error: &ObjectError) -> LabError {
     if error.is_unsupported() { LabError::Unsupported(text) } else { LabError::BadInput(text) }
 }
 
-/// The scheduler of a spec, given its object; `None` if there is nothing to load.
+/// Returns the scheduler of a spec, given its object, or `None` if there is nothing to load.
 pub(crate) fn scheduler(source: &SchedulerSource, object: &Object) -> Result<Option<Scheduler>, LabError> {
     source.bytes.get().map(|_| defined(&source.name, object)).transpose()
 }
 
-/// The scheduler that the object defines, with the program of each callback.
+/// Returns the scheduler that the object defines, with the program of each callback.
 pub(crate) fn defined(name: &str, object: &Object) -> Result<Scheduler, LabError> {
     let ops = sched_ext_ops(name, object)?;
     let mut callbacks = Vec::new();
@@ -148,7 +149,7 @@ pub(crate) fn defined(name: &str, object: &Object) -> Result<Scheduler, LabError
     })
 }
 
-/// The task storage map that real-time hints are put into: priority and policy, 32 bits each.
+/// Returns the task storage map to which real-time hints are written: priority and policy, 32 bits each.
 fn hints(object: &Object) -> Option<MapId> {
     /// `BPF_MAP_TYPE_TASK_STORAGE`.
     const TASK_STORAGE: u32 = 29;
@@ -157,7 +158,7 @@ fn hints(object: &Object) -> Option<MapId> {
     object.maps.iter().position(fits).map(|at| MapId(at as u32))
 }
 
-/// The arenas that the callbacks use.
+/// Returns the arenas that the callbacks use.
 fn arenas(object: &Object, ops: &StructOps) -> Vec<MapId> {
     /// `BPF_MAP_TYPE_ARENA`.
     const ARENA: u32 = 33;
@@ -167,7 +168,7 @@ fn arenas(object: &Object, ops: &StructOps) -> Vec<MapId> {
     used.into_iter().filter(is_arena).map(MapId).collect()
 }
 
-/// The ring buffer in which the scheduler reports its decisions.
+/// Returns the ring buffer in which the scheduler reports its decisions.
 fn decisions(object: &Object) -> Option<MapId> {
     /// `BPF_MAP_TYPE_RINGBUF`.
     const RINGBUF: u32 = 27;
@@ -188,13 +189,13 @@ fn sched_ext_ops<'o>(name: &str, object: &'o Object) -> Result<&'o StructOps, La
     }
 }
 
-/// The engine with the object loaded.
+/// Returns the engine with the object loaded.
 pub(crate) fn engine(spec: &RunSpec, object: &Object) -> Result<Vm, LabError> {
     let code = code(&spec.scheduler.name, object)?;
     engine_for(code, spec, object, None, Looks::default())
 }
 
-/// The object's instructions, checked; many engines may share them.
+/// Returns the object's instructions, checked. Many engines may share them.
 pub(crate) fn code(name: &str, object: &Object) -> Result<Arc<Code>, LabError> {
     Code::compile(object).map_err(|e| load_error(name, &e))
 }

@@ -1,4 +1,4 @@
-//! The locks that CPUs waited for, by the names in the scheduler's source.
+//! The locks that CPUs waited for, named as in the scheduler's source.
 
 use crate::lines::{Variables, name_of};
 use keel_abi::bpf::{Ea, MapId, MapKey, World};
@@ -10,7 +10,7 @@ use keel_vm::Vm;
 use keel_vm::memory::VmWorld;
 use std::collections::BTreeMap;
 
-/// The most locks that are reported.
+/// The maximum number of locks that are reported.
 const MOST: usize = 16;
 
 /// The use of a lock, or of all locks with one name.
@@ -18,11 +18,12 @@ const MOST: usize = 16;
 pub struct LockOf {
     /// The scheduler's variable or map, or `kernel: ` and the kind of lock. Untrusted text.
     pub name: String,
-    /// Over the whole run.
+    /// Its use over the whole run.
     pub uses: LockUse,
 }
 
-/// All locks that CPUs waited for, the longest wait first; if there was no wait, the locks taken most often.
+/// Returns the locks that CPUs waited for, the longest wait first. If no CPU waited, returns the locks taken most
+/// often.
 pub(crate) fn read(object: &Object, sim: &mut Sim<Vm>) -> Vec<LockOf> {
     let uses = sim.lock_uses();
     let world = sim.engine().world_ref();
@@ -51,7 +52,7 @@ pub(crate) fn name(lock: LockName, object: &Object, world: &VmWorld, variables: 
     }
 }
 
-/// The name of an element of one of the scheduler's maps; all elements of a hash have one name.
+/// Returns the name of an element of one of the scheduler's maps. All elements of a hash share one name.
 fn of_element(at: Ea, object: &Object, world: &VmWorld) -> Option<String> {
     let maps = (0..).map(MapId).zip(&object.maps).filter(|(_, map)| map.initial.is_empty());
     maps.into_iter().find_map(|(id, map)| match world.map_element(id, at)?.0 {
@@ -60,7 +61,7 @@ fn of_element(at: Ea, object: &Object, world: &VmWorld) -> Option<String> {
     })
 }
 
-/// The name of a variable, with the offset in it unless that is 0.
+/// Returns the name of a variable, with the offset in it unless that is 0.
 fn of_variable(Ea(at): Ea, variables: &Variables<'_>) -> String {
     match variables.at(at) {
         Some((name, 0)) => name.to_owned(),

@@ -1,4 +1,4 @@
-//! Machines by name, by number of CPUs, or from a file's text.
+//! Finds machines by name or number of CPUs, or reads them from a file's text.
 
 use crate::error::LabError;
 use keel_abi::Topology;
@@ -6,30 +6,30 @@ use keel_kernel::machine::BUILT_IN;
 
 pub use keel_kernel::machine::Machine;
 
-/// The built-in machines: name, and a one-line description.
+/// Returns the built-in machines: the name of each, and a one-line description.
 pub fn list() -> Vec<(String, String)> {
     let line = |name: &str| built_in(name).map(|machine| shape(&machine.topology)).unwrap_or_default();
     BUILT_IN.iter().map(|(name, _)| ((*name).to_owned(), line(name))).collect()
 }
 
-/// A machine's topology in a few words: `16 CPUs, 2 nodes, SMT`.
+/// Returns a machine's topology in a few words: `16 CPUs, 2 nodes, SMT`.
 fn shape(topology: &Topology) -> String {
     let many = |n: u32, what: &str| if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") };
     let smt = if topology.has_smt() { ", SMT" } else { "" };
     format!("{}, {}{smt}", many(topology.cpus(), "CPU"), many(topology.nodes(), "node"))
 }
 
-/// The built-in machine with this name.
+/// Returns the built-in machine with this name.
 pub fn built_in(name: &str) -> Option<Machine> {
     Machine::built_in(name)
 }
 
-/// A current server with this many CPUs, 1 to [`keel_abi::cpuset::MAX_CPUS`].
+/// Returns a current server with this many CPUs, 1 to [`keel_abi::cpuset::MAX_CPUS`].
 pub fn of_cpus(cpus: u32) -> Machine {
     Machine::of_cpus(cpus)
 }
 
-/// The machine that a file describes; `name` is the file's name for messages.
+/// Reads the machine that a file describes. `name` is the file's name, for messages.
 pub fn read(name: &str, text: &str) -> Result<Machine, LabError> {
     Machine::parse(text).map_err(|e| LabError::BadInput(format!("{name}, {e}")))
 }
@@ -37,19 +37,19 @@ pub fn read(name: &str, text: &str) -> Result<Machine, LabError> {
 /// How a constant is varied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
-    /// Half of it.
+    /// Half of its value.
     Halved,
-    /// Twice.
+    /// Twice its value.
     Doubled,
 }
 
-/// The names of a machine's constants.
+/// Returns the names of a machine's constants.
 pub fn constants() -> Vec<&'static str> {
     Machine::constant_names().collect()
 }
 
-/// The machine with one constant halved or doubled, within its range; `None` if that changes
-/// nothing or there is no such constant.
+/// Returns the machine with one constant halved or doubled, within its range, or `None` if that changes nothing or
+/// there is no such constant.
 pub fn scaled(machine: &Machine, constant: &str, scale: Scale) -> Option<Machine> {
     let mut machine = machine.clone();
     let (value, range) = machine.constant(constant)?;

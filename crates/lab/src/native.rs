@@ -1,17 +1,18 @@
-//! The cost of a built-in scheduler as compiled C: the machine charges its instructions at the ratio of x86-64 to BPF
-//! instructions in clang's output for the same sources, over all functions. Kernel calls, lines and locks cost the
-//! same.
+//! Charges a built-in scheduler as if it were compiled C: each BPF instruction costs as much as the ratio of x86-64 to
+//! BPF instructions in clang's output for the same sources, over all functions. Kernel calls, cache lines and locks
+//! cost the same.
 
 use keel_kernel::machine::Machine;
 
 include!(concat!(env!("OUT_DIR"), "/counts.rs"));
 
-/// Each function of a built-in scheduler, with its instructions in BPF and in compiled C.
+/// Returns each function of a built-in scheduler, with its numbers of instructions in BPF and in compiled C.
 pub fn functions(scheduler: &str) -> &'static [Function] {
     COUNTS.iter().find(|(name, _)| *name == scheduler).map_or(&[], |(_, functions)| functions)
 }
 
-/// Instructions of compiled C per thousand BPF instructions; `None` for schedulers that are not built in.
+/// Returns the instructions of compiled C per thousand BPF instructions, or `None` for schedulers that are not built
+/// in.
 pub fn per_mille(scheduler: &str) -> Option<u16> {
     let functions = functions(scheduler);
     let sum = |of: fn(&Function) -> u32| functions.iter().map(of).map(u64::from).sum::<u64>();

@@ -7,29 +7,28 @@ use keel_abi::{Instant, Span};
 use keel_kernel::Log;
 use keel_profile::Profile;
 
-/// The run's own counts, with or without listeners.
+/// The run's own counts, which do not depend on the sink.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// How often a CPU switched from one task to another, including to and from idle.
     pub switches: u64,
     /// How often a blocked task became runnable.
     pub wakeups: u64,
-    /// Callbacks of the scheduler.
+    /// The number of callbacks of the scheduler.
     pub callbacks: u64,
-    /// Callbacks that were suspended for an earlier event on another CPU.
+    /// The number of times that a callback was suspended for an earlier event on another CPU.
     pub suspensions: u64,
     /// CPU time that tasks spent on their own work; the rest of their time on a CPU is the kernel's.
     pub user_time: Span,
-    /// Tasks put into queues by the scheduler.
+    /// How often the scheduler inserted a task into a DSQ.
     pub scheduler_inserts: u64,
-    /// Tasks put into queues by the kernel itself.
+    /// How often the kernel itself inserted a task into a DSQ.
     pub kernel_inserts: u64,
-    /// Loads and stores outside the scheduler's world: they read 0 and store nothing, as on a
-    /// real kernel.
+    /// The number of invalid loads and stores of the scheduler. They read 0 and store nothing, as on a real kernel.
     pub bad_accesses: u64,
     /// Time in bypass mode, while a scheduler was being enabled or disabled.
     pub bypass: Span,
-    /// How often the scheduler was reloaded, because it or the kernel asked for that.
+    /// How often the scheduler was reloaded, because it or the kernel requested that.
     pub restarts: u32,
 }
 
@@ -49,16 +48,16 @@ pub struct Overhead {
 pub struct Outcome {
     /// How the scheduler ended; [`ExitKind::None`] if it stayed attached until the run's end.
     pub exit: ExitKind,
-    /// The code that the scheduler gave with `scx_bpf_exit()`, or 0.
+    /// The code that the scheduler passed to `scx_bpf_exit()`, or 0.
     pub code: i64,
     /// The kernel's message; may be empty.
     pub message: String,
-    /// Which callback's call ended it, and that call's place in the object, if a call did:
+    /// If a call ended it, the callback that made the call, and the call's place in the object:
     /// `ops.enqueue(), my_enqueue insn 12 (my.bpf.c:40: ...)`. Untrusted text.
     pub place: Option<String>,
     /// When the run ended.
     pub end: Instant,
-    /// Was it asked to stop, and did it end early?
+    /// Whether the run ended early because a stop was requested.
     pub stopped: bool,
     /// The run's counts.
     pub counters: Counters,

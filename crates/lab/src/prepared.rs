@@ -1,5 +1,5 @@
-//! A scheduler that is loaded once and run often: its object is read, relocated and translated once, and each run has
-//! its own world.
+//! Loads a scheduler once to run it often: its object is read, relocated and translated once, and each run has its own
+//! world.
 
 use crate::error::LabError;
 use crate::load::Looks;
@@ -24,10 +24,10 @@ use std::sync::Arc;
 pub struct KernelTypes(Btf);
 
 impl KernelTypes {
-    /// Reads them.
+    /// Reads the types.
     ///
     /// # Errors
-    /// Fails only with [`LabError::Bug`], as the types are our own.
+    /// Only [`LabError::Bug`], because the types are built in.
     pub fn read() -> Result<Self, LabError> {
         load::kernel_types().map(Self)
     }
@@ -45,7 +45,7 @@ impl Prepared {
     /// Loads the scheduler of `spec`, for machines with the same tick and topology as the spec's.
     ///
     /// # Errors
-    /// As for [`run`](crate::run()), as far as they occur while an object is read.
+    /// Those of [`run`](crate::run()) that occur while an object is read.
     pub fn new(types: &KernelTypes, spec: &RunSpec) -> Result<Self, LabError> {
         let actions = recipe::plan(spec)?;
         let object = load::object_for(&types.0, spec, &actions)?;
@@ -54,11 +54,11 @@ impl Prepared {
         Ok(Self { actions, object, scheduler, code })
     }
 
-    /// Like [`run`](crate::run()), with this scheduler in place of the spec's. No callback executes more than
+    /// Like [`run`](crate::run()), but with this scheduler instead of the spec's. No callback executes more than
     /// `max_insns` instructions; `None` means the usual limit.
     ///
     /// # Errors
-    /// As [`run`](crate::run()).
+    /// Those of [`run`](crate::run()).
     pub fn run(
         &self,
         spec: &RunSpec,
@@ -72,7 +72,7 @@ impl Prepared {
     /// the kernel refused to attach it.
     ///
     /// # Errors
-    /// As [`run`](crate::run()).
+    /// Those of [`run`](crate::run()).
     pub fn run_and_read(
         &self,
         spec: &RunSpec,
@@ -85,12 +85,12 @@ impl Prepared {
         })
     }
 
-    /// Like [`run`](Self::run), interpreted, until `stop` is set; returns two bytes for each operation of the object's
-    /// code: the first is not 0 once a conditional jump there was not taken, the second once it was. `None` if the
-    /// kernel refused to attach it. Progress is reported to `progress`.
+    /// Like [`run`](Self::run), but interpreted, and until `stop` is set. Also returns two bytes for each operation of
+    /// the object's code: the first is nonzero if a conditional jump there was not taken at some time, the second if it
+    /// was taken. Returns `None` if the kernel refused to attach the scheduler. Progress is reported to `progress`.
     ///
     /// # Errors
-    /// As [`run`](crate::run()).
+    /// Those of [`run`](crate::run()).
     pub fn run_covered(
         &self,
         spec: &RunSpec,
@@ -103,11 +103,11 @@ impl Prepared {
         self.make(&spec, how, sink, progress, |_, sim| sim.engine().branches().to_vec())
     }
 
-    /// Like [`run`](Self::run), in this order, until `stop` is set; also returns the places in the object of the calls
-    /// whose numbers `calls` gives after the run.
+    /// Like [`run`](Self::run), but in this order, and until `stop` is set. Also returns the places in the object of
+    /// the calls whose numbers `calls` returns after the run.
     ///
     /// # Errors
-    /// As [`run`](crate::run()).
+    /// Those of [`run`](crate::run()).
     pub fn run_ordered(
         &self,
         spec: &RunSpec,
@@ -126,7 +126,7 @@ impl Prepared {
     /// Like [`run_ordered`](Self::run_ordered), but interpreted, with race detection.
     ///
     /// # Errors
-    /// As [`run`](crate::run()).
+    /// Those of [`run`](crate::run()).
     pub fn run_watched(
         &self,
         spec: &RunSpec,
@@ -140,7 +140,8 @@ impl Prepared {
         self.make(&spec, how, sink, &mut |_| {}, races::read)
     }
 
-    /// Makes a run, and reads results from it at the end; `None` if the kernel refused to attach the scheduler.
+    /// Makes a run, and reads results from it at the end. The results are `None` if the kernel refused to attach the
+    /// scheduler.
     fn make<T: Default>(
         &self,
         spec: &RunSpec,

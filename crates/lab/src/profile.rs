@@ -1,4 +1,4 @@
-//! An engine's and a kernel's counts of a run, as one profile.
+//! Combines the engine's and the kernel's counts of a run into one profile.
 
 use crate::lines::{ELSEWHERE, Variables, name_of};
 use crate::locks;
@@ -23,7 +23,7 @@ pub(crate) fn keep(spec: &RunSpec, sim: &mut Sim<Vm>) {
     }
 }
 
-/// The profile of a finished run.
+/// Returns the profile of a finished run.
 pub(crate) fn read(
     spec: &RunSpec,
     object: &Object,
@@ -46,7 +46,7 @@ pub(crate) fn read(
     for one in &taken {
         add(&mut profile, one, &|line| line_name(line, object, world, &variables));
     }
-    // Call numbers belong to the code that was loaded last.
+    // Call numbers are those of the code that was loaded last.
     let first = profile.functions.len() - taken.last().map_or(0, |one| one.functions.len());
     profile.waits = waits
         .iter()
@@ -81,7 +81,7 @@ fn totals(sim: &mut Sim<Vm>, outcome: &Outcome) -> Totals {
     }
 }
 
-/// The variable in a line, or else its map.
+/// Returns the variable in a line, or else its map.
 fn line_name(line: u64, object: &Object, world: &VmWorld, variables: &Variables<'_>) -> String {
     let (name, _) = name_of(variables, line);
     if variables.at(line).is_some() || name != ELSEWHERE {

@@ -1,4 +1,4 @@
-//! Data races of a run, line by line, by the names in the scheduler's source.
+//! The data races of a run, by line, named as in the scheduler's source.
 
 use crate::lines::Variables;
 use keel_abi::bpf::CallPlace;
@@ -37,7 +37,7 @@ pub struct RaceSide {
 #[derive(Clone, Debug, Default)]
 pub struct RaceTable(BTreeMap<Key, Race>);
 
-/// For each side its line, or its instruction if it has no line.
+/// For each side, its line, or its instruction if it has no line.
 type Key = [(Option<String>, String, u32); 2];
 
 impl RaceTable {
@@ -55,7 +55,7 @@ impl RaceTable {
         }
     }
 
-    /// All races, by their lines.
+    /// Returns all races, ordered by their lines.
     pub fn races(self) -> Vec<Race> {
         self.0.into_values().collect()
     }
@@ -68,7 +68,7 @@ fn key(race: &Race) -> Key {
     })
 }
 
-/// The races of a finished run.
+/// Returns the races of a finished run.
 pub(crate) fn read(object: &Object, sim: &mut Sim<Vm>) -> Vec<Race> {
     let found = sim.engine().races();
     let variables = Variables::of(object, sim.engine().world_ref());

@@ -1,6 +1,6 @@
-//! A host recipe on the simulated kernel: variables, members of the scheduler and sizes of maps are set before the
-//! object is loaded, contents of maps after it, and `SEC("syscall")` programs run in the kernel itself. Tracing
-//! programs are refused by name.
+//! Follows a host recipe on the simulated kernel: sets variables, members of the scheduler and sizes of maps before the
+//! object is loaded, fills maps after that, and runs `SEC("syscall")` programs in the kernel itself. Tracing programs
+//! are rejected with an error that names them.
 
 use crate::error::LabError;
 use crate::spec::RunSpec;
@@ -11,14 +11,14 @@ use keel_object::{MapDef, Object, SetError};
 use keel_recipe::{Action, Companion, Facts, Value};
 use keel_vm::Vm;
 
-/// 64-bit words of a program's context, as many as the engine supports.
+/// The maximum size of a program's context, in 64-bit words, that the engine supports.
 const MOST_ARGS: usize = 64;
-/// Bytes of a page: the simulated machines are x86.
+/// The size of a page, in bytes: the simulated machines are x86.
 const PAGE_BYTES: u64 = 4096;
 /// Map types in which each CPU has its own value.
 const PER_CPU: &[u32] = &[6, 5, 10];
 
-/// The recipe's actions on this machine.
+/// Returns the recipe's actions on this machine.
 pub(crate) fn plan(spec: &RunSpec) -> Result<Vec<Action>, LabError> {
     let topology = spec.machine.topology.clone();
     let timeline = spec.machine.timeline.iter().chain(&spec.workload.timeline);
@@ -71,7 +71,7 @@ fn leave_out(name: &str, object: &mut Object, program: &str) -> Result<(), LabEr
     object.leave_out(program).then_some(()).ok_or_else(unknown)
 }
 
-/// A queue's name in the recipe takes precedence over the object's.
+/// Names a DSQ. The name in the recipe takes precedence over the object's.
 fn name_queue(object: &mut Object, id: u64, name: &str) {
     object.queues.retain(|(other, _)| *other != id);
     object.queues.push((id, name.to_owned()));
@@ -92,7 +92,7 @@ fn absent(name: &str, program: &str) -> LabError {
     ))
 }
 
-/// How long after its end a scheduler is reloaded, if the recipe asks for that.
+/// Returns how long after its exit a scheduler is reloaded, if the recipe requests that.
 pub(crate) fn restart_after(actions: &[Action]) -> Option<Span> {
     actions.iter().find_map(|action| match action {
         Action::Restart { after } => Some(*after),
@@ -100,7 +100,7 @@ pub(crate) fn restart_after(actions: &[Action]) -> Option<Span> {
     })
 }
 
-/// The `SEC("syscall")` programs that the recipe runs.
+/// Returns the `SEC("syscall")` programs that the recipe runs.
 pub(crate) fn programs(
     name: &str,
     actions: &[Action],
@@ -146,7 +146,7 @@ fn counted(name: &str, object: &Object, variable: &str) -> Result<(), LabError> 
     known.then_some(()).ok_or_else(unknown)
 }
 
-/// Leaves only one scheduler in the object.
+/// Removes all schedulers but one from the object.
 fn choose(name: &str, object: &mut Object, scheduler: &str) -> Result<(), LabError> {
     let is_it = |ops: &keel_object::StructOps| ops.variable == scheduler && ops.is_scheduler();
     if !object.struct_ops.iter().any(is_it) {
@@ -179,7 +179,7 @@ fn map_of<'o>(name: &str, maps: &'o [MapDef], map: &str) -> Result<(MapId, &'o M
     found.map(|(at, map)| (MapId(at as u32), map)).ok_or_else(unknown)
 }
 
-/// Fills maps; in a per-CPU map every CPU gets the value, unless it is for one CPU.
+/// Fills maps. In a per-CPU map every CPU gets the value, unless it is for one CPU.
 pub(crate) fn fill(
     name: &str,
     actions: &[Action],

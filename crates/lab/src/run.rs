@@ -1,4 +1,4 @@
-//! One run.
+//! Makes one run.
 
 use crate::companion;
 use crate::error::LabError;
@@ -23,7 +23,7 @@ use std::cell::Cell;
 /// A run's progress, reported at intervals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// The virtual moment that the run has reached.
+    /// The virtual instant that the run has reached.
     pub now: Instant,
     /// How long the run is.
     pub duration: Span,
@@ -31,11 +31,11 @@ pub struct Progress {
     pub programs_went_on: u64,
 }
 
-/// How often progress is reported.
+/// How many times progress is reported during a run.
 const REPORTS: u64 = 200;
 
-/// Runs a spec to its end. `sink` gets the events that it wants, and `progress` the run's progress. Deterministic: the
-/// events are a function of the spec.
+/// Runs a spec to its end. Passes the events that `sink` wants to it, and reports progress to `progress`. The run is
+/// deterministic: its events are a function of the spec.
 pub fn run(
     spec: &RunSpec,
     sink: &mut dyn Sink,
@@ -77,7 +77,7 @@ pub fn run_to_end_or_stop(
     make(spec, &mut both, &gone, progress, stop).map(|(outcome, _)| outcome)
 }
 
-/// Like [`run`], and also returns the scheduler's global variables as it left them; empty if the kernel refused to
+/// Like [`run`], and also returns the scheduler's global variables as it left them: none if the kernel refused to
 /// attach it.
 pub fn run_and_read(
     spec: &RunSpec,
@@ -89,7 +89,7 @@ pub fn run_and_read(
 
 /// A run before its first event, or its outcome if the kernel refused the scheduler.
 pub(crate) enum Begun {
-    /// The simulated kernel, and the object that is loaded in it.
+    /// The simulated kernel, the object that is loaded in it, and the recipe's actions.
     Running(Box<Sim<Vm>>, Object, Vec<Action>),
     /// The kernel did not attach it.
     Refused(Outcome),
@@ -109,7 +109,7 @@ pub(crate) fn begin(spec: &RunSpec, wants: Class) -> Result<Begun, LabError> {
 
 /// A kernel with the scheduler attached, or the outcome if it was refused.
 pub(crate) enum Attached {
-    /// The run may begin.
+    /// The run can begin.
     Running(Box<Sim<Vm>>),
     /// The kernel did not attach it.
     Refused(Box<Outcome>),
@@ -158,7 +158,7 @@ pub(crate) fn attach(
     }
 }
 
-/// The error when the scheduler's user-space half could not continue.
+/// Returns the error for a scheduler whose user-space half could not continue.
 pub(crate) fn program_failed(spec: &RunSpec, failure: &ProgramFailure) -> LabError {
     LabError::Program(format!("{}: {failure}", spec.scheduler.name))
 }
@@ -197,7 +197,7 @@ fn make(
 pub(crate) enum Ended {
     /// It reached its own end.
     Itself,
-    /// It was asked to stop before that.
+    /// A stop was requested before that.
     Stopped,
 }
 
@@ -234,7 +234,7 @@ pub(crate) fn go_on(
     Ok(Ended::Itself)
 }
 
-/// The scheduler's user-space half restarts: loads the object as it was read, in a new world.
+/// Loads the object again as it was read, in a new world, because the scheduler's user-space half restarts.
 pub(crate) fn attach_again(
     spec: &RunSpec,
     actions: &[Action],
@@ -250,7 +250,7 @@ pub(crate) fn attach_again(
     sim.attach_again(&scheduler, programs).map_err(|e| LabError::BadInput(e.to_string()))
 }
 
-/// The outcome of a run.
+/// Returns the outcome of a run.
 pub(crate) fn outcome(sim: &mut Sim<Vm>) -> Outcome {
     let exit = sim.exit().cloned().unwrap_or(Exit {
         kind: ExitKind::None,
@@ -294,7 +294,7 @@ pub(crate) fn outcome(sim: &mut Sim<Vm>) -> Outcome {
     }
 }
 
-/// The outcome if the kernel refused to attach the scheduler, before anything ran.
+/// Returns the outcome if the kernel refused to attach the scheduler, before anything ran.
 pub(crate) fn refused(why: String) -> Outcome {
     Outcome {
         exit: ExitKind::Error,

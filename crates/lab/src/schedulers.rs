@@ -1,5 +1,5 @@
-//! The built-in schedulers: compiled objects, as a real kernel would load them, and `eevdf`, the simulated kernel's
-//! own.
+//! The built-in schedulers: compiled objects, as a real kernel would load them, and `eevdf`, the simulated kernel's own
+//! scheduler.
 
 use crate::spec::{ObjectBytes, SchedulerSource};
 use keel_recipe::Recipe;
@@ -38,7 +38,7 @@ const ABOUT: &[(&str, &str)] = &[
     ("ule", "Roberson's ULE: two queues per CPU, interactivity scores (--set posted=1: as of January 2003)"),
 ];
 
-/// The built-in schedulers: name, and a one-line description.
+/// Returns the built-in schedulers: the name of each, and a one-line description.
 pub fn list() -> Vec<(String, String)> {
     let about = |name: &str| ABOUT.iter().find(|(n, _)| *n == name).map_or("", |(_, line)| line);
     let mut names: Vec<&str> = OBJECTS.iter().map(|(name, _)| *name).chain([EEVDF]).collect();
@@ -46,7 +46,7 @@ pub fn list() -> Vec<(String, String)> {
     names.into_iter().map(|name| (name.to_owned(), about(name).to_owned())).collect()
 }
 
-/// The built-in scheduler with this name, as a run takes it.
+/// Returns the built-in scheduler with this name, as a run takes it.
 pub fn source(name: &str) -> Option<SchedulerSource> {
     let bytes = match name {
         EEVDF => ObjectBytes::NONE,
@@ -55,7 +55,7 @@ pub fn source(name: &str) -> Option<SchedulerSource> {
     Some(SchedulerSource { name: name.to_owned(), bytes, recipe: Recipe::default() })
 }
 
-/// The compiled object with this name; `eevdf` has none.
+/// Returns the compiled object with this name. `eevdf` has none.
 pub fn built_in(name: &str) -> Option<&'static [u8]> {
     OBJECTS.iter().find(|(n, _)| *n == name).map(|(_, bytes)| *bytes)
 }

@@ -1,4 +1,4 @@
-//! Everything that determines one run.
+//! The spec of a run: everything that determines it.
 
 use crate::machines::Machine;
 use keel_abi::order::Holds;
@@ -9,12 +9,12 @@ use keel_recipe::Recipe;
 use std::ffi::OsString;
 use std::sync::Arc;
 
-/// A compiled scheduler and its name.
+/// A scheduler: its name, its object, and its recipe.
 #[derive(Clone, Debug)]
 pub struct SchedulerSource {
     /// The built-in name, or the file's name without its folder. Untrusted text.
     pub name: String,
-    /// A `.bpf.o`, or an ELF binary that contains one in `.bpf.objs`; none for `eevdf`.
+    /// A `.bpf.o`, an ELF binary that contains one in `.bpf.objs`, or a program; none for `eevdf`.
     pub bytes: ObjectBytes,
     /// What its user-space half would do; empty if it has none.
     pub recipe: Recipe,
@@ -32,10 +32,10 @@ enum Given {
 }
 
 impl ObjectBytes {
-    /// No object: the kernel's own fair class has every normal task.
+    /// No object: the kernel's own fair class schedules every normal task.
     pub const NONE: Self = Self(Given::None);
 
-    /// The bytes, if a scheduler is to be loaded.
+    /// Returns the bytes, if a scheduler is to be loaded.
     pub fn get(&self) -> Option<&[u8]> {
         match &self.0 {
             Given::Bytes(bytes) => Some(bytes),
@@ -43,12 +43,12 @@ impl ObjectBytes {
         }
     }
 
-    /// A program that loads its scheduler itself: the file and its arguments.
+    /// Creates the source for a program that loads its scheduler itself, from the file and its arguments.
     pub fn of_program(argv: Vec<OsString>) -> Self {
         Self(Given::Program { argv: argv.into(), stats: None, clients: None })
     }
 
-    /// The program, if it is one, and its arguments.
+    /// Returns the program, if it is one, and its arguments.
     pub fn program(&self) -> Option<&[OsString]> {
         match &self.0 {
             Given::Program { argv, .. } => Some(argv),
@@ -56,7 +56,7 @@ impl ObjectBytes {
         }
     }
 
-    /// The same, with a program's statistics server queried whenever this much virtual time has passed.
+    /// Makes the run query the program's statistics server whenever this much virtual time has passed.
     pub fn asked_every(self, span: Option<Span>) -> Self {
         match self.0 {
             Given::Program { argv, clients, .. } => Self(Given::Program { argv, stats: span, clients }),
@@ -64,8 +64,7 @@ impl ObjectBytes {
         }
     }
 
-    /// The same, with clients that can talk to a program's statistics server. If they ask for something, the run
-    /// depends on when they ask.
+    /// Lets clients connect to the program's statistics server. If they make requests, the run depends on when they do.
     pub fn open_to(self, clients: Option<Arc<dyn Clients>>) -> Self {
         match self.0 {
             Given::Program { argv, stats, .. } => Self(Given::Program { argv, stats, clients }),
@@ -73,7 +72,7 @@ impl ObjectBytes {
         }
     }
 
-    /// The clients that can talk to a program's statistics server.
+    /// Returns the clients that can talk to a program's statistics server.
     pub(crate) fn clients(&self) -> Option<&Arc<dyn Clients>> {
         match &self.0 {
             Given::Program { clients, .. } => clients.as_ref(),
@@ -81,7 +80,7 @@ impl ObjectBytes {
         }
     }
 
-    /// How often a program's statistics server is queried.
+    /// Returns how often a program's statistics server is queried.
     pub fn stats(&self) -> Option<Span> {
         match self.0 {
             Given::Program { stats, .. } => stats,
@@ -114,12 +113,12 @@ pub enum Engine {
     /// Native code.
     #[default]
     Native,
-    /// Native code by Cranelift, which hosts use if the engine has no emitter for them.
+    /// Native code by Cranelift, used on hosts for which the engine has no emitter of its own.
     Cranelift,
-    /// The interpreter, native code's oracle.
+    /// The interpreter, the reference for native code.
     Interpreter,
-    /// Native code, but the kernel's paths are taken step by step, with a frame for each, as if other CPUs suspended
-    /// them at every step. The oracle for direct paths.
+    /// Native code, but the kernel's paths are executed step by step, with a frame for each, as if other CPUs suspended
+    /// them at every step. The reference for direct paths.
     Frames,
     /// The interpreter, counting each instruction's cost: the run's [`Outcome`](crate::Outcome) has a profile.
     Profiler,
@@ -140,12 +139,12 @@ pub struct RunSpec {
     pub duration: Span,
     /// The seed of all random numbers.
     pub seed: u64,
-    /// The activity besides the workload; [`Noise::None`] keeps a run exact, as tests need it.
+    /// The background activity. [`Noise::None`] keeps a run exact, as tests need it.
     pub noise: Noise,
     /// The engine that executes instructions.
     pub engine: Engine,
-    /// The places where callbacks let others run first, if any.
+    /// The points at which callbacks let others run first, if any.
     pub order: Option<Holds>,
-    /// End the scheduler at its first invalid access and report it, instead of only counting. Slower.
+    /// Whether to end the scheduler at its first invalid access and report that, instead of only counting. Slower.
     pub checked: bool,
 }

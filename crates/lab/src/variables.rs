@@ -1,4 +1,4 @@
-//! The scheduler's global variables after a run.
+//! Reads the scheduler's global variables after a run.
 
 use keel_object::{Object, Variable};
 use keel_vm::memory::VmWorld;
@@ -7,7 +7,7 @@ use keel_vm::memory::VmWorld;
 /// signed.
 pub type Value = (String, u64);
 
-/// All variables, in the object's order, except arrays, structs and pointers.
+/// Returns all variables, in the object's order, except arrays, structs and pointers.
 pub(crate) fn read(object: &Object, world: &VmWorld) -> Vec<Value> {
     object
         .variables
@@ -16,7 +16,7 @@ pub(crate) fn read(object: &Object, world: &VmWorld) -> Vec<Value> {
         .collect()
 }
 
-/// The bytes of all variables, of every type, one after another in the object's order.
+/// Returns the bytes of all variables, of every type, one after another in the object's order.
 pub(crate) fn bytes(object: &Object, world: &VmWorld) -> Vec<u8> {
     let mut all = Vec::new();
     for variable in &object.variables {

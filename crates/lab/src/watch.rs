@@ -1,7 +1,7 @@
-//! Runs that end as soon as the sink has seen enough. Some of them also read one of the scheduler's own counters on the
-//! way, which says how often each CPU has done something.
+//! Makes runs that end as soon as the sink has seen enough. Some of them also read one of the scheduler's own counters
+//! on the way, which counts how often each CPU has done something.
 //!
-//! A counter is a global array with an element, of any size, for each of 1024 CPUs: the first eight bytes of each are
+//! A counter is a global array with an element, of any size, for each of 1024 CPUs. The first eight bytes of each are
 //! the count. The object is the same that any kernel loads, and can't detect that it is watched.
 
 use crate::error::LabError;
@@ -15,19 +15,19 @@ use keel_object::{Object, Variable};
 use keel_trace::Sink;
 use keel_vm::memory::VmWorld;
 
-/// As many as `schedulers/include/slots.h` has.
+/// The number of elements, as in `schedulers/include/slots.h`.
 const MAX_CPUS: u32 = 1024;
 
-/// Listens to a run and to its scheduler's counter.
+/// A sink for a run's events and its scheduler's counter.
 pub trait Counted: Sink {
-    /// Gets the counter of each CPU of the machine, once all events up to this moment have been emitted. Returns false
-    /// to end the run.
+    /// Receives the counter of each CPU of the machine, once all events up to this instant have been emitted. Returns
+    /// whether the run continues.
     fn counts(&mut self, counts: &[u64]) -> bool;
 }
 
-/// Watches a run until it has seen enough.
+/// A sink that ends the run once it has seen enough.
 pub trait Listener: Sink {
-    /// Called once all events up to a step's end have been emitted: returns true to end the run.
+    /// Returns whether to end the run. Called once all events up to a step's end have been emitted.
     fn enough(&self) -> bool;
 }
 
@@ -44,7 +44,7 @@ pub fn run_until_enough(
     in_steps(spec, begun, from, step, &mut Watched(sink), stop)
 }
 
-/// Does the scheduler have a global variable with this name?
+/// Returns whether the scheduler has a global variable with this name.
 pub fn declares(spec: &RunSpec, name: &str) -> Result<bool, LabError> {
     let object = load::object(spec, &[])?;
     Ok(object.variables.iter().any(|variable| variable.name == name))
@@ -73,7 +73,7 @@ pub fn run_counted(
 /// The action at the end of a step.
 trait Steps {
     fn sink(&mut self) -> &mut dyn Sink;
-    /// Does the run continue?
+    /// Returns whether the run continues.
     fn goes_on(&mut self, world: &VmWorld) -> bool;
 }
 
@@ -150,7 +150,7 @@ fn find<'o>(object: &'o Object, name: &str) -> Option<&'o Variable> {
     object.variables.iter().find(fits)
 }
 
-/// The distance in bytes from one CPU's element to the next.
+/// Returns the distance in bytes from one CPU's element to the next.
 fn stride(variable: &Variable) -> u32 {
     variable.size / MAX_CPUS
 }

@@ -1,4 +1,4 @@
-//! Workloads by name, or from a file's text.
+//! Finds workloads by name, or reads them from a file's text.
 
 use crate::error::LabError;
 use crate::machines::Machine;
@@ -18,7 +18,7 @@ const ABOUT: &[(&str, &str)] = &[
     ("typist", "one thread that sleeps and works, to be joined with others: typist+hogs:1000"),
 ];
 
-/// The built-in workloads, files first: the name of each, and a one-line description.
+/// Returns the built-in workloads, files first: the name of each, and a one-line description.
 pub fn list() -> Vec<(String, String)> {
     let about = |name: &str| ABOUT.iter().find(|(n, _)| *n == name).map_or("", |(_, line)| line);
     let files = keel_workload::built_in_names().map(|name| (name.to_owned(), about(name).to_owned()));
@@ -32,31 +32,31 @@ pub fn list() -> Vec<(String, String)> {
     files.chain(generators).collect()
 }
 
-/// The text of the built-in workload with this name: ordinary rt-app JSON.
+/// Returns the text of the built-in workload with this name: ordinary rt-app JSON.
 pub fn built_in(name: &str) -> Option<&'static str> {
     keel_workload::built_in(name)
 }
 
-/// The workload for a generator's name like `mix:1000:80:40`, or plain `mix`, which fits the machine. `None` if it is
-/// not a generator's name.
+/// Returns the workload for a generator's name like `mix:1000:80:40`, or just `mix`, which adapts to the machine.
+/// Returns `None` if it is not a generator's name.
 pub fn made(name: &str, machine: &Machine) -> Option<Result<Workload, LabError>> {
     let made = keel_workload::generated(name, machine.topology.cpus())?;
     Some(made.map_err(LabError::BadInput))
 }
 
-/// The parts of a name like `typist+hogs:1000`; just the name if there is one part. If `is_file` says that a piece is a
-/// file's name, it is one part, whatever it contains.
+/// Splits a name like `typist+hogs:1000` into its parts. A piece for which `is_file` returns true is one part, whatever
+/// it contains.
 pub fn parts(name: &str, is_file: impl Fn(&str) -> bool) -> Result<Vec<&str>, LabError> {
     keel_workload::parts(name, is_file).map_err(|why| LabError::BadInput(format!("'{name}': {why}")))
 }
 
-/// A workload's own name, and the settings after it: `lu:16@nodes=1,2`. If `is_file` says that the whole is a file's
-/// name, it is one, whatever it contains.
+/// Splits a workload's own name from the settings after it: `lu:16@nodes=1,2`. If `is_file` returns true for the whole,
+/// it is a file's name, whatever it contains.
 pub fn settings(name: &str, is_file: impl Fn(&str) -> bool) -> Result<(&str, Vec<Setting>), LabError> {
     keel_workload::settings(name, is_file).map_err(|why| LabError::BadInput(format!("'{name}': {why}")))
 }
 
-/// Applies its settings to the workload `name`.
+/// Applies the settings to the workload called `name`.
 pub fn apply(
     name: &str,
     workload: &mut Workload,
@@ -67,13 +67,13 @@ pub fn apply(
         .map_err(|why| LabError::BadInput(format!("'{name}': {why}")))
 }
 
-/// The parts as one workload, called `name`.
+/// Joins the parts into one workload called `name`.
 pub fn join(name: &str, parts: Vec<Workload>) -> Result<Workload, LabError> {
     keel_workload::join(parts).map_err(|why| LabError::BadInput(format!("'{name}': {why}")))
 }
 
-/// The workload that rt-app JSON describes, for a machine that must have the CPUs in its affinities; `name` is the
-/// file's name for messages. Also returns notes on what was ignored.
+/// Reads the workload that rt-app JSON describes, for a machine that must have the CPUs in its affinities. `name` is
+/// the file's name, for messages. Also returns notes on what was ignored.
 pub fn read(name: &str, text: &str, machine: &Machine) -> Result<(Workload, Vec<Warning>), LabError> {
     keel_workload::parse(name, text, &machine.topology).map_err(|e| match e.unsupported {
         true => LabError::Unsupported(e.to_string()),

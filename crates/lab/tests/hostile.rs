@@ -163,10 +163,10 @@ fn a_file_that_is_not_a_scheduler_is_refused_by_name() {
                 .into(),
         ),
     );
-    check(source("empty", b""), bad("empty: it is not a readable ELF file: it doesn't start as one"));
+    check(source("empty", b""), bad("empty: it is not a readable ELF file: it doesn't start like one"));
     check(
         source("text", b"#!/bin/sh\n"),
-        bad("text: it is not a readable ELF file: it doesn't start as one"),
+        bad("text: it is not a readable ELF file: it doesn't start like one"),
     );
 }
 

@@ -1,6 +1,6 @@
-//! The lmbench rows of 002 (Linux 2.4.2 on two Pentium III at 997 MHz), compared with keel's under `goodness`, which
-//! that kernel used. This keeps p3-2's machine file at its fitted values. `cargo test -p keel-lab --test lmbench --
-//! --nocapture` prints them.
+//! The lmbench rows of Fabio's benchmarks of April 2001 (Linux 2.4.2 on two Pentium III at 997 MHz), compared with
+//! keel's under `goodness`, which that kernel used. This keeps p3-2's machine file at its fitted values. `cargo test -p
+//! keel-lab --test lmbench -- --nocapture` prints them.
 #![forbid(unsafe_code)]
 
 mod common;

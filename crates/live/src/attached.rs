@@ -1,5 +1,5 @@
-//! An attached scheduler. When it is dropped, or its process dies in any way, the kernel's own scheduler takes over
-//! again: only this process holds the link.
+//! An attached scheduler. Only this process holds the link: when it is dropped, or the process dies in any way, the
+//! kernel's own scheduler takes over again.
 
 use crate::companion::Companions;
 use crate::errors::LiveError;
@@ -65,7 +65,7 @@ struct Periodic {
 /// Counts since a scheduler was attached.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Tasks that it rejected.
+    /// The number of tasks that it rejected.
     pub rejected: u64,
     /// The kernel's events, `SCX_EV_*`.
     pub events: Vec<(String, u64)>,
@@ -108,12 +108,12 @@ impl Attached {
         }
     }
 
-    /// Its name in the kernel.
+    /// Returns its name in the kernel.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Whether it is still attached.
+    /// Returns whether it is still attached.
     pub fn is_in_charge(&self) -> bool {
         self.host.state() == Some(State::Enabled) && self.host.enable_seq() == self.seq
     }
@@ -121,7 +121,7 @@ impl Attached {
     /// Runs the recipe's periodic programs that are due.
     ///
     /// # Errors
-    /// A program or a companion that failed.
+    /// A program or a companion failed.
     pub fn tick(&mut self, now: Instant) -> Result<(), LiveError> {
         self.companions.check()?;
         for periodic in self.periodic.iter_mut().filter(|periodic| periodic.next <= now) {
@@ -132,17 +132,17 @@ impl Attached {
         Ok(())
     }
 
-    /// The companions' output since the last call. Untrusted text.
+    /// Returns the companions' output since the last call. Untrusted text.
     pub fn lines(&self) -> Vec<String> {
         self.companions.lines()
     }
 
-    /// When [`Attached::tick`] should be called next.
+    /// Returns when [`Attached::tick`] should be called next.
     pub fn next_tick(&self) -> Option<Instant> {
         self.periodic.iter().map(|periodic| periodic.next).min()
     }
 
-    /// Its counts.
+    /// Returns its counts.
     pub fn stats(&self) -> Stats {
         let value = |counter: &Counter| {
             (counter.name.clone(), exit::number(&maps::data(&self.object, &counter.section), counter.place))

@@ -1,4 +1,4 @@
-//! Why a scheduler could not be loaded into the kernel.
+//! Errors: why a scheduler could not be loaded into the kernel.
 
 use keel_object::{ObjectError, SetError};
 use keel_recipe::RecipeError;
@@ -17,21 +17,21 @@ pub enum Class {
 /// An error, as one sentence.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LiveError {
-    /// No `/sys/kernel/sched_ext`.
+    /// There is no `/sys/kernel/sched_ext`.
     #[error("this kernel has no sched_ext: it needs Linux 6.16 or newer with CONFIG_SCHED_CLASS_EXT=y")]
     NoSchedExt,
-    /// No `/sys/kernel/btf/vmlinux`.
+    /// There is no `/sys/kernel/btf/vmlinux`.
     #[error(
         "this kernel does not provide its types (/sys/kernel/btf/vmlinux): it needs CONFIG_DEBUG_INFO_BTF=y"
     )]
     NoBtf,
-    /// Kfuncs whose types contain an argument that callers never pass.
+    /// The types of kfuncs contain an argument that callers never pass.
     #[error(
         "this kernel's types (BTF) are broken: kfuncs such as {0}() show their hidden argument 'aux', so that \
          schedulers that call them cannot be loaded; Debian's kernels 7.1 and 7.2 from backports are built so"
     )]
     BrokenBtf(String),
-    /// Neither root nor the capabilities.
+    /// This process is neither root nor has the capabilities.
     #[error("loading a scheduler needs root, or the capabilities CAP_BPF and CAP_PERFMON")]
     NoRights,
     /// Another scheduler is attached.
@@ -43,7 +43,7 @@ pub enum LiveError {
     /// The recipe is wrong.
     #[error("{0}")]
     Recipe(#[from] RecipeError),
-    /// A variable that cannot be set to this value.
+    /// A variable cannot be set to this value.
     #[error("{place}: {error}")]
     Set {
         /// The source: `--set NAME=VALUE`, or the recipe.
@@ -51,7 +51,7 @@ pub enum LiveError {
         /// What is wrong.
         error: SetError,
     },
-    /// Something that the recipe names and the object lacks.
+    /// The object lacks something that the recipe names.
     #[error("the recipe names {what} {name}, which the object does not have")]
     Unknown {
         /// `map`, `syscall program`, ...
@@ -59,7 +59,7 @@ pub enum LiveError {
         /// Its name.
         name: String,
     },
-    /// An element that does not fit its map.
+    /// An element does not fit its map.
     #[error("the recipe's element for map {map} does not fit its {part} of {size} bytes")]
     DoesNotFit {
         /// The map.
@@ -69,7 +69,7 @@ pub enum LiveError {
         /// Its size in bytes.
         size: usize,
     },
-    /// An element that the kernel did not accept.
+    /// The kernel did not accept an element.
     #[error("map {map} does not take the recipe's element: {why}")]
     Element {
         /// The map.
@@ -77,10 +77,10 @@ pub enum LiveError {
         /// The kernel's error.
         why: String,
     },
-    /// No scheduler in the object.
+    /// The object contains no scheduler.
     #[error("no scheduler in it: a .struct_ops.link section with a struct sched_ext_ops is needed")]
     NoScheduler,
-    /// More than one scheduler.
+    /// The object contains more than one scheduler.
     #[error("more than one scheduler in it")]
     ManySchedulers,
     /// The object needs something that this kernel lacks.
@@ -89,7 +89,7 @@ pub enum LiveError {
     /// The verifier or the loader rejected it.
     #[error("the kernel refused it: {0}")]
     Refused(String),
-    /// A `SEC("syscall")` program that failed.
+    /// A `SEC("syscall")` program failed.
     #[error("program {program} failed: {why}")]
     Program {
         /// The program.
@@ -103,7 +103,7 @@ pub enum LiveError {
 }
 
 impl LiveError {
-    /// Its meaning.
+    /// Returns what it means for the caller.
     pub fn class(&self) -> Class {
         match self {
             Self::NoSchedExt | Self::NoBtf | Self::BrokenBtf(_) | Self::Lacks(_) => Class::Unsupported,
@@ -123,7 +123,7 @@ impl LiveError {
         }
     }
 
-    /// What to do about it, if that is not obvious.
+    /// Returns what to do about it, if that is not obvious.
     pub fn help(&self) -> Option<&'static str> {
         match self {
             Self::NoSchedExt | Self::NoBtf | Self::BrokenBtf(_) => {

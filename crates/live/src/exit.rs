@@ -1,5 +1,5 @@
-//! Why the kernel ended a scheduler: from the copy of `struct scx_exit_info` that the scheduler's own `ops.exit`
-//! stores, or else from the kernel's log.
+//! Determines why the kernel ended a scheduler: from the copy of `struct scx_exit_info` that the scheduler's own
+//! `ops.exit` stores, or else from the kernel's log.
 //!
 //! The copy is found by its layout: a global struct with `kind`, `reason`, `msg`, and `exit_code` or `code`. The
 //! project's schedulers have it, and so do those that use the scx headers.
@@ -31,12 +31,12 @@ pub struct ExitReport {
 }
 
 impl ExitReport {
-    /// Whether the kernel requests another start (a CPU came or went).
+    /// Returns whether the kernel requests a restart (a CPU came online or went offline).
     pub fn wants_restart(&self) -> bool {
         self.code & RESTART != 0 && self.kind < ExitKind::Error as u32
     }
 
-    /// Whether it ended for another reason than its user's request.
+    /// Returns whether it ended for another reason than its user's request.
     pub fn is_failure(&self) -> bool {
         let wished = [ExitKind::Unreg.reason(), "disabled by sysrq-S"];
         match self.kind {
@@ -45,12 +45,12 @@ impl ExitReport {
         }
     }
 
-    /// Whether it has ended at all.
+    /// Returns whether it has ended at all.
     pub(crate) fn is_there(&self) -> bool {
         self.kind != 0 || !self.reason.is_empty()
     }
 
-    /// Completed from the kernel's log.
+    /// Completes the report from the kernel's log.
     pub(crate) fn with_log(mut self, log: Vec<String>) -> Self {
         if self.reason.is_empty() {
             self.reason = kernel_log::reason(&log).unwrap_or_default();
@@ -59,7 +59,7 @@ impl ExitReport {
         self
     }
 
-    /// Reason and message in one sentence.
+    /// Returns the reason and the message in one sentence.
     pub fn sentence(&self) -> String {
         let said = match (self.reason.as_str(), self.message.as_str()) {
             ("", "") => "without a message".to_owned(),
@@ -89,7 +89,7 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    /// The copy of an object, if it has one.
+    /// Returns the copy of an object, if it has one.
     pub(crate) fn find(outline: &Outline) -> Option<Self> {
         let object = &outline.object;
         object.variables.iter().filter(|variable| variable.signed.is_none()).find_map(|variable| {
@@ -111,7 +111,7 @@ impl Record {
         })
     }
 
-    /// The report in a section's bytes.
+    /// Reads the report from a section's bytes.
     pub(crate) fn read(&self, section: &[u8]) -> ExitReport {
         ExitReport {
             kind: number(section, self.kind) as u32,
@@ -135,7 +135,7 @@ pub(crate) fn number(bytes: &[u8], place: (usize, usize)) -> u64 {
     u64::from_le_bytes(word)
 }
 
-/// A C string.
+/// Reads a C string.
 pub(crate) fn text(bytes: &[u8], place: (usize, usize)) -> String {
     let bytes = part(bytes, place).split(|&b| b == 0).next().unwrap_or_default();
     String::from_utf8_lossy(bytes).trim_end().to_owned()

@@ -1,4 +1,4 @@
-//! How often a scheduler is attached again at the kernel's request.
+//! Limits how often a scheduler is attached again at the kernel's request.
 
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ pub struct Restarts {
 }
 
 impl Restarts {
-    /// Whether it may be attached again at `now`. Counts it if so.
+    /// Returns whether it may be attached again at `now`. Counts it if so.
     pub fn allow(&mut self, now: Instant) -> bool {
         self.made.retain(|&made| now.duration_since(made) < WINDOW);
         let allowed = self.made.len() < MOST;
@@ -24,7 +24,7 @@ impl Restarts {
         allowed
     }
 
-    /// The limit, in words.
+    /// Returns the limit, in words.
     pub fn bound() -> String {
         format!("{MOST} times within {} s", WINDOW.as_secs())
     }

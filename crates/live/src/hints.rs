@@ -1,4 +1,4 @@
-//! A real-time hint for a task, passed to the loaded scheduler through its map `hints`
+//! Passes a real-time hint about a task to the loaded scheduler, through its map `hints`
 //! (`schedulers/include/hints.h`): task storage, whose key in user space is a pidfd.
 
 use crate::errors::LiveError;
@@ -9,27 +9,27 @@ use rustix::process::{PidfdFlags, getpid, pidfd_open};
 use std::os::fd::AsRawFd;
 use std::time::Duration;
 
-/// How a real-time task shares its level.
+/// How a real-time task shares its CPU with others of the same priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Policy {
     /// It runs until it yields.
     Fifo = 1,
-    /// In turn with others of its priority.
+    /// It takes turns with others of its priority.
     RoundRobin = 2,
 }
 
 /// The hint for a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hint {
-    /// 1 to 99. A larger value is more urgent.
+    /// The priority, 1 to 99. A larger value is more urgent.
     pub priority: u32,
-    /// How it shares its level.
+    /// How it shares its CPU with others of the same priority.
     pub policy: Policy,
 }
 
 impl Hint {
-    /// `struct hint`.
+    /// Returns the hint as a `struct hint`.
     fn bytes(self) -> [u8; 8] {
         let mut bytes = [0; 8];
         bytes[..4].copy_from_slice(&self.priority.to_ne_bytes());
@@ -38,11 +38,11 @@ impl Hint {
     }
 }
 
-/// Gives the loaded scheduler a hint for this process's first thread. Tasks that it forks inherit the hint, and so does
-/// a program that it executes. Returns the scheduler's name.
+/// Gives the loaded scheduler a hint about this process's first thread. Tasks that it forks and programs that it
+/// executes inherit the hint. Returns the scheduler's name.
 ///
 /// # Errors
-/// No scheduler is loaded, it accepts no hints, or this process may not give one.
+/// No scheduler is loaded, it accepts no hints, or this process is not allowed to give one.
 pub fn give_hint(host: &Host, hint: Hint) -> Result<String, LiveError> {
     let bad = |text: String| Err(LiveError::Hints(text));
     match host.state() {
@@ -75,8 +75,9 @@ pub fn give_hint(host: &Host, hint: Hint) -> Result<String, LiveError> {
     Ok(scheduler)
 }
 
-/// Schedulers read the hints of tasks that wake. On a crowded CPU, a task may be preempted on its way to sleep, and its
-/// timeout may expire before it sleeps. Then it has not slept, as the kernel's count of its switches shows.
+/// Sleeps and wakes, because schedulers read the hints of tasks that wake. On a crowded CPU, a task may be preempted on
+/// its way to sleep, and its timeout may expire before it sleeps. Then it has not slept, as the kernel's count of its
+/// switches shows, and it tries again.
 fn sleep_and_wake(host: &Host) {
     const TRIES: u32 = 100;
     let before = sleeps(host);
@@ -88,7 +89,7 @@ fn sleep_and_wake(host: &Host) {
     }
 }
 
-/// How often this process's first thread has left its CPU to sleep.
+/// Returns how often this process's first thread has left its CPU to sleep.
 fn sleeps(host: &Host) -> Option<u64> {
     let status = host.text("proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"))?;

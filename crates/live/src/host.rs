@@ -1,4 +1,4 @@
-//! The running kernel's files about sched_ext. Tests read them below their own folder.
+//! Reads the running kernel's files about sched_ext. Tests read them below their own folder.
 
 use std::path::{Path, PathBuf};
 
@@ -20,33 +20,33 @@ pub enum State {
 }
 
 impl Host {
-    /// This machine's kernel.
+    /// Returns this machine's kernel.
     pub fn this() -> Self {
         Self::at("/")
     }
 
-    /// A kernel whose files are below `root`.
+    /// Returns a kernel whose files are below `root`.
     pub fn at(root: impl Into<PathBuf>) -> Self {
         Self { root: root.into() }
     }
 
-    /// A file's path.
+    /// Returns a file's path.
     pub(crate) fn path(&self, path: &str) -> PathBuf {
         self.root.join(path.trim_start_matches('/'))
     }
 
-    /// A small file's text without its last newline, or `None` if it cannot be read.
+    /// Returns a small file's text without its last newline, or `None` if it cannot be read.
     pub(crate) fn text(&self, path: &str) -> Option<String> {
         let text = std::fs::read_to_string(self.path(path)).ok()?;
         Some(text.trim_end().to_owned())
     }
 
-    /// Whether there is such a file or folder.
+    /// Returns whether there is such a file or folder.
     pub(crate) fn has(&self, path: &str) -> bool {
         Path::exists(&self.path(path))
     }
 
-    /// Whether a scheduler is attached. `None` if the kernel has no sched_ext.
+    /// Returns whether a scheduler is attached, or `None` if the kernel has no sched_ext.
     pub fn state(&self) -> Option<State> {
         Some(match self.text("sys/kernel/sched_ext/state")?.as_str() {
             "disabled" => State::Disabled,
@@ -55,27 +55,27 @@ impl Host {
         })
     }
 
-    /// The attached scheduler's name.
+    /// Returns the attached scheduler's name.
     pub fn scheduler(&self) -> Option<String> {
         self.text("sys/kernel/sched_ext/root/ops").filter(|name| !name.is_empty())
     }
 
-    /// How many schedulers have been attached since boot.
+    /// Returns how many schedulers have been attached since boot.
     pub fn enable_seq(&self) -> Option<u64> {
         self.text("sys/kernel/sched_ext/enable_seq")?.parse().ok()
     }
 
-    /// How many tasks were kept out of `SCHED_EXT` (`p->scx.disallow`).
+    /// Returns how many tasks were kept out of `SCHED_EXT` (`p->scx.disallow`).
     pub fn rejected(&self) -> Option<u64> {
         self.text("sys/kernel/sched_ext/nr_rejected")?.parse().ok()
     }
 
-    /// How often CPUs came or went, for `.hotplug_seq`.
+    /// Returns how often CPUs came online or went offline, for `.hotplug_seq`.
     pub(crate) fn hotplug_seq(&self) -> Option<u64> {
         self.text("sys/kernel/sched_ext/hotplug_seq")?.parse().ok()
     }
 
-    /// The kernel's counts about the attached scheduler (`SCX_EV_*`): names and values.
+    /// Returns the kernel's counts about the attached scheduler (`SCX_EV_*`): names and values.
     pub fn events(&self) -> Vec<(String, u64)> {
         let text = self.text("sys/kernel/sched_ext/root/events").unwrap_or_default();
         let event = |line: &str| {
@@ -90,7 +90,7 @@ impl Host {
 pub(crate) mod tests {
     use super::*;
 
-    /// A kernel with these files.
+    /// Returns a kernel with these files.
     pub(crate) fn fake(files: &[(&str, &str)]) -> (tempfile::TempDir, Host) {
         let root = tempfile::tempdir().unwrap();
         for (path, text) in files {

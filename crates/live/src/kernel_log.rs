@@ -1,4 +1,4 @@
-//! The kernel's messages about sched_ext from now on.
+//! Reads the kernel's messages about sched_ext, from some moment on.
 
 use crate::host::Host;
 use rustix::fs::OFlags;
@@ -16,14 +16,14 @@ const MOST: usize = 200;
 pub(crate) struct KernelLog(Option<File>);
 
 impl KernelLog {
-    /// The current position. If the log may not be read, there will be no lines.
+    /// Returns the current position. If this process is not allowed to read the log, there will be no lines.
     pub(crate) fn now(host: &Host) -> Self {
         let flags = OFlags::NONBLOCK.bits() as i32;
         let opened = File::options().read(true).custom_flags(flags).open(host.path("dev/kmsg"));
         Self(opened.ok().and_then(|mut file| file.seek(SeekFrom::End(0)).is_ok().then_some(file)))
     }
 
-    /// The kernel's messages about sched_ext since then, one record per line.
+    /// Returns the kernel's messages about sched_ext since then, one record per line.
     pub(crate) fn lines(&mut self) -> Vec<String> {
         let Some(file) = &mut self.0 else { return Vec::new() };
         let (mut lines, mut record) = (Vec::new(), vec![0; RECORD]);
@@ -40,14 +40,14 @@ impl KernelLog {
     }
 }
 
-/// The text of a record `6,1234,5678,-;text` that is about sched_ext.
+/// Returns the text of a record `6,1234,5678,-;text` that is about sched_ext.
 fn message(record: &str) -> Option<String> {
     let (_, text) = record.split_once(';')?;
     let text = text.lines().next()?.trim_end();
     text.starts_with("sched_ext: ").then(|| text.trim_start_matches("sched_ext: ").to_owned())
 }
 
-/// The reason in the kernel's line about a scheduler's end: `BPF scheduler "x" disabled (reason)`.
+/// Returns the reason in the kernel's line about a scheduler's exit: `BPF scheduler "x" disabled (reason)`.
 pub(crate) fn reason(lines: &[String]) -> Option<String> {
     let line = lines.iter().rev().find(|line| line.contains("\" disabled ("))?;
     let (_, reason) = line.split_once("\" disabled (")?;

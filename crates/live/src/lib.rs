@@ -1,12 +1,12 @@
-//! The running kernel, through libbpf: loads and unloads a scheduler, and records the kernel's scheduling as Evenkeel's
-//! events.
+//! Works with the running kernel through libbpf: loads and unloads a scheduler, and records the kernel's scheduling as
+//! Evenkeel's events.
 //!
 //! Unsafe code stays in small modules that justify it.
 //!
 //! Loading a scheduler:
 //!
 //! - `ready`: the requirements for loading a scheduler
-//! - `load`: from an object's bytes to an attached scheduler
+//! - `load`: loads an object and attaches its scheduler
 //! - `plan`: a recipe's actions and `--set`, applied to an object before it is loaded
 //! - `maps`: libbpf's maps by the object's own names
 //! - `libbpf_log`: libbpf's messages while it loads
@@ -24,7 +24,7 @@
 //! Observing the kernel:
 //!
 //! - [`record`]: what this kernel schedules, as a stream of events
-//! - [`watch`]: the same at a small part of the cost: occasional looks and short recordings
+//! - [`watch`]: the same at a fraction of the cost: occasional samples and short recordings
 //! - `programs`: the compiled BPF programs that observe the kernel
 //! - `host`: the kernel's files about sched_ext
 //! - `machine`: the machine under the kernel, from `/sys/devices/system`

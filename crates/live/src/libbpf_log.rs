@@ -1,4 +1,4 @@
-//! libbpf's messages while it loads, reduced to the one sentence that matters.
+//! Captures libbpf's messages while it loads, and reduces them to the one sentence that matters.
 //!
 //! libbpf has one global callback for its messages, whichever thread loads. So only one thread loads at a time.
 
@@ -14,7 +14,7 @@ const MOST: usize = 4096;
 /// The number of the verifier's lines that are shown.
 const SHOWN: usize = 6;
 
-/// Calls libbpf, and returns its messages beside the result.
+/// Calls libbpf, and returns its messages in addition to the result.
 pub(crate) fn listen<T>(work: impl FnOnce() -> T) -> (T, Vec<String>) {
     let _one = LOADING.lock().unwrap_or_else(|e| e.into_inner());
     take();
@@ -27,7 +27,7 @@ pub(crate) fn listen<T>(work: impl FnOnce() -> T) -> (T, Vec<String>) {
 fn keep(level: PrintLevel, text: String) {
     let mut said = SAID.lock().unwrap_or_else(|e| e.into_inner());
     if matches!(level, PrintLevel::Warn) && said.len() < MOST {
-        // Of a long message, such as the verifier's log, keep the end.
+        // Keep the end of a long message, such as the verifier's log.
         let lines: Vec<&str> = text.lines().collect();
         said.extend(lines[lines.len().saturating_sub(MOST)..].iter().map(|&line| line.to_owned()));
     }
@@ -38,7 +38,7 @@ fn take() -> Vec<String> {
     std::mem::take(&mut *SAID.lock().unwrap_or_else(|e| e.into_inner()))
 }
 
-/// Why the object was not loaded, from libbpf's messages. `error` is its return value.
+/// Returns why the object was not loaded, from libbpf's messages. `error` is its return value.
 pub(crate) fn refusal(said: &[String], error: &str) -> LiveError {
     let line = |part: &str| said.iter().map(|line| clean(line)).find(|line| line.contains(part));
     if let Some(line) = line("func_proto").filter(|line| line.contains("incompatible")) {
@@ -55,7 +55,7 @@ pub(crate) fn refusal(said: &[String], error: &str) -> LiveError {
     LiveError::Refused(cause.unwrap_or_else(|| error.to_owned()))
 }
 
-/// The verifier's last useful lines: its complaint, and the program.
+/// Returns the verifier's last useful lines: its complaint, and the program.
 fn verifier_log(said: &[String]) -> Option<String> {
     let begin = said.iter().position(|line| line.contains("BEGIN PROG LOAD LOG"))?;
     let end = said[begin..].iter().position(|line| line.contains("END PROG LOAD LOG"));

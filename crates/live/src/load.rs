@@ -1,4 +1,4 @@
-//! From an object's bytes to an attached scheduler.
+//! Loads an object and attaches its scheduler.
 
 use crate::attached::{Attached, Parts};
 use crate::companion::Companions;
@@ -14,10 +14,10 @@ use libbpf_rs::{Link, MapMut, Object, ObjectBuilder, OpenObject};
 /// `BPF_F_LINK`: the scheduler lives as long as the link's file descriptor.
 const F_LINK: u32 = 1 << 13;
 
-/// A scheduler that was attached, or that the kernel ended during that.
+/// A scheduler that was attached, or that the kernel ended while it was being attached.
 #[derive(Debug)]
 pub enum Outcome {
-    /// It is scheduling.
+    /// It is attached.
     Attached(Box<Attached>),
     /// The kernel ended it before it was enabled.
     Ended(ExitReport),
@@ -106,7 +106,7 @@ fn prepare(
     Ok(())
 }
 
-/// The one sentence about why an object was not loaded. Broken types in the kernel explain everything else.
+/// Returns the one sentence about why an object was not loaded. Broken types in the kernel explain everything else.
 fn explain(host: &Host, error: LiveError, said: &[String]) -> LiveError {
     let LiveError::Refused(text) = &error else { return error };
     match ready::kernel_types(host).as_ref().and_then(ready::broken) {
@@ -137,7 +137,7 @@ fn others(actions: &[Action], object: &Object) -> Result<Vec<Link>, LiveError> {
     Ok(links)
 }
 
-/// The kernel did not accept it: the scheduler's own exit record, or the kernel's log, or libbpf.
+/// Returns why the kernel did not accept it, from the scheduler's own exit record, the kernel's log, or libbpf.
 fn not_attached(
     object: &Object,
     record: Option<&Record>,

@@ -1,4 +1,4 @@
-//! The machine under the running kernel, as recipes need it: from `/sys/devices/system`.
+//! Describes the machine under the running kernel, as recipes need it, from `/sys/devices/system`.
 
 use crate::host::Host;
 use keel_abi::cpuset::MAX_CPUS;
@@ -34,13 +34,13 @@ pub fn facts(host: &Host) -> Facts {
     Facts { topology: Topology::new(places, hops), online, page_bytes }
 }
 
-/// The CPUs in use, of this number of CPUs.
+/// Returns the online CPUs, if the machine has this many CPUs.
 pub(crate) fn online(host: &Host, count: u32) -> CpuSet {
     let online: CpuSet = list(host, "sys/devices/system/cpu/online").into_iter().map(CpuId).collect();
     if online.is_empty() { CpuSet::first(count) } else { online }
 }
 
-/// Small numbers for large ones, in the order of their first use.
+/// Maps large numbers to small ones, in the order of their first use.
 #[derive(Default)]
 struct Numbers(BTreeMap<u32, u32>);
 
@@ -51,14 +51,14 @@ impl Numbers {
     }
 }
 
-/// The node of each CPU that has one.
+/// Returns the node of each CPU that has one.
 fn nodes(host: &Host) -> BTreeMap<u32, u32> {
     let online = parse(&host.text("sys/devices/system/node/online").unwrap_or_default(), MAX_NODES);
     let cpus = |node: &u32| list(host, &format!("sys/devices/system/node/node{node}/cpulist"));
     online.iter().flat_map(|node| cpus(node).into_iter().map(|cpu| (cpu, *node))).collect()
 }
 
-/// The first CPU with the same last-level cache.
+/// Returns the first CPU with the same last-level cache.
 fn last_cache(host: &Host, cpu: u32) -> Option<u32> {
     let level = |index: u32| -> Option<(u32, u32)> {
         let folder = format!("cache/index{index}");
@@ -76,7 +76,7 @@ fn list(host: &Host, path: &str) -> Vec<u32> {
     parse(&host.text(path).unwrap_or_default(), MAX_CPUS)
 }
 
-/// A list such as `0-3,8`, without numbers from `limit` on.
+/// Parses a list such as `0-3,8`, without numbers from `limit` on.
 fn parse(text: &str, limit: u32) -> Vec<u32> {
     let range = |part: &str| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));

@@ -1,4 +1,4 @@
-//! libbpf's maps by the object's own names.
+//! Finds libbpf's maps by the object's own names.
 
 use crate::errors::LiveError;
 use keel_object::Outline;
@@ -7,26 +7,26 @@ use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType, Object, OpenMapMut, OpenO
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, AsRawFd};
 
-/// Whether libbpf's map `name` is the one that the object calls `wanted`. libbpf puts the object's name before `.bss`,
-/// `.data` and `.rodata`.
+/// Returns whether libbpf's map `name` is the one that the object calls `wanted`. libbpf puts the object's name before
+/// `.bss`, `.data` and `.rodata`.
 fn is_called(name: &OsStr, wanted: &str) -> bool {
     let name = name.to_string_lossy();
     name == wanted || ([".bss", ".data", ".rodata"].contains(&wanted) && name.ends_with(wanted))
 }
 
-/// A map of an object that is not loaded yet.
+/// Returns a map of an object that is not loaded yet.
 pub(crate) fn open_map<'o>(object: &'o mut OpenObject, name: &str) -> Option<OpenMapMut<'o>> {
     object.maps_mut().find(|map| is_called(map.name(), name))
 }
 
-/// The bytes of a data section in the kernel. Empty if they cannot be read.
+/// Returns the bytes of a data section in the kernel. Empty if they cannot be read.
 pub(crate) fn data(object: &Object, section: &str) -> Vec<u8> {
     let map = object.maps().find(|map| is_called(map.name(), section));
     let bytes = map.and_then(|map| map.lookup(&0u32.to_ne_bytes(), MapFlags::ANY).ok().flatten());
     bytes.unwrap_or_default()
 }
 
-/// A map that lives as long as its handle.
+/// Returns a map that lives as long as its handle.
 pub(crate) fn handle(object: &Object, name: &str) -> Result<MapHandle, String> {
     let map = object.maps().find(|map| is_called(map.name(), name));
     let map = map.ok_or_else(|| format!("the object has no map {name}"))?;
@@ -53,7 +53,7 @@ pub(crate) fn put(
         let values = match cpu {
             None => vec![value; cpus],
             Some(cpu) => {
-                // The other CPUs keep theirs.
+                // The other CPUs keep their values.
                 let known = map.lookup_percpu(&key, MapFlags::ANY).ok().flatten();
                 let mut values = known.unwrap_or_else(|| vec![vec![0; value.len()]; cpus]);
                 let own = values.get_mut(cpu as usize).ok_or_else(|| LiveError::Element {
@@ -76,7 +76,7 @@ pub(crate) fn put(
     done.map_err(|e| LiveError::Element { map: name.to_owned(), why: e.to_string() })
 }
 
-/// Fills a map of maps with new ones, like the one in its definition.
+/// Fills a map of maps with new maps, like the one in its definition.
 pub(crate) fn nest(object: &Object, outline: &Outline, name: &str, number: u32) -> Result<(), LiveError> {
     let unknown = || LiveError::Unknown { what: "map of maps", name: name.to_owned() };
     let failed = |why: String| LiveError::Element { map: name.to_owned(), why };

@@ -1,6 +1,7 @@
 //! Applies a recipe's actions and `--set` to an object before it is loaded into the kernel.
 //!
-//! Variables are set in the outline, by the rules of simulated runs. Then libbpf gets the complete data sections.
+//! Variables are set in the outline, by the same rules as in simulated runs. Then libbpf gets the complete data
+//! sections.
 
 use crate::errors::LiveError;
 use crate::host::Host;

@@ -6,7 +6,7 @@ mod table {
     include!(concat!(env!("OUT_DIR"), "/programs.rs"));
 }
 
-/// An object's bytes. Empty if there is no such object.
+/// Returns an object's bytes. Empty if there is no such object.
 pub(crate) fn object(name: &str) -> &'static [u8] {
     table::OBJECTS.iter().find(|(known, _)| *known == name).map_or(&[], |(_, bytes)| bytes)
 }

@@ -1,11 +1,11 @@
-//! The requirements for loading a scheduler: checked first, reported in one sentence.
+//! Checks the requirements for loading a scheduler first, so that a missing one is reported in one sentence.
 
 use crate::errors::LiveError;
 use crate::host::{Host, State};
 use keel_object::Btf;
 use keel_object::btf::Kind;
 
-/// `CAP_SYS_ADMIN`, which stands for the other two; `CAP_PERFMON`; `CAP_BPF`.
+/// `CAP_SYS_ADMIN`, which implies the other two; `CAP_PERFMON`; `CAP_BPF`.
 const SYS_ADMIN: u32 = 21;
 const PERFMON: u32 = 38;
 const BPF: u32 = 39;
@@ -29,13 +29,13 @@ pub fn check(host: &Host) -> Result<(), LiveError> {
     Ok(())
 }
 
-/// Whether this process has the capabilities.
+/// Returns whether this process has the capabilities.
 pub(crate) fn has_rights(host: &Host) -> bool {
     let held = held(host);
     has(held, SYS_ADMIN) || (has(held, BPF) && has(held, PERFMON))
 }
 
-/// Whether this process may read other processes' maps.
+/// Returns whether this process may read other processes' maps.
 pub(crate) fn has_sys_admin(host: &Host) -> bool {
     has(held(host), SYS_ADMIN)
 }
@@ -44,20 +44,20 @@ fn has(held: u64, capability: u32) -> bool {
     held >> capability & 1 != 0
 }
 
-/// This process's effective capabilities.
+/// Returns this process's effective capabilities.
 fn held(host: &Host) -> u64 {
     let status = host.text("proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
     line.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok()).unwrap_or(0)
 }
 
-/// The running kernel's types.
+/// Returns the running kernel's types.
 pub(crate) fn kernel_types(host: &Host) -> Option<Btf> {
     let bytes = std::fs::read(host.path("sys/kernel/btf/vmlinux")).ok()?;
     Btf::parse(&bytes).ok()
 }
 
-/// A kfunc of sched_ext whose type contains the argument that the verifier itself adds.
+/// Returns a kfunc of sched_ext whose type contains the argument that the verifier itself adds.
 ///
 /// Kernels hide it (`KF_IMPLICIT_ARGS`): the type for callers has no `aux`, and a twin whose name ends in `_impl` has
 /// it.
@@ -105,7 +105,7 @@ mod tests {
         check(&[(STATE, "disabling"), BTF, ROOT], Err(nameless));
     }
 
-    /// The types of a kernel with one kfunc, which has this name and these parameters.
+    /// Returns the types of a kernel with one kfunc, which has this name and these parameters.
     fn types(name: &str, parameters: &str) -> Btf {
         let root = tempfile::tempdir().unwrap();
         let source = format!(

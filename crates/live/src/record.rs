@@ -1,8 +1,8 @@
-//! What this kernel schedules, as the same stream of events that a simulated run gives.
+//! Records what this kernel schedules, as the same kind of stream of events that a simulated run emits.
 //!
 //! Programs in the kernel write records into one ring buffer per CPU (crates/live/bpf/record.bpf.c). Here they are
-//! merged by time and become consistent events, so that the same checks read them. Records that did not fit into a ring
-//! are counted and reported at their place ([`What::Lost`]).
+//! merged by time and become consistent events, so that the same checks can read them. Records that did not fit into a
+//! ring are counted and reported at their place ([`What::Lost`]).
 //!
 //! [`What::Lost`]: keel_trace::What::Lost
 
@@ -25,13 +25,13 @@ use kernel::{Events, Extent, Kernel};
 use rustix::time::{ClockId, clock_gettime};
 use std::os::fd::BorrowedFd;
 
-/// The maximum time between a record's time stamp and its arrival, except on CPUs that stand still meanwhile, as
-/// virtual ones may.
+/// The maximum time between a record's timestamp and its arrival, except on CPUs that are stopped meanwhile, as virtual
+/// ones may be.
 const SLACK_NS: u64 = 50_000_000;
 
-/// The default memory for all rings.
+/// The default memory for all rings, in bytes.
 const RINGS_BYTES: u32 = 256 << 20;
-/// The largest and the smallest default ring.
+/// The smallest and the largest default ring, in bytes.
 const RING_BYTES: std::ops::RangeInclusive<u32> = 64 << 10..=4 << 20;
 
 /// How a recording ended.
@@ -41,15 +41,15 @@ pub struct Recorded {
     pub duration: Span,
     /// The number of events.
     pub events: u64,
-    /// Events that are missing because the rings were full.
+    /// The number of events that are missing because the rings were full.
     pub lost: u64,
-    /// Tasks that did something.
+    /// The number of tasks that did something.
     pub tasks: u32,
-    /// Events that arrived too late for their place and got a later time stamp.
+    /// The number of events that arrived too late for their place and got a later timestamp.
     pub late: u64,
-    /// Inferred switches that no record shows: they put tasks where later events find them.
+    /// The number of inferred switches, which no record shows. They put tasks where later events expect them.
     pub made_up: u64,
-    /// Decisions that the scheduler reported.
+    /// The number of decisions that the scheduler reported.
     pub decisions: u64,
 }
 
@@ -63,12 +63,12 @@ pub struct Recorder {
     start: u64,
 }
 
-/// What is recorded besides running and waiting tasks.
+/// What to record in addition to running and waiting tasks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Beside {
-    /// What Linux's own fair class considers.
+    /// Whether to record what Linux's own fair class considers.
     pub decisions: bool,
-    /// Transfers through pipes.
+    /// Whether to record transfers through pipes.
     pub pipes: bool,
 }
 
@@ -85,7 +85,7 @@ impl Recorder {
     /// `workload` is the stream's name for what it records.
     ///
     /// # Errors
-    /// If the kernel or this process's capabilities do not allow it.
+    /// The kernel or this process's capabilities do not allow it.
     pub fn begin(
         host: &Host,
         workload: &str,
@@ -110,7 +110,8 @@ impl Recorder {
         Ok(recorder)
     }
 
-    /// The same with programs that are already loaded, and without the scheduler's reports of its decisions.
+    /// Like [`Recorder::begin`], with programs that are already loaded, and without the scheduler's reports of its
+    /// decisions.
     pub(crate) fn with(
         mut kernel: Kernel,
         scene: Scene<'_>,
@@ -135,7 +136,7 @@ impl Recorder {
         Ok(recorder)
     }
 
-    /// Functions of this kernel that cannot be traced, and what is therefore not recorded.
+    /// Returns the functions of this kernel that cannot be traced, and what is therefore not recorded.
     pub fn missing(&self) -> Vec<String> {
         self.kernel.missing()
     }
@@ -143,7 +144,7 @@ impl Recorder {
     /// Passes on what happened until a moment ago. Returns false if there is more than it reads at once: call it again.
     ///
     /// # Errors
-    /// If a ring cannot be read.
+    /// A ring cannot be read.
     pub fn drain(&mut self, sink: &mut dyn Sink) -> Result<bool, RecordError> {
         let now = now();
         let complete = self.kernel.drain(&mut self.merge)?;
@@ -153,7 +154,7 @@ impl Recorder {
         Ok(complete.is_none())
     }
 
-    /// Becomes ready when there is much to [`drain`](Self::drain).
+    /// Returns a descriptor that becomes readable when there is much to [`drain`](Self::drain).
     pub fn filled(&self) -> BorrowedFd<'_> {
         self.kernel.filled()
     }
@@ -161,12 +162,12 @@ impl Recorder {
     /// Ends the recording, and the stream.
     ///
     /// # Errors
-    /// If a ring cannot be read.
+    /// A ring cannot be read.
     pub fn finish(self, sink: &mut dyn Sink) -> Result<Recorded, RecordError> {
         self.end(sink).map(|(recorded, _)| recorded)
     }
 
-    /// The same, but returns the programs, detached.
+    /// Like [`finish`](Self::finish), but also returns the programs, detached.
     pub(crate) fn end(mut self, sink: &mut dyn Sink) -> Result<(Recorded, Kernel), RecordError> {
         let end = now();
         self.kernel.detach();
@@ -194,7 +195,7 @@ impl Recorder {
         Ok((recorded, self.kernel))
     }
 
-    /// From the snapshot and the first records: the machine's state when the recording began.
+    /// Determines the machine's state when the recording began, from the snapshot and the first records.
     fn open(&mut self, offline: &CpuSet, sink: &mut dyn Sink) -> Result<(), RecordError> {
         let snapshot = self.kernel.snapshot()?;
         let seen = now();
@@ -209,7 +210,7 @@ impl Recorder {
         Ok(())
     }
 
-    /// The scheduler's reports of its decisions so far.
+    /// Reads the scheduler's reports of its decisions so far.
     fn drain_decisions(&mut self, now: u64) {
         if let Some(decisions) = &mut self.decisions {
             decisions.drain(self.start, now, self.kernel.alarm(), &mut self.merge);
@@ -222,8 +223,8 @@ impl Recorder {
     }
 }
 
-/// A task that is throttled in the snapshot was throttled from `start` on, unless a record since `start` shows that it
-/// began later.
+/// Adds records for tasks that are throttled in the snapshot: they were throttled from `start` on, unless a record
+/// since `start` shows that it began later.
 fn throttled_since(start: u64, throttled: &[Key], records: &mut Vec<Raw>) {
     let began_later = |task: Key| {
         let mut reported = records.iter().filter(|raw| raw.at >= start).map(|raw| &raw.what);
@@ -250,13 +251,13 @@ pub(crate) fn permitted(host: &Host) -> Result<(), RecordError> {
     }
 }
 
-/// The current scheduler: the attached one, or else the kernel's own.
+/// Returns the current scheduler: the attached one, or else the kernel's own.
 pub(crate) fn scheduler(host: &Host) -> String {
     let kernel = || Some(format!("Linux {}", host.text("proc/sys/kernel/osrelease")?));
     host.scheduler().or_else(kernel).unwrap_or_else(|| "Linux".to_owned())
 }
 
-/// A ring's size in bytes: a power of two, as the kernel requires, and at least a page.
+/// Returns a ring's size in bytes: a power of two, as the kernel requires, and at least a page.
 fn ring_size(asked: Option<u32>, cpus: u32) -> u32 {
     let page = rustix::param::page_size() as u32;
     let size = asked.unwrap_or_else(|| (RINGS_BYTES / cpus).clamp(*RING_BYTES.start(), *RING_BYTES.end()));
@@ -267,7 +268,7 @@ fn ring_size(asked: Option<u32>, cpus: u32) -> u32 {
     }
 }
 
-/// The clock of the records: the kernel's monotonic nanoseconds.
+/// Returns the clock of the records: the kernel's monotonic nanoseconds.
 pub(crate) fn now() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     // Time since boot is neither negative nor 500 years.

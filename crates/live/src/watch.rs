@@ -1,7 +1,7 @@
-//! Watches what this kernel schedules at a small part of a recording's cost: occasional looks at all CPUs
+//! Watches what this kernel schedules at a fraction of a recording's cost: occasional samples of all CPUs
 //! (crates/live/bpf/look.bpf.c), and short complete recordings by the programs of [`record`](crate::record).
 //!
-//! Both are loaded once. Between looks, nothing is attached, so that the kernel runs as usual.
+//! Both are loaded once. Between samples, nothing is attached, so that the kernel runs as usual.
 
 mod cost;
 mod error;
@@ -19,9 +19,9 @@ use keel_abi::{CpuSet, Span, Topology};
 use keel_trace::Sink;
 use look::Eye;
 
-/// Memory for all rings of a short recording together.
+/// The memory for all rings of a short recording together, in bytes.
 const RINGS_BYTES: u32 = 32 << 20;
-/// The smallest and the largest ring.
+/// The smallest and the largest ring, in bytes.
 const RING_BYTES: std::ops::RangeInclusive<u32> = 32 << 10..=1 << 20;
 
 /// The contents of a short recording. Decisions explain what it confirms.
@@ -30,7 +30,7 @@ const EXTENT: Extent = Extent { events: Events::Core, decisions: true, pipes: fa
 /// The cost of watching so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
-    /// CPU time of this process, including looks.
+    /// CPU time of this process, including samples.
     pub process: Span,
     /// CPU time of programs that ran in the context of others, as counted by the kernel. `None` if it does not allow
     /// counting, which needs `CAP_SYS_ADMIN`.
@@ -42,9 +42,9 @@ pub struct Watcher {
     host: Host,
     topology: Topology,
     eye: Eye,
-    /// At the start of the last recording.
+    /// The CPUs that were online at the start of the last recording.
     online: CpuSet,
-    /// `None` while it records.
+    /// The programs; `None` while it records.
     resting: Option<Kernel>,
     run_time: RunTime,
 }
@@ -70,20 +70,20 @@ impl Watcher {
         })
     }
 
-    /// The maximum number of CPUs that the machine may have.
+    /// Returns the maximum number of CPUs that the machine may have.
     pub fn cpus(&self) -> u32 {
         self.topology.cpus()
     }
 
-    /// The current scheduler: the attached scheduler's name, or the kernel's release.
+    /// Returns the current scheduler: the attached scheduler's name, or the kernel's release.
     pub fn scheduler(&self) -> String {
         record::scheduler(&self.host)
     }
 
-    /// One look at all CPUs, and, if a CPU idles, at the waiting tasks.
+    /// Samples all CPUs and, if a CPU idles, the waiting tasks.
     ///
     /// # Errors
-    /// If the kernel does not execute it.
+    /// The kernel does not execute the program.
     pub fn look(&self) -> Result<Look, WatchError> {
         self.eye.look()
     }
@@ -91,7 +91,7 @@ impl Watcher {
     /// Starts a short complete recording. End it with [`stop`](Self::stop).
     ///
     /// # Errors
-    /// If the programs cannot be attached, or a recording is already running.
+    /// The programs cannot be attached, or a recording is already running.
     pub fn record(&mut self, sink: &mut dyn Sink) -> Result<Recorder, WatchError> {
         let busy = || WatchError::Failed("a recording is already running".to_owned());
         let kernel = self.resting.take().ok_or_else(busy)?;
@@ -102,10 +102,11 @@ impl Watcher {
         Ok(Recorder::with(kernel, scene, sink)?)
     }
 
-    /// Ends a recording and its stream. Returns `None` if CPUs came or went meanwhile, which is not recorded.
+    /// Ends a recording and its stream. Returns `None` if CPUs came online or went offline meanwhile, which is not
+    /// recorded.
     ///
     /// # Errors
-    /// If a ring cannot be read.
+    /// A ring cannot be read.
     pub fn stop(&mut self, recorder: Recorder, sink: &mut dyn Sink) -> Result<Option<Recorded>, WatchError> {
         let (recorded, kernel) = recorder.end(sink)?;
         self.run_time.end(&kernel);
@@ -117,13 +118,13 @@ impl Watcher {
         machine::online(&self.host, self.topology.cpus())
     }
 
-    /// The cost so far.
+    /// Returns the cost so far.
     pub fn cost(&self) -> Cost {
         Cost { process: cost::process(), programs: self.run_time.spent() }
     }
 }
 
-/// A ring's size in bytes: a power of two.
+/// Returns a ring's size in bytes: a power of two.
 fn ring_bytes(cpus: u32) -> u32 {
     1 << (RINGS_BYTES / cpus).clamp(*RING_BYTES.start(), *RING_BYTES.end()).ilog2()
 }

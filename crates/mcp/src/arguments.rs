@@ -97,7 +97,7 @@ fn option(name: &str, value: Option<String>) -> Option<String> {
     value.map(|value| format!("--{name}={value}"))
 }
 
-/// A command with its options, and then what it is about, behind `--`, so that no name is taken for an option.
+/// Returns a command with its options, and then what it is about, behind `--`, so that no name is taken for an option.
 fn command(name: &str, options: impl Iterator<Item = String>, about: &str) -> Args {
     [name.to_owned(), "--json".to_owned()]
         .into_iter()
@@ -107,7 +107,8 @@ fn command(name: &str, options: impl Iterator<Item = String>, about: &str) -> Ar
 }
 
 impl Sim {
-    /// The arguments of `keel`. What stands behind `--` would be a program, so a name that looks like an option is refused.
+    /// Returns the arguments of `keel`. What stands behind `--` would be a program, so a name that looks like an option
+    /// is refused.
     pub(crate) fn args(&self) -> Result<Args, String> {
         if self.scheduler.starts_with('-') {
             return Err(format!("no scheduler is called '{}'", self.scheduler));
@@ -118,7 +119,7 @@ impl Sim {
 }
 
 impl Compare {
-    /// The arguments of `keel`.
+    /// Returns the arguments of `keel`.
     pub(crate) fn args(&self) -> Args {
         let runs = option("runs", self.runs.map(|runs| runs.to_string()));
         command("compare", self.scene.args().chain(runs), &self.schedulers.join(","))
@@ -126,7 +127,7 @@ impl Compare {
 }
 
 impl Check {
-    /// The arguments of `keel`.
+    /// Returns the arguments of `keel`.
     pub(crate) fn args(&self) -> Args {
         let range = [option("from", self.from.clone()), option("until", self.until.clone())];
         command("check", range.into_iter().flatten(), &self.trace)
@@ -134,7 +135,7 @@ impl Check {
 }
 
 impl Explain {
-    /// The arguments of `keel`.
+    /// Returns the arguments of `keel`.
     pub(crate) fn args(&self) -> Args {
         let about =
             [option("task", Some(self.task.clone())), option("top", self.top.map(|top| top.to_string()))];
@@ -143,7 +144,7 @@ impl Explain {
 }
 
 impl Score {
-    /// The arguments of `keel`.
+    /// Returns the arguments of `keel`.
     pub(crate) fn args(&self) -> Args {
         command("score", option("suite", self.suite.clone()).into_iter(), &self.scheduler)
     }

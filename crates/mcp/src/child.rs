@@ -39,7 +39,7 @@ async fn outgrown(pid: u32, most_bytes: u64) {
     }
 }
 
-/// The memory of a process, or `None` if there is no process with this number.
+/// Returns the memory of a process, or `None` if there is no process with this number.
 fn resident_bytes(pid: u32) -> Option<u64> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
 
-    /// The answer of a program with this script, with limits of this many bytes and milliseconds.
+    /// Returns the answer of a program with this script, with limits of this many bytes and milliseconds.
     fn answer(script: &str, answer_bytes: usize, time_ms: u64) -> Answer {
         answer_within(script, answer_bytes, time_ms, u64::MAX)
     }

@@ -85,7 +85,7 @@ fn result(answer: Answer) -> CallToolResult {
     }
 }
 
-/// The answer without long lists. Text that is not JSON is unchanged.
+/// Returns the answer without long lists. Text that is not JSON is unchanged.
 fn short(text: String) -> String {
     let Ok(mut value) = serde_json::from_str::<Value>(&text) else { return text };
     shorten(&mut value);

@@ -1,11 +1,11 @@
-//! A bound on the work that comparing types may take, however entangled they are.
+//! Bounds the work of comparing types, however entangled they are.
 
 use std::cell::Cell;
 
-/// Steps that one object's relocations may take: some thousand times what real objects need.
+/// The maximum number of steps for one object's relocations: about a thousand times what real objects need.
 const STEPS: u64 = 20_000_000;
 
-/// What is left of an object's steps.
+/// The remaining steps for an object.
 #[derive(Debug)]
 pub(crate) struct Budget(Cell<u64>);
 

@@ -1,37 +1,37 @@
-//! Functions: the code sections cut up at their function symbols.
+//! Splits the code sections into functions, at their function symbols.
 
 use crate::ObjectError;
 use crate::elf::{Elf, SymbolKind};
 use crate::model::Insn;
 
-/// Bytes of an instruction slot.
+/// The size of an instruction slot, in bytes.
 pub(crate) const SLOT: u64 = 8;
 /// The opcode of `ld_imm64`, which takes two slots.
 pub(crate) const LD_IMM64: u8 = 0x18;
 /// The opcode of a call.
 pub(crate) const CALL: u8 = 0x85;
 
-/// Functions at most.
+/// The maximum number of functions.
 const MAX_FUNCTIONS: usize = 1 << 15;
 
 /// A function's position in the ELF file.
 #[derive(Clone, Debug)]
 pub(crate) struct Place {
     pub(crate) name: String,
-    /// Index into the ELF's sections.
+    /// The index of its section.
     pub(crate) section: usize,
-    /// First slot, from the section's start.
+    /// The first slot, from the section's start.
     pub(crate) start: u64,
-    /// Slots.
+    /// The number of slots.
     pub(crate) len: u64,
 }
 
-/// All functions, by section and start; none overlap.
+/// All functions, by section and start. None overlap.
 #[derive(Debug)]
 pub(crate) struct Places(Vec<Place>);
 
 impl Places {
-    /// Finds the functions; the second value holds the instructions of each.
+    /// Finds the functions. The second value contains the instructions of each.
     pub(crate) fn collect(elf: &Elf<'_>) -> Result<(Places, Vec<Vec<Insn>>), ObjectError> {
         let mut places = Vec::new();
         for symbol in elf.symbols.iter().filter(|symbol| symbol.kind == SymbolKind::Function) {
@@ -57,7 +57,7 @@ impl Places {
             let (start, len) = (symbol.value / SLOT, symbol.size / SLOT);
             places.push((symbol.local, Place { name, section, start, len }));
         }
-        // Of two names for one function the global one counts, since relocations go by place.
+        // If a function has two names, the global one counts. Relocations refer to it by position anyway.
         places.sort_by(|(local_a, a), (local_b, b)| {
             (a.section, a.start, a.len, local_a).cmp(&(b.section, b.start, b.len, local_b))
         });
@@ -73,7 +73,7 @@ impl Places {
         Ok((Places(places), insns))
     }
 
-    /// All of them, in the order of the functions' indices.
+    /// Returns all of them, in the order of the functions' indices.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (usize, &Place)> {
         self.0.iter().enumerate()
     }
@@ -82,7 +82,7 @@ impl Places {
         &self.0[function]
     }
 
-    /// The function that holds a slot of a section, and the slot within it.
+    /// Returns the function that contains a slot of a section, and the slot's index in it.
     pub(crate) fn holding(&self, section: usize, slot: u64) -> Option<(usize, usize)> {
         let after = self.0.partition_point(|place| (place.section, place.start) <= (section, slot));
         let index = after.checked_sub(1)?;
@@ -91,7 +91,7 @@ impl Places {
         (place.section == section && within < place.len).then_some((index, within as usize))
     }
 
-    /// The function that starts at a slot of a section.
+    /// Returns the function that starts at a slot of a section.
     pub(crate) fn starting(&self, section: usize, slot: u64) -> Option<usize> {
         self.holding(section, slot).filter(|&(_, within)| within == 0).map(|(index, _)| index)
     }
@@ -141,7 +141,7 @@ pub(crate) fn check(function: &str, insns: &[Insn]) -> Result<(), ObjectError> {
     Ok(())
 }
 
-/// How far an instruction may jump, if it may.
+/// Returns how far an instruction may jump, if it may.
 fn jump(insn: &Insn) -> Option<i64> {
     const JMP: u8 = 0x05;
     const JMP32: u8 = 0x06;

@@ -1,4 +1,4 @@
-//! Global data: each of `.data*`, `.rodata*` and `.bss*` is an array map of one value.
+//! Converts global data to maps: each of `.data*`, `.rodata*` and `.bss*` becomes an array map with one value.
 
 use crate::ObjectError;
 use crate::elf::{Elf, Section};
@@ -9,7 +9,7 @@ use crate::model::MapDef;
 const ARENA_SECTION: &str = ".addr_space.1";
 /// `BPF_MAP_TYPE_ARENA`.
 pub(crate) const ARENA: u32 = 33;
-/// Bytes of all global data at most.
+/// The maximum size of all global data, in bytes.
 pub(crate) const MAX_DATA: u64 = 512 << 20;
 
 /// The map for each of the ELF's sections.
@@ -22,7 +22,7 @@ impl SectionMaps {
     }
 }
 
-/// Appends the maps of global data; the arena's variables go to the arena map that is there already.
+/// Appends the maps of global data. The arena's variables go to the arena map, which already exists.
 pub(crate) fn collect(elf: &Elf<'_>, maps: &mut Vec<MapDef>) -> Result<SectionMaps, ObjectError> {
     let mut left = MAX_DATA;
     let mut by_section = vec![None; elf.sections.len()];
@@ -49,7 +49,7 @@ pub(crate) fn collect(elf: &Elf<'_>, maps: &mut Vec<MapDef>) -> Result<SectionMa
     Ok(SectionMaps(by_section))
 }
 
-/// Is it global data, and may programs not write it?
+/// If this is a section of global data, returns whether programs must not write to it.
 fn read_only(section: &Section<'_>) -> Option<bool> {
     let is = |name: &str| {
         section.name.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))

@@ -1,14 +1,14 @@
-//! Settings that are enums take the names of its values: `--set bug=group-imbalance+missing-domains`.
+//! Settings of enum types, which take the names of the enum's values: `--set bug=group-imbalance+missing-domains`.
 
 use crate::btf::{Btf, Kind, TypeId};
 use crate::model::Word;
 
-/// Words that a message lists.
+/// The maximum number of words that a message lists.
 const SHOWN: usize = 16;
-/// Bytes of memory for the words of all of an object's variables together; then others have none.
+/// The maximum memory for the words of all of an object's variables, in bytes. Further variables have none.
 pub(crate) const MOST_BYTES: usize = 1 << 20;
 
-/// The words of a variable's type; none where that is no enum.
+/// Returns the words of a variable's type: none if it is not an enum.
 pub(crate) fn of_enum(btf: &Btf, ty: TypeId, budget: &mut usize) -> Vec<Word> {
     let Kind::Enum(found) = btf.kind(btf.skip_modifiers(ty)) else { return Vec::new() };
     let names: Vec<&str> = found.values.iter().map(|value| btf.enumerator_name(value)).collect();
@@ -26,7 +26,7 @@ pub(crate) fn of_enum(btf: &Btf, ty: TypeId, budget: &mut usize) -> Vec<Word> {
         .collect()
 }
 
-/// How many bytes all names begin with, up to and with an underscore.
+/// Returns the length of the prefix that all names share, up to and including an underscore.
 fn shared_prefix(names: &[&str]) -> usize {
     let Some((first, others)) = names.split_first().filter(|(_, others)| !others.is_empty()) else {
         return 0;
@@ -37,13 +37,13 @@ fn shared_prefix(names: &[&str]) -> usize {
         .unwrap_or(0)
 }
 
-/// Are these flags, which can be joined: several, a bit each?
+/// Returns whether these are flags, which can be joined: more than one word, each a single bit.
 pub(crate) fn are_flags(words: &[Word]) -> bool {
     let bits = words.iter().filter(|word| word.value != 0);
     bits.clone().count() > 1 && bits.clone().all(|word| word.value.is_power_of_two())
 }
 
-/// The value of a word, or of several flags that are joined by `+`; `None` where a word is none of these.
+/// Returns the value of a word, or of several flags joined by `+`, or `None` if a word is unknown.
 pub(crate) fn value(words: &[Word], text: &str) -> Option<u64> {
     let one = |text: &str| {
         let wanted = text.to_ascii_lowercase().replace('_', "-");
@@ -56,16 +56,16 @@ pub(crate) fn value(words: &[Word], text: &str) -> Option<u64> {
     text.split('+').map(one).try_fold(0, |all, value| Some(all | value?))
 }
 
-/// Whether this number is one of the enum's values or, for flags, a combination of their bits. `number_of` turns
-/// values, which are signed if the enum is, into numbers. 0 is not a flag, but always accepted: it is the object's
-/// default.
+/// Returns whether this number is one of the enum's values or, for flags, a combination of their bits. `number_of`
+/// converts values, which are signed if the enum is, to numbers. 0 is not a flag, but is always accepted, because it is
+/// the object's default.
 pub(crate) fn takes(words: &[Word], number: i128, number_of: impl Fn(u64) -> i128) -> bool {
     let named = || words.iter().any(|word| number_of(word.value) == number);
     let bits = words.iter().fold(0, |bits, word| bits | number_of(word.value));
     number == 0 || named() || are_flags(words) && number & !bits == 0
 }
 
-/// The words, for a message.
+/// Returns the words, for a message.
 pub(crate) fn listed(words: &[Word]) -> String {
     let shown: Vec<&str> = words.iter().take(SHOWN).map(|word| word.word.as_str()).collect();
     let more = if words.len() > SHOWN { ", ..." } else { "" };

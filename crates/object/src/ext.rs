@@ -1,4 +1,4 @@
-//! `.BTF.ext`: source lines, function types and CO-RE relocations, each by section and instruction.
+//! Parses `.BTF.ext`: source lines, function types and CO-RE relocations, each by section and instruction.
 
 use crate::ObjectError;
 use crate::btf::{Btf, TypeId};
@@ -9,16 +9,16 @@ type Code<'a> = std::collections::BTreeMap<&'a str, usize>;
 /// One section's records.
 #[derive(Debug)]
 pub(crate) struct Records<T> {
-    /// Index into the ELF's sections.
+    /// The index of the section.
     pub(crate) section: usize,
-    /// In the file's order.
+    /// The records, in the file's order.
     pub(crate) records: Vec<T>,
 }
 
 /// A source line's record.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LineRecord {
-    /// Bytes from the section's start.
+    /// The offset from the section's start, in bytes.
     pub(crate) offset: u32,
     pub(crate) file: u32,
     pub(crate) text: u32,
@@ -28,10 +28,10 @@ pub(crate) struct LineRecord {
 /// A CO-RE relocation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CoreRecord {
-    /// Bytes from the section's start.
+    /// The offset from the section's start, in bytes.
     pub(crate) offset: u32,
     pub(crate) ty: TypeId,
-    /// Offset of the access string in the object's BTF.
+    /// The offset of the access string in the object's BTF.
     pub(crate) access: u32,
     pub(crate) kind: u32,
 }
@@ -39,12 +39,12 @@ pub(crate) struct CoreRecord {
 /// A function's type.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FuncRecord {
-    /// Bytes from the section's start.
+    /// The offset from the section's start, in bytes.
     pub(crate) offset: u32,
     pub(crate) ty: TypeId,
 }
 
-/// All of `.BTF.ext`.
+/// The contents of `.BTF.ext`.
 #[derive(Debug, Default)]
 pub(crate) struct Ext {
     pub(crate) functions: Vec<Records<FuncRecord>>,
@@ -53,10 +53,10 @@ pub(crate) struct Ext {
 }
 
 impl Ext {
-    /// Parses the section; records of sections that are no code are left out.
+    /// Parses the section. Skips records of sections that are not code.
     pub(crate) fn parse(bytes: &[u8], btf: &Btf, code: &Code<'_>) -> Result<Ext, ObjectError> {
         if half(bytes, 0)? != 0xeb9f {
-            return Err(ObjectError::BtfExt("it doesn't start as one"));
+            return Err(ObjectError::BtfExt("it doesn't start like one"));
         }
         let header = word(bytes, 4)?;
         let part = |field: usize| -> Result<&[u8], ObjectError> {
@@ -87,7 +87,7 @@ impl Ext {
     }
 }
 
-/// Records of `size` bytes or more each; later versions may append fields.
+/// Reads records of at least `size` bytes each. Later versions may append fields.
 fn records<T>(
     bytes: &[u8],
     (btf, code): (&Btf, &Code<'_>),

@@ -1,7 +1,7 @@
-//! Externs: kfuncs and kernel variables (`.ksyms`), configuration (`.kconfig`), by libbpf's rules.
+//! Resolves externs by libbpf's rules: kfuncs and kernel variables (`.ksyms`), and configuration (`.kconfig`).
 //!
-//! A kfunc is one only where the kernel's BTF tags it `bpf_kfunc`; its prototype must be compatible.
-//! A weak one that is absent or differs is null.
+//! A function is a kfunc only if the kernel's BTF tags it `bpf_kfunc`. Its prototype must be compatible. A weak kfunc
+//! that is absent or differs is null.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::kconfig::Kconfig;
 use crate::relo::{CoreError, Pair, compatible};
 use crate::{LoadOptions, ObjectError};
 
-/// Externs at most.
+/// The maximum number of externs.
 const MAX_EXTERNS: usize = 1 << 14;
 
 /// What an extern resolves to.
@@ -25,10 +25,10 @@ pub(crate) enum Extern {
     Untyped {
         /// Its name in the kernel.
         name: String,
-        /// Is it a function there?
+        /// Whether it is a function there.
         is_function: bool,
     },
-    /// Something weak that the kernel lacks, in words.
+    /// A weak symbol that the kernel lacks. The text describes it.
     Null(String),
     /// A configuration value: its offset and size in `.kconfig`.
     Kconfig(u32, u32),
@@ -48,7 +48,7 @@ enum Declared {
     Kconfig(TypeId),
 }
 
-/// Is it a symbol that another object or the kernel defines?
+/// Returns whether another object or the kernel defines this symbol.
 pub(crate) fn is_extern(symbol: &Symbol<'_>) -> bool {
     symbol.undefined && !symbol.local && symbol.kind == SymbolKind::Untyped && !symbol.name.is_empty()
 }
@@ -132,7 +132,7 @@ fn variable(pair: Pair<'_>, symbol: &Symbol<'_>, name: &str, ty: TypeId) -> Resu
     match id.map(|id| pair.kernel.kind(id)) {
         Some(Kind::Var { ty: theirs, .. }) => {
             let theirs = pair.kernel.skip_modifiers(*theirs);
-            // Here even a weak one must agree: it is there, and would be misread.
+            // Here even a weak symbol must be compatible: it exists, and would be misread.
             if is_compatible(pair, ty, theirs)? {
                 Ok(Extern::Variable(name.to_owned()))
             } else {

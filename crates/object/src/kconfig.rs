@@ -1,4 +1,4 @@
-//! `.kconfig`: variables that the loader fills from the kernel's configuration.
+//! Fills `.kconfig`: variables that the loader sets from the kernel's configuration.
 
 use crate::btf::{Btf, Kind, TypeId};
 use crate::model::MapDef;
@@ -11,7 +11,7 @@ pub(crate) const ARRAY: u32 = 2;
 pub(crate) const READ_ONLY_PROG: u32 = 1 << 7;
 /// `BPF_F_MMAPABLE`.
 pub(crate) const MMAPABLE: u32 = 1 << 10;
-/// Bytes of a configuration text at most.
+/// The maximum length of a configuration text, in bytes.
 const MAX_TEXT: u32 = 64 << 10;
 
 /// The kinds of variables that libbpf fills.
@@ -23,7 +23,7 @@ enum Shape {
     Text { size: u32 },
 }
 
-/// The map `.kconfig` as it grows.
+/// The map `.kconfig`, while variables are added.
 #[derive(Debug, Default)]
 pub(crate) struct Kconfig {
     bytes: Vec<u8>,
@@ -57,7 +57,7 @@ impl Kconfig {
         Ok((offset as u32, bytes.len() as u32))
     }
 
-    /// The map, if there is any variable.
+    /// Returns the map, if there is any variable.
     pub(crate) fn into_map(self) -> Option<MapDef> {
         (!self.bytes.is_empty()).then(|| MapDef {
             name: ".kconfig".to_owned(),
@@ -113,7 +113,7 @@ fn size(shape: &Shape) -> u32 {
 fn encode(shape: &Shape, value: &KconfigValue) -> Result<Vec<u8>, &'static str> {
     match (shape, value) {
         (Shape::Text { size }, KconfigValue::Text(text)) => {
-            // As libbpf does, a text that is too long is cut off, its NUL kept.
+            // As in libbpf, a text that is too long is truncated, but still terminated by NUL.
             let mut bytes = text.as_bytes()[..text.len().min(*size as usize - 1)].to_vec();
             bytes.resize(*size as usize, 0);
             Ok(bytes)

@@ -1,17 +1,17 @@
-//! From the bytes of a compiled BPF object to a typed [`Object`]: ELF, BTF, CO-RE relocation,
-//! `struct_ops`, ksyms, kconfig, global variables.
+//! Reads the bytes of a compiled BPF object into a typed [`Object`]: ELF, BTF, CO-RE relocation, `struct_ops`, ksyms,
+//! kconfig, global variables.
 //!
-//! This crate reads bytes and never runs them; all it knows about a simulated kernel is the BTF that it is given. The
-//! bytes are untrusted input: whatever they contain, [`load()`] returns an [`Object`] or a one-sentence error, in
-//! bounded time and memory.
+//! This crate never runs an object. All it knows about the simulated kernel is the BTF that it is given. The bytes are
+//! untrusted input: whatever they contain, [`load()`] returns an [`Object`] or a one-sentence error, in bounded time
+//! and memory.
 //!
 //! Loading:
 //!
-//! - `load`: the order in which an object is put together
-//! - [`model`]: a loaded object: functions, maps, `struct_ops`, variables
+//! - `load`: the steps in which an object is loaded
+//! - [`model`]: what a loaded object consists of: functions, maps, `struct_ops`, variables
 //! - `options`: what the kernel that an object is loaded for reports about itself
 //! - `outline`: what can be read from an object without any kernel's types
-//! - `error`: what can be wrong with an object
+//! - `error`: errors in an object
 //! - `budget`: a limit on the work of comparing types
 //!
 //! File formats:
@@ -29,18 +29,18 @@
 //! - `struct_ops`: `struct_ops` variables, their callbacks and other members
 //! - `externs`: kfuncs, kernel variables and configuration, by libbpf's rules
 //! - `kconfig`: variables filled from the kernel's configuration
-//! - `queues`: the names that the object gives its dispatch queues
+//! - `queues`: the object's names for its DSQs
 //!
 //! Relocation:
 //!
 //! - `refer`: references between parts, by symbol and by offset
-//! - `relo`: CO-RE: the object's accesses to types, adapted to the kernel's types
+//! - `relo`: CO-RE, which adapts the object's accesses to the kernel's types
 //!
 //! Settings:
 //!
 //! - `variables`: global variables by name, and constants filled in by a loader
-//! - `set`: `--set NAME=VALUE`: a global variable's initial value
-//! - `enum_names`: settings that are enums, by the names of their values
+//! - `set`: `--set NAME=VALUE`, a global variable's initial value
+//! - `enum_names`: settings of enum types, by the names of the enum's values
 #![forbid(unsafe_code)]
 
 pub mod btf;

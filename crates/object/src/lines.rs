@@ -1,4 +1,4 @@
-//! Source lines of functions, from `.BTF.ext`.
+//! Finds the source lines of functions in `.BTF.ext`.
 
 use crate::ObjectError;
 use crate::btf::Btf;
@@ -6,7 +6,7 @@ use crate::code::Places;
 use crate::ext::{FuncRecord, LineRecord, Records};
 use crate::model::{Function, LineInfo};
 
-/// Bytes of file names and source text at most, over all lines.
+/// The maximum size of file names and source text of all lines together, in bytes.
 const MAX_TEXT: usize = 32 << 20;
 
 /// Gives every function its lines.
@@ -42,7 +42,7 @@ pub(crate) fn attach(
     Ok(())
 }
 
-/// Checks that everything that `.BTF.ext` calls a function is one in BTF too.
+/// Checks that everything that `.BTF.ext` calls a function is also a function in BTF.
 pub(crate) fn check_functions(btf: &Btf, records: &[Records<FuncRecord>]) -> Result<(), ObjectError> {
     let is_function = |record: &FuncRecord| {
         record.offset.is_multiple_of(8) && matches!(btf.kind(record.ty), crate::btf::Kind::Func { .. })

@@ -1,4 +1,4 @@
-//! The order in which an object is put together; each step is a file of its own.
+//! Loads an object, in steps that each have a file of their own.
 
 use crate::btf::{Btf, Kind};
 use crate::budget::Budget;
@@ -13,12 +13,12 @@ use crate::{LoadOptions, ObjectError, data, lines, maps, reach, refer, relo, str
 
 /// Loads an object for a kernel with these types.
 ///
-/// `bytes` is a `.bpf.o`, or a little-endian 64-bit ELF binary of any machine that carries one in its
-/// section `.bpf.objs`.
+/// `bytes` is a `.bpf.o`, or a little-endian 64-bit ELF binary of any machine that contains one in its section
+/// `.bpf.objs`.
 ///
 /// # Errors
-/// [`ObjectError`], one sentence that names what is wrong or missing. An access to a field or type that the kernel
-/// lacks is not an error: it is poisoned, and named in [`Function::poison`].
+/// [`ObjectError`], one sentence that says what is wrong or missing. An access to a field or type that the kernel lacks
+/// is not an error: it is poisoned, and listed in [`Function::poison`].
 pub fn load(bytes: &[u8], kernel: &Btf, options: &LoadOptions) -> Result<Object, ObjectError> {
     let elf = Elf::parse(bpf_object(bytes)?)?;
     let btf = match elf.section(".BTF") {
@@ -78,7 +78,7 @@ pub fn load(bytes: &[u8], kernel: &Btf, options: &LoadOptions) -> Result<Object,
     Ok(object)
 }
 
-/// What `bpf_obj_new()` must know of the object's types, where it is called at all.
+/// Returns what `bpf_obj_new()` must know of the object's types, if it is called at all.
 fn local_types(btf: &Btf, object: &Object) -> Vec<(u32, u32)> {
     const MAKES_OBJECTS: &str = "bpf_obj_new_impl";
     if object.kfuncs.iter().all(|kfunc| kfunc.name != MAKES_OBJECTS) {
@@ -103,7 +103,7 @@ fn functions(places: &Places, code: Vec<Vec<crate::Insn>>) -> Vec<Function> {
     places.iter().zip(code).map(function).collect()
 }
 
-/// Every function outside `.text` is a program.
+/// Returns the programs: all functions outside `.text`.
 pub(crate) fn programs(elf: &Elf<'_>, places: &Places) -> Vec<Program> {
     let program = |(index, place): (usize, &code::Place)| {
         let section = elf.sections[place.section].name;
@@ -117,7 +117,7 @@ pub(crate) fn programs(elf: &Elf<'_>, places: &Places) -> Vec<Program> {
     places.iter().filter_map(program).collect()
 }
 
-/// May programs of this section sleep? Those whose kind ends in `.s`, and `syscall`.
+/// Returns whether programs in this section may sleep: those whose kind ends in `.s`, and `syscall`.
 fn sleepable(section: &str) -> bool {
     let kind = section.strip_prefix('?').unwrap_or(section);
     let kind = kind.split('/').next().unwrap_or_default();

@@ -1,6 +1,6 @@
-//! Maps defined in `.maps`: each is a variable whose struct's members give kind and sizes.
+//! Reads the maps defined in `.maps`. Each is a variable of a struct type, whose members define the kind and sizes.
 //!
-//! Numbers hide in types: `__uint(max_entries, 7)` is a pointer to an array of 7.
+//! Numbers are encoded in types: `__uint(max_entries, 7)` is a pointer to an array of 7.
 
 use std::collections::BTreeMap;
 
@@ -12,11 +12,11 @@ use crate::model::MapDef;
 
 /// The section of map definitions.
 const SECTION: &str = ".maps";
-/// Maps at most.
+/// The maximum number of maps.
 const MAX_MAPS: usize = 4096;
-/// Members of a definition at most; there are a dozen kinds.
+/// The maximum number of members of a definition. There are a dozen kinds.
 const MAX_MEMBERS: usize = 64;
-/// Fields of a value that are looked at.
+/// The maximum number of fields of a value that are examined.
 const MAX_FIELDS: usize = 4096;
 /// `BPF_MAP_TYPE_PROG_ARRAY`, `_ARRAY_OF_MAPS`, `_HASH_OF_MAPS`.
 const PROG_ARRAY: u32 = 3;
@@ -29,7 +29,7 @@ pub(crate) struct MapOffsets {
     pub(crate) by_offset: BTreeMap<u64, u32>,
 }
 
-/// Reads all definitions, and appends the templates of inner maps behind them.
+/// Reads all definitions, and appends the templates of inner maps after them.
 pub(crate) fn collect(elf: &Elf<'_>, btf: &Btf, maps: &mut Vec<MapDef>) -> Result<MapOffsets, ObjectError> {
     refuse_legacy(elf)?;
     let Some(section) = elf.sections.iter().position(|section| section.name == SECTION) else {
@@ -67,7 +67,7 @@ pub(crate) fn collect(elf: &Elf<'_>, btf: &Btf, maps: &mut Vec<MapDef>) -> Resul
     Ok(offsets)
 }
 
-/// Which maps a map of maps names itself: its `values` hold their addresses.
+/// Finds the maps that a map of maps initially contains: its `values` contain their addresses.
 fn name_values(
     elf: &Elf<'_>,
     section: usize,
@@ -96,7 +96,7 @@ fn name_values(
     Ok(())
 }
 
-/// The offset of a definition's values, in bytes.
+/// Returns the offset of a definition's values, in bytes.
 fn values_at(btf: &Btf, ty: TypeId) -> Option<u64> {
     let Kind::Struct(definition) = btf.kind(btf.skip_modifiers(ty)) else { return None };
     let member = definition.members.iter().find(|member| btf.member_name(member) == "values")?;
@@ -112,12 +112,12 @@ fn refuse_legacy(elf: &Elf<'_>) -> Result<(), ObjectError> {
     Err(ObjectError::LegacyMap(first.map_or("", |symbol| symbol.name).to_owned()))
 }
 
-/// The types of the variables of `.maps`.
+/// Returns the types of the variables in `.maps`.
 fn variables(btf: &Btf) -> BTreeMap<&str, TypeId> {
     btf.variables().filter(|(section, _, _)| *section == SECTION).map(|(_, name, ty)| (name, ty)).collect()
 }
 
-/// What the members of a definition say, before they are weighed together.
+/// What the members of a definition say, before they are combined.
 #[derive(Default)]
 struct Draft {
     map: MapDef,
@@ -167,10 +167,10 @@ fn member_says(btf: &Btf, member: &Member, draft: &mut Draft, outermost: bool) -
             }
         }
         "values" => values(btf, member.ty, draft, outermost)?,
-        // Where memory is allocated, and what outlives the object, does not concern a simulated
+        // Where memory is allocated, and what outlives the object, doesn't matter in a simulated
         // kernel.
         "numa_node" | "pinning" => drop(number()?),
-        // An arena's wanted address, a bloom filter's hashes.
+        // The requested address of an arena, the number of hash functions of a bloom filter.
         "map_extra" => {
             draft.map.extra = long(btf, member.ty).ok_or("its map_extra is not a number")?;
         }
@@ -202,7 +202,7 @@ fn number(btf: &Btf, ty: TypeId) -> Option<u32> {
     }
 }
 
-/// `__ulong()`, whose enum may have 64 bits.
+/// Reads a number from `__ulong()`, whose enum may have 64 bits.
 fn long(btf: &Btf, ty: TypeId) -> Option<u64> {
     match btf.kind(btf.skip_modifiers(ty)) {
         Kind::Enum(e) => match e.values.as_slice() {
@@ -220,7 +220,7 @@ fn pointee_size(btf: &Btf, ty: TypeId, what: &str) -> Result<u32, String> {
     btf.size_of(*to).ok_or_else(|| format!("its {what} has no size"))
 }
 
-/// Is there a lock in what the type points to? It may be in a struct within a struct.
+/// Returns whether the pointee of this type contains a lock, possibly in a nested struct.
 fn has_lock(btf: &Btf, ty: TypeId) -> bool {
     let Kind::Ptr(to) = btf.kind(btf.skip_modifiers(ty)) else { return false };
     let mut left = MAX_FIELDS;
@@ -239,7 +239,7 @@ fn has_lock(btf: &Btf, ty: TypeId) -> bool {
     false
 }
 
-/// `__array(values, ...)`: of a map of maps the inner maps' definition.
+/// Reads `__array(values, ...)`: for a map of maps, the definition of the inner maps.
 fn values(btf: &Btf, ty: TypeId, draft: &mut Draft, outermost: bool) -> Result<(), String> {
     let Kind::Array(array) = btf.kind(btf.skip_modifiers(ty)) else {
         return Err("its values are not an array".to_owned());

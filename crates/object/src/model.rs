@@ -1,7 +1,7 @@
-//! A loaded object: functions whose instructions are relocated, maps, struct_ops, variables.
+//! A loaded object: functions with relocated instructions, maps, struct_ops, variables.
 //!
-//! All references between parts are indices into the vectors of [`Object`]. In instructions they are where the
-//! kernel would put file descriptors and BTF ids:
+//! All references between parts are indices into the vectors of [`Object`]. In instructions they replace file
+//! descriptors and BTF ids:
 //!
 //! | instruction | `src` | `imm` | second `imm` |
 //! |---|---|---|---|
@@ -47,7 +47,7 @@ pub struct Insn {
     pub imm: i32,
 }
 
-/// Which source line an instruction comes from.
+/// The source line of an instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LineInfo {
     /// The first instruction slot of the line.
@@ -56,16 +56,16 @@ pub struct LineInfo {
     pub file: String,
     /// Line number, from 1.
     pub line: u32,
-    /// The line itself, where the object carries it.
+    /// The line's text, if the object contains it.
     pub text: String,
 }
 
 /// An instruction whose relocation the kernel's types cannot satisfy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Poison {
-    /// The instruction slot, which holds a call of [`POISON_HELPER`].
+    /// The instruction slot, which contains a call of [`POISON_HELPER`].
     pub insn: u32,
-    /// What was missing: `struct task_struct has no field core_cookie`.
+    /// What is missing: `struct task_struct has no field core_cookie`.
     pub missing: String,
 }
 
@@ -74,15 +74,15 @@ pub struct Poison {
 pub struct Function {
     /// Its name.
     pub name: String,
-    /// Its instructions; jumps stay within.
+    /// Its instructions. Jumps stay within the function.
     pub insns: Vec<Insn>,
-    /// Source lines, by ascending instruction.
+    /// Source lines, in ascending order of instructions.
     pub lines: Vec<LineInfo>,
-    /// Poisoned instructions, ascending.
+    /// Poisoned instructions, in ascending order.
     pub poison: Vec<Poison>,
 }
 
-/// A program that something attaches. Its section contains the attach point.
+/// A program that can be attached. Its section says where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
     /// Its name.
@@ -91,50 +91,50 @@ pub struct Program {
     pub section: String,
     /// Its function.
     pub function: u32,
-    /// May it sleep (`struct_ops.s/`)?
+    /// Whether it may sleep (`struct_ops.s/`).
     pub sleepable: bool,
 }
 
 /// A map.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MapDef {
-    /// Its name; for global data the section's name, such as `.rodata`.
+    /// Its name; for global data, the section's name, such as `.rodata`.
     pub name: String,
     /// `BPF_MAP_TYPE_*`.
     pub kind: u32,
-    /// Bytes of a key.
+    /// The size of a key, in bytes.
     pub key_size: u32,
-    /// Bytes of a value.
+    /// The size of a value, in bytes.
     pub value_size: u32,
-    /// Entries at most.
+    /// The maximum number of entries.
     pub max_entries: u32,
     /// `BPF_F_*`.
     pub flags: u32,
-    /// `map_extra`: of an arena the user's address of its first page, or 0.
+    /// `map_extra`: for an arena, the user-space address of its first page, or 0.
     pub extra: u64,
-    /// The template of the inner maps, an index into `maps`.
+    /// The template of the inner maps: an index into `maps`.
     pub inner: Option<u32>,
-    /// The maps that a map of maps names itself: the entry, and an index into `maps`.
+    /// The maps that a map of maps initially contains: the entry, and an index into `maps`.
     pub values: Vec<(u32, u32)>,
-    /// The first value's bytes, for global data, and for an arena its global variables. Otherwise empty.
+    /// The initial bytes: for global data the first value, for an arena its global variables. Otherwise empty.
     pub initial: Vec<u8>,
-    /// These are known to be zeroes (`.bss`), so they need no check.
+    /// Whether these are known to be zero (`.bss`), so that they needn't be checked.
     pub is_zero: bool,
-    /// Programs may not write it (`.rodata`, `.kconfig`).
+    /// Whether programs must not write to it (`.rodata`, `.kconfig`).
     pub read_only: bool,
-    /// Does its value contain a `struct bpf_spin_lock`? Not checked for global data, which is never updated by
+    /// Whether its value contains a `struct bpf_spin_lock`. Not determined for global data, which is never updated by
     /// key.
     pub has_lock: bool,
-    /// The offsets of pointers to kernel objects in its value, which an update sets to null.
+    /// The offsets in its value of pointers to kernel objects, which an update sets to null.
     pub kptrs: Vec<u32>,
-    /// Does a user-space program map its pages? Then they hold nothing else.
+    /// Whether a user-space program maps its pages, which then must contain nothing else.
     pub is_shared: bool,
 }
 
 /// A kfunc that the object calls.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kfunc {
-    /// Its name in the kernel, any `___suffix` removed.
+    /// Its name in the kernel, without any `___suffix`.
     pub name: String,
     /// The symbol in the object.
     pub symbol: String,
@@ -145,11 +145,11 @@ pub struct Kfunc {
 pub struct Ksym {
     /// Its name in the kernel.
     pub name: String,
-    /// A function (only its being there matters), or a variable.
+    /// Whether it is a function, of which only the existence matters; otherwise it is a variable.
     pub is_function: bool,
 }
 
-/// The types of schedulers: the second calls CPUs by their cids.
+/// The types of schedulers. The second identifies CPUs by cid.
 pub const SCHEDULERS: [&str; 2] = ["sched_ext_ops", "sched_ext_ops_cid"];
 
 /// A `struct sched_ext_ops` that the object defines.
@@ -157,28 +157,28 @@ pub const SCHEDULERS: [&str; 2] = ["sched_ext_ops", "sched_ext_ops_cid"];
 pub struct StructOps {
     /// The variable's name in the object.
     pub variable: String,
-    /// The kernel type's name, any `___suffix` removed: as a rule one of [`SCHEDULERS`].
+    /// The kernel type's name, without any `___suffix`: usually one of [`SCHEDULERS`].
     pub type_name: String,
-    /// Callbacks: the member's name and an index into `programs`.
+    /// Callbacks: the member's name, and an index into `programs`.
     pub callbacks: Vec<(String, u32)>,
-    /// Members that are not callbacks and not zero: name and bytes as the object lays them out.
+    /// Members that are not callbacks and not zero: the name, and the bytes as laid out in the object.
     pub fields: Vec<(String, Vec<u8>)>,
-    /// Was it in `.struct_ops.link`?
+    /// Whether it is in `.struct_ops.link`.
     pub link: bool,
 }
 
 impl StructOps {
-    /// Does it define a scheduler, and nothing else that a struct_ops may be?
+    /// Returns whether it defines a scheduler, not another kind of struct_ops.
     pub fn is_scheduler(&self) -> bool {
         SCHEDULERS.contains(&self.type_name.as_str())
     }
 
-    /// Is it a scheduler that calls CPUs by their cids?
+    /// Returns whether it is a scheduler that identifies CPUs by cid.
     pub fn speaks_cids(&self) -> bool {
         self.type_name == SCHEDULERS[1]
     }
 
-    /// An integer member's value; 0 where it was not set.
+    /// Returns an integer member's value, or 0 if it is not set.
     pub fn integer(&self, member: &str) -> u64 {
         let bytes = self.fields.iter().find(|(name, _)| name == member).map(|(_, b)| b.as_slice());
         let mut word = [0; 8];
@@ -188,7 +188,7 @@ impl StructOps {
         u64::from_le_bytes(word)
     }
 
-    /// The scheduler's name (`.name`), lossily, up to its first NUL.
+    /// Returns the scheduler's name (`.name`) up to its first NUL, with anything that isn't UTF-8 replaced.
     pub fn name(&self) -> String {
         let bytes = self.fields.iter().find(|(name, _)| name == "name").map_or(&[][..], |(_, b)| b);
         let end = bytes.iter().position(|&b| b == 0).unwrap_or(bytes.len());
@@ -196,48 +196,49 @@ impl StructOps {
     }
 }
 
-/// A global variable, for `--set NAME=VALUE` and for reading counters back.
+/// A global variable, for `--set NAME=VALUE` and for reading counters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Variable {
     /// Its name.
     pub name: String,
-    /// The map it is in, an index into `maps`.
+    /// The map that it is in: an index into `maps`.
     pub map: u32,
     /// The offset in the map's value.
     pub offset: u32,
-    /// Bytes.
+    /// The size in bytes.
     pub size: u32,
-    /// How many elements an array has, of any kind; 1 for all other variables.
+    /// The number of elements of an array of any type; 1 for all other variables.
     pub len: u32,
-    /// Is it a signed integer? `None` where it is no integer, boolean or enum.
+    /// Whether it is signed; `None` if it is not an integer, boolean or enum.
     pub signed: Option<bool>,
-    /// Is it a boolean, which only holds 0 or 1?
+    /// Whether it is a boolean, which can only be 0 or 1.
     pub boolean: bool,
-    /// What an array of integers, booleans or enums holds; `None` of all other variables.
+    /// The elements of an array of integers, booleans or enums; `None` for all other variables.
     pub elements: Option<Elements>,
-    /// The words of an enum, with their values; of no other variable.
+    /// The words of an enum, with their values; empty for all other variables.
     pub words: Vec<Word>,
 }
 
-/// A value of an enum, as people write it: `BUG_TOO_MANY` beside `BUG_TOO_FEW` is `too-many`.
+/// A value of an enum, as people write it: in an enum of `BUG_TOO_MANY` and `BUG_LATE`, the first is
+/// `too-many`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Word {
-    /// In lower case, with `-` for `_`, without what the names of all values begin with.
+    /// The word: in lower case, with `-` for `_`, without the prefix that the names of all values share.
     pub word: String,
     /// The full name, as in the object.
     pub name: String,
-    /// The value, sign-extended where the enum is signed.
+    /// The value, sign-extended if the enum is signed.
     pub value: u64,
 }
 
 /// The elements of an array of integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Elements {
-    /// Bytes of one.
+    /// The size of an element, in bytes.
     pub size: u32,
-    /// Are they signed?
+    /// Whether they are signed.
     pub signed: bool,
-    /// Are they booleans, which only hold 0 or 1?
+    /// Whether they are booleans, which can only be 0 or 1.
     pub boolean: bool,
 }
 
@@ -250,19 +251,19 @@ pub struct Object {
     pub functions: Vec<Function>,
     /// Every program.
     pub programs: Vec<Program>,
-    /// Every map, global data included.
+    /// All maps, including global data.
     pub maps: Vec<MapDef>,
     /// Every struct_ops variable.
     pub struct_ops: Vec<StructOps>,
-    /// Every kfunc that a live call names.
+    /// All kfuncs that are called, except in functions that are left out.
     pub kfuncs: Vec<Kfunc>,
     /// Every kernel symbol whose address is taken.
     pub ksyms: Vec<Ksym>,
     /// Every global variable that has a name in BTF.
     pub variables: Vec<Variable>,
-    /// What it calls its dispatch queues, by number.
+    /// Its names for its DSQs, by id.
     pub queues: Vec<(u64, String)>,
-    /// The object's own types that it allocates (`bpf_obj_new`): each structure, by number in its BTF, and its
-    /// size in bytes.
+    /// The types of its own that it allocates (`bpf_obj_new`): the number of each struct in its BTF, and its size in
+    /// bytes.
     pub local_types: Vec<(u32, u32)>,
 }

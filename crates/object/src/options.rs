@@ -1,16 +1,16 @@
-//! Facts about the kernel that an object is loaded for.
+//! What the kernel that an object is loaded for reports about itself.
 
 use std::collections::BTreeMap;
 
-/// Everything about the kernel besides its types.
+/// The kernel's properties, apart from its types.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LoadOptions {
-    /// `LINUX_KERNEL_VERSION`, `CONFIG_HZ`, ... by name. What is off in the kernel isn't there.
+    /// `LINUX_KERNEL_VERSION`, `CONFIG_HZ`, ... by name. Options that are off in the kernel are absent.
     pub kconfig: BTreeMap<String, KconfigValue>,
 }
 
 impl LoadOptions {
-    /// The same with one more configuration value.
+    /// Adds a configuration value.
     #[must_use]
     pub fn kconfig(mut self, name: &str, value: impl Into<KconfigValue>) -> LoadOptions {
         self.kconfig.insert(name.to_owned(), value.into());
@@ -21,9 +21,9 @@ impl LoadOptions {
 /// A kernel configuration value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KconfigValue {
-    /// A number; for booleans and tristates 0, 1 and (module) 2.
+    /// A number; for booleans and tristates, 0, 1 and (module) 2.
     Integer(i64),
-    /// A text, without its quotes; `y`, `n` and `m` for booleans and tristates.
+    /// A text without its quotes; for booleans and tristates, `y`, `n` and `m`.
     Text(String),
 }
 

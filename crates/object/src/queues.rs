@@ -1,17 +1,17 @@
-//! The object's names for its dispatch queues: the constants of its own enums whose name, or whose enum's name,
-//! contains DSQ.
+//! Finds the object's names for its DSQs: the constants of its own enums whose name, or whose enum's name, contains
+//! DSQ.
 
 use crate::btf::{Btf, Kind};
 
-/// Names at most.
+/// The maximum number of names.
 const MOST: usize = 4096;
-/// Bytes of a name at most; the kernel's own are shorter.
+/// The maximum length of a name, in bytes. The kernel's own are shorter.
 const LONGEST: usize = 256;
-/// Numbers from here on are the kernel's own queues (`SCX_DSQ_FLAG_BUILTIN`).
+/// Ids from here on are the kernel's own DSQs (`SCX_DSQ_FLAG_BUILTIN`).
 const BUILT_IN: u64 = 1 << 63;
 
-/// Names by number, the first of each number. The kernel's own constants, which objects carry with `vmlinux.h`, are
-/// left out.
+/// Returns the names by id, the first name of each id. Leaves out the kernel's own constants, which objects get from
+/// `vmlinux.h`.
 pub(crate) fn names(btf: &Btf) -> Vec<(u64, String)> {
     let mut names: Vec<(u64, String)> = Vec::new();
     for (id, ty) in btf.types() {
@@ -28,7 +28,7 @@ pub(crate) fn names(btf: &Btf) -> Vec<(u64, String)> {
             }
         }
     }
-    // Sorted by number, and of one number the first.
+    // Sorted by id, with only the first name of each id.
     names.sort_by_key(|(id, _)| *id);
     names.dedup_by_key(|(id, _)| *id);
     names
@@ -38,7 +38,7 @@ fn is_kernels(name: &str) -> bool {
     name.starts_with("SCX_") || name.starts_with("scx_")
 }
 
-/// Is DSQ, or DSQS, one of the words that `_` parts?
+/// Returns whether DSQ or DSQS is one of the words separated by `_`.
 fn says_dsq(name: &str) -> bool {
     name.split('_').any(|word| word.eq_ignore_ascii_case("dsq") || word.eq_ignore_ascii_case("dsqs"))
 }

@@ -1,22 +1,22 @@
-//! Leaves out what no program reaches, as libbpf does: it loads a function of `.text` only with a program that calls it or
-//! takes its address.
+//! Leaves out functions that no program reaches. libbpf does so too: it loads a function in `.text` only with a program
+//! that calls it or takes its address.
 //!
-//! A library that is linked into an object adds functions that need what the object lacks, such as an arena. The kernel
-//! never sees them.
+//! A library that is linked into an object adds functions that may need what the object lacks, such as an arena. The
+//! kernel never sees them.
 
 use crate::code::{CALL, LD_IMM64};
 use crate::model::{Function, Insn, Object, PSEUDO_CALL, PSEUDO_FUNC, PSEUDO_MAP, PSEUDO_MAP_VALUE};
 use std::collections::BTreeSet;
 
-/// `r0 = 0; exit`, which replaces a function that is not loaded, so that the others keep their numbers.
+/// `r0 = 0; exit`. Replaces a function that is not loaded, so that the others keep their indices.
 const NOTHING: [Insn; 2] = [
     Insn { code: 0xb7, dst: 0, src: 0, off: 0, imm: 0 },
     Insn { code: 0x95, dst: 0, src: 0, off: 0, imm: 0 },
 ];
 
 impl Object {
-    /// Leaves out a program that is no callback of a scheduler's, and the functions that none but it reaches
-    /// (`bpf_program__set_autoload()`); false where the object has no such program.
+    /// Leaves out a program that is not a callback of a scheduler, and the functions that only it reaches
+    /// (`bpf_program__set_autoload()`). Returns false if the object has no such program.
     pub fn leave_out(&mut self, program: &str) -> bool {
         let Some(at) = self.programs.iter().position(|other| other.name == program) else { return false };
         let mut callbacks = self.struct_ops.iter_mut().flat_map(|ops| &mut ops.callbacks);
@@ -33,7 +33,7 @@ impl Object {
 }
 
 impl Object {
-    /// The maps that these functions use, and what they call: ascending.
+    /// Returns the maps that these functions and their callees use, in ascending order.
     pub fn maps_used_by(&self, functions: impl IntoIterator<Item = u32>) -> BTreeSet<u32> {
         let is_map =
             |insn: &&Insn| insn.code == LD_IMM64 && matches!(insn.src, PSEUDO_MAP | PSEUDO_MAP_VALUE);
@@ -43,7 +43,7 @@ impl Object {
     }
 }
 
-/// Which functions these are, and those that they reach.
+/// Returns, for each function, whether it is one of these or reached by them.
 fn reached_by(object: &Object, functions: impl IntoIterator<Item = u32>) -> Vec<bool> {
     let mut reached = vec![false; object.functions.len()];
     let mut next: Vec<u32> = functions.into_iter().collect();
@@ -56,7 +56,7 @@ fn reached_by(object: &Object, functions: impl IntoIterator<Item = u32>) -> Vec<
     reached
 }
 
-/// Empties the functions that no program of the object reaches.
+/// Replaces the functions that no program of the object reaches.
 pub(crate) fn leave_out_the_rest(object: &mut Object) {
     let reached = reached_by(object, object.programs.iter().map(|program| program.function));
     for (function, reached) in object.functions.iter_mut().zip(reached) {
@@ -67,7 +67,7 @@ pub(crate) fn leave_out_the_rest(object: &mut Object) {
     }
 }
 
-/// The functions that one calls or takes the address of.
+/// Returns the functions that this one calls or whose address it takes.
 fn named_by(function: &Function) -> impl Iterator<Item = u32> {
     function.insns.iter().filter_map(|insn| {
         let names = matches!((insn.code, insn.src), (CALL, PSEUDO_CALL) | (LD_IMM64, PSEUDO_FUNC));

@@ -1,4 +1,4 @@
-//! References between parts: relocations by symbol, and calls by distance.
+//! Resolves references between parts: relocations by symbol, and calls by distance.
 
 use crate::ObjectError;
 use crate::budget::Budget;
@@ -13,7 +13,7 @@ use crate::model::{
 };
 use crate::relo::POISON;
 
-/// What references are resolved against.
+/// The parts against which references are resolved.
 pub(crate) struct Parts<'a> {
     pub(crate) elf: &'a Elf<'a>,
     pub(crate) places: &'a Places,
@@ -72,7 +72,7 @@ struct Resolver<'a> {
     parts: &'a Parts<'a>,
     kfuncs: Indexed<Kfunc>,
     ksyms: Indexed<Ksym>,
-    /// By function and slot: has a relocation resolved it?
+    /// For each function and slot, whether a relocation has resolved it.
     resolved: Vec<Vec<bool>>,
 }
 
@@ -89,7 +89,7 @@ impl Resolver<'_> {
             let why = "a relocation lies within an instruction";
             return Err(ObjectError::Section { section: section.name.to_owned(), why });
         }
-        // What no function holds is never executed.
+        // Code outside functions is never executed.
         let Some((index, at)) = self.parts.places.holding(section_index, reloc.offset / SLOT) else {
             return Ok(());
         };
@@ -128,7 +128,7 @@ impl Resolver<'_> {
         Ok(())
     }
 
-    /// The function at a symbol and some slots on.
+    /// Returns the function that starts this many slots after a symbol.
     fn function(&self, symbol: &Symbol<'_>, slots: i64) -> Result<i32, &'static str> {
         let Some(section) = symbol.section else { return Err("it isn't defined") };
         if !symbol.value.is_multiple_of(SLOT) {
@@ -157,7 +157,7 @@ impl Resolver<'_> {
             }
             Some(Extern::Null(missing)) => {
                 *insn = POISON;
-                // Texts of their own make it worth more than the few bytes of a relocation.
+                // With a text of its own, it uses more memory than the few bytes of a relocation.
                 let spent = self.parts.budget.spend(missing.len() as u64);
                 spent.map_err(|_| ObjectError::TooComplex)?;
                 function.poison.push(Poison { insn: at as u32, missing: missing.clone() });
@@ -172,7 +172,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// What an `ld_imm64` with this symbol loads.
+    /// Returns what an `ld_imm64` with this symbol loads.
     fn address(
         &mut self,
         symbol: &Symbol<'_>,
@@ -231,7 +231,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Calls within a section need no relocation: their immediate is the distance.
+    /// Resolves calls within a section, which need no relocation: their immediate is the distance.
     fn plain_calls(&self, index: usize, section: usize, function: &mut Function) -> Result<(), ObjectError> {
         let start = self.parts.places.get(index).start as i64;
         for at in 0..function.insns.len() {

@@ -1,4 +1,4 @@
-//! `--set NAME=VALUE` and a recipe's `set`: a global variable's first value.
+//! Sets a global variable's initial value, for `--set NAME=VALUE` and a recipe's `set`.
 
 use crate::data::MAX_DATA;
 use crate::enum_names;
@@ -7,31 +7,31 @@ use crate::model::{Elements, Object, Variable};
 /// Why a variable cannot be set.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SetError {
-    /// No variable of that name.
+    /// There is no variable of this name.
     #[error("the object has no variable {name}{}", suggest(.close))]
     Unknown {
-        /// The requested type.
+        /// The requested name.
         name: String,
-        /// Variables of similar names, closest first.
+        /// Variables with similar names, closest first.
         close: Vec<String>,
     },
-    /// An array, a struct or a pointer.
+    /// The variable is an array, a struct or a pointer.
     #[error("variable {0} is not an integer, boolean or enum")]
     NotInteger(String),
-    /// A list for what is no array.
+    /// A list was given, but the variable is not an array.
     #[error("variable {0} is not an array of integers")]
     NotArray(String),
-    /// Bytes beyond its end.
+    /// Bytes were given beyond its end.
     #[error("variable {name} has {size} bytes, but the write ends at {end}")]
     Beyond {
         /// The variable.
         name: String,
-        /// Its bytes.
+        /// Its size in bytes.
         size: u32,
-        /// Where it would end.
+        /// Where the write would end.
         end: u64,
     },
-    /// More numbers than the array has elements.
+    /// More numbers were given than the array has elements.
     #[error("variable {name} holds {capacity} numbers, not {given}")]
     TooLong {
         /// The variable.
@@ -49,8 +49,8 @@ pub enum SetError {
         /// What was given.
         value: String,
     },
-    /// The value isn't a boolean's. Programs test its lowest bit or the whole byte, as the compiler
-    /// likes, so that 2 would mean both.
+    /// The value isn't a boolean's. Compiled programs test either its lowest bit or the whole byte, so 2 would mean
+    /// both false and true.
     #[error("variable {name} takes true, false, 1 or 0, not {value:?}")]
     NotBoolean {
         /// The variable.
@@ -65,7 +65,7 @@ pub enum SetError {
         name: String,
         /// What was given.
         value: String,
-        /// What it takes.
+        /// The values that it takes.
         words: String,
     },
     /// The value doesn't fit.
@@ -87,16 +87,17 @@ fn suggest(close: &[String]) -> String {
 }
 
 impl Object {
-    /// A global variable by name; the first, where several files have one of that name.
+    /// Returns a global variable by name: the first one, if several files have one of this name.
     pub fn variable(&self, name: &str) -> Option<&Variable> {
         self.variables.iter().find(|variable| variable.name == name)
     }
 
-    /// Sets a global variable's first value: decimal, hexadecimal, negative, `true` or `false`. A boolean only takes 0
-    /// and 1. An enum takes its values, by number or by name; flags are joined by `+`.
+    /// Sets a global variable's initial value: decimal, hexadecimal, negative, `true` or `false`. A boolean takes only
+    /// 0 and
+    /// 1. An enum takes its values, by number or by name; flags are joined by `+`.
     ///
     /// # Errors
-    /// [`SetError`], and nothing is changed.
+    /// [`SetError`]. Nothing is changed then.
     pub fn set_variable(&mut self, name: &str, value: &str) -> Result<(), SetError> {
         let Some(variable) = self.variable(name) else {
             return Err(SetError::Unknown { name: name.to_owned(), close: self.close_names(name) });
@@ -110,19 +111,19 @@ impl Object {
         if self.write(map, start, &bytes) { Ok(()) } else { Err(not_integer()) }
     }
 
-    /// Sets a global variable's first value to a number.
+    /// Sets a global variable's initial value to a number.
     ///
     /// # Errors
-    /// [`SetError`], and nothing is changed.
+    /// [`SetError`]. Nothing is changed then.
     pub fn set_number(&mut self, name: &str, number: i128) -> Result<(), SetError> {
         self.set_variable(name, &number.to_string())
     }
 
-    /// Sets the first elements of an array of integers; the others stay. An array that has a data section for
-    /// itself grows with the list (`bpf_map__set_value_size()`).
+    /// Sets the first elements of an array of integers, and leaves the others unchanged. An array that is alone in its
+    /// data section grows with the list (`bpf_map__set_value_size()`).
     ///
     /// # Errors
-    /// [`SetError`], and nothing is changed.
+    /// [`SetError`]. Nothing is changed then.
     pub fn set_list(&mut self, name: &str, numbers: &[i128]) -> Result<(), SetError> {
         let Some(variable) = self.variable(name) else {
             return Err(SetError::Unknown { name: name.to_owned(), close: self.close_names(name) });
@@ -143,11 +144,11 @@ impl Object {
         if self.write(map, start, &bytes) { Ok(()) } else { Err(not_array()) }
     }
 
-    /// Sets some bytes of a global variable's first value, whatever its type: a member of a structure, say. An array
-    /// that has a data section for itself grows where they are beyond its end.
+    /// Sets some bytes of a global variable's initial value, whatever its type: a member of a struct, for example. An
+    /// array that is alone in its data section grows if they are beyond its end.
     ///
     /// # Errors
-    /// [`SetError`], and nothing is changed.
+    /// [`SetError`]. Nothing is changed then.
     pub fn set_bytes(&mut self, name: &str, at: u64, bytes: &[u8]) -> Result<(), SetError> {
         let Some(variable) = self.variable(name) else {
             return Err(SetError::Unknown { name: name.to_owned(), close: self.close_names(name) });
@@ -163,7 +164,7 @@ impl Object {
         done.then_some(()).ok_or_else(|| SetError::Beyond { name: name.to_owned(), size, end })
     }
 
-    /// Is it all that its data section holds, which is not one of those that every object has?
+    /// Returns whether it is alone in its data section, which must not be one of those that every object has.
     fn is_alone(&self, variable: &Variable) -> bool {
         let others = self.variables.iter().filter(|other| other.map == variable.map).count() > 1;
         let map = self.maps.get(variable.map as usize);
@@ -183,7 +184,7 @@ impl Object {
         map.initial.resize(bytes as usize, 0);
     }
 
-    /// Writes into a map's first bytes; false where it has none there.
+    /// Writes to a map's initial bytes. Returns false if it has none there.
     fn write(&mut self, map: u32, start: u32, bytes: &[u8]) -> bool {
         let start = start as usize;
         let Some(map) = self.maps.get_mut(map as usize) else { return false };
@@ -205,7 +206,7 @@ impl Object {
     }
 }
 
-/// A number in the bytes of an integer; `value` is how it was written.
+/// Encodes a number in the bytes of an integer. `value` is how it was written.
 fn encode(name: &str, integer: Elements, number: i128, value: &str) -> Result<Vec<u8>, SetError> {
     if integer.boolean && !(0..=1).contains(&number) {
         return Err(SetError::NotBoolean { name: name.to_owned(), value: value.to_owned() });
@@ -222,7 +223,7 @@ fn encode(name: &str, integer: Elements, number: i128, value: &str) -> Result<Ve
     Ok(number.to_le_bytes()[..integer.size as usize].to_vec())
 }
 
-/// How many letters differ; `None` for names that are too long to compare.
+/// Returns the number of letters that differ, or `None` for names that are too long to compare.
 fn distance(a: &str, b: &str) -> Option<usize> {
     const LONGEST: usize = 128;
     (a.len() <= LONGEST && b.len() <= LONGEST).then(|| strsim::damerau_levenshtein(a, b))
@@ -263,7 +264,7 @@ fn parse(value: &str) -> Option<i128> {
         Some(hex) => u64::from_str_radix(hex, 16),
         None => digits.parse::<u64>(),
     };
-    // Neither of them refuses a plus sign.
+    // Both parsers accept a plus sign, so reject it here.
     let number = number.ok().filter(|_| !digits.contains('+')).map(i128::from)?;
     Some(if negative { -number } else { number })
 }

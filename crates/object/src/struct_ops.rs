@@ -1,4 +1,4 @@
-//! struct_ops variables: which program each callback is, and what the other members hold.
+//! Reads struct_ops variables: the program of each callback, and the values of the other members.
 
 use std::collections::BTreeMap;
 
@@ -9,16 +9,16 @@ use crate::elf::{Elf, Objects, Section};
 use crate::model::{Program, StructOps};
 use crate::relo::Pair;
 
-/// The sections that hold them; a question mark leaves it to user space whether they are used.
+/// The sections that contain them. With a question mark, user space decides whether they are used.
 const SECTIONS: [(&str, bool); 4] = [
     (".struct_ops", false),
     (".struct_ops.link", true),
     ("?.struct_ops", false),
     ("?.struct_ops.link", true),
 ];
-/// Members that are set, over all variables: far above any kernel's, far below what would hurt.
+/// The maximum number of members that are set in all variables: far more than any kernel has, and still harmless.
 const MAX_SET: usize = 4096;
-/// Bytes of a member that is set, at most.
+/// The maximum size of a member that is set, in bytes.
 const MAX_MEMBER: usize = 4096;
 
 /// What variables are read from.
@@ -57,7 +57,7 @@ fn variables<'a>(btf: &'a Btf, section: &str) -> Vec<(&'a str, TypeId)> {
     btf.variables().filter(|(found, _, _)| *found == section).map(|(_, name, ty)| (name, ty)).collect()
 }
 
-/// The programs that the section's relocations name, by where the pointers lie.
+/// Returns the programs that the section's relocations name, by the offsets of the pointers.
 fn targets(source: &Source<'_>, section: &Section<'_>) -> Result<BTreeMap<u64, u32>, ObjectError> {
     let bad = |why| ObjectError::Section { section: section.name.to_owned(), why };
     let programs: BTreeMap<u32, u32> =
@@ -88,7 +88,7 @@ struct Reader<'a> {
     section: &'a Section<'a>,
     targets: &'a BTreeMap<u64, u32>,
     variable: &'a str,
-    /// Bytes from the section's start.
+    /// The offset from the section's start, in bytes.
     start: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Global variables by name, and the scheduler constants that a loader has to fill.
+//! Finds global variables by name, and fills the constants that schedulers leave to their loader.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,10 @@ use crate::elf::{Elf, Objects};
 use crate::enum_names;
 use crate::model::{Elements, MapDef, Variable};
 
-/// Variables at most.
+/// The maximum number of variables.
 const MAX_VARIABLES: usize = 1 << 16;
 
-/// Every variable of global data that BTF names.
+/// Returns all variables of global data that BTF names.
 pub(crate) fn collect(
     elf: &Elf<'_>,
     objects: &Objects<'_>,
@@ -30,7 +30,7 @@ pub(crate) fn collect(
         let Some(map) = data.get(section) else { continue };
         for var in vars {
             let Kind::Var { ty, .. } = btf.kind(var.ty) else { continue };
-            // Compilers leave offsets to the linker; where a linker has set them, they are right.
+            // Compilers leave offsets to the linker. If a linker has set them, they are right.
             let offset = match objects.get(&(section, btf.name(var.ty))) {
                 _ if *size != 0 => u64::from(var.offset),
                 Some(&offset) => offset,
@@ -51,7 +51,7 @@ pub(crate) fn collect(
     Ok(variables)
 }
 
-/// A variable, if it lies within its map.
+/// Returns a variable, if it lies within its map.
 fn variable(btf: &Btf, name: &str, ty: TypeId, place: (u32, u64), maps: &[MapDef]) -> Option<Variable> {
     let (map, offset) = place;
     let size = btf.size_of(ty)?;
@@ -80,7 +80,7 @@ fn array_len(btf: &Btf, ty: TypeId) -> u32 {
     }
 }
 
-/// What an array of one dimension holds, if that is integers.
+/// Returns the elements of a one-dimensional array of integers.
 fn elements(btf: &Btf, ty: TypeId) -> Option<Elements> {
     let Kind::Array(array) = btf.kind(btf.skip_modifiers(ty)) else { return None };
     let size = btf.size_of(array.element)?;
@@ -103,8 +103,8 @@ fn signed(btf: &Btf, ty: TypeId, size: u32) -> Option<bool> {
 
 /// Fills read-only integers called `__X` with the kernel's enumerator `X`, as scx's loader does.
 ///
-/// Their headers declare `const volatile u64 __SCX_DSQ_LOCAL __weak` and count on it; what the kernel
-/// lacks stays 0, and so does what the object has set itself.
+/// Their headers declare `const volatile u64 __SCX_DSQ_LOCAL __weak` and rely on this. Constants that the kernel lacks
+/// stay 0, and those that the object has set itself are not changed.
 pub(crate) fn fill_constants(kernel: &Btf, variables: &[Variable], maps: &mut [MapDef]) {
     for variable in variables.iter().filter(|variable| variable.signed.is_some()) {
         let map = &mut maps[variable.map as usize];

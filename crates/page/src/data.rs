@@ -1,5 +1,5 @@
-//! A run's data in the page: a small head in JSON, and chunks of compressed bytes that the browser unpacks when it
-//! shows them.
+//! Makes a run's data in the page: a small head in JSON, and chunks of compressed bytes that the browser unpacks when
+//! it shows them.
 
 use crate::moments::Moment;
 use crate::pack::deflate;
@@ -20,7 +20,7 @@ const TASKS: usize = 4000;
 pub struct Facts<'a> {
     /// Its judgement.
     pub report: &'a RunReport,
-    /// Faults of the recording, and what it lacks.
+    /// Problems of the recording, and what it lacks.
     pub notes: &'a [String],
     /// The run's name among others on the page.
     pub name: String,
@@ -42,7 +42,7 @@ pub struct RunData {
 pub(crate) struct Head {
     version: u32,
     pub(crate) name: String,
-    /// Which cores idled and why. If no core did, the verdict.
+    /// Which cores idled and why, or the verdict if none did.
     pub(crate) title: String,
     /// The verdict, if it is not the title.
     pub(crate) verdict: String,
@@ -165,18 +165,18 @@ impl RunData {
         Some(Self { head, chunks: chunks.0 })
     }
 
-    /// Its size in the page, in bytes.
+    /// Returns its size in the page, in bytes.
     pub fn size(&self) -> usize {
         self.chunks.iter().map(|chunk| chunk.len().div_ceil(3) * 4).sum::<usize>() + json(&self.head).len()
     }
 }
 
-/// JSON. The serialised types have only string keys.
+/// Serialises a value as JSON. The serialised types have only string keys.
 pub(crate) fn json(value: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(value).expect("string keys alone")
 }
 
-/// Rows by node, cache and core, as people think of a machine.
+/// Returns the CPUs by node, cache and core, in the order of the rows.
 fn rows(topology: &Topology) -> Vec<[u32; 4]> {
     let place = |cpu: CpuId| {
         let place = topology.place(cpu);
@@ -187,7 +187,7 @@ fn rows(topology: &Topology) -> Vec<[u32; 4]> {
     rows
 }
 
-/// The judgement without its tasks, of which there are many.
+/// Returns the judgement without its tasks, of which there are many.
 fn summary(report: &RunReport) -> serde_json::Value {
     let mut value = serde_json::to_value(report).expect("string keys alone");
     if let Some(fields) = value.as_object_mut() {

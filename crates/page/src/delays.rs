@@ -1,4 +1,4 @@
-//! Histograms of how long tasks waited and ran: of all tasks, and of each of the first names.
+//! Makes histograms of how long tasks waited and ran: for all tasks, and for each of the first names.
 //!
 //! The curve has eight buckets per power of two, each with its longest value, so the curve is exact there. The numbers
 //! beside it come from the judge's own kind of histogram, so that they agree with the table of figures.
@@ -17,7 +17,7 @@ const SUB_BITS: u32 = 3;
 enum What {
     /// From a wakeup or fork to running.
     Woken,
-    /// From losing or giving up a CPU to running again.
+    /// From losing or yielding a CPU to running again.
     Again,
     /// An uninterrupted time on a CPU.
     Ran,
@@ -66,7 +66,7 @@ pub(crate) struct Measured {
 }
 
 impl Measured {
-    /// From now on, a task has this name.
+    /// Notes that a task has this name from now on.
     pub(crate) fn named(&mut self, task: usize, name: &str) {
         let known = self.names.iter().position(|of| of.name == name);
         let at = known.or_else(|| {

@@ -1,4 +1,4 @@
-//! The events themselves, in chunks of time: which tasks switched, woke, moved, were throttled.
+//! Records the events themselves, in chunks of time: which tasks switched, woke, migrated, or were throttled.
 //!
 //! A chunk begins with the current state, so it can be read without the chunks before it. Chunks are compressed as they
 //! fill. When all together exceed the budget, [`crate::thin`] chooses which to drop.
@@ -9,7 +9,7 @@ use keel_abi::TaskId;
 use keel_report::follow::{Follow, Now};
 use keel_trace::{Event, What, Why};
 
-/// Events per chunk.
+/// The number of events per chunk.
 const EVENTS: u32 = 1 << 14;
 
 /// A chunk of events, compressed.
@@ -46,7 +46,7 @@ impl Detail {
         if !is_kept(&event.what, follow) {
             return;
         }
-        // Only between two instants, so that no chunk begins within another.
+        // Only between two instants, so that chunks don't overlap.
         if self.events >= EVENTS && at > self.last {
             self.close(at);
         }
@@ -62,7 +62,7 @@ impl Detail {
         self.received += 1;
     }
 
-    /// The chunks that are kept, by time, and the number of all events.
+    /// Returns the chunks that are kept, by time, and the number of all events.
     pub(crate) fn finish(mut self, at: u64) -> (Vec<Chunk>, u64) {
         if self.events > 0 {
             self.close(at);
@@ -133,7 +133,7 @@ impl Detail {
     }
 }
 
-/// A task's id plus 1; 0 is the idle task.
+/// Returns a task's id plus 1; 0 is the idle task.
 fn task(id: TaskId) -> u64 {
     if id.is_idle() { 0 } else { u64::from(id.0) + 1 }
 }

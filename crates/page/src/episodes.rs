@@ -1,4 +1,4 @@
-//! The longest periods in which CPUs were wasted, exactly.
+//! Records the longest periods in which CPUs were wasted, exactly.
 
 use crate::pack::number;
 use keel_abi::{CpuId, Instant};
@@ -43,7 +43,8 @@ impl Episodes {
         }
     }
 
-    /// Their number, then each: the nanoseconds from the previous beginning to this one, the duration, the CPU.
+    /// Packs their number, then for each: the nanoseconds from the previous beginning to this one, the duration, the
+    /// CPU.
     pub(crate) fn pack(self) -> Vec<u8> {
         let mut all: Vec<Episode> = self.kept.into_iter().map(|Reverse(episode)| episode).collect();
         all.sort_by_key(|episode| (episode.from, episode.cpu));

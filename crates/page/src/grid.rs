@@ -1,4 +1,4 @@
-//! What each CPU did, summed over buckets of time.
+//! Sums what each CPU did over buckets of time.
 
 use keel_abi::{CpuId, TaskId};
 use keel_report::buckets::{self, Buckets};
@@ -16,9 +16,9 @@ pub(crate) struct Cell {
     pub(crate) load: u64,
     /// Their weights in units of nice 0, integrated over time.
     pub(crate) weight: u64,
-    /// Time with a task.
+    /// The time with a task.
     pub(crate) busy: u64,
-    /// Idle time while a task waited that may run here.
+    /// The idle time while a task waited that could have run here.
     pub(crate) wasted: u64,
     /// The task that ran most of the time, if one ran for more than half of it.
     pub(crate) task: TaskId,
@@ -35,7 +35,7 @@ impl Default for Cell {
 }
 
 impl Cell {
-    /// Boyer and Moore's majority vote: the majority is left over.
+    /// Counts time of a task, by Boyer and Moore's majority vote: the majority is left over.
     fn vote(&mut self, task: TaskId, ns: u64) {
         if self.task == task {
             self.lead += ns;
@@ -69,17 +69,17 @@ impl Grid {
         self.0 = Buckets::new(cpus, CELLS, BUCKETS);
     }
 
-    /// A bucket's length in nanoseconds.
+    /// Returns a bucket's length in nanoseconds.
     pub(crate) fn bucket_ns(&self) -> u64 {
         self.0.bucket_ns()
     }
 
-    /// The first `used` cells of `cpu`.
+    /// Returns the first `used` cells of `cpu`.
     pub(crate) fn row(&self, cpu: CpuId, used: usize) -> &[Cell] {
         self.0.row(cpu, used)
     }
 
-    /// The buckets that a run of `ns` reaches.
+    /// Returns the buckets that a run of `ns` reaches.
     pub(crate) fn used(&mut self, ns: u64) -> usize {
         self.0.reach(ns);
         ns.div_ceil(self.bucket_ns()) as usize
@@ -102,7 +102,7 @@ impl Grid {
         });
     }
 
-    /// `cpu` idled while a task waited.
+    /// Adds time in which `cpu` idled while a task waited.
     pub(crate) fn wasted(&mut self, cpu: CpuId, from: u64, to: u64) {
         self.0.spread(cpu, from, to, |cell, ns| cell.wasted += ns);
     }

@@ -1,4 +1,4 @@
-//! The document: the viewer's code and style, and the runs' data, in one file that never uses the network.
+//! Writes the document: the viewer's code and style, and the runs' data, in one file that never uses the network.
 //!
 //! A policy in its head allows only the viewer itself to run, identified by its hash. Even if a name became markup, it
 //! would do nothing.
@@ -43,18 +43,18 @@ pub fn html(runs: &[RunData], to: &mut dyn Write) -> io::Result<()> {
     write!(to, "<script type=\"module\">{CODE}</script>\n</body>\n</html>\n")
 }
 
-/// A run's verdict as markup.
+/// Returns a run's verdict as HTML.
 fn described(run: &RunData) -> String {
     let Head { name, title, verdict, .. } = &run.head;
     [name, title, verdict].map(|line| format!("<p>{}</p>", escaped(line))).concat()
 }
 
-/// JSON without anything that could end a script element.
+/// Removes anything from JSON that could end a script element.
 fn inert(json: &str) -> String {
     json.replace('<', "\\u003c").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")
 }
 
-/// Text as HTML.
+/// Escapes text for HTML.
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

@@ -1,17 +1,17 @@
-//! Runs as one HTML page that can be explored offline. docs/reference/report.md describes what the page shows and the
-//! layout of its data.
+//! Makes one HTML page from runs, which you can explore offline. docs/reference/report.md describes what the page shows
+//! and the layout of its data.
 //!
-//! Start at [`Page`], which listens to a run and builds the levels of detail as it goes, in memory that depends only on
-//! the machine and on [`Budget`]. [`html()`] joins one or more runs with the viewer, which is TypeScript (`viewer/`).
-//! Task names are untrusted: they are kept in compressed data, or in JSON without `<`, and the viewer never turns them
-//! into markup.
+//! Start at [`Page`], a sink that builds the levels of detail as a run goes on, in memory that depends only on the
+//! machine and on [`Budget`]. [`html()`] joins one or more runs with the viewer, which is written in TypeScript
+//! (`viewer/`). Task names are untrusted: they are kept in compressed data, or in JSON without `<`, and the viewer
+//! never turns them into markup.
 //!
 //! This crate never uses files or a clock, and never judges. Findings and figures come from
 //! [`keel_check`] by way of [`keel_report`], profiles from [`keel_profile`].
 //!
-//! From a run to a page:
+//! Making a page from a run:
 //!
-//! - `page`: listens to a run and keeps what the page shows
+//! - `page`: keeps what the page shows of a run
 //! - `data`: a run's data in the page: a head in JSON and compressed chunks
 //! - `html`: the document: viewer, style and data in one file
 //!
@@ -21,7 +21,7 @@
 //! - `tiles`: the grid as levels of detail, cut into tiles
 //! - `lives`: where each task ran and waited, summed over buckets of time
 //! - `detail`: the events themselves, in chunks of time
-//! - `episodes`: the longest stretches of wasted CPU time
+//! - `episodes`: the longest periods of wasted CPU time
 //! - `moments`: the run's most informative decisions
 //! - `delays`: histograms of how long tasks waited and ran
 //! - `names`: pids, names and nice values of tasks

@@ -1,4 +1,4 @@
-//! Where each task ran and waited, summed over buckets of time. Only buckets in which it did are kept.
+//! Sums where each task ran and waited over buckets of time. Only buckets in which it did are kept.
 //!
 //! If there are too many entries, neighbours are merged and buckets become twice as long.
 
@@ -96,8 +96,8 @@ impl Lives {
         }
     }
 
-    /// For each task with entries: its id and their number. For each entry: the buckets since the last, the CPU, and
-    /// the shares of time running and waiting.
+    /// Packs, for each task with entries, its id and their number, and for each entry, the buckets since the last, the
+    /// CPU, and the shares of time running and waiting.
     pub(crate) fn pack(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         for (id, task) in self.tasks.iter().enumerate().filter(|(_, task)| !task.is_empty()) {

@@ -1,4 +1,4 @@
-//! The run's most informative decisions in the page.
+//! Puts the run's most informative decisions into the page.
 
 use keel_report::notable::{Kept, Worth};
 use keel_report::policy::{group_lines, sentence};
@@ -10,13 +10,13 @@ use serde::Serialize;
 pub(crate) struct Moment {
     /// Nanoseconds from the start of the run.
     at: u64,
-    /// 3 missed, 2 during waste, 1 balancing, 0 the rest.
+    /// Its importance: 3 missed, 2 during waste, 1 balancing, 0 the rest.
     worth: u8,
     kind: &'static str,
     cpu: u32,
     pid: u32,
     chosen: Option<u32>,
-    /// The CPUs it looked at: `8,10-12`.
+    /// The CPUs that it looked at: `8,10-12`.
     considered: String,
     text: String,
     groups: Vec<String>,

@@ -1,4 +1,4 @@
-//! How numbers are packed: LEB128, shares and logarithms in a byte, DEFLATE.
+//! Packs numbers: LEB128, shares and logarithms in a byte, DEFLATE.
 
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
@@ -13,7 +13,7 @@ pub(crate) fn number(to: &mut Vec<u8>, mut n: u64) {
     to.push(n as u8);
 }
 
-/// `part` of `whole` in 255ths. A share above 0 never becomes 0.
+/// Returns the share of `part` in `whole`, in 255ths. A share above 0 never becomes 0.
 pub(crate) fn share(part: u64, whole: u64) -> u8 {
     if part == 0 || whole == 0 {
         return 0;
@@ -22,7 +22,7 @@ pub(crate) fn share(part: u64, whole: u64) -> u8 {
     (share.round() as u8).max(1)
 }
 
-/// A mean from 0 to 254 as `32 log2(1 + mean)`, so that 1 becomes 32 and small means are still distinguished.
+/// Encodes a mean from 0 to 254 as `32 log2(1 + mean)`, so that 1 becomes 32 and small means are still distinguished.
 pub(crate) fn logarithm(sum: u64, time: u64) -> u8 {
     if sum == 0 || time == 0 {
         return 0;
@@ -31,7 +31,7 @@ pub(crate) fn logarithm(sum: u64, time: u64) -> u8 {
     ((1.0 + mean).log2() * 32.0).round().clamp(1.0, 255.0) as u8
 }
 
-/// Raw DEFLATE, which every browser can decompress.
+/// Compresses bytes with raw DEFLATE, which every browser can decompress.
 pub(crate) fn deflate(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = DeflateEncoder::new(Vec::new(), Compression::new(6));
     // Writing to memory cannot fail.

@@ -1,4 +1,4 @@
-//! Listens to a run and keeps what the page shows.
+//! Keeps what the page shows of a run.
 
 use crate::data::{Facts, RunData};
 use crate::delays::Measured;
@@ -19,12 +19,12 @@ const MOMENTS: usize = 4096;
 /// The maximum size of a run's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
-    /// Bytes of compressed single events. Levels of detail take another 1 to 3 MB.
+    /// The maximum size of compressed single events, in bytes. Levels of detail take another 1 to 3 MB.
     pub detail_bytes: usize,
 }
 
 impl Budget {
-    /// For a page with this many runs, which stays below 10 MB.
+    /// Returns the budget of each run on a page with this many runs, so that the page stays below 10 MB.
     pub fn for_runs(runs: usize) -> Self {
         Self { detail_bytes: 3_500_000 / runs.max(1) }
     }
@@ -50,7 +50,7 @@ impl SpanSink for Sums {
     }
 }
 
-/// Listens to a run. [`Page::finish`] returns what the page shows.
+/// A sink for a run's events. [`Page::finish`] returns what the page shows.
 #[derive(Debug)]
 pub struct Page {
     pub(crate) topology: Option<Topology>,
@@ -66,7 +66,7 @@ pub struct Page {
 }
 
 impl Page {
-    /// There was no event so far.
+    /// Creates a page without events.
     pub fn new(budget: Budget) -> Self {
         Self {
             topology: None,
@@ -82,7 +82,7 @@ impl Page {
         }
     }
 
-    /// Everything that the page shows of the run, together with `facts`. `None` for an empty stream.
+    /// Returns everything that the page shows of the run, together with `facts`, or `None` for an empty stream.
     pub fn finish(mut self, facts: &Facts<'_>) -> Option<RunData> {
         self.waste.verdict();
         self.mark();
@@ -90,7 +90,7 @@ impl Page {
         RunData::new(self, facts)
     }
 
-    /// Nanoseconds from the start of the run.
+    /// Returns the nanoseconds from the start of the run.
     fn since_start(&self, at: Instant) -> u64 {
         at.as_ns().saturating_sub(self.start)
     }

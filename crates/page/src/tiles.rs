@@ -1,4 +1,4 @@
-//! The grid as levels of detail, each in tiles that contain all CPUs for some buckets.
+//! Divides the grid into levels of detail, each in tiles that contain all CPUs for some buckets.
 //!
 //! The finest level is the grid's own. Each further level merges four buckets, until the whole run has at most
 //! [`COARSEST`] buckets. So for any part of the run on the screen, some level has about as many buckets as there are
@@ -30,7 +30,7 @@ pub(crate) struct Level {
 /// A cell's byte in one plane. The second argument is the cell's length in nanoseconds.
 type Plane<'a> = &'a dyn Fn(&Cell, u64) -> u8;
 
-/// All levels, the coarsest first. Rows are in the order of `cpus`.
+/// Returns all levels, the coarsest first. Rows are in the order of `cpus`.
 pub(crate) fn levels(grid: &mut Grid, duration: u64, cpus: &[CpuId]) -> Vec<Level> {
     let used = grid.used(duration);
     let tile = 1 << (TILE_CELLS / cpus.len().max(1)).clamp(16, 1024).ilog2();
@@ -65,8 +65,8 @@ fn joined(row: &[Cell], join: usize) -> Vec<Cell> {
     row.chunks(join).map(sum).collect()
 }
 
-/// A palette of tasks, then one plane after another, each row by row: load, maximum runnable, busy, wasted, weight, low
-/// and high byte of the task's index in the palette, and its lead as a share.
+/// Packs a palette of tasks, then one plane after another, each row by row: load, maximum runnable, busy, wasted,
+/// weight, low and high byte of the task's index in the palette, and its lead as a share.
 fn pack(rows: &[&[Cell]], lasts: impl Fn(usize) -> u64) -> Vec<u8> {
     let mut palette: BTreeMap<TaskId, u16> = BTreeMap::new();
     for cell in rows.iter().flat_map(|row| row.iter()).filter(|cell| cell.lead > 0) {

@@ -94,8 +94,8 @@ fn another_reader_finds_the_same_figures() {
     perfetto.finish().expect("memory takes every byte");
     let summary = figures.summary();
     let (mut ran, mut since, mut switches) = (BTreeMap::new(), 0, 0);
-    // Trace.packet 1, TracePacket.ftrace_events 1, FtraceEventBundle.event 2, FtraceEvent.timestamp 1 and .sched_switch 4,
-    // SchedSwitchFtraceEvent.prev_pid 2 and .next_pid 6.
+    // Trace.packet 1, TracePacket.ftrace_events 1, FtraceEventBundle.event 2, FtraceEvent.timestamp 1 and .sched_switch
+    // 4, SchedSwitchFtraceEvent.prev_pid 2 and .next_pid 6.
     let packets = inside(&bytes, 1);
     let bundles = packets.iter().flat_map(|packet| inside(packet, 1));
     for event in bundles.flat_map(|bundle| inside(bundle, 2)) {
@@ -114,7 +114,8 @@ fn another_reader_finds_the_same_figures() {
     let known: Vec<u64> =
         packets.iter().flat_map(|packet| inside(packet, 45)).map(|info| value(info, 8)).collect();
     assert_eq!(known, [2]);
-    // TracePacket.track_event 11 of type (9) begin and end: CPU 0 idled until the first task ran, CPU 1 while one of the two waited.
+    // TracePacket.track_event 11 of type (9) begin and end: CPU 0 idled until the first task ran, CPU 1 while one of
+    // the two waited.
     let kinds: Vec<u64> =
         packets.iter().flat_map(|packet| inside(packet, 11)).map(|event| value(event, 9)).collect();
     assert_eq!(kinds, [1, 2, 1, 2]);

@@ -53,8 +53,8 @@ impl Observer for Fresh {
 
 /// Writes a run as a Perfetto trace.
 ///
-/// It holds `sched_switch`, `sched_waking`, `sched_wakeup_new` and `sched_migrate_task` of each CPU, times in nanoseconds, and a track
-/// for each CPU that was wasted. Errors of the writer are returned by [`Perfetto::finish`].
+/// It holds `sched_switch`, `sched_waking`, `sched_wakeup_new` and `sched_migrate_task` of each CPU, times in
+/// nanoseconds, and a track for each CPU that was wasted. Errors of the writer are returned by [`Perfetto::finish`].
 pub struct Perfetto<W> {
     to: W,
     error: Option<io::Error>,

@@ -20,7 +20,7 @@ pub(crate) struct Same {
     nth: usize,
 }
 
-/// A profile's lines by their identity.
+/// Returns a profile's lines by their identity.
 pub(crate) fn comparable(profile: &Profile) -> BTreeMap<Same, (Key, Line)> {
     let mut seen = BTreeMap::<(String, String), usize>::new();
     let mut by = BTreeMap::new();
@@ -42,7 +42,7 @@ pub(crate) fn per_callback(ps: u64, profile: &Profile) -> f64 {
     ps as f64 / profile.totals.callbacks.max(1) as f64
 }
 
-/// Both profiles' times for each line, the largest change of time per callback first. At most `most` lines.
+/// Returns both profiles' times for each line, the largest change of time per callback first. At most `most` lines.
 pub fn diff(before: &Profile, after: &Profile, most: usize) -> String {
     let mut text = String::new();
     for (name, profile) in [("before", before), ("after", after)] {

@@ -4,7 +4,7 @@ use crate::model::Profile;
 use crate::shown::{clean, place};
 use crate::stacks::{Stack, stacks};
 
-/// All chains with their time in nanoseconds. The sum is the run's time in callbacks.
+/// Returns all chains with their time in nanoseconds. The sum is the run's time in callbacks.
 pub fn folded(profile: &Profile) -> String {
     stacks(profile)
         .iter()
@@ -13,7 +13,7 @@ pub fn folded(profile: &Profile) -> String {
         .collect()
 }
 
-/// The origin, then a function and its line each.
+/// Returns the origin, then a function and its line each.
 fn frames(stack: &Stack) -> Vec<String> {
     let mut frames = vec![frame(&stack.origin)];
     for key in &stack.lines {
@@ -25,7 +25,7 @@ fn frames(stack: &Stack) -> Vec<String> {
     frames
 }
 
-/// A semicolon separates frames, so frames must not contain one.
+/// Removes semicolons from a frame, because they separate frames.
 fn frame(text: &str) -> String {
     clean(text).replace(';', ":")
 }

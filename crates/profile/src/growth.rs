@@ -7,14 +7,14 @@ use crate::shown::{clean, columns, place, share, source};
 use keel_abi::numbers::{counted, figures};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A line's time per callback on each machine, the fastest growth first. At most `most` lines.
+/// Returns a line's time per callback on each machine, the fastest growth first. At most `most` lines.
 pub fn growth(profiles: &[Profile], most: usize) -> String {
     let sizes: Vec<String> =
         profiles.iter().map(|profile| counted(profile.about.cpus.into(), "CPU")).collect();
     beside(profiles, &sizes, most)
 }
 
-/// The same for runs with other names, such as a scheduler's settings.
+/// Like `growth`, for runs with other names, such as a scheduler's settings.
 pub fn beside(profiles: &[Profile], names: &[String], most: usize) -> String {
     if profiles.is_empty() {
         return String::new();

@@ -9,7 +9,7 @@ use crate::shown::clean;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// The tracefile of a profile.
+/// Returns the tracefile of a profile.
 pub fn lcov(profile: &Profile) -> String {
     let mut files = BTreeMap::<String, BTreeMap<(u32, String), Line>>::new();
     for (Key { function, file, line }, cost) in lines(profile) {

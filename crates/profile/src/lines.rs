@@ -39,13 +39,13 @@ pub struct Line {
 }
 
 impl Line {
-    /// The total, in picoseconds.
+    /// Returns the total, in picoseconds.
     pub fn ps(&self) -> u64 {
         self.entry_ps + self.insn_ps + self.calls_ps + self.lines_ps
     }
 }
 
-/// The place of an instruction.
+/// Returns the place of an instruction.
 pub fn key(functions: &[Function], place: Place) -> Key {
     let Some(function) = functions.get(place.function as usize) else { return Key::default() };
     let name = function.name.clone();
@@ -55,7 +55,7 @@ pub fn key(functions: &[Function], place: Place) -> Key {
     }
 }
 
-/// Every line of every function, including those that never ran.
+/// Returns every line of every function, including those that never ran.
 pub fn lines(profile: &Profile) -> BTreeMap<Key, Line> {
     let mut lines = BTreeMap::<Key, Line>::new();
     let mut branches = BTreeMap::<Place, (u64, u64)>::new();

@@ -171,7 +171,7 @@ pub struct Wait {
 }
 
 impl Function {
-    /// The source line of an instruction.
+    /// Returns the source line of an instruction.
     pub fn line(&self, insn: u32) -> Option<&SourceLine> {
         let after = self.lines.partition_point(|line| line.insn <= insn);
         Some(&self.lines[after.checked_sub(1)?])
@@ -179,36 +179,36 @@ impl Function {
 }
 
 impl Count {
-    /// The total cost, in picoseconds.
+    /// Returns the total cost, in picoseconds.
     pub fn ps(&self, insn_ps: u64) -> u64 {
         self.executed * insn_ps + self.lines_ps + self.calls_ps
     }
 }
 
 impl Node {
-    /// The total cost of the function itself, in picoseconds.
+    /// Returns the total cost of the function itself, in picoseconds.
     pub fn ps(&self, insn_ps: u64) -> u64 {
         self.entry_ps + self.counts.iter().map(|count| count.ps(insn_ps)).sum::<u64>()
     }
 }
 
 impl Profile {
-    /// The nodes whose time counts as time in callbacks.
+    /// Returns the nodes whose time counts as time in callbacks.
     pub fn in_callbacks(&self) -> impl Iterator<Item = &Node> {
         self.nodes.iter().filter(|node| node.in_callbacks)
     }
 
-    /// The number of instructions executed in callbacks. Equal to [`Totals::instructions`].
+    /// Returns the number of instructions executed in callbacks. Equal to [`Totals::instructions`].
     pub fn instructions(&self) -> u64 {
         self.in_callbacks().flat_map(|node| &node.counts).map(|count| count.executed).sum()
     }
 
-    /// The time of all nodes in callbacks, in picoseconds. Once settled, equal to [`Totals::callback_ns`].
+    /// Returns the time of all nodes in callbacks, in picoseconds. Once settled, equal to [`Totals::callback_ns`].
     pub fn callback_ps(&self) -> u64 {
         self.in_callbacks().map(|node| node.ps(self.insn_ps)).sum()
     }
 
-    /// How often lines moved, and how long CPUs waited, over all conflicts.
+    /// Returns how often lines moved, and how long CPUs waited, over all conflicts.
     pub fn moved(&self) -> (u64, u64) {
         self.conflicts.iter().fold((0, 0), |(moves, ps), conflict| (moves + conflict.moves, ps + conflict.ps))
     }
@@ -257,7 +257,7 @@ impl Profile {
         }
     }
 
-    /// Whether all counts can be added up as picoseconds. `None` if one part alone is too large.
+    /// Returns whether all counts can be added up as picoseconds. `None` if one part alone is too large.
     fn fits(&self) -> Option<bool> {
         let mut sum = 0_u64;
         let mut add = |part: u64| {

@@ -16,7 +16,7 @@ pub(crate) struct Origin {
     pub(crate) instructions: u64,
 }
 
-/// A row for each caller of the scheduler, the longest time first.
+/// Returns a row for each caller of the scheduler, the longest time first.
 pub(crate) fn origins(profile: &Profile) -> Vec<Origin> {
     let mut by = BTreeMap::<&str, Origin>::new();
     for node in profile.in_callbacks() {

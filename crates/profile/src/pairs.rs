@@ -23,18 +23,18 @@ pub(crate) struct Fight {
 }
 
 impl Fight {
-    /// The variable with the longest wait.
+    /// Returns the variable with the longest wait.
     pub(crate) fn name(&self) -> &str {
         self.names.iter().max_by_key(|(_, ps)| **ps).map_or("", |(name, _)| name)
     }
 
-    /// Whether the lines had no owner. These come only from memory.
+    /// Returns whether the lines had no owner. These come only from memory.
     pub(crate) fn is_from_nobody(&self) -> bool {
         self.from.is_none() && self.distances.keys().all(|name| name == "memory")
     }
 }
 
-/// All pairs, the longest wait first.
+/// Returns all pairs, the longest wait first.
 pub(crate) fn fights(profile: &Profile) -> Vec<Fight> {
     type Ends = (Option<Key>, Option<Key>, bool);
     let mut fights = BTreeMap::<Ends, Fight>::new();
@@ -53,7 +53,7 @@ pub(crate) fn fights(profile: &Profile) -> Vec<Fight> {
     all
 }
 
-/// A line that the compiler put into several functions counts as one.
+/// Returns a key by which a line that the compiler put into several functions counts as one.
 fn shared_key(profile: &Profile, place: Place) -> Key {
     let key = key(&profile.functions, place);
     if key.line == 0 { key } else { Key { function: String::new(), ..key } }
@@ -74,7 +74,7 @@ pub(crate) struct Queued {
     pub(crate) count: u64,
 }
 
-/// All pairs, the longest wait first.
+/// Returns all pairs, the longest wait first.
 pub(crate) fn queued(profile: &Profile) -> Vec<Queued> {
     let who = |waiter: &Option<Waiter>| {
         waiter.as_ref().map(|Waiter { origin, place }| (origin.clone(), shared_key(profile, *place)))

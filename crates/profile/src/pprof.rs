@@ -81,7 +81,7 @@ const VALUES: [(&str, &str); 4] = [
     ("cache_lines", "nanoseconds"),
 ];
 
-/// The profile in pprof's format. The sum of the times is the run's time in callbacks.
+/// Returns the profile in pprof's format. The sum of the times is the run's time in callbacks.
 pub fn pprof(profile: &Profile) -> Vec<u8> {
     let mut made = Made::default();
     made.string("");

@@ -21,7 +21,7 @@ pub(crate) fn clean(text: &str) -> String {
     text.chars().map(escaped).collect()
 }
 
-/// A source line, truncated if it is long.
+/// Returns a source line, truncated if it is long.
 pub(crate) fn source(text: &str) -> String {
     let clean = clean(text.trim());
     match clean.chars().count() > MOST_CHARS {
@@ -49,7 +49,7 @@ pub(crate) fn time(ps: u64) -> String {
     }
 }
 
-/// A part of a whole. Empty if the whole is 0.
+/// Returns a part of a whole. Empty if the whole is 0.
 pub(crate) fn share(part: u64, whole: u64) -> String {
     percent(if whole == 0 { 0.0 } else { part as f64 / whole as f64 })
 }

@@ -15,7 +15,7 @@ pub(crate) struct Source {
     pub(crate) known: BTreeMap<u32, Line>,
 }
 
-/// All files by name. `file` reads one.
+/// Returns all files by name. `file` reads one.
 pub(crate) fn sources(profile: &Profile, file: &dyn Fn(&str) -> Option<String>) -> Vec<Source> {
     let mut files = BTreeMap::<String, BTreeMap<u32, Line>>::new();
     for (key, line) in lines(profile) {
@@ -45,7 +45,7 @@ fn add(sum: &mut Line, line: &Line) {
     sum.branches.extend(&line.branches);
 }
 
-/// A file is the compiled version if all lines in the object are at their places.
+/// Returns whether a file is the compiled version: all lines in the object must be at their places.
 fn is_of(source: &str, known: &BTreeMap<u32, Line>) -> bool {
     let lines: Vec<&str> = source.lines().collect();
     let mut told = known.iter().filter(|(_, line)| !line.text.trim().is_empty()).peekable();
@@ -55,7 +55,7 @@ fn is_of(source: &str, known: &BTreeMap<u32, Line>) -> bool {
         })
 }
 
-/// How many directions of a line's conditional jumps were taken, and how many there are.
+/// Returns how many directions of a line's conditional jumps were taken, and how many there are.
 pub(crate) fn ways(line: &Line) -> (usize, usize) {
     let gone = |(executed, jumped): &(u64, u64)| usize::from(*jumped > 0) + usize::from(executed > jumped);
     (line.branches.iter().map(gone).sum(), 2 * line.branches.len())

@@ -22,7 +22,7 @@ pub(crate) struct Stack {
     pub(crate) lines: Vec<Key>,
 }
 
-/// All chains of callbacks. One without lines stands for entering the callback.
+/// Returns all chains of callbacks. One without lines stands for entering the callback.
 pub(crate) fn stacks(profile: &Profile) -> BTreeMap<Stack, Cost> {
     let mut stacks = BTreeMap::<Stack, Cost>::new();
     for node in profile.in_callbacks() {

@@ -10,7 +10,7 @@ use keel_abi::numbers::{count, counted, figures};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// All tables, with at most `most` lines each.
+/// Returns all tables, with at most `most` lines each.
 pub fn summary(profile: &Profile, most: usize) -> String {
     let mut text = header(profile);
     let parts = [
@@ -27,7 +27,7 @@ pub fn summary(profile: &Profile, most: usize) -> String {
     text
 }
 
-/// The run and its counts.
+/// Returns the run and its counts.
 fn header(profile: &Profile) -> String {
     let (about, totals) = (&profile.about, &profile.totals);
     let all_ns = about.duration_ns * u64::from(about.cpus);
@@ -75,7 +75,7 @@ fn each(ps: u64, times: u64) -> String {
     time(ps.checked_div(times).unwrap_or(0))
 }
 
-/// A row for each caller of the scheduler.
+/// Returns a row for each caller of the scheduler.
 fn callbacks(profile: &Profile) -> String {
     let whole_ps = profile.callback_ps();
     let mut table = vec![["share", "time", "calls", "each", "instructions", ""].map(str::to_owned).to_vec()];
@@ -161,7 +161,7 @@ fn conflicts(profile: &Profile, most: usize) -> String {
     text
 }
 
-/// Each source line in the object.
+/// Returns each source line in the object.
 fn texts(profile: &Profile) -> BTreeMap<(String, u32), String> {
     let all = lines(profile).into_iter().filter(|(_, line)| !line.text.is_empty());
     all.map(|(key, line)| ((key.file, key.line), line.text)).collect()
@@ -185,8 +185,8 @@ fn waits(profile: &Profile, most: usize) -> String {
     text
 }
 
-/// The source of every file, each line with its costs. `file` returns a file's text if it exists and is the compiled
-/// version. Otherwise only the lines in the object are shown.
+/// Returns the source of every file, each line with its costs. `file` returns a file's text if it exists and is the
+/// compiled version. Otherwise only the lines in the object are shown.
 pub fn annotated(profile: &Profile, file: &dyn Fn(&str) -> Option<String>) -> String {
     let whole_ps = profile.callback_ps();
     let mut text = String::new();
@@ -210,7 +210,7 @@ pub fn annotated(profile: &Profile, file: &dyn Fn(&str) -> Option<String>) -> St
     text
 }
 
-/// How many directions of a line's conditional jumps were taken: `1/2`. Empty if all were, or there are none.
+/// Returns how many directions of a line's conditional jumps were taken: `1/2`. Empty if all were, or there are none.
 fn ways(line: &Line) -> String {
     let (gone, all) = sources::ways(line);
     if gone < all { format!("{gone}/{all}") } else { String::new() }

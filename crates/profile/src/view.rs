@@ -127,7 +127,7 @@ struct SourceRow {
 }
 
 impl View {
-    /// The view of a profile. `file` reads a source file, if it exists.
+    /// Returns the view of a profile. `file` reads a source file, if it exists.
     pub fn of(profile: &Profile, file: &dyn Fn(&str) -> Option<String>) -> Self {
         let all = lines(profile);
         let texts = Texts::of(&all);
@@ -161,7 +161,7 @@ impl View {
     }
 }
 
-/// The first entries of a list, and how many more there are.
+/// Returns the first entries of a list, and how many more there are.
 fn most<T>(mut all: Vec<T>, most: usize, left_out: &mut usize) -> Vec<T> {
     *left_out = all.len().saturating_sub(most);
     all.truncate(most);

@@ -1,4 +1,4 @@
-//! `alarm` and `setitimer`: SIGALRM after some time.
+//! Implements `alarm` and `setitimer`: SIGALRM after some time.
 
 use crate::ProgramError;
 use crate::calls::{Answer, error};
@@ -67,7 +67,7 @@ impl Program {
         self.put_words(at, &[every, left].concat())
     }
 
-    /// When the alarm goes off next.
+    /// Returns when the alarm goes off next.
     pub(crate) fn next_alarm(&self) -> Option<u64> {
         self.alarm.next_ns
     }

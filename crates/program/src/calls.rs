@@ -1,4 +1,4 @@
-//! How each system call is answered.
+//! Answers each system call.
 
 use crate::ProgramError;
 use crate::desk::Desk;
@@ -20,11 +20,11 @@ pub(crate) enum Answer {
     Told(i64, Event),
     /// The thread ends.
     Leaves,
-    /// The program has been executed again; the thread is gone.
+    /// The program has been executed again, so the thread is gone.
     Begins,
 }
 
-/// A negative error number, as a call returns it.
+/// Returns a negative error number, as a call returns it.
 pub(crate) const fn error(errno: i32) -> Answer {
     Answer::Value(-(errno as i64))
 }
@@ -32,7 +32,7 @@ pub(crate) const fn error(errno: i32) -> Answer {
 type Done = Result<Answer, ProgramError>;
 
 impl Program {
-    /// Answers the call at which the thread has stopped; `expired` if it waited until its deadline.
+    /// Answers the call at which the thread has stopped. `expired` means that it has waited until its deadline.
     pub(crate) fn dispatch(&mut self, t: &mut Thread, desk: &mut dyn Desk, expired: bool) -> Done {
         if self.page == 0 {
             self.page = self.map_page(t)?;
@@ -101,13 +101,13 @@ impl Program {
         Ok(error(libc::ENOSYS))
     }
 
-    /// The host executes the call with these arguments.
+    /// Lets the host execute the call with these arguments.
     pub(crate) fn native(&mut self, t: &mut Thread, a: [u64; 6]) -> Done {
         let (value, _) = t.call(&mut self.host, t.number(), a)?;
         Ok(Answer::Value(value))
     }
 
-    /// A page for strings and structures of keel's own calls.
+    /// Maps a page for strings and structures of keel's own calls.
     fn map_page(&mut self, t: &mut Thread) -> Result<u64, ProgramError> {
         let (rw, private) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
         let args = [0, 2 * 4096, rw as u64, private as u64, u64::MAX, 0];
@@ -119,7 +119,7 @@ impl Program {
     }
 }
 
-/// Calls that only concern the caller's own memory and signals.
+/// Returns whether a call concerns only the caller's own memory and signals.
 fn is_harmless(number: i64) -> bool {
     matches!(
         number,

@@ -1,4 +1,4 @@
-//! The contract with the owner of the loaded object's maps.
+//! The interface to the owner of the loaded object's maps.
 
 use keel_abi::bpf::Errno;
 use keel_abi::companion::View;
@@ -6,7 +6,7 @@ use std::fs::File;
 
 /// A ring buffer as user space sees it.
 pub struct RingView<'a> {
-    /// Bytes ever reserved.
+    /// The number of bytes ever reserved.
     pub producer: u64,
     /// The bytes of the ring, followed by as many with the ends of records that would be split.
     pub data: &'a [u8],
@@ -28,7 +28,7 @@ pub enum Inner<'a> {
 
 /// Maps of the loaded object, by their index in [`Object::maps`](keel_object::Object::maps).
 pub trait Desk {
-    /// A value; in a per-CPU map, this CPU's.
+    /// Returns a value; in a per-CPU map, this CPU's.
     ///
     /// # Errors
     /// Those of bpf(2).
@@ -43,7 +43,7 @@ pub trait Desk {
     /// # Errors
     /// Those of bpf(2).
     fn delete(&mut self, map: u32, key: &[u8]) -> Result<(), Errno>;
-    /// Puts a map into an entry of a map of maps; returns its index.
+    /// Puts a map into an entry of a map of maps, and returns its index.
     ///
     /// # Errors
     /// Those of bpf(2).
@@ -58,32 +58,33 @@ pub trait Desk {
     /// # Errors
     /// Those of bpf(2).
     fn push(&mut self, map: u32, value: &[u8], flags: u64) -> Result<(), Errno>;
-    /// The next value of a queue or a stack; it stays there if `keep` is set.
+    /// Returns the next value of a queue or a stack. It is not removed if `keep` is set.
     ///
     /// # Errors
-    /// Those of bpf(2); `ENOENT` if there is none.
+    /// Those of bpf(2), such as `ENOENT` if there is none.
     fn pop(&mut self, map: u32, keep: bool) -> Result<Vec<u8>, Errno>;
-    /// The key after this one, or the first.
+    /// Returns the key after this one, or the first.
     ///
     /// # Errors
-    /// Those of bpf(2); `ENOENT` after the last.
+    /// Those of bpf(2), such as `ENOENT` after the last.
     fn next_key(&mut self, map: u32, key: Option<&[u8]>) -> Result<Vec<u8>, Errno>;
-    /// A ring buffer; `None` if the map is not one.
+    /// Returns a ring buffer, or `None` if the map is not one.
     fn ring(&mut self, map: u32) -> Option<RingView<'_>>;
-    /// User space has read a ring buffer up to this position.
+    /// Notes that user space has read a ring buffer up to this position.
     fn ring_read(&mut self, map: u32, consumer: u64);
-    /// Bytes that programs have consumed from a user ring buffer; `None` if the map is not one.
+    /// Returns the number of bytes that programs have consumed from a user ring buffer, or `None` if the map is not
+    /// one.
     fn ring_consumed(&mut self, map: u32) -> Option<u64>;
-    /// User space has written a user ring buffer up to this position; `bytes` are the ring's bytes from the consumed
-    /// ones on.
+    /// Notes that user space has written a user ring buffer up to this position. `bytes` are the ring's bytes that have
+    /// not been consumed.
     fn ring_written(&mut self, map: u32, producer: u64, bytes: &[u8]);
-    /// What there is on the running machine; `None` before the run and after it.
+    /// Returns a view of the running machine, or `None` before the run and after it.
     fn view(&self) -> Option<&dyn View>;
-    /// User space has touched `count` pages of an arena, from `first` on; it may have touched them before.
+    /// Notes that user space has touched `count` pages of an arena, from `first` on. It may have touched them before.
     fn arena_touched(&mut self, map: u32, first: u64, count: u64);
 }
 
-/// Before anything is loaded there are no maps.
+/// A desk without maps, for use before anything is loaded.
 pub struct NoDesk;
 
 impl Desk for NoDesk {

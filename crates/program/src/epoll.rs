@@ -1,4 +1,5 @@
-//! epoll: descriptors that wait together. Those that want edges are reported again when more has come to them.
+//! Implements epoll: descriptors that are waited for together. Edge-triggered ones are reported again when more has
+//! arrived.
 
 use crate::ProgramError;
 use crate::calls::{Answer, error};
@@ -6,11 +7,11 @@ use crate::fds::Kind;
 use crate::program::Program;
 use crate::thread::Thread;
 
-/// Bytes of `struct epoll_event`.
+/// The size of `struct epoll_event`, in bytes.
 const EVENT_BYTES: usize = 12;
-/// The most events in one answer.
+/// The maximum number of events in one answer.
 const MOST: u64 = 1024;
-/// What every descriptor reports, also if nobody asks for it.
+/// The events that every descriptor reports, even if not requested.
 const ALWAYS: u32 = (libc::EPOLLHUP | libc::EPOLLERR) as u32;
 const IN: u32 = libc::EPOLLIN as u32;
 const EDGES: u32 = libc::EPOLLET as u32;
@@ -21,7 +22,7 @@ const ONCE: u32 = libc::EPOLLONESHOT as u32;
 pub(crate) struct Watched {
     events: u32,
     data: u64,
-    /// For edges, what has been reported: the events, and how much had come then.
+    /// If edge-triggered, what has been reported: the events, and how much had arrived by then.
     told: Option<(u32, u64)>,
 }
 
@@ -30,17 +31,17 @@ impl Watched {
         self.events & EDGES != 0
     }
 
-    /// Does it matter how much has come? Both ends of a pipe say how much is in it.
+    /// Returns whether it matters how much has arrived. Both ends of a pipe know how much is in it.
     const fn counts_input(self) -> bool {
         self.wants_edges() && self.events & IN != 0
     }
 
-    /// Is there something that has not been reported?
+    /// Returns whether there is something that has not been reported.
     fn is_new(self, ready: u32, came: u64) -> bool {
         self.told.is_none_or(|(events, before)| ready & !events != 0 || came > before)
     }
 
-    /// What has been reported and is over may be reported again.
+    /// Forgets what has been reported, so that it may be reported again.
     pub(crate) const fn forget(&mut self) {
         self.told = None;
     }
@@ -122,7 +123,7 @@ impl Program {
         })
     }
 
-    /// A number that grows when something comes to a descriptor which nobody takes from it meanwhile.
+    /// Returns a number that increases when something arrives at a descriptor and nothing is read from it meanwhile.
     fn came(&mut self, t: &mut Thread, fd: i32) -> Result<u64, ProgramError> {
         let Some(open) = self.fds.get(fd) else { return Ok(0) };
         let came = match &*open.kind.borrow() {
@@ -144,7 +145,7 @@ impl Program {
         Ok(self.words::<1>(self.page).map_or(0, |[bytes]| bytes & 0xffff_ffff))
     }
 
-    /// Is one of an epoll instance's descriptors ready? Those of an instance inside it don't count.
+    /// Returns whether one of an epoll instance's descriptors is ready. Those of an instance inside it don't count.
     pub(crate) fn has_ready(&mut self, t: &mut Thread, epoll: i32) -> Result<bool, ProgramError> {
         let Some(open) = self.fds.get(epoll).cloned() else { return Ok(false) };
         let list = match &*open.kind.borrow() {

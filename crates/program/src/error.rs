@@ -1,6 +1,6 @@
-//! Why a program cannot be run, or cannot continue.
+//! Errors: why a program cannot be run, or cannot continue.
 
-/// One sentence, without the program's name.
+/// Why a program cannot be run or continue, in one sentence without the program's name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProgramError {
     /// The host can't start it.
@@ -11,10 +11,10 @@ pub enum ProgramError {
         /// The host's message.
         why: String,
     },
-    /// The host does not let it be supervised.
+    /// The host does not allow it to be traced.
     #[error("the host does not let keel supervise it: {0}")]
     Host(String),
-    /// It needs something that keel does not have: its name.
+    /// It needs something that keel does not support. The text names it.
     #[error("{0}")]
     Unsupported(String),
 }

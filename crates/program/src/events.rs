@@ -1,5 +1,5 @@
-//! Waiting for several things: poll, eventfd, timerfd; epoll has its own module. Whether a descriptor is ready is looked
-//! up, never awaited on the host.
+//! Implements waiting for several things: poll, eventfd, timerfd. epoll has its own module. keel checks whether a
+//! descriptor is ready, but never waits for that on the host.
 
 use crate::ProgramError;
 use crate::bpf::rings::Ready;
@@ -12,9 +12,9 @@ use std::collections::BTreeMap;
 
 const IN: u32 = libc::EPOLLIN as u32;
 const OUT: u32 = libc::EPOLLOUT as u32;
-/// Bytes of `struct pollfd`.
+/// The size of `struct pollfd`, in bytes.
 const POLL_BYTES: u64 = 8;
-/// The most descriptors in one call.
+/// The maximum number of descriptors in one call.
 const MOST: u64 = 1024;
 const MILLISECOND_NS: u64 = 1_000_000;
 const SECOND_NS: u64 = 1_000_000_000;
@@ -142,7 +142,7 @@ impl Program {
         Ok(wait.unwrap_or_else(|| self.put(a[0], &list, count)))
     }
 
-    /// Does a thread wait for a ring buffer in `poll`, not by an epoll instance?
+    /// Returns whether a thread waits for a ring buffer in `poll`, not through an epoll instance.
     pub(crate) fn polls_a_ring_alone(&self) -> bool {
         let is_ring = |fd: i32| self.map_of(fd).is_some_and(|map| self.bpf.maps[map as usize].is_ring());
         self.waiting.keys().filter_map(|own| self.threads.get(own)).any(|thread| {
@@ -154,13 +154,13 @@ impl Program {
         })
     }
 
-    /// How a call waits that has found nothing; `None` if its time is over.
+    /// Returns how a call that has found nothing waits, or `None` if its time is over.
     pub(crate) fn wait_at_most(&self, timeout_ns: Option<u64>, expired: bool) -> Option<Answer> {
         let deadline_ns = timeout_ns.map(|ns| self.now_ns.saturating_add(ns));
         (!expired && timeout_ns != Some(0)).then_some(Answer::Wait(Wait::Retry, deadline_ns))
     }
 
-    /// Which events a descriptor has, as poll(2) names them.
+    /// Returns which events a descriptor has, as poll(2) names them.
     pub(crate) fn readiness(&mut self, t: &mut Thread, fd: i32) -> Result<u32, ProgramError> {
         let Some(open) = self.fds.get(fd) else { return Ok(0) };
         let ready = match &*open.kind.borrow() {
@@ -211,7 +211,7 @@ impl Program {
         self.ask_host(t, fd)
     }
 
-    /// The host knows what is in a pipe, and which signals are pending.
+    /// Asks the host, which knows what is in a pipe and which signals are pending.
     pub(crate) fn ask_host(&mut self, t: &mut Thread, fd: i32) -> Result<u32, ProgramError> {
         let mut entry = [0; POLL_BYTES as usize];
         entry[..4].copy_from_slice(&fd.to_le_bytes());
@@ -222,14 +222,14 @@ impl Program {
         Ok(u32::from(u16::from_le_bytes([entry[6], entry[7]])))
     }
 
-    /// Is a descriptor read as a word of eight bytes?
+    /// Returns whether a descriptor is read as a word of eight bytes.
     pub(crate) fn has_words(&self, fd: i32) -> bool {
         self.fds
             .get(fd)
             .is_some_and(|open| matches!(*open.kind.borrow(), Kind::Counter { .. } | Kind::Timer { .. }))
     }
 
-    /// Reads a descriptor that keel implements; `None` if the host does.
+    /// Reads a descriptor that keel implements. Returns `None` if the host does.
     pub(crate) fn read_own(&mut self, fd: i32) -> Option<Result<u64, i32>> {
         let now = self.now_ns;
         let open = self.fds.get(fd)?;
@@ -249,7 +249,7 @@ impl Program {
     }
 }
 
-/// A `struct itimerspec`: a timer's interval, and what is left until it expires next.
+/// Returns a `struct itimerspec`: a timer's interval, and the time until it next expires.
 fn timer_words(next_ns: Option<u64>, every_ns: u64, now_ns: u64) -> [u64; 4] {
     let left_ns = match next_ns {
         None => 0,
@@ -259,7 +259,7 @@ fn timer_words(next_ns: Option<u64>, every_ns: u64, now_ns: u64) -> [u64; 4] {
     [every_ns / SECOND_NS, every_ns % SECOND_NS, left_ns / SECOND_NS, left_ns % SECOND_NS]
 }
 
-/// The clocks that `timerfd_create` takes.
+/// Returns whether `timerfd_create` accepts this clock.
 const fn is_timer_clock(clock: i32) -> bool {
     matches!(
         clock,
@@ -271,7 +271,7 @@ const fn is_timer_clock(clock: i32) -> bool {
     )
 }
 
-/// A timeout in milliseconds; a negative one means none.
+/// Converts a timeout in milliseconds. A negative one means none.
 fn timeout_ms(value: u64) -> Option<u64> {
     u64::try_from(value as i32).ok().map(|ms| ms * MILLISECOND_NS)
 }

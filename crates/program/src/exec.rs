@@ -1,5 +1,5 @@
-//! `execve(2)`: a program may execute itself again, as some do to load their scheduler once more. It keeps its task,
-//! its clock, and the descriptors that are not marked for closing.
+//! Implements `execve(2)`: a program may execute itself again, as some do to load their scheduler again. It keeps its
+//! task, its clock, and the descriptors that are not marked for closing.
 
 use crate::ProgramError;
 use crate::calls::{Answer, error};
@@ -12,11 +12,11 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
-/// The program's own file, by a path that it can use.
+/// A path that the program can use for its own file.
 const ITSELF: &str = "/proc/self/exe";
 
 impl Program {
-    /// `execve`: the arguments and variables are in the program's memory.
+    /// `execve`. The arguments and variables are in the program's memory.
     pub(crate) fn execute(&mut self, t: &mut Thread, a: [u64; 6]) -> Result<Answer, ProgramError> {
         let path = match self.path(libc::AT_FDCWD, a[0]) {
             Ok(path) => path,
@@ -39,7 +39,8 @@ impl Program {
         }
     }
 
-    /// The process is replaced: its threads and memory are gone, and so are the descriptors marked for closing.
+    /// Handles the replacement of the process: its threads and memory are gone, and so are the descriptors marked for
+    /// closing.
     fn become_anew(&mut self, caller: i32) -> Result<(), ProgramError> {
         let pid = self.machine.pid;
         self.threads = BTreeMap::from([(pid, Thread::new(&self.host, self.host.pid, pid)?)]);
@@ -50,7 +51,7 @@ impl Program {
         self.page = 0;
         let cpus = self.confined.remove(&caller);
         self.confined = cpus.map(|cpus| (pid, cpus)).into_iter().collect();
-        // The superuser's programs start with all capabilities.
+        // Programs of root start with all capabilities.
         self.capabilities = [0xff; 24];
         for link in self.close_gone()? {
             let event = self.unlink(link)?;
@@ -66,7 +67,7 @@ impl Program {
         self.hide_host()
     }
 
-    /// Closes the descriptors that the process no longer has; returns the links that nothing else keeps.
+    /// Closes the descriptors that the process no longer has. Returns the links that nothing else keeps.
     fn close_gone(&mut self) -> Result<Vec<Link>, ProgramError> {
         let listed = fs::read_dir(format!("/proc/{}/fd", self.host.pid));
         let listed =
@@ -83,7 +84,7 @@ impl Program {
     }
 }
 
-/// Whether the path leads to this file.
+/// Returns whether the path leads to this file.
 fn is_same(path: &str, file: &PathBuf) -> bool {
     let identity = |at: &PathBuf| fs::metadata(at).ok().map(|data| (data.dev(), data.ino()));
     path == ITSELF || identity(&path.into()).is_some_and(|found| identity(file) == Some(found))

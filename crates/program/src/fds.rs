@@ -27,7 +27,7 @@ pub(crate) enum Kind {
     Timer { clock: i32, next_ns: Option<u64>, every_ns: u64 },
     /// `epoll_create(2)`: its descriptors.
     Epoll(BTreeMap<i32, Watched>),
-    /// A Unix socket that has no name and no other end.
+    /// A Unix socket that has no name and is not connected.
     Socket,
     /// A Unix socket with this name, and the connections that wait to be accepted.
     Listener { name: Vec<u8>, waiting: VecDeque<i32> },
@@ -45,7 +45,7 @@ pub(crate) enum Kind {
     Link(Link),
 }
 
-/// What a link holds.
+/// What a link refers to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Link {
     /// The scheduler.
@@ -90,7 +90,7 @@ impl Fds {
         self.0.get_mut(&fd)
     }
 
-    /// Makes `new` a copy of `old`; returns what it was before, if that is closed by this.
+    /// Makes `new` a copy of `old`. Returns its previous object, if that is closed by this.
     pub(crate) fn copy(&mut self, old: i32, new: i32) -> Option<Kind> {
         let open = self.0.get(&old).cloned()?;
         self.0.insert(new, open).and_then(last)
@@ -101,7 +101,7 @@ impl Fds {
         self.0.insert(fd, open);
     }
 
-    /// Closes a descriptor; returns its object if this was the last copy.
+    /// Closes a descriptor. Returns its object if this was the last copy.
     pub(crate) fn close(&mut self, fd: i32) -> Option<Kind> {
         self.0.values().for_each(|open| {
             if let Kind::Epoll(list) = &mut *open.kind.borrow_mut() {
@@ -111,7 +111,7 @@ impl Fds {
         self.0.remove(&fd).and_then(last)
     }
 
-    /// Which objects of one kind are still open.
+    /// Returns whether any such object is still open.
     pub(crate) fn any(&self, wanted: impl Fn(&Kind) -> bool) -> bool {
         self.0.values().any(|open| wanted(&open.kind.borrow()))
     }
@@ -128,12 +128,13 @@ impl Fds {
         }
     }
 
-    /// Which descriptors are open, in order.
+    /// Returns which descriptors are open, in order.
     pub(crate) fn numbers(&self) -> Vec<i32> {
         self.0.keys().copied().collect()
     }
 
-    /// Something has been taken from a descriptor, or it has been full: who waits for edges is notified of the next one.
+    /// Notes that something has been read from a descriptor, or that it has been full, so that edge-triggered waiters
+    /// are notified again.
     pub(crate) fn used(&self, fd: i32) {
         let Some(used) = self.get(fd).map(|open| Rc::clone(&open.kind)) else { return };
         let is_same = |fd: &i32| self.get(*fd).is_some_and(|open| Rc::ptr_eq(&open.kind, &used));
@@ -144,7 +145,7 @@ impl Fds {
         }
     }
 
-    /// The socket of this name.
+    /// Returns the socket of this name.
     pub(crate) fn listener(&self, wanted: &[u8]) -> Option<i32> {
         let is_it =
             |open: &Open| matches!(&*open.kind.borrow(), Kind::Listener { name, .. } if name == wanted);
@@ -162,7 +163,7 @@ impl Fds {
         }
     }
 
-    /// When the next timer expires after now. One that has expired and was not read does not hide the others.
+    /// Returns when the next timer expires after now. One that has expired but was not read does not hide the others.
     pub(crate) fn next_timer(&self, now_ns: u64) -> Option<u64> {
         let timers = self.0.values().filter_map(|open| match *open.kind.borrow() {
             Kind::Timer { next_ns, .. } => next_ns,
@@ -171,14 +172,14 @@ impl Fds {
         timers.filter(|&at| at > now_ns).min()
     }
 
-    /// Does an epoll instance watch a map?
+    /// Returns whether an epoll instance watches a map.
     pub(crate) fn polls_a_ring(&self) -> bool {
         let is_map = |fd: &i32| self.get(*fd).is_some_and(|open| matches!(*open.kind.borrow(), Kind::Map(_)));
         self.any(|kind| matches!(kind, Kind::Epoll(list) if list.keys().any(is_map)))
     }
 }
 
-/// The object, if nothing else shares it.
+/// Returns the object, if nothing else shares it.
 pub(crate) fn last(open: Open) -> Option<Kind> {
     Rc::into_inner(open.kind).map(RefCell::into_inner)
 }

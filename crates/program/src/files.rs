@@ -1,5 +1,5 @@
-//! Files and descriptors: paths that describe the machine lead to the scratch tree, all others to the host's files,
-//! which are read-only.
+//! Handles files and descriptors: paths that describe the machine lead to the scratch tree, all others to the host's
+//! files, which are read-only.
 
 use crate::ProgramError;
 use crate::bpf::maps::kind;
@@ -9,11 +9,11 @@ use crate::program::{Event, Program, Wait};
 use crate::thread::Thread;
 use crate::tree::{EVENTS, OWN};
 
-/// Bytes of a path.
+/// The maximum length of a path, in bytes.
 const PATH_BYTES: usize = 4096;
-/// The most bytes that one call writes.
+/// The maximum number of bytes that one call writes.
 const MOST_BYTES: u64 = 1 << 20;
-/// Pieces of a `writev`.
+/// The maximum number of pieces of a `writev`.
 const MOST_PIECES: u64 = 64;
 const STDIN: u64 = 0;
 
@@ -73,7 +73,7 @@ impl Program {
                 self.native(t, a)?
             }
             libc::SYS_preadv | libc::SYS_preadv2 => self.native(t, a)?,
-            // Nobody else uses what it has open, and nothing is written back.
+            // No other process uses what it has open, and nothing is written back.
             libc::SYS_flock | libc::SYS_fsync | libc::SYS_fdatasync | libc::SYS_syncfs => {
                 self.fds.get(a[0] as i32).map_or(error(libc::EBADF), |_| Answer::Value(0))
             }
@@ -103,7 +103,7 @@ impl Program {
         }))
     }
 
-    /// A descriptor that keel implements, with a number reserved on the host.
+    /// Creates a descriptor that keel implements, with a number reserved on the host.
     pub(crate) fn new_fd(
         &mut self,
         t: &mut Thread,
@@ -115,7 +115,7 @@ impl Program {
         Ok(self.note(fd, kind, nonblocking))
     }
 
-    /// The host has opened a descriptor, or returned an error.
+    /// Notes a descriptor that the host has opened, unless it has returned an error.
     pub(crate) fn note(&mut self, fd: i64, kind: Kind, nonblocking: bool) -> Answer {
         if fd >= 0 {
             self.fds.put(fd as i32, kind, nonblocking);
@@ -127,7 +127,7 @@ impl Program {
         self.fds.get(fd).is_some_and(|open| matches!(*open.kind.borrow(), Kind::Map(_)))
     }
 
-    /// A string in the program's memory.
+    /// Reads a string in the program's memory.
     pub(crate) fn text(&self, at: u64) -> Result<String, i32> {
         const PAGE: usize = 4096;
         let mut bytes = Vec::new();
@@ -151,7 +151,7 @@ impl Program {
         at == 0 || self.text(at).is_ok_and(|text| text.is_empty())
     }
 
-    /// The absolute path in a call's arguments.
+    /// Returns the absolute path in a call's arguments.
     pub(crate) fn path(&self, folder: i32, at: u64) -> Result<String, i32> {
         let text = self.text(at)?;
         if text.starts_with('/') {
@@ -167,7 +167,7 @@ impl Program {
         Ok(self.without_self(clean(&format!("{base}/{text}"))))
     }
 
-    /// A path by the process's number, not by `/proc/self`; but the host has what is of the process alone.
+    /// Replaces `/proc/self` by the process's number, except for files that only the host has.
     fn without_self(&self, path: String) -> String {
         let own = format!("/proc/{}", self.machine.pid);
         let thread = || format!("{own}/task/{}", self.caller.unwrap_or(self.machine.pid));
@@ -210,7 +210,7 @@ impl Program {
         }
     }
 
-    /// `mkdir`: only in the scratch tree; elsewhere it does nothing.
+    /// `mkdir`, which has an effect only in the scratch tree.
     fn make_folder(&mut self, folder: i32, at: u64) -> Result<Answer, ProgramError> {
         Ok(match self.path(folder, at) {
             Ok(path) if self.tree.is_folder(&path) => error(libc::EEXIST),
@@ -223,7 +223,7 @@ impl Program {
         })
     }
 
-    /// `unlink`: removes the name of a socket, or of an object in bpffs; elsewhere it does nothing.
+    /// `unlink`: removes the name of a socket or of an object in bpffs. It has no effect on other files.
     fn take_name(&mut self, t: &mut Thread, folder: i32, at: u64) -> Result<Answer, ProgramError> {
         match self.path(folder, at) {
             Ok(path) => {
@@ -315,7 +315,7 @@ impl Program {
         }
     }
 
-    /// `close_range`: all descriptors in a range are closed, or are to be at `execve`.
+    /// `close_range`: closes all descriptors in a range, or marks them for closing at `execve`.
     fn close_range(&mut self, t: &mut Thread, a: [u64; 6]) -> Result<Answer, ProgramError> {
         let [first, last, flags] = [a[0], a[1], a[2]].map(|word| word as u32);
         if first > last || flags & !(libc::CLOSE_RANGE_CLOEXEC | libc::CLOSE_RANGE_UNSHARE) != 0 {
@@ -334,7 +334,7 @@ impl Program {
         Ok(Answer::Value(0))
     }
 
-    /// The last descriptor of a link has been closed.
+    /// Handles that the last descriptor of a link has been closed.
     pub(crate) fn unlink(&mut self, link: Link) -> Result<Event, ProgramError> {
         match link {
             Link::Scheduler => {
@@ -427,7 +427,7 @@ impl Program {
         Ok(answer)
     }
 
-    /// `ioctl`: what programs ask of pipes and sockets, and of any descriptor.
+    /// `ioctl`: the requests that programs make on pipes and sockets, and on any descriptor.
     fn control(&mut self, t: &mut Thread, a: [u64; 6]) -> Result<Answer, ProgramError> {
         let Some(open) = self.fds.get_mut(a[0] as i32) else { return Ok(error(libc::EBADF)) };
         let is_pipe = matches!(*open.kind.borrow(), Kind::Pipe);
@@ -446,7 +446,7 @@ impl Program {
         }
     }
 
-    /// A descriptor that takes no more now is one that may do so later.
+    /// Notes that a descriptor is full if a write to it would block, so that it is reported again once it isn't.
     pub(crate) fn after_write(&self, fd: i32, answer: Answer) -> Answer {
         if matches!(answer, Answer::Value(value) if value == -i64::from(libc::EAGAIN)) {
             self.fds.used(fd);
@@ -545,7 +545,7 @@ impl Program {
     }
 }
 
-/// An absolute path without `.`, `..` and repeated slashes.
+/// Returns an absolute path without `.`, `..` and repeated slashes.
 fn clean(path: &str) -> String {
     let mut parts: Vec<&str> = Vec::new();
     for part in path.split('/') {

@@ -1,4 +1,4 @@
-//! Futexes: threads run one at a time, so that a comparison and the wait after it are one step.
+//! Implements futexes. Threads run one at a time, so a comparison and the wait after it are one step.
 
 use crate::ProgramError;
 use crate::calls::{Answer, error};
@@ -57,7 +57,7 @@ impl Program {
         }
     }
 
-    /// When a wait ends whose time-out is at this address; never if there is none.
+    /// Returns when a wait with the timeout at this address ends, or `None` if there is no timeout.
     pub(crate) fn deadline_at(&self, timeout: u64, clock: Option<i32>) -> Result<Option<u64>, i32> {
         if timeout == 0 {
             return Ok(None);
@@ -66,8 +66,8 @@ impl Program {
         Ok(Some(self.deadline(span, clock)))
     }
 
-    /// Takes a lock whose word has the number of the thread that holds it. All threads are one task, which lends itself no
-    /// priority.
+    /// Takes a lock whose word contains the number of the thread that holds it. All threads are one task, so no
+    /// priority is inherited.
     fn lock_pi(&mut self, at: u64, timeout: u64, clock: Option<i32>) -> Answer {
         let Some(word) = self.word_at(at) else { return error(libc::EFAULT) };
         let own = self.caller.unwrap_or(self.machine.pid).unsigned_abs();

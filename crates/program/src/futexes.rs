@@ -1,4 +1,5 @@
-//! Several futexes in one call (`FUTEX_WAKE_OP`, `futex_waitv`), and the calls that have one operation of `futex` each.
+//! Handles several futexes in one call (`FUTEX_WAKE_OP`, `futex_waitv`), and the calls that are one operation of
+//! `futex` each.
 
 use crate::ProgramError;
 use crate::calls::{Answer, error};
@@ -14,10 +15,10 @@ const SIZE_32: u64 = 2;
 const PRIVATE: u64 = 128;
 /// Words of `struct futex_waitv`: the value, the address, and the flags before a reserved half.
 const WAITER_WORDS: usize = 3;
-/// The most futexes in one call (`FUTEX_WAITV_MAX`).
+/// The maximum number of futexes in one call (`FUTEX_WAITV_MAX`).
 const MOST: u64 = 128;
 
-/// What `FUTEX_WAKE_OP` does to the second word, and when it wakes that word's waiters, as its last argument says.
+/// What `FUTEX_WAKE_OP` does to the second word, and when it wakes that word's waiters, from its last argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct WakeOp {
     operation: u32,
@@ -40,7 +41,7 @@ impl WakeOp {
         }
     }
 
-    /// The word's new value.
+    /// Returns the word's new value.
     fn apply(self, word: i32) -> Option<i32> {
         match self.operation as i32 {
             libc::FUTEX_OP_SET => Some(self.operand),
@@ -52,7 +53,7 @@ impl WakeOp {
         }
     }
 
-    /// Are the word's waiters woken, given its old value?
+    /// Returns whether the word's waiters are woken, given its old value.
     fn wakes(self, word: i32) -> Option<bool> {
         match self.comparison as i32 {
             libc::FUTEX_OP_CMP_EQ => Some(word == self.compared),
@@ -67,7 +68,7 @@ impl WakeOp {
 }
 
 impl Program {
-    /// `futex_waitv` and its kin; `None` if the call is another.
+    /// `futex_waitv` and related calls. Returns `None` for another call.
     pub(crate) fn futex_call(&mut self, number: i64, a: [u64; 6]) -> Result<Option<Answer>, ProgramError> {
         Ok(Some(match number {
             libc::SYS_futex_waitv => self.wait_for_any(a),
@@ -84,8 +85,8 @@ impl Program {
         }))
     }
 
-    /// `FUTEX_WAKE_OP`: changes the second word, and wakes waiters of the first, and of the second if its old value was
-    /// the right one.
+    /// `FUTEX_WAKE_OP`: changes the second word, and wakes waiters of the first, and of the second if its old value
+    /// satisfies the comparison.
     pub(crate) fn wake_op(
         &mut self,
         at: u64,
@@ -171,7 +172,7 @@ impl Program {
     }
 }
 
-/// Are a futex's flags among those that keel knows?
+/// Returns whether keel knows all of a futex's flags.
 const fn are_known(flags: u64) -> bool {
     flags & SIZE_MASK == SIZE_32 && flags & !(SIZE_MASK | PRIVATE) == 0
 }
@@ -186,11 +187,11 @@ mod tests {
             let op = WakeOp::of(coded);
             assert_eq!((op.apply(word), op.wakes(word)), expected, "{coded:#x} of {word}");
         };
-        // What the C library's condition variables used: the word becomes 0, and who waits is woken if it was above 1.
+        // As the C library's condition variables used it: the word becomes 0, and waiters are woken if it was above 1.
         check(0x0400_0001, 2, (Some(0), Some(true)));
         check(0x0400_0001, 1, (Some(0), Some(false)));
         check(0x1000_5000, 7, (Some(12), Some(false)));
-        // Operands and what is compared have signs.
+        // Operands and compared values are signed.
         check(0x12ff_ffff, -2, (Some(-3), Some(true)));
         check(0xa100_5003, 0, (Some(32), Some(true)));
         check(0x3300_f000, 0xff, (Some(0xf0), Some(false)));

@@ -27,7 +27,7 @@ type Request = c_int;
 /// The registers of a thread.
 pub(crate) type Regs = libc::user_regs_struct;
 
-/// Seconds of CPU time that a program may take: the host ends a program that spins without system calls.
+/// The maximum CPU time of a program, in seconds: the host kills a program that spins without system calls.
 const CPU_LIMIT_S: u64 = 120;
 /// `ADDR_NO_RANDOMIZE`: the same addresses in every run.
 const FIXED_ADDRESSES: libc::c_ulong = 0x004_0000;
@@ -61,7 +61,7 @@ pub(crate) struct Host {
     shown_pid: i32,
 }
 
-/// `siginfo_t`, as far as it matters here. A timer's signal has the timer and its overrun in place of the sender.
+/// `siginfo_t`, as far as it matters here. A timer's signal has the timer and its overrun instead of the sender.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(8))]
 pub(crate) struct SignalInfo {
@@ -83,17 +83,17 @@ impl SignalInfo {
         Self { signal, errno: 0, code, pad: 0, sender: 0, uid: 0, value: 0, rest: [0; 96] }
     }
 
-    /// A signal from somebody.
+    /// Returns a signal from a process.
     pub(crate) const fn plain(signal: c_int) -> Self {
         Self::new(signal, libc::SI_TKILL)
     }
 
-    /// The signal of a POSIX timer, with the number of expiries that had none.
+    /// Returns the signal of a POSIX timer, with the number of expiries without a signal.
     pub(crate) const fn of_timer(signal: c_int, timer: c_int, overrun: c_int, value: u64) -> Self {
         Self { sender: timer, uid: overrun, value, ..Self::new(signal, libc::SI_TIMER) }
     }
 
-    /// A signal that carries what the program says; `None` if only the kernel may say so.
+    /// Returns a signal with information from the program, or `None` if only the kernel may send it.
     pub(crate) fn queued(signal: c_int, bytes: &[u8; INFO_BYTES]) -> Option<Self> {
         let word = |at: usize| c_int::from_le_bytes(std::array::from_fn(|i| bytes[at + i]));
         let code = word(8);
@@ -113,7 +113,7 @@ impl SignalInfo {
 }
 
 impl Host {
-    /// Starts a file as a program with these arguments and environment; it has not executed an instruction yet.
+    /// Starts a file as a program with these arguments and environment. It has not executed an instruction yet.
     pub(crate) fn start(
         file: &OsStr,
         argv: &[OsString],
@@ -123,7 +123,7 @@ impl Host {
         let mut command = Command::new(file);
         command.arg0(&argv[0]).args(&argv[1..]);
         command.env_clear().envs(env.iter().map(|(name, value)| (name, value))).current_dir("/");
-        // Ctrl-C is for keel, which passes it on at a virtual instant.
+        // Ctrl-C goes to keel, which passes it on at a virtual instant.
         command.process_group(0);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         // SAFETY: only system calls on locals run between fork and exec.
@@ -164,7 +164,7 @@ impl Host {
         }
     }
 
-    /// Waits for one thread; returns why it stopped, and the signal that is about to be delivered to it, or 0.
+    /// Waits for one thread. Returns why it stopped, and the signal that is about to be delivered to it, or 0.
     fn wait(&mut self, tid: pid_t) -> Result<(Stop, c_int), ProgramError> {
         let mut status = 0;
         // SAFETY: `status` outlives the call.
@@ -194,8 +194,8 @@ impl Host {
         }
     }
 
-    /// A thread is about to exit. The host reports the first thread's end only when all others have been waited for, so
-    /// the first thread is left where it is.
+    /// Handles a thread that is about to exit. The host reports the first thread's exit only after all others have been
+    /// waited for, so the first thread is left where it is.
     fn leaves(&mut self, tid: pid_t) -> Result<(Stop, c_int), ProgramError> {
         if tid != self.pid {
             self.request(libc::PTRACE_CONT, tid, 0, 0)?;
@@ -208,7 +208,7 @@ impl Host {
         Ok((Stop::Exited(libc::WEXITSTATUS(status)), 0))
     }
 
-    /// The message of a thread's last stop.
+    /// Returns the message of a thread's last stop.
     fn message(&self, tid: pid_t) -> Result<libc::c_ulong, ProgramError> {
         let mut message: libc::c_ulong = 0;
         // SAFETY: the kernel writes one word to `message`.
@@ -218,7 +218,7 @@ impl Host {
         }
     }
 
-    /// The new thread that the last stop reported, once it has stopped for the first time.
+    /// Returns the new thread that the last stop reported, once it has stopped for the first time.
     fn new_thread(&mut self, parent: pid_t) -> Result<pid_t, ProgramError> {
         let tid = self.message(parent)? as pid_t;
         self.others.push(tid);
@@ -242,8 +242,9 @@ impl Host {
         }
     }
 
-    /// A thread has stopped where it enters `execve`, and goes on. Either the process is another one then, whose only
-    /// thread stops before its first instruction, or the call has failed, and the thread stops where it leaves it.
+    /// Continues a thread that has stopped at the entry of `execve`. Then either the process is replaced, and its only
+    /// thread stops before its first instruction, or the call has failed, and the thread stops where it leaves the
+    /// call.
     pub(crate) fn execute(&mut self, caller: pid_t) -> Result<Executed, ProgramError> {
         self.request(libc::PTRACE_SYSCALL, caller, 0, 0)?;
         // Linux first ends the other threads, and each of them may stop before the caller does.
@@ -269,7 +270,8 @@ impl Host {
         }
     }
 
-    /// The signal that is about to be delivered comes from the program itself, for it knows nobody else.
+    /// Makes the program itself the sender of the signal that is about to be delivered, because it knows no other
+    /// process.
     fn hide_sender(&self, tid: pid_t) -> Result<(), ProgramError> {
         let mut info = SignalInfo::plain(0);
         // SAFETY: the kernel fills one `siginfo_t`, which has this size and alignment and contains only integers.
@@ -306,7 +308,7 @@ impl Host {
         }
     }
 
-    /// Reads the program's memory; false if not all of it is mapped.
+    /// Reads the program's memory. Returns false if not all of it is mapped.
     pub(crate) fn read(&self, at: u64, into: &mut [u8]) -> bool {
         let local = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: into.len() };
         let remote = libc::iovec { iov_base: at as *mut c_void, iov_len: into.len() };
@@ -315,7 +317,7 @@ impl Host {
         got == into.len() as isize
     }
 
-    /// Writes the program's memory; false if not all of it is mapped.
+    /// Writes the program's memory. Returns false if not all of it is mapped.
     pub(crate) fn write(&self, at: u64, from: &[u8]) -> bool {
         let local = libc::iovec { iov_base: from.as_ptr().cast_mut().cast(), iov_len: from.len() };
         let remote = libc::iovec { iov_base: at as *mut c_void, iov_len: from.len() };
@@ -324,17 +326,17 @@ impl Host {
         put == from.len() as isize
     }
 
-    /// Does a thread block a signal?
+    /// Returns whether a thread blocks a signal.
     pub(crate) fn blocks(&self, tid: pid_t, signal: c_int) -> bool {
         self.mask(tid, "SigBlk:") >> (signal - 1) & 1 == 1
     }
 
-    /// Does the program have a handler for a signal?
+    /// Returns whether the program has a handler for a signal.
     pub(crate) fn catches(&self, tid: pid_t, signal: c_int) -> bool {
         self.mask(tid, "SigCgt:") >> (signal - 1) & 1 == 1
     }
 
-    /// Which signals are pending for a thread or for the process.
+    /// Returns which signals are pending for a thread or for the process.
     pub(crate) fn pending(&self, tid: pid_t) -> u64 {
         self.mask(tid, "SigPnd:") | self.mask(tid, "ShdPnd:")
     }
@@ -345,7 +347,7 @@ impl Host {
         line.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
     }
 
-    /// Makes a signal pending for the process: any thread may take it.
+    /// Makes a signal pending for the process, so that any thread may receive it.
     pub(crate) fn signal_process(&self, info: &SignalInfo) {
         let at = std::ptr::from_ref(info);
         // SAFETY: the kernel reads one `siginfo_t`, if any.
@@ -385,7 +387,7 @@ impl Drop for Host {
     }
 }
 
-/// The status of a thread that has stopped since, without waiting.
+/// Returns the status of a thread if it has stopped, without waiting.
 fn stopped(tid: pid_t) -> Option<c_int> {
     let mut status = 0;
     // SAFETY: `status` outlives the call.
@@ -397,7 +399,7 @@ fn lost(call: &str) -> ProgramError {
     ProgramError::Host(format!("{call}: {}", reason(&io::Error::last_os_error())))
 }
 
-/// The host's message, without the error number.
+/// Returns the host's message, without the error number.
 pub(crate) fn reason(error: &io::Error) -> String {
     error.to_string().split(" (os error").next().unwrap_or_default().to_lowercase()
 }

@@ -1,10 +1,10 @@
-//! The program's identity: the superuser, with only the rights that keel grants.
+//! Provides the program's identity: root, with only the rights that keel grants.
 
 use crate::calls::{Answer, error};
 use crate::program::Program;
 use crate::thread::Thread;
 
-/// Bytes of a thread's name.
+/// The size of a thread's name, in bytes.
 const NAME_BYTES: usize = 16;
 /// How late a sleep of an ordinary task may end (`timer_slack_ns`).
 pub(crate) const SLACK_NS: u64 = 50_000;
@@ -23,7 +23,7 @@ impl Program {
             libc::SYS_setuid | libc::SYS_setgid => becomes(&a[..1]),
             libc::SYS_setreuid | libc::SYS_setregid => becomes(&a[..2]),
             libc::SYS_setresuid | libc::SYS_setresgid => becomes(&a[..3]),
-            // It leads its process group.
+            // It already leads its process group.
             libc::SYS_setsid => error(libc::EPERM),
             libc::SYS_prctl => self.process_control(t, a),
             _ => return None,
@@ -63,7 +63,7 @@ impl Program {
     }
 }
 
-/// It may keep its identity.
+/// Lets the program keep its identity, but not change it.
 fn becomes(ids: &[u64]) -> Answer {
     let is_same = ids.iter().all(|&id| [0, u32::MAX].contains(&(id as u32)));
     if is_same { Answer::Value(0) } else { error(libc::EPERM) }

@@ -1,5 +1,5 @@
-//! Inode numbers and handles of cgroups' folders: programs find a cgroup's id by them. Other files have the scratch
-//! tree's numbers.
+//! Provides inode numbers and handles of cgroups' folders, by which programs find a cgroup's id. Other files have the
+//! scratch tree's numbers.
 
 use crate::ProgramError;
 use crate::calls::{Answer, error};
@@ -27,7 +27,7 @@ impl Program {
         Ok(self.with_inode(t, answer, path.ok(), buffer))
     }
 
-    /// The same for an open file.
+    /// Like `stat_path`, for an open file.
     pub(crate) fn stat_fd(
         &mut self,
         t: &mut Thread,

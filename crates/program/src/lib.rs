@@ -1,12 +1,12 @@
-//! Runs a scheduler's user-space program, unmodified: its system calls are answered here, its time is virtual.
+//! Runs a scheduler's user-space program, unmodified: this crate answers its system calls, and its time is virtual.
 //!
 //! The program is a process of the host that is stopped at each system call. [`Program::step`] lets one of its threads
-//! continue to its next call and answers it. The owner of the [`Program`] provides the time and the kernel's maps
-//! ([`Desk`]); this crate knows no simulator, and a simulator needs to know no system call.
+//! continue to its next call and answers that. The owner of the [`Program`] provides the time and the kernel's maps
+//! ([`Desk`]). This crate depends on no simulator, and a simulator needn't deal with system calls.
 //!
 //! The program may map memory, create threads, use pipes, read the host's files, and make the calls that `calls`
-//! answers. It writes no file, opens no network socket, starts no process but itself and gets no privilege; all other calls return
-//! `ENOSYS`, and are named in [`Program::refused`].
+//! answers. It can't write files, open network sockets, start other processes or gain privileges. All other calls
+//! return `ENOSYS`, and [`Program::refused`] names them.
 //!
 //! - [`program`]: threads and steps
 //! - `calls`: how each call is answered; `time`, `alarms`, `futex`, `futexes`, `events`, `select`, `watches`, `files`,
@@ -16,11 +16,11 @@
 //! - `tasks`: what these files show of its tasks and cgroups
 //! - `server`: a connection to the program's own statistics server
 //! - `stats`: queries that server
-//! - [`relay`]: lets clients outside of the run query it
+//! - [`relay`]: lets clients outside the run query it
 //! - `fds`: the program's descriptors
 //! - `host` and `thread`: the process, by `ptrace(2)`; the only unsafe code
 //! - [`object`]: what the program has loaded, as [`Object`](keel_object::Object)
-//! - [`desk`]: the contract with the kernel's maps
+//! - [`desk`]: the interface to the kernel's maps
 
 mod alarms;
 mod bpf;

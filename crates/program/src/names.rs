@@ -1,6 +1,6 @@
 //! Names of system calls and of commands of bpf(2) that keel refuses.
 
-/// A call's name, or its number where it is not among those that programs are known to try.
+/// Returns a call's name, or its number if it is not among those that programs are known to try.
 pub(crate) fn name_of(number: i64) -> String {
     let name = match number {
         libc::SYS_sendfile => "sendfile",
@@ -48,7 +48,7 @@ pub(crate) fn name_of(number: i64) -> String {
     format!("{name}()")
 }
 
-/// A command's name, or its number where no kernel has it that keel knows.
+/// Returns a command's name, or its number if keel knows of no kernel that has it.
 pub(crate) fn command_name(number: u64) -> String {
     let name = match number {
         8 => "BPF_PROG_ATTACH",

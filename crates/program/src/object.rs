@@ -58,8 +58,8 @@ pub struct Traced {
 /// Everything that the program has loaded when it first uses some of it.
 #[derive(Debug)]
 pub struct Loaded {
-    /// Does it extend the last loaded object? Then that object's maps and programs come first, with the same indices,
-    /// and only the rest is new.
+    /// Whether it extends the last loaded object. If so, that object's maps and programs come first, with the same
+    /// indices, and only the rest is new.
     pub goes_on: bool,
     /// The object, without a scheduler.
     pub object: Object,
@@ -72,19 +72,19 @@ pub struct Loaded {
 }
 
 impl Program {
-    /// Has the program loaded something that the owner has not?
+    /// Returns whether the program has loaded something that the owner does not have.
     pub(crate) fn has_more(&self) -> bool {
         self.bpf.loaded.is_none() || self.open_progs().next().is_some()
     }
 
-    /// Programs that the owner may have to execute, and does not have yet.
+    /// Returns the programs that the owner may have to execute and does not have yet.
     fn open_progs(&self) -> impl Iterator<Item = u32> {
         (0..self.bpf.progs.len() as u32)
             .filter(|&n| self.bpf.progs[n as usize].is_kept() && self.bpf.place_of(n).is_none())
             .filter(|&n| self.fds.any(|kind| matches!(kind, Fd::Prog(p) if *p == n)))
     }
 
-    /// The object as it is now. From now on the owner has its maps.
+    /// Returns the object as it is now. From now on the owner has its maps.
     pub(crate) fn assemble(&mut self) -> Result<Loaded, ProgramError> {
         let goes_on = self.bpf.loaded.is_some();
         let mut progs = self.bpf.in_places();
@@ -137,7 +137,7 @@ impl Program {
         Ok(Loaded { goes_on, object, fills, shared, touched })
     }
 
-    /// These maps, and those in maps of maps or their templates: the program need not keep them open.
+    /// Returns these maps, and those in maps of maps or their templates, which the program need not keep open.
     fn with_inner(&self, kept: Vec<u32>) -> Vec<u32> {
         let outer = kept.iter().map(|&n| &self.bpf.maps[n as usize]).filter(|map| map.has_maps());
         let inner: BTreeSet<u32> =
@@ -145,7 +145,7 @@ impl Program {
         kept.into_iter().collect::<BTreeSet<u32>>().union(&inner).copied().collect()
     }
 
-    /// The members of the struct_ops map's value, of the loaded object.
+    /// Returns the members of the struct_ops map's value, of the loaded object.
     pub(crate) fn struct_ops(&self, ops: u32) -> Result<StructOps, ProgramError> {
         let map = &self.bpf.maps[ops as usize];
         let kernel = &self.bpf.kernel;
@@ -211,13 +211,13 @@ impl Program {
     }
 }
 
-/// The entries of a map of maps: index and map.
+/// Returns the entries of a map of maps: index and map.
 fn inner_values(map: &Map) -> impl Iterator<Item = (u32, u32)> {
     let word = |bytes: &[u8]| <[u8; 4]>::try_from(bytes).map_or(0, u32::from_le_bytes);
     map.values.iter().map(move |(key, (value, _))| (word(key), word(value)))
 }
 
-/// Is it read-only for both sides?
+/// Returns whether it is read-only for both sides.
 fn is_constant(map: &Map) -> bool {
     map.frozen && map.flags & RDONLY_PROG != 0
 }
@@ -365,7 +365,7 @@ impl Maker<'_> {
         Ok(())
     }
 
-    /// The name of a kernel's type, and whether it is a function.
+    /// Returns the name of a kernel's type, and whether it is a function.
     fn kernel_name(&self, prog: &Prog, id: i32) -> Result<(String, bool), ProgramError> {
         let kernel = &self.bpf.kernel;
         let id = u32::try_from(id).ok().and_then(|id| self.bpf.kernel_type(id)).ok_or_else(|| bad(prog))?;
@@ -398,7 +398,7 @@ fn bad(prog: &Prog) -> ProgramError {
     ProgramError::Unsupported(format!("program {} has instructions that keel cannot relocate", prog.name))
 }
 
-/// A call that libbpf could not relocate.
+/// Returns whether it is a call that libbpf could not relocate.
 fn is_poison(insn: Insn) -> bool {
     match insn.src {
         PSEUDO_KFUNC => insn.imm == 0,

@@ -1,22 +1,22 @@
-//! Scheduling policies and priorities that the program's threads set. They are shown again, and change nothing: the
-//! threads are one task, which is an ordinary one.
+//! Handles the scheduling policies and priorities that the program's threads set. They are reported back, but have no
+//! effect: the threads are one task, which is an ordinary one.
 
 use crate::calls::{Answer, error};
 use crate::program::Program;
 use crate::thread::Thread;
 
-/// Bytes of `struct sched_attr`, and of its first version.
+/// The sizes of `struct sched_attr` and of its first version, in bytes.
 const ATTR_BYTES: usize = 56;
 const FIRST_BYTES: u64 = 48;
-/// Where it has the policy, the nice value and the priority.
+/// The offsets in it of the policy, the nice value and the priority.
 const POLICY_AT: usize = 4;
 const NICE_AT: usize = 16;
 const PRIORITY_AT: usize = 20;
 /// `SCHED_EXT`, which libc does not have; 4 is not a policy.
 const EXT: i32 = 7;
-/// `SCHED_RESET_ON_FORK`, set beside a policy.
+/// `SCHED_RESET_ON_FORK`, a flag that is combined with a policy.
 const RESET_ON_FORK: i32 = 0x4000_0000;
-/// What `sched_rr_get_interval` says of `SCHED_RR`, and of others.
+/// What `sched_rr_get_interval` returns for `SCHED_RR`, and for others.
 const ROUND_NS: u64 = 100_000_000;
 
 /// What a thread has set.
@@ -28,7 +28,7 @@ pub(crate) struct Policy {
 }
 
 impl Program {
-    /// Calls about policies; `None` if this is another one.
+    /// Answers calls about policies. Returns `None` for another call.
     pub(crate) fn policy_call(&mut self, t: &mut Thread, number: i64, a: [u64; 6]) -> Option<Answer> {
         Some(match number {
             libc::SYS_sched_get_priority_max => limit(a[0], 99),
@@ -61,7 +61,7 @@ impl Program {
         })
     }
 
-    /// Changes the policy of the thread that a call names: 0 is the caller, which is not in the table.
+    /// Changes the policy of the thread that a call names: 0 means the caller, which is not in the table.
     fn change(&mut self, t: &mut Thread, named: u64, change: impl FnOnce(&mut Policy)) -> Answer {
         let policy = match named as i32 {
             own if own == 0 || own == t.own => &mut t.policy,
@@ -81,7 +81,7 @@ impl Program {
         }
     }
 
-    /// With a `struct sched_param`, and the old policy if none is given.
+    /// Sets a policy with a `struct sched_param`. Without a policy, the old one is kept.
     fn set_policy(&mut self, t: &mut Thread, named: u64, policy: Option<i32>, at: u64) -> Answer {
         let Some(priority) = self.word_at(at).map(|word| word as i32) else { return error(libc::EFAULT) };
         let Some(old) = self.policy_of(t, named) else { return error(libc::ESRCH) };
@@ -99,7 +99,7 @@ impl Program {
         }
         let word = |at: usize| i32::from_le_bytes(std::array::from_fn(|i| attr[at + i]));
         let [policy, nice, priority] = [POLICY_AT, NICE_AT, PRIORITY_AT].map(word);
-        // A deadline's parameters are not looked at: what the program sets changes nothing.
+        // A deadline's parameters are not checked, because what the program sets has no effect.
         if a[2] != 0 || (policy != libc::SCHED_DEADLINE && !is_valid(policy, priority)) {
             return error(libc::EINVAL);
         }
@@ -131,7 +131,7 @@ impl Program {
     }
 }
 
-/// Does a policy have this priority? Only real-time ones have any, and they have no other.
+/// Returns whether a priority is valid for a policy: 1 to 99 for real-time policies, 0 for others.
 fn is_valid(policy: i32, priority: i32) -> bool {
     match policy {
         libc::SCHED_FIFO | libc::SCHED_RR => (1..=99).contains(&priority),
@@ -140,7 +140,7 @@ fn is_valid(policy: i32, priority: i32) -> bool {
     }
 }
 
-/// A limit of a policy's priorities: only `SCHED_FIFO` and `SCHED_RR` have any.
+/// Returns a limit of a policy's priorities: only `SCHED_FIFO` and `SCHED_RR` have any.
 fn limit(policy: u64, realtime: i64) -> Answer {
     match policy as i32 {
         libc::SCHED_FIFO | libc::SCHED_RR => Answer::Value(realtime),

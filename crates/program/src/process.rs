@@ -1,4 +1,4 @@
-//! Threads, identity, signals, and what the program learns about its machine through system calls.
+//! Answers calls about threads, and about the machine.
 
 use crate::ProgramError;
 use crate::calls::{Answer, error};
@@ -12,18 +12,18 @@ use keel_abi::{CpuId, CpuSet};
 const IGNORE: u64 = 1;
 const RANDOM: u64 = 25;
 const VDSO: u64 = 33;
-/// How many words are searched for the vector's end.
+/// The maximum number of words that are searched for the vector's end.
 const MOST_WORDS: u64 = 4096;
 /// The kernel version that the simulation represents.
 pub(crate) const RELEASE: &str = "7.2.13";
-/// Bytes of a field of `struct utsname`.
+/// The size of a field of `struct utsname`, in bytes.
 const UTS_BYTES: usize = 65;
-/// The machine's bytes of memory, as shown to the program.
+/// The machine's memory as shown to the program, in bytes.
 pub(crate) const MEMORY_BYTES: u64 = 64 << 30;
 
 impl Program {
-    /// Before the first instruction: removes the vDSO, so that clocks are system calls, and sets random bytes from the
-    /// seed.
+    /// Prepares the program before its first instruction: removes the vDSO, so that clocks are system calls, and sets
+    /// random bytes from the seed.
     pub(crate) fn hide_host(&mut self) -> Result<(), ProgramError> {
         let mut at = self.host.regs(self.host.pid)?.rsp;
         let unreadable = || ProgramError::Host("its stack cannot be read".into());
@@ -53,7 +53,7 @@ impl Program {
         Ok(())
     }
 
-    /// A random word from the seed (splitmix64).
+    /// Returns a random word from the seed (splitmix64).
     fn draw(&mut self) -> u64 {
         self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let z = (self.random ^ self.random >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -140,7 +140,7 @@ impl Program {
         Answer::Leaves
     }
 
-    /// The thread that an affinity call refers to: 0 is the caller.
+    /// Returns the thread that an affinity call refers to: 0 is the caller.
     fn thread_of(&self, caller: i32, named: u64) -> Option<i32> {
         match named as i32 {
             0 => Some(caller),
@@ -170,7 +170,7 @@ impl Program {
         self.put(a[2], &mask, bytes as i64)
     }
 
-    /// `getcpu`: where the program's task is, unless the thread has confined itself elsewhere.
+    /// `getcpu`: the CPU of the program's task, unless the thread has confined itself to others.
     pub(crate) fn current_cpu(&self, t: &Thread, a: [u64; 6], desk: &dyn Desk) -> Answer {
         let task = desk.view().and_then(|view| view.task(self.machine.pid));
         let own = task.map_or(CpuId(0), |task| task.cpu);
@@ -183,7 +183,7 @@ impl Program {
         if is_put(a[0], cpu.0) && is_put(a[1], node) { Answer::Value(0) } else { error(libc::EFAULT) }
     }
 
-    /// Threads share a task, whose CPUs are those of the first one.
+    /// Sets a thread's affinity. Threads share a task, whose affinity is that of the first thread.
     fn set_affinity(&mut self, caller: i32, a: [u64; 6]) -> Answer {
         let count = self.machine.topology.cpus();
         let Some(own) = self.thread_of(caller, a[0]) else { return error(libc::ESRCH) };
@@ -201,7 +201,7 @@ impl Program {
     }
 
     pub(crate) fn random_bytes(&mut self, a: [u64; 6]) -> Answer {
-        /// The most bytes returned at once.
+        /// The maximum number of bytes returned at once.
         const MOST: u64 = 256;
         let len = a[1].min(MOST) as usize;
         let bytes: Vec<u8> = (0..len).map(|_| self.draw() as u8).collect();
@@ -226,12 +226,12 @@ impl Program {
         self.put_words(at, &words)
     }
 
-    /// All capabilities: the program believes that it may do everything that the simulated kernel allows.
+    /// Reports all capabilities: the program believes that it may do everything that the simulated kernel allows.
     fn capabilities(&mut self, at: u64) -> Answer {
         if at == 0 { Answer::Value(0) } else { self.put(at, &self.capabilities, 0) }
     }
 
-    /// A program may give up what it no longer needs. It can do no less then, for it gets no privilege from keel anyway.
+    /// Lets a program drop capabilities. This has no effect, because keel grants it no privileges anyway.
     fn set_capabilities(&mut self, at: u64) -> Answer {
         let mut sets = [0; 24];
         if !self.host.read(at, &mut sets) {
@@ -246,7 +246,7 @@ impl Program {
     }
 }
 
-/// `seccomp(2)`: a filter is accepted but not applied, because the program only has the rights that keel gives it.
+/// `seccomp(2)`: a filter is accepted but not applied, because the program has only the rights that keel grants it.
 fn seccomp(operation: u64, flags: u64, filter: u64) -> Answer {
     const TSYNC: u64 = 1;
     match operation as u32 {
@@ -257,7 +257,8 @@ fn seccomp(operation: u64, flags: u64, filter: u64) -> Answer {
     }
 }
 
-/// Threads run one at a time, and no BPF program runs at the same time: all barriers are satisfied already.
+/// `membarrier`. Threads run one at a time, and no BPF program runs at the same time, so all barriers are already
+/// satisfied.
 fn membarrier(command: u64, flags: u64) -> Answer {
     const QUERY: u64 = libc::MEMBARRIER_CMD_QUERY as u64;
     const KNOWN: u64 = (libc::MEMBARRIER_CMD_GLOBAL

@@ -1,4 +1,4 @@
-//! A program: its threads, one of which runs at a time, and the clock that they see.
+//! Runs a program: its threads, one of which runs at a time, and the clock that they see.
 //!
 //! Threads take turns in a fixed order, one system call each. A call that has to wait leaves its thread stopped; when
 //! all wait, the owner lets time pass. So the order of everything is a function of the program and of time.
@@ -24,32 +24,32 @@ use libc::pid_t;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ffi::OsString;
 
-/// The number of the first thread other than the main one. No task of the machine has a pid this high; the program's
+/// The pid of the first thread other than the main one. No task of the machine has a pid this high: the program's
 /// threads are one task.
 const FIRST_THREAD: i32 = 4_000_000;
-/// Waiting threads are checked again after this many calls of others.
+/// Waiting threads are checked again after this many calls of other threads.
 const TURNS: u64 = 64;
 /// The longest time until a polling thread notices a ring buffer's record.
 const RING_POLL_NS: u64 = 1_000_000;
-/// The most bytes of output that are kept.
+/// The maximum number of bytes of output that are kept.
 const MAX_OUTPUT: usize = 16 << 20;
 
 /// The machine as shown to the program.
 #[derive(Clone, Debug)]
 pub struct Machine {
-    /// Which CPUs share what.
+    /// Which CPUs share cores, caches and nodes.
     pub topology: Topology,
     /// Each CPU's capacity; empty if all have 1024.
     pub capacity: Vec<u16>,
     /// The kernel's types, as in `/sys/kernel/btf/vmlinux`.
     pub btf: &'static [u8],
-    /// The names and addresses in `/proc/kallsyms` besides the kernel's functions.
+    /// The names and addresses in `/proc/kallsyms` in addition to the kernel's functions.
     pub symbols: &'static [(&'static str, u64)],
     /// The kernel's configuration, as in `/boot/config-*`.
     pub config: String,
     /// The workload's cgroups, as `/sys/fs/cgroup` shows them when the program starts.
     pub cgroups: Vec<Cgroup>,
-    /// Nanoseconds from a tick to the next: `CLOCK_MONOTONIC_COARSE` is no finer.
+    /// The time from one tick to the next, in nanoseconds: `CLOCK_MONOTONIC_COARSE` is no finer.
     pub tick_ns: u64,
     /// The seed of everything random.
     pub seed: u64,
@@ -66,16 +66,16 @@ pub enum Event {
     Called,
     /// All threads wait, until this time if one has a deadline.
     Idle {
-        /// Nanoseconds of the program's clock.
+        /// The deadline, in nanoseconds of the program's clock.
         until_ns: Option<u64>,
     },
     /// It needs its object loaded before the next event.
     Load(Box<Loaded>, Box<Event>),
-    /// It attaches the scheduler of the loaded object; its thread waits for [`Program::attached`].
+    /// It attaches the scheduler of the loaded object. Its thread waits for [`Program::attached`].
     Attach(Box<StructOps>),
-    /// It runs a program of the loaded object; its thread waits for [`Program::ran`].
+    /// It runs a program of the loaded object. Its thread waits for [`Program::ran`].
     Run(TestRun),
-    /// It attaches a tracing program of the loaded object; its thread waits for [`Program::traced`].
+    /// It attaches a tracing program of the loaded object. Its thread waits for [`Program::traced`].
     Trace(Traced),
     /// Its only runnable thread has called `sched_yield()`.
     Yielded,
@@ -116,7 +116,7 @@ pub struct Program {
     pub(crate) waiting: BTreeMap<i32, Waiting>,
     pub(crate) fds: Fds,
     pub(crate) tree: Tree,
-    /// Where relative paths begin.
+    /// The current folder, at which relative paths begin.
     pub(crate) folder: String,
     pub(crate) bpf: Bpf,
     pub(crate) now_ns: u64,
@@ -131,7 +131,7 @@ pub struct Program {
     /// The last tick of `/proc/stat` shown to the program, if it reads that.
     pub(crate) shown_tick: Option<u64>,
     pub(crate) random: u64,
-    /// Of two words each: what it may do, what it could, and what a program that it starts would.
+    /// The effective, permitted and inheritable capabilities, two words each.
     pub(crate) capabilities: [u8; 24],
     pub(crate) output: Vec<u8>,
     pub(crate) refused: BTreeSet<String>,
@@ -146,14 +146,14 @@ pub struct Program {
     pub(crate) relay: Relay,
     pub(crate) alarm: Alarm,
     pub(crate) timers: Timers,
-    /// When it was last looked whether what the program watches has changed.
+    /// When keel last checked whether what the program watches has changed.
     pub(crate) watched_ns: u64,
-    /// The thread whose call is answered; it is not in the table.
+    /// The thread whose call is being answered. It is not in the table.
     pub(crate) caller: Option<i32>,
-    /// The deadline of the call that is answered, if it has waited before.
+    /// The deadline of the call that is being answered, if it has waited before.
     pub(crate) until_ns: Option<u64>,
     calls: u64,
-    /// What the owner is still to be told.
+    /// The events that must still be reported to the owner.
     pub(crate) pending: VecDeque<Event>,
     /// The thread that waits for the owner.
     outside: Option<i32>,
@@ -165,7 +165,7 @@ impl Program {
     /// Starts a program for a machine. It has done nothing yet.
     ///
     /// # Errors
-    /// Fails if the host cannot start or supervise it.
+    /// The host cannot start or trace it.
     pub fn start(argv: &[OsString], machine: Machine) -> Result<Self, ProgramError> {
         let bpf = Bpf::new(machine.btf, machine.topology.cpus())?;
         let tree = Tree::new(&machine, &bpf.kernel)?;
@@ -217,32 +217,32 @@ impl Program {
         Ok(program)
     }
 
-    /// Its output on both streams since the last call.
+    /// Returns its output on both streams since the last call.
     pub fn take_output(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.output)
     }
 
-    /// The names of refused system calls.
+    /// Returns the names of refused system calls.
     pub fn refused(&self) -> impl Iterator<Item = &str> {
         self.refused.iter().map(String::as_str)
     }
 
-    /// The number of its system calls.
+    /// Returns the number of its system calls.
     pub fn calls(&self) -> u64 {
         self.calls
     }
 
-    /// The time on its clock, in nanoseconds.
+    /// Returns the time on its clock, in nanoseconds.
     pub fn now_ns(&self) -> u64 {
         self.now_ns
     }
 
-    /// Its exit code, if it has ended.
+    /// Returns its exit code, if it has ended.
     pub fn exit_code(&self) -> Option<i32> {
         self.exit
     }
 
-    /// Its file's name.
+    /// Returns its file's name.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -266,7 +266,7 @@ impl Program {
     /// Lets one thread continue to its next system call, and answers it.
     ///
     /// # Errors
-    /// Fails if it needs something that keel does not have, or if the host fails.
+    /// It needs something that keel does not support, or the host fails.
     pub fn step(&mut self, now_ns: u64, desk: &mut dyn Desk) -> Result<Event, ProgramError> {
         if let Some(code) = self.exit {
             return Ok(Event::Exited(code));
@@ -354,7 +354,7 @@ impl Program {
         Ok(event)
     }
 
-    /// A thread has ended.
+    /// Handles the exit of a thread.
     fn ended(&mut self, own: i32, stop: Stop) -> Result<Event, ProgramError> {
         let code = match stop {
             Stop::Exited(code) => code,
@@ -372,12 +372,12 @@ impl Program {
         Ok(Event::Called)
     }
 
-    /// The process exits on its own, with this code.
+    /// Notes that the process exits on its own, with this code.
     pub(crate) fn note_exit(&mut self, code: i32) {
         self.exit = Some(code);
     }
 
-    /// The scheduler is attached, or the kernel refused it with this error.
+    /// Continues after [`Event::Attach`]: the scheduler is attached, or the kernel refused it with this error.
     ///
     /// # Errors
     /// The host fails.
@@ -401,7 +401,7 @@ impl Program {
         self.answer_outside(own, thread, value)
     }
 
-    /// The tracing program is attached, unless the kernel has no such attach point.
+    /// Continues after [`Event::Trace`]: the tracing program is attached, unless the kernel has no such attach point.
     ///
     /// # Errors
     /// The host fails.
@@ -417,7 +417,7 @@ impl Program {
         self.answer_outside(own, thread, value)
     }
 
-    /// The thread that waits for the owner.
+    /// Returns the thread that waits for the owner.
     fn take_outside(&mut self) -> Option<(i32, Thread)> {
         let own = self.outside.take()?;
         Some((own, self.threads.remove(&own).expect("who waits is there")))
@@ -430,7 +430,7 @@ impl Program {
         Ok(())
     }
 
-    /// The program of the object has returned, and has left this in its context.
+    /// Continues after [`Event::Run`]: the program of the object has returned this value, and left this in its context.
     ///
     /// # Errors
     /// The host fails.
@@ -508,8 +508,8 @@ impl Program {
             .min()
     }
 
-    /// Wakes up to `most` threads that wait at a futex for one of these bits, in the order they began to wait; returns
-    /// how many. Each learns which of its futexes it was.
+    /// Wakes up to `most` threads that wait at a futex for one of these bits, in the order in which they started to
+    /// wait. Returns how many were woken. Each learns which of its futexes it was.
     pub(crate) fn wake_futex(&mut self, at: u64, most: u32, bits: u32) -> Result<i64, ProgramError> {
         let mut who: Vec<(u64, i32, usize)> = self
             .waiting
@@ -533,7 +533,7 @@ impl Program {
         Ok(who.len() as i64)
     }
 
-    /// A thread has created another.
+    /// Adds a thread that another one has created.
     pub(crate) fn add_thread(&mut self, tid: pid_t) -> Result<i32, ProgramError> {
         let own = self.next_own;
         self.next_own += 1;

@@ -1,8 +1,9 @@
-//! Connects clients outside of the run to the program's own statistics server.
+//! Connects clients outside the run to the program's own statistics server.
 //!
-//! The program's owner reports what the clients do ([`Clients`]), each time a thread has stopped at a call. While a
+//! The program's owner reports what the clients do ([`Clients`]) each time a thread has stopped at a call. While a
 //! client is connected, the program's task is woken at intervals for that. So a run with clients depends on when they
-//! connect and what they ask; a run without clients is unaffected. A client that comes before the server waits for it.
+//! connect and what they request; a run without clients is unaffected. A client that connects before there is a server
+//! waits for it.
 
 use crate::ProgramError;
 use crate::program::Program;
@@ -14,19 +15,20 @@ use std::sync::Arc;
 
 /// How often the program's task is woken while a client is connected, in nanoseconds.
 pub(crate) const CLIENT_POLL_NS: u64 = 10_000_000;
-/// The most bytes that wait to be sent to the server for one client; beyond that the client is disconnected.
+/// The maximum number of bytes from one client that wait to be sent to the server. Beyond that the client is
+/// disconnected.
 const MOST: usize = 1 << 20;
 
 /// Clients of the program's server.
 pub trait Clients: Debug + Send + Sync {
-    /// What they have done since the last call. The run has reached `now_ns`, in nanoseconds since the scheduler was
-    /// first attached; it continues when this returns.
+    /// Returns what they have done since the last call. The run has reached `now_ns`, in nanoseconds since the
+    /// scheduler was first attached. It continues when this returns.
     fn news(&self, now_ns: u64) -> Vec<News>;
 
-    /// The server has sent a client these bytes. Untrusted.
+    /// Called when the server has sent a client these bytes. They are untrusted.
     fn hears(&self, client: u64, bytes: &[u8]);
 
-    /// The server has disconnected a client, or accepts no more.
+    /// Called when the server has disconnected a client, or accepts no more.
     fn ends(&self, client: u64);
 }
 
@@ -37,7 +39,7 @@ pub enum News {
     Connects(u64),
     /// It sends these bytes.
     Sends(u64, Vec<u8>),
-    /// It sends nothing more: it waits for an answer, or has left.
+    /// It sends nothing more: it waits for an answer, or has disconnected.
     Finishes(u64),
 }
 
@@ -49,14 +51,14 @@ pub(crate) struct Relay {
 }
 
 struct Link {
-    /// `None` before there is a server.
+    /// The connection to the server; `None` before there is a server.
     fd: Option<u64>,
     unsent: Vec<u8>,
     has_finished: bool,
 }
 
 impl Relay {
-    /// The server is gone, and with it the connections of those that have one.
+    /// Forgets the server, which is gone, and the connections to it.
     pub(crate) fn forget_server(&mut self) {
         let linked = self.links.extract_if(.., |_, link| link.fd.is_some());
         for (client, _) in linked {
@@ -68,7 +70,7 @@ impl Relay {
 }
 
 impl Program {
-    /// From now on these clients can talk to the program's statistics server, as soon as it has one.
+    /// Lets these clients connect to the program's statistics server, as soon as it has one.
     pub fn admit(&mut self, clients: Arc<dyn Clients>) {
         self.relay.clients = Some(clients);
     }
@@ -80,7 +82,7 @@ impl Program {
         }
     }
 
-    /// Is a client connected to the server?
+    /// Returns whether a client is connected to the server.
     pub(crate) fn has_clients(&self) -> bool {
         self.relay.clients.is_some() && self.relay.links.values().any(|link| link.fd.is_some())
     }
@@ -130,7 +132,7 @@ impl Program {
         Ok(())
     }
 
-    /// Passes messages between one client and the server; false if the connection is over.
+    /// Passes messages between one client and the server. Returns false if the connection is over.
     fn pass_on(&mut self, t: &mut Thread, client: u64, clients: &dyn Clients) -> Result<bool, ProgramError> {
         let has_server = self.has_server();
         let Some(link) = self.relay.links.get(&client) else { return Ok(true) };

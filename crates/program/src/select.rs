@@ -1,4 +1,4 @@
-//! `select` and `pselect6`: like `poll`, with sets of descriptors.
+//! Implements `select` and `pselect6`: like `poll`, but with sets of descriptors.
 
 use crate::ProgramError;
 use crate::calls::{Answer, error};
@@ -58,7 +58,7 @@ impl Program {
         Ok(answer)
     }
 
-    /// The remaining time-out, counted from when the wait began.
+    /// Returns the remaining timeout, counted from when the wait began.
     fn left_of(&self, timeout_ns: Option<u64>, expired: bool) -> u64 {
         match self.until_ns {
             _ if expired => 0,

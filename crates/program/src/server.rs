@@ -1,5 +1,4 @@
-//! A connection to the program's own statistics server (scx_stats): a line of JSON in each direction through a Unix
-//! socket.
+//! Connects to the program's own statistics server (scx_stats): a line of JSON in each direction through a Unix socket.
 //!
 //! A connection is a pair of the program's sockets. keel uses the other end when a thread has stopped at a call, so
 //! that the order of everything stays a function of the program, of time, and of the queries and their times.
@@ -11,7 +10,7 @@ use crate::thread::Thread;
 
 /// The path at which scx_stats servers listen.
 const PLACE: &[u8] = b"/var/run/scx/root/stats";
-/// Bytes that are moved at a time, through keel's page.
+/// The number of bytes that are moved at a time, through keel's page.
 const CHUNK: usize = 4096;
 
 /// A message from a connection.
@@ -23,12 +22,12 @@ pub(crate) enum Heard {
 }
 
 impl Program {
-    /// Does the program have a server?
+    /// Returns whether the program has a server.
     pub(crate) fn has_server(&self) -> bool {
         self.page != 0 && self.fds.listener(PLACE).is_some()
     }
 
-    /// Connects to the server; `None` if the program has none, or it accepts no more.
+    /// Connects to the server. Returns `None` if the program has none, or it accepts no more.
     pub(crate) fn call_server(&mut self, t: &mut Thread) -> Result<Option<u64>, ProgramError> {
         let Some(listener) = self.fds.listener(PLACE).filter(|_| self.page != 0) else { return Ok(None) };
         let Ok((own, other)) = self.socket_pair(t)? else { return Ok(None) };
@@ -41,8 +40,8 @@ impl Program {
         Ok(Some(own))
     }
 
-    /// Sends the beginning of `bytes` to the server; returns how many it has taken, or `None` if it has closed the
-    /// connection.
+    /// Sends the beginning of `bytes` to the server. Returns how many bytes it has accepted, or `None` if it has closed
+    /// the connection.
     pub(crate) fn tell_server(
         &mut self,
         t: &mut Thread,
@@ -60,7 +59,7 @@ impl Program {
         })
     }
 
-    /// The server's message, if it has sent anything.
+    /// Returns the server's message, if it has sent anything.
     pub(crate) fn hear_server(&mut self, t: &mut Thread, fd: u64) -> Result<Heard, ProgramError> {
         let (page, flags) = (self.page, libc::MSG_DONTWAIT as u64);
         let (got, _) = t.call(&mut self.host, libc::SYS_recvfrom, [fd, page, CHUNK as u64, flags, 0, 0])?;
@@ -72,7 +71,7 @@ impl Program {
         Ok(if bytes.is_empty() || !is_read { Heard::End } else { Heard::Bytes(bytes) })
     }
 
-    /// Lets the server know that nothing more comes.
+    /// Tells the server that nothing more will be sent.
     pub(crate) fn finish_server(&mut self, t: &mut Thread, fd: u64) -> Result<(), ProgramError> {
         t.call(&mut self.host, libc::SYS_shutdown, [fd, libc::SHUT_WR as u64, 0, 0, 0, 0])?;
         Ok(())
@@ -85,7 +84,8 @@ impl Program {
     }
 }
 
-/// May other calls be made before this one? Not if the call ends or creates a thread or returns from a signal.
+/// Returns whether other calls may be made before this one. Not if the call ends or creates a thread or returns from a
+/// signal.
 pub(crate) fn may_call_beside(number: i64) -> bool {
     !matches!(
         number,

@@ -1,4 +1,4 @@
-//! Signals: Ctrl-C, those that the program sends itself, and the calls that wait for signals.
+//! Handles signals: Ctrl-C, those that the program sends itself, and the calls that wait for signals.
 
 use crate::ProgramError;
 use crate::calls::{Answer, error};
@@ -10,14 +10,14 @@ use crate::thread::Thread;
 
 /// A span of no time, at the beginning of keel's page.
 const NO_SPAN: [u8; 16] = [0; 16];
-/// Bytes of `struct signalfd_siginfo`, and the offset of the sender's pid, which is followed by its uid.
+/// The size of `struct signalfd_siginfo`, in bytes, and the offset of the sender's pid, which is followed by its uid.
 const SIGNAL_BYTES: usize = 128;
 const SENDER_AT: u64 = 12;
 /// Their offset in `siginfo_t`.
 const INFO_SENDER_AT: u64 = 16;
 /// The offset, in both, of the source of the signal.
 const CODE_AT: u64 = 8;
-/// Bytes of a signal mask.
+/// The size of a signal mask, in bytes.
 const MASK_BYTES: u64 = 8;
 /// The machine's first task, which always exists.
 const FIRST_PID: i32 = 1;
@@ -25,21 +25,21 @@ const FIRST_PID: i32 = 1;
 pub(crate) const LAST: i32 = 64;
 
 impl Program {
-    /// Ctrl-C: the program gets SIGINT.
+    /// Sends the program SIGINT, as Ctrl-C does.
     ///
     /// # Errors
-    /// If the host fails.
+    /// The host fails.
     pub fn interrupt(&mut self) -> Result<(), ProgramError> {
         self.send(libc::SIGINT)
     }
 
-    /// A signal for the process, from outside.
+    /// Sends the process a signal from outside.
     pub(crate) fn send(&mut self, signal: i32) -> Result<(), ProgramError> {
         self.send_to_one(None, SignalInfo::plain(signal))
     }
 
-    /// As on a kernel, the first thread handles it unless it blocks it, and the handling thread stops waiting. The
-    /// caller is not in the table.
+    /// Sends a signal to one thread. As on a kernel, the first thread handles it unless it blocks it, and the thread
+    /// that handles it stops waiting. The caller is not in the table.
     pub(crate) fn send_to_one(
         &mut self,
         caller: Option<&Thread>,
@@ -65,7 +65,7 @@ impl Program {
         Ok(())
     }
 
-    /// A signal for a thread that is not in a call now: its wait ends, unless it blocks the signal.
+    /// Sends a signal to a thread that is not in a call now. Its wait ends, unless it blocks the signal.
     pub(crate) fn send_to(&mut self, own: i32, info: SignalInfo) -> Result<(), ProgramError> {
         let signal = info.number();
         let Some(mut thread) = self.threads.remove(&own) else { return Ok(()) };
@@ -89,7 +89,7 @@ impl Program {
         t.call(&mut self.host, libc::SYS_rt_sigsuspend, [mask, MASK_BYTES, 0, 0, 0, 0]).map(|_| ())
     }
 
-    /// `kill`: other tasks of the machine exist, but get no signals from the program.
+    /// `kill`. Other tasks of the machine exist, but get no signals from the program.
     pub(crate) fn kill_process(
         &mut self,
         caller: &Thread,
@@ -161,7 +161,7 @@ impl Program {
         }
     }
 
-    /// Whether the thread blocks a signal. Some calls wait with another mask.
+    /// Returns whether the thread blocks a signal. Some calls wait with another mask.
     fn blocks(&self, t: &Thread, signal: i32) -> bool {
         let mask = self.mask_of_wait(t).filter(|_| self.waiting.contains_key(&t.own));
         match mask.and_then(|at| self.words(at)) {
@@ -170,7 +170,7 @@ impl Program {
         }
     }
 
-    /// The address of the mask with which the thread's call waits, if it is not the thread's own.
+    /// Returns the address of the mask with which the thread's call waits, if it is not the thread's own.
     fn mask_of_wait(&self, t: &Thread) -> Option<u64> {
         let a = t.args();
         let at = match t.number() {
@@ -183,7 +183,7 @@ impl Program {
         (at != 0).then_some(at)
     }
 
-    /// The call is about to wait. If it does so with another mask, a pending signal ends it at once.
+    /// Checks a call that is about to wait. If it waits with another mask, a pending signal ends it at once.
     pub(crate) fn before_wait(&mut self, t: &mut Thread, answer: Answer) -> Result<Answer, ProgramError> {
         let Some(at) = self.mask_of_wait(t).filter(|_| matches!(answer, Answer::Wait(..))) else {
             return Ok(answer);
@@ -195,7 +195,7 @@ impl Program {
         }
     }
 
-    /// `rt_sigsuspend`: until a handler has run.
+    /// `rt_sigsuspend`: waits until a handler has run.
     pub(crate) fn suspend(&mut self, t: &mut Thread, a: [u64; 6]) -> Result<Answer, ProgramError> {
         match a[1] {
             MASK_BYTES => self.before_wait(t, Answer::Wait(Wait::Sleep, None)),
@@ -203,7 +203,7 @@ impl Program {
         }
     }
 
-    /// If a signal ends a relative sleep, the call returns the remaining time.
+    /// Writes the remaining time of a relative sleep that a signal ends.
     fn tell_rest(&self, t: &Thread, deadline_ns: Option<u64>) {
         let a = t.args();
         let at = match t.number() {
@@ -217,12 +217,12 @@ impl Program {
         }
     }
 
-    /// `pause`: until a handler has run.
+    /// `pause`: waits until a handler has run.
     pub(crate) fn pause(&self) -> Answer {
         Answer::Wait(Wait::Sleep, None)
     }
 
-    /// `rt_sigtimedwait`: the host has the pending signals, and is queried without waiting.
+    /// `rt_sigtimedwait`. The host has the pending signals, and is queried without waiting.
     pub(crate) fn wait_for_signal(
         &mut self,
         t: &mut Thread,
@@ -252,7 +252,7 @@ impl Program {
         }
     }
 
-    /// `signalfd`: the host creates it as non-blocking, so that no read of it waits there.
+    /// `signalfd`. The host creates it as non-blocking, so that no read from it waits there.
     pub(crate) fn signal_fd(
         &mut self,
         t: &mut Thread,
@@ -289,7 +289,8 @@ impl Program {
         Ok(Answer::Value(value))
     }
 
-    /// Signals sent by users come from the program itself. Those of timers and those with a value are unchanged.
+    /// Makes the program itself the sender of a signal that a process sent. Signals of timers and those with a value
+    /// are unchanged.
     fn hide_sender(&self, info: u64, sender_at: u64) {
         let code = self.words::<1>(info + CODE_AT).map(|[word]| word as i32);
         if code.is_some_and(|code| [libc::SI_USER, libc::SI_TKILL].contains(&code)) {
@@ -297,7 +298,7 @@ impl Program {
         }
     }
 
-    /// The pid and the uid of a signal's sender.
+    /// Returns the pid and the uid of a signal's sender.
     fn sender(&self) -> [u8; 8] {
         u64::from(self.machine.pid.unsigned_abs()).to_le_bytes()
     }

@@ -1,6 +1,6 @@
-//! Unix sockets between the program's own threads, such as a statistics server and its clients. Connected sockets are a
-//! pair that the host creates. Listeners and their names exist only here. Only keel itself (`stats`) and its clients
-//! (`relay`) also connect.
+//! Implements Unix sockets between the program's own threads, such as a statistics server and its clients. Connected
+//! sockets are a pair that the host creates. Listeners and their names exist only here. Apart from the program, only
+//! keel itself (`stats`) and its clients (`relay`) connect.
 
 use crate::ProgramError;
 use crate::calls::{Answer, error};
@@ -9,10 +9,10 @@ use crate::program::{Program, Wait};
 use crate::thread::Thread;
 use std::collections::VecDeque;
 
-/// Bytes of `struct sockaddr_un`, and of the family before the name.
+/// The sizes of `struct sockaddr_un`, and of the family before the name, in bytes.
 const ADDRESS_BYTES: u64 = 110;
 const FAMILY_BYTES: usize = 2;
-/// The most connections that wait to be accepted (`SOMAXCONN`).
+/// The maximum number of connections that wait to be accepted (`SOMAXCONN`).
 const MOST_WAITING: usize = 4096;
 
 /// The offset in `struct msghdr` of the length of the control data.
@@ -20,7 +20,7 @@ const CONTROL_LEN_AT: u64 = 40;
 
 type Done = Result<Answer, ProgramError>;
 
-/// With `MSG_DONTWAIT` a call does not wait.
+/// Replaces a wait by `EAGAIN` if `MSG_DONTWAIT` is set.
 fn at_once(flags: u64, answer: Answer) -> Answer {
     match answer {
         Answer::Wait(..) if flags as i32 & libc::MSG_DONTWAIT != 0 => error(libc::EAGAIN),
@@ -89,7 +89,7 @@ impl Program {
         self.fds.get(fd).is_some_and(|open| matches!(*open.kind.borrow(), Kind::Pipe))
     }
 
-    /// Why a call that needs a connection fails.
+    /// Returns why a call that needs a connection fails.
     fn no_peer(&self, fd: i32) -> i32 {
         match self.fds.get(fd).map(|open| matches!(*open.kind.borrow(), Kind::Socket | Kind::Listener { .. }))
         {
@@ -139,7 +139,7 @@ impl Program {
         }
     }
 
-    /// The name in an address; a path up to its end.
+    /// Reads the name in an address: a path up to its end.
     fn socket_name(&self, at: u64, len: u64) -> Result<Vec<u8>, i32> {
         let mut bytes = vec![0; len.min(ADDRESS_BYTES) as usize];
         if !self.host.read(at, &mut bytes) {
@@ -170,7 +170,7 @@ impl Program {
         }
     }
 
-    /// One end of a pair replaces the socket, the other one waits to be accepted.
+    /// Connects a socket: one end of a pair replaces it, and the other one waits to be accepted.
     fn connect(&mut self, t: &mut Thread, a: [u64; 6]) -> Done {
         let fd = a[0] as i32;
         let name = match self.socket_name(a[1], a[2]) {
@@ -205,7 +205,7 @@ impl Program {
         Ok(Answer::Value(0))
     }
 
-    /// Two connected sockets, or the host's error.
+    /// Creates two connected sockets. Returns them, or the host's error.
     pub(crate) fn socket_pair(&mut self, t: &mut Thread) -> Result<Result<(u64, i32), i64>, ProgramError> {
         let kind = (libc::SOCK_STREAM | libc::SOCK_CLOEXEC) as u64;
         let args = [libc::AF_UNIX as u64, kind, 0, self.page, 0, 0];

@@ -7,7 +7,7 @@ use crate::thread::Thread;
 
 /// The query.
 const QUESTION: &[u8] = b"{\"req\":\"stats\",\"args\":{}}\n";
-/// The most bytes of an answer.
+/// The maximum number of bytes of an answer.
 const MOST: usize = 1 << 20;
 
 /// The queries and answers.
@@ -19,7 +19,7 @@ pub(crate) struct Stats {
     answers: Vec<(u64, String)>,
 }
 
-/// A lasting connection: a server reports what has changed since the last query.
+/// A connection that is kept open, because a server reports what has changed since the last query.
 struct Talk {
     fd: u64,
     /// The time of the unanswered query.
@@ -28,25 +28,25 @@ struct Talk {
 }
 
 impl Stats {
-    /// The server is gone.
+    /// Forgets the server, which is gone.
     pub(crate) fn forget_server(&mut self) {
         self.talk = None;
     }
 }
 
 impl Program {
-    /// From now on queries the program's statistics server, if it has one: at once, and then at this interval.
+    /// Queries the program's statistics server from now on, if it has one: at once, and then at this interval.
     pub fn ask_every(&mut self, every_ns: u64) {
         self.stats.every_ns = Some(every_ns.max(1));
     }
 
-    /// The server's answers since the last call: a line of JSON each, and the time of the query in nanoseconds since
-    /// the scheduler was first attached. Untrusted text.
+    /// Returns the server's answers since the last call: a line of JSON each, and the time of the query in nanoseconds
+    /// since the scheduler was first attached. Untrusted text.
     pub fn take_answers(&mut self) -> Vec<(u64, String)> {
         std::mem::take(&mut self.stats.answers)
     }
 
-    /// Sends a query, or looks for the answer, in addition to the call at which a thread has stopped.
+    /// Sends a query, or checks for the answer, in addition to the call at which a thread has stopped.
     pub(crate) fn look_at_stats(&mut self, t: &mut Thread) -> Result<(), ProgramError> {
         let Some(every_ns) = self.stats.every_ns.filter(|_| may_call_beside(t.number())) else {
             return Ok(());
@@ -72,7 +72,7 @@ impl Program {
         }
     }
 
-    /// Looks for the answer to the query sent at `asked_ns`.
+    /// Checks for the answer to the query sent at `asked_ns`.
     fn listen(&mut self, t: &mut Thread, fd: u64, asked_ns: u64) -> Result<(), ProgramError> {
         let bytes = match self.hear_server(t, fd)? {
             Heard::Nothing => return Ok(()),

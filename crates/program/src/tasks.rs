@@ -1,4 +1,4 @@
-//! What the program can read about tasks and cgroups. The tree is updated before each access.
+//! Shows the program the tasks and cgroups. The tree is updated before each access.
 
 use crate::ProgramError;
 use crate::desk::Desk;
@@ -10,7 +10,7 @@ use keel_abi::{CpuId, CpuSet, Instant, Span};
 use std::collections::BTreeSet;
 
 impl Program {
-    /// The call accesses a path: updates the tree there.
+    /// Updates the tree at the path that the call accesses.
     pub(crate) fn show_what_is_there(
         &mut self,
         number: i64,
@@ -43,7 +43,7 @@ impl Program {
         Ok(())
     }
 
-    /// The path that the call accesses.
+    /// Returns the path that the call accesses.
     fn looked_at(&self, number: i64, a: [u64; 6]) -> Option<String> {
         let path = match number {
             libc::SYS_open
@@ -93,7 +93,7 @@ impl Program {
         self.tree.show_thread(&shown, &process)
     }
 
-    /// The program itself.
+    /// Returns the program itself.
     fn own_process(&self, view: Option<&dyn View>) -> Process {
         let pid = self.machine.pid;
         let first = view.and_then(|view| view.task(pid)).unwrap_or_else(|| TaskNow {
@@ -121,13 +121,13 @@ impl Program {
         Process { first, threads: threads.into_iter().collect(), line: self.command_line() }
     }
 
-    /// Its arguments, from the host.
+    /// Returns the program's arguments, from the host.
     fn command_line(&self) -> Vec<u8> {
         std::fs::read(format!("/proc/{}/cmdline", self.host.pid)).unwrap_or_default()
     }
 }
 
-/// A process of the machine, by the number of its first thread or, as the kernel allows, of another.
+/// Returns a process of the machine, by the pid of its first thread or, as the kernel allows, of another.
 fn process(view: &dyn View, pid: i32) -> Option<Process> {
     let first = view.task(pid)?;
     let threads = view.processes().remove(&first.process)?;

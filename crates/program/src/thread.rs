@@ -6,22 +6,22 @@ use crate::identity::SLACK_NS;
 use crate::policies::Policy;
 use libc::pid_t;
 
-/// Not the number of a system call: the kernel skips it.
+/// A number of no system call, so that the kernel skips the call.
 const NO_CALL: u64 = u64::MAX;
-/// Bytes of the instruction `syscall`.
+/// The size of the instruction `syscall`, in bytes.
 const CALL_BYTES: u64 = 2;
-/// The kernel's own answers to a call that a signal interrupts: it is made again if the handler allows that
+/// The kernel's internal results of a call that a signal interrupts: it is restarted if the handler allows that
 /// (`SA_RESTART`), or only if there is no handler.
 const RESTART: i64 = -512;
 const RESTART_NO_HANDLER: i64 = -514;
 
 /// A thread.
 pub(crate) struct Thread {
-    /// The host's number.
+    /// Its number on the host.
     pub(crate) tid: pid_t,
     /// The number that the program sees.
     pub(crate) own: i32,
-    /// How many calls it has made.
+    /// The number of calls that it has made.
     pub(crate) calls: u64,
     /// The name that it has given itself.
     pub(crate) name: Vec<u8>,
@@ -29,12 +29,12 @@ pub(crate) struct Thread {
     pub(crate) policy: Policy,
     /// The registers at the entry of its call.
     entry: Regs,
-    /// Has the call been executed or skipped?
+    /// Whether the call has been executed or skipped.
     is_left: bool,
 }
 
 impl Thread {
-    /// A thread that is about to run, not in a call.
+    /// Creates a thread that is about to run and is not in a call.
     pub(crate) fn new(host: &Host, tid: pid_t, own: i32) -> Result<Self, ProgramError> {
         let entry = host.regs(tid)?;
         Ok(Self {
@@ -49,7 +49,7 @@ impl Thread {
         })
     }
 
-    /// Lets it continue to its next call; returns what stopped it instead, if it has ended.
+    /// Lets it continue to its next call. Returns what stopped it instead, if it has ended.
     pub(crate) fn go_on(&mut self, host: &mut Host) -> Result<Option<Stop>, ProgramError> {
         match host.run(self.tid)? {
             Stop::Call => {
@@ -61,12 +61,12 @@ impl Thread {
         }
     }
 
-    /// The call's number.
+    /// Returns the call's number.
     pub(crate) fn number(&self) -> i64 {
         self.entry.orig_rax as i64
     }
 
-    /// The call's arguments.
+    /// Returns the call's arguments.
     pub(crate) fn args(&self) -> [u64; 6] {
         let r = &self.entry;
         [r.rdi, r.rsi, r.rdx, r.r10, r.r8, r.r9]
@@ -105,7 +105,7 @@ impl Thread {
         Ok((after.rax as i64, new))
     }
 
-    /// Executes a file in place of the process; returns the error if that fails.
+    /// Executes a file in place of the process. Returns the error if that fails.
     pub(crate) fn execute(&mut self, host: &mut Host, args: [u64; 6]) -> Result<Option<i64>, ProgramError> {
         let mut regs = self.entry;
         [regs.rdi, regs.rsi, regs.rdx, regs.r10, regs.r8, regs.r9] = args;
@@ -126,14 +126,14 @@ impl Thread {
         }
     }
 
-    /// Answers its call; the thread continues when it is next run.
+    /// Answers its call. The thread continues when it is next run.
     pub(crate) fn answer(&mut self, host: &mut Host, value: i64) -> Result<(), ProgramError> {
         self.skip(host)?;
         let regs = Regs { rax: value as u64, orig_rax: NO_CALL, ..self.entry };
         host.set_regs(self.tid, &regs)
     }
 
-    /// Does its call return `EINTR` after any handler? Those that wait for time or for events do.
+    /// Returns whether its call returns `EINTR` after any handler. Those that wait for time or for events do.
     fn ends_by_handlers(&self) -> bool {
         match self.number() {
             libc::SYS_nanosleep | libc::SYS_clock_nanosleep | libc::SYS_pause | libc::SYS_rt_sigtimedwait => {

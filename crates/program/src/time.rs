@@ -1,4 +1,5 @@
-//! Clocks and sleeps: the owner controls the program's time, which passes only when its threads wait or are charged.
+//! Implements clocks and sleeps. The owner controls the program's time, which passes only when its threads wait or are
+//! charged.
 
 use crate::ProgramError;
 use crate::calls::{Answer, error};
@@ -9,13 +10,13 @@ use keel_abi::UPTIME;
 /// What `CLOCK_REALTIME` shows at the beginning, in nanoseconds: 2026-01-01.
 const EPOCH_NS: u64 = 1_767_225_600_000_000_000;
 const SECOND_NS: u64 = 1_000_000_000;
-/// A number that no clock has any more.
+/// The number of a clock that no longer exists.
 const SGI_CYCLE: i32 = 10;
-/// Nanoseconds of a clock's resolution, where it is not a coarse one.
+/// The resolution of clocks that are not coarse, in nanoseconds.
 const RESOLUTION_NS: u64 = 1;
 
 impl Program {
-    /// Calls about time; `None` if this is not one.
+    /// Answers calls about time. Returns `None` for another call.
     pub(crate) fn time_call(
         &mut self,
         t: &mut Thread,
@@ -70,8 +71,8 @@ impl Program {
         }
     }
 
-    /// The time on a clock: the machine had been up for a while when the program began. Coarse clocks have the time of
-    /// the last tick.
+    /// Returns the time on a clock. The machine had been up for a while when the program began. Coarse clocks show the
+    /// time of the last tick.
     pub(crate) fn clock_ns(&self, clock: i32) -> u64 {
         let since_boot = UPTIME.as_ns() + self.now_ns;
         let ns = match clock {
@@ -99,7 +100,7 @@ impl Program {
         }
     }
 
-    /// When a wait of this span, or until this time of a clock, is over.
+    /// Returns when a wait of this span, or until this time of a clock, is over.
     pub(crate) fn deadline(&self, span_ns: u64, absolute: Option<i32>) -> u64 {
         match absolute {
             None => self.now_ns.saturating_add(span_ns.max(1)),
@@ -108,7 +109,7 @@ impl Program {
         }
     }
 
-    /// A `struct timespec` in nanoseconds, or why it is invalid; `None` if it cannot be read.
+    /// Reads a `struct timespec` as nanoseconds. Returns an error if it is invalid, or `None` if it cannot be read.
     pub(crate) fn span_at(&self, at: u64) -> Option<Result<u64, i32>> {
         let [seconds, nanos] = self.words(at)?;
         let valid = (seconds as i64) >= 0 && nanos < SECOND_NS;
@@ -123,13 +124,13 @@ impl Program {
         self.put_words(at, &[ns / SECOND_NS, ns % SECOND_NS])
     }
 
-    /// Writes words, and answers 0 or `EFAULT`.
+    /// Writes words. The answer is 0 or `EFAULT`.
     pub(crate) fn put_words(&self, at: u64, words: &[u64]) -> Answer {
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         self.put(at, &bytes, 0)
     }
 
-    /// Writes bytes, and answers `value` or `EFAULT`.
+    /// Writes bytes. The answer is `value` or `EFAULT`.
     pub(crate) fn put(&self, at: u64, bytes: &[u8], value: i64) -> Answer {
         if self.host.write(at, bytes) { Answer::Value(value) } else { error(libc::EFAULT) }
     }
@@ -143,7 +144,7 @@ impl Program {
     }
 }
 
-/// Does a clock begin in 1970, and not when the machine is switched on?
+/// Returns whether a clock starts in 1970, not when the machine is switched on.
 const fn shows_dates(clock: i32) -> bool {
     matches!(
         clock,

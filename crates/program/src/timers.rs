@@ -1,4 +1,4 @@
-//! POSIX timers (`timer_create`), which send signals.
+//! Implements POSIX timers (`timer_create`), which send signals.
 
 use crate::ProgramError;
 use crate::calls::{Answer, error};
@@ -48,7 +48,7 @@ impl Timer {
         self.next_ns.is_some_and(|at| at <= now_ns)
     }
 
-    /// As in [`advance`].
+    /// Like [`advance`], and counts overruns.
     fn advance(&mut self, now_ns: u64) -> u64 {
         advance(&mut self.next_ns, self.every_ns, now_ns)
     }
@@ -115,7 +115,7 @@ impl Program {
         Ok(Answer::Value(0))
     }
 
-    /// A `struct sigevent`: the value, the signal, and its receiver.
+    /// Reads a `struct sigevent`: the value, the signal, and its receiver.
     fn event_at(&self, t: &Thread, at: u64) -> Result<(u64, i32, Target), i32> {
         let [value, how, thread] = self.words::<EVENT_WORDS>(at).ok_or(libc::EFAULT)?;
         let (signal, notify) = (how as i32, (how >> 32) as i32);
@@ -153,7 +153,7 @@ impl Program {
         Ok(Answer::Value(0))
     }
 
-    /// Its interval, and the time until it expires next.
+    /// Writes a timer's interval, and the time until it next expires.
     fn tell_timer(&self, timer: &Timer, at: u64) -> Answer {
         // A timer that is about to expire must not look disarmed. A timer without a signal expires silently.
         let left_ns = match (timer.next_ns, timer.target) {
@@ -168,7 +168,7 @@ impl Program {
         self.put_words(at, &words.concat())
     }
 
-    /// When one of them next sends a signal.
+    /// Returns when one of them next sends a signal.
     pub(crate) fn next_expiry(&self) -> Option<u64> {
         let tells = |timer: &&Timer| !matches!(timer.target, Target::Nobody);
         self.timers.list.values().filter(tells).filter_map(|timer| timer.next_ns).min()
@@ -190,7 +190,8 @@ impl Program {
         Ok(())
     }
 
-    /// As on a kernel, a timer has at most one pending signal; expiries beyond that are counted.
+    /// Handles a timer that has expired. As on a kernel, a timer has at most one pending signal, and further expiries
+    /// are counted.
     fn expire_timer(&mut self, id: i32) -> Result<(), ProgramError> {
         let Some(timer) = self.timers.list.get(&id) else { return Ok(()) };
         let (signal, target) = (timer.signal, timer.target);

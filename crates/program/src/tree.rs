@@ -1,5 +1,5 @@
-//! The files that describe the simulated machine. They are in memory until the program looks at them, for a large
-//! machine has thousands; then they are in a scratch folder that is removed with the run.
+//! Writes the files that describe the simulated machine. They are kept in memory until the program accesses them,
+//! because a large machine has thousands. Then they are created in a scratch folder that is removed after the run.
 
 mod cgroups;
 mod kernel;
@@ -18,9 +18,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use store::Store;
 
-/// Paths that only show the simulated machine: a file that is not in the tree does not exist.
+/// Paths that show only the simulated machine: a file that is not in the tree does not exist.
 const SHOWN: &[&str] = &["/sys", "/proc", "/var/run", "/run", "/dev", "/boot"];
-/// Devices that are the same on every machine; what is random comes from the seed.
+/// Devices that are the same on every machine. Random bytes come from the seed.
 const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 /// Files of the program's own process, not of the machine.
 pub(crate) const OWN: &[&str] = &["/proc/self/maps", "/proc/self/exe"];
@@ -42,11 +42,11 @@ pub(crate) const EVENTS: &str = "/sys/kernel/sched_ext/root/events";
 /// The tree.
 pub(crate) struct Tree {
     store: Store,
-    /// Of folders that have an inode number of their own.
+    /// The inode numbers of folders that have one of their own.
     inodes: BTreeMap<String, u64>,
     /// The cgroups that cgroupfs shows.
     cgroups: Vec<CgroupNow>,
-    /// The processes that `/proc` lists, and the threads of those that somebody has looked at.
+    /// The processes that `/proc` lists, and the threads of those that have been accessed.
     processes: BTreeSet<i32>,
     threads: tasks::Threads,
 }
@@ -69,22 +69,22 @@ impl Tree {
         Ok(tree)
     }
 
-    /// Does the path belong to the machine?
+    /// Returns whether the path belongs to the machine.
     pub(crate) fn holds(&self, path: &str) -> bool {
         SHOWN.iter().any(|root| is_below(path, root)) && ![OWN, DEVICES].iter().any(|not| not.contains(&path))
     }
 
-    /// The type of the path's file system (`f_type`); `None` for the host's.
+    /// Returns the type of the path's file system (`f_type`), or `None` for the host's.
     pub(crate) fn magic(&self, path: &str) -> Option<u64> {
         MOUNTED.iter().find(|(root, _)| is_below(path, root)).map(|&(_, magic)| magic)
     }
 
-    /// The path's own inode number, which is not the scratch folder's.
+    /// Returns the path's own inode number, which is not the scratch folder's.
     pub(crate) fn inode(&self, path: &str) -> Option<u64> {
         self.inodes.get(path).copied()
     }
 
-    /// The path's target on the host, which is there if the tree has it.
+    /// Returns the path's target on the host, which exists if the tree has it.
     pub(crate) fn real(&mut self, path: &str) -> Result<String, ProgramError> {
         match self.holds(path) {
             true => self.store.place(path).map_err(|e| failed(&e)),
@@ -92,13 +92,13 @@ impl Tree {
         }
     }
 
-    /// The same of a file that the program may change.
+    /// Like `real`, for a file that the program may change.
     pub(crate) fn real_to_write(&mut self, path: &str) -> Result<String, ProgramError> {
         self.store.own(path).map_err(|e| failed(&e))?;
         self.real(path)
     }
 
-    /// Is there a folder?
+    /// Returns whether there is such a folder.
     pub(crate) fn is_folder(&self, path: &str) -> bool {
         match self.holds(path) {
             true => self.store.is_folder(path),
@@ -106,7 +106,7 @@ impl Tree {
         }
     }
 
-    /// Is there a file or a folder?
+    /// Returns whether there is such a file or folder.
     pub(crate) fn is_there(&self, path: &str) -> bool {
         match self.holds(path) {
             true => self.store.is_folder(path) || self.store.is_file(path),
@@ -114,12 +114,12 @@ impl Tree {
         }
     }
 
-    /// The program is about to list this folder.
+    /// Prepares a folder that the program is about to list.
     pub(crate) fn list(&mut self, path: &str) -> Result<(), ProgramError> {
         self.store.list(path).map_err(|e| failed(&e))
     }
 
-    /// Does the tree have this file? The program may write it, as its own copy of the machine's.
+    /// Returns whether the tree has this file. The program may write to it, as its own copy of the machine's.
     pub(crate) fn has_file(&self, path: &str) -> bool {
         self.holds(path) && self.store.is_file(path)
     }
@@ -154,7 +154,7 @@ impl Tree {
         self.store.write(path, text.as_ref()).map_err(|e| failed(&e))
     }
 
-    /// Writes a file that never changes. Files of the same text may share one of the host.
+    /// Writes a file that never changes. Files with the same text may share one file of the host.
     fn write_constant(&mut self, path: &str, text: impl AsRef<[u8]>) {
         self.store.write_constant(path, text.as_ref());
     }
@@ -238,7 +238,7 @@ impl Tree {
     }
 }
 
-/// Is the path this folder, or below it?
+/// Returns whether the path is this folder, or below it.
 fn is_below(path: &str, root: &str) -> bool {
     path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
@@ -247,7 +247,7 @@ fn failed(error: &std::io::Error) -> ProgramError {
     ProgramError::Host(format!("no scratch folder: {}", reason(error)))
 }
 
-/// `0-3,8`.
+/// Formats CPUs as `0-3,8`.
 fn ranges(cpus: impl Iterator<Item = CpuId>) -> String {
     let mut parts: Vec<(u32, u32)> = Vec::new();
     for CpuId(cpu) in cpus {

@@ -1,4 +1,4 @@
-//! The program's resource use: the CPU time that its calls were charged.
+//! Reports the program's resource usage: the CPU time that its calls were charged.
 
 use crate::calls::{Answer, error};
 use crate::program::Program;
@@ -18,8 +18,8 @@ const KIND: i32 = 3;
 const OF_DESCRIPTOR: i32 = 3;
 
 impl Program {
-    /// The CPU time of all its threads. The program is modelled only by its calls to the kernel, and each call takes
-    /// the same time.
+    /// Returns the CPU time of all its threads. Only the program's calls to the kernel take time, the same for each
+    /// call.
     pub(crate) fn cpu_time_ns(&self) -> u64 {
         self.calls().saturating_mul(self.machine.call_ns)
     }
@@ -28,7 +28,7 @@ impl Program {
         t.calls.saturating_mul(self.machine.call_ns)
     }
 
-    /// The time on a CPU clock, which may name a process or a thread, or `None` if there is no such clock.
+    /// Returns the time on a CPU clock, which may name a process or a thread, or `None` if there is no such clock.
     pub(crate) fn cpu_clock_ns(&self, t: &Thread, clock: i32) -> Option<u64> {
         match clock {
             libc::CLOCK_PROCESS_CPUTIME_ID => return Some(self.cpu_time_ns()),

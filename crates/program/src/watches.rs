@@ -1,4 +1,5 @@
-//! inotify: a program is notified of cgroups that come and go. No other file that it sees changes by itself.
+//! Implements inotify: a program is notified of cgroups that are created and removed. No other file that it sees
+//! changes on its own.
 
 use crate::ProgramError;
 use crate::calls::{Answer, error};
@@ -15,7 +16,7 @@ const WATCH_POLL_NS: u64 = 10_000_000;
 /// `/proc/sys/fs/inotify/max_queued_events`.
 const MOST_EVENTS: usize = 16_384;
 
-/// Folders that have come and gone, in this order.
+/// Folders that have been created and removed, in this order.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Changes {
     pub(crate) gone: Vec<String>,
@@ -70,7 +71,7 @@ impl Watches {
         self.events.push_back(event);
     }
 
-    /// The watches on this path for this event.
+    /// Returns the watches on this path for this event.
     fn of(&self, path: &str, event: u32) -> Vec<i32> {
         let wants = |&(_, (own, mask)): &(&i32, &(String, u32))| own == path && mask & event != 0;
         self.paths.iter().filter(wants).map(|(&number, _)| number).collect()
@@ -99,7 +100,7 @@ impl Watches {
         }
     }
 
-    /// The events that fit into this many bytes.
+    /// Returns the events that fit into this many bytes.
     pub(crate) fn read(&mut self, room: usize) -> Result<Vec<u8>, i32> {
         match self.events.front() {
             None => return Err(libc::EAGAIN),
@@ -176,12 +177,12 @@ impl Program {
         self.fds.any(|kind| matches!(kind, Kind::Watch(watches) if !watches.paths.is_empty()))
     }
 
-    /// When to look for changes next, if the program watches anything.
+    /// Returns when to look for changes next, if the program watches anything.
     pub(crate) fn next_watch(&self) -> Option<u64> {
         self.watches().then_some(self.watched_ns + WATCH_POLL_NS)
     }
 
-    /// Looks for changes, if it is time.
+    /// Checks for changes, if it is time for that.
     pub(crate) fn look_for_changes(&mut self, desk: &dyn Desk) -> Result<(), ProgramError> {
         if self.next_watch().is_none_or(|at| at > self.now_ns) {
             return Ok(());
@@ -198,7 +199,7 @@ impl Program {
 mod tests {
     use super::*;
 
-    /// Number, event and name of all pending events.
+    /// Returns the number, event and name of all pending events.
     fn told(watches: &mut Watches) -> Vec<(i32, u32, String)> {
         let events: Vec<Vec<u8>> = watches.events.drain(..).collect();
         let word = |event: &[u8], at: usize| {

@@ -21,13 +21,13 @@ impl<R: Read> Ahead<R> {
         Self { from, buffer: vec![0; PIECE], there: 0..0, is_over: false }
     }
 
-    /// The bytes that have been read but not passed yet.
+    /// Returns the bytes that have been read but not passed yet.
     #[inline]
     pub(crate) fn there(&self) -> &[u8] {
         &self.buffer[self.there.clone()]
     }
 
-    /// The bytes that were passed with this range. Valid until more is read.
+    /// Returns the bytes that were passed with this range. Valid until more is read.
     #[inline]
     pub(crate) fn passed(&self, range: Range<usize>) -> &[u8] {
         &self.buffer[range]

@@ -20,7 +20,7 @@ const NICE_0: i32 = 120;
 /// The priorities of tasks that have a nice value.
 const NICES: std::ops::Range<i32> = 100..140;
 
-/// How many tasks' last reported states are remembered: tasks with the same index replace each other's.
+/// The number of tasks whose last reported states are remembered. Tasks with the same index replace each other's.
 const PLACES: usize = 1 << 10;
 
 /// The longest text of the machine or the command, in characters.
@@ -46,11 +46,11 @@ struct Emitter<'a> {
     /// The number of records so far, and the switches that are also wakeups.
     records: u64,
     going: Peekable<std::slice::Iter<'a, u64>>,
-    /// Who woke a running task: the waker, its CPU, the chosen CPU.
+    /// For a running task, who woke it: the waker, its CPU, and the chosen CPU.
     wakers: FxHashMap<u32, (u32, u32, u32)>,
 }
 
-/// Passes the stream of `records` to `sink`; `survey` knows its beginning.
+/// Passes the stream of `records` to `sink`. `survey` has the state at its beginning.
 pub(crate) fn emit(
     mut records: impl FnMut() -> Result<Option<SchedRecord>, ReadError>,
     facts: &Facts,
@@ -77,7 +77,7 @@ pub(crate) fn emit(
     let command = facts.command.as_ref().map(|command| command.chars().take(LONGEST).collect());
     let workload = command.unwrap_or_else(|| "all that ran".to_owned());
     teller.say(&Meta::Start { topology, scheduler, workload, unit: String::new() });
-    // No kernel event reports either.
+    // No kernel event reports either of these.
     teller.say(&Meta::Unknown(Unknown { affinity: true, throttling: true }));
     teller.say(&Meta::Clock { ns: survey.begins });
     teller.open(facts, survey, cpus);
@@ -87,7 +87,7 @@ pub(crate) fn emit(
     Ok(teller.end(survey.ends))
 }
 
-/// The machine's topology, as far as it is known.
+/// Returns the machine's topology, as far as it is known.
 fn topology(facts: &Facts, seen: u32) -> Topology {
     let cpus = facts.cpus.max(seen).max(1);
     match &facts.topology {
@@ -101,7 +101,7 @@ impl Emitter<'_> {
         self.story.say(meta, self.sink);
     }
 
-    /// The machine at the beginning.
+    /// Describes the machine at the beginning.
     fn open(&mut self, facts: &Facts, survey: &Survey, cpus: u32) {
         for cpu in 0..cpus {
             let late = match survey.cpus.get(&cpu) {
@@ -190,7 +190,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// The first record of a CPU whose beginning was overwritten.
+    /// Handles the first record of a CPU whose beginning was overwritten.
     fn appears(&mut self, seen: &SchedRecord) {
         self.unknown.remove(&seen.cpu);
         let cpu = CpuId(seen.cpu);
@@ -225,7 +225,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// From now on another task has this pid.
+    /// Forgets a task, because another task has its pid from now on.
     fn forget(&mut self, pid: u32) {
         self.known.remove(&pid);
         self.settled[pid as usize % PLACES] = Who::default();

@@ -1,4 +1,4 @@
-//! Why a file could not be judged at all, with one sentence for each.
+//! Errors: why a file could not be judged at all, in one sentence each.
 
 use keel_abi::Span;
 use std::io;
@@ -6,19 +6,19 @@ use std::io;
 /// Why a recording could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// An empty file.
+    /// The file is empty.
     #[error("the file is empty")]
     Empty,
-    /// Of an unknown kind.
+    /// The file is of an unknown kind.
     #[error(
         "unknown format: keel reads its own traces, perf.data, trace.dat, Perfetto traces, and the text of ftrace, \
          trace-cmd report and perf script"
     )]
     Foreign,
-    /// An unknown version or variant.
+    /// The file is of an unsupported version or variant.
     #[error("{0}")]
     Unsupported(String),
-    /// The head of the file makes no sense.
+    /// The head of the file is invalid.
     #[error("the {format} file is damaged at byte {at}: {what}")]
     Damaged {
         /// The kind of file.
@@ -28,7 +28,7 @@ pub enum ReadError {
         /// What is wrong.
         what: &'static str,
     },
-    /// No `sched_switch` in it.
+    /// It contains no `sched_switch`.
     #[error("it contains no sched_switch event, so it does not show which task ran: {0}")]
     NoSwitches(String),
     /// Its records are not in order of time.
@@ -37,7 +37,7 @@ pub enum ReadError {
          it; write it again in order of time"
     )]
     NoOrder {
-        /// How many records were earlier than the one before them.
+        /// The number of records that were earlier than the one before them.
         backwards: u64,
         /// The number of records.
         records: u64,

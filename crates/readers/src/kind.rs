@@ -1,4 +1,4 @@
-//! Detects the kind of a file by its first bytes.
+//! Detects the kind of a file from its first bytes.
 
 use crate::{perfetto, text};
 
@@ -14,14 +14,14 @@ pub enum Kind {
     Perf,
     /// `trace-cmd record`'s file.
     TraceDat,
-    /// A trace of Perfetto.
+    /// A Perfetto trace.
     Perfetto,
     /// ftrace's text, or that of `trace-cmd report` or `perf script`.
     Text,
 }
 
 impl Kind {
-    /// The kind of a file that begins with `first`; `None` if it is unknown.
+    /// Returns the kind of a file that begins with `first`, or `None` if it is unknown.
     pub fn of(first: &[u8]) -> Option<Self> {
         if first.starts_with(b"KEELTRC") {
             return Some(Self::Own);
@@ -40,7 +40,7 @@ impl Kind {
         perfetto::is(first).then_some(Self::Perfetto)
     }
 
-    /// Its name.
+    /// Returns its name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Own => "keel",

@@ -1,21 +1,21 @@
-//! Recordings by other tools, as the stream of events that the checks read: files of `perf record` and `trace-cmd
+//! Reads recordings by other tools as the stream of events that the checks read: files of `perf record` and `trace-cmd
 //! record`, Perfetto traces, and the text of ftrace, `trace-cmd report` and `perf script`.
 //!
 //! A file is recognized by its content ([`Kind`]). Each format's reader yields records (`sched_record`) nearly in
-//! order, from a stream, in bounded memory, and trusts nothing: it skips and counts whatever makes no sense, and reads
-//! on. `line` sorts the records and joins the parts of a wakeup, `survey` reads the recording once to learn how it
-//! begins, and `emit` reads it again and hands everything to [`keel_trace::story`].
+//! order, from a stream, in bounded memory, and trusts nothing: it skips and counts invalid records, and continues.
+//! `line` sorts the records and joins the parts of a wakeup, `survey` reads the recording once to determine how it
+//! begins, and `emit` reads it again and passes everything to [`keel_trace::story`].
 //!
-//! What a recording cannot show is never guessed, but stated in [`Recording::notes`], one sentence each.
+//! What a recording does not show is never guessed. [`Recording::notes`] mentions it, in one sentence each.
 //!
 //! Formats:
 //!
-//! - `kind`: detects the kind of a file by its first bytes
+//! - `kind`: detects the kind of a file from its first bytes
 //! - `perf`: perf.data, the files of `perf record`
 //! - `tracedat`: trace.dat, the files of `trace-cmd record`
-//! - `perfetto`: traces of Perfetto
+//! - `perfetto`: Perfetto traces
 //! - `text`: the text of ftrace, `trace-cmd report` and `perf script`
-//! - `formats`: events as the kernel writes them, read by the recording's own descriptions
+//! - `formats`: events as the kernel writes them, decoded with the recording's own descriptions
 //! - `packed`: recordings compressed as a whole with gzip or zstd
 //!
 //! From records to the stream:
@@ -24,10 +24,10 @@
 //! - `sched_record`: one record, whatever its format
 //! - `line`: puts records in order and completes wakeups
 //! - `survey`: the first pass: the machine's state at the start, and the recording's content
-//! - `emit`: the second pass: from records to the stream
+//! - `emit`: the second pass: makes the stream from the records
 //! - `woken_asleep`: tasks that are woken while they are going to sleep
 //! - `own_cpu`: the kernel's per-CPU threads, by their names
-//! - `topology`: a machine's shape, from sets of CPUs that share something
+//! - `topology`: determines a machine's shape from sets of CPUs that share something
 //!
 //! Speed:
 //!
@@ -37,8 +37,8 @@
 //!
 //! Problems and tests:
 //!
-//! - `error`: why a file could not be judged at all
-//! - `notes`: problems of a recording, and what it cannot show
+//! - `error`: errors: why a file could not be judged at all
+//! - `notes`: problems of a recording, and what it does not show
 //! - `make`: writers of every format, for tests
 //! - `tests`: tests of every format, whole and damaged
 #![forbid(unsafe_code)]
@@ -81,7 +81,7 @@ use source::{Damage, Facts, Source};
 use std::io::{Read, Seek, SeekFrom};
 use survey::Survey;
 
-/// A file of at least this many bytes is read on separate threads: their cost is negligible for it.
+/// A file of at least this many bytes is read on separate threads, whose cost is then negligible.
 pub const LARGE: u64 = 1 << 20;
 
 /// Information about a recording, besides its events.
@@ -97,10 +97,10 @@ pub struct Recording {
     pub lost: u64,
 }
 
-/// The kind of `file`, which is at its beginning again afterwards.
+/// Returns the kind of `file`, and rewinds it to its beginning.
 ///
 /// # Errors
-/// Fails if it cannot be read, is empty, or is of an unknown kind.
+/// It cannot be read, is empty, or is of an unknown kind.
 pub fn kind(file: &mut (impl Read + Seek)) -> Result<Kind, ReadError> {
     let mut first = Vec::new();
     file.seek(SeekFrom::Start(0))?;
@@ -116,17 +116,18 @@ pub fn kind(file: &mut (impl Read + Seek)) -> Result<Kind, ReadError> {
 /// one on which `sink` receives it; the stream is the same.
 ///
 /// # Errors
-/// Fails if nothing of it can be judged: then `sink` has received nothing. If the host fails during the second pass,
-/// `sink` has received part of the stream.
+/// Nothing of it can be judged; `sink` has then received nothing. If the host fails during the second pass, `sink` has
+/// received part of the stream.
 pub fn read<F: Read + Seek + Send>(mut file: F, sink: &mut dyn Sink) -> Result<Recording, ReadError> {
     let is_large = file.seek(SeekFrom::End(0))? >= LARGE;
     read_in(if is_large { Way::Threads } else { Way::One }, Files::one(file), sink)
 }
 
-/// The same for a folder from `perf record --threads`: `head` is its file `data`, and `parts` are `data.0` and so on.
+/// Like [`read`], for a folder from `perf record --threads`: `head` is its file `data`, and `parts` are `data.0` and so
+/// on.
 ///
 /// # Errors
-/// As for [`read`], and if the head is not perf's.
+/// Those of [`read`], or the head is not perf's.
 pub fn read_folder<F: Read + Seek + Send>(
     mut head: F,
     mut parts: Vec<F>,
@@ -202,7 +203,7 @@ impl First {
         Ok(Self { survey, kept, facts: source.facts(), damage: source.damage().clone() })
     }
 
-    /// The same, with records read on a separate thread.
+    /// Makes the first pass, with records read on a separate thread.
     fn apart<F: Read + Seek + Send>(kind: Kind, files: &mut Files<F>) -> Result<Self, ReadError> {
         let read = |to: &mut reader_thread::Sender| -> Result<(Facts, Damage), ReadError> {
             let mut source = open(kind, files)?;
@@ -216,7 +217,7 @@ impl First {
     }
 }
 
-/// The second pass over a recording, from the record cache if it is complete.
+/// Makes the second pass over a recording, from the record cache if it is complete.
 fn second<F: Read + Seek>(
     kind: Kind,
     files: &mut Files<F>,
@@ -238,7 +239,7 @@ fn second<F: Read + Seek>(
     }
 }
 
-/// The files from their beginnings.
+/// Opens the files at their beginnings.
 fn open<'a, F: Read + Seek>(kind: Kind, files: &'a mut Files<F>) -> Result<Box<dyn Source + 'a>, ReadError> {
     let Files { file, parts } = files;
     file.seek(SeekFrom::Start(0))?;

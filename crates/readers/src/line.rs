@@ -19,25 +19,25 @@ use std::collections::VecDeque;
 
 /// How long a waking waits for its other pieces.
 const WAIT_NS: u64 = 1_000_000;
-/// The most records in the queue.
+/// The maximum number of records in the queue.
 const MOST: usize = 1 << 15;
-/// A record that is further ahead than this needs confirmation by the next record: no machine is quiet for so long.
+/// A record that is further ahead than this must be confirmed by the next record: no machine is quiet for that long.
 const LEAP_NS: u64 = 60_000_000_000;
-/// The most wakers that are remembered.
+/// The maximum number of wakers that are remembered.
 const WAKERS: usize = 1 << 16;
 
 /// Anomalies of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Clock {
-    /// Records whose time was before that of the one before them.
+    /// The number of records with an earlier time than the one before them.
     pub(crate) backwards: u64,
     /// The largest step backwards.
     pub(crate) furthest: Span,
-    /// Records that were left out because of an invalid time.
+    /// The number of records that were left out because of an invalid time.
     pub(crate) wild: u64,
-    /// Gaps of more than a minute in which no CPU wrote anything.
+    /// The number of gaps of more than a minute in which no CPU wrote anything.
     pub(crate) leaps: u64,
-    /// The longest of them.
+    /// The longest gap.
     pub(crate) longest: Span,
 }
 
@@ -72,7 +72,7 @@ pub(crate) struct Line<'a> {
 }
 
 impl<'a> Line<'a> {
-    /// The records of a source. `has_wakeups` is whether it contains `sched_wakeup`, if known.
+    /// Creates a queue for the records of a source. `has_wakeups` is whether it contains `sched_wakeup`, if known.
     pub(crate) fn new(source: &'a mut dyn Records, has_wakeups: bool) -> Self {
         Self {
             source,
@@ -91,22 +91,22 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// The anomalies of time so far.
+    /// Returns the anomalies of time so far.
     pub(crate) fn clock(&self) -> Clock {
         self.clock
     }
 
-    /// Records that were left out because they name an impossible CPU or task.
+    /// Returns the number of records that were left out because they name an impossible CPU or task.
     pub(crate) fn impossible(&self) -> u64 {
         self.impossible
     }
 
-    /// The number of `sched_wakeup` records.
+    /// Returns the number of `sched_wakeup` records.
     pub(crate) fn wakeups(&self) -> u64 {
         self.wakeups
     }
 
-    /// The next record.
+    /// Returns the next record.
     #[inline]
     pub(crate) fn next(&mut self) -> Result<Option<SchedRecord>, ReadError> {
         let mut seen = self.next_as_is()?;
@@ -116,7 +116,7 @@ impl<'a> Line<'a> {
         Ok(seen)
     }
 
-    /// The same, before a waking without further pieces is completed ([`whole`]).
+    /// Returns the next record, before a waking without further pieces is completed ([`whole`]).
     #[inline]
     pub(crate) fn next_as_is(&mut self) -> Result<Option<SchedRecord>, ReadError> {
         loop {
@@ -138,7 +138,7 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// The next record, if no earlier one awaits confirmation.
+    /// Returns the next record, if no earlier one awaits confirmation.
     #[inline]
     fn usual(&mut self) -> Result<Option<SchedRecord>, ReadError> {
         let Some(mut seen) = self.source.next()? else { return Ok(None) };
@@ -154,7 +154,7 @@ impl<'a> Line<'a> {
         self.in_time()
     }
 
-    /// The next valid record, in order of time.
+    /// Returns the next valid record, in order of time.
     #[cold]
     fn in_time(&mut self) -> Result<Option<SchedRecord>, ReadError> {
         loop {
@@ -184,7 +184,7 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// The first record; if it is far ahead of the second, time begins with the second.
+    /// Returns the first record. If it is far ahead of the second, time begins with the second.
     fn begin(&mut self, first: SchedRecord) -> Result<SchedRecord, ReadError> {
         self.begun = true;
         self.reached = first.at;
@@ -196,7 +196,7 @@ impl<'a> Line<'a> {
         Ok(self.wild(first))
     }
 
-    /// Keeps of a record with an invalid time only the number of lost events before it.
+    /// Removes everything from a record with an invalid time except the number of lost events before it.
     fn wild(&mut self, seen: SchedRecord) -> SchedRecord {
         self.clock.wild += 1;
         SchedRecord { at: self.reached, current: None, what: SchedEvent::Other, ..seen }
@@ -218,7 +218,7 @@ impl<'a> Line<'a> {
         seen
     }
 
-    /// The next record with possible CPUs and tasks.
+    /// Returns the next record with possible CPUs and tasks.
     fn possible(&mut self) -> Result<Option<SchedRecord>, ReadError> {
         if let Some(seen) = self.then.take() {
             return Ok(Some(seen));
@@ -232,7 +232,7 @@ impl<'a> Line<'a> {
         Ok(None)
     }
 
-    /// Are its CPUs and tasks possible? An impossible current task is removed.
+    /// Returns whether its CPUs and tasks are possible. Removes an impossible current task.
     #[inline]
     fn can_be(seen: &mut SchedRecord) -> bool {
         let cpu = seen.cpu.max(seen.what.highest_cpu());
@@ -269,8 +269,8 @@ impl<'a> Line<'a> {
         self.queue.push_back(seen);
     }
 
-    /// A move by the waker between a waking and its wakeup is the choice of a CPU, not a move from one runqueue to
-    /// another.
+    /// Handles a migration. A migration by the waker between a waking and its wakeup is the choice of a CPU, not a move
+    /// from one runqueue to another.
     fn place(&mut self, seen: &mut SchedRecord, task: Who, to: u32) {
         let Some(&waking) = self.wakings.get(&task.pid) else { return };
         if waking.cpu != seen.cpu {
@@ -289,7 +289,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// A waking without further pieces is the whole wakeup, unless the recording also has the last piece.
+/// Completes a waking without further pieces: it is the whole wakeup, unless the recording also has the last piece.
 #[inline]
 pub(crate) fn whole(seen: &mut SchedRecord, has_wakeups: bool) {
     if let SchedEvent::Waking { task, target } = seen.what {
@@ -300,7 +300,7 @@ pub(crate) fn whole(seen: &mut SchedRecord, has_wakeups: bool) {
     }
 }
 
-/// The task that acts in a record: none if an interrupt does.
+/// Returns the task that acts in a record: 0 if an interrupt does.
 fn waker(seen: &SchedRecord) -> u32 {
     if seen.interrupt { 0 } else { seen.current.unwrap_or(0) }
 }

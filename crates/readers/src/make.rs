@@ -1,4 +1,4 @@
-//! Writers of every format, for tests: random records are written, read back, and must be the same.
+//! Writers for every format, for tests: random records are written and read back, and must be the same.
 
 mod events;
 pub(crate) mod perf;
@@ -49,7 +49,7 @@ impl Bytes {
         self.raw(&bytes)
     }
 
-    /// Two numbers in eight bytes, the first one first.
+    /// Appends two numbers in eight bytes, the first one first.
     pub(crate) fn pair(&mut self, first: u32, second: u32) -> &mut Self {
         self.u32(first).u32(second)
     }

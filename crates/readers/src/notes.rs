@@ -1,14 +1,14 @@
-//! A recording's problems, and what it lacks: one sentence each, for people.
+//! Describes a recording's problems and what it lacks, in one sentence each.
 
 use crate::source::{Damage, Facts};
 use crate::survey::Survey;
 use keel_abi::{CpuId, CpuSet};
 use keel_trace::story::Counts;
 
-/// With more than this share of unseen switches, the recording is one of only some tasks.
+/// With more than this share of unseen switches, the recording is considered one of only some tasks.
 const UNSEEN_SHARE: f64 = 0.02;
 
-/// What is missing or invalid, and then what a recording of this kind lacks.
+/// Returns what is missing or invalid, and then what a recording of this kind lacks.
 pub(crate) fn notes(
     facts: &Facts,
     damage: &Damage,
@@ -53,7 +53,7 @@ pub(crate) fn notes(
     (notes, limits)
 }
 
-/// Why there is nothing to judge.
+/// Returns why there is nothing to judge.
 pub(crate) fn without_switches(survey: &Survey) -> String {
     match survey.records {
         0 => "no event could be read; record with perf sched record, or with trace-cmd record -e sched"
@@ -150,7 +150,7 @@ fn many(count: u64, what: &str) -> String {
     format!("{count} {what}{plural}")
 }
 
-/// `1 record was`, `2 records were`.
+/// Returns `1 record was` or `2 records were`.
 fn were(count: u64, what: &str) -> String {
     format!("{} {}", many(count, what), if count == 1 { "was" } else { "were" })
 }

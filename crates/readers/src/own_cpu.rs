@@ -20,7 +20,7 @@ const NAMES: [&str; 11] = [
     "watchdog",
 ];
 
-/// The CPU of the thread with this name, if it is a per-CPU thread.
+/// Returns the CPU of the thread with this name, if it is a per-CPU thread.
 pub(crate) fn of(name: &str) -> Option<CpuId> {
     let (kind, rest) = name.split_once('/')?;
     if !NAMES.contains(&kind) {

@@ -1,4 +1,4 @@
-//! Recordings that were compressed as a whole with gzip or zstd, detected by their first bytes.
+//! Unpacks recordings that were compressed as a whole with gzip or zstd, detected by their first bytes.
 //!
 //! A reader needs to seek, so a compressed recording is first unpacked into a file. A few bytes may unpack to
 //! terabytes, so the output is bounded.
@@ -9,20 +9,20 @@ use zstd_safe::{DCtx, DParameter, InBuffer, OutBuffer};
 /// How a recording was compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Packing {
-    /// With gzip; several members form one file, as for gzip.
+    /// With gzip. Several members form one file, as for gzip itself.
     Gzip,
-    /// With zstd; several frames form one file, as for zstd.
+    /// With zstd. Several frames form one file, as for zstd itself.
     Zstd,
 }
 
-/// The most that a compressed recording may unpack to, as a multiple of its length. Text of the same few events
+/// The maximum size that a compressed recording may unpack to, as a multiple of its length. Text of the same few events
 /// compresses best, to about a 50th.
 const RATIO: u64 = 200;
-/// Additional bytes that are always allowed.
+/// The number of additional bytes that are always allowed.
 const SLACK: u64 = 256 << 20;
 /// The log2 of the largest accepted window in bytes: that of zstd without `--long`.
 const WINDOW_LOG: u32 = 27;
-/// Bytes that are written at once.
+/// The number of bytes that are written at once.
 const CHUNK: usize = 256 << 10;
 
 /// Why a recording could not be unpacked.
@@ -34,9 +34,9 @@ pub enum UnpackError {
     /// It unpacks to too much.
     #[error("its first {} compressed KiB expand to more than {} MiB, so it is not a recording", packed >> 10, most >> 20)]
     TooMuch {
-        /// Bytes that were read.
+        /// The number of bytes that were read.
         packed: u64,
-        /// Bytes that were written.
+        /// The number of bytes that were written.
         most: u64,
     },
     /// It could not be read.
@@ -48,7 +48,7 @@ pub enum UnpackError {
 }
 
 impl Packing {
-    /// How a file that begins with `first` is compressed, if it is.
+    /// Returns how a file that begins with `first` is compressed, if at all.
     pub fn of(first: &[u8]) -> Option<Self> {
         match first {
             [0x1f, 0x8b, 8, ..] => Some(Self::Gzip),
@@ -57,7 +57,7 @@ impl Packing {
         }
     }
 
-    /// The command that unpacks such a file.
+    /// Returns the command that unpacks such a file.
     pub fn command(self) -> &'static str {
         match self {
             Self::Gzip => "gzip -dc",
@@ -68,7 +68,7 @@ impl Packing {
     /// Unpacks all of `from` into `to`.
     ///
     /// # Errors
-    /// Fails if it is damaged, or unpacks to too much: then a part has been written.
+    /// It is damaged, or unpacks to too much. Part of the output has then been written.
     pub fn unpack(self, from: impl Read, to: &mut dyn Write) -> Result<(), UnpackError> {
         let counted = Counted { from, read: 0, failed: None };
         match self {
@@ -144,11 +144,11 @@ fn gunzip<R: Read>(from: Counted<R>, to: &mut dyn Write) -> Result<(), UnpackErr
 fn unzstd<R: Read>(from: Counted<R>, to: &mut dyn Write) -> Result<(), UnpackError> {
     let mut out = Bounded { to, written: 0 };
     let mut context = DCtx::create();
-    // If it is refused, the default applies, which is the same.
+    // If this is rejected, the default applies, which is the same.
     let _ = context.set_parameter(DParameter::WindowLogMax(WINDOW_LOG));
     let mut from = BufReader::with_capacity(CHUNK, from);
     let mut chunk = vec![0; CHUNK];
-    // For the current frame; 0 between two frames.
+    // The input that the current frame still needs; 0 between two frames.
     let mut wanted = 0;
     loop {
         let there = match from.fill_buf() {

@@ -1,4 +1,4 @@
-//! Reads records on a separate thread while another thread takes them, in the same order.
+//! Reads records on a separate thread while another thread consumes them, in the same order.
 
 use crate::ReadError;
 use crate::sched_record::SchedRecord;
@@ -7,9 +7,9 @@ use std::panic::resume_unwind;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
-/// Records per batch.
+/// The number of records per batch.
 const BATCH: usize = 4096;
-/// Batches on their way.
+/// The maximum number of batches on their way.
 const QUEUE: usize = 4;
 
 /// The reader's end.
@@ -18,7 +18,7 @@ pub(crate) struct Sender {
     empty: Receiver<Vec<SchedRecord>>,
 }
 
-/// The taker's end: all sent records.
+/// The consumer's end, which receives all sent records.
 struct Arriving {
     from: Receiver<Vec<SchedRecord>>,
     back: SyncSender<Vec<SchedRecord>>,
@@ -26,7 +26,7 @@ struct Arriving {
     next: usize,
 }
 
-/// Runs `read`, which sends records, on a separate thread, and `take`, which takes them, here; returns both results.
+/// Runs `read`, which sends records, on a separate thread, and `take`, which consumes them, here. Returns both results.
 pub(crate) fn read<T: Send, U>(
     read: impl FnOnce(&mut Sender) -> T + Send,
     take: impl FnOnce(&mut dyn Records) -> U,
@@ -37,14 +37,14 @@ pub(crate) fn read<T: Send, U>(
         let reading = scope.spawn(move || read(&mut Sender { to, empty }));
         let mut arriving = Arriving { from, back, batch: Vec::new(), next: 0 };
         let taken = take(&mut arriving);
-        // Records that nobody takes need not be read.
+        // Records that nobody consumes need not be read.
         drop(arriving);
         (reading.join().unwrap_or_else(|panic| resume_unwind(panic)), taken)
     })
 }
 
 impl Sender {
-    /// Sends all remaining records, or stops when nobody takes them.
+    /// Sends all remaining records, or stops when nobody consumes them any more.
     pub(crate) fn all(&mut self, records: &mut dyn Records) -> Result<(), ReadError> {
         let mut is_over = false;
         while !is_over {
@@ -62,13 +62,13 @@ impl Sender {
 }
 
 impl Arriving {
-    /// Gets the next batch; false if there is none.
+    /// Gets the next batch. Returns false if there is none.
     fn turn(&mut self) -> bool {
         let Ok(batch) = self.from.recv() else { return false };
         let mut empty = std::mem::replace(&mut self.batch, batch);
         self.next = 0;
         empty.clear();
-        // If it is no longer needed, it is freed.
+        // A batch that is no longer needed is freed.
         let _ = self.back.try_send(empty);
         true
     }

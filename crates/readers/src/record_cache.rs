@@ -1,25 +1,25 @@
-//! The records of a recording after the first pass through [`line`](crate::line), in little memory (about ten bytes
-//! each), so that most recordings need not be read twice.
+//! Keeps the records of a recording after the first pass through [`line`](crate::line), in little memory (about ten
+//! bytes each), so that most recordings need not be read twice.
 //!
 //! A record is stored as its difference from the expected one: times relative to the record before, the running task
-//! from the CPU's last switch, names from the last one seen for the pid. The expectation develops in the same way
-//! whether records are put in or taken out. Beyond [`MOST`] bytes nothing is kept, and the file is read again.
+//! from the CPU's last switch, names from the last one seen for the pid. The expectation is the same when records are
+//! stored and when they are replayed. Beyond [`MOST`] bytes nothing is kept, and the file is read again.
 
 use crate::line::whole;
 use crate::sched_record::{Name, SchedEvent, SchedRecord, Who};
 use keel_abi::cpuset::MAX_CPUS;
 use keel_trace::Why;
 
-/// The most bytes that are kept.
+/// The maximum number of bytes that are kept.
 const MOST: usize = 128 << 20;
-/// How many pids' names are expected: pids with the same index replace each other's.
+/// The number of pids whose names are remembered. Pids with the same index replace each other's.
 const PLACES: usize = 1 << 12;
 
 /// Bits besides a record's kind.
 const KIND: u8 = 15;
 const INTERRUPT: u8 = 1 << 4;
 const LOST: u8 = 1 << 5;
-/// The running task is the expected one; it is not stored.
+/// The running task is the expected one, so it is not stored.
 const EXPECTED: u8 = 1 << 6;
 const UNREPORTED: u8 = 1 << 7;
 
@@ -29,7 +29,7 @@ const WHYS: [Why; 5] = [Why::WasIdle, Why::Preempted, Why::Yielded, Why::Blocked
 #[derive(Clone, Debug)]
 struct Expected {
     at: u64,
-    /// By CPU.
+    /// The running task of each CPU.
     running: Vec<u32>,
     tasks: Vec<Who>,
 }
@@ -72,7 +72,7 @@ pub(crate) struct Keeping {
 pub(crate) struct RecordCache(Vec<u8>);
 
 impl Keeping {
-    /// Nothing yet.
+    /// Creates an empty cache.
     pub(crate) fn new() -> Self {
         Self::with_room(MOST)
     }
@@ -81,7 +81,7 @@ impl Keeping {
         Self { bytes: Vec::new(), expected: Expected::new(), most, is_too_much: false }
     }
 
-    /// All of them; `None` if there were too many.
+    /// Returns all records, or `None` if there were too many.
     pub(crate) fn kept(self) -> Option<RecordCache> {
         (!self.is_too_much).then_some(RecordCache(self.bytes))
     }
@@ -170,13 +170,13 @@ impl Keeping {
 }
 
 impl RecordCache {
-    /// Replays the records; it is known by now whether the recording has `sched_wakeup`.
+    /// Replays the records. By now it is known whether the recording has `sched_wakeup`.
     pub(crate) fn again(&self, has_wakeups: bool) -> Again<'_> {
         Again { bytes: &self.0, expected: Expected::new(), has_wakeups }
     }
 }
 
-/// Records, taken out one after the other.
+/// Replays records one after the other.
 pub(crate) struct Again<'a> {
     bytes: &'a [u8],
     expected: Expected,

@@ -10,7 +10,7 @@ pub(crate) const PID_LIMIT: u32 = 1 << 22;
 pub(crate) struct Name([u8; 16]);
 
 impl Name {
-    /// The bytes before a zero, as far as they fit.
+    /// Creates a name from the bytes before a zero, as far as they fit.
     #[inline]
     pub(crate) fn new(bytes: &[u8]) -> Self {
         /// A one in each byte.
@@ -29,22 +29,22 @@ impl Name {
         }
     }
 
-    /// All bytes, including padding.
+    /// Returns all bytes, including padding.
     pub(crate) fn bytes(&self) -> &[u8; 16] {
         &self.0
     }
 
-    /// Whether it begins with this.
+    /// Returns whether it begins with these bytes.
     pub(crate) fn begins(&self, with: &[u8]) -> bool {
         self.0.starts_with(with)
     }
 
-    /// Whether it is unknown.
+    /// Returns whether it is unknown.
     pub(crate) fn is_empty(&self) -> bool {
         self.0[0] == 0
     }
 
-    /// As text.
+    /// Returns it as text.
     pub(crate) fn text(&self) -> String {
         let end = self.0.iter().position(|&byte| byte == 0).unwrap_or(self.0.len());
         String::from_utf8_lossy(&self.0[..end]).into_owned()
@@ -54,9 +54,9 @@ impl Name {
 /// A task as in a tracepoint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Who {
-    /// 0 for idle tasks.
+    /// Its pid; 0 for idle tasks.
     pub(crate) pid: u32,
-    /// Empty if unknown.
+    /// Its name; empty if unknown.
     pub(crate) name: Name,
     /// The kernel's priority: 100 to 139 for nice -20 to 19.
     pub(crate) prio: Option<i32>,
@@ -69,11 +69,11 @@ pub(crate) struct SchedRecord {
     pub(crate) at: u64,
     /// The CPU that wrote it.
     pub(crate) cpu: u32,
-    /// Events that this CPU lost just before.
+    /// The number of events that this CPU lost just before.
     pub(crate) lost: u64,
     /// The task that was running when it was written, if given.
     pub(crate) current: Option<u32>,
-    /// An interrupt wrote it, which interrupted `current`.
+    /// Whether an interrupt, which interrupted `current`, wrote it.
     pub(crate) interrupt: bool,
     /// Its content.
     pub(crate) what: SchedEvent,
@@ -84,9 +84,9 @@ pub(crate) struct SchedRecord {
 pub(crate) enum SchedEvent {
     /// `sched_switch`; `why` is never [`Why::WasIdle`].
     Switch { prev: Who, why: Why, next: Who },
-    /// `sched_waking`: a waker begins to wake it, and its CPU is not chosen yet.
+    /// `sched_waking`: a waker starts to wake the task, whose CPU is not chosen yet.
     Waking { task: Who, target: u32 },
-    /// `sched_wakeup`: it is on a runqueue.
+    /// `sched_wakeup`: the task is on a runqueue.
     Wakeup { task: Who, target: u32 },
     /// A wakeup with both halves, combined from the two above.
     Woken { task: Who, target: u32, waker: u32, waker_cpu: u32 },
@@ -102,13 +102,13 @@ pub(crate) enum SchedEvent {
     Online { target: u32, up: bool },
     /// The ring buffer of this CPU overwrote everything before.
     BeginsHere,
-    /// Something else, which still gives the time, CPU and task.
+    /// Something else, which still provides the time, CPU and task.
     Other,
 }
 
 impl SchedEvent {
-    /// `cpuhp_enter`: `target` begins `step` on its way to `goal`. The scheduler starts to use a CPU in the last step
-    /// of going online (`CPUHP_AP_ACTIVE`), and stops in the first step of going offline.
+    /// Converts `cpuhp_enter`: `target` begins `step` on its way to `goal`. The scheduler starts to use a CPU in the
+    /// last step of going online (`CPUHP_AP_ACTIVE`), and stops in the first step of going offline.
     pub(crate) fn hotplug(target: u32, goal: i64, step: i64) -> Self {
         match step {
             _ if step > goal => Self::Online { target, up: false },
@@ -117,7 +117,7 @@ impl SchedEvent {
         }
     }
 
-    /// The pids in it.
+    /// Returns the pids in it.
     pub(crate) fn pids(&self) -> [u32; 2] {
         match self {
             Self::Switch { prev, next, .. } => [prev.pid, next.pid],
@@ -132,7 +132,7 @@ impl SchedEvent {
         }
     }
 
-    /// The highest CPU in it.
+    /// Returns the highest CPU in it.
     pub(crate) fn highest_cpu(&self) -> u32 {
         match *self {
             Self::Waking { target, .. }

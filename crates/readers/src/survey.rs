@@ -1,4 +1,4 @@
-//! The first pass over a recording: the state of the machine at the beginning, and the recording's content.
+//! The first pass over a recording: determines the state of the machine at the beginning, and the recording's content.
 //!
 //! A recording contains only changes. So a CPU's first switch, even seconds later, shows which task ran there at the
 //! beginning. Without a switch, any other record does. A task that is switched in before it was woken had either been
@@ -16,12 +16,12 @@ use crate::woken_asleep::WokenAsleep;
 use keel_abi::{CpuId, CpuSet, Span};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The longest wait of a task that ran without a recorded wakeup: a longer wait would be a finding whose beginning is
-/// not recorded.
+/// The longest assumed wait of a task that ran without a recorded wakeup. A longer wait would be a finding whose
+/// beginning is not recorded.
 const LONGEST_WAIT_NS: u64 = 1_000_000_000;
-/// Time may run backwards by this, because clocks of several CPUs differ.
+/// Time may go backwards by this much, because the clocks of several CPUs differ.
 const JITTER: Span = Span::from_ms(1);
-/// The most tasks that are remembered.
+/// The maximum number of tasks that are remembered.
 const MOST_UNWOKEN: usize = 1 << 20;
 
 /// The result of the first pass.
@@ -32,7 +32,7 @@ pub(crate) struct Survey {
     pub(crate) ends: u64,
     /// The CPUs that wrote something.
     pub(crate) cpus: BTreeMap<u32, Cpu>,
-    /// One more than the highest CPU that is mentioned.
+    /// The highest CPU that is mentioned, plus one.
     pub(crate) cpu_limit: u32,
     /// The numbers of switches away from tasks that had already been woken ([`WokenAsleep`]).
     pub(crate) going: Vec<u64>,
@@ -42,23 +42,23 @@ pub(crate) struct Survey {
     idled: BTreeMap<u32, u64>,
     /// Tasks that first appeared without a wakeup, where, and when.
     unwoken: Vec<(u64, u32, Who)>,
-    /// CPUs that went on- or offline, detected by their hotplug thread.
+    /// CPUs that went online or offline, detected by their hotplug thread.
     pub(crate) changed: CpuSet,
     /// Whether it contains hotplug events.
     pub(crate) has_hotplug: bool,
-    /// `sched_switch` events.
+    /// The number of `sched_switch` events.
     pub(crate) switches: u64,
     /// Whether it contains `sched_wakeup` events.
     pub(crate) has_wakeups: bool,
-    /// Wakeups, however they were recorded.
+    /// The number of wakeups, however they were recorded.
     pub(crate) wakeups: u64,
-    /// Events that were lost.
+    /// The number of events that were lost.
     pub(crate) lost: u64,
-    /// Records of any kind.
+    /// The number of records of any kind.
     pub(crate) records: u64,
     /// Anomalies of time.
     pub(crate) clock: Clock,
-    /// Records about impossible CPUs or tasks.
+    /// The number of records about impossible CPUs or tasks.
     pub(crate) impossible: u64,
     /// CPUs whose initial state is known, and CPUs for which only the running task's pid is known.
     settled: CpuSet,
@@ -74,7 +74,7 @@ pub(crate) struct Cpu {
     pub(crate) ran: Option<Who>,
     /// When a switch showed that.
     pub(crate) switched: Option<u64>,
-    /// Earlier records were overwritten.
+    /// Whether earlier records were overwritten.
     pub(crate) begins_late: bool,
 }
 
@@ -130,7 +130,7 @@ impl Survey {
                     self.unwoken.push((seen.at, seen.cpu, next));
                 }
                 self.name(prev);
-                // The thread that only brings CPUs up or down.
+                // This thread only brings CPUs up or down.
                 if next.name.begins(b"cpuhp/") {
                     self.changed.insert(CpuId(seen.cpu));
                 }
@@ -152,8 +152,8 @@ impl Survey {
         }
     }
 
-    /// Decides which of the tasks without a wakeup had waited since the beginning: no CPU idles while a task waits in
-    /// its queue, and no task waits for that long.
+    /// Decides which of the tasks without a wakeup had waited since the beginning. No CPU idles while a task waits on
+    /// its runqueue, and no task waits for longer than the limit.
     fn settle(&mut self) {
         let idled = std::mem::take(&mut self.idled);
         for (at, cpu, who) in std::mem::take(&mut self.unwoken) {
@@ -164,8 +164,8 @@ impl Survey {
         }
     }
 
-    /// Whether its records are so far out of order that they can't be used. CPUs' clocks differ by less, and damage is
-    /// rarer.
+    /// Returns whether its records are so far out of order that they can't be used. CPUs' clocks differ by less, and
+    /// damage is rarer.
     pub(crate) fn has_no_order(&self) -> bool {
         self.clock.furthest > JITTER && self.clock.backwards > (self.records / 20).max(1)
     }
@@ -192,7 +192,7 @@ impl Survey {
         };
     }
 
-    /// The tasks that ran when the recording began: each only where it was first seen.
+    /// Returns the tasks that ran when the recording began: each only where it was first seen.
     pub(crate) fn running(&self) -> BTreeMap<u32, Who> {
         let mut reported: Vec<_> = self
             .cpus
@@ -221,14 +221,14 @@ impl Survey {
     }
 }
 
-/// The pids that were mentioned: a bit each.
+/// The pids that were mentioned, one bit each.
 #[derive(Default)]
 struct Known {
     words: Vec<u64>,
 }
 
 impl Known {
-    /// Whether it is new.
+    /// Returns whether it is new.
     fn insert(&mut self, pid: u32) -> bool {
         if pid >= PID_LIMIT {
             return false;

@@ -1,4 +1,4 @@
-//! Every format: written records are read back, and damaged files are read as far as possible.
+//! Tests every format: written records are read back, and damaged files are read as far as possible.
 
 mod blame;
 mod damage;
@@ -61,7 +61,7 @@ fn any_perfetto() -> impl Strategy<Value = PerfettoShape> {
     })
 }
 
-/// The records, without what is lost if switches don't give the previous task.
+/// Returns the records, without what is lost if switches lack the previous task.
 fn compact(records: &[SchedRecord]) -> Vec<SchedRecord> {
     let mut running = BTreeMap::new();
     let mut known = |record: &SchedRecord| match record.what {

@@ -1,10 +1,10 @@
-//! A machine's topology, from the sets of CPUs that share something.
+//! Determines a machine's topology from the sets of CPUs that share something.
 
 use keel_abi::cpuset::MAX_CPUS;
 use keel_abi::topology::Place;
 use keel_abi::{CoreId, CpuId, CpuSet, LlcId, NodeId, Topology};
 
-/// The most nodes of a machine.
+/// The maximum number of nodes of a machine.
 const MOST_NODES: usize = 1024;
 
 /// CPUs that share a core, a last-level cache, a package, a node; empty if unknown.
@@ -17,7 +17,7 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
-    /// Sets from the kernel's lists; invalid lists are left out.
+    /// Parses sets from the kernel's lists. Leaves out invalid lists.
     pub(crate) fn sets(lists: &[String]) -> Vec<CpuSet> {
         lists
             .iter()
@@ -26,7 +26,8 @@ impl Parts {
             .collect()
     }
 
-    /// The topology of `cpus` CPUs; `None` if unknown. The distance between nodes is unknown: one hop.
+    /// Returns the topology of `cpus` CPUs, or `None` if unknown. The distances between nodes are not known, so each is
+    /// one hop.
     pub(crate) fn topology(&self, cpus: u32) -> Option<Topology> {
         let known =
             [&self.cores, &self.caches, &self.packages, &self.nodes].iter().any(|sets| !sets.is_empty());

@@ -1,4 +1,4 @@
-//! Tasks that are woken while they are going to sleep.
+//! Detects tasks that are woken while they are going to sleep.
 //!
 //! The waker of such a task emits `sched_waking` while the task is still running, and waits until it has left its CPU;
 //! then it is runnable again. If a recording has `sched_wakeup`, this is obvious. Without it, as with `perf sched
@@ -27,12 +27,12 @@ enum State {
     Runs,
     /// It was woken while it was running.
     Woken,
-    /// After that it left, by the switch with this number.
+    /// After that it left its CPU, at the switch with this number.
     Left(u64),
 }
 
 impl WokenAsleep {
-    /// Takes the record with this number.
+    /// Processes the record with this number.
     #[inline]
     pub(crate) fn take(&mut self, number: u64, seen: &SchedRecord) {
         match seen.what {
@@ -64,7 +64,7 @@ impl WokenAsleep {
         }
     }
 
-    /// The numbers of the switches after which the previous task is woken at once, ascending.
+    /// Returns the numbers of the switches after which the previous task is woken at once, in ascending order.
     pub(crate) fn found(mut self) -> Vec<u64> {
         self.found.sort_unstable();
         self.found
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
     use crate::sched_record::Who;
 
-    /// Records like `wake 7` and `7 S 8`: a waking, and a switch with its reason.
+    /// Checks records like `wake 7` and `7 S 8`: a waking, and a switch with its reason.
     fn check(records: &str, expected: &[u64]) {
         let who = |pid: &str| Who { pid: pid.parse().expect("a pid"), ..Who::default() };
         let mut going = WokenAsleep::default();

@@ -32,7 +32,7 @@ pub enum Action {
         /// What they become.
         bytes: Vec<u8>,
     },
-    /// Do not load this program, which is no callback of the scheduler's.
+    /// Do not load this program, which is not a callback of the scheduler.
     LeaveOut {
         /// The program.
         program: String,
@@ -121,8 +121,8 @@ pub enum Action {
 }
 
 impl Value {
-    /// Its bytes for a place of `size` bytes: one integer fills it, a list of n fills n equal parts. `None` if they do
-    /// not fit.
+    /// Returns its bytes for a place of `size` bytes: one integer fills it, a list of n fills n equal parts. `None` if
+    /// they do not fit.
     pub fn bytes(&self, size: usize) -> Option<Vec<u8>> {
         match self {
             Self::One(number) => whole(*number, size),
@@ -135,7 +135,7 @@ impl Value {
     }
 }
 
-/// An integer in 1, 2, 4 or 8 bytes, signed or not.
+/// Returns an integer in 1, 2, 4 or 8 bytes, signed or not.
 fn whole(number: i128, size: usize) -> Option<Vec<u8>> {
     let bits = matches!(size, 1 | 2 | 4 | 8).then_some(8 * size as u32)?;
     let fits = (-(1i128 << (bits - 1))..1i128 << bits).contains(&number);

@@ -78,12 +78,12 @@ pub(crate) struct Text<'a> {
 }
 
 impl Text<'_> {
-    /// The line of a byte, from 1.
+    /// Returns the line of a byte, from 1.
     pub(crate) fn line(self, at: &Range<usize>) -> usize {
         1 + self.text.as_bytes().iter().take(at.start).filter(|&&b| b == b'\n').count()
     }
 
-    /// An error at a place. The field may hold a name of the file's, which is untrusted text.
+    /// Returns an error at a place. The field may hold a name of the file's, which is untrusted text.
     pub(crate) fn error(self, at: &Range<usize>, field: impl Into<String>, problem: Problem) -> RecipeError {
         RecipeError { file: self.file.to_owned(), line: self.line(at), field: shown(&field.into()), problem }
     }

@@ -36,7 +36,7 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// A fact by its name.
+    /// Returns a fact by its name.
     pub(crate) fn get(&self, name: &str) -> Option<Value> {
         let topology = &self.topology;
         let each = |number: &dyn Fn(CpuId) -> u32| {
@@ -78,7 +78,7 @@ fn pairs(topology: &Topology) -> u32 {
     topology.cpus() / 2
 }
 
-/// The CPU that is half the machine away; without one, of an odd number, the last CPU is its own.
+/// Returns the CPU that is half the machine away; without one, of an odd number, the last CPU is its own.
 fn partner(topology: &Topology, cpu: CpuId) -> u32 {
     let pairs = pairs(topology);
     match cpu.0 {
@@ -88,7 +88,7 @@ fn partner(topology: &Topology, cpu: CpuId) -> u32 {
     }
 }
 
-/// The next CPU of the same core, cyclically: a CPU without siblings is its own.
+/// Returns the next CPU of the same core, cyclically: a CPU without siblings is its own.
 fn sibling(topology: &Topology, cpu: CpuId) -> CpuId {
     let core = topology.place(cpu).core;
     let siblings: Vec<CpuId> = topology.iter().filter(|&other| topology.place(other).core == core).collect();

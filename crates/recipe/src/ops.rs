@@ -15,7 +15,7 @@ pub const FLAGS: &[(&str, u64)] = &[
     ("SCX_OPS_TID_TO_TASK", ops_flags::TID_TO_TASK),
 ];
 
-/// A flag's bit by its name.
+/// Returns a flag's bit by its name.
 pub(crate) fn flag(name: &str) -> Option<u64> {
     FLAGS.iter().find(|(known, _)| *known == name).map(|(_, bit)| *bit)
 }

@@ -103,7 +103,7 @@ pub struct Recipe {
 }
 
 impl Recipe {
-    /// Whether it is empty.
+    /// Returns whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.text.is_empty()
     }
@@ -121,7 +121,7 @@ impl Recipe {
         Ok(Self { name: name.to_owned(), file, text: text.to_owned() })
     }
 
-    /// The actions on this machine, in order.
+    /// Returns the actions on this machine, in order.
     ///
     /// # Errors
     /// [`RecipeError`], with line and field.
@@ -315,7 +315,7 @@ impl Plan<'_> {
         Ok(())
     }
 
-    /// One number within bounds.
+    /// Reads a number within bounds.
     fn number(
         &self,
         value: &Spanned<toml::Value>,
@@ -333,7 +333,7 @@ impl Plan<'_> {
         }
     }
 
-    /// A constant, or a fact of the machine.
+    /// Returns a constant, or a fact of the machine.
     fn value(&self, value: &Spanned<toml::Value>, field: &str) -> Result<Value, RecipeError> {
         let error = |problem| self.text.error(&value.span(), field, problem);
         match value.get_ref() {

@@ -18,19 +18,19 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// The most tasks of a replay.
+/// The maximum number of tasks of a replay.
 pub(crate) const MAX_TASKS: usize = 1_000_000;
 
 /// Why a recording cannot be replayed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReplayError {
-    /// It has no beginning.
+    /// The recording has no beginning.
     #[error("the recording does not say what machine it was taken on, so it cannot be replayed")]
     NoStart,
     /// No task did anything.
     #[error("no task runs in the recording, so there is nothing to replay")]
     Nothing,
-    /// None of the requested tasks occurs in it.
+    /// None of the requested tasks occurs in the recording.
     #[error("no task of the recording has the name or pid that --keep asks for")]
     NoneKept,
     /// There are too many tasks.
@@ -41,7 +41,7 @@ pub enum ReplayError {
 /// A workload made from a recording, and how much of it is known.
 #[derive(Clone, Debug)]
 pub struct Replay {
-    /// The workload that plays the recording.
+    /// The workload that replays the recording.
     pub workload: Workload,
     /// How reliable it is.
     pub confidence: Confidence,
@@ -57,7 +57,7 @@ pub struct Replay {
     pub chance: Option<(u64, Noise)>,
 }
 
-/// Listens to a recording and writes a tape for each task.
+/// A sink that writes a tape for each task of a recording.
 #[derive(Debug)]
 pub struct Builder {
     pub(crate) overheads: Overheads,
@@ -108,7 +108,7 @@ struct Start {
 }
 
 impl Builder {
-    /// Listens for all tasks, or only those of `keep`. `overheads` are those of the machine that replays.
+    /// Creates a builder for all tasks, or only those in `keep`. `overheads` are those of the machine that replays.
     pub fn new(overheads: Overheads, keep: Option<BTreeSet<TaskId>>) -> Self {
         Self {
             overheads,
@@ -134,7 +134,7 @@ impl Builder {
         }
     }
 
-    /// The replay's number of a task; `None` for the idle task and those that are left out.
+    /// Returns the replay's number of a task, or `None` for the idle task and those that are left out.
     pub(crate) fn number(&mut self, task: TaskId) -> Option<u32> {
         if task.is_idle() || self.keep.as_ref().is_some_and(|keep| !keep.contains(&task)) {
             return None;
@@ -156,17 +156,17 @@ impl Builder {
         &mut self.tasks[number as usize]
     }
 
-    /// The machine, once the stream has begun.
+    /// Returns the machine, once the stream has begun.
     pub(crate) fn topology(&self) -> Option<&Topology> {
         self.start.as_ref().map(|start| &start.topology)
     }
 
-    /// The CPUs that share a core with `cpu`.
+    /// Returns the CPUs that share a core with `cpu`.
     pub(crate) fn siblings(&self, cpu: CpuId) -> Option<&CpuSet> {
         self.start.as_ref()?.siblings.get(cpu.index())
     }
 
-    /// The task starts on its own, on `cpu` at `at`, unless something started it earlier.
+    /// Notes that the task starts on its own, on `cpu` at `at`, unless something started it earlier.
     pub(crate) fn begins(&mut self, number: u32, at: Instant, cpu: CpuId) {
         let task = self.task(number);
         if !task.comes() {
@@ -177,7 +177,7 @@ impl Builder {
         }
     }
 
-    /// `waker` wakes `wakee`, which waits or was about to. Returns the wait, if it is on the tape.
+    /// Notes that `waker` wakes `wakee`, which waits or was about to. Returns the wait, if it is on the tape.
     pub(crate) fn wakes(&mut self, cpu: CpuId, waker: u32, wakee: u32, sync: bool) -> Option<Nth> {
         let is_ending = self.task(waker).leaves && self.task(waker).doing == Doing::Gone;
         if waker == wakee || self.task(waker).ended && !is_ending {
@@ -209,7 +209,7 @@ impl Builder {
         Some((semaphore, self.pairs.nth(semaphore)))
     }
 
-    /// The task is woken by an unknown source.
+    /// Notes that the task is woken by an unknown source.
     pub(crate) fn woken_from_outside(&mut self, number: u32, waker_is_left_out: bool, cpu: CpuId) {
         let (now, late, exact) = (self.now, self.overheads.timer, self.exact);
         let begun = self.task(number).comes();
@@ -338,10 +338,10 @@ impl Builder {
         });
     }
 
-    /// The replay, once the stream has ended.
+    /// Returns the replay, once the stream has ended.
     ///
     /// # Errors
-    /// Fails if there is nothing to replay.
+    /// There is nothing to replay.
     pub fn finish(mut self) -> Result<Replay, ReplayError> {
         let Some(start) = self.start.take() else { return Err(ReplayError::NoStart) };
         if self.too_many {
@@ -395,8 +395,8 @@ impl Builder {
         })
     }
 
-    /// All tapes as they are played. If tasks would block at a pipe forever, the recording has missed some transfers
-    /// through it. The pipe is then replayed by its wakeups: a waker does what it did before.
+    /// Returns all tapes as they are played. If tasks would block at a pipe forever, the recording has missed some
+    /// transfers through it. The pipe is then replayed by its wakeups: a waker wakes as it did in the recording.
     fn settled_tapes(&mut self) -> Vec<Tape> {
         let raw: Vec<Tape> = self.tasks.iter_mut().map(|task| std::mem::take(&mut task.tape)).collect();
         if self.pipes.is_empty() {
@@ -424,7 +424,7 @@ impl Builder {
         recorded.tapes
     }
 
-    /// The cgroups in the recording, or else those whose limits follow from it.
+    /// Returns the cgroups in the recording, or else those whose limits follow from it.
     fn cgroups(&mut self, specs: &mut [TaskSpec]) -> Vec<Cgroup> {
         let (cgroups, kept) = self.groups.cgroups(self.now, specs);
         self.causes.groups = kept;
@@ -451,7 +451,7 @@ impl Builder {
                 task.tape.push(Op::Run(left));
             }
             if matches!(task.doing, Doing::Waits(_) | Doing::Runnable | Doing::Sleeps) {
-                // Nothing is known about it from here on: it does nothing more.
+                // Nothing is known about it from here on, so it does nothing more.
                 let waits = matches!(task.doing, Doing::Waits(_));
                 task.put_wait(Op::Await(never));
                 self.causes.open += u64::from(waits);

@@ -1,4 +1,4 @@
-//! Changes to tasks and CPUs from outside, at the recorded moments.
+//! Collects changes to tasks and CPUs from outside, at the recorded times.
 
 use keel_abi::task::Policy;
 use keel_abi::timeline::{Change, Happening, MAX_HAPPENINGS};
@@ -19,14 +19,15 @@ pub(crate) struct Changes {
 }
 
 impl Changes {
-    /// Somebody has requested a change that was due at `due`. Changes that are due at the same time belong together.
+    /// Notes that someone has requested a change that was due at `due`. Changes that are due at the same time belong
+    /// together.
     pub(crate) fn asked(&mut self, due: Option<Instant>, now: Instant, change: Change) {
         let follows = due.is_some() && self.due == due;
         self.due = due;
         self.add_as(due.unwrap_or(now).max(Instant::ZERO + Span::from_ns(1)), change, follows);
     }
 
-    /// What follows does not belong to the previous request.
+    /// Ends the previous request: what follows does not belong to it.
     pub(crate) fn asked_all(&mut self) {
         self.due = None;
     }
@@ -45,13 +46,13 @@ impl Changes {
         self.list.push(Happening { at, every: None, times: None, follows, change });
     }
 
-    /// A CPU goes on- or offline.
+    /// Notes that a CPU goes online or offline.
     pub(crate) fn online(&mut self, at: Instant, cpu: CpuId, up: bool) {
         let cpus = CpuSet::from_iter([cpu]);
         self.add(at, if up { Change::Online(cpus) } else { Change::Offline(cpus) });
     }
 
-    /// A task's nice value and CPUs are `now`; it began with `begun`.
+    /// Notes a task's current nice value and CPUs. `begun` are those with which it began.
     pub(crate) fn task(&mut self, at: Instant, number: u32, begun: (i8, &CpuSet), now: (i8, &CpuSet)) {
         let last = self.tasks.get(&number).cloned().unwrap_or((begun.0, begun.1.clone()));
         let at = at.max(Instant::ZERO + Span::from_ns(1));
@@ -66,7 +67,7 @@ impl Changes {
         }
     }
 
-    /// A task's policy is `now`; it began with `begun`.
+    /// Notes a task's current policy. `begun` is the one with which it began.
     pub(crate) fn policy(&mut self, at: Instant, number: u32, begun: Policy, now: Policy) {
         if self.policies.get(&number).copied().unwrap_or(begun) == now {
             return;
@@ -75,7 +76,7 @@ impl Changes {
         self.add(at.max(Instant::ZERO + Span::from_ns(1)), Change::Policy { spec: number, policy: now });
     }
 
-    /// All changes, and the number that did not fit.
+    /// Returns all changes, and the number that did not fit.
     pub(crate) fn timeline(self) -> (Vec<Happening>, u64) {
         (self.list, self.left_out)
     }

@@ -1,4 +1,4 @@
-//! How much of a replay is known, and what had to be guessed. It is reported before any result.
+//! Reports how much of a replay is known, and what had to be guessed, before any result.
 
 use crate::groups::GroupsKept;
 use keel_abi::Span;
@@ -8,57 +8,58 @@ use std::fmt;
 /// What ended the waits, and everything else that decides how reliable a replay is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Causes {
-    /// Waits that another task's wakeup ended.
+    /// The number of waits that another task's wakeup ended.
     pub by_task: u64,
-    /// Waits ended by a recorded timer.
+    /// The number of waits that a recorded timer ended.
     pub timers: u64,
-    /// Waits for a disk.
+    /// The number of waits for a disk.
     pub disks: u64,
-    /// Waits ended by another task with a packet that it sent within the machine.
+    /// The number of waits that another task ended with a packet that it sent within the machine.
     pub sent: u64,
     /// Whether the recording contains the class of system call in which a task waited.
     pub tells_waits: bool,
-    /// Waits ended by an unknown source: a timer, an interrupt or a device. They last as long as in the recording.
+    /// The number of waits that an unknown source ended: a timer, an interrupt or a device. They last as long as in the
+    /// recording.
     pub outside: u64,
-    /// The same, for tasks whose wakeups follow a clock.
+    /// The number of such waits of tasks whose wakeups follow a clock.
     pub clocked: u64,
-    /// Waits for a task that is left out.
+    /// The number of waits for a task that is left out.
     pub left_out: u64,
-    /// Waits that began before the recording, or whose beginning it does not show.
+    /// The number of waits that began before the recording, or whose beginning it does not show.
     pub unbegun: u64,
-    /// Waits that had not ended when the recording did.
+    /// The number of waits that had not ended when the recording did.
     pub open: u64,
-    /// Yields.
+    /// The number of yields.
     pub yields: u64,
-    /// Work of all tasks.
+    /// The work of all tasks.
     pub work: Span,
-    /// Events that were lost during the recording.
+    /// The number of events that were lost during the recording.
     pub lost: u64,
     /// How often a limit kept a task off every CPU.
     pub throttled: u64,
-    /// Cgroups whose limit was inferred from when they were throttled.
+    /// The number of cgroups whose limit was inferred from when they were throttled.
     pub limits: u64,
-    /// Cgroups that were throttled, but whose limit could not be inferred.
+    /// The number of cgroups that were throttled, but whose limit could not be inferred.
     pub unknown_limits: u64,
-    /// Pipes and local sockets with a full record of their transfers.
+    /// The number of pipes and local sockets with a full record of their transfers.
     pub pipes: u64,
-    /// Those of them at which tasks would wait forever; they are replayed by their wakeups.
+    /// The number of those at which tasks would wait forever. They are replayed by their wakeups.
     pub pipes_by_wakeups: u64,
     /// The groups in the recording.
     pub groups: GroupsKept,
     /// How often a task got a deadline policy, which is not supported here.
     pub deadlines: u64,
-    /// Changes from outside that were left out because there were too many.
+    /// The number of changes from outside that were left out because there were too many.
     pub changes_left_out: u64,
 }
 
 impl Causes {
-    /// All waits that ended.
+    /// Returns all waits that ended.
     pub const fn waits(&self) -> u64 {
         self.by_task + self.timers + self.disks + self.outside + self.clocked + self.left_out + self.unbegun
     }
 
-    /// Waits whose cause is recorded.
+    /// Returns the number of waits whose cause is recorded.
     pub const fn known(&self) -> u64 {
         self.by_task + self.timers + self.disks
     }
@@ -82,7 +83,7 @@ fn percent(part: u64, all: u64) -> String {
 }
 
 impl Confidence {
-    /// High, medium or low: by the share of waits whose cause is known.
+    /// Returns high, medium or low, depending on the share of waits whose cause is known.
     pub fn level(&self) -> &'static str {
         let Causes { lost, .. } = self.causes;
         let (known, all) = (self.causes.known() + self.causes.clocked, self.causes.waits());
@@ -95,7 +96,7 @@ impl Confidence {
         }
     }
 
-    /// What is exact and what was guessed, with a sentence for each; the first is the verdict.
+    /// Returns what is exact and what was guessed, with a sentence for each. The first is the verdict.
     pub fn sentences(&self) -> Vec<String> {
         let c = &self.causes;
         let all = c.waits();

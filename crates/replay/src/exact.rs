@@ -1,4 +1,4 @@
-//! Recorded acts of tasks (`Class::ACTS`), which go on their tapes unchanged.
+//! Puts recorded acts of tasks (`Class::ACTS`) on their tapes, unchanged.
 
 use crate::builder::Builder;
 use crate::task::Doing;
@@ -6,11 +6,11 @@ use keel_abi::tape::{Begin, Op};
 use keel_abi::{CpuId, Span, TaskId};
 use keel_trace::{Act, Timer};
 
-/// Longer system calls occur only in damaged recordings.
+/// The maximum duration of a system call. Longer ones occur only in damaged recordings.
 const LONGEST_CALL: Span = Span::from_ms(3_600_000);
 
 impl Builder {
-    /// A task has used CPU time of its own.
+    /// Notes that a task has used CPU time of its own.
     pub(crate) fn worked(&mut self, task: TaskId, user: Span, kernel_ps: u64) {
         self.exact = true;
         let Some(number) = self.number(task) else { return };
@@ -35,7 +35,7 @@ impl Builder {
         }
     }
 
-    /// A task acts.
+    /// Notes a task's act.
     pub(crate) fn acts(&mut self, cpu: CpuId, id: TaskId, act: Act) {
         self.exact = true;
         if id.is_idle() {
@@ -110,7 +110,7 @@ impl Builder {
         }
     }
 
-    /// A task that is left out acts. Tasks that it wakes or creates then come from outside.
+    /// Notes an act of a task that is left out. Tasks that it wakes or creates are then woken or started from outside.
     fn acts_left_out(&mut self, cpu: CpuId, act: Act) {
         match act {
             Act::Wakes { wakee, .. } => {
@@ -127,7 +127,7 @@ impl Builder {
         }
     }
 
-    /// A wait whose end the recording has lost: the task continued.
+    /// Ends a wait whose end the recording has lost, because the task continued.
     pub(crate) fn put_pending(&mut self, number: u32) {
         let task = self.task(number);
         if let Doing::Waits(_) = task.doing {

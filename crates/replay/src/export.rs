@@ -1,7 +1,7 @@
-//! The workload as an rt-app file with our extensions, for people to read and change.
+//! Writes the workload as an rt-app file with keel's extensions, for people to read and change.
 //!
-//! If a task repeats itself, its passes become one loop whose steps have a mean length and a jitter. This is shorter
-//! than the recording, but no longer exact.
+//! If a task repeats itself, its iterations become one loop whose steps have a mean length and a jitter. This is
+//! shorter than the recording, but no longer exact.
 
 use crate::builder::Replay;
 use crate::loops::{Part, Step, Token, parts};
@@ -14,9 +14,9 @@ use keel_abi::{Instant, Span};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-/// The most steps in a workload file.
+/// The maximum number of steps in a workload file.
 pub const MOST_STEPS: usize = 2_000_000;
-/// The most steps of one task.
+/// The maximum number of steps of one task.
 const MOST_OF_A_TASK: usize = 100_000;
 
 /// Why no file can be written.
@@ -30,7 +30,7 @@ pub enum ExportError {
     TooLong(String),
 }
 
-/// The most bytes that a channel of a file holds.
+/// The maximum number of bytes that a channel of a file holds.
 const MOST_BYTES: u64 = 1 << 30;
 
 mod kind {
@@ -52,9 +52,9 @@ mod kind {
 /// How much later than requested a sleep ends. Recorded sleeps already include it; the steps of a file don't.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Late {
-    /// By the timer's slack, which real-time tasks don't have.
+    /// The timer's slack, which real-time tasks don't have.
     pub slack: Span,
-    /// Until the interrupt comes.
+    /// The time until the interrupt arrives.
     pub timer: Span,
 }
 
@@ -67,17 +67,17 @@ impl Late {
     }
 }
 
-/// The text of the file.
+/// Returns the text of the file.
 ///
 /// # Errors
-/// Fails if the file would be too long to be read again.
+/// The file would be too long to be read again.
 pub fn export(replay: &Replay, late: Late) -> Result<String, ExportError> {
     let workload = &replay.workload;
     let nothing = Recorded::default();
     let recorded = workload.recorded.as_deref().unwrap_or(&nothing);
     let known = Known { names: names(&workload.tasks), transfers: Transfers::of(recorded) };
     let (mut tasks, mut begins, mut left) = (Map::new(), recorded.begins.iter(), MOST_STEPS);
-    // The simulated machine's own kernel threads are there again when the file is run.
+    // The simulated machine has its own kernel threads when the file is run.
     let has_others = workload.tasks.iter().any(|task| !task.kthread);
     let is_own = |task: &TaskSpec| task.kthread && replay.chance.is_some() && has_others;
     for ((task, tape), name) in workload.tasks.iter().zip(&recorded.tapes).zip(&known.names) {
@@ -131,7 +131,7 @@ struct Known {
     transfers: Transfers,
 }
 
-/// Each pipe with each size of a transfer through it: equal steps have the same number.
+/// Numbers each pipe with each size of a transfer through it, so that equal steps have the same number.
 #[derive(Default)]
 struct Transfers {
     list: Vec<(u32, u32)>,
@@ -156,7 +156,7 @@ impl Transfers {
         self.numbers.get(&(pipe, bytes)).copied().unwrap_or_default()
     }
 
-    /// The smallest transfer through a pipe.
+    /// Returns the smallest transfer through a pipe.
     fn least(&self, pipe: u32) -> u32 {
         self.numbers.range((pipe, 1)..=(pipe, u32::MAX)).next().map_or(1, |((_, bytes), _)| *bytes)
     }
@@ -167,7 +167,7 @@ impl Transfers {
     }
 }
 
-/// A channel with the same capacity, given that transfers have at least `least` bytes.
+/// Returns a channel with the same capacity, given that transfers have at least `least` bytes.
 fn channel(number: u32, pipe: RecordedPipe, least: u32) -> (String, Value) {
     let (kind, bytes) = match pipe.room {
         Room::Pages(pages) => ("pipe", u64::from(pages) * u64::from(PAGE_BYTES)),
@@ -176,7 +176,7 @@ fn channel(number: u32, pipe: RecordedPipe, least: u32) -> (String, Value) {
     (format!("pipe{number}"), json!({ "kind": kind, "bytes": bytes.clamp(1, MOST_BYTES) }))
 }
 
-/// A file's channels are initially empty: adds tasks that fill those that should not be.
+/// Returns tasks that fill the channels that should not be empty at first: a file's channels all are.
 fn fillers(recorded: &Recorded, names: &[String]) -> Vec<(String, Value)> {
     let held = (0_u32..).zip(&recorded.pipes).filter(|(_, pipe)| pipe.held_bytes > 0);
     let free = |number: u32| {
@@ -195,7 +195,7 @@ fn fillers(recorded: &Recorded, names: &[String]) -> Vec<(String, Value)> {
     held.map(filler).collect()
 }
 
-/// A cgroup's settings that differ from the defaults.
+/// Returns a cgroup's settings that differ from the defaults.
 fn settings(cgroup: &Cgroup) -> (String, Value) {
     let Bandwidth { period_us, quota_us, burst_us } = cgroup.bandwidth;
     let mut settings = Map::new();
@@ -222,7 +222,7 @@ pub(crate) fn named(policy: Policy) -> &'static str {
     }
 }
 
-/// A unique name for each task.
+/// Returns a unique name for each task.
 fn names(tasks: &[TaskSpec]) -> Vec<String> {
     let mut seen: BTreeMap<String, u32> = BTreeMap::new();
     let mut named = |name: &str| {
@@ -254,7 +254,7 @@ struct Timing {
     duration: Span,
 }
 
-/// A tape as steps: posts on the way to a wait come before it.
+/// Converts a tape to steps. Posts on the way to a wait come before it.
 fn tokens(tape: &Tape, timing: Timing, transfers: &Transfers) -> Vec<Token> {
     let Timing { begun, late, duration } = timing;
     let mut tokens: Vec<Token> = Vec::new();
@@ -320,7 +320,7 @@ fn tokens(tape: &Tape, timing: Timing, transfers: &Transfers) -> Vec<Token> {
     tokens
 }
 
-/// How long a task usually works between two waits, in nanoseconds; `None` if it has not waited yet.
+/// Returns how long a task usually works between two waits, in nanoseconds, or `None` if it has not waited yet.
 fn usual_work_ns(tokens: &[Token]) -> Option<u64> {
     if !tokens.iter().any(is_wait) {
         return None;
@@ -380,7 +380,7 @@ fn of_task(
     let of_part = |(nth, part): (usize, &Part)| (format!("p{nth:06}"), of_part(part, known, &own));
     let phases: Map<String, Value> = parts.iter().enumerate().map(of_part).collect();
     match phases.is_empty() {
-        // It does nothing known.
+        // Nothing is known about what it does.
         true => set(true, "phases", json!({ "p0": { "loop": 1, "evenkeel": { "steps": ["syscall"] } } })),
         false => set(true, "phases", Value::Object(phases)),
     }

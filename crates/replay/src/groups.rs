@@ -1,4 +1,4 @@
-//! The groups in a recording: cgroups with their weights and limits, and sessions.
+//! Collects the groups in a recording: cgroups with their weights and limits, and sessions.
 //!
 //! A task of a replay stays in one group: the group in which the recorded task was longest. For example, a shell moves
 //! itself to a cgroup before it executes the program that belongs there, and the kernel removes exiting tasks from
@@ -11,9 +11,9 @@ use keel_abi::{Instant, Span};
 use keel_trace::GroupInfo;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The most cgroups of a replay.
+/// The maximum number of cgroups of a replay.
 pub(crate) const MOST: usize = 10_000;
-/// The most levels of cgroups.
+/// The maximum number of levels of cgroups.
 pub(crate) const MOST_LEVELS: usize = 32;
 /// The shortest and longest period and the shortest quota that the kernel accepts, in microseconds.
 const PERIOD_US: std::ops::RangeInclusive<u64> = 1000..=1_000_000;
@@ -44,13 +44,13 @@ struct Stay {
 pub struct GroupsKept {
     /// Whether the recording contains the tasks' groups and policies.
     pub told: bool,
-    /// Cgroups, and how many of them have a limit.
+    /// The number of cgroups.
     pub cgroups: u64,
-    /// Those with a limit.
+    /// The number of those with a limit.
     pub limits: u64,
-    /// Cgroups whose settings changed.
+    /// The number of cgroups whose settings changed.
     pub changed: u64,
-    /// Tasks that were in more than one group for a long time.
+    /// The number of tasks that were in more than one group for a long time.
     pub moved: u64,
 }
 
@@ -63,7 +63,7 @@ impl GroupsKept {
 }
 
 impl Stay {
-    /// The group of the longest stay until `end`, and whether any other stay was at least a tenth as long.
+    /// Returns the group of the longest stay until `end`, and whether any other stay was at least a tenth as long.
     fn longest(&self, end: Instant) -> (u32, bool) {
         let mut all = self.before.clone();
         *all.entry(self.group).or_default() += end.since(self.since.min(end));
@@ -83,12 +83,13 @@ impl Groups {
         }
     }
 
-    /// A task asks for a change that concerns the cgroup of this path; `None` if there can be no such cgroup.
+    /// Notes that a task requests a change that concerns the cgroup with this path. Returns the cgroup, or `None` if
+    /// there can be no such cgroup.
     pub(crate) fn asked(&mut self, path: &str, makes: bool) -> Option<CgroupId> {
         self.tree.asked(path, makes)
     }
 
-    /// A task is in this group from now on.
+    /// Notes that a task is in this group from now on.
     pub(crate) fn joins(&mut self, at: Instant, task: u32, group: u32) {
         let stay = self.tasks.entry(task).or_insert(Stay {
             first: group,
@@ -102,7 +103,7 @@ impl Groups {
         }
     }
 
-    /// The task exits.
+    /// Notes that the task exits.
     pub(crate) fn exits(&mut self, at: Instant, task: u32) {
         if let Some(stay) = self.tasks.get_mut(&task) {
             *stay.before.entry(stay.group).or_default() += at.since(stay.since.min(at));
@@ -111,12 +112,12 @@ impl Groups {
         }
     }
 
-    /// Whether the recording contains any task's group.
+    /// Returns whether the recording contains any task's group.
     pub(crate) fn are_told(&self) -> bool {
         !self.tasks.is_empty()
     }
 
-    /// The cgroups of tasks, parents first. Also sets the cgroups and sessions of the tasks' specs.
+    /// Returns the cgroups of tasks, parents first. Also sets the cgroups and sessions of the tasks' specs.
     pub(crate) fn cgroups(&self, end: Instant, specs: &mut [TaskSpec]) -> (Vec<Cgroup>, GroupsKept) {
         let mut made = Made::default();
         let mut kept = GroupsKept { told: self.are_told(), ..GroupsKept::default() };
@@ -146,7 +147,7 @@ impl Groups {
         (made.list, kept)
     }
 
-    /// The cgroups of a recording in which tasks change them. Tasks begin in their first one.
+    /// Returns the cgroups of a recording in which tasks change them. Tasks begin in their first one.
     fn asked_cgroups(&self, specs: &mut [TaskSpec]) -> Vec<Cgroup> {
         let (list, ids) = self.tree.cgroups();
         for (&task, stay) in &self.tasks {
@@ -172,7 +173,7 @@ struct Made {
 }
 
 impl Made {
-    /// The cgroup for a group, created if necessary; at most `levels` may be above it.
+    /// Returns the cgroup for a group, and creates it if necessary. At most `levels` may be above it.
     fn cgroup(&mut self, told: &BTreeMap<u32, GroupInfo>, group: u32, levels: usize) -> CgroupId {
         if let Some(&id) = self.ids.get(&group) {
             return id;
@@ -198,7 +199,7 @@ impl Made {
         id
     }
 
-    /// A unique path.
+    /// Returns a unique path.
     fn path(&mut self, info: &GroupInfo, parent: CgroupId) -> String {
         let above = parent.place().map_or("", |place| self.list[place].path.as_str());
         let name: String =
@@ -215,7 +216,7 @@ impl Made {
     }
 }
 
-/// The limit, if it is valid in the kernel.
+/// Returns the limit, if it is valid in the kernel.
 pub(crate) fn possible(limit: Bandwidth) -> Bandwidth {
     let is_one = PERIOD_US.contains(&limit.period_us) && limit.quota_us >= LEAST_QUOTA_US;
     let burst_us = limit.burst_us.min(limit.quota_us);
@@ -226,8 +227,8 @@ pub(crate) fn possible(limit: Bandwidth) -> Bandwidth {
 mod tests {
     use super::*;
 
-    /// Groups as `NUMBER PARENT NAME`; stays as (task, milliseconds, group), 99 for its exit; the paths of the tasks'
-    /// groups.
+    /// Checks the paths of tasks' groups. `groups` are `NUMBER PARENT NAME`; `stays` are (task, milliseconds, group),
+    /// with group 99 for the task's exit.
     fn check(groups: &[&str], stays: &[(u32, u64, u32)], expected: &str, moved: u64) {
         let mut told = Groups::default();
         for line in groups {

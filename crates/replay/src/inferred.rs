@@ -10,7 +10,7 @@ use keel_abi::{CpuId, Instant, Span, TaskId};
 use keel_trace::{Call, Source, Why};
 
 impl Builder {
-    /// A CPU goes from one task to another.
+    /// Notes that a CPU switches from one task to another.
     pub(crate) fn switch(&mut self, cpu: CpuId, prev: TaskId, why: Why, next: TaskId) {
         let (left, comes) = (self.number(prev), self.number(next));
         if self.exact {
@@ -90,7 +90,7 @@ impl Builder {
         task.charged += stint;
     }
 
-    /// A task is woken.
+    /// Notes that a task is woken.
     pub(crate) fn wakeup(&mut self, cpu: CpuId, task: TaskId, target: CpuId, waker: TaskId) {
         let Some(wakee) = self.number(task) else { return };
         if self.exact {
@@ -126,7 +126,7 @@ impl Builder {
         let _ = cpu;
     }
 
-    /// A task is created.
+    /// Notes that a task is created.
     pub(crate) fn fork(&mut self, _cpu: CpuId, child: TaskId, target: CpuId, parent: TaskId) {
         if self.exact {
             return;
@@ -151,7 +151,7 @@ impl Builder {
         }
     }
 
-    /// A task exits.
+    /// Notes that a task exits.
     pub(crate) fn exit(&mut self, task: TaskId) {
         if self.exact {
             return;
@@ -182,7 +182,7 @@ impl Builder {
         task.on = Some((cpu, now));
     }
 
-    /// How fast a busy CPU works, given the other CPUs.
+    /// Returns how fast a busy CPU works, given what the other CPUs do, in thousandths.
     fn speed_per_mille(&self, cpu: CpuId) -> u64 {
         let is_busy = |at: usize| self.running.get(at).is_some_and(|runs| *runs != Runs::Nothing);
         if self.overheads.takes_turns {
@@ -194,7 +194,8 @@ impl Builder {
         if is_shared { self.overheads.smt_shared_per_mille } else { 1000 }
     }
 
-    /// A CPU becomes busy or idle: CPUs that it slows have worked at the old speed until now.
+    /// Counts the work of the CPUs that `cpu` slows, which have worked at the old speed until it becomes busy or idle
+    /// now.
     fn settle_others(&mut self, cpu: CpuId) {
         let task_on = |at: usize| match self.running.get(at) {
             Some(Runs::Task(number)) if at != cpu.index() => Some(*number),
@@ -211,9 +212,9 @@ impl Builder {
     }
 }
 
-/// Whether such a wait ends with a synchronous wakeup (`WF_SYNC`), which means that the waker itself will soon wait.
-/// Pipes and sockets wake synchronously, also pollers (`wake_up_interruptible_sync_poll()`): a scheduler may put the
-/// wakee on the waker's CPU, although others idle. Futexes and workqueues don't. An exiting child does, too
+/// Returns whether such a wait ends with a synchronous wakeup (`WF_SYNC`), which means that the waker itself will soon
+/// wait. Pipes and sockets wake synchronously, also pollers (`wake_up_interruptible_sync_poll()`): a scheduler may put
+/// the wakee on the waker's CPU, although others idle. Futexes and workqueues don't. An exiting child does, too
 /// (`__wake_up_parent()`), but a replay's child is not yet exiting at that moment, and schedulers ignore the flag of an
 /// exiting waker.
 const fn is_woken_in_sync(call: Call) -> bool {

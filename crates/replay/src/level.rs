@@ -1,5 +1,5 @@
-//! The contents of a pipe while tapes are played without time. It is never full before the real pipe would be: bytes
-//! that are not packets share pages as well as possible, and a socket is never full.
+//! Models the contents of a pipe while tapes are played without time. It is never full before the real pipe would be:
+//! bytes that are not packets share pages as well as possible, and a socket is never full.
 
 use keel_abi::tape::{PAGE_BYTES, RecordedPipe, Room};
 use std::collections::{BTreeMap, VecDeque};
@@ -48,8 +48,8 @@ impl Level {
         level
     }
 
-    /// `task` writes or reads `bytes`, or what is left of them since it waited. Returns whether that is all, and which
-    /// tasks check again.
+    /// Lets `task` write or read `bytes`, or what is left of them since it waited. Returns whether that is all, and
+    /// which tasks check again.
     pub(crate) fn pass(&mut self, task: usize, bytes: u32, way: Way) -> (bool, Vec<usize>) {
         let wanted = self.woken.remove(&task).unwrap_or(bytes);
         let left = match way {
@@ -71,7 +71,7 @@ impl Level {
         (left == 0, again.into_iter().map(|(task, _)| task).collect())
     }
 
-    /// Returns the bytes that did not fit.
+    /// Puts bytes in. Returns the number of bytes that did not fit.
     fn put(&mut self, mut left: u32, is_packet: bool) -> u32 {
         if let Some(last) = self.held.back_mut().filter(|last| !last.is_packet && !is_packet) {
             let joins = left.min(PAGE_BYTES - last.bytes);
@@ -86,7 +86,7 @@ impl Level {
         left
     }
 
-    /// Returns the bytes that were missing.
+    /// Takes bytes out. Returns the number of bytes that were missing.
     fn take(&mut self, mut left: u32) -> u32 {
         while left > 0
             && let Some(first) = self.held.front_mut()

@@ -1,14 +1,14 @@
-//! Limits of cgroups (`cpu.max`), inferred from their effects: from one refill to the next, a group that was throttled
-//! in between used up its quota, and its tasks run again when the period is over (`do_sched_cfs_period_timer()`).
+//! Infers limits of cgroups (`cpu.max`) from their effects: from one refill to the next, a group that was throttled in
+//! between used up its quota, and its tasks run again when the period is over (`do_sched_cfs_period_timer()`).
 
 use keel_abi::cgroup::{Bandwidth, Cgroup, CgroupId, WEIGHT_DFL};
 use keel_abi::task::TaskSpec;
 use keel_abi::{CpuId, Instant, Span};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The most periods that are examined.
+/// The maximum number of periods that are examined.
 const MOST: usize = 4096;
-/// Fewer periods show nothing.
+/// The minimum number of periods: fewer show nothing.
 const FEWEST: usize = 3;
 /// The shortest and longest period that the kernel accepts (`min_cfs_quota_period`, `max_cfs_quota_period`).
 const LEAST_US: u64 = 1000;
@@ -28,7 +28,7 @@ pub(crate) struct Limits {
 #[derive(Debug, Default)]
 struct Group {
     members: BTreeSet<u32>,
-    /// Its quota is used up.
+    /// Whether its quota is used up.
     is_spent: bool,
     /// When it was last refilled, and how much its tasks had used by then.
     refilled: Option<(Instant, u64)>,
@@ -37,7 +37,7 @@ struct Group {
 }
 
 impl Limits {
-    /// A CPU goes from one task to another.
+    /// Notes that a CPU switches from one task to another.
     pub(crate) fn switch(&mut self, at: Instant, cpu: CpuId, next: Option<u32>) {
         if self.groups.is_empty() {
             // Most recordings have none.
@@ -60,7 +60,7 @@ impl Limits {
         *since = at;
     }
 
-    /// A task is throttled by this group's limit, or released, or joins the group.
+    /// Notes that a task is throttled by this group's limit, or unthrottled, or joins the group.
     pub(crate) fn throttled(&mut self, at: Instant, task: u32, on: bool, group: u32) {
         if group == 0 {
             return;
@@ -95,7 +95,7 @@ impl Limits {
         }
     }
 
-    /// The groups with known limits, with their tasks, and the number of unknown limits.
+    /// Returns the groups with known limits, with their tasks, and the number of unknown limits.
     pub(crate) fn groups(&self, specs: &mut [TaskSpec]) -> (Vec<Cgroup>, u64) {
         let (mut cgroups, mut unknown) = (Vec::new(), 0);
         for (&number, group) in &self.groups {
@@ -123,7 +123,7 @@ impl Limits {
 }
 
 impl Group {
-    /// The limit: the most common length of a period, to a millisecond, and the most common use in these.
+    /// Returns the limit: the most common length of a period, to a millisecond, and the most common use in these.
     fn bandwidth(&self) -> Option<Bandwidth> {
         let period_ns = median(self.periods.iter().map(|period| period.0))?;
         let period_us = Span::from_ns(period_ns + 500_000).as_ns() / 1_000_000 * 1000;
@@ -147,7 +147,8 @@ fn median(values: impl Iterator<Item = u64>) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// Two tasks of a group run on two CPUs for a total of `quota_us` in each of `periods` periods.
+    /// Checks the limit inferred if two tasks of a group run on two CPUs for a total of `quota_us` in each of `periods`
+    /// periods.
     fn check(periods: u64, period_us: u64, quota_us: u64, expected: Option<(u64, u64)>) {
         let mut limits = Limits::default();
         let at = |us: u64| Instant::ZERO + Span::from_us(us);

@@ -1,4 +1,4 @@
-//! Loops: parts in which a task repeats the same steps, with different lengths.
+//! Finds loops: parts in which a task repeats the same steps, with different lengths.
 
 /// One step of a task: its kind, and its length in nanoseconds if it has one.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -25,10 +25,11 @@ pub(crate) struct Step {
 
 /// The longest loop body that is searched for.
 const LONGEST: usize = 32;
-/// Fewer passes than this don't count as a loop.
+/// The minimum number of iterations that count as a loop.
 const FEWEST: usize = 4;
 
-/// Splits a task's steps into parts: at each place it takes the loop that covers most, and of several the shortest.
+/// Splits a task's steps into parts. At each place it takes the loop that covers most steps, and the shortest of
+/// several.
 pub(crate) fn parts(tokens: &[Token]) -> Vec<Part> {
     let (mut parts, mut at): (Vec<Part>, usize) = (Vec::new(), 0);
     while at < tokens.len() {
@@ -49,15 +50,15 @@ pub(crate) fn parts(tokens: &[Token]) -> Vec<Part> {
     parts
 }
 
-/// How often the first `body` steps come in a row.
+/// Returns how often the first `body` steps are repeated in a row.
 fn passes(tokens: &[Token], body: usize) -> usize {
     let alike = |at: &usize| tokens[*at].kind == tokens[*at - body].kind;
     let run = (body..tokens.len()).take_while(alike).count();
     1 + run / body
 }
 
-/// The `nth` step of a body over all its passes. The jitter is that of uniformly varying lengths with the same
-/// deviation.
+/// Returns the `nth` step of a body over all its iterations. The jitter is that of uniformly varying lengths with the
+/// same deviation.
 fn step(tokens: &[Token], nth: usize, body: usize, passes: usize) -> Step {
     let lengths = || (0..passes).map(|pass| tokens[pass * body + nth].ns as f64);
     let mean = lengths().sum::<f64>() / passes as f64;
@@ -95,7 +96,7 @@ mod tests {
         check("abababab", "4(ab)");
         check("aaaa", "4(a)");
         check("xabcabcabcabcaby", "x 4(abc) aby");
-        // Three times is chance.
+        // Three times may be chance.
         check("ababab", "ababab");
     }
 

@@ -1,11 +1,11 @@
-//! Which tasks of a recording have a given name or pid. A task that executes a program changes its name, so this is
-//! only known after the whole recording.
+//! Finds the tasks of a recording that have a given name or pid. A task that executes a program changes its name, so
+//! this is only known after the whole recording.
 
 use keel_abi::{Instant, TaskId};
 use keel_trace::{Class, Event, Meta, Sink};
 use std::collections::BTreeSet;
 
-/// Listens for tasks that ever have one of these names or pids.
+/// A sink that finds tasks that ever have one of these names or pids.
 #[derive(Clone, Debug, Default)]
 pub struct Named {
     wanted: BTreeSet<String>,
@@ -13,12 +13,12 @@ pub struct Named {
 }
 
 impl Named {
-    /// Listens for these.
+    /// Creates a sink that looks for these names and pids.
     pub fn new(wanted: impl IntoIterator<Item = String>) -> Self {
         Self { wanted: wanted.into_iter().collect(), found: BTreeSet::new() }
     }
 
-    /// The tasks that have them.
+    /// Returns the tasks that have them.
     pub fn found(self) -> BTreeSet<TaskId> {
         self.found
     }

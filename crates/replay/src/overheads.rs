@@ -3,12 +3,12 @@
 
 use keel_abi::Span;
 
-/// Costs of the machine on which a replay runs.
+/// The costs of the machine on which a replay runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Overheads {
     /// Getting a CPU and leaving it.
     pub stint: Span,
-    /// The same if the CPU then goes idle.
+    /// Getting a CPU and leaving it, if the CPU then goes idle.
     pub stint_to_idle: Span,
     /// Waking another task.
     pub wakeup: Span,
@@ -24,7 +24,7 @@ pub struct Overheads {
     pub tick_period: Span,
     /// The speed of a CPU whose SMT sibling is busy, in thousandths.
     pub smt_shared_per_mille: u64,
-    /// Only one CPU executes at a time, as in an emulator: the more CPUs are busy, the less work each one does.
+    /// Whether only one CPU executes at a time, as in an emulator: the more CPUs are busy, the less work each one does.
     pub takes_turns: bool,
 }
 
@@ -46,7 +46,7 @@ impl Default for Overheads {
 }
 
 impl Overheads {
-    /// The time that ticks take of a time on a CPU.
+    /// Returns how much of a time on a CPU ticks take.
     pub(crate) fn of_ticks(&self, ran: Span) -> Span {
         let ticks_ns = u128::from(ran.as_ns()) * u128::from(self.tick.as_ns());
         let ns = ticks_ns / u128::from(self.tick_period.as_ns().max(1));

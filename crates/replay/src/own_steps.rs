@@ -1,11 +1,11 @@
-//! Steps in which a task requests changes, as in a workload file.
+//! Writes steps in which a task requests changes, as in a workload file.
 
 use crate::export::named;
 use keel_abi::cgroup::{Bandwidth, Cgroup, CgroupId, CgroupStep, QUOTA_NONE};
 use keel_abi::task::{Policy, Step};
 use serde_json::{Value, json};
 
-/// A step of a task whose tape refers to it.
+/// Returns a step of a task whose tape refers to it.
 pub(crate) fn of(step: &Step, cgroups: &[Cgroup]) -> Value {
     match step {
         // The file format can express it only as work.

@@ -1,6 +1,6 @@
-//! A semaphore for each pair of waker and wakee: the wakee's n-th wait for this waker ends with the waker's n-th wakeup
-//! of it, whichever other tasks wake it in between. A sender and a receiver that wake each other have one in each
-//! direction.
+//! Assigns a semaphore to each pair of waker and wakee: the wakee's nth wait for this waker ends with the waker's nth
+//! wakeup of it, whichever other tasks wake it in between. A sender and a receiver that wake each other have one in
+//! each direction.
 
 use rustc_hash::FxHashMap;
 
@@ -13,7 +13,7 @@ pub(crate) struct Pairs {
 }
 
 impl Pairs {
-    /// The semaphore of the waker and the wakee with these numbers.
+    /// Returns the semaphore of the waker and the wakee with these numbers.
     pub(crate) fn of(&mut self, waker: u32, wakee: u32) -> u32 {
         let next = self.len();
         let semaphore = *self.semaphores.entry((waker, wakee)).or_insert(next);

@@ -8,7 +8,7 @@ use keel_abi::{CpuId, Span, TaskId};
 use keel_trace::{Call, Piping, Source};
 
 impl Builder {
-    /// A task begins to write to a pipe, or has read from one.
+    /// Notes that a task starts to write to a pipe, or has read from one.
     pub(crate) fn piped(
         &mut self,
         cpu: CpuId,
@@ -64,7 +64,7 @@ impl Builder {
         }
     }
 
-    /// A wait in a pipe has ended, and it is unknown which task ended it.
+    /// Notes that a wait in a pipe has ended, and that it is unknown which task ended it.
     pub(crate) fn waits_in_pipe_for_nobody(
         &mut self,
         number: u32,
@@ -78,7 +78,7 @@ impl Builder {
         self.waits_in_pipe(number, wait, waited, Some(Op::Sleep(slept)));
     }
 
-    /// Writes that have not ended when the recording does.
+    /// Notes the writes that have not ended when the recording does.
     pub(crate) fn note_open_writes(&mut self) {
         for (pipe, bytes) in self.tasks.iter().filter_map(|task| task.writes) {
             self.pipes.is_open(pipe, bytes);

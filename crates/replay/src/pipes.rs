@@ -1,11 +1,12 @@
-//! Pipes and local sockets of recordings that have reads and writes. Both are called pipes here.
+//! Tracks pipes and local sockets of recordings that have reads and writes. Both are called pipes here.
 //!
-//! Wakeups only show waits that occurred: a reader that came a little later than its data did not wait, and nothing
-//! would make it wait in a replay in which it comes earlier. So reads and writes become steps on the tapes, whether or
-//! not they waited, and waits follow from the pipe's contents.
+//! Wakeups show only waits that occurred: a reader that arrived a little later than its data did not wait, and nothing
+//! would make it wait in a replay in which it arrives earlier. So reads and writes become steps on the tapes, whether
+//! or not they waited, and waits follow from the pipe's contents.
 //!
 //! A recorded wait in a pipe's read or write is not a step of its own. It is first put on the tape like any other,
-//! since only the end of the read shows how much was read, or that there was nothing more to read. The end removes it.
+//! because only the end of the read shows how much was read, or that there was nothing more to read. The end removes
+//! it.
 
 use keel_abi::tape::{Op, PAGE_BYTES, RecordedPipe, Room, Tape};
 use rustc_hash::FxHashMap;
@@ -17,30 +18,30 @@ pub(crate) type Nth = (u32, u32);
 /// What a wait on the tape really is.
 #[derive(Clone, Copy, Debug, Default)]
 struct Instead {
-    /// The pipe, if the wait is a part of reading or writing it.
+    /// The pipe, if the wait is part of reading from or writing to it.
     pipe: Option<u32>,
-    /// The op that replaces it then: the read itself, if it is the first of its waits.
+    /// The op that then replaces it: the read itself, if this is the first of its waits.
     op: Option<Op>,
-    /// The op that replaces it if it is not part of a transfer, unless it stays as it is.
+    /// The op that replaces it if it is not part of a transfer. `None` if it is left as it is.
     otherwise: Option<Op>,
 }
 
-/// What the recording shows of a pipe.
+/// What the recording shows about a pipe.
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
     room: Room,
     put: u64,
     taken: u64,
-    /// How many bytes must have been in it at first.
+    /// The number of bytes that must have been in it at first.
     held: u64,
-    /// Bytes of writes that have not ended.
+    /// The number of bytes of writes that have not ended.
     open: u64,
-    /// A task that is left out uses it.
+    /// Whether a task that is left out uses it.
     is_shared: bool,
 }
 
 impl Seen {
-    /// Whether all transfers are known.
+    /// Returns whether all transfers are known.
     fn is_whole(&self) -> bool {
         let most = match self.room {
             Room::Pages(pages) => u64::from(pages) * u64::from(PAGE_BYTES),
@@ -62,7 +63,7 @@ pub(crate) struct Pipes {
 }
 
 impl Pipes {
-    /// The replay's number of a pipe in the stream.
+    /// Returns the replay's number of a pipe in the stream.
     pub(crate) fn number(&mut self, pipe: u32, room: Room, tells: bool) -> u32 {
         let next = self.list.len() as u32;
         let number = *self.numbers.entry(pipe).or_insert(next);
@@ -76,18 +77,18 @@ impl Pipes {
         number
     }
 
-    /// A task that is left out uses a pipe.
+    /// Notes that a task that is left out uses a pipe.
     pub(crate) fn is_shared(&mut self, number: u32) {
         self.list[number as usize].is_shared = true;
     }
 
-    /// A task begins to write.
+    /// Notes that a task starts to write. Returns the op for its tape.
     pub(crate) fn put(&mut self, number: u32, bytes: u32, packet: bool) -> Op {
         self.list[number as usize].put += u64::from(bytes);
         Op::Put { pipe: number, bytes, packet }
     }
 
-    /// A task has read, after these waits. Returns the next op for its tape.
+    /// Notes that a task has read, after these waits. Returns the next op for its tape.
     pub(crate) fn take(&mut self, number: u32, bytes: u32, waits: &[Nth]) -> Option<Op> {
         let seen = &mut self.list[number as usize];
         seen.taken += u64::from(bytes);
@@ -103,35 +104,34 @@ impl Pipes {
         op
     }
 
-    /// A wait belongs to a write to a pipe, or to a read whose pipe is not known yet.
+    /// Notes that a wait belongs to a write to a pipe, or to a read whose pipe is not known yet.
     pub(crate) fn waits(&mut self, wait: Nth, pipe: Option<u32>, otherwise: Option<Op>) {
         self.instead.insert(wait, Instead { pipe, op: None, otherwise });
     }
 
-    /// A write has not ended.
+    /// Notes that a write has not ended.
     pub(crate) fn is_open(&mut self, number: u32, bytes: u32) {
         self.list[number as usize].open += u64::from(bytes);
     }
 
-    /// Whether there are no pipes, and no waits at any.
+    /// Returns whether there are no pipes, and no waits at any.
     pub(crate) fn is_empty(&self) -> bool {
         self.list.is_empty() && self.instead.is_empty()
     }
 
-    /// Which of them are replayed by their contents.
+    /// Returns which of them are replayed by their contents.
     pub(crate) fn whole(&self) -> BTreeSet<u32> {
         (0..self.list.len() as u32).filter(|&number| self.list[number as usize].is_whole()).collect()
     }
 
-    /// A task ended in the middle of its last write to a pipe. Nobody read the part that was written. Again, the pipe
-    /// is not what it seems.
+    /// Notes that a task ended in the middle of its last write to a pipe, and nobody read the part that was written.
     pub(crate) fn is_cut(&mut self, task: u32, pipe: u32) {
         if !self.cut.insert((task, pipe)) {
             self.is_shared(pipe);
         }
     }
 
-    /// A task's tape as it is played.
+    /// Returns a task's tape as it is played.
     pub(crate) fn settled(&self, task: u32, tape: &Tape) -> Tape {
         let settled = self.without_parts(tape);
         let cut = self.cut.range((task, 0)..=(task, u32::MAX)).map(|(_, pipe)| *pipe);
@@ -147,7 +147,7 @@ impl Pipes {
         })
     }
 
-    /// A tape without the waits and wakeups that follow from the contents of pipes.
+    /// Returns a tape without the waits and wakeups that follow from the contents of pipes.
     fn without_parts(&self, tape: &Tape) -> Tape {
         let (mut posts, mut waits) = (FxHashMap::default(), FxHashMap::default());
         let nth = |counts: &mut FxHashMap<u32, u32>, semaphore: u32| {
@@ -176,7 +176,7 @@ impl Pipes {
         tape.iter().filter_map(settled).collect()
     }
 
-    /// The pipes as they are when the recording begins.
+    /// Returns the pipes as they are when the recording begins.
     pub(crate) fn recorded(&self) -> Vec<RecordedPipe> {
         let pipe = |seen: &Seen| RecordedPipe {
             room: seen.room,

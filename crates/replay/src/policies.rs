@@ -1,4 +1,4 @@
-//! Policies and priorities of tasks, as far as recorded.
+//! Tracks policies and priorities of tasks, as far as they are recorded.
 
 use crate::builder::Builder;
 use keel_abi::TaskId;
@@ -18,14 +18,14 @@ pub(crate) struct Scheduled {
     /// The kernel's priority and policy.
     prio: Option<i16>,
     policy: Option<u32>,
-    /// The policy has just been recorded; the priority that belongs to it follows.
+    /// Whether the policy has just been recorded, so that its priority is about to follow.
     is_new: bool,
     /// Its initial policy.
     pub(crate) begun: Option<Policy>,
 }
 
 impl Scheduled {
-    /// The policy with its priority.
+    /// Returns the policy with its priority.
     fn now(self) -> Option<Policy> {
         let prio = self.prio?;
         let urgency = 99_i16.saturating_sub(prio).clamp(1, 99) as u8;
@@ -46,7 +46,7 @@ impl Scheduled {
 }
 
 impl Builder {
-    /// A task's priority is `prio` now.
+    /// Notes that a task's priority is now `prio`.
     pub(crate) fn priority(&mut self, task: TaskId, prio: i16) {
         let (Some(number), exact) = (self.number(task), self.exact) else { return };
         let scheduled = &mut self.task(number).scheduled;
@@ -60,7 +60,7 @@ impl Builder {
         self.schedules(number);
     }
 
-    /// A task's policy and group are these now.
+    /// Notes that a task's policy and group are now these.
     pub(crate) fn scheduled(&mut self, task: TaskId, policy: u32, group: u32) {
         let now = self.now;
         if let Some(number) = self.number(task) {

@@ -1,7 +1,7 @@
-//! Changes that tasks, or somebody outside, requested from the kernel in a simulated run. A replay makes the same
-//! requests.
+//! Converts changes that tasks, or someone outside, requested from the kernel in a simulated run. A replay makes the
+//! same requests.
 //!
-//! The kernel repeats by itself what it did by itself, such as widening the CPUs of a task whose CPUs all went offline.
+//! What the kernel did on its own, it does again, such as widening the affinity of a task whose CPUs all went offline.
 
 use crate::builder::Builder;
 use crate::task::Task;
@@ -16,13 +16,13 @@ use keel_trace::{CgroupChange, Request};
 const NICE: std::ops::RangeInclusive<i8> = -20..=19;
 /// The shortest and longest slice that a task may request (`__setparam_fair()`).
 const SLICE: std::ops::RangeInclusive<Span> = Span::from_us(100)..=Span::from_us(100_000);
-/// Longer values occur only in damaged recordings.
+/// The maximum span in a request. Longer ones occur only in damaged recordings.
 const LONGEST: Span = Span::from_ms(3_600_000);
-/// How many of a task's last steps are searched for a step.
+/// The number of a task's last steps that are searched for an equal one.
 const REMEMBERED: usize = 16;
 
 impl Builder {
-    /// Somebody requests a change.
+    /// Notes that someone requests a change.
     pub(crate) fn asks(&mut self, id: TaskId, outside: bool, request: &Request) {
         (self.exact, self.tells_requests) = (true, true);
         match (self.number(id), outside) {
@@ -48,7 +48,7 @@ impl Builder {
         }
     }
 
-    /// The step in which a task requests this.
+    /// Returns the step in which a task requests this.
     fn step(&mut self, request: &Request) -> Option<Step> {
         Some(match request {
             Request::Nice(nice) => Step::Nice(possible(*nice)),
@@ -105,7 +105,7 @@ impl Builder {
 }
 
 impl Task {
-    /// The task takes a step that costs no more than the work that is not on its tape yet.
+    /// Puts a step on the tape that costs no more than the work that is not on it yet.
     fn put_step(&mut self, step: Step) {
         if self.ended {
             return;

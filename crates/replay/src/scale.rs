@@ -1,4 +1,4 @@
-//! Several copies of the same load: each copy has all tasks, which wait only for tasks of their own copy.
+//! Makes several copies of the same load. Each copy has all tasks, which wait only for tasks of their own copy.
 
 use keel_abi::cgroup::{Cgroup, CgroupId};
 use keel_abi::tape::{Begin, Op, Recorded, Tape};
@@ -6,7 +6,8 @@ use keel_abi::task::{Step, Workload};
 use keel_abi::timeline::{Change, Happening};
 use std::sync::Arc;
 
-/// `copies` copies of a recording's workload; the workload itself for one copy, or if it is not from a recording.
+/// Returns `copies` copies of a recording's workload, or the workload itself for one copy or if it is not from a
+/// recording.
 pub fn scaled(mut workload: Workload, copies: u32) -> Workload {
     let Some(recorded) = workload.recorded.clone().filter(|_| copies > 1) else { return workload };
     let (specs, semaphores) = (workload.tasks.len() as u32, recorded.semaphores);
@@ -50,7 +51,7 @@ pub fn scaled(mut workload: Workload, copies: u32) -> Workload {
     workload
 }
 
-/// The entries that change the tasks of all copies as this one changes those of the recording; CPUs exist once.
+/// Returns the entries that change the tasks of all copies as this one changes those of the recording; CPUs exist once.
 fn of_all(entry: &Happening, copies: u32, specs: u32) -> impl Iterator<Item = Happening> + use<> {
     let entry = entry.clone();
     let copies = if entry.change.spec().is_some() { copies } else { 1 };

@@ -1,5 +1,5 @@
-//! Tasks that wait for wakeups that cannot come: cycles of waits, and pipes with a missing side. A workload made from a
-//! recording has none, because its wakeups did happen; an edited one may.
+//! Finds tasks that wait for wakeups that cannot come: cycles of waits, and pipes with a missing side. A workload made
+//! from a recording has none, because its wakeups did happen; an edited one may.
 //!
 //! A recording that has missed something can contain impossible transfers through pipes. [`halts`] detects this before
 //! the replay.
@@ -18,7 +18,7 @@ pub struct Stuck {
     pub count: usize,
 }
 
-/// How many tasks are named.
+/// The maximum number of tasks that are named.
 const NAMED: usize = 3;
 
 /// Plays all tapes without time, and finds tasks that are left waiting for a semaphore that another would have posted.
@@ -46,7 +46,7 @@ pub fn stuck(workload: &Workload) -> Option<Stuck> {
 /// Tasks that block at pipes forever although they continued in the recording.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Halted {
-    /// Tasks that stop at their last write to a pipe, and that pipe: they ended in the middle of it.
+    /// Tasks that stop at their last write to a pipe, in the middle of which they ended, and that pipe.
     pub(crate) cut: BTreeSet<(u32, u32)>,
     /// The pipes at which others stop.
     pub(crate) pipes: BTreeSet<u32>,
@@ -72,7 +72,7 @@ pub(crate) fn halts(recorded: &Recorded, begins: impl Fn(usize) -> bool, never: 
 struct Play<'a> {
     recorded: &'a Recorded,
     at: Vec<usize>,
-    /// By task: the pipe at which it waits.
+    /// For each task, the pipe at which it waits.
     at_pipe: Vec<Option<u32>>,
     pipes: Vec<Level>,
     waits: Vec<Option<u32>>,
@@ -124,7 +124,7 @@ impl<'a> Play<'a> {
         }
     }
 
-    /// Whether a task can complete its write or read. Tasks that wait at the same pipe check again.
+    /// Returns whether a task can complete its write or read. Tasks that wait at the same pipe check again.
     fn passes(&mut self, task: usize, op: Op) -> bool {
         let (pipe, bytes, way) = match op {
             Op::Put { pipe, bytes, packet } => (pipe, bytes, Way::Put { packet }),
@@ -137,7 +137,7 @@ impl<'a> Play<'a> {
         passes
     }
 
-    /// Whether it waits forever, but did more than that in the recording.
+    /// Returns whether it waits forever, although it did more in the recording.
     fn has_halted(&self, task: usize, never: u32) -> bool {
         let waits_long = self.waits[task].is_some_and(|semaphore| semaphore != never);
         let mut rest = self.rest(task);
@@ -145,14 +145,14 @@ impl<'a> Play<'a> {
             && rest.any(|op| !matches!(op, Op::Await(semaphore) if semaphore == never))
     }
 
-    /// Whether it never again writes to the pipe where it waits to write, and never reads from it.
+    /// Returns whether it never again writes to the pipe where it waits to write, and never reads from it.
     fn is_last_put(&self, task: usize, pipe: u32) -> bool {
         let here = self.recorded.tapes[task].read(self.at[task]);
         let of_pipe = |op| matches!(op, Op::Put { pipe: of, .. } | Op::Take { pipe: of, .. } if of == pipe);
         matches!(here, Some((Op::Put { .. }, _))) && !self.rest(task).any(of_pipe)
     }
 
-    /// What follows the op in which a task waits.
+    /// Returns what follows the op in which a task waits.
     fn rest(&self, task: usize) -> impl Iterator<Item = Op> + '_ {
         let tape = &self.recorded.tapes[task];
         let mut at = self.at[task];
@@ -199,7 +199,7 @@ impl<'a> Play<'a> {
         false
     }
 
-    /// For each semaphore, a task that would still post it if it had not stopped.
+    /// Returns, for each semaphore, a task that would still post it if it had not stopped.
     fn posters(&self) -> Vec<Option<usize>> {
         let mut by = vec![None; self.posted.len()];
         for (task, tape) in self.recorded.tapes.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! One task while its tape is written.
+//! The state of one task while its tape is written.
 
 use crate::pipes::Nth;
 use crate::policies::Scheduled;
@@ -22,7 +22,7 @@ pub(crate) enum Doing {
     Unseen,
     /// It runs or is runnable.
     Runnable,
-    /// It waits for a wakeup, since this moment.
+    /// It has waited for a wakeup since this instant.
     Waits(Instant),
     /// It sleeps with a timer that is on its tape.
     Sleeps,
@@ -40,17 +40,17 @@ pub(crate) struct Task {
     pub(crate) tape: Tape,
     /// Steps that its tape refers to.
     pub(crate) steps: Vec<Step>,
-    /// The slice that it has asked for, and a hint about it.
+    /// The slice that it has requested, and a hint about it.
     pub(crate) slice: Option<Span>,
     pub(crate) hint: Option<Hint>,
     pub(crate) doing: Doing,
-    /// It has ended: later records about it, in a damaged recording, are never played.
+    /// Whether it has ended. Later records about it, in a damaged recording, are never played.
     pub(crate) ended: bool,
-    /// It is leaving its CPU: its wakeups happen on the way.
+    /// Whether it is leaving its CPU, so that its wakeups happen on the way.
     pub(crate) leaves: bool,
-    /// The current step has woken a task.
+    /// Whether the current step has woken a task.
     pub(crate) posts: bool,
-    /// It was between two steps: its last work took no time.
+    /// Whether it was between two steps: its last work took no time.
     pub(crate) has_paused: bool,
     /// Wakeups on the way to a wait that has not ended yet.
     pub(crate) meanwhile: Vec<Meanwhile>,
@@ -58,30 +58,30 @@ pub(crate) struct Task {
     pub(crate) member: Option<(u32, u32, bool)>,
     /// How it starts, if no task creates it.
     pub(crate) begin: Option<Begin>,
-    /// Another task creates it.
+    /// Whether another task creates it.
     pub(crate) is_forked: bool,
     /// The CPU that it runs on, and since when its time there has not been counted.
     pub(crate) on: Option<(CpuId, Instant)>,
-    /// Work since its last op.
+    /// Its work since its last op.
     pub(crate) used: Span,
     /// The part of that which was scheduling.
     pub(crate) charged: Span,
     pub(crate) sleeps: Sleeps,
     /// How it waited, and what wakes it, for the next wakeup.
     pub(crate) waited: Option<(Call, Source)>,
-    /// The pipe that it writes to, and how many bytes.
+    /// The pipe to which it writes, and the number of bytes.
     pub(crate) writes: Option<(u32, u32)>,
-    /// Waits since it began to read from a pipe.
+    /// The waits since it started to read from a pipe.
     pub(crate) reads: Vec<Nth>,
-    /// Waits that an unknown source ended.
+    /// The number of waits that an unknown source ended.
     pub(crate) outside: u64,
-    /// Its work so far, and the number of ended waits.
+    /// Its work so far, and the number of waits that ended.
     worked: Span,
     waits: u64,
 }
 
 impl Task {
-    /// A task with only its number known.
+    /// Creates a task of which only the number is known.
     pub(crate) fn new(number: u32) -> Self {
         Self {
             name: format!("task-{number}"),
@@ -114,12 +114,12 @@ impl Task {
         }
     }
 
-    /// Whether it runs, so that it can act.
+    /// Returns whether it runs, so that it can act.
     pub(crate) const fn is_alive(&self) -> bool {
         self.on.is_some() && !self.ended
     }
 
-    /// Whether something starts it.
+    /// Returns whether something starts it.
     pub(crate) fn comes(&self) -> bool {
         self.begin.is_some() || self.is_forked
     }
@@ -138,8 +138,8 @@ impl Task {
         work
     }
 
-    /// How much work it is likely to have left at the recording's end: the mean work between two waits, or `rest` if it
-    /// never waited.
+    /// Returns how much work it is likely to have left at the recording's end: the mean work between two waits, or
+    /// `rest` if it never waited.
     pub(crate) fn likely_left(&self, rest: Span) -> Span {
         match self.waits {
             0 => rest,
@@ -147,7 +147,7 @@ impl Task {
         }
     }
 
-    /// Its wait is over; `op` is what it was.
+    /// Puts a wait that is over on the tape, as `op`.
     pub(crate) fn put_wait(&mut self, op: Op) {
         self.tape.push(op);
         self.waits += 1;

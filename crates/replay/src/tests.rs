@@ -1,4 +1,4 @@
-//! Hand-written streams, and arbitrary ones.
+//! Tests with hand-written streams, and with arbitrary ones.
 
 mod arbitrary;
 mod exact;
@@ -31,7 +31,7 @@ fn start(builder: &mut Builder) {
     }
 }
 
-/// Events on CPU 0, by their time in microseconds.
+/// Makes a replay of events on CPU 0, by their time in microseconds.
 fn made(events: &[(u64, What)]) -> Result<Replay, ReplayError> {
     made_with(Overheads::default(), events)
 }
@@ -54,7 +54,7 @@ fn wakeup(task: u32, waker: TaskId) -> What {
     What::Wakeup { task: TaskId(task), target: CpuId(0), waker }
 }
 
-/// The tape of a task, one word per op.
+/// Checks the tape of a task, one word per op.
 fn check(events: &[(u64, What)], task: usize, expected: &str) {
     check_with(Overheads::default(), events, task, expected);
 }

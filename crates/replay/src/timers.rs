@@ -1,12 +1,12 @@
-//! Is a task's timer relative to the beginning of a sleep, or absolute?
+//! Determines whether a task's timer is relative to the beginning of a sleep, or absolute.
 //!
-//! A recording shows when a task began to sleep and when a timer woke it. With a relative timer the sleeps have similar
+//! A recording shows when a task went to sleep and when a timer woke it. With a relative timer the sleeps have similar
 //! lengths. With an absolute one, like a frame's or a control loop's, the wakeups are equally far apart and the sleeps
 //! differ by the work between them.
 
 use keel_abi::{Instant, Span};
 
-/// Fewer sleeps than this show no regularity.
+/// The minimum number of sleeps: fewer show no regularity.
 const FEWEST: u64 = 8;
 
 /// Mean and variance of numbers, one at a time (Welford).
@@ -39,7 +39,7 @@ pub(crate) struct Sleeps {
 }
 
 impl Sleeps {
-    /// The task slept for `slept`, until a timer woke it.
+    /// Notes that the task slept for `slept`, until a timer woke it.
     pub(crate) fn add(&mut self, slept: Span, woken: Instant) {
         self.spans.add(slept.as_ns() as f64);
         if let Some(last) = self.last.replace(woken) {
@@ -47,8 +47,8 @@ impl Sleeps {
         }
     }
 
-    /// Whether its timers follow a clock. Its wakeups are then far more regular than its sleeps, and nearly equally far
-    /// apart.
+    /// Returns whether its timers follow a clock. Its wakeups are then far more regular than its sleeps, and nearly
+    /// equally far apart.
     pub(crate) fn follow_a_clock(&self) -> bool {
         let (spans, periods) = (self.spans.deviation(), self.periods.deviation());
         self.periods.count >= FEWEST && periods * 2.0 < spans && periods * 10.0 < self.periods.mean
@@ -59,7 +59,7 @@ impl Sleeps {
 mod tests {
     use super::*;
 
-    /// Sleeps of a task that works for `work` us between them, and whose period or sleep is 1000 us.
+    /// Checks a task that works for `work` us between its sleeps, and whose period or sleep is 1000 us.
     fn check(absolute: bool, work: &[u64], expected: bool) {
         let (mut sleeps, mut now) = (Sleeps::default(), 0);
         for (nth, work) in work.iter().enumerate() {

@@ -1,14 +1,14 @@
-//! The cgroups of a simulated run in which tasks change cgroups, by their paths.
+//! Collects the cgroups of a simulated run in which tasks change cgroups, by their paths.
 
 use crate::groups::{MOST, MOST_LEVELS, possible};
 use keel_abi::cgroup::{Cgroup, CgroupId, WEIGHT_MAX, WEIGHT_MIN};
 use keel_trace::GroupInfo;
 use std::collections::BTreeMap;
 
-/// The longest path.
+/// The maximum length of a path, in bytes.
 const MOST_BYTES: usize = 4096;
 
-/// Cgroups in the order in which they were seen, parents first. A [`CgroupId`] is a place in that order until
+/// Cgroups in the order in which they were seen, parents first. A [`CgroupId`] is a position in that order until
 /// [`Tree::cgroups`] sorts them.
 #[derive(Debug, Default)]
 pub(crate) struct Tree {
@@ -25,14 +25,14 @@ struct Seen {
     parent: CgroupId,
     /// As it was when it first appeared.
     info: Option<GroupInfo>,
-    /// A task makes it.
+    /// Whether a task creates it.
     is_made: bool,
-    /// How many existed before it. All cgroups that tasks create come last.
+    /// The number of cgroups that existed before it. All cgroups that tasks create come last.
     order: u32,
 }
 
 impl Tree {
-    /// A cgroup appears or changes.
+    /// Notes that a cgroup appears or changes.
     pub(crate) fn group(&mut self, info: &GroupInfo) {
         if info.session || self.by_group.contains_key(&info.group) {
             return;
@@ -50,7 +50,7 @@ impl Tree {
         }
     }
 
-    /// A task requests a change to the cgroup with this path, perhaps its creation.
+    /// Notes that a task requests a change to the cgroup with this path, perhaps its creation. Returns the cgroup.
     pub(crate) fn asked(&mut self, path: &str, makes: bool) -> Option<CgroupId> {
         self.is_asked = true;
         let id = if path == "/" { CgroupId::ROOT } else { self.id(path)? };
@@ -63,17 +63,17 @@ impl Tree {
         Some(id)
     }
 
-    /// Whether any task requests changes.
+    /// Returns whether any task requests changes.
     pub(crate) const fn is_asked(&self) -> bool {
         self.is_asked
     }
 
-    /// The cgroup of a number in the stream.
+    /// Returns the cgroup of a number in the stream.
     pub(crate) fn of_group(&self, group: u32) -> CgroupId {
         self.by_group.get(&group).copied().unwrap_or(CgroupId::ROOT)
     }
 
-    /// The cgroup of a path, with those above it; `None` if the path is not valid, or there are too many.
+    /// Returns the cgroup of a path, with those above it, or `None` if the path is not valid, or there are too many.
     fn id(&mut self, path: &str) -> Option<CgroupId> {
         if let Some(&id) = self.by_path.get(path) {
             return Some(id);
@@ -94,9 +94,10 @@ impl Tree {
         Some(id)
     }
 
-    /// The cgroups in the order in which they were created, parents first, and the final id of each by its id so far.
+    /// Returns the cgroups in the order in which they were created, parents first, and the final id of each by its id
+    /// so far.
     pub(crate) fn cgroups(&self) -> (Vec<Cgroup>, Vec<CgroupId>) {
-        // Those above come first even in a damaged recording.
+        // Ancestors come first even in a damaged recording.
         let mut orders: Vec<u32> = Vec::with_capacity(self.seen.len());
         for seen in &self.seen {
             let above = seen.parent.place().map_or(0, |place| orders[place]);

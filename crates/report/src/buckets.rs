@@ -1,4 +1,4 @@
-//! Each CPU's activity, summed over buckets of time, in memory that depends on the machine alone.
+//! Sums each CPU's activity over buckets of time, in memory that depends only on the machine.
 //!
 //! The number of buckets is fixed. When the run outgrows them, neighbours are merged and every bucket becomes twice as
 //! long. So one pass is enough for a stream of any length.
@@ -26,19 +26,19 @@ pub struct Buckets<C> {
 }
 
 impl<C: Cell> Buckets<C> {
-    /// Buckets for this many CPUs: at most `cells` in total and `buckets` per CPU.
+    /// Creates buckets for this many CPUs: at most `cells` in total and `buckets` per CPU.
     pub fn new(cpus: usize, cells: usize, buckets: usize) -> Self {
         let most = (cells / cpus.max(1)).clamp(FEWEST, buckets);
         let buckets = 1 << most.ilog2();
         Self { shift: FIRST_SHIFT, buckets, cpus, cells: vec![C::default(); cpus * buckets] }
     }
 
-    /// A bucket's length in nanoseconds.
+    /// Returns a bucket's length in nanoseconds.
     pub fn bucket_ns(&self) -> u64 {
         1 << self.shift
     }
 
-    /// The first `used` cells of `cpu`.
+    /// Returns the first `used` cells of `cpu`.
     pub fn row(&self, cpu: CpuId, used: usize) -> &[C] {
         let from = cpu.index() * self.buckets;
         &self.cells[from..from + used.min(self.buckets)]

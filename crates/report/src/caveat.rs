@@ -2,7 +2,7 @@
 
 use keel_trace::Unknown;
 
-/// A sentence about what looks like waste but may not be; `None` if the recording is complete.
+/// Returns a sentence about what looks like waste but may not be, or `None` if the recording is complete.
 pub(crate) fn sentence(unknown: Unknown) -> Option<&'static str> {
     match (unknown.affinity, unknown.throttling) {
         (false, false) => None,
@@ -19,7 +19,7 @@ pub(crate) fn sentence(unknown: Unknown) -> Option<&'static str> {
     }
 }
 
-/// A sentence about waste, preceded by the caveat it needs.
+/// Returns a sentence about waste, preceded by the caveat it needs.
 pub(crate) fn before(unknown: Unknown, claim: String) -> String {
     match sentence(unknown).filter(|_| !claim.is_empty()) {
         None => claim,
@@ -27,7 +27,7 @@ pub(crate) fn before(unknown: Unknown, claim: String) -> String {
     }
 }
 
-/// A sentence turned into the end of another one.
+/// Returns a sentence in a form that can end another one.
 pub(crate) fn within(sentence: &str) -> String {
     let mut chars = sentence.chars();
     let first = chars.next().into_iter().flat_map(char::to_lowercase);

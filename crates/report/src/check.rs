@@ -1,5 +1,5 @@
-//! The judgement of a trace, for people and as `keel check --json` prints it. docs/reference/recording.md describes the
-//! fields.
+//! Shows the judgement of a trace, as text and as `keel check --json` prints it. docs/reference/recording.md describes
+//! the fields.
 
 use crate::findings;
 use crate::gate;
@@ -17,7 +17,7 @@ use keel_gate::{Facts, Ruling};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// How many names the text lists.
+/// The maximum number of names that the text lists.
 const NAMES: usize = 15;
 /// The columns, and how wide a terminal must be to show each: a narrow one gets only the most important.
 const COLUMNS: [(&str, u16); 7] = [
@@ -35,7 +35,7 @@ const COLUMNS: [(&str, u16); 7] = [
 pub struct NameSums {
     /// The name: untrusted text.
     pub name: String,
-    /// How many tasks have it.
+    /// The number of tasks that have it.
     pub tasks: u64,
     /// Time on CPUs.
     pub cpu_ns: u64,
@@ -43,7 +43,7 @@ pub struct NameSums {
     pub wait_ns: u64,
     /// How often they left a CPU.
     pub switches: u64,
-    /// How often they lost their CPU while they wanted it.
+    /// How often they lost their CPU while they were runnable.
     pub preemptions: u64,
     /// How often they started on a different CPU than the one they last ran on.
     pub migrations: u64,
@@ -59,31 +59,31 @@ pub struct CheckReport {
     pub partial: Option<Partial>,
     /// The format of the recording: `keel`, `perf.data`, `trace.dat`, `text`.
     pub format: String,
-    /// One sentence for each fault of the recording and for each thing it lacks.
+    /// One sentence for each problem of the recording and for each thing that it lacks.
     pub notes: Vec<String>,
-    /// Does it record which CPUs tasks may use? If it doesn't, a pinned task's wait may look like waste.
+    /// Whether it records which CPUs tasks may use. If it doesn't, a pinned task's wait may look like waste.
     pub affinity_known: bool,
-    /// Does it record when tasks are throttled? If it doesn't, a throttled task looks as if it were waiting.
+    /// Whether it records when tasks are throttled. If it doesn't, a throttled task looks as if it were waiting.
     pub throttling_known: bool,
     /// The longest findings of each kind.
     pub findings: Vec<FindingReport>,
-    /// Findings of each kind, listed or not.
+    /// The number of findings of each kind, listed or not.
     pub findings_total: BTreeMap<String, u64>,
     /// How many of these the workload's programs cause themselves.
     pub findings_of_programs: u64,
     /// How many depend on data that the recording lacks; `--strict` doesn't count them.
     pub findings_unsure: u64,
-    /// Events in the trace.
+    /// The number of events in the trace.
     pub events: u64,
-    /// Events that were lost because the recording had no room for them.
+    /// The number of events that were lost because the recorder's buffers were full.
     pub lost_events: u64,
     /// How long the trace is.
     pub duration_ns: u64,
     /// How many CPUs the machine has.
     pub cpus: u32,
-    /// Core time in which a core idled while a task that may run there waited.
+    /// Core time in which a core idled while a task that could have run there waited.
     pub wasted_core_ns: u64,
-    /// The same, as a share of the time that CPUs were online.
+    /// `wasted_core_ns` as a share of the time that CPUs were online.
     pub wasted_share: f64,
     /// Core time wasted in transients, which are not findings.
     pub wasted_transient_ns: u64,
@@ -93,13 +93,13 @@ pub struct CheckReport {
     pub scheduler: String,
     /// The workload.
     pub workload: String,
-    /// Context switches.
+    /// The number of context switches.
     pub switches: u64,
-    /// Wakeups.
+    /// The number of wakeups.
     pub wakeups: u64,
     /// How often a task started on a different CPU than the one it last ran on.
     pub migrations: u64,
-    /// How often a task lost its CPU while it wanted it.
+    /// How often a task lost its CPU while it was runnable.
     pub preemptions: u64,
     /// The time from wakeup or fork to running.
     pub wakeup_delay_ns: SpreadReport,
@@ -122,19 +122,19 @@ pub struct CheckReport {
     run: RunReport,
 }
 
-/// The origin of all times, as a clause: `times count from 7654.190123 in the recording`.
+/// Returns the origin of all times, as a clause: `times count from 7654.190123 in the recording`.
 pub fn counted_from(clock_ns: u64) -> String {
     let (seconds, us) = (clock_ns / 1_000_000_000, clock_ns % 1_000_000_000 / 1_000);
     format!("times count from {seconds}.{us:06} of the recorder's clock")
 }
 
-/// The same, as a line of its own.
+/// Like [`counted_from`], but returns a line of its own.
 pub(crate) fn counted_from_line(clock_ns: u64) -> String {
     format!("T{}.\n", &counted_from(clock_ns)[1..])
 }
 
 impl CheckReport {
-    /// The report on a judged stream with this many events, and this many lost ones.
+    /// Returns the report on a judged stream with this many events, and this many lost ones.
     pub fn new(run: RunReport, events: u64, lost_events: u64) -> Self {
         Self {
             partial: run.partial,
@@ -178,24 +178,24 @@ impl CheckReport {
         Self { clock_start_ns, ..self }
     }
 
-    /// Sets the recording's format and the notes about it; `doubts` are the notes that report a missing part.
+    /// Sets the recording's format and the notes about it. `doubts` are the notes that report a missing part.
     #[must_use]
     pub fn of(mut self, format: &str, notes: Vec<String>, doubts: &[String]) -> Self {
         self.run.doubt = doubt(doubts, self.lost_events);
         Self { format: format.to_owned(), notes, ..self }
     }
 
-    /// The facts that budgets are compared with.
+    /// Returns the facts that budgets are compared with.
     pub fn facts(&self) -> Facts {
         self.run.facts()
     }
 
-    /// Did the scheduler fail within the trace?
+    /// Returns whether the scheduler failed within the trace.
     pub fn failed(&self) -> bool {
         self.run.failed()
     }
 
-    /// The whole text, with the verdict at the end.
+    /// Returns the whole text, with the verdict at the end.
     pub fn text(&self, style: Style) -> String {
         let named = format!("{}: {}", escape_all(&self.scheduler), escape_all(&self.workload));
         let mut text = format!("{}{}\n", first(&self.run, style), style.paint(Paint::Bold, &named));
@@ -230,13 +230,13 @@ impl CheckReport {
     }
 }
 
-/// Why a recording is incomplete, if it is: the first of its reader's doubts, or the number of lost events.
+/// Returns why a recording is incomplete, if it is: the first of its reader's doubts, or the number of lost events.
 pub fn doubt(doubts: &[String], lost_events: u64) -> Option<String> {
     let lost = || (lost_events > 0).then(|| format!("{} events were lost", count(lost_events)));
     doubts.first().cloned().or_else(lost)
 }
 
-/// Tasks by name, those with the most CPU time first.
+/// Returns tasks by name, those with the most CPU time first.
 fn by_name(run: &RunReport) -> Vec<NameSums> {
     let mut names: BTreeMap<&str, NameSums> = BTreeMap::new();
     for task in &run.tasks {

@@ -1,9 +1,9 @@
-//! Several schedulers side by side, each with one or more runs: means, spreads, and ratios to the
-//! first scheduler.
+//! Compares several schedulers side by side, each with one or more runs: means, spreads, and ratios to the first
+//! scheduler.
 //!
-//! A spread is half the distance from the lowest to the highest value. A ratio's spread is taken over
-//! pairs of runs (the first run of each, the second of each, ...: they share their seeds), so it
-//! doesn't include the effect that a seed has on both.
+//! A spread is half the distance from the lowest to the highest value. A ratio's spread is computed from pairs of runs
+//! with the same seed (the first run of each, the second of each, and so on), so it doesn't include the effect that a
+//! seed has on both.
 //!
 //! If all runs have the same figures, whatever their seeds, then nothing in them depends on the seed. The table says so
 //! and shows no spread of 0.
@@ -53,7 +53,7 @@ const FIGURES: [Figure; 11] = [
 /// The runs of one scheduler, each with its own seed.
 struct Group<'a> {
     runs: &'a [RunReport],
-    /// There are several runs with equal judgements: nothing in them depends on the seed.
+    /// Whether there are several runs with equal judgements, so that nothing in them depends on the seed.
     alike: bool,
 }
 
@@ -67,12 +67,12 @@ impl<'a> Group<'a> {
         &self.runs[0].scheduler
     }
 
-    /// One figure of each run.
+    /// Returns one figure of each run.
     fn each(&self, figure: fn(&RunReport) -> f64) -> Vec<f64> {
         self.runs.iter().map(figure).collect()
     }
 
-    /// The same, but of one run if all are alike.
+    /// Returns one figure of each run, or of only one run if all are alike.
     fn values(&self, figure: fn(&RunReport) -> f64) -> Vec<f64> {
         let mut values = self.each(figure);
         values.truncate(if self.alike { 1 } else { values.len() });
@@ -84,7 +84,7 @@ impl<'a> Group<'a> {
     }
 }
 
-/// Are there several runs, and do their judgements differ in nothing but the seed?
+/// Returns whether there are several runs whose judgements differ only in the seed.
 fn are_alike(runs: &[RunReport]) -> bool {
     let judged = |run: &RunReport| RunReport { seed: 0, wall_ns: 0, peak_rss_bytes: 0, ..run.clone() };
     match runs {
@@ -96,14 +96,14 @@ fn are_alike(runs: &[RunReport]) -> bool {
     }
 }
 
-/// The schedulers that have several runs with different seeds, all of them alike.
+/// Returns the schedulers that have several runs with different seeds, all of them alike.
 pub fn seedless(runs: &[RunReport]) -> Vec<&str> {
     Group::all(runs).filter(|group| group.alike).map(|group| group.name()).collect()
 }
 
-/// The comparison. The runs of one scheduler must be consecutive; the first scheduler is the baseline.
-/// Below the table: which schedulers no seed changes, and a verdict on each scheduler's first bad run, or on its first
-/// run.
+/// Returns the comparison. The runs of one scheduler must be consecutive; the first scheduler is the baseline. The
+/// table is followed by the schedulers whose runs no seed changes, and a verdict on each scheduler's first bad run, or
+/// else on its first run.
 pub fn table(runs: &[RunReport], style: Style) -> String {
     let groups: Vec<Group<'_>> = Group::all(runs).collect();
     let Some((first, others)) = groups.split_first() else { return String::new() };
@@ -121,7 +121,7 @@ pub fn table(runs: &[RunReport], style: Style) -> String {
     parts.join("\n\n") + "\n" + &legend(first, others) + "\n" + &notes.chain(verdicts).collect::<String>()
 }
 
-/// The meaning of the marks in the cells: a line for each mark that the table has.
+/// Returns the meaning of the marks in the cells: a line for each mark that the table has.
 fn legend(first: &Group<'_>, others: &[Group<'_>]) -> String {
     let mut lines = String::new();
     if first.has_spread() || others.iter().any(Group::has_spread) {
@@ -147,7 +147,7 @@ fn verdict(group: &Group<'_>, style: Style) -> String {
 
 fn part(first: &Group<'_>, others: &[Group<'_>], style: Style) -> String {
     let mut table = plain_table(style);
-    // A long name goes on two lines, with its settings whole: half a number is a wrong number.
+    // A long name is split into two lines, but its settings are not: half a number is a wrong number.
     let broken = |name: String| match name.chars().count() > LONGEST_WORD {
         true => name.replacen(':', "\n:", 1),
         false => name,
@@ -186,7 +186,7 @@ fn cell(text: String) -> Cell {
     Cell::new(text).set_alignment(CellAlignment::Right)
 }
 
-/// The mean, and half the distance from the lowest to the highest value.
+/// Returns the mean, and half the distance from the lowest to the highest value.
 fn mean_and_spread(values: &[f64]) -> (f64, f64) {
     let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
     let least = values.iter().copied().fold(f64::INFINITY, f64::min);
@@ -209,7 +209,7 @@ fn shown(unit: Unit, values: &[f64]) -> String {
     }
 }
 
-/// `1.20 ± 0.05`, or [`NO_RATIO`] if a run's base is 0.
+/// Returns `1.20 ± 0.05`, or [`NO_RATIO`] if a run's base is 0.
 fn ratio(values: &[f64], base: &[f64]) -> String {
     if base.contains(&0.0) {
         return NO_RATIO.to_owned();

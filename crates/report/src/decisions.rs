@@ -1,4 +1,4 @@
-//! How the cost of a scheduler's decisions grows with waiting tasks and with CPUs, as a table, JSON and a chart.
+//! Shows how the cost of a scheduler's decisions grows with waiting tasks and with CPUs, as a table, JSON and a chart.
 
 pub mod chart;
 mod sweep;
@@ -14,23 +14,23 @@ use serde::Serialize;
 /// What grows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Axis {
-    /// The waiting tasks; the machine stays the same.
+    /// The number of waiting tasks; the machine stays the same.
     Tasks,
-    /// The CPUs, and the tasks with them.
+    /// The number of CPUs, and with it the number of tasks.
     Cpus,
 }
 
 /// The size at which something was measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Size {
-    /// Tasks.
+    /// The number of tasks.
     pub tasks: u32,
-    /// CPUs.
+    /// The number of CPUs.
     pub cpus: u32,
 }
 
 impl Size {
-    /// The number that grows along this axis.
+    /// Returns the number that grows along this axis.
     pub const fn along(self, axis: Axis) -> u32 {
         match axis {
             Axis::Tasks => self.tasks,
@@ -44,7 +44,7 @@ impl Size {
 pub struct DecisionsReport {
     /// The scheduler.
     pub scheduler: String,
-    /// The machine on which more and more tasks wait.
+    /// The machine on which an increasing number of tasks wait.
     pub machine: String,
     /// The costs as more tasks wait there.
     #[serde(flatten)]
@@ -54,7 +54,7 @@ pub struct DecisionsReport {
 }
 
 impl DecisionsReport {
-    /// An empty report.
+    /// Returns an empty report.
     pub fn new(scheduler: &str, machine: &str) -> Self {
         let [by_tasks, by_cpus] = [(); 2].map(|()| SweepReport::default());
         Self { scheduler: scheduler.to_owned(), machine: machine.to_owned(), by_tasks, by_cpus }
@@ -69,7 +69,7 @@ impl DecisionsReport {
         sweep.add(axis, size, costs, together);
     }
 
-    /// The measurements along an axis.
+    /// Returns the measurements along an axis.
     pub fn along(&self, axis: Axis) -> &SweepReport {
         match axis {
             Axis::Tasks => &self.by_tasks,

@@ -1,4 +1,4 @@
-//! Published results beside ours, as `--json` prints them. Field names are stable; docs/reference/json.md
+//! Published results and ours side by side, as `--json` prints them. Field names are stable; docs/reference/json.md
 //! describes each.
 
 mod table;
@@ -30,7 +30,7 @@ pub struct ExperimentReport {
     pub ours: Option<f64>,
     /// How much two runs of the same scheduler differ.
     pub spread: Option<[f64; 2]>,
-    /// Is every claim reproduced?
+    /// Whether every claim is reproduced.
     pub reproduced: bool,
     /// `reproduced`, `not_reached`, `undecidable` or `calibrated`.
     pub verdict: &'static str,
@@ -42,7 +42,7 @@ pub struct ExperimentReport {
     pub claims: Vec<ClaimReport>,
     /// All arms.
     pub arms: Vec<ArmReport>,
-    /// The published figures of each task, beside ours.
+    /// The published figures of each task, and ours.
     pub tables: Vec<TableReport>,
 }
 
@@ -53,9 +53,9 @@ pub struct TrendReport {
     pub rank_correlation: Option<f64>,
     /// The lowest value at which the trend holds.
     pub least: f64,
-    /// How many ratios were measured.
+    /// The number of ratios that were measured.
     pub cells: usize,
-    /// Does the trend hold?
+    /// Whether the trend holds.
     pub holds: bool,
 }
 
@@ -86,11 +86,11 @@ pub struct ClaimReport {
     pub of_values: Option<ValuesReport>,
     /// The values of the arm in the denominator.
     pub to_values: Option<ValuesReport>,
-    /// Is our value on the published side of 1, outside the spread?
+    /// Whether our value is on the published side of 1, outside the spread.
     pub direction_holds: Option<bool>,
-    /// Is our value in the band?
+    /// Whether our value is in the band.
     pub band_holds: Option<bool>,
-    /// Does the effect vanish with the mechanism off?
+    /// Whether the effect vanishes with the mechanism off.
     pub mechanism_holds: Option<bool>,
     /// The verdict, with the same values as the experiment's.
     pub verdict: &'static str,
@@ -103,9 +103,9 @@ pub struct ClaimReport {
 pub struct ValuesReport {
     /// Their mean.
     pub mean: f64,
-    /// The least.
+    /// The minimum.
     pub low: f64,
-    /// The greatest.
+    /// The maximum.
     pub high: f64,
 }
 
@@ -122,9 +122,9 @@ pub struct ArmReport {
     pub workload: String,
     /// The machine.
     pub machine: String,
-    /// How many runs were made.
+    /// The number of runs that were made.
     pub runs: usize,
-    /// How many of them failed.
+    /// The number of runs that failed.
     pub failed: usize,
     /// Context switches per second, averaged over the runs that did not fail.
     pub switches_per_s: f64,
@@ -202,7 +202,7 @@ fn claim(experiment: &Experiment, at: usize, verdict: &ClaimVerdict) -> ClaimRep
     }
 }
 
-/// The mean over the runs that did not fail; 0 if there are none.
+/// Returns the mean over the runs that did not fail, or 0 if there are none.
 fn mean(figures: &ArmFigures, one: impl Fn(&RunFigures, &Measured) -> Option<f64>) -> f64 {
     let values = figures.runs.iter().filter_map(|run| run.result.as_ref().ok().map(|of| (run, of)));
     let values: Vec<f64> = values.filter_map(|(run, of)| one(run, of)).collect();

@@ -1,5 +1,5 @@
-//! Lists of what is modelled, nearly modelled and absent, for LIMITATIONS.md. They are generated from the code's own
-//! tables and go between marks in the page.
+//! Generates lists of exact, approximate and absent features for LIMITATIONS.md, from the code's own tables. They
+//! replace the text between marks in the page.
 
 use keel_abi::feature::{Feature, FeatureKind, Level};
 
@@ -8,7 +8,7 @@ const END: &str = "<!-- end -->";
 /// Regenerates the text between the page's marks (`<!-- generated: KIND -->` and `<!-- end -->`).
 ///
 /// # Errors
-/// If a kind has no mark, or a mark no end.
+/// A kind has no mark, or a mark has no end.
 pub fn page(page: &str, features: &[Feature]) -> Result<String, String> {
     let mut made = page.to_owned();
     for kind in FeatureKind::ALL {
@@ -32,7 +32,8 @@ fn add(mut text: String, name: &str) -> String {
     text + &format!("`{name}`")
 }
 
-/// The exact features, the ones that differ and how, and the absent ones. Absent ones with a remark have a row.
+/// Returns the exact features, the ones that differ and how, and the absent ones. Absent ones with a remark have a row
+/// of their own.
 fn section(features: &[&Feature]) -> String {
     let exact = features.iter().filter(|feature| feature.level == Level::Exact);
     let mut text = exact.fold("Exact:".to_owned(), |text, feature| add(text, feature.name));

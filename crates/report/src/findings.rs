@@ -1,4 +1,4 @@
-//! Findings as a list for people: the longest of each kind, with the decision that put the task there.
+//! Lists findings as text: the longest of each kind, with the decision that put the task there.
 
 use crate::looked_at;
 use crate::run::{FindingReport, RunReport};
@@ -7,10 +7,10 @@ use keel_abi::Span;
 use keel_abi::numbers::count;
 use keel_check::{Blame, Kind};
 
-/// How many findings the text lists; one of each kind if that is more.
+/// The number of findings that the text lists, or one of each kind if that is more.
 const LISTED: usize = 5;
 
-/// The list, with an empty line before it; empty if nothing was found.
+/// Returns the list, with an empty line before it, or empty if nothing was found.
 pub(crate) fn list(run: &RunReport, style: Style) -> String {
     let listed = choose(&run.findings);
     if listed.is_empty() {
@@ -36,7 +36,7 @@ pub(crate) fn list(run: &RunReport, style: Style) -> String {
     text
 }
 
-/// The longest of each kind, then the second longest of each, up to the limit; listed kind by kind.
+/// Returns the longest of each kind, then the second longest of each, up to the limit, sorted by kind.
 fn choose(findings: &[FindingReport]) -> Vec<&FindingReport> {
     let mut ranked: Vec<(usize, usize)> = Vec::new();
     let mut nth = 0;
@@ -54,7 +54,7 @@ fn choose(findings: &[FindingReport]) -> Vec<&FindingReport> {
     ranked.into_iter().map(|(_, at)| &findings[at]).collect()
 }
 
-/// `3 long delays and 1 stall`: the findings other than wasted cores; empty if there are none.
+/// Returns the findings other than wasted cores: `3 long delays and 1 stall`. Empty if there are none.
 pub(crate) fn others(run: &RunReport) -> String {
     let named = |kind: Kind| {
         let n = run.findings_total.get(kind.name()).copied().unwrap_or(0);

@@ -1,7 +1,7 @@
 //! Tracks which task runs or waits where, and how many are runnable on each CPU, as events arrive.
 //!
-//! A waiting task counts on the CPU of its runqueue; a throttled one counts nowhere. The listener ([`SpanSink`])
-//! receives each span of time when it ends.
+//! A waiting task counts on the CPU of its runqueue; a throttled one counts nowhere. A [`SpanSink`] receives each span
+//! of time when it ends.
 
 use crate::notable::Standing;
 use keel_abi::scx::load_weight_of_nice;
@@ -21,7 +21,7 @@ pub enum State {
 }
 
 impl State {
-    /// The CPU on which it runs or in whose runqueue it waits.
+    /// Returns the CPU on which it runs or on whose runqueue it waits.
     pub fn cpu(self) -> Option<CpuId> {
         match self {
             Self::Off => None,
@@ -47,9 +47,9 @@ pub struct Stretch {
     pub task: TaskId,
     /// Its state.
     pub state: State,
-    /// Nanoseconds from the start of the run.
+    /// When it began, in nanoseconds from the start of the run.
     pub from: u64,
-    /// The same, at its end.
+    /// When it ended, likewise.
     pub to: u64,
     /// For a wait that ends here: when it began, on whichever CPU, and how.
     pub wait: Option<(u64, Begun)>,
@@ -58,17 +58,17 @@ pub struct Stretch {
 /// The runnable tasks of a CPU, and the sum of their weights (1024 is nice 0).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Level {
-    /// How many.
+    /// Their number.
     pub tasks: u64,
     /// The sum of their weights.
     pub weight: u64,
 }
 
-/// Receives spans of time that have ended; times are nanoseconds from the start of the run.
+/// Receives spans of time that have ended. Times are nanoseconds from the start of the run.
 pub trait SpanSink {
-    /// A task was in one state.
+    /// Called when a task has left a state.
     fn stretch(&mut self, _stretch: &Stretch) {}
-    /// A CPU had this many runnable tasks.
+    /// Called when a CPU's number of runnable tasks has changed.
     fn level(&mut self, cpu: CpuId, level: Level, from: u64, to: u64);
 }
 
@@ -80,9 +80,9 @@ struct Task {
     waits_since: u64,
     begun: Begun,
     nice: i8,
-    /// The kernel keeps it off every CPU.
+    /// Whether the kernel throttles it.
     throttled: bool,
-    /// It would wait there if it weren't throttled.
+    /// The CPU for which it would wait if it weren't throttled.
     held: Option<CpuId>,
 }
 
@@ -92,7 +92,7 @@ struct Cpu {
     since: u64,
     running: bool,
     offline: bool,
-    /// If it idles, it idles on purpose.
+    /// Whether it idles on purpose if it idles.
     reserved: bool,
 }
 
@@ -109,7 +109,7 @@ pub struct Now {
     pub running: Vec<Option<TaskId>>,
     /// The waiting tasks and their CPUs.
     pub waiting: Vec<(TaskId, CpuId)>,
-    /// Is each CPU offline?
+    /// For each CPU, whether it is offline.
     pub offline: Vec<bool>,
 }
 
@@ -129,17 +129,17 @@ impl Follow {
         self.idle = cpus as u64;
     }
 
-    /// The number of idle CPUs and of waiting tasks.
+    /// Returns the number of idle CPUs and of waiting tasks.
     pub fn idle_and_waiting(&self) -> (u64, u64) {
         (self.idle, self.waiting)
     }
 
-    /// Runnable tasks on a CPU.
+    /// Returns the number of runnable tasks on a CPU.
     pub fn runnable(&self, cpu: CpuId) -> u64 {
         self.cpus.get(cpu.index()).map_or(0, |cpu| cpu.level.tasks)
     }
 
-    /// The situation in which this decision is made.
+    /// Returns the situation in which this decision is made.
     pub fn standing(&self, policy: &Policy) -> Standing {
         let (idle, waiting) = self.idle_and_waiting();
         let waits = |cpu: CpuId| {
@@ -156,7 +156,7 @@ impl Follow {
         }
     }
 
-    /// The current state, for a listener that joins midway.
+    /// Returns the current state, for a sink that joins midway.
     pub fn now(&self) -> Now {
         let mut running = vec![None; self.cpus.len()];
         let mut waiting = Vec::new();
@@ -238,12 +238,12 @@ impl Follow {
         self.tasks.get(task.index()).map(|row| row.state).unwrap_or_default()
     }
 
-    /// The CPU that a task would wait for if it weren't throttled.
+    /// Returns the CPU that a task would wait for if it weren't throttled.
     pub fn held(&self, task: TaskId) -> Option<CpuId> {
         self.tasks.get(task.index()).and_then(|row| row.held)
     }
 
-    /// Is the task throttled, runnable or not?
+    /// Returns whether the task is throttled, runnable or not.
     pub fn is_throttled(&self, task: TaskId) -> bool {
         self.tasks.get(task.index()).is_some_and(|row| row.throttled)
     }
@@ -261,7 +261,7 @@ impl Follow {
         }
     }
 
-    /// Does the task wait for a CPU?
+    /// Returns whether the task waits for a CPU.
     pub fn waits(&self, task: TaskId) -> bool {
         matches!(self.state(task), State::Waiting(_))
     }
@@ -378,7 +378,7 @@ mod tests {
         assert_eq!(receive(30, What::Throttled { task: b, on: false, group: 0 }), ((1, 1), None, 1));
         receive(35, What::Migrate { task: b, from: CpuId(1), to: cpu });
         assert_eq!(receive(40, switch(a, Why::Blocked, b)), ((1, 0), None, 1));
-        // It is throttled while it runs, and leaves its CPU; being switched to ends the throttling.
+        // It is throttled while it runs, and leaves its CPU. Switching to it ends the throttling.
         receive(50, What::Throttled { task: b, on: true, group: 0 });
         assert_eq!(receive(60, switch(b, Why::Preempted, TaskId::IDLE)), ((2, 0), Some(cpu), 0));
         assert_eq!(receive(70, switch(TaskId::IDLE, Why::WasIdle, b)), ((1, 0), None, 1));

@@ -1,4 +1,4 @@
-//! Whether a run passed, as text: each budget and each figure with its allowed and its actual value, and a final
+//! Shows whether a run passed, as text: each budget and each figure with its allowed and its actual value, and a final
 //! sentence.
 
 use crate::style::{Paint, Style};
@@ -13,7 +13,7 @@ use keel_gate::{Change, Held, Regression, Row, Ruling};
 const SINGLE: &str = "These are single runs with one seed, so a change of the scheduler cannot be told from the effect\n\
                       of the seed. keel compare --runs N takes that into account.\n";
 
-/// The budgets of one run, with an empty line before them; the last line lists those that were exceeded.
+/// Returns the budgets of one run, with an empty line before them. The last line lists those that were exceeded.
 pub fn budgets(ruling: &Ruling, style: Style) -> String {
     let mut table = plain_table(style);
     let heads = ["budget", "allowed", "found", ""];
@@ -29,7 +29,7 @@ pub fn budgets(ruling: &Ruling, style: Style) -> String {
     format!("\n{}\n\n{}\n", lines_of(&table), strict_sentence(ruling, style))
 }
 
-/// `Strict: failed: ...` or `Strict: passed.`
+/// Returns `Strict: failed: ...` or `Strict: passed.`
 fn strict_sentence(ruling: &Ruling, style: Style) -> String {
     if ruling.passed {
         return style.paint(Paint::Good, "Strict: passed; every finding is within its budget.");
@@ -38,7 +38,7 @@ fn strict_sentence(ruling: &Ruling, style: Style) -> String {
     style.paint(Paint::Bad, &format!("Strict: failed; {}.", exceeded.join("; ")))
 }
 
-/// `wasted_core: 22.6%, where 2% of the machine's time is allowed (11.3 times)`.
+/// Describes a budget: `wasted_core: 22.6%, where 2% of the machine's time is allowed (11.3 times)`.
 fn exceeded(budget: &Held) -> String {
     let times = match budget.allowed_value {
         Some(allowed) if allowed > 0.0 => {
@@ -49,7 +49,7 @@ fn exceeded(budget: &Held) -> String {
     format!("{}: {}, where {} is allowed{times}", budget.kind, budget.found, budget.allowed)
 }
 
-/// One line on the runs of a scheduler: the first that did not pass, and how many more there are.
+/// Returns one line on the runs of a scheduler: the first that did not pass, and how many more there are.
 pub fn line(scheduler: &str, rulings: &[(u64, &Ruling)], style: Style) -> String {
     let failed: Vec<_> = rulings.iter().filter(|(_, ruling)| !ruling.passed).collect();
     let Some((seed, ruling)) = failed.first().copied().or(rulings.first()) else { return String::new() };
@@ -61,8 +61,8 @@ pub fn line(scheduler: &str, rulings: &[(u64, &Ruling)], style: Style) -> String
     format!("{}{of}: {}\n", style.paint(Paint::Bold, &escape_all(scheduler)), strict_sentence(ruling, style))
 }
 
-/// The figures of one scheduler beside the baseline's, with an empty line before them; the last line lists those that
-/// regressed.
+/// Returns the figures of one scheduler next to the baseline's, with an empty line before them. The last line lists
+/// those that regressed.
 pub fn regression(found: &Regression, style: Style) -> String {
     let mut table = plain_table(style);
     let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
@@ -86,7 +86,7 @@ pub fn regression(found: &Regression, style: Style) -> String {
     format!("\n{}\n\n{single}{}\n", lines_of(&table), baseline_sentence(found, style))
 }
 
-/// The rows of single names are shown only if they changed: there may be many.
+/// Returns whether a row is shown. Those of single names are shown only if they changed, because there may be many.
 fn is_shown(row: &Row) -> bool {
     row.verdict != Change::Same || !row.figure.contains(' ')
 }
@@ -94,7 +94,7 @@ fn is_shown(row: &Row) -> bool {
 fn baseline_sentence(found: &Regression, style: Style) -> String {
     let who = escape_all(&found.scheduler);
     let runs = |n: usize| if n == 1 { "1 run".to_owned() } else { format!("{n} runs") };
-    // Figures of another scheduler are no regression of this one: the reader must know.
+    // Differences from another scheduler are not regressions of this one, so say whose figures these are.
     let whose = match found.baseline_scheduler == found.scheduler {
         true => String::new(),
         false => format!(" of {}", escape_all(&found.baseline_scheduler)),
@@ -107,7 +107,7 @@ fn baseline_sentence(found: &Regression, style: Style) -> String {
     style.paint(Paint::Bad, &format!("Baseline: {who} failed ({of}); {}.", reported.join("; ")))
 }
 
-/// `switches a unit went from 1.64 to 2.10 (+28 %), where 0.10 more is allowed`.
+/// Describes a regression: `switches a unit went from 1.64 to 2.10 (+28 %), where 0.10 more is allowed`.
 fn regressed(row: &Row) -> String {
     let per = row.per.map_or_else(String::new, |per| format!(" per {per}"));
     let less = if row.now < row.baseline { "less" } else { "more" };
@@ -124,7 +124,7 @@ fn change(row: &Row) -> String {
     row.change.map_or_else(String::new, |change| format!("{:+.1} %", change * 100.0))
 }
 
-/// A value of this figure with its unit: `2.23 µs`, `0.011 %`, `56,423`.
+/// Returns a value of this figure with its unit: `2.23 µs`, `0.011 %`, `56,423`.
 pub fn in_unit(row: &Row, value: f64) -> String {
     match row.unit {
         "ns" if value < 1000.0 => format!("{} ns", figures(value)),

@@ -1,5 +1,5 @@
-//! The first sentences of a judgement: which cores idled, for how long, which tasks waited where, and which decision
-//! put them there.
+//! Writes the first sentences of a judgement: which cores idled, for how long, which tasks waited where, and which
+//! decision put them there.
 
 use keel_abi::numbers::{core_seconds, count, percent};
 use keel_abi::{CpuId, Span, Topology};
@@ -8,11 +8,11 @@ use keel_check::{Groups, How, Waiters, Wakers};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// The sentence leaves out CPUs and ways that together make up less than this share.
+/// The sentence leaves out CPUs and causes that together account for less than this share.
 const REST: f64 = 0.05;
 /// If there are more ranges of CPUs than this, the sentence only counts the CPUs.
 const RANGES: usize = 4;
-/// How many names are shown.
+/// The maximum number of names that are shown.
 const NAMES: usize = 2;
 
 /// A CPU that idled.
@@ -31,7 +31,7 @@ pub struct IdleCore {
 pub struct WaitersReport {
     /// Their name: untrusted text; empty for those beyond the first 255 names.
     pub name: String,
-    /// How many tasks of the name there were.
+    /// The number of tasks with the name.
     pub tasks: u64,
     /// Core time wasted while they waited.
     pub wasted_ns: u64,
@@ -46,22 +46,22 @@ pub struct WakersReport {
     pub wasted_ns: u64,
 }
 
-/// Where cores were wasted, and how the waiting tasks got to where they waited.
+/// Where cores were wasted, and how the waiting tasks got there.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct WastedWhere {
     /// Two sentences; empty if nothing was wasted. Safe to print.
     pub sentence: String,
     /// The cores that idled.
     pub idle: Vec<IdleCore>,
-    /// The CPUs in whose queues tasks waited, and the core time wasted while they did.
+    /// The CPUs on whose runqueues tasks waited, and the core time wasted while they did.
     pub waited_on: BTreeMap<u32, u64>,
-    /// The core time wasted while tasks waited in no CPU's queue.
+    /// The core time wasted while tasks waited on no CPU's runqueue.
     pub in_queues_ns: u64,
     /// The part of `in_queues_ns` in which the BPF program held them.
     pub held_ns: u64,
     /// The tasks that waited.
     pub tasks: Vec<WaitersReport>,
-    /// How they got there: docs/reference/findings.md lists the ways.
+    /// How they got there. docs/reference/findings.md lists the values.
     pub how: BTreeMap<String, u64>,
     /// The tasks that woke or forked them, if that is how they got there.
     pub wakers: Vec<WakersReport>,
@@ -95,8 +95,8 @@ impl WastedWhere {
     }
 }
 
-/// `8 of 32 CPUs (node 1, cores 8-15) idled for 1.90 core-seconds while 14 make tasks waited on node 0 (cores 0-7).
-/// They were woken on their last node by make each time.`
+/// Returns the sentence: `8 of 32 CPUs (node 1, cores 8-15) idled for 1.90 core-seconds while 14 make tasks waited on
+/// node 0 (cores 0-7). They were woken on their last node by make each time.`
 fn sentence(groups: &Groups) -> Option<String> {
     if sum(&groups.idle) == 0 {
         return None;
@@ -110,12 +110,12 @@ fn sentence(groups: &Groups) -> Option<String> {
     Some(format!("{idle} while {} waited{at}. {they} {how}.", who(groups, all)))
 }
 
-/// All CPUs of a machine with several.
+/// Returns all CPUs of a machine with several.
 fn every(cpus: usize) -> String {
     if cpus == 2 { "Both CPUs".to_owned() } else { format!("All {} CPUs", count(cpus as u64)) }
 }
 
-/// `Core 3 idled for 50.40 ms`, `8 of 64 CPUs (cores 8-15) idled for 60.00 core-seconds`.
+/// Describes what idled: `Core 3 idled for 50.40 ms`, `8 of 64 CPUs (cores 8-15) idled for 60.00 core-seconds`.
 fn idled(groups: &Groups, shape: Option<&Topology>) -> String {
     let (many, most) = (groups.idle.len(), most_of(&groups.idle));
     if let [core] = most.as_slice() {
@@ -139,7 +139,7 @@ fn idled(groups: &Groups, shape: Option<&Topology>) -> String {
     format!("{cpus}{which} idled for {wasted}")
 }
 
-/// ` by make`, if tasks with that name woke or forked nearly all of them, or most of them.
+/// Describes the wakers: ` by make`, if tasks with that name woke or forked nearly all or most of the waiting tasks.
 fn by(groups: &Groups) -> String {
     let all: Span = groups.how.iter().filter(|(how, _)| is_by_waker(*how)).map(|&(_, span)| span).sum();
     match groups.wakers.first() {
@@ -152,7 +152,7 @@ fn by(groups: &Groups) -> String {
     }
 }
 
-/// `14 make tasks`, `30 tasks (cc1, make and others)`.
+/// Describes the waiting tasks: `14 make tasks`, `30 tasks (cc1, make and others)`.
 fn who(groups: &Groups, all: u64) -> String {
     let more = if groups.more_tasks { "more than " } else { "" };
     let tasks = if all == 1 { "task" } else { "tasks" };
@@ -167,7 +167,8 @@ fn who(groups: &Groups, all: u64) -> String {
     }
 }
 
-/// ` on cores 0-7`, ` in the scheduler's queues`, `, held by the BPF program`, or several of these.
+/// Describes where they waited: ` on cores 0-7`, ` in the scheduler's queues`, `, held by the BPF program`, or several
+/// of these.
 fn places(groups: &Groups, shape: Option<&Topology>) -> String {
     let on = sum(&groups.waited_on);
     let queues = groups.in_queues.as_ns();
@@ -188,7 +189,7 @@ fn places(groups: &Groups, shape: Option<&Topology>) -> String {
     }
 }
 
-/// `node 1 (cores 8-15)`, `cores 3, 8-15`, `12 cores`: the CPUs that account for nearly all of it.
+/// Describes the CPUs that account for nearly all of it: `node 1 (cores 8-15)`, `cores 3, 8-15`, `12 cores`.
 fn cores(of: &[(CpuId, Span)], shape: Option<&Topology>) -> String {
     let most = most_of(of);
     let listed = listed(&most).unwrap_or_else(|| format!("{} cores", count(most.len() as u64)));
@@ -198,7 +199,7 @@ fn cores(of: &[(CpuId, Span)], shape: Option<&Topology>) -> String {
     }
 }
 
-/// The CPUs that account for nearly all of it, in ascending order.
+/// Returns the CPUs that account for nearly all of it, in ascending order.
 fn most_of(of: &[(CpuId, Span)]) -> Vec<CpuId> {
     let all = sum(of);
     let mut most: Vec<&(CpuId, Span)> = of.iter().collect();
@@ -216,7 +217,7 @@ fn most_of(of: &[(CpuId, Span)]) -> Vec<CpuId> {
     cpus
 }
 
-/// `core 3`, `cores 3, 8-15`; `None` if they are too scattered.
+/// Lists CPUs: `core 3`, `cores 3, 8-15`. Returns `None` if they are too scattered.
 fn listed(cpus: &[CpuId]) -> Option<String> {
     let ranges = ranges(cpus);
     match (cpus.len(), ranges.len()) {
@@ -226,7 +227,7 @@ fn listed(cpus: &[CpuId]) -> Option<String> {
     }
 }
 
-/// `node 1`, `nodes 1-3`, if the CPUs are exactly those of some nodes but not of all nodes.
+/// Returns `node 1` or `nodes 1-3`, if the CPUs are exactly those of some nodes but not of all nodes.
 fn whole_nodes(cpus: &[CpuId], shape: Option<&Topology>) -> Option<String> {
     let shape = shape?;
     let mut nodes: Vec<_> =
@@ -243,7 +244,7 @@ fn whole_nodes(cpus: &[CpuId], shape: Option<&Topology>) -> Option<String> {
     (ranges.len() <= RANGES).then(|| format!("{word} {}", ranges.join(", ")))
 }
 
-/// Ascending numbers as ranges: `3`, `8-15`.
+/// Formats ascending numbers as ranges: `3`, `8-15`.
 fn ranges(cpus: &[CpuId]) -> Vec<String> {
     let runs = cpus.chunk_by(|a, b| b.0 == a.0 + 1);
     runs.map(|run| match run {
@@ -253,7 +254,7 @@ fn ranges(cpus: &[CpuId]) -> Vec<String> {
     .collect()
 }
 
-/// How they got there: one way, or the main ways with their shares.
+/// Describes how they got there: one cause, or the main ones with their shares.
 fn ways(how: &[(How, Span)], their: &str, by: &str, each: &str) -> String {
     let all = sum(how).max(1) as f64;
     let share = |span: Span| span.as_ns() as f64 / all;
@@ -275,7 +276,7 @@ fn ways(how: &[(How, Span)], their: &str, by: &str, each: &str) -> String {
     }
 }
 
-/// Does a waker or parent put the task there in this way?
+/// Returns whether this means that a waker or parent put the task there.
 fn is_by_waker(how: How) -> bool {
     !matches!(how, How::Pulled | How::Pushed | How::Moved | How::Dispatched | How::Queued | How::Unknown)
 }
@@ -298,7 +299,7 @@ fn words(how: How, their: &str) -> String {
     }
 }
 
-/// The total in nanoseconds, saturating: an untrusted trace may claim any times.
+/// Returns the total in nanoseconds, saturating: an untrusted trace may claim any times.
 fn sum<T>(of: &[(T, Span)]) -> u64 {
     of.iter().map(|&(_, span)| span).sum::<Span>().as_ns()
 }

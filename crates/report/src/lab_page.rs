@@ -1,5 +1,5 @@
-//! The lab as one HTML page. It needs no network, no script and no other file, follows its reader's light or dark mode,
-//! and can be printed or read on a phone.
+//! Writes the lab's results as one HTML page. It needs no network, no script and no other file, follows its reader's
+//! light or dark mode, and can be printed or read on a phone.
 //!
 //! All texts come from files that may be untrusted, so each goes through [`text`]. Pictures are separate documents in
 //! `data:` addresses, so nothing in them can affect the page.
@@ -37,7 +37,7 @@ pub struct ArmPicture {
     pub svg: String,
 }
 
-/// The page of these experiments; `pictures` holds the pictures of each experiment's arms, if there are any.
+/// Returns the page of these experiments. `pictures` are the pictures of each experiment's arms, if there are any.
 pub fn of_experiments(
     experiments: &[Experiment],
     reports: &[ExperimentReport],
@@ -112,8 +112,8 @@ fn drawn(page: &mut String, pictures: &[Option<ArmPicture>]) {
     put!(page, "</details>");
 }
 
-/// A picture as an address that contains all of it: every byte that could end the address or has a meaning in it is
-/// escaped as a number.
+/// Returns a picture as an address that contains all of it: every byte that could end the address or has a meaning in
+/// it is escaped as a number.
 fn address(svg: &str) -> String {
     let mut address = "data:image/svg+xml,".to_owned();
     for &byte in svg.as_bytes() {
@@ -145,7 +145,7 @@ fn text(given: &str) -> String {
     xml(&escape_all(given))
 }
 
-/// A verdict in words.
+/// Returns a verdict in words.
 fn words(verdict: &str) -> String {
     verdict.replace('_', " ")
 }
@@ -165,7 +165,7 @@ fn end(page: String) -> String {
     page + "</body></html>\n"
 }
 
-/// A table. If it is wider than the screen, it scrolls by itself, without the page.
+/// Writes a table. If it is wider than the screen, it scrolls on its own, without the page.
 fn table(page: &mut String, class: &str, heads: &[String], rows: &[Vec<String>]) {
     put!(page, "<div class=\"wide\"><table class=\"{class}\"><thead><tr>");
     for head in heads {

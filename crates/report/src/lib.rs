@@ -1,11 +1,10 @@
-//! Figures and findings, for people and for programs: tables, a one-sentence verdict, JSON,
-//! pictures.
+//! Shows figures and findings to people and programs: tables, a one-sentence verdict, JSON, pictures.
 //!
-//! This crate judges nothing itself: everything it shows comes from [`keel_check`]. Names of tasks, schedulers and
+//! This crate judges nothing itself: everything that it shows comes from [`keel_check`]. Names of tasks, schedulers and
 //! workloads are untrusted, and are escaped wherever they are shown.
 //!
-//! This crate never knows where a stream came from, and never touches files or the terminal (callers say how wide it is
-//! and whether it supports colour: [`Style`]).
+//! This crate doesn't know where a stream came from, and never accesses files or the terminal. Callers say how wide the
+//! terminal is and whether it supports colour ([`Style`]).
 //!
 //! One run:
 //!
@@ -15,7 +14,7 @@
 //! - [`headline`]: which cores idled, who waited where, and which decision caused it
 //! - `findings`: the findings as a list
 //! - [`check`]: the judgement of a trace, as text and JSON
-//! - `caveat`: what a recording cannot show
+//! - `caveat`: caveats about what a recording lacks
 //! - [`waits`]: why a task waited, as text and JSON
 //! - [`watch`]: the output of `keel watch`: JSON lines, text lines and a screen
 //! - [`gate`]: whether a run passed its budgets, as text
@@ -23,9 +22,9 @@
 //! Several runs:
 //!
 //! - [`compare`]: schedulers side by side
-//! - [`experiment`]: published experiments beside ours, as JSON
+//! - [`experiment`]: published experiments and our results, as JSON
 //! - [`matrix`]: every scheduler on every experiment, as tables and JSON
-//! - [`sensitivity`]: how far each machine constant moves each experiment
+//! - [`sensitivity`]: how much each machine constant affects each experiment
 //! - [`decisions`]: how the cost of decisions grows with waiting tasks and CPUs
 //! - [`lab_page`]: the lab as one HTML page
 //! - [`partial`]: results that a signal cut short
@@ -34,13 +33,13 @@
 //!
 //! - [`picture`]: a run as a static SVG
 //! - [`buckets`]: what each CPU did, summed over buckets of time
-//! - [`follow`]: which task runs or waits where, as the stream goes by
+//! - [`follow`]: which task runs or waits where, as events arrive
 //! - [`notable`]: a run's most informative decisions, spread over its time
 //!
 //! Shared parts:
 //!
 //! - [`policy`]: a decision that a scheduler reports, as a sentence
-//! - [`queues`]: names for a scheduler's own queues
+//! - [`queues`]: names for a scheduler's own DSQs
 //! - [`style`]: how text is shown
 //! - [`features`]: lists for LIMITATIONS.md, from the code's own tables
 //! - [`made_up`]: made-up runs for tests, examples and measurements

@@ -1,11 +1,11 @@
-//! The CPUs that decisions around a finding looked at, for people and for JSON.
+//! The CPUs that decisions around a finding looked at, as text and for JSON.
 
 use crate::policy::sentence;
 use keel_abi::numbers::count;
 use keel_check::LookedAt;
 use serde::Serialize;
 
-/// Rows in the text of one finding.
+/// The maximum number of rows in the text of one finding.
 const SHOWN: usize = 4;
 
 /// Decisions of one kind, at one level, by or for one CPU, with one outcome.
@@ -13,7 +13,7 @@ const SHOWN: usize = 4;
 pub struct LookedAtReport {
     /// When the first of them was made.
     pub first_ns: u64,
-    /// How many there were.
+    /// Their number.
     pub times: u32,
     /// The CPU that decided, or for which the decision was made.
     pub cpu: u32,
@@ -24,7 +24,7 @@ pub struct LookedAtReport {
 }
 
 impl LookedAtReport {
-    /// One row.
+    /// Returns one row.
     pub fn new(row: &LookedAt) -> Self {
         Self {
             first_ns: row.first.as_ns(),
@@ -36,7 +36,7 @@ impl LookedAtReport {
     }
 }
 
-/// An indented line for each of the first rows; empty if there are none.
+/// Returns an indented line for each of the first rows, or empty if there are none.
 pub(crate) fn lines(rows: &[LookedAtReport]) -> String {
     let mut text = String::new();
     for LookedAtReport { times, text: what, .. } in rows.iter().take(SHOWN) {

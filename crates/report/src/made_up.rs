@@ -1,5 +1,5 @@
-//! Made-up runs: a scenario sets the number of runnable tasks on each CPU at each time. For tests, examples and
-//! measurements of the code that shows runs; keel itself never makes one.
+//! Made-up runs for tests, examples and measurements of the code that shows runs: a scenario sets the number of
+//! runnable tasks on each CPU at each time. keel itself never makes one.
 
 use keel_abi::{CpuId, CpuSet, Instant, Pid, TaskId, Topology};
 use keel_trace::{Event, Meta, Policy, Sink, TaskInfo, What, Why};
@@ -15,20 +15,20 @@ pub struct MadeUp {
     pub topology: Topology,
     /// The length of the run, in nanoseconds.
     pub ns: u64,
-    /// The time between two looks at the scenario, in nanoseconds.
+    /// The interval at which the scenario is evaluated, in nanoseconds.
     pub tick_ns: u64,
     /// The names of the first tasks; the others are workers.
     pub names: &'static [&'static str],
 }
 
 impl MadeUp {
-    /// A run that looks at the scenario every 4 ms and has only workers.
+    /// Creates a run that evaluates the scenario every 4 ms and has only workers.
     pub fn new(topology: Topology, ns: u64) -> Self {
         Self { topology, ns, tick_ns: 4_000_000, names: &[] }
     }
 
     /// Plays the run. `wanted(cpu, share of the run, random)` returns the number of runnable tasks on a CPU;
-    /// `reported(number)` returns the decision that the scheduler reports after the look with this number.
+    /// `reported(number)` returns the decision that the scheduler reports after the evaluation with this number.
     pub fn play(
         &self,
         sink: &mut dyn Sink,
@@ -115,8 +115,8 @@ impl Turns {
     }
 }
 
-/// All nodes share the work. If a node gets lost, node 1 then has no work while node 0 has far too much; at the end all
-/// nodes share again.
+/// Returns a scenario in which all nodes share the work. With `loses_a_node`, node 1 has no work for a while and node 0
+/// far too much; at the end all nodes share again.
 pub fn shared(topology: &Topology, loses_a_node: bool) -> impl Fn(CpuId, f64, u64) -> u32 + use<> {
     let per_node = topology.cpus() / topology.nodes();
     move |cpu, share, random| {

@@ -1,4 +1,4 @@
-//! Every scheduler on every experiment, as tables and as JSON. docs/reference/json.md describes each field.
+//! Shows every scheduler on every experiment, as tables and as JSON. docs/reference/json.md describes each field.
 
 pub(crate) mod table;
 
@@ -13,13 +13,13 @@ use serde::Serialize;
 pub struct MatrixReport {
     /// The columns.
     pub schedulers: Vec<String>,
-    /// Runs of each scheduler in each row.
+    /// The number of runs of each scheduler in each row.
     pub runs: u32,
     /// One for each experiment.
     pub rows: Vec<RowReport>,
 }
 
-/// One experiment's work under every scheduler.
+/// One experiment's workload under every scheduler.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RowReport {
     /// The experiment's name.
@@ -30,13 +30,13 @@ pub struct RowReport {
     pub measure: &'static str,
     /// The unit of its values; empty for a share.
     pub unit: &'static str,
-    /// Is a higher value better?
+    /// Whether a higher value is better.
     pub more_is_better: bool,
     /// The workload.
     pub workload: String,
     /// The machine.
     pub machine: String,
-    /// Are all tasks real-time tasks? Then the choice of scheduler has no effect, and there are no cells.
+    /// Whether all tasks are real-time tasks. If so, the choice of scheduler has no effect, and there are no cells.
     pub real_time: bool,
     /// One for each scheduler, in the order of the columns.
     pub cells: Vec<CellReport>,
@@ -51,7 +51,7 @@ pub struct CellReport {
     pub value: Option<f64>,
     /// The lowest and the highest value.
     pub spread: Option<[f64; 2]>,
-    /// How many times worse than the row's best; 1 for the best.
+    /// How many times worse it is than the row's best; 1 for the best.
     pub worse: Option<f64>,
     /// Core-seconds per second in which CPUs idled while tasks waited that could have run there.
     pub wasted_cores: Option<f64>,
@@ -60,7 +60,7 @@ pub struct CellReport {
 }
 
 impl RowReport {
-    /// A row; it has no cells if all work is real-time.
+    /// Creates a row. It has no cells if all tasks are real-time tasks.
     pub fn new(everyone: &Experiment, cells: Option<&[Cell]>) -> Self {
         let claim = &everyone.claims[0];
         let like = &everyone.arms[0];

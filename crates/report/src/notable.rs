@@ -1,4 +1,4 @@
-//! The most informative decisions of a run, spread over its time, in bounded memory.
+//! Keeps the most informative decisions of a run, spread over its time, in bounded memory.
 //!
 //! The most informative decisions are those that leave waste: a task went to a busy CPU while another CPU was idle, or
 //! a balancing for an idle CPU looked at CPUs where tasks waited and moved none of them. Next come other decisions made
@@ -16,7 +16,7 @@ const FIRST_SHIFT: u32 = 10;
 pub enum Worth {
     /// Nothing waited, or nothing idled.
     Rest,
-    /// The same, of a balancing.
+    /// Likewise, but for a balancing.
     Balancing,
     /// A CPU idled and a task waited.
     AtWaste,
@@ -31,16 +31,16 @@ pub struct Standing {
     pub idle: u64,
     /// The number of waiting tasks.
     pub waiting: u64,
-    /// The waiting tasks on other CPUs that the decision looked at.
+    /// The number of waiting tasks on other CPUs that the decision looked at.
     pub seen: u64,
-    /// Runnable tasks on the CPU that decides, or for which the decision is made.
+    /// The number of runnable tasks on the CPU that decides, or for which the decision is made.
     pub here: u64,
-    /// Runnable tasks on the chosen CPU, if there is one.
+    /// The number of runnable tasks on the chosen CPU, if there is one.
     pub there: u64,
 }
 
 impl Worth {
-    /// How informative a decision is in this situation.
+    /// Returns how informative a decision is in this situation.
     pub fn of(policy: &Policy, now: Standing) -> Self {
         let balancing = policy.kind.is_balancing();
         // A task that is put on a busy CPU waits from then on.
@@ -61,7 +61,7 @@ impl Worth {
 /// A decision that was kept.
 #[derive(Clone, Debug)]
 pub struct Kept {
-    /// Nanoseconds from the start of the run.
+    /// When it was made, in nanoseconds from the start of the run.
     pub at: u64,
     /// How informative it is.
     pub worth: Worth,
@@ -75,8 +75,8 @@ impl Kept {
     }
 }
 
-/// Among decisions that missed nothing, the one with the widest look is the most informative: even that look found
-/// nothing.
+/// Returns how many CPUs a decision looked at, for decisions that missed nothing: the one that looked at the most is
+/// the most informative, because even it found nothing.
 fn width(worth: Worth, policy: &Policy) -> usize {
     if worth == Worth::Missed { 0 } else { policy.considered.len() }
 }
@@ -113,18 +113,18 @@ impl<const MOMENTS: usize> Notable<MOMENTS> {
         }
     }
 
-    /// How many decisions were received.
+    /// Returns how many decisions were received.
     pub fn received(&self) -> u64 {
         self.received
     }
 
-    /// The kept decisions, sorted by time.
+    /// Returns the kept decisions, sorted by time.
     pub fn kept(&self) -> impl Iterator<Item = &Kept> {
         self.slots.iter().flatten()
     }
 
-    /// The kept decisions, the most informative first. Equals are ordered so that the first few are spread over the
-    /// run.
+    /// Returns the kept decisions, the most informative first. Equals are ordered so that the first few are spread over
+    /// the run.
     pub fn best_first(&self) -> Vec<&Kept> {
         let kept = self.slots.iter().enumerate().filter_map(|(slot, kept)| Some((slot, kept.as_ref()?)));
         let mut kept: Vec<(usize, &Kept)> = kept.collect();
@@ -159,8 +159,8 @@ mod tests {
         Policy { pid: Pid(1), chosen, outcome, ..Policy::of(kind, CpuId(0)) }
     }
 
-    /// A situation with these numbers of idle CPUs, waiting tasks, waiting tasks seen, and runnable tasks on the chosen
-    /// CPU.
+    /// Returns a situation with these numbers of idle CPUs, waiting tasks, waiting tasks seen, and runnable tasks on
+    /// the chosen CPU.
     fn standing(idle: u64, waiting: u64, seen: u64, there: u64) -> Standing {
         Standing { idle, waiting, seen, here: 0, there }
     }

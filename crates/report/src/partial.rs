@@ -1,5 +1,5 @@
-//! Results that a signal cut short before the work was done. The text begins by reporting it, and `--json` has
-//! `"partial": true`, which complete results don't have.
+//! Marks results that a signal cut short. The text begins by saying so, and `--json` has `"partial": true`, which
+//! complete results don't have.
 
 use crate::style::{Paint, Style};
 use keel_abi::{Instant, Span};
@@ -20,7 +20,7 @@ pub enum StoppedBy {
 }
 
 impl StoppedBy {
-    /// Its common name.
+    /// Returns its common name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Interrupt => "Ctrl-C",
@@ -44,12 +44,12 @@ pub struct Partial {
 }
 
 impl Partial {
-    /// A stream stopped at this instant; `of` is its full length, if known.
+    /// Describes a stream that was stopped at this instant. `of` is its full length, if known.
     pub fn new(by: StoppedBy, at: Instant, of: Option<Span>) -> Self {
         Self { partial: true, stopped_by: by, stopped_at_ns: at.as_ns(), stopped_of_ns: of.map(Span::as_ns) }
     }
 
-    /// `Stopped by Ctrl-C at 3.20 s of 10.0 s`.
+    /// Returns `Stopped by Ctrl-C at 3.20 s of 10.0 s`.
     pub fn words(&self) -> String {
         let at = Span::from_ns(self.stopped_at_ns);
         let of = match self.stopped_of_ns {
@@ -67,26 +67,26 @@ pub struct PartialRuns {
     partial: bool,
     /// The signal.
     stopped_by: StoppedBy,
-    /// Runs that completed.
+    /// The number of runs that completed.
     runs_complete: usize,
-    /// Runs that were requested.
+    /// The number of runs that were requested.
     runs_asked: usize,
 }
 
 impl PartialRuns {
-    /// `complete` of `asked` runs completed.
+    /// Describes a series of which `complete` of `asked` runs completed.
     pub fn new(by: StoppedBy, complete: usize, asked: usize) -> Self {
         Self { partial: true, stopped_by: by, runs_complete: complete, runs_asked: asked }
     }
 
-    /// `Stopped by Ctrl-C: 3 of 6 runs are complete`.
+    /// Returns `Stopped by Ctrl-C: 3 of 6 runs are complete`.
     pub fn words(&self) -> String {
         let Self { runs_complete: complete, runs_asked: asked, .. } = self;
         let are = if *complete == 1 { "is" } else { "are" };
         format!("Stopped by {}: {complete} of {asked} runs {are} complete", self.stopped_by.name())
     }
 
-    /// The text above a table of them, with an empty line after it.
+    /// Returns the text above a table of them, with an empty line after it.
     pub fn head(&self, style: Style) -> String {
         style.paint(Paint::Doubtful, &format!("{}.", self.words())) + "\n\n"
     }

@@ -1,14 +1,13 @@
-//! The run at a glance, as a static SVG.
+//! Draws a run at a glance, as a static SVG.
 //!
-//! Strips of a fixed duration, one below the other, each with its clock. A strip has one thin row per
-//! CPU, black lines around the CPUs of each node, and the node's number on the left. Rows that are tall
-//! enough have the number of their CPU as well. White is idle, green is one runnable thread, then
-//! yellow, orange and red for more. Blue hatching marks a CPU that idled while a thread that may run
-//! there waited. Look for whole nodes that are white or hatched beside red ones. If the scheduler
-//! reports its decisions, a second strip below each one shows which CPUs it looked at; if it reports
-//! loads, a third strip is coloured by them.
+//! The picture consists of strips of a fixed duration, one below the other, each with its clock. A strip has one thin
+//! row per CPU, black lines around the CPUs of each node, and the node's number on the left. Rows that are tall enough
+//! also have the number of their CPU. White is idle, green is one runnable thread, then yellow, orange and red for
+//! more. Blue hatching marks a CPU that idled while a thread that could have run there waited. Look for whole nodes
+//! that are white or hatched next to red ones. If the scheduler reports its decisions, a second strip below each one
+//! shows which CPUs it looked at; if it reports loads, a third strip is coloured by them.
 //!
-//! [`Picture`] listens to a run, in memory that depends on the machine alone, and is drawn when the run ends.
+//! [`Picture`] collects a run in memory that depends only on the machine, and is drawn when the run ends.
 
 mod below;
 mod considered;
@@ -53,11 +52,11 @@ pub struct MapCell {
     pub for_ns: u64,
     /// The number of runnable tasks, including running ones, integrated over time.
     pub runnable_ns: u64,
-    /// Time in which the CPU idled while a task that may run there waited.
+    /// Time in which the CPU idled while a task that could have run there waited.
     pub wasted_ns: u64,
 }
 
-/// Listens to a run and draws it.
+/// A sink that collects a run and draws it.
 #[derive(Debug)]
 pub struct Picture {
     heat: Heat,
@@ -78,7 +77,7 @@ impl Default for Picture {
 }
 
 impl Picture {
-    /// An empty picture.
+    /// Returns an empty picture.
     pub fn new() -> Self {
         Self::default()
     }
@@ -92,7 +91,8 @@ impl Picture {
         draw::document(&self.heat, below, caption)
     }
 
-    /// The same as numbers: each CPU's activity in each bucket of time, CPU by CPU. Call it once, at the end.
+    /// Returns the picture's data as numbers: each CPU's activity in each bucket of time, CPU by CPU. Call it once, at
+    /// the end.
     pub fn cells(&mut self) -> Vec<MapCell> {
         self.waste.verdict();
         self.mark();

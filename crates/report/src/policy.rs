@@ -1,16 +1,16 @@
-//! A decision that a scheduler reports, as a sentence.
+//! Describes a decision that a scheduler reports, in a sentence.
 
 use keel_trace::Policy;
 use keel_trace::policy::{Group, Kind, Outcome};
 
-/// One decision, for example `CPU 9 balanced level 2 (16 CPUs, 2 groups: own 1024 over 8 CPUs, 1290 over 8): balanced,
-/// moved 0`. Loads are in the scheduler's own unit.
+/// Returns one decision, for example `CPU 9 balanced level 2 (16 CPUs, 2 groups: own 1024 over 8 CPUs, 1290 over 8):
+/// balanced, moved 0`. Loads are in the scheduler's own unit.
 pub fn sentence(policy: &Policy) -> String {
     let came = outcome(policy).map(|came| format!(": {came}")).unwrap_or_default();
     format!("{} ({}){came}", subject(policy), seen(policy))
 }
 
-/// Its groups, one per line, the decider's own first.
+/// Returns its groups, one per line, the deciding CPU's own first.
 pub fn group_lines(policy: &Policy) -> Vec<String> {
     let line = |(at, group): (usize, &Group)| {
         let Group { load, first_cpu, cpus, runnable, class } = *group;
@@ -29,7 +29,7 @@ pub fn group_lines(policy: &Policy) -> Vec<String> {
     lines
 }
 
-/// Who did what.
+/// Describes who did what.
 fn subject(policy: &Policy) -> String {
     let Policy { cpu, level, pid, .. } = policy;
     match policy.kind {
@@ -42,7 +42,7 @@ fn subject(policy: &Policy) -> String {
     }
 }
 
-/// The CPUs and groups that it looked at.
+/// Returns the CPUs and groups that it looked at.
 fn seen(policy: &Policy) -> String {
     let cpus = match policy.kind {
         Kind::Wakeup | Kind::Fork if !policy.considered.is_empty() => {
@@ -60,7 +60,7 @@ fn seen(policy: &Policy) -> String {
     format!("{cpus}, {}: {}", counted(policy.nr_groups as usize, "group"), groups.join(", "))
 }
 
-/// Its result.
+/// Returns its result.
 fn outcome(policy: &Policy) -> Option<String> {
     let moved = policy.moved;
     let from = policy.chosen.map(|cpu| format!(" from CPU {cpu}")).unwrap_or_default();

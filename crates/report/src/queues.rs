@@ -1,21 +1,21 @@
-//! Names for a scheduler's own queues: in sentences, the name is added after the queue's number.
+//! Names a scheduler's own DSQs: in sentences, the name is added after the DSQ's id.
 
 use keel_abi::{DsqId, Instant};
 use keel_check::escape;
 use keel_trace::{Class, Event, Meta, Sink};
 use std::collections::BTreeMap;
 
-/// The maximum number of names; further queues keep their numbers.
+/// The maximum number of names. Further DSQs have only their ids.
 const MOST: usize = 4096;
-/// The text before a queue's number, in our sentences and in the kernel's.
+/// The text before a DSQ's id, in our sentences and in the kernel's.
 const BEFORE: [&str; 3] = ["queue 0x", "DSQ 0x", "DSQ ID 0x"];
 
-/// Names by number, as recorded in the stream.
+/// Names by id, as recorded in the stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct QueueNames(BTreeMap<u64, String>);
 
 impl QueueNames {
-    /// Sets a queue's name: untrusted text.
+    /// Sets a DSQ's name, which is untrusted text.
     pub fn name(&mut self, id: DsqId, name: &str) {
         if self.0.len() < MOST && !name.is_empty() {
             self.0.entry(id.0).or_insert_with(|| name.to_owned());
@@ -37,7 +37,7 @@ impl QueueNames {
         named + left
     }
 
-    /// Where the digits of the first number begin, and how many there are.
+    /// Returns where the digits of the first number begin, and how many there are.
     fn next_number(&self, text: &str) -> Option<(usize, usize)> {
         if self.0.is_empty() {
             return None;

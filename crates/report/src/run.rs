@@ -38,7 +38,7 @@ pub struct RunFacts {
     pub message: String,
     /// The callback and the call that ended it, with the call's place in the object; untrusted text.
     pub place: Option<String>,
-    /// The names of its queues.
+    /// The names of its DSQs.
     pub queues: QueueNames,
     /// The scheduler's costs; if absent, those in the stream are used.
     pub costs: Option<Costs>,
@@ -70,11 +70,11 @@ impl From<Spread<Span>> for SpreadReport {
 /// The scheduler's own costs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Overhead {
-    /// Time in callbacks, including the time they waited for locks.
+    /// Time in callbacks, including the time that they waited for locks.
     pub callback_ns: u64,
     /// Time spent waiting for locks.
     pub lock_wait_ns: u64,
-    /// BPF instructions.
+    /// The number of BPF instructions.
     pub instructions: u64,
 }
 
@@ -83,7 +83,7 @@ pub struct Overhead {
 pub struct LinesReport {
     /// A variable of the scheduler, or `kernel: ` and a description.
     pub name: String,
-    /// How many of its lines moved; 0 for the kernel's lines, which are not counted individually.
+    /// The number of its lines that moved; 0 for the kernel's lines, which are not counted individually.
     pub lines: u64,
     /// How often they moved, in total.
     pub moves: u64,
@@ -131,7 +131,7 @@ pub struct TaskReport {
     pub switches: u64,
     /// How often it started on a different CPU than the one it last ran on.
     pub migrations: u64,
-    /// How often it lost its CPU while it wanted it.
+    /// How often it lost its CPU while it was runnable.
     pub preemptions: u64,
     /// Its time on each CPU that it ran on, in nanoseconds.
     pub cpus: BTreeMap<u32, u64>,
@@ -142,7 +142,7 @@ pub struct TaskReport {
 pub struct NameReport {
     /// The name: untrusted text.
     pub name: String,
-    /// How many tasks had it.
+    /// The number of tasks that had it.
     pub tasks: u64,
     /// The number of wakeups and forks whose delay is known.
     pub woken: u64,
@@ -163,18 +163,18 @@ pub struct DecisionReport {
     pub by_cpu: u32,
     /// The CPU on which the task was or last ran; null if unknown.
     pub from_cpu: Option<u32>,
-    /// The CPU that it was put on.
+    /// The CPU on which it was put.
     pub to_cpu: u32,
     /// Who chose the CPU for a wakeup or fork: `select_cpu`, `default`, `fallback`, `only_one`; null if unknown.
     pub chooser: Option<String>,
     /// The pid of the waker or parent; null for an interrupt.
     pub waker: Option<u32>,
-    /// The same as a clause, safe to print.
+    /// The decision as a clause, safe to print.
     pub text: String,
 }
 
 impl DecisionReport {
-    /// A decision, with the pids of tasks as far as they are known.
+    /// Returns a decision, with the pids of tasks as far as they are known.
     pub(crate) fn new(decision: &Decision, pid: &impl Fn(TaskId) -> Option<u32>) -> Self {
         let chooser = decision.chooser.map(|chooser| match chooser {
             Chooser::SelectCpu => "select_cpu",
@@ -226,11 +226,11 @@ pub struct FindingReport {
     pub text: String,
 }
 
-/// The sums over all findings of one kind, without those that programs cause themselves. Budgets are compared with
-/// these.
+/// The sums over all findings of one kind, without those that programs cause themselves. These are compared with
+/// budgets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SumsReport {
-    /// How many.
+    /// Their number.
     pub count: u64,
     /// The total duration; for wasted cores, the wasted core time.
     pub total_ns: u64,
@@ -249,7 +249,7 @@ impl From<Sums> for SumsReport {
 pub struct Exit {
     /// `none`, `done`, `unreg`, `unreg_bpf`, `unreg_kern`, `error`, `error_bpf`, `error_stall`.
     pub kind: String,
-    /// The kernel's reason, with the names of queues added.
+    /// The kernel's reason, with the names of DSQs added.
     pub reason: String,
     /// The callback and the call that ended it, with the call's place in the object; absent if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -270,15 +270,15 @@ pub struct RunReport {
     pub workload: String,
     /// The machine's name.
     pub machine: String,
-    /// How many CPUs it has.
+    /// The number of its CPUs.
     pub cpus: u32,
     /// The seed.
     pub seed: u64,
     /// The background noise: `none`, `quiet` or `busy`.
     pub noise: &'static str,
-    /// Virtual time of the run.
+    /// The length of the run in virtual time.
     pub duration_ns: u64,
-    /// Time that the simulation took on the host.
+    /// How long the simulation took on the host.
     pub wall_ns: u64,
     /// The peak memory of the process.
     pub peak_rss_bytes: u64,
@@ -288,15 +288,15 @@ pub struct RunReport {
     pub bypass_ns: u64,
     /// How often the scheduler was reloaded.
     pub restarts: u32,
-    /// Context switches.
+    /// The number of context switches.
     pub switches: u64,
-    /// Wakeups.
+    /// The number of wakeups.
     pub wakeups: u64,
-    /// New tasks.
+    /// The number of new tasks.
     pub forks: u64,
     /// How often a task started on a different CPU than the one it last ran on.
     pub migrations: u64,
-    /// How often a task lost its CPU while it wanted it.
+    /// How often a task lost its CPU while it was runnable.
     pub preemptions: u64,
     /// Units of the workload per second of virtual time.
     pub throughput: f64,
@@ -306,17 +306,17 @@ pub struct RunReport {
     pub throughput_unit: String,
     /// The time from wakeup or fork to running.
     pub wakeup_delay_ns: SpreadReport,
-    /// The same by task name, for the first 64 names.
+    /// The time from wakeup or fork to running by task name, for the first 64 names.
     pub names: Vec<NameReport>,
     /// The share of online CPU time in which tasks ran.
     pub busy_share: f64,
-    /// Core time in which a core idled while a task that may run there waited.
+    /// Core time in which a core idled while a task that could have run there waited.
     pub wasted_core_ns: u64,
     /// `wasted_core_ns` as a share of the time that CPUs were online.
     pub wasted_share: f64,
     /// Core time wasted in transients, which are not findings.
     pub wasted_transient_ns: u64,
-    /// `wasted_core_ns` is a lower bound, because there were too many different affinities.
+    /// Whether `wasted_core_ns` is only a lower bound, because there were too many different affinities.
     pub wasted_lower_bound: bool,
     /// Which cores were wasted, which tasks waited where, and how they had got there.
     pub wasted_where: WastedWhere,
@@ -344,7 +344,7 @@ pub struct RunReport {
     pub tasks_left_out: u64,
     /// The longest findings of each kind.
     pub findings: Vec<FindingReport>,
-    /// Findings of each kind, listed or not.
+    /// The number of findings of each kind, listed or not.
     pub findings_total: BTreeMap<String, u64>,
     /// How many of these the workload's programs cause themselves.
     pub findings_of_programs: u64,
@@ -357,7 +357,7 @@ pub struct RunReport {
     /// Which budgets held; absent unless requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub strict: Option<Ruling>,
-    /// The figures beside those of a baseline; absent unless requested, and for runs of `keel compare`, which has them
+    /// The figures compared with a baseline's; absent unless requested, and for runs of `keel compare`, which has them
     /// once per scheduler.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub baseline: Option<Regression>,
@@ -433,22 +433,22 @@ impl RunReport {
         }
     }
 
-    /// Did the scheduler fail?
+    /// Returns whether the scheduler failed.
     pub fn failed(&self) -> bool {
         self.exit.failed
     }
 
-    /// Is there a finding that no program causes itself and that does not depend on missing data?
+    /// Returns whether there is a finding that no program causes itself and that does not depend on missing data.
     pub fn found_something(&self) -> bool {
         self.findings_total.values().sum::<u64>() > self.findings_of_programs + self.findings_unsure
     }
 
-    /// Is there a finding that may be false?
+    /// Returns whether there is a finding that may be false.
     pub(crate) fn is_unsure(&self) -> bool {
         self.findings_unsure > 0
     }
 
-    /// The facts that budgets are compared with.
+    /// Returns the facts that budgets are compared with.
     pub fn facts(&self) -> Facts {
         Facts {
             found: self.found.clone(),

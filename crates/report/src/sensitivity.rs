@@ -1,4 +1,4 @@
-//! How far each machine constant moves each experiment, as a table and as JSON.
+//! Shows how much each machine constant affects each experiment, as a table and as JSON.
 
 use crate::style::{Paint, Style};
 use crate::table::{lines_of, plain_table};
@@ -7,7 +7,7 @@ use keel_abi::numbers::figures;
 use keel_check::escape_all;
 use serde::Serialize;
 
-/// The table for people omits ratios that move by less than this.
+/// The table omits ratios that change by less than this.
 const MOVES: f64 = 0.05;
 
 /// One experiment's first claim, with each constant halved and doubled.
@@ -17,7 +17,7 @@ pub struct SensitivityReport {
     pub id: String,
     /// The ratio on the unmodified machine.
     pub base: Option<f64>,
-    /// The band that the ratio must lie in, both ends included, to reproduce the published effect.
+    /// The band in which the ratio must be, including both ends, to reproduce the published effect.
     pub band: (f64, f64),
     /// The ratios with each constant varied.
     pub constants: Vec<ConstantReport>,
@@ -35,7 +35,7 @@ pub struct ConstantReport {
 }
 
 impl ConstantReport {
-    /// The greater of the two moves, as a share of the base.
+    /// Returns the greater of the two changes, as a share of the base.
     fn moves(&self, base: Option<f64>) -> f64 {
         let of = |ratio: Option<f64>| change(base, ratio).map_or(0.0, f64::abs);
         of(self.halved).max(of(self.doubled))
@@ -43,7 +43,7 @@ impl ConstantReport {
 }
 
 impl SensitivityReport {
-    /// The constants that move the ratio by [`MOVES`] or more, largest move first.
+    /// Returns the constants that change the ratio by [`MOVES`] or more, largest change first.
     pub(crate) fn moving(&self) -> Vec<&ConstantReport> {
         let moves = |constant: &&ConstantReport| constant.moves(self.base) >= MOVES;
         let mut moving: Vec<&ConstantReport> = self.constants.iter().filter(moves).collect();
@@ -51,19 +51,20 @@ impl SensitivityReport {
         moving
     }
 
-    /// The constants that its machines have.
+    /// Returns the constants that its machines have.
     fn varied(&self) -> impl Iterator<Item = &ConstantReport> {
         self.constants.iter().filter(|constant| constant.halved.or(constant.doubled).is_some())
     }
 
-    /// Whether a varied ratio is in the band while the base is not, or the reverse.
+    /// Returns whether a varied ratio is in the band while the base is not, or the reverse.
     pub(crate) fn crosses(&self, ratio: Option<f64>) -> bool {
         let holds = |ratio: f64| (self.band.0..=self.band.1).contains(&ratio);
         self.base.zip(ratio).is_some_and(|(base, ratio)| holds(base) != holds(ratio))
     }
 }
 
-/// A sentence: how many pairs of experiment and constant move, how many don't, and how many enter or leave the band.
+/// Returns a sentence: how many pairs of experiment and constant change, how many don't, and how many enter or leave
+/// the band.
 pub(crate) fn counted(experiments: &[SensitivityReport]) -> String {
     let moved: usize = experiments.iter().map(|experiment| experiment.moving().len()).sum();
     let varied: usize = experiments.iter().map(|experiment| experiment.varied().count()).sum();
@@ -79,7 +80,7 @@ pub(crate) fn counted(experiments: &[SensitivityReport]) -> String {
     )
 }
 
-/// The constants that move each experiment, largest move first, and a sentence.
+/// Returns the constants that change each experiment, largest change first, and a sentence.
 pub fn table(experiments: &[SensitivityReport], style: Style) -> String {
     let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
     let mut table = plain_table(style);
@@ -107,12 +108,13 @@ pub fn table(experiments: &[SensitivityReport], style: Style) -> String {
     format!("{lines}{}\n", style.paint(Paint::Bold, &counted(experiments)))
 }
 
-/// The change from the base to a ratio, as a share of the base; `None` if either is unknown or the base is 0.
+/// Returns the change from the base to a ratio, as a share of the base, or `None` if either is unknown or the base is
+/// 0.
 fn change(base: Option<f64>, ratio: Option<f64>) -> Option<f64> {
     base.filter(|&base| base != 0.0).zip(ratio).map(|(base, ratio)| ratio / base - 1.0)
 }
 
-/// The same in words; empty if there is none.
+/// Returns the change as text, which is empty if there is none.
 pub(crate) fn changed(base: Option<f64>, ratio: Option<f64>) -> String {
     change(base, ratio).map_or(String::new(), |change| format!("{:+.0} %", change * 100.0))
 }
@@ -135,7 +137,7 @@ mod tests {
                 constant("ipi_ns", None, None),
             ],
         };
-        // There is no share of 0.
+        // A change from 0 has no share.
         let nothing = SensitivityReport {
             id: "none".into(),
             base: Some(0.0),

@@ -1,4 +1,4 @@
-//! How text is shown. The caller decides, because it knows the terminal.
+//! How text is shown. The caller decides that, because it knows the terminal.
 
 /// The width, and whether to use colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,7 +13,7 @@ impl Style {
     /// No colour, 100 columns: the style for files and pipes.
     pub const PLAIN: Self = Self { width: 100, colour: false };
 
-    /// The style for a terminal with this many columns; `no_color` is whether `NO_COLOR` is set.
+    /// Returns the style for a terminal with this many columns. `no_color` is whether `NO_COLOR` is set.
     pub const fn terminal(width: u16, no_color: bool) -> Self {
         Self { width, colour: !no_color }
     }

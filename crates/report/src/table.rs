@@ -1,4 +1,4 @@
-//! A run as text: the figures, the tasks with the most CPU time, the findings, and the verdict.
+//! Writes a run as text: the figures, the tasks with the most CPU time, the findings, and the verdict.
 
 use crate::findings;
 use crate::gate;
@@ -10,15 +10,15 @@ use keel_abi::Span;
 use keel_abi::numbers::{core_seconds, count, counted, figures, percent};
 use keel_check::escape_all;
 
-/// How many tasks the text lists.
+/// The maximum number of tasks that the text lists.
 const TASKS: usize = 10;
-/// How many task names the text lists.
+/// The maximum number of task names that the text lists.
 const NAMES: usize = 8;
 
 /// Narrower terminals get fewer columns in the table of tasks.
 const WIDE: u16 = 80;
 
-/// The whole text. It ends with the verdict and, if requested, with whether the run passed.
+/// Returns the whole text. It ends with the verdict and, if requested, with whether the run passed.
 pub fn run(run: &RunReport, style: Style) -> String {
     let mut text = format!("{}{}\n\n{}\n", first(run, style), heading(run, style), figures_of(run, style));
     if run.names.len() > 1 {
@@ -42,7 +42,7 @@ pub fn run(run: &RunReport, style: Style) -> String {
     text + &run.baseline.as_ref().map_or_else(String::new, |found| gate::regression(found, style))
 }
 
-/// An empty table in keel's style.
+/// Returns an empty table in keel's style.
 pub(crate) fn plain_table(style: Style) -> Table {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
@@ -54,8 +54,8 @@ pub(crate) fn plain_table(style: Style) -> Table {
 /// Words longer than this may be broken: they are names, not figures.
 pub(crate) const LONGEST_WORD: usize = 20;
 
-/// A table's lines without trailing blanks. No figure is broken, because half a number is a wrong number, so a table
-/// may be wider than the terminal.
+/// Returns a table's lines without trailing blanks. No figure is broken, because half a number is a wrong number, so a
+/// table may be wider than the terminal.
 pub(crate) fn lines_of(table: &Table) -> String {
     let mut table = table.clone();
     table.discover_columns();
@@ -78,13 +78,13 @@ fn trimmed(table: &Table) -> String {
     table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
 }
 
-/// The words in a column of a table.
+/// Returns the words in a column of a table.
 fn words(table: &Table, nth: usize) -> Vec<String> {
     let texts = table.column_cells_with_header_iter(nth).flatten().map(Cell::content);
     texts.flat_map(|text| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>()).collect()
 }
 
-/// Is the word a number, possibly followed by punctuation?
+/// Returns whether the word is a number, possibly followed by punctuation.
 fn is_figure(word: &str) -> bool {
     let may_follow = |c: char| c.is_ascii_digit() || ".,;%)".contains(c);
     word.starts_with(|c: char| c.is_ascii_digit()) && word.chars().all(may_follow)
@@ -163,7 +163,7 @@ fn figures_of(run: &RunReport, style: Style) -> String {
 /// Waits for locks below this share of the machine's time are not worth a line.
 const LITTLE: f64 = 0.005;
 
-/// The cost of all locks, and the most expensive one, if they cost more than [`LITTLE`] of this much core time.
+/// Returns the cost of all locks, and the most expensive one, if they cost more than [`LITTLE`] of this much core time.
 fn worst_lock(run: &RunReport, machine_ns: f64) -> Option<(String, String)> {
     let worst = run.locks.first()?;
     let wait_ns = run.overhead.lock_wait_ns;
@@ -182,7 +182,7 @@ fn worst_lock(run: &RunReport, machine_ns: f64) -> Option<(String, String)> {
     Some((core_seconds(wait_ns), note))
 }
 
-/// The delays after wakeups by task name, longest first.
+/// Returns the delays after wakeups by task name, longest first.
 fn names(run: &RunReport, style: Style) -> String {
     let mut worst: Vec<&NameReport> = run.names.iter().collect();
     worst.sort_by_key(|name| std::cmp::Reverse(name.wakeup_delay_ns.p99));
@@ -200,7 +200,7 @@ fn names(run: &RunReport, style: Style) -> String {
     lines_of(&table)
 }
 
-/// Shown for the delay of tasks that were never woken: 0 ns would be a good one.
+/// Shown for the delay of tasks that were never woken, because 0 ns would look like a good one.
 pub(crate) const NO_DELAY: &str = "–";
 
 fn delayed(woken: u64, ns: u64) -> String {

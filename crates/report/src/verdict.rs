@@ -1,4 +1,4 @@
-//! A run in one plain sentence.
+//! Describes a run in one plain sentence.
 
 use crate::caveat;
 use crate::findings::others;
@@ -10,8 +10,8 @@ use keel_check::escape_all;
 /// Added after findings that may be false.
 const UNCOUNTED: &str = " --strict ignores such findings unless you add --assume-unrestricted.";
 
-/// The verdict. A failure comes before waste, and waste before other findings; a caveat about the stream comes before
-/// the findings it affects. If only a part was judged, the sentence begins by saying so.
+/// Returns the verdict. A failure comes before waste, and waste before other findings. A caveat about the stream comes
+/// before the findings that it affects. If only part of it was judged, the sentence begins by saying so.
 pub fn sentence(run: &RunReport) -> String {
     match &run.partial {
         Some(partial) => format!("{}: {}", partial.words(), whole(run)),
@@ -26,7 +26,7 @@ fn whole(run: &RunReport) -> String {
     }
 }
 
-/// What is missing or inconsistent in the recording. Omitted if the scheduler failed.
+/// Returns what is missing or inconsistent in the recording. Omitted if the scheduler failed.
 fn doubt(run: &RunReport) -> Option<String> {
     let doubt = run.doubt.as_ref().filter(|_| !run.failed())?;
     Some(format!("This recording is incomplete: {}.", escape_all(doubt)))
@@ -94,8 +94,8 @@ fn claim(run: &RunReport) -> String {
     }
 }
 
-/// The first two lines of a picture or page: which cores idled while which tasks waited, and the verdict. If no core
-/// idled, the verdict alone.
+/// Returns the first two lines of a picture or page: which cores idled while which tasks waited, and the verdict. If no
+/// core idled, the verdict alone.
 pub fn lines(run: &RunReport) -> (String, String) {
     match headline(run).as_str() {
         "" => (sentence(run), String::new()),
@@ -106,7 +106,7 @@ pub fn lines(run: &RunReport) -> (String, String) {
     }
 }
 
-/// What is missing, and which cores idled; empty if nothing is missing and none idled.
+/// Returns what is missing, and which cores idled, or empty if nothing is missing and none idled.
 fn headline(run: &RunReport) -> String {
     let reported = doubt(run).into_iter().chain([run.wasted_where.sentence.clone()]);
     reported.filter(|sentence| !sentence.is_empty()).collect::<Vec<_>>().join(" ")
@@ -116,8 +116,8 @@ fn reported(worst: Option<&FindingReport>) -> String {
     worst.map_or(String::new(), |worst| format!(" Worst: {}.", worst.text))
 }
 
-/// The beginning of the text: that the result is partial, what is missing, and which cores idled and why, as far as
-/// these apply; each is followed by an empty line.
+/// Returns the beginning of the text: that the result is partial, what is missing, and which cores idled and why, as
+/// far as these apply; each is followed by an empty line.
 pub(crate) fn first(run: &RunReport, style: Style) -> String {
     let partial = run.partial.map_or(String::new(), |partial| {
         let reported = format!("{}; all figures cover only this part.", partial.words());
@@ -133,7 +133,7 @@ fn painted_headline(run: &RunReport, style: Style) -> String {
     }
 }
 
-/// The sentence, coloured by severity.
+/// Returns the sentence, coloured by severity.
 pub fn painted(run: &RunReport, style: Style) -> String {
     let paint = match () {
         () if run.failed() => Paint::Bad,

@@ -1,5 +1,5 @@
-//! Why a task waited, for people and as `keel check --task NAME --json` prints it. docs/reference/json-recordings.md
-//! lists the fields.
+//! Explains why a task waited, as text and as `keel check --task NAME --json` prints it.
+//! docs/reference/json-recordings.md lists the fields.
 
 use crate::check::counted_from_line;
 use crate::run::DecisionReport;
@@ -11,7 +11,7 @@ use keel_check::{Act, Began, Ended, Story, WaitSums};
 use keel_trace::Why;
 use serde::Serialize;
 
-/// How many CPUs and tasks a wait lists for people.
+/// The maximum number of CPUs and tasks that the text lists for a wait.
 const LISTED: usize = 4;
 
 /// A task that the request names.
@@ -58,15 +58,15 @@ pub struct WaitReport {
     pub woken_by: Option<String>,
     /// The last decision that put it where it first waited; null if the stream has none.
     pub decision: Option<DecisionReport>,
-    /// The CPU in whose queue it first waited.
+    /// The CPU on whose runqueue it first waited.
     pub cpu: u32,
     /// Its first 8 moves during the wait.
     pub moves: Vec<DecisionReport>,
     /// The number of moves.
     pub moves_total: u64,
-    /// The tasks that ran on the CPU in whose queue it waited, longest first.
+    /// The tasks that ran on the CPU on whose runqueue it waited, longest first.
     pub ran: Vec<RanReport>,
-    /// The CPUs that it may use and that idled during the wait, longest first.
+    /// The CPUs that it could have used and that idled during the wait, longest first.
     pub idled: Vec<IdledReport>,
     /// `ran`, `gone`, `not` (the stream ended first).
     pub ended: String,
@@ -85,11 +85,11 @@ pub struct WaitReport {
 pub struct WaitsReport {
     /// The requested name or pid.
     pub task: String,
-    /// Does the recording include which CPUs tasks may use? If not, all CPUs count as allowed.
+    /// Whether the recording includes which CPUs tasks may use. If not, all CPUs count as allowed.
     pub affinity_known: bool,
-    /// Does it include when tasks are throttled? If not, throttled time counts as waiting.
+    /// Whether it includes when tasks are throttled. If not, throttled time counts as waiting.
     pub throttling_known: bool,
-    /// How many tasks match.
+    /// The number of tasks that match.
     pub tasks_total: u64,
     /// The first 20 of them.
     pub tasks: Vec<Named>,
@@ -106,7 +106,7 @@ pub struct WaitsReport {
 }
 
 impl WaitsReport {
-    /// The report on this request.
+    /// Returns the report on this request.
     pub fn new(task: &str, sums: &WaitSums, stories: &[Story]) -> Self {
         let named = |(pid, name): &(keel_abi::Pid, String)| Named { pid: pid.0, name: name.clone() };
         Self {
@@ -129,7 +129,7 @@ impl WaitsReport {
         Self { clock_start_ns, ..self }
     }
 
-    /// The text for people: the totals, then the longest waits.
+    /// Returns the text: the totals, then the longest waits.
     pub fn text(&self, style: Style) -> String {
         let first = self.first();
         let mut text = format!("{}\n", style.paint(Paint::Bold, &first));
@@ -169,7 +169,7 @@ impl WaitsReport {
 }
 
 impl WaitReport {
-    /// The moves to other CPUs than the first one, as far as they are known.
+    /// Returns the moves to other CPUs than the first one, as far as they are known.
     fn moves_away(&self) -> u64 {
         let stayed = self.moves.iter().filter(|one| one.to_cpu == self.cpu).count();
         self.moves_total - stayed as u64
@@ -300,7 +300,7 @@ fn wait(story: &Story) -> WaitReport {
     }
 }
 
-/// The tasks that ran where it waited: on CPU `cpu` and, if it was moved to others, on those.
+/// Returns the tasks that ran where it waited: on CPU `cpu` and, if it was moved to others, on those.
 fn runners(cpu: u32, moves_away: u64, ran: &[RanReport]) -> String {
     let there = match moves_away {
         0 => format!("on CPU {cpu}"),

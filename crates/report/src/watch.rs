@@ -34,7 +34,7 @@ pub struct WatchBegin {
     pub scheduler: String,
     /// The number of CPUs that the machine may have.
     pub cpus: u32,
-    /// The time between two looks.
+    /// The time between two samples.
     pub every_ns: u64,
     /// How long a suspicion is watched.
     pub confirm_ns: u64,
@@ -64,7 +64,7 @@ pub struct WatchFinding {
     pub cpus: Vec<u32>,
     /// The first of the tasks that waited when it was suspected, and that these CPUs could have run.
     pub tasks: Vec<WatchTask>,
-    /// How many such tasks there were.
+    /// The number of such tasks.
     pub tasks_waiting: u64,
     /// How long it was watched.
     pub watched_ns: u64,
@@ -100,7 +100,7 @@ pub struct WatchUnsure {
     pub at_ns: u64,
     /// The CPUs that were suspected.
     pub cpus: Vec<u32>,
-    /// Events that were lost because the recording had no room for them.
+    /// The number of events that were lost because the recorder's buffers were full.
     pub lost_events: u64,
 }
 
@@ -109,19 +109,19 @@ pub struct WatchUnsure {
 pub struct WatchEnd {
     /// How long it was watched.
     pub duration_ns: u64,
-    /// The number of looks at all CPUs.
+    /// The number of samples of all CPUs.
     pub looks: u64,
-    /// The looks that found an idle CPU while a task that it could run waited.
+    /// The number of samples that found an idle CPU while a task that it could run waited.
     pub suspicions: u64,
-    /// Suspicions that were over at a second look, shortly after.
+    /// The number of suspicions that a second sample, shortly after, did not confirm.
     pub passing: u64,
-    /// Suspicions that were watched and resolved, by how they were resolved.
+    /// The number of suspicions that were watched and resolved, by how they were resolved.
     pub cured: BTreeMap<String, u64>,
-    /// Suspicions that could be neither confirmed nor resolved.
+    /// The number of suspicions that could be neither confirmed nor resolved.
     pub unsure: u64,
-    /// Suspicions that were confirmed.
+    /// The number of suspicions that were confirmed.
     pub findings: u64,
-    /// Recordings that were kept.
+    /// The number of recordings that were kept.
     pub recordings: u64,
     /// The cost of watching.
     pub cost: WatchCost,
@@ -130,7 +130,7 @@ pub struct WatchEnd {
 /// The cost of watching.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct WatchCost {
-    /// CPU time of keel itself, including looks but not the loading of its programs.
+    /// CPU time of keel itself, including samples but not the loading of its programs.
     pub process_ns: u64,
     /// CPU time spent loading its programs, once.
     pub load_ns: u64,
@@ -138,7 +138,7 @@ pub struct WatchCost {
     pub programs_ns: Option<u64>,
     /// `process_ns` and `programs_ns` as a share of one CPU's time.
     pub share_of_a_cpu: f64,
-    /// The maximum share allowed.
+    /// The maximum share that is allowed.
     pub allowed_share: f64,
 }
 

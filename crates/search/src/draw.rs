@@ -29,7 +29,7 @@ pub fn genome(rng: &mut Rng, ranges: &[Range]) -> Genome {
     .repaired(ranges)
 }
 
-/// A setting within its range.
+/// Returns a setting within its range.
 pub(crate) fn setting(rng: &mut Rng, range: &Range) -> (String, i64) {
     let width = range.high.abs_diff(range.low);
     let value = match rng.below(4) {
@@ -90,7 +90,7 @@ pub(crate) fn nice(rng: &mut Rng) -> i8 {
     rng.below(40) as i8 - 20
 }
 
-/// One CPU, some CPUs, or a contiguous range.
+/// Returns one CPU, some CPUs, or a contiguous range.
 pub(crate) fn cpus(rng: &mut Rng) -> u32 {
     match rng.below(3) {
         0 => 1 << rng.below(u64::from(MAX_CPUS)),

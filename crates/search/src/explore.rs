@@ -172,7 +172,7 @@ impl Explore {
         self.points
     }
 
-    /// How the plain run fails.
+    /// Returns how the plain run fails.
     pub fn plain(&self) -> &[Failure] {
         &self.plain
     }
@@ -182,14 +182,14 @@ impl Explore {
         self.tried
     }
 
-    /// Whether every order within the bound has been tried.
+    /// Returns whether every order within the bound has been tried.
     pub fn is_exhausted(&self) -> bool {
         self.is_exhausted
     }
 
-    /// The minimum probability that one order of [`Method::Pct`] exposes a given bug that needs as many orderings as
-    /// the depth: one divided by the number of CPUs, including the timers, times the points to the power of the
-    /// changes.
+    /// Returns the minimum probability that one order of [`Method::Pct`] exposes a given bug that needs as many
+    /// orderings as the depth: one divided by the number of CPUs, including the timers, times the points to the power
+    /// of the changes.
     pub fn least_probability(&self, cpus: u32) -> Option<f64> {
         match self.method {
             Method::Pct(depth) => {

@@ -82,7 +82,7 @@ pub struct Fuzz {
 }
 
 impl Fuzz {
-    /// A search with this seed, which may vary these settings.
+    /// Returns a search with this seed, which may vary these settings.
     pub fn new(seed: u64, ranges: Vec<Range>, guide: Guide) -> Self {
         Self {
             rng: Rng::new(seed),
@@ -108,7 +108,7 @@ impl Fuzz {
         new
     }
 
-    /// One round of at most this many runs. Returns the failures of new kinds.
+    /// Makes one round of at most this many runs. Returns the failures of new kinds.
     pub fn round(&mut self, subject: &dyn Subject, most: usize) -> Vec<Found> {
         let genomes = (0..most.min(ROUND)).map(|_| self.next()).collect();
         self.take(subject, genomes)
@@ -155,27 +155,27 @@ impl Fuzz {
         }
     }
 
-    /// All features seen.
+    /// Returns all features seen.
     pub fn seen(&self) -> &Seen {
         &self.seen
     }
 
-    /// The number of runs so far.
+    /// Returns the number of runs so far.
     pub fn runs(&self) -> u64 {
         self.runs
     }
 
-    /// How many of them were rejected, and the reason for the first.
+    /// Returns how many of them were rejected, and the reason for the first.
     pub fn refused(&self) -> (u64, Option<&str>) {
         (self.refused, self.refusal.as_deref())
     }
 
-    /// The inputs that showed something new.
+    /// Returns the inputs that showed something new.
     pub fn kept(&self) -> &[Genome] {
         &self.kept
     }
 
-    /// A small set of inputs that together show all features: the contents of a corpus.
+    /// Returns a small set of inputs that together show all features: the contents of a corpus.
     pub fn corpus(&self) -> Vec<&Genome> {
         let mut order: Vec<usize> = (0..self.kept.len()).collect();
         order.sort_by_key(|&at| std::cmp::Reverse(self.shown[at].len()));
@@ -184,7 +184,7 @@ impl Fuzz {
         new.map(|at| &self.kept[at]).collect()
     }
 
-    /// The failures, one of each kind.
+    /// Returns the failures, one of each kind.
     pub fn found(&self) -> impl Iterator<Item = &Found> {
         self.found.values()
     }

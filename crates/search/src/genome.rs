@@ -172,7 +172,7 @@ impl Default for Shape {
 }
 
 impl Shape {
-    /// The number of CPUs.
+    /// Returns the number of CPUs.
     pub fn cpus(self) -> u32 {
         self.nodes * self.llcs * self.cores * self.threads
     }
@@ -210,7 +210,7 @@ impl std::fmt::Display for Size {
 }
 
 impl Genome {
-    /// Its size.
+    /// Returns its size.
     pub fn size(&self) -> Size {
         Size {
             cpus: self.machine.cpus(),
@@ -221,8 +221,8 @@ impl Genome {
         }
     }
 
-    /// The nearest input that gives a run: numbers in their ranges, and no reference to missing items. Valid parts stay
-    /// unchanged.
+    /// Returns the nearest input that gives a run: numbers in their ranges, and no reference to missing items. Valid
+    /// parts stay unchanged.
     #[must_use]
     pub fn repaired(mut self, ranges: &[Range]) -> Self {
         self.machine = self.machine.repaired();

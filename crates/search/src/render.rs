@@ -8,7 +8,7 @@ use std::fmt::Write;
 /// Weights of the cgroups.
 const WEIGHTS: [u32; GROUPS as usize] = [100, 20, 1000];
 
-/// The workload file.
+/// Returns the workload file.
 pub fn workload(genome: &Genome) -> String {
     let mut extensions = Vec::new();
     if let Some(groups) = groups(genome) {
@@ -25,7 +25,7 @@ pub fn workload(genome: &Genome) -> String {
     format!("{{\n{top}\t\"tasks\" : {{\n{}\n\t}}\n}}\n", tasks.join(",\n"))
 }
 
-/// The machine file, with this name.
+/// Returns the machine file, with this name.
 pub fn machine(genome: &Genome, name: &str) -> String {
     let shape = genome.machine;
     format!(
@@ -34,7 +34,7 @@ pub fn machine(genome: &Genome, name: &str) -> String {
     )
 }
 
-/// The name of task number `at` in the steps of others.
+/// Returns the name of task number `at` in the steps of others.
 fn name(at: usize) -> String {
     format!("t{at}")
 }
@@ -76,7 +76,7 @@ fn all(cpus: u32) -> String {
     list((0..cpus).collect())
 }
 
-/// The CPUs of a mask on a machine with this many CPUs. `None` for all of them.
+/// Returns the CPUs of a mask on a machine with this many CPUs. `None` for all of them.
 fn cpus(mask: u32, cpus: u32) -> Option<String> {
     let mut on: Vec<u32> = (0..MAX_CPUS).filter(|cpu| mask >> cpu & 1 == 1).map(|cpu| cpu % cpus).collect();
     on.sort_unstable();
@@ -122,12 +122,12 @@ fn task(genome: &Genome, at: usize) -> String {
     text + "\t\t\t}\n\t\t}"
 }
 
-/// Its priority is not a nice value, or is the policy's own.
+/// Returns whether its priority is fixed: not a nice value, or the policy's own.
 fn is_fixed(task: &Task) -> bool {
     matches!(task.policy, Policy::Fifo | Policy::Idle)
 }
 
-/// A task's phases: it waits to be woken, does its steps, wakes others, and replies.
+/// Returns a task's phases: it waits to be woken, does its steps, wakes others, and replies.
 fn phases(genome: &Genome, at: usize) -> Vec<String> {
     let task = &genome.tasks[at];
     let extension = |step: String| format!("\"evenkeel\" : {{ \"steps\" : [{step}] }}");

@@ -6,7 +6,7 @@
 pub struct Rng(u64);
 
 impl Rng {
-    /// The same seed gives the same numbers.
+    /// Creates a generator. The same seed gives the same numbers.
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
@@ -42,7 +42,7 @@ impl Rng {
         self.below(n) == 0
     }
 
-    /// One of these, or `None` if there are none.
+    /// Returns one of these, or `None` if there are none.
     pub fn pick<'a, T>(&mut self, of: &'a [T]) -> Option<&'a T> {
         match of.len() {
             0 => None,

@@ -21,12 +21,12 @@ impl Seen {
         features.iter().filter(|&&feature| self.0.insert(feature)).count()
     }
 
-    /// The number of directions of branches.
+    /// Returns the number of directions of branches.
     pub fn branches(&self) -> usize {
         self.0.iter().filter(|feature| matches!(feature, Feature::Branch(_))).count()
     }
 
-    /// The number of states.
+    /// Returns the number of states.
     pub fn states(&self) -> usize {
         self.0.len() - self.branches()
     }

@@ -11,8 +11,8 @@ use std::collections::BTreeSet;
 /// Longer runs are shortened first, because each run takes its time.
 const LONG_US: u32 = 2_000_000;
 
-/// The smallest input found with this kind of failure, and the number of runs: about `most_runs` at most. Stops when
-/// `is_over` returns true.
+/// Returns the smallest input found with this kind of failure, and the number of runs: about `most_runs` at most. Stops
+/// when `is_over` returns true.
 pub fn shrunk(
     subject: &dyn Subject,
     genome: &Genome,

@@ -58,7 +58,7 @@ impl States {
         }
     }
 
-    /// The states seen.
+    /// Returns the states seen.
     pub fn features(&self) -> impl Iterator<Item = Feature> + '_ {
         self.seen.iter().map(|&state| Feature::State(state))
     }
@@ -143,7 +143,7 @@ impl States {
     }
 }
 
-/// The power of two; 0 for 0.
+/// Returns the power of two, or 0 for 0.
 fn bucket(n: u64) -> u32 {
     n.checked_ilog2().map_or(0, |log2| log2 + 1)
 }

@@ -1,7 +1,7 @@
-//! A part of a stream, as a complete stream.
+//! Cuts a part out of a stream, as a complete stream.
 //!
-//! The state at the beginning of the part is emitted first: which CPUs are offline, which tasks run, and, as if
-//! they had just arrived, which tasks wait and in which queue. Timestamps stay those of the whole trace.
+//! The state at the beginning of the part is emitted first: which CPUs are offline, which tasks run, and, as if they
+//! had just arrived, which tasks wait and in which DSQ. Timestamps stay those of the whole trace.
 
 mod state;
 
@@ -33,17 +33,17 @@ impl<'a> Cut<'a> {
         Self::since(State::default(), range, sink)
     }
 
-    /// The same for a stream whose missing beginning led to `state`.
+    /// Like [`Cut::new`], for a stream whose missing beginning led to `state`.
     pub(crate) fn since(state: State, range: Range<Instant>, sink: &'a mut dyn Sink) -> Self {
         Self { sink, range, stage: Stage::Before, state }
     }
 
-    /// False if the stream ended before the range began: then nothing was passed on.
+    /// Returns whether the range has begun. If the stream ended before that, nothing was passed on.
     pub fn has_begun(&self) -> bool {
         self.stage != Stage::Before
     }
 
-    /// Begins or ends the part if it is time to.
+    /// Begins or ends the part if it is time for that.
     fn arrive(&mut self, now: Instant) {
         if self.stage == Stage::Before && now >= self.range.start {
             self.stage = Stage::Within;

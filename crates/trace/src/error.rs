@@ -1,11 +1,11 @@
-//! Errors in a trace file.
+//! Errors of reading and writing trace files.
 
 use std::io;
 
 /// Why a trace could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
-    /// The file is of another kind.
+    /// The file is not a trace.
     #[error("this is not a keel trace: it does not begin with 'KEELTRC'")]
     Foreign,
     /// The file is of a version that this program does not know.
@@ -14,7 +14,7 @@ pub enum TraceError {
     /// The file ends before its end record: the writer was stopped.
     #[error("the trace is cut off at byte {at}: its end record is missing")]
     Truncated {
-        /// Bytes read so far.
+        /// The number of bytes read so far.
         at: u64,
     },
     /// The file contains something that no writer writes.

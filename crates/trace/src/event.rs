@@ -17,11 +17,11 @@ pub use waited::{Call, Piping, Source};
 /// An event on one CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// When.
+    /// When it happened.
     pub at: Instant,
     /// The CPU that did it.
     pub cpu: CpuId,
-    /// What.
+    /// What happened.
     pub what: What,
 }
 
@@ -30,9 +30,9 @@ pub struct Event {
 pub enum Why {
     /// It was idle before.
     WasIdle,
-    /// It still wants the CPU: its slice ended or another took its place.
+    /// It is still runnable: its slice ended, or another task preempted it.
     Preempted,
-    /// It gave up the CPU by `sched_yield()`.
+    /// It yielded the CPU by `sched_yield()`.
     Yielded,
     /// It sleeps or waits for another task.
     Blocked,
@@ -49,16 +49,16 @@ pub enum Chooser {
     Default,
     /// The kernel, because the chosen CPU was not allowed.
     Fallback,
-    /// The task may only run on this CPU.
+    /// There was no choice: the task may run only on this CPU.
     OnlyOne,
-    /// A move by `ops.dispatch` or an insert into another CPU's local queue.
+    /// A move by `ops.dispatch`, or an insertion into another CPU's local DSQ.
     Dispatch,
 }
 
 /// What happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
-    /// The CPU goes from one task to another; [`TaskId::IDLE`] is its idle task.
+    /// The CPU switches from one task to another. [`TaskId::IDLE`] is its idle task.
     Switch {
         /// The previous task.
         prev: TaskId,
@@ -82,8 +82,8 @@ pub enum What {
         child: TaskId,
         /// The CPU whose runqueue it joins.
         target: CpuId,
-        /// Its parent; [`TaskId::IDLE`] for a task that exists when the run starts. The child itself if it is not new,
-        /// but was already waiting when the stream began, and it is unknown how it came there.
+        /// Its parent; [`TaskId::IDLE`] for a task that starts on its own. The child itself if it is not new but was
+        /// already waiting when the stream began, and it is unknown how it got there.
         parent: TaskId,
     },
     /// The task has exited.
@@ -91,7 +91,7 @@ pub enum What {
         /// The task.
         task: TaskId,
     },
-    /// A runnable task changes its runqueue.
+    /// A runnable task moves to another runqueue.
     Migrate {
         /// The task.
         task: TaskId,
@@ -104,34 +104,34 @@ pub enum What {
     Placed {
         /// The task.
         task: TaskId,
-        /// The CPU it last ran on.
+        /// The CPU that it last ran on.
         prev: CpuId,
-        /// The CPU chosen.
+        /// The chosen CPU.
         chosen: CpuId,
-        /// The task or CPU that did it.
+        /// Who chose it.
         by: Chooser,
-        /// Was the chosen CPU idle at that moment?
+        /// Whether the chosen CPU was idle at that moment.
         idle: bool,
     },
-    /// A task enters a dispatch queue.
+    /// A task enters a DSQ.
     Queued {
         /// The task.
         task: TaskId,
-        /// The queue; a local one is `LOCAL_ON | cpu`.
+        /// The DSQ; a local one is `LOCAL_ON | cpu`.
         dsq: DsqId,
         /// The number of tasks in it now.
         len: u32,
     },
-    /// A task leaves a dispatch queue.
+    /// A task leaves a DSQ.
     Unqueued {
         /// The task.
         task: TaskId,
-        /// The queue.
+        /// The DSQ.
         dsq: DsqId,
         /// The number of tasks in it now.
         len: u32,
     },
-    /// The scheduler took custody of a task without a queue (the BPF program holds it).
+    /// The scheduler took custody of a task without inserting it into a DSQ (the BPF program holds it).
     Held {
         /// The task.
         task: TaskId,
@@ -156,7 +156,7 @@ pub enum What {
     },
     /// A CPU waited for a lock.
     LockWait {
-        /// The lock: a runqueue's CPU, or a queue's or BPF lock's number.
+        /// The lock.
         lock: Lock,
         /// How long.
         waited: Span,
@@ -165,19 +165,19 @@ pub enum What {
     Online {
         /// Which.
         target: CpuId,
-        /// It comes online.
+        /// Whether it comes online; otherwise it goes offline.
         up: bool,
     },
-    /// Units of the workload's throughput that a task has done.
+    /// A task has done units of the workload's throughput.
     Count {
         /// The task.
         task: TaskId,
-        /// How many since its last such event.
+        /// The number of units since its last such event.
         units: u32,
     },
     /// Bypass mode begins or ends.
     Bypass {
-        /// Bypassing begins.
+        /// Whether it begins.
         on: bool,
     },
     /// A task's priority, emitted when it is first known and when it changes.
@@ -197,7 +197,7 @@ pub enum What {
     Throttled {
         /// The task.
         task: TaskId,
-        /// It begins.
+        /// Whether it begins.
         on: bool,
         /// The group that has the `cpu.max`, by the stream's own number; 0 if that is not known, or it is the task's
         /// own budget. While a task of a group is throttled on a CPU, no task of the group may run there.
@@ -208,11 +208,11 @@ pub enum What {
     Reserved {
         /// Which.
         target: CpuId,
-        /// It begins.
+        /// Whether it begins.
         on: bool,
     },
-    /// A task begins to wait for a mutex of its program, or keeps waiting because another task was faster. Once it then
-    /// has the mutex, the same event names the task itself as the owner.
+    /// A task starts to wait for a mutex of its program, or keeps waiting because another task was faster. When it gets
+    /// the mutex, the same event names the task itself as the owner.
     Awaits {
         /// The task.
         task: TaskId,
@@ -226,7 +226,7 @@ pub enum What {
     Worked {
         /// The task.
         task: TaskId,
-        /// Work, as long as it takes on an undisturbed CPU of nominal speed.
+        /// Its own work, as the time that this takes on an undisturbed CPU of nominal speed.
         user: Span,
         /// Time in system calls, in picoseconds.
         kernel_ps: u64,
@@ -235,10 +235,10 @@ pub enum What {
     Acts {
         /// The task.
         task: TaskId,
-        /// What.
+        /// The act.
         act: Act,
     },
-    /// How a task waited whose wakeup comes next, if recorded.
+    /// How the task whose wakeup comes next has waited, if recorded.
     Waited {
         /// The task.
         task: TaskId,
@@ -247,13 +247,13 @@ pub enum What {
         /// What wakes it.
         source: Source,
     },
-    /// A task begins to write to a pipe or a local socket, or has read from one, if recorded.
+    /// A task starts to write to a pipe or a local socket, or has read from one, if recorded.
     Piped {
         /// The task.
         task: TaskId,
         /// The pipe, by the stream's own number, from 0.
         pipe: u32,
-        /// How many bytes.
+        /// The number of bytes.
         bytes: u32,
         /// Its capacity.
         room: Room,
@@ -262,13 +262,13 @@ pub enum What {
     },
     /// A recording missed events of the CPU just before: its buffer was full.
     Lost {
-        /// How many events.
+        /// The number of missed events.
         events: u32,
     },
 }
 
 impl What {
-    /// The class that it belongs to.
+    /// Returns the class that it belongs to.
     #[inline]
     pub const fn class(&self) -> Class {
         match self {
@@ -301,16 +301,16 @@ pub enum Act {
     Wakes {
         /// Which task.
         wakee: TaskId,
-        /// It is about to wait itself (`SCX_WAKE_SYNC`).
+        /// Whether the waker is about to wait itself (`SCX_WAKE_SYNC`).
         sync: bool,
     },
-    /// Begins to wait until another wakes it.
+    /// Starts to wait until another task wakes it.
     Waits,
-    /// Begins to sleep.
+    /// Goes to sleep.
     Sleeps {
         /// When its timer fires.
         until: Instant,
-        /// What that moment is relative to.
+        /// What that instant is relative to.
         timer: Timer,
     },
     /// Starts on its own.
@@ -322,10 +322,10 @@ pub enum Act {
     Forks {
         /// Which task.
         child: TaskId,
-        /// As a new process.
+        /// Whether it is a new process.
         process: bool,
     },
-    /// Gives up its CPU by `sched_yield()`.
+    /// Yields its CPU by `sched_yield()`.
     Yields,
     /// Ends.
     Exits,
@@ -334,11 +334,12 @@ pub enum Act {
 /// What a sleep's end is relative to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Timer {
-    /// The moment when it began.
+    /// The instant when it began.
     Relative,
     /// A clock, whenever it began.
     Absolute,
-    /// The moment when it began; it ends with the next tick of its CPU after that (`TIMER_DEFERRABLE`).
+    /// The instant when it began; the sleep ends at the first tick of its CPU after the given time
+    /// (`TIMER_DEFERRABLE`).
     Deferrable,
 }
 
@@ -347,7 +348,7 @@ pub enum Timer {
 pub enum Lock {
     /// A CPU's runqueue lock.
     Runqueue(CpuId),
-    /// A dispatch queue's lock.
+    /// A DSQ's lock.
     Dsq(DsqId),
     /// A `bpf_spin_lock`, by address.
     Bpf(u64),
@@ -358,9 +359,9 @@ pub enum Lock {
 pub struct TaskInfo {
     /// Its id within the stream.
     pub task: TaskId,
-    /// Its number as people see it.
+    /// Its pid, as users see it.
     pub pid: Pid,
-    /// Its name. Hostile text: escape it wherever it is shown.
+    /// Its name. Untrusted text: escape it wherever it is shown.
     pub name: String,
     /// Its nice value.
     pub nice: i8,
@@ -373,9 +374,9 @@ pub struct TaskInfo {
 pub struct GroupInfo {
     /// Its number within the stream, from 1; [`What::Throttled`] names the same.
     pub group: u32,
-    /// The group above it; 0 for the root.
+    /// Its parent; 0 for the root.
     pub parent: u32,
-    /// Its name within that group. Hostile text: escape it wherever it is shown.
+    /// Its name within that group. Untrusted text: escape it wherever it is shown.
     pub name: String,
     /// Its `cpu.weight`.
     pub weight: u32,
@@ -383,16 +384,16 @@ pub struct GroupInfo {
     pub bandwidth: Bandwidth,
     /// `cpu.idle`.
     pub idle: bool,
-    /// It belongs to a session (`kernel.sched_autogroup_enabled`), not to a cgroup.
+    /// Whether it belongs to a session (`kernel.sched_autogroup_enabled`), not to a cgroup.
     pub session: bool,
 }
 
-/// What a recording lacks, so that a verdict can say it first.
+/// What a recording lacks, so that a verdict can mention that first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Unknown {
-    /// Which CPUs tasks may use: [`TaskInfo::cpus`] is only a guess.
+    /// Whether it is unknown which CPUs tasks may use: [`TaskInfo::cpus`] is only a guess.
     pub affinity: bool,
-    /// When tasks are throttled: [`What::Throttled`] is missing.
+    /// Whether it is unknown when tasks are throttled: [`What::Throttled`] is missing.
     pub throttling: bool,
 }
 
@@ -423,28 +424,28 @@ pub enum Meta {
     Chance {
         /// The seed.
         seed: u64,
-        /// The activity besides the workload.
+        /// The background activity.
         noise: Noise,
     },
     /// The process and session of a task of a simulated run that starts on its own. It follows the task.
     Member {
         /// The task.
         task: TaskId,
-        /// Its process, numbered within the workload: those with the same number are its threads.
+        /// Its process, numbered within the workload. Tasks with the same number are threads of one process.
         process: u32,
         /// Its session, likewise; 0 is the session of the kernel's first task.
         session: u32,
-        /// It is a kernel thread.
+        /// Whether it is a kernel thread.
         kthread: bool,
     },
-    /// A task asks the kernel for a change to itself or to a cgroup, or somebody outside asks for a change to a task or a
-    /// CPU. Only simulated runs have it. The change itself may follow later, or never.
+    /// A task requests a change to itself or to a cgroup from the kernel, or someone outside requests a change to a
+    /// task or a CPU. Only simulated runs have this. The change itself may follow later, or never.
     Asks {
         /// The task; [`TaskId::IDLE`] for a change to a CPU.
         task: TaskId,
-        /// It comes from outside: an [`Act::Begins`] of the idle task contains the time when it was due.
+        /// Whether it comes from outside. If so, an [`Act::Begins`] of the idle task contains the time when it was due.
         outside: bool,
-        /// What is asked for.
+        /// What is requested.
         request: Box<Request>,
     },
     /// A group appears, or its settings change.
@@ -459,14 +460,14 @@ pub enum Meta {
         /// Its group; 0 for the root.
         group: u32,
     },
-    /// The name of one of the scheduler's queues. It comes before the queue is used.
+    /// The name of one of the scheduler's DSQs. It comes before the DSQ is used.
     Queue {
-        /// The queue.
+        /// The DSQ.
         id: DsqId,
-        /// Its name. Hostile text: escape it wherever it is shown.
+        /// Its name. Untrusted text: escape it wherever it is shown.
         name: String,
     },
-    /// The scheduler ended.
+    /// The scheduler exited.
     SchedulerExit {
         /// How.
         kind: ExitKind,
@@ -480,7 +481,7 @@ pub enum Meta {
 }
 
 impl Meta {
-    /// The class that it belongs to; none if every sink gets it.
+    /// Returns the class that it belongs to, or none if every sink gets it.
     pub const fn class(&self) -> Class {
         match self {
             Self::Policy(_) => Class::POLICY,
@@ -504,7 +505,7 @@ impl Meta {
 pub struct Class(pub u16);
 
 impl Class {
-    /// None: nothing listens.
+    /// No events: nothing listens.
     pub const NONE: Self = Self(0);
     /// Switch, wakeup, fork, exit, migrate, online, bypass, priority, throttled, reserved, lost: what every judge
     /// needs.
@@ -528,26 +529,26 @@ impl Class {
     /// All of them.
     pub const ALL: Self = Self(511);
 
-    /// Both.
+    /// Returns the union of both.
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// Does it include every kind of `other`?
+    /// Returns whether it includes all of `other`.
     #[inline]
     pub const fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 }
 
-/// A listener to a stream.
+/// A consumer of a stream.
 pub trait Sink {
-    /// The events it wants.
+    /// Returns the classes of events that it wants.
     fn wants(&self) -> Class;
 
-    /// Takes events, in order.
+    /// Receives events, in order.
     fn events(&mut self, events: &[Event]);
 
-    /// Takes one rarer fact, in its place among the events.
+    /// Receives a rarer fact, at its place among the events.
     fn meta(&mut self, at: Instant, meta: &Meta);
 }

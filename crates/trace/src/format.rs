@@ -5,9 +5,9 @@ use keel_abi::scx::ExitKind;
 use keel_abi::{CpuId, TaskId};
 
 pub(crate) const MAGIC: &[u8; 7] = b"KEELTRC";
-/// The version that is written. Older ones can be read as well: 8 has no requests of tasks; 7 also has no pipe transfers; 6 also has no groups and no
-/// calls in which tasks waited; 4 has no acts of tasks; 3 has no throttling; 2 has no priorities and mutexes; 1 has no
-/// decisions.
+/// The version that is written. Older ones can be read as well: 8 has no requests of tasks; 7 also has no pipe
+/// transfers; 6 also has no groups and no calls in which tasks waited; 4 has no acts of tasks; 3 has no throttling; 2
+/// has no priorities and mutexes; 1 has no decisions.
 pub(crate) const VERSION: u8 = 9;
 /// The oldest version that is read.
 pub(crate) const OLDEST: u8 = 1;
@@ -21,9 +21,9 @@ pub(crate) const SAME_TIME: u8 = 0x40;
 /// In a switch's first byte: the previous task is the one from the CPU's last switch.
 pub(crate) const SAME_PREV: u8 = 0x80;
 
-/// The longest text, in bytes.
+/// The maximum length of a text, in bytes.
 pub(crate) const MAX_TEXT: usize = 64 * 1024;
-/// The most nodes of a machine.
+/// The maximum number of nodes of a machine.
 pub(crate) const MAX_NODES: u64 = 1024;
 
 /// Kinds of records. A switch's kind also contains the reason.
@@ -145,7 +145,7 @@ pub(crate) const EXITS: [ExitKind; 8] = [
     ExitKind::ErrorStall,
 ];
 
-/// The index of `wanted` in one of the tables above, each of which contains every value.
+/// Returns the index of `wanted` in one of the tables above, each of which contains every value.
 pub(crate) fn index_in<T: PartialEq>(table: &[T], wanted: &T) -> u8 {
     table.iter().position(|value| value == wanted).unwrap_or_default() as u8
 }
@@ -159,7 +159,7 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// The task that runs on `cpu` since its last switch.
+    /// Returns the task that runs on `cpu` since its last switch.
     pub(crate) fn running(&mut self, cpu: CpuId) -> &mut TaskId {
         if cpu.index() >= self.running.len() {
             self.running.resize(cpu.index() + 1, TaskId::IDLE);
@@ -178,18 +178,18 @@ pub(crate) fn put_number(mut n: u64, mut byte: impl FnMut(u8)) {
     byte(n as u8);
 }
 
-/// A task as a number: 0 for the idle task.
+/// Returns a task as a number: 0 for the idle task.
 #[inline]
 pub(crate) fn number_of(task: TaskId) -> u64 {
     u64::from(task.0.wrapping_add(1))
 }
 
-/// Encodes small numbers, including negative ones, as small ones.
+/// Encodes a signed number so that small magnitudes become small numbers.
 pub(crate) const fn zigzag(n: i64) -> u64 {
     ((n << 1) ^ (n >> 63)) as u64
 }
 
-/// The inverse of [`zigzag`].
+/// Returns the inverse of [`zigzag`].
 pub(crate) const fn unzigzag(n: u64) -> i64 {
     (n >> 1) as i64 ^ -((n & 1) as i64)
 }

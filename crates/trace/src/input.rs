@@ -1,4 +1,4 @@
-//! Bytes, numbers and texts from a file with arbitrary content, with the position of each.
+//! Reads bytes, numbers and texts from a file with arbitrary content, and tracks their positions.
 
 use crate::TraceError;
 use crate::format::MAX_TEXT;
@@ -7,13 +7,13 @@ use std::io::Read;
 
 const BUFFER: usize = 64 * 1024;
 
-/// Reads ahead by a fixed amount and counts what was taken.
+/// Reads ahead by a fixed amount, and counts what has been consumed.
 pub(crate) struct Input<R> {
     from: R,
     buffer: Box<[u8]>,
     at: usize,
     filled: usize,
-    /// Bytes before the buffer's first.
+    /// The number of bytes before the buffer's first.
     before: u64,
     /// The offset of the current record.
     record: u64,
@@ -29,29 +29,29 @@ impl<R: Read> Input<R> {
         Self { from, buffer, at: 0, filled: 0, before: 0, record: 0, checksum, summed: 0 }
     }
 
-    /// Bytes taken so far.
+    /// Returns the number of bytes consumed so far.
     pub(crate) fn position(&self) -> u64 {
         self.before + self.at as u64
     }
 
-    /// The next byte begins a record.
+    /// Notes that the next byte begins a record.
     pub(crate) fn mark(&mut self) {
         self.record = self.position();
     }
 
-    /// The error for the current record.
+    /// Returns the error for the current record.
     pub(crate) fn damaged(&self, what: &'static str) -> TraceError {
         TraceError::Damaged { at: self.record, what }
     }
 
-    /// The checksum of all bytes taken so far.
+    /// Returns the checksum of all bytes consumed so far.
     pub(crate) fn checksum(&mut self) -> u32 {
         self.checksum.update(&self.buffer[self.summed..self.at]);
         self.summed = self.at;
         self.checksum.clone().finalize()
     }
 
-    /// The next byte, or `None` at the end of the file.
+    /// Returns the next byte, or `None` at the end of the file.
     #[inline]
     pub(crate) fn byte_or_end(&mut self) -> Result<Option<u8>, TraceError> {
         if self.at == self.filled && !self.fill()? {
@@ -103,7 +103,7 @@ impl<R: Read> Input<R> {
         Err(self.damaged("a number has more than 64 bits"))
     }
 
-    /// A number below `bound`; otherwise the error is `what`.
+    /// Reads a number below `bound`. If it is not, the error is `what`.
     pub(crate) fn below(&mut self, bound: u64, what: &'static str) -> Result<u64, TraceError> {
         let n = self.number()?;
         if n < bound { Ok(n) } else { Err(self.damaged(what)) }
@@ -122,7 +122,7 @@ impl<R: Read> Input<R> {
         String::from_utf8(bytes).map_err(|_| self.damaged("a text is not UTF-8"))
     }
 
-    /// A task's number, idle or below `bound`.
+    /// Reads a task's number, which is the idle task's or below `bound`.
     #[inline]
     pub(crate) fn task(&mut self, bound: u64) -> Result<TaskId, TraceError> {
         match self.number()? {

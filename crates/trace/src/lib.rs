@@ -1,18 +1,17 @@
-//! Runs as one stream of events: simulated, recorded and live runs become this stream, and the checks read nothing
-//! else.
+//! Streams of events: simulated, recorded and live runs all become such a stream, and the checks read nothing else.
 //!
 //! - [`event`]: the schema of events.
 //! - [`policy`]: the decisions that a scheduler reports.
-//! - [`writer`] and [`reader`]: files in our own compact format (docs/reference/trace-format.md).
+//! - [`writer`] and [`reader`]: files in a compact format (docs/reference/trace-format.md).
 //! - `format` and `input`: the format's constants, and reading untrusted bytes.
 //! - [`story`]: makes a consistent stream from recorded events.
 //! - [`sinks`]: sinks that combine others.
-//! - [`cut`]: a part of a stream as a stream.
-//! - [`ring`]: the end of a continuing stream.
+//! - [`cut`]: cuts a part out of a stream, as a stream.
+//! - [`ring`]: keeps the last moments of a continuing stream.
 //! - `relay`: makes a stream on one thread and passes it to a sink on another.
-//! - [`error`]: errors in a trace file.
+//! - [`error`]: errors of reading and writing trace files.
 //!
-//! This crate only depends on `abi`. It never judges.
+//! This crate depends only on `abi`. It never judges.
 #![forbid(unsafe_code)]
 
 pub mod cut;

@@ -1,8 +1,8 @@
-//! A scheduler's reports of its decisions: the CPUs that it looked at, the groups that it compared with their assumed
-//! loads, and its choice. It reports them with `schedulers/include/policy.h`.
+//! A scheduler's reports of its decisions: the CPUs that it looked at, the groups that it compared, with their assumed
+//! loads, and its choice. Schedulers report them with `schedulers/include/policy.h`.
 //!
-//! These are the scheduler's own claims: they are not compared with what it did. They are only checked so that they can
-//! be drawn and added up: CPUs must be the machine's.
+//! These are the scheduler's own claims, which are not compared with what it did. They are checked only as far as is
+//! necessary to draw and sum them: the machine must have the CPUs.
 
 mod raw;
 
@@ -26,20 +26,20 @@ pub struct Policy {
     pub pid: Pid,
     /// The CPU chosen or, when balancing, the busiest.
     pub chosen: Option<CpuId>,
-    /// Tasks that moved.
+    /// The number of tasks that moved.
     pub moved: u32,
     /// The outcome; `None` if not reported.
     pub outcome: Option<Outcome>,
     /// The CPUs that it looked at.
     pub considered: CpuSet,
-    /// The number of compared groups of CPUs.
+    /// The number of groups of CPUs that it compared.
     pub nr_groups: u32,
-    /// The first [`MAX_GROUPS`] of them, beginning with the deciding CPU's own.
+    /// The first [`MAX_GROUPS`] groups, beginning with the deciding CPU's own.
     pub groups: Vec<Group>,
 }
 
 impl Policy {
-    /// A decision with only its kind and its deciding CPU known.
+    /// Returns a decision with only its kind and its deciding CPU known.
     pub fn of(kind: Kind, cpu: CpuId) -> Self {
         Self {
             kind,
@@ -56,7 +56,7 @@ impl Policy {
     }
 }
 
-/// The most groups that a decision reports.
+/// The maximum number of groups that a decision reports.
 pub const MAX_GROUPS: usize = 16;
 
 /// A group of CPUs, as the scheduler saw it.
@@ -68,19 +68,19 @@ pub struct Group {
     pub first_cpu: CpuId,
     /// The number of its CPUs; they need not be neighbours.
     pub cpus: u16,
-    /// Tasks that ran or waited there.
+    /// The number of tasks that ran or waited there.
     pub runnable: u16,
     /// How busy it is; `None` if not reported.
     pub class: Option<GroupClass>,
 }
 
-/// How busy a group is, by the classes of Linux's fair class (`enum group_type`); busier ones are greater.
+/// How busy a group is, as in Linux's fair class (`enum group_type`). Busier classes are greater.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum GroupClass {
-    /// It could do more.
+    /// It has spare capacity.
     #[default]
     HasSpare,
-    /// It could not, but no task waits for long.
+    /// It has none, but no task waits for long.
     FullyBusy,
     /// One of its CPUs is too slow for its task, or has other work as well.
     Misfit,
@@ -97,7 +97,7 @@ impl GroupClass {
     pub const ALL: [Self; 6] =
         [Self::HasSpare, Self::FullyBusy, Self::Misfit, Self::SmtBalance, Self::Imbalanced, Self::Overloaded];
 
-    /// As text, like `fully busy`.
+    /// Returns the class as text, such as `fully busy`.
     pub const fn words(self) -> &'static str {
         match self {
             Self::HasSpare => "has spare capacity",
@@ -132,7 +132,7 @@ impl Kind {
     pub const ALL: [Self; 6] =
         [Self::Balance, Self::NewIdle, Self::Nohz, Self::Wakeup, Self::Fork, Self::Domains];
 
-    /// Is it about balancing, rather than about one task?
+    /// Returns whether it is about balancing rather than about one task.
     pub const fn is_balancing(self) -> bool {
         matches!(self, Self::Balance | Self::NewIdle | Self::Nohz)
     }
@@ -143,7 +143,7 @@ impl Kind {
 pub enum Outcome {
     /// Tasks moved.
     Moved,
-    /// The decider's own group is no less loaded than the others.
+    /// The deciding CPU's own group is no less loaded than the others.
     Balanced,
     /// Another CPU balances for this group.
     NotDesignated,

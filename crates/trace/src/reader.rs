@@ -1,8 +1,9 @@
-//! Reads a file as a stream in fixed memory, and trusts nothing in it.
+//! Reads a file as a stream, in fixed memory, and trusts nothing in it.
 //!
-//! A reader guarantees what sinks rely on: the start comes first and only once, instants never decrease, CPUs are the
-//! machine's, task numbers stay within reach of the number of records. Damage that still looks like records is detected
-//! at the end at the latest, by the checksum: use the results only if the reader reached the end without an error.
+//! A reader guarantees what sinks rely on: the start comes first and only once, instants never decrease, the machine
+//! has the CPUs, and task numbers stay within reach of the number of records. Damage that still looks like records is
+//! detected by the checksum at the end, at the latest. So use the results only if the reader reaches the end without an
+//! error.
 
 mod policy;
 mod request;
@@ -23,10 +24,10 @@ use keel_abi::topology::Place;
 use keel_abi::{CoreId, CpuId, CpuSet, DsqId, Instant, LlcId, NodeId, Noise, Pid, Span, TaskId, Topology};
 use std::io::Read;
 
-/// Task numbers in a file stay below this and the number of records so far.
+/// Task numbers in a file must be below this plus the number of records so far.
 const TASK_REACH: u64 = 1 << 16;
 
-/// Events that are passed on in one batch.
+/// The number of events that are passed on in one batch.
 const BATCH: usize = 1024;
 
 /// One element of a stream.
@@ -42,11 +43,11 @@ pub enum Item {
 pub struct Reader<R> {
     input: Input<R>,
     memory: Memory,
-    /// CPUs of the machine; 0 before the start.
+    /// The number of CPUs of the machine; 0 before the start.
     cpus: u32,
-    /// The file's format.
+    /// The version of the file's format.
     version: u8,
-    /// Task numbers stay below this and the number of records so far.
+    /// Task numbers must be below this plus the number of records so far.
     reach: u64,
     records: u64,
     ended: bool,
@@ -97,11 +98,11 @@ impl<R: Read> Reader<R> {
         Ok(())
     }
 
-    /// The same, but if a file is truncated or damaged, passes on everything before that, with an end, and returns the
-    /// error. These events are not covered by a checksum.
+    /// Like [`Reader::pump`], but if a file is truncated or damaged, passes on everything before that, with an end, and
+    /// returns the error. No checksum covers these events.
     ///
     /// # Errors
-    /// Fails if not even the start could be read, or the host cannot read the file.
+    /// Not even the start could be read, or the host cannot read the file.
     pub fn pump_what_is_left(&mut self, sink: &mut dyn Sink) -> Result<Option<TraceError>, TraceError> {
         let (mut batch, mut last) = (Vec::with_capacity(BATCH), Instant::ZERO);
         let wrong = loop {
@@ -135,7 +136,7 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// The next element; `None` after the end.
+    /// Returns the next element, or `None` after the end.
     pub fn next_item(&mut self) -> Result<Option<Item>, TraceError> {
         if self.ended {
             return Ok(None);
@@ -145,11 +146,12 @@ impl<R: Read> Reader<R> {
         if first & SAME_TIME == 0 {
             let passed = self.input.number()?;
             let at = self.memory.at.checked_add(passed);
-            self.memory.at = at.ok_or_else(|| self.input.damaged("time runs over"))?;
+            self.memory.at = at.ok_or_else(|| self.input.damaged("the time overflows"))?;
         }
         if first & SAME_CPU == 0 {
             let cpus = u64::from(self.cpus.max(1));
-            self.memory.cpu = CpuId(self.input.below(cpus, "a CPU is beyond the machine")? as u32);
+            self.memory.cpu =
+                CpuId(self.input.below(cpus, "it names a CPU that the machine does not have")? as u32);
         }
         let at = Instant::from_ns(self.memory.at);
         let kind = first & KIND;
@@ -181,7 +183,8 @@ impl<R: Read> Reader<R> {
         let distance = unzigzag(self.input.number()?);
         let cpu = distance.checked_add(i64::from(self.memory.cpu.0));
         let cpu = cpu.filter(|cpu| (0..i64::from(self.cpus)).contains(cpu));
-        cpu.map(|cpu| CpuId(cpu as u32)).ok_or_else(|| self.input.damaged("a CPU is beyond the machine"))
+        cpu.map(|cpu| CpuId(cpu as u32))
+            .ok_or_else(|| self.input.damaged("it names a CPU that the machine does not have"))
     }
 
     fn dsq(&mut self) -> Result<DsqId, TraceError> {
@@ -214,7 +217,7 @@ impl<R: Read> Reader<R> {
             kind::PLACED => {
                 let (task, prev, chosen) = (self.task()?, self.target()?, self.target()?);
                 let byte = self.input.byte()?;
-                let by = self.one_of(&CHOOSERS, byte >> 1, "nobody is known who chooses so")?;
+                let by = self.one_of(&CHOOSERS, byte >> 1, "who chose a CPU is unknown")?;
                 What::Placed { task, prev, chosen, by, idle: byte & 1 != 0 }
             }
             kind::QUEUED => What::Queued { task: self.task()?, dsq: self.dsq()?, len: self.number32()? },
@@ -223,7 +226,7 @@ impl<R: Read> Reader<R> {
             kind::KICK => What::Kick { target: self.target()?, flags: self.input.number()? },
             kind::CALLBACK => {
                 let op = self.input.byte()?;
-                let op = self.one_of(Op::ALL, op, "a callback is not known")?;
+                let op = self.one_of(Op::ALL, op, "a callback is unknown")?;
                 What::Callback { op, task: self.task()?, took: self.span()?, insns: self.number32()? }
             }
             kind::WAIT_RUNQUEUE => {
@@ -241,11 +244,11 @@ impl<R: Read> Reader<R> {
             }
             kind::AWAITS => What::Awaits { task: self.task()?, mutex: self.number32()?, owner: self.task()? },
             kind::LOST => What::Lost { events: self.number32()? },
-            _ => return Err(self.input.damaged("a record is of no known kind")),
+            _ => return Err(self.input.damaged("a record is of an unknown kind")),
         })
     }
 
-    /// A record whose second byte gives its kind.
+    /// Reads a record whose second byte is its kind.
     fn more(&mut self, at: Instant) -> Result<Item, TraceError> {
         let which = self.input.byte()?;
         let what = match which {
@@ -265,8 +268,9 @@ impl<R: Read> Reader<R> {
             more::WAKES..=more::EXITS => What::Acts { task: self.task()?, act: self.act(which, at)? },
             more::WAITED => {
                 let (task, byte) = (self.task()?, self.input.byte()?);
-                let call = self.one_of(&Call::ALL, byte & 0xf, "what a task waited in is not known")?;
-                let source = self.one_of(&Source::ALL, byte >> 4, "what woke a task is not known")?;
+                let call =
+                    self.one_of(&Call::ALL, byte & 0xf, "the call in which a task waited is unknown")?;
+                let source = self.one_of(&Source::ALL, byte >> 4, "what woke a task is unknown")?;
                 What::Waited { task, call, source }
             }
             more::PIPED.. if usize::from(which - more::PIPED) < Piping::ALL.len() => What::Piped {
@@ -280,7 +284,7 @@ impl<R: Read> Reader<R> {
             more::CLOCK => return Ok(Item::Meta(at, Meta::Clock { ns: self.input.number()? })),
             more::CHANCE => {
                 let (seed, noise) = (self.input.number()?, self.input.byte()?);
-                let noise = self.one_of(&Noise::ALL, noise, "a level of noise is not known")?;
+                let noise = self.one_of(&Noise::ALL, noise, "a level of noise is unknown")?;
                 return Ok(Item::Meta(at, Meta::Chance { seed, noise }));
             }
             more::MEMBER | more::MEMBER_KTHREAD => {
@@ -302,19 +306,19 @@ impl<R: Read> Reader<R> {
                 let id = DsqId(self.input.number()?);
                 return Ok(Item::Meta(at, Meta::Queue { id, name: self.input.text()? }));
             }
-            _ => return Err(self.input.damaged("a record is of no known kind")),
+            _ => return Err(self.input.damaged("a record is of an unknown kind")),
         };
         Ok(Item::Event(Event { at, cpu: self.memory.cpu, what }))
     }
 
-    /// The capacity of a pipe or a local socket.
+    /// Reads the capacity of a pipe or a local socket.
     fn room(&mut self) -> Result<Room, TraceError> {
         let number = self.input.number()?;
         let size = u32::try_from(number >> 1).map_err(|_| self.input.damaged("a pipe is too large"))?;
         Ok(if number & 1 == 0 { Room::Pages(size) } else { Room::Memory(size) })
     }
 
-    /// An act of a task, by a record's second byte.
+    /// Reads an act of a task, whose kind is the record's second byte.
     fn act(&mut self, which: u8, at: Instant) -> Result<Act, TraceError> {
         Ok(match which {
             more::WAKES | more::WAKES_SYNC => {
@@ -333,7 +337,7 @@ impl<R: Read> Reader<R> {
             more::EXITS => Act::Exits,
             _ => {
                 let ahead = at.as_ns().checked_add(self.input.number()?);
-                let until = ahead.ok_or_else(|| self.input.damaged("time runs over"))?;
+                let until = ahead.ok_or_else(|| self.input.damaged("the time overflows"))?;
                 let timer = TIMERS[usize::from(which - more::SLEEPS)];
                 Act::Sleeps { until: Instant::from_ns(until), timer }
             }
@@ -343,7 +347,7 @@ impl<R: Read> Reader<R> {
     fn unknown(&mut self) -> Result<Unknown, TraceError> {
         let bits = self.input.byte()?;
         if bits & !(NO_AFFINITY | NO_THROTTLING) != 0 {
-            return Err(self.input.damaged("what the recording cannot tell is not known"));
+            return Err(self.input.damaged("the flags of what is not recorded are unknown"));
         }
         Ok(Unknown { affinity: bits & NO_AFFINITY != 0, throttling: bits & NO_THROTTLING != 0 })
     }
@@ -351,7 +355,7 @@ impl<R: Read> Reader<R> {
     fn group_info(&mut self) -> Result<GroupInfo, TraceError> {
         let bits = self.input.byte()?;
         if bits & !(GROUP_IDLE | GROUP_SESSION) != 0 {
-            return Err(self.input.damaged("a group is of no known kind"));
+            return Err(self.input.damaged("a group is of an unknown kind"));
         }
         let (group, parent) = (self.number32()?, self.number32()?);
         let (name, weight) = (self.input.text()?, self.number32()?);
@@ -387,7 +391,7 @@ impl<R: Read> Reader<R> {
             kind::TASK => self.task_info(),
             kind::SCHEDULER_EXIT => {
                 let exit = self.input.byte()?;
-                let kind = self.one_of(&EXITS, exit, "a way to exit is not known")?;
+                let kind = self.one_of(&EXITS, exit, "a kind of exit is unknown")?;
                 Ok(Meta::SchedulerExit { kind, message: self.input.text()? })
             }
             kind::POLICY => Ok(Meta::Policy(Box::new(self.policy()?))),

@@ -1,4 +1,4 @@
-//! A stream that is produced on one thread and consumed on another, in the same order.
+//! Produces a stream on one thread and consumes it on another, in the same order.
 //!
 //! Reading a recording and judging it take about the same time, so they run in parallel. Batches go through a short
 //! queue, so memory stays bounded; the faster side waits.
@@ -9,12 +9,12 @@ use std::panic::resume_unwind;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
-/// Events that are passed on in one batch.
+/// The number of events that are passed on in one batch.
 const BATCH: usize = 8192;
-/// Batches on their way.
+/// The maximum number of batches on their way.
 const QUEUE: usize = 4;
 
-/// A part of a stream on its way.
+/// A part of a stream that is on its way.
 enum Part {
     Events(Vec<Event>),
     Meta(Instant, Box<Meta>),
@@ -46,7 +46,7 @@ fn receive(sink: &mut dyn Sink, from: Receiver<Part>, back: &SyncSender<Vec<Even
             Part::Events(mut events) => {
                 sink.events(&events);
                 events.clear();
-                // If it is no longer needed, it is freed.
+                // A batch that is no longer needed is freed.
                 let _ = back.try_send(events);
             }
             Part::Meta(at, meta) => sink.meta(at, &meta),
@@ -54,7 +54,7 @@ fn receive(sink: &mut dyn Sink, from: Receiver<Part>, back: &SyncSender<Vec<Even
     }
 }
 
-/// The maker's end.
+/// The producer's end.
 struct Relay {
     wants: Class,
     to: SyncSender<Part>,
@@ -73,7 +73,7 @@ impl Relay {
     }
 
     fn send(&self, part: Part) {
-        // The receiver is gone because it panicked: then the rest is not wanted, and the panic continues when this
+        // If the receiver is gone, it has panicked. The rest is then not needed, and the panic continues when this
         // ends.
         let _ = self.to.send(part);
     }

@@ -1,7 +1,7 @@
-//! The last moments of a stream of any length.
+//! Keeps the last moments of a stream of any length.
 //!
-//! Events are packed as in a file, in chunks. Events that are too old are dropped, a whole chunk at a time, and leave
-//! their resulting state behind: which tasks exist, run and wait. So the rest is a complete stream at any moment, and
+//! Events are packed as in a file, in chunks. Events that are too old are dropped, a whole chunk at a time, but the
+//! state that they led to is kept: which tasks exist, run and wait. So the rest is a complete stream at any moment, and
 //! memory is bounded.
 
 mod dense;
@@ -23,7 +23,7 @@ pub struct Ring {
     most_bytes: usize,
     kept: Kept,
     filling: Option<Filling>,
-    /// Bytes of all chunks except the one being filled.
+    /// The size of all chunks except the one being filled, in bytes.
     bytes: usize,
     failed: Option<TraceError>,
 }
@@ -58,10 +58,10 @@ impl Ring {
         Self { keep, most_bytes, kept: Kept::default(), filling: None, bytes: 0, failed: None }
     }
 
-    /// The part that is currently kept. The ring continues, and the result can be written on any thread.
+    /// Returns the part that is currently kept. The ring continues, and the result can be written on any thread.
     ///
     /// # Errors
-    /// Fails if the part cannot be read back.
+    /// The part cannot be read back.
     pub fn kept(&mut self) -> Result<Kept, TraceError> {
         self.close();
         self.trim();
@@ -73,8 +73,8 @@ impl Ring {
         Ok(Kept { from: due.max(self.kept.from), ..self.kept.clone() })
     }
 
-    /// The chunk for an event at `at`: a new one if the last is full. Events at one instant stay together, so a part
-    /// that begins with a chunk has all events of its first instant.
+    /// Returns the chunk for an event at `at`: a new one if the last is full. Events at one instant stay together, so a
+    /// part that begins with a chunk has all events of its first instant.
     fn writer(&mut self, at: Instant) -> &mut Writer<Vec<u8>> {
         if at > self.kept.until && self.is_full() {
             self.close();
@@ -134,7 +134,7 @@ impl Sink for Ring {
                 (self.kept.cpus, self.kept.from) = (topology.cpus(), at);
                 self.kept.state.note(meta);
             }
-            // They belong to the whole stream, and come once.
+            // They belong to the whole stream, and are emitted once.
             Meta::Unknown(_) | Meta::Clock { .. } | Meta::Chance { .. } => self.kept.state.note(meta),
             _ => self.writer(at).meta(at, meta),
         }
@@ -142,7 +142,7 @@ impl Sink for Ring {
 }
 
 impl Kept {
-    /// Its length.
+    /// Returns its length.
     pub fn length(&self) -> Span {
         self.until.since(self.from)
     }
@@ -151,7 +151,7 @@ impl Kept {
     /// a long stream are higher than a reader of a short one accepts.
     ///
     /// # Errors
-    /// If it cannot be read back.
+    /// It cannot be read back.
     pub fn pass(self, sink: &mut dyn Sink) -> Result<(), TraceError> {
         let mut dense = Dense::new(sink);
         let mut cut = Cut::since(self.state, self.from..Instant::from_ns(u64::MAX), &mut dense);
@@ -165,7 +165,7 @@ impl Kept {
     /// Writes it as a file.
     ///
     /// # Errors
-    /// If it cannot be read back or written.
+    /// It cannot be read back or written.
     pub fn write(self, out: impl Write) -> Result<(), WriteError> {
         let mut writer = Writer::new(out);
         self.pass(&mut writer).map_err(|e| WriteError::Io(std::io::Error::other(e)))?;

@@ -3,7 +3,7 @@
 use crate::{Class, Event, Meta, Sink};
 use keel_abi::Instant;
 
-/// Listens to nothing.
+/// Ignores everything.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NullSink;
 
@@ -17,8 +17,8 @@ impl Sink for NullSink {
     fn meta(&mut self, _: Instant, _: &Meta) {}
 }
 
-/// Several sinks that receive the same stream. Each gets only the events that it wants, whatever the others want, so
-/// that no sink's result depends on the others.
+/// Passes a stream to several sinks. Each gets only the events that it wants, whatever the others want, so that no
+/// sink's result depends on the others.
 #[derive(Default)]
 pub struct Fanout<'a> {
     sinks: Vec<(Class, &'a mut dyn Sink)>,
@@ -27,7 +27,7 @@ pub struct Fanout<'a> {
 }
 
 impl<'a> Fanout<'a> {
-    /// No sinks yet.
+    /// Creates a fanout without sinks.
     pub fn new() -> Self {
         Self::default()
     }

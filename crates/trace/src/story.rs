@@ -4,8 +4,9 @@
 //! of time ([`Merge`] sorts them), after describing the initial state of the machine ([`open`]).
 //!
 //! The kernel reports more than happens: a wakeup of a task that never slept, a migration of a sleeping task. These are
-//! left out. If records were lost, as few missing events as possible are made up, and counted: a task that left a CPU
-//! unseen is assumed to be blocked, and a task that came unseen is assumed to have come at that moment.
+//! left out. If records were lost, as few missing events as possible are inferred, and counted: a task whose departure
+//! from a CPU was not recorded is assumed to have blocked, and one whose arrival was not recorded to have arrived at
+//! that moment.
 
 mod groups;
 mod merge;
@@ -25,15 +26,15 @@ use keel_abi::tape::Room;
 use keel_abi::{CpuId, CpuSet, Instant, Pid, TaskId};
 use rustc_hash::FxHashMap;
 
-/// Events that are passed on in one batch.
+/// The number of events that are passed on in one batch.
 const BATCH: usize = 1024;
 
 /// A live task.
 #[derive(Clone, Debug)]
 struct Task {
-    /// Its number, once it has appeared in the stream: tasks that do nothing don't.
+    /// Its number, once it has appeared in the stream. Tasks that do nothing don't appear.
     id: Option<TaskId>,
-    /// 0 until known.
+    /// Its pid; 0 until known.
     pid: Pid,
     /// Its description, until it has appeared in the stream.
     task_record: Option<Box<TaskRecord>>,
@@ -42,14 +43,14 @@ struct Task {
     prio: Option<i16>,
     /// Its weight; 0 if unknown.
     weight: u32,
-    /// The kernel keeps it off every CPU.
+    /// Whether the kernel throttles it.
     throttled: bool,
     /// Its policy and the number of its group, as emitted.
     scheduled: Option<(u32, u32)>,
 }
 
 impl Task {
-    /// A task with only its pid known.
+    /// Returns a task with only its pid known.
     fn new(pid: Pid) -> Self {
         Self {
             id: None,
@@ -63,7 +64,7 @@ impl Task {
         }
     }
 
-    /// The event with its priority, if known.
+    /// Returns the event with its priority, if known.
     fn priority(&self) -> Option<What> {
         Some(What::Priority { task: self.id?, prio: self.prio?, weight: self.weight })
     }
@@ -72,21 +73,21 @@ impl Task {
 /// Counts of the conversion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Events that were passed on.
+    /// The number of events that were passed on.
     pub events: u64,
-    /// Events that did not fit the kernel's buffers.
+    /// The number of events that did not fit the kernel's buffers.
     pub lost: u64,
-    /// Tasks that did something.
+    /// The number of tasks that did something.
     pub tasks: u32,
-    /// Switches that were made up.
+    /// The number of switches that were inferred.
     pub made_up: u64,
     /// How often a task ran without a recorded wakeup, so that its wait is unknown.
     pub unwoken: u64,
-    /// Decisions that the scheduler reported.
+    /// The number of decisions that the scheduler reported.
     pub decisions: u64,
 }
 
-/// The machine as the records describe it.
+/// The state of the machine, as the records describe it.
 pub struct Story {
     start: u64,
     now: u64,
@@ -97,14 +98,14 @@ pub struct Story {
     all: CpuSet,
     tasks: FxHashMap<Key, Task>,
     groups: Groups,
-    /// Numbers of pipes.
+    /// The numbers of pipes.
     pipes: FxHashMap<Key, u32>,
     batch: Vec<Event>,
     counts: Counts,
 }
 
 impl Story {
-    /// A machine of `cpus` idle CPUs without tasks, at `start`.
+    /// Creates a machine of `cpus` idle CPUs without tasks, at `start`.
     pub fn new(start: u64, cpus: u32) -> Self {
         Self {
             start,
@@ -120,12 +121,12 @@ impl Story {
         }
     }
 
-    /// The counts so far.
+    /// Returns the counts so far.
     pub fn counts(&self) -> Counts {
         self.counts
     }
 
-    /// Takes one record; instants must not decrease.
+    /// Processes a record. Instants must not decrease.
     pub fn take(&mut self, raw: &Raw, sink: &mut dyn Sink) {
         self.reach(raw.at);
         if raw.lost > 0 {
@@ -164,20 +165,20 @@ impl Story {
         self.now = at.max(self.now);
     }
 
-    /// `cpu` lost this many records just before.
+    /// Notes that `cpu` lost this many records just before.
     pub fn lost(&mut self, cpu: CpuId, events: u32) {
         self.counts.lost += u64::from(events);
         self.emit(cpu, What::Lost { events });
     }
 
-    /// A CPU goes on- or offline.
+    /// Notes that a CPU goes online or offline.
     pub fn online(&mut self, cpu: CpuId, target: CpuId, up: bool) {
         if self.has(target) {
             self.emit(cpu, What::Online { target, up });
         }
     }
 
-    /// The kernel throttles or releases a task; `group` as in [`RawWhat::Throttled`].
+    /// Notes that the kernel throttles or unthrottles a task. `group` is as in [`RawWhat::Throttled`].
     pub fn throttled(&mut self, cpu: CpuId, task: Key, on: bool, group: Key, sink: &mut dyn Sink) {
         let was = self.tasks.get(&task).is_some_and(|task| task.throttled);
         if was == on || task.is_idle() {
@@ -196,7 +197,7 @@ impl Story {
         }
     }
 
-    /// A CPU starts or stops idling on purpose.
+    /// Notes that a CPU starts or stops idling on purpose.
     pub fn reserved(&mut self, cpu: CpuId, target: CpuId, on: bool) {
         if !self.has(target) || self.reserved.contains(target) == on {
             return;
@@ -209,9 +210,9 @@ impl Story {
         self.emit(cpu, What::Reserved { target, on });
     }
 
-    /// A task's description, new or changed.
+    /// Notes a task's description, new or changed.
     pub fn announce(&mut self, task_record: &TaskRecord, sink: &mut dyn Sink) {
-        // Another task now has the address of a task whose end was lost.
+        // Another task now has the address of a task whose exit was lost.
         let known = self.tasks.get(&task_record.task);
         if known.is_some_and(|old| task_record.first && old.pid != task_record.pid && old.pid != Pid(0)) {
             self.retire(task_record.task);
@@ -227,12 +228,12 @@ impl Story {
         }
     }
 
-    /// The priority of an announced task: the kernel's `p->prio`.
+    /// Notes the priority of an announced task: the kernel's `p->prio`.
     pub fn priority(&mut self, key: Key, prio: i16) {
         self.ranks(key, prio, None);
     }
 
-    /// The same, with its weight if that is known.
+    /// Like [`Story::priority`], with the weight if that is known.
     fn ranks(&mut self, key: Key, prio: i16, weight: Option<u32>) {
         let Some(task) = self.tasks.get_mut(&key) else { return };
         let weight = weight.unwrap_or(task.weight);
@@ -260,7 +261,7 @@ impl Story {
         }
     }
 
-    /// A task that runs when the recording begins.
+    /// Notes a task that runs when the recording begins.
     pub fn runs_already(&mut self, cpu: CpuId, task: Key, sink: &mut dyn Sink) {
         let unwoken = self.counts.unwoken;
         self.switch(cpu, Key::IDLE, Why::WasIdle, task, sink);
@@ -268,9 +269,9 @@ impl Story {
         self.counts.unwoken = unwoken;
     }
 
-    /// A task that waits when the recording begins.
+    /// Notes a task that waits when the recording begins.
     pub fn waits_already(&mut self, cpu: CpuId, task: Key, sink: &mut dyn Sink) {
-        // Its parent is not known: the event names the task itself.
+        // Its parent is unknown, so the event names the task itself.
         self.fork(cpu, task, cpu, task, sink);
     }
 
@@ -279,7 +280,7 @@ impl Story {
         self.say(&Meta::Policy(Box::new(policy.clone())), sink);
     }
 
-    /// The end of the stream, at `at` or when the last event was.
+    /// Ends the stream, at `at` or at the last event, whichever is later.
     pub fn end(&mut self, at: u64, sink: &mut dyn Sink) {
         self.reach(at);
         self.say(&Meta::End, sink);
@@ -292,7 +293,7 @@ impl Story {
         self.batch.clear();
     }
 
-    /// The same, and one rarer fact after it.
+    /// Passes on the gathered events, and then a rarer fact.
     pub fn say(&mut self, meta: &Meta, sink: &mut dyn Sink) {
         self.flush(sink);
         sink.meta(self.at(), meta);
@@ -309,12 +310,12 @@ impl Story {
         }
     }
 
-    /// Does this CPU run its idle task?
+    /// Returns whether this CPU runs its idle task.
     pub fn idles(&self, cpu: CpuId) -> bool {
         self.cpus.get(cpu.index()).is_some_and(|task| task.is_idle())
     }
 
-    /// What a task is doing, if it was announced.
+    /// Returns what a task is doing, if it was announced.
     pub fn doing(&self, task: Key) -> Option<Doing> {
         self.tasks.get(&task).map(|task| task.doing)
     }
@@ -349,7 +350,7 @@ impl Story {
         }
     }
 
-    /// A task that runs, or is about to run, on `cpu` no longer runs elsewhere.
+    /// Infers that a task that runs, or is about to run, on `cpu` has left the CPU on which it ran before.
     fn leave_unseen(&mut self, task: Key, cpu: CpuId, sink: &mut dyn Sink) {
         match self.doing(task) {
             Some(Doing::Running(other)) if other != cpu => self.switch_unseen(other, Key::IDLE, sink),
@@ -357,7 +358,7 @@ impl Story {
         }
     }
 
-    /// `next` ran on `cpu`, but there is no record of when it came.
+    /// Infers a switch to `next`, which ran on `cpu` although there is no record of that switch.
     fn switch_unseen(&mut self, cpu: CpuId, next: Key, sink: &mut dyn Sink) {
         self.counts.made_up += 1;
         let prev = std::mem::replace(&mut self.cpus[cpu.index()], next);
@@ -389,7 +390,7 @@ impl Story {
         }
     }
 
-    /// A task uses a pipe: the stream has only a number for it.
+    /// Notes that a task uses a pipe, to which the stream assigns a number.
     fn piped(
         &mut self,
         cpu: CpuId,
@@ -410,7 +411,7 @@ impl Story {
         if child.is_idle() || !self.has(target) {
             return;
         }
-        // A new task is announced asleep: if it is not asleep, it is an earlier task whose end was lost.
+        // A new task is announced asleep. If it is not asleep, it is an earlier task whose exit was lost.
         if self.doing(child).is_some_and(|doing| doing != Doing::Asleep) {
             self.retire(child);
         }
@@ -440,7 +441,7 @@ impl Story {
         }
     }
 
-    /// The end of a task, if another task now has its address or number.
+    /// Ends a task whose address or number another task now has.
     pub fn retire(&mut self, key: Key) {
         let Some(Task { id: Some(task), doing, .. }) = self.tasks.remove(&key) else { return };
         let at = match doing {
@@ -455,7 +456,7 @@ impl Story {
         }
     }
 
-    /// Switching to a task also ends its throttling.
+    /// Notes that a task runs. Switching to a task also ends its throttling.
     fn runs(&mut self, task: Key, cpu: CpuId) {
         if let Some(task) = self.tasks.get_mut(&task) {
             (task.doing, task.throttled) = (Doing::Running(cpu), false);
@@ -468,12 +469,12 @@ impl Story {
         }
     }
 
-    /// A waker's number; the task may have exited, or there may be none.
+    /// Returns a waker's number. The task may have exited, or there may be none.
     fn known(&self, task: Key) -> TaskId {
         self.tasks.get(&task).and_then(|task| task.id).unwrap_or(TaskId::IDLE)
     }
 
-    /// A task's number. The first time, emits its description or, if that is unknown, its existence.
+    /// Returns a task's number. The first time, emits its description or, if that is unknown, its existence.
     fn id(&mut self, key: Key, sink: &mut dyn Sink) -> TaskId {
         if key.is_idle() {
             return TaskId::IDLE;

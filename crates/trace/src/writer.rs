@@ -1,7 +1,7 @@
-//! Writes a stream as a file, 3 to 8 bytes an event.
+//! Writes a stream as a file, with 3 to 8 bytes per event.
 //!
-//! A sink cannot fail: the first error is kept, nothing is written after it, and
-//! [`Writer::finish`] returns it. Only a file with its end record is complete.
+//! A sink cannot fail, so the first error is kept, nothing is written after it, and [`Writer::finish`] returns it. Only
+//! a file with its end record is complete.
 
 mod policy;
 mod record;
@@ -17,9 +17,9 @@ use keel_abi::{CpuId, CpuSet, Instant, Noise, TaskId, Topology};
 use record::MOST;
 use std::io::{self, Write};
 
-/// Bytes that are gathered before they are written.
+/// The number of bytes that are gathered before they are written.
 const BUFFER: usize = 64 * 1024;
-/// Events that are encoded before a look at the buffer.
+/// The number of events that are encoded before the buffer is checked.
 const AT_ONCE: usize = 128;
 
 /// Writes the events it receives.
@@ -27,7 +27,7 @@ pub struct Writer<W> {
     out: W,
     wants: Class,
     buffer: Vec<u8>,
-    /// Room for the records of [`AT_ONCE`] events.
+    /// A buffer for the records of [`AT_ONCE`] events.
     batch: Box<[u8]>,
     memory: Memory,
     checksum: crc32fast::Hasher,
@@ -37,24 +37,25 @@ pub struct Writer<W> {
 }
 
 impl Writer<Vec<u8>> {
-    /// Packs a part of a stream in memory, without a file's first bytes: [`Reader::part`](crate::Reader::part) reads it.
+    /// Packs a part of a stream in memory, without a file's first bytes: [`Reader::part`](crate::Reader::part) reads
+    /// it.
     pub(crate) fn part() -> Self {
         Self::beginning(Vec::new(), Class::ALL, Vec::new())
     }
 
-    /// Bytes so far.
+    /// Returns the number of bytes so far.
     pub(crate) fn bytes(&self) -> usize {
         self.out.len() + self.buffer.len()
     }
 }
 
 impl<W: Write> Writer<W> {
-    /// Writes everything to `out`, which needs no buffer of its own.
+    /// Creates a writer of all events to `out`, which needs no buffer of its own.
     pub fn new(out: W) -> Self {
         Self::of_classes(out, Class::ALL)
     }
 
-    /// Writes only events of these classes.
+    /// Creates a writer of only the events of these classes.
     pub fn of_classes(out: W, wants: Class) -> Self {
         let mut buffer = Vec::with_capacity(BUFFER + 1024);
         buffer.extend(MAGIC);
@@ -76,7 +77,7 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    /// Has an error occurred? Nothing is written any more then; [`finish`](Self::finish) returns the error.
+    /// Returns whether an error has occurred. Nothing more is written then; [`finish`](Self::finish) returns the error.
     pub fn has_failed(&self) -> bool {
         self.failed.is_some()
     }
@@ -117,7 +118,7 @@ impl<W: Write> Writer<W> {
         self.number(number_of(task));
     }
 
-    /// A CPU by its distance from the record's own.
+    /// Writes a CPU by its distance from the record's own.
     #[inline]
     fn target(&mut self, cpu: CpuId) {
         self.number(zigzag(i64::from(cpu.0) - i64::from(self.memory.cpu.0)));
@@ -132,7 +133,7 @@ impl<W: Write> Writer<W> {
         self.buffer.extend(&text.as_bytes()[..end]);
     }
 
-    /// The beginning of a record that is no event's: kind and flags, time passed, CPU.
+    /// Writes the beginning of a record that is not an event's: kind and flags, elapsed time, CPU.
     fn begin(&mut self, at: Instant, cpu: CpuId, kind: u8) {
         let passed = at.since(Instant::from_ns(self.memory.at)).as_ns();
         let same_time = if passed == 0 { SAME_TIME } else { 0 };
@@ -262,13 +263,13 @@ impl<W: Write> Writer<W> {
     }
 
     fn bandwidth(&mut self, Bandwidth { period_us, quota_us, burst_us }: Bandwidth) {
-        // No limit is 0, which no limit is.
+        // 0 stands for no limit, because a limit can't be 0.
         self.number(if quota_us == QUOTA_NONE { 0 } else { quota_us });
         self.number(period_us);
         self.number(burst_us);
     }
 
-    /// The end record: how many records came before, and the checksum of all bytes before it.
+    /// Writes the end record: the number of records before it, and the checksum of all bytes before it.
     fn end(&mut self, at: Instant, cpu: CpuId) {
         let records = self.records;
         self.begin(at, cpu, kind::END);

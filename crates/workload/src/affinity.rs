@@ -1,4 +1,4 @@
-//! Where a task may run: rt-app's `cpus`, and our own `nodes`. Both need the machine.
+//! Reads where a task may run: rt-app's `cpus`, and keel's own `nodes`. Both depend on the machine.
 
 use crate::compile::Compiler;
 use crate::error::{WorkloadError, shown};
@@ -9,15 +9,15 @@ use keel_abi::{CpuId, CpuSet};
 use std::collections::BTreeSet;
 
 impl Compiler<'_> {
-    /// The CPUs that a `cpus` field lists.
+    /// Returns the CPUs that a `cpus` field lists.
     pub(crate) fn cpus(&self, at: &Place<'_>, field: &Field<'_>) -> Result<CpuSet, WorkloadError> {
         let numbers = self.numbers(at, field.value, self.topology.cpus() - 1, "CPU")?;
         self.not_empty(at, &numbers)?;
         Ok(numbers.into_iter().map(CpuId).collect())
     }
 
-    /// The CPUs in an extension's field: a list of numbers as in rt-app, or text such as `"1-3,8"`, as in machine
-    /// files.
+    /// Returns the CPUs in an extension's field: a list of numbers as in rt-app, or text such as `"1-3,8"`, as in
+    /// machine files.
     pub(crate) fn cpu_list(&self, at: &Place<'_>, field: &Field<'_>) -> Result<CpuSet, WorkloadError> {
         let Some(text) = field.value.as_string_lit() else { return self.cpus(at, field) };
         let cpus: CpuSet = text.value.parse().map_err(|e: BadCpuList| {
@@ -33,7 +33,7 @@ impl Compiler<'_> {
         Ok(cpus)
     }
 
-    /// The CPUs of the nodes that a `nodes` field lists.
+    /// Returns the CPUs of the nodes that a `nodes` field lists.
     pub(crate) fn cpus_of_nodes(&self, at: &Place<'_>, field: &Field<'_>) -> Result<CpuSet, WorkloadError> {
         let nodes = self.node_numbers(at, field)?;
         let cpus = self.topology.cpus_where(|place| nodes.contains(&place.node.0));
@@ -44,7 +44,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// The nodes that a field lists.
+    /// Returns the nodes that a field lists.
     pub(crate) fn node_numbers(
         &self,
         at: &Place<'_>,

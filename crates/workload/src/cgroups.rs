@@ -1,4 +1,4 @@
-//! Cgroups: rt-app's `taskgroup`, and the extension's `cgroups`, `cgroup` and steps.
+//! Reads cgroups: rt-app's `taskgroup`, and the extension's `cgroups`, `cgroup` and steps.
 
 use crate::compile::Compiler;
 use crate::error::{WorkloadError, shown};
@@ -11,14 +11,14 @@ use keel_abi::cgroup::{
 use keel_abi::task::{Step, TaskSpec};
 use std::collections::BTreeMap;
 
-/// The most cgroups of a workload.
+/// The maximum number of cgroups of a workload.
 pub(crate) const MAX_CGROUPS: usize = 10_000;
-/// The most parts of a path.
+/// The maximum number of parts of a path.
 const MAX_DEPTH: usize = 32;
-/// The longest part of a path, in bytes (`NAME_MAX`).
+/// The maximum length of a part of a path, in bytes (`NAME_MAX`).
 const MAX_NAME: usize = 255;
 
-/// The cgroups that a file names, in the order in which they are made.
+/// The cgroups that a file names, in the order of creation.
 #[derive(Default)]
 pub(crate) struct Cgroups {
     pub(crate) list: Vec<Cgroup>,
@@ -26,7 +26,7 @@ pub(crate) struct Cgroups {
 }
 
 impl Cgroups {
-    /// The cgroup with this path, and any missing ancestors; `None` if there are too many.
+    /// Returns the cgroup with this path, and any missing ancestors, or `None` if there are too many.
     pub(crate) fn get_or_add(&mut self, path: &str) -> Option<CgroupId> {
         if path == "/" {
             return Some(CgroupId::ROOT);
@@ -52,11 +52,12 @@ impl Cgroups {
     }
 }
 
-/// What a part's cgroups are called among those of all parts.
+/// Maps the cgroup ids of a part to those of the joined workload.
 pub(crate) struct Renumbering(Vec<CgroupId>);
 
 impl Cgroups {
-    /// Adds a part's cgroups: those whose paths are here already are the same. `None` if there are too many.
+    /// Adds a part's cgroups. Those whose paths already exist are the same cgroups. Returns `None` if there are too
+    /// many.
     pub(crate) fn merge(&mut self, part: Vec<Cgroup>) -> Option<Renumbering> {
         let mut ids = vec![CgroupId::ROOT];
         for cgroup in part {
@@ -95,7 +96,7 @@ impl Renumbering {
     }
 }
 
-/// Settings of a cgroup, as far as they are given.
+/// The settings of a cgroup that are given.
 #[derive(Default)]
 struct Settings {
     path: Option<CgroupId>,
@@ -120,7 +121,7 @@ impl Settings {
 }
 
 impl<'a> Compiler<'a> {
-    /// Reads the top's `cgroups`: settings by path.
+    /// Reads the top-level `cgroups`: settings by path.
     pub(crate) fn declare_cgroups(&mut self, at: &Place<'_>, field: &Field<'a>) -> Result<(), WorkloadError> {
         for cgroup in fields(self.object(at, field.value)?, |_| false).list {
             let at = at.child(cgroup.key, cgroup.start);
@@ -138,7 +139,7 @@ impl<'a> Compiler<'a> {
         Ok(())
     }
 
-    /// Who is there before the run begins must have been made somewhere.
+    /// Checks that no cgroup that exists from the start is below one that is created later.
     pub(crate) fn check_cgroups(&self, at: &Place<'_>) -> Result<(), WorkloadError> {
         let is_there = |id: CgroupId| id.place().is_none_or(|place| self.cgroups.list[place].is_there);
         match self.cgroups.list.iter().find(|cgroup| cgroup.is_there && !is_there(cgroup.parent)) {
@@ -151,7 +152,7 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    /// A path from the root, of names as a file system has them.
+    /// Adds the cgroup with this path, which must begin at the root and consist of valid file names.
     fn add_cgroup(&mut self, at: &Place<'_>, path: &str) -> Result<CgroupId, WorkloadError> {
         let is_name = |name: &str| {
             !matches!(name, "" | "." | "..") && name.len() <= MAX_NAME && !name.chars().any(char::is_control)
@@ -169,7 +170,7 @@ impl<'a> Compiler<'a> {
         Err(self.error(at, problem))
     }
 
-    /// rt-app's `taskgroup`: a path, which rt-app makes before its threads begin.
+    /// Reads rt-app's `taskgroup`: a path, which rt-app creates before its threads start.
     pub(crate) fn task_group(
         &mut self,
         at: &Place<'_>,
@@ -181,14 +182,14 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    /// A cgroup that the top names.
+    /// Returns a cgroup that is declared at the top level.
     pub(crate) fn known_cgroup(&self, at: &Place<'_>, value: &Value<'_>) -> Result<CgroupId, WorkloadError> {
         let path = self.string(at, value)?;
         let problem = || format!("there is no cgroup \"{}\" under evenkeel.cgroups at the top", shown(path));
         self.cgroups.find(path).ok_or_else(|| self.error(at, problem()))
     }
 
-    /// The step that sets one thing of a cgroup.
+    /// Returns the step that changes one setting of a cgroup.
     pub(crate) fn set_cgroup(&self, at: &Place<'_>, value: &Value<'_>) -> Result<Step, WorkloadError> {
         let settings = self.settings(at, value, false)?;
         let Some(id) = settings.path else {
@@ -207,7 +208,7 @@ impl<'a> Compiler<'a> {
         Ok(Step::Cgroup(step))
     }
 
-    /// The settings in an object; `is_new` where the cgroup is being described, its path being the key.
+    /// Reads the settings in an object. `is_new` means that the cgroup is being declared, so that its path is the key.
     fn settings(&self, at: &Place<'_>, value: &Value<'_>, is_new: bool) -> Result<Settings, WorkloadError> {
         let mut settings = Settings::default();
         for word in fields(self.object(at, value)?, |_| false).list {
@@ -225,7 +226,7 @@ impl<'a> Compiler<'a> {
                 "idle" => settings.idle = Some(self.boolean(&at, word.value)?),
                 "period_us" => settings.period_us = Some(number(1_000, 1_000_000, "period")?),
                 "quota_us" => {
-                    // 0 is cpu.max's "max".
+                    // 0 stands for "max" in cpu.max.
                     let quota = number(0, i64::MAX, "quota")?;
                     settings.quota_us = Some(if quota == 0 { QUOTA_NONE } else { quota });
                 }

@@ -1,4 +1,4 @@
-//! From a file's text to a [`Workload`]: the top of the file, and what its parts share.
+//! Compiles a file's text to a [`Workload`]: the top level of the file, and what its parts share.
 
 use crate::cgroups::Cgroups;
 use crate::endless;
@@ -19,18 +19,18 @@ use keel_abi::timeline::Happening;
 use keel_abi::{Span, Topology};
 use std::collections::BTreeMap;
 
-/// The most instances that all tasks of a workload may have together.
+/// The maximum number of instances of all tasks of a workload together.
 pub const MAX_INSTANCES: u32 = 1_000_000;
-/// The most steps that one task may have.
+/// The maximum number of steps of one task.
 pub const MAX_STEPS_PER_TASK: usize = 100_000;
-/// The most steps that all tasks may have together.
+/// The maximum number of steps of all tasks together.
 pub const MAX_STEPS: usize = 2_000_000;
-/// Beyond this many warnings the rest is left out.
+/// The maximum number of warnings. Further ones are left out.
 const MAX_WARNINGS: usize = 100;
 
-/// Reads rt-app JSON for a machine of this shape: the workload, and what in it has no effect.
+/// Parses rt-app JSON for a machine of this shape. Returns the workload, and warnings about what has no effect.
 ///
-/// `file_name` is for messages only. Time and memory are proportional to the text's length.
+/// `file_name` is only for messages. Time and memory are proportional to the text's length.
 pub fn parse(
     file_name: &str,
     text: &str,
@@ -42,10 +42,10 @@ pub fn parse(
     Compiler::new(source, topology).workload(&json)
 }
 
-/// Who uses a barrier.
+/// The users of a barrier.
 #[derive(Clone, Default)]
 pub(crate) struct BarrierUsers {
-    /// Instances, once for each use.
+    /// The number of instances, once for each use.
     pub(crate) count: u32,
     pub(crate) last_task: Option<u32>,
     /// The position in the text of its last use.
@@ -57,7 +57,7 @@ pub(crate) struct Compiler<'a> {
     source: Source<'a>,
     pub(crate) topology: &'a Topology,
     warnings: Vec<Warning>,
-    /// Repeated events are remarked on once a file.
+    /// Whether the warning about repeated events, which is given once per file, has been given.
     noted_repetition: bool,
     pub(crate) top: Extension,
     pub(crate) unit: Option<String>,
@@ -66,7 +66,7 @@ pub(crate) struct Compiler<'a> {
     pub(crate) used: Used<'a>,
     pub(crate) task_indices: BTreeMap<&'a str, u32>,
     pub(crate) mutexes: Names<'a>,
-    /// All of them hand priorities on.
+    /// Whether all mutexes have priority inheritance.
     pub(crate) mutexes_inherit: bool,
     pub(crate) conditions: Names<'a>,
     pub(crate) barriers: Names<'a>,
@@ -108,7 +108,7 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    /// An error at a place.
+    /// Returns an error at a place.
     pub(crate) fn error(&self, at: &Place<'_>, problem: impl Into<String>) -> WorkloadError {
         WorkloadError {
             file: self.source.file().to_owned(),
@@ -119,12 +119,12 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    /// The refusal of something that rt-app has and this crate does not model.
+    /// Returns the error for something that rt-app supports and this crate does not.
     pub(crate) fn unsupported(&self, at: &Place<'_>, problem: impl Into<String>) -> WorkloadError {
         WorkloadError { unsupported: true, ..self.error(at, problem) }
     }
 
-    /// Remarks on a place.
+    /// Adds a warning about a place.
     pub(crate) fn warn(&mut self, at: &Place<'_>, note: impl Into<String>) {
         let note = match self.warnings.len() {
             0..MAX_WARNINGS => note.into(),
@@ -135,7 +135,7 @@ impl<'a> Compiler<'a> {
         self.warnings.push(Warning { file, line: self.source.line(at.start), field: at.to_string(), note });
     }
 
-    /// Remarks on keys that an object holds more than once.
+    /// Adds warnings about keys that an object contains more than once.
     pub(crate) fn note_duplicates(&mut self, at: &Place<'_>, fields: &Fields<'_>) {
         if let Some(field) = fields.repeated.filter(|_| !self.noted_repetition) {
             self.noted_repetition = true;
@@ -209,8 +209,8 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    /// The tasks' programs. Passes are counted if a task or phase requests it. If none does, every task's are counted,
-    /// unless the file specifies otherwise.
+    /// Returns the tasks' programs. Iterations are counted for tasks and phases that request it. If none does, they are
+    /// counted for every task, unless the file specifies otherwise.
     fn lay_out(&self, at: &Place<'_>, drafts: Vec<Draft>) -> Result<Vec<TaskSpec>, WorkloadError> {
         let some_ask = drafts.iter().any(Draft::asks_to_count);
         let count = !some_ask && self.top.count.unwrap_or(true);
@@ -288,7 +288,7 @@ impl<'a> Compiler<'a> {
     }
 }
 
-/// A file's name without folders and suffix, for people.
+/// Returns a file's name without its folders and suffix.
 fn stem(file: &str) -> String {
     let base = file.rsplit('/').next().unwrap_or(file);
     shown(base.strip_suffix(".json").unwrap_or(base))

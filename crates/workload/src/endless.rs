@@ -1,16 +1,16 @@
-//! Refuses a task that would go around for ever without time passing: no run could hold it.
+//! Rejects a task that would loop forever without time passing, because no run could contain it.
 
 use keel_abi::Span;
 use keel_abi::task::{Step, TaskSpec};
 
-/// Passes without time that are still allowed; each is work for the simulator only.
+/// The maximum number of iterations that take no time. Each is work only for the simulator.
 const MOST_IDLE_PASSES: u64 = 1_000_000;
 
-/// Whether a loop of `task` makes too many passes in which no time needs to pass. `barriers` contains for each barrier
-/// how many tasks it waits for.
+/// Returns whether a loop of `task` has too many iterations in which no time needs to pass. `barriers` contains the
+/// number of tasks that each barrier waits for.
 pub(crate) fn spins(task: &TaskSpec, barriers: &[u32]) -> bool {
-    // For each step where a loop may begin: the last step at or before that takes time, and the
-    // idle passes of inner loops since.
+    // For each step where a loop may begin: the last step at or before it that takes time, and the
+    // idle iterations of inner loops since.
     let mut last_timed = None;
     let mut inner: Vec<(usize, u64)> = Vec::new();
     for (i, step) in task.steps.iter().enumerate() {
@@ -41,7 +41,7 @@ fn takes_time(step: &Step, barriers: &[u32]) -> bool {
         Step::RunFor(span) => *span > Span::ZERO,
         Step::Timer { period, .. } => *period > Span::ZERO,
         Step::Barrier(id) | Step::SpinBarrier { barrier: id, .. } => barriers[id.0 as usize] > 1,
-        // A call into the scheduler, or sleep until another task acts.
+        // These call the scheduler, or sleep until another task acts.
         Step::Yield | Step::Await(_) | Step::Wait { .. } | Step::Sync { .. } => true,
         Step::Send { .. }
         | Step::Receive { .. }

@@ -1,4 +1,4 @@
-//! What is wrong with a workload file, or worth a remark: file, line, field, one sentence.
+//! Errors in and warnings about a workload file: file, line, field, one sentence.
 
 use std::fmt;
 
@@ -10,15 +10,15 @@ pub struct WorkloadError {
     pub file: String,
     /// The line, from 1.
     pub line: u32,
-    /// The keys that lead there, joined by dots; empty where the text is no JSON at all.
+    /// The keys that lead there, joined by dots; empty if the text is not JSON at all.
     pub field: String,
     /// What is wrong, and what to do.
     pub problem: String,
-    /// Is the file right, and asks for something of rt-app's that is not modelled?
+    /// Whether the file is valid, but uses a feature of rt-app that is not supported.
     pub unsupported: bool,
 }
 
-/// Something in a workload file that has no effect, or not quite the effect it has in rt-app.
+/// Something in a workload file that has no effect, or not quite the same effect as in rt-app.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
     /// The file, as the caller named it.
@@ -27,7 +27,7 @@ pub struct Warning {
     pub line: u32,
     /// The keys that lead there, joined by dots.
     pub field: String,
-    /// What the reader should know.
+    /// What the user should know.
     pub note: String,
 }
 
@@ -41,12 +41,12 @@ fn prefix(field: &str) -> String {
     if field.is_empty() { String::new() } else { format!("{field}: ") }
 }
 
-/// Untrusted text as it may be shown: control characters escaped, long text cut.
+/// Makes untrusted text safe to print: escapes control characters and truncates long text.
 pub(crate) fn shown(text: &str) -> String {
     const LONGEST: usize = 48;
     let cut = text.chars().count() > LONGEST;
     let mut shown: String = text.chars().take(LONGEST).flat_map(char::escape_debug).collect();
-    // In a sentence, quotes need no escape.
+    // Quotes needn't be escaped in a sentence.
     shown = shown.replace("\\'", "'").replace("\\\"", "\"");
     if cut {
         shown.push_str("...");

@@ -1,4 +1,4 @@
-//! One event of a task or phase to the steps that it takes.
+//! Converts one event of a task or phase to steps.
 
 use crate::compile::{Compiler, MAX_STEPS_PER_TASK};
 use crate::error::{WorkloadError, shown};
@@ -15,7 +15,7 @@ pub(crate) struct Task<'a> {
     pub(crate) index: u32,
     pub(crate) name: &'a str,
     pub(crate) instances: u32,
-    /// Never has more than one instance.
+    /// Whether it never has more than one instance.
     pub(crate) alone: bool,
     /// How far run and sleep lengths vary, in percent.
     pub(crate) jitter_percent: u8,
@@ -116,7 +116,7 @@ impl<'a> Compiler<'a> {
         })
     }
 
-    /// rt-app calls unnamed items "unknown".
+    /// Returns the name, or as in rt-app "unknown" for an item without one, with a warning.
     fn or_unknown(&mut self, at: &Place<'_>, name: Option<&'a str>, what: &str) -> &'a str {
         name.unwrap_or_else(|| {
             self.warn(at, format!("has no \"{what}\"; as in rt-app it is then called \"unknown\""));
@@ -147,7 +147,7 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    /// As in rt-app: a wait on the condition with that name, using the mutex with that name.
+    /// Suspends as rt-app does: waits on the condition with this name, using the mutex with this name.
     fn suspend(
         &mut self,
         at: &Place<'_>,
@@ -167,7 +167,7 @@ impl<'a> Compiler<'a> {
         Ok(())
     }
 
-    /// As in rt-app: the first task to be resumed waits for the mutex.
+    /// Resumes as rt-app does: the first task to be resumed waits for the mutex.
     fn resume(&mut self, name: &'a str, steps: &mut Vec<Step>) {
         let (condition, mutex) = (self.conditions.id(name), self.mutexes.id(name));
         steps.extend([Step::Lock(mutex), Step::Broadcast(condition), Step::Unlock(mutex)]);
@@ -182,7 +182,7 @@ impl<'a> Compiler<'a> {
     }
 }
 
-/// Work of no length is no step: rt-app's loop then runs zero times.
+/// Appends work. Work of no length needs no step: rt-app's loop then runs zero times.
 fn push_work(steps: &mut Vec<Step>, step: Step) {
     let none = match &step {
         Step::Run(amount) => amount.base == Span::ZERO,

@@ -1,4 +1,4 @@
-//! The contents of `"evenkeel"`, a key that rt-app ignores: jitter, units, counting, nodes.
+//! Reads the contents of `"evenkeel"`, a key that rt-app ignores: jitter, units, counting, nodes.
 
 use crate::compile::Compiler;
 use crate::error::{WorkloadError, shown};
@@ -9,14 +9,14 @@ use keel_abi::cgroup::CgroupId;
 use keel_abi::task::{Hint, HintPolicy, Step};
 use keel_abi::{CpuSet, Span};
 
-/// An `"evenkeel"` object at the top, in a task or in a phase.
+/// An `"evenkeel"` object at the top level, in a task or in a phase.
 #[derive(Default)]
 pub(crate) struct Extension {
     /// How far run and sleep lengths vary, in percent of the length, 0 to 100.
     pub(crate) jitter_percent: Option<u8>,
-    /// Whether a pass of this task or phase counts as one unit.
+    /// Whether an iteration of this task or phase counts as one unit.
     pub(crate) count: Option<bool>,
-    /// The CPUs of the nodes that are named.
+    /// The CPUs of the given nodes.
     pub(crate) cpus: Option<CpuSet>,
     /// Priority and policy of a real-time hint, as far as given.
     pub(crate) rt_priority: Option<u8>,
@@ -27,27 +27,27 @@ pub(crate) struct Extension {
     pub(crate) pages: Option<u32>,
     /// Whether the task is a kernel thread.
     pub(crate) kthread: bool,
-    /// What a task asks the fair class to run it for at a time.
+    /// The slice that a task requests from the fair class.
     pub(crate) slice: Option<Span>,
-    /// The cgroup that a task is born in.
+    /// The cgroup that a task starts in.
     pub(crate) cgroup: Option<CgroupId>,
-    /// The action at the extension's position.
+    /// The steps at the extension's position.
     pub(crate) steps: Vec<Step>,
-    /// What a process's main thread and its threads do to start, if one starts the others.
+    /// What a process's main thread and its other threads do at the start, if the former starts the latter.
     pub(crate) starter: Option<Starter>,
     /// Whether a repeated event replaces the earlier one, as in rt-app without workgen.
     pub(crate) last_duplicate_wins: bool,
 }
 
 impl Extension {
-    /// The real-time hint. First come, first served by default.
+    /// Returns the real-time hint. The default policy is FIFO.
     pub(crate) fn hint(&self) -> Option<Hint> {
         let policy = self.rt_policy.unwrap_or(HintPolicy::Fifo);
         Some(Hint { rt_priority: self.rt_priority?, policy })
     }
 }
 
-/// An extension's position; some words are only valid in some positions.
+/// An extension's position. Some keys are valid only at some positions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Level {
     Top,
@@ -56,7 +56,7 @@ pub(crate) enum Level {
 }
 
 impl<'a> Compiler<'a> {
-    /// Reads the extension that a field holds.
+    /// Reads the extension in a field.
     pub(crate) fn extension(
         &mut self,
         at: &Place<'_>,
@@ -79,7 +79,7 @@ impl<'a> Compiler<'a> {
                 ("duplicates", Level::Top) => extension.last_duplicate_wins = self.duplicates(&at, &word)?,
                 ("starter", Level::Top) => extension.starter = Some(self.starter(&at, &word)?),
                 ("channels", Level::Top) => self.channels(&at, &word)?,
-                // Read when the tasks are known.
+                // Read once the tasks are known.
                 ("timeline", Level::Top) => {}
                 ("cgroups", Level::Top) => self.declare_cgroups(&at, &word)?,
                 ("cgroup", Level::Task) => extension.cgroup = Some(self.known_cgroup(&at, word.value)?),

@@ -1,6 +1,6 @@
-//! Workloads that are made to measure: what their names mean, `mix:1000:80`, `hogs:1000`, `chat:10:20:100`.
+//! Generates workloads from names such as `mix:1000:80`, `hogs:1000` and `chat:10:20:100`.
 //!
-//! A name is a word with numbers after it, each behind a colon. A word without numbers may be a file's name.
+//! A name is a word followed by numbers, each after a colon. A word without numbers may be a file's name.
 
 use crate::compile::MAX_INSTANCES;
 use crate::limits::{Limit, NICE, limit, said};
@@ -10,36 +10,36 @@ use keel_abi::task::{Amount, Step, TaskSpec, Workload};
 use keel_abi::timeline::{Change, Happening};
 use keel_abi::{CpuId, CpuSet, Span};
 
-/// The mix that fits any machine: tasks a CPU, percent of the machine that they want, percent of jitter.
+/// The default mix, which adapts to the machine: tasks per CPU, load in percent of the machine, jitter in percent.
 const FITTING: (u32, u32, u8) = (4, 90, 20);
-/// The most of the machine that a mix may want, in percent.
+/// The maximum load of a mix, in percent of the machine.
 const MAX_LOAD: u32 = 10_000;
 
-/// The latest that a CPU may come back: after a day.
+/// The latest time at which a CPU may come back online: after a day.
 const MOST_MS: u64 = 86_400_000;
 
-/// A way to ask for a workload.
+/// A kind of generated workload.
 #[derive(Clone, Copy, Debug)]
 pub struct Generator {
     /// Its syntax: `hogs:TASKS[:NICE]`.
     pub form: &'static str,
-    /// One way to ask for it.
+    /// An example of its name.
     pub example: &'static str,
-    /// One line on it.
+    /// A one-line description.
     pub about: &'static str,
-    /// What its numbers may be.
+    /// The valid ranges of its numbers.
     pub(crate) limits: &'static [Limit],
-    /// What else holds of them.
+    /// Further conditions on its numbers, as text.
     pub(crate) beside: &'static str,
 }
 
 impl Generator {
-    /// What its numbers may be, as a clause; empty where it takes none.
+    /// Returns the conditions on its numbers as a clause, which is empty if it takes none.
     pub fn limits(&self) -> String {
         said(self.limits, self.beside)
     }
 
-    /// Its syntax, for a user who wrote `name`.
+    /// Returns an error that explains its syntax to a user who wrote `name`.
     pub(crate) fn refusal(&self, name: &str) -> String {
         let limits = self.limits();
         let limits = if limits.is_empty() { limits } else { format!("; {limits}") };
@@ -58,7 +58,7 @@ const FIT: Generator = Generator {
 const MIX: Generator = Generator {
     form: "mix:TASKS:LOAD[:JITTER]",
     example: "mix:1000:80:40",
-    about: "tasks that run and sleep by turns; LOAD and JITTER are in percent",
+    about: "tasks that run and sleep in turn; LOAD and JITTER are in percent",
     limits: &[TASKS, limit("LOAD", 1, MAX_LOAD as i64), limit("JITTER", 0, 100)],
     beside: "",
 };
@@ -76,16 +76,16 @@ const HOTPLUG: Generator = Generator {
     limits: &[],
     beside: "CPU is any of the machine's but 0, OFF_MS less than ON_MS, ON_MS at most 86,400,000",
 };
-/// When a CPU goes and comes by default.
+/// When a CPU goes offline and comes back online by default, in milliseconds.
 const HOTPLUG_MS: (u64, u64) = (10, 100);
 
-/// Each generator.
+/// Returns all generators.
 pub fn generators() -> impl Iterator<Item = Generator> {
     [FIT, MIX, HOGS, HOTPLUG].into_iter().chain(programs())
 }
 
-/// The workload of a generator's name, on a machine with this many CPUs. `None` if it is not a generator's name. The
-/// error explains the syntax.
+/// Returns the workload of a generator's name, on a machine with this many CPUs. `None` if it is not a generator's
+/// name. The error explains the syntax.
 pub fn generated(name: &str, cpus: u32) -> Option<Result<Workload, String>> {
     if name == FIT.form {
         let (tasks, load, jitter) = FITTING;
@@ -117,7 +117,7 @@ fn mix_of(numbers: &str, cpus: u32) -> Option<Workload> {
     good.then(|| mix(tasks, cpus, load, jitter))
 }
 
-/// Threads that compute without end, 10 ms to a loop, as those of `workloads/hogs.json` do.
+/// Makes threads that compute endlessly, 10 ms per iteration, like those of `workloads/hogs.json`.
 fn hogs_of(numbers: &str) -> Option<Workload> {
     let (tasks, nice) = match *all::<i64>(numbers)? {
         [tasks] => (tasks, 0),
@@ -135,7 +135,7 @@ fn hogs_of(numbers: &str) -> Option<Workload> {
     Some(Workload { tasks: vec![hog], unit: "loops".to_owned(), ..Workload::default() })
 }
 
-/// A CPU, any but the first, goes and comes back; the one task there is watches, and is done at once.
+/// Makes a workload in which a CPU, any but the first, goes offline and comes back online. Its only task exits at once.
 fn hotplug_of(numbers: &str, cpus: u32) -> Option<Workload> {
     let (cpu, (off, on)) = match *all::<u64>(numbers)? {
         [cpu] => (cpu, HOTPLUG_MS),
@@ -211,7 +211,7 @@ mod tests {
         }
     }
 
-    /// The name with all its numbers: the least of each, but of the one at `at`, which is `number`.
+    /// Returns a name with all numbers: `number` at position `at`, and the minimum elsewhere.
     fn with_number(generator: &Generator, at: usize, number: i64) -> String {
         let word = generator.form.split([':', '[']).next().unwrap_or_default();
         let numbers = generator.limits.iter().enumerate();

@@ -1,4 +1,5 @@
-//! rt-app's `global` object: the run's length, default policy, and what its mutexes do; the rest is about logs.
+//! Reads rt-app's `global` object: the run's duration, the default policy, and priority inheritance of mutexes. The
+//! rest is about logs.
 
 use crate::compile::Compiler;
 use crate::error::{WorkloadError, shown};
@@ -30,9 +31,9 @@ impl<'a> Compiler<'a> {
     }
 
     fn duration(&mut self, at: &Place<'_>, field: &Field<'_>) -> Result<(), WorkloadError> {
-        let what = "duration in seconds (-1 is for ever)";
+        let what = "duration in seconds (-1 is forever)";
         let duration_s = self.integer(at, field.value, -1..=i64::from(i32::MAX), what)?;
-        // rt-app takes 0 as it takes -1.
+        // rt-app treats 0 like -1.
         self.duration = u64::try_from(duration_s).ok().filter(|&s| s > 0).map(Span::from_s);
         Ok(())
     }
@@ -42,7 +43,7 @@ impl<'a> Compiler<'a> {
         Ok(())
     }
 
-    /// Is this a setting that rt-app has and that changes nothing here? Its type is checked.
+    /// Returns whether this is a setting of rt-app that has no effect here. Checks its type.
     fn is_idle(&self, at: &Place<'_>, field: &Field<'_>) -> Result<bool, WorkloadError> {
         let value = field.value;
         match field.key {
@@ -50,7 +51,7 @@ impl<'a> Compiler<'a> {
                 self.boolean(at, value)?;
             }
             "ftrace" => match value {
-                // A flag once, later a list of categories.
+                // Formerly a flag, later a list of categories.
                 Value::BooleanLit(_) | Value::StringLit(_) => {}
                 _ => return Err(self.wrong_type(at, value, "true, false or a string")),
             },
@@ -72,11 +73,11 @@ impl<'a> Compiler<'a> {
         Ok(true)
     }
 
-    /// Checks `resources`, which rt-app keeps for old files and makes by itself since.
+    /// Checks `resources`, which rt-app supports only for old files, because it now creates resources by itself.
     pub(crate) fn resources(&mut self, at: &Place<'_>, field: &Field<'a>) -> Result<(), WorkloadError> {
         const KINDS: [&str; 8] = ["mutex", "signal", "wait", "broadcast", "sync", "sleep", "run", "timer"];
         let Some(object) = field.value.as_object() else {
-            self.warn(at, "has no effect: it is no object");
+            self.warn(at, "has no effect: it is not an object");
             return Ok(());
         };
         for resource in fields(object, |_| false).list {

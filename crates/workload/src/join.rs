@@ -1,8 +1,8 @@
-//! Several workloads as one: the tasks of all run together on one machine, and share nothing.
+//! Joins several workloads into one: the tasks of all run together on one machine, and share nothing.
 //!
-//! Numbered items (tasks, mutexes, channels and the rest) continue after those of the parts before. Names that an
-//! earlier part has get the part's number: `hog#2`. Only cgroups belong to the machine: the same path is the same
-//! cgroup, with the settings of the first part that has it.
+//! The numbers of items (tasks, mutexes, channels and so on) continue after those of earlier parts. A name that an
+//! earlier part has already used gets the part's number: `hog#2`. Only cgroups belong to the machine: the same path is
+//! the same cgroup, with the settings of the first part that declares it.
 
 use crate::cgroups::{Cgroups, MAX_CGROUPS};
 use crate::compile::{MAX_INSTANCES, MAX_STEPS};
@@ -10,17 +10,17 @@ use keel_abi::task::{ObjectId, Step, TaskSpec, Workload};
 use keel_abi::timeline::{Change, MAX_HAPPENINGS};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The most parts that a name such as `chat:10:20:100+hogs` may have.
+/// The maximum number of parts of a name such as `chat:10:20:100+hogs`.
 pub const MAX_PARTS: usize = 16;
-/// Between the parts of a name.
+/// The sign between the parts of a name.
 const JOINT: char = '+';
-/// What the kernel keeps of a task's name, in bytes: `TASK_COMM_LEN` less its end.
+/// The maximum length of a task's name in the kernel, in bytes: `TASK_COMM_LEN` without the terminating zero.
 const NAME_BYTES: usize = 15;
 
-/// The parts of a name such as `interactive+chat:10:20:100`: only the name if there is one part.
+/// Splits a name such as `interactive+chat:10:20:100` into its parts.
 ///
-/// A file takes precedence over the sign in its name: as many of the pieces between the signs as `is_file` recognises
-/// as one file's name are one part. The error is a sentence about an empty part, or about too many parts.
+/// A file takes precedence over the sign in its name: the longest sequence of pieces that `is_file` recognises as one
+/// file's name is one part. The error is a sentence about an empty part, or about too many parts.
 pub fn parts(name: &str, is_file: impl Fn(&str) -> bool) -> Result<Vec<&str>, String> {
     let mut parts = Vec::new();
     let mut rest = Some(name);
@@ -38,7 +38,7 @@ pub fn parts(name: &str, is_file: impl Fn(&str) -> bool) -> Result<Vec<&str>, St
     Ok(parts)
 }
 
-/// The end of a text's first part.
+/// Returns the end of a text's first part.
 fn part_end(text: &str, is_file: &impl Fn(&str) -> bool) -> usize {
     let joints: Vec<usize> = text.match_indices(JOINT).map(|(at, _)| at).take(MAX_PARTS).collect();
     let Some(&first) = joints.first() else { return text.len() };
@@ -46,10 +46,10 @@ fn part_end(text: &str, is_file: &impl Fn(&str) -> bool) -> usize {
     ends.filter(|&end| end > first).find(|&end| is_file(&text[..end])).unwrap_or(first)
 }
 
-/// Joins workloads, at least one.
+/// Joins one or more workloads.
 ///
-/// All parts count together if they count in the same unit. Otherwise only the first part counts, in its own. The run
-/// is as long as the longest part requires. The error names what there is too much of.
+/// If all parts count in the same unit, they count together. Otherwise only the first part counts, in its own unit. The
+/// run is as long as the longest part requires. The error says what there is too much of.
 pub fn join(parts: Vec<Workload>) -> Result<Workload, String> {
     let same_unit = parts.iter().all(|part| part.unit == parts[0].unit);
     let own_timers = parts.iter().map(|part| part.timers).max().unwrap_or(0);
@@ -92,7 +92,7 @@ impl Joined {
         for task in &mut part.tasks {
             let next = self.processes + processes.len() as u32;
             task.process = *processes.entry(task.process).or_insert(next);
-            // From 1 on: joined parts are started from their own terminals.
+            // From 1 on, because each joined part is started from its own terminal.
             let next = self.sessions + sessions.len() as u32 + 1;
             task.session = *sessions.entry(task.session).or_insert(next);
         }
@@ -147,7 +147,7 @@ impl Joined {
         }
     }
 
-    /// Renames those of a part's tasks whose names an earlier part has.
+    /// Renames those tasks of a part whose names an earlier part has used.
     fn make_unique(&mut self, tasks: &mut [TaskSpec], number: usize) {
         let own: BTreeSet<String> = tasks.iter().map(|task| cut(&task.name, NAME_BYTES).to_owned()).collect();
         let free = |name: &String| !self.names.contains(name) && !own.contains(name);
@@ -165,7 +165,7 @@ impl Joined {
         self.names.extend(own.into_iter().chain(new));
     }
 
-    /// Renumbers a step so that it refers to the part's items, given this many timers of its own.
+    /// Renumbers a step so that it refers to the part's items. The part has this many timers of each task's own.
     fn renumber(&self, step: &mut Step, own_timers: u32, shared: &mut u32) {
         let whole = &self.whole;
         let on = |id: &mut ObjectId, by: u32| id.0 += by;
@@ -210,7 +210,7 @@ impl Joined {
     }
 }
 
-/// The same steps, none of which counts.
+/// Removes the counting from these steps.
 fn without_counts(steps: &[Step]) -> Vec<Step> {
     let mut dropped_before = Vec::with_capacity(steps.len());
     let mut dropped = 0;
@@ -226,13 +226,13 @@ fn without_counts(steps: &[Step]) -> Vec<Step> {
     .collect()
 }
 
-/// A name that ends in a number, no longer than the kernel keeps.
+/// Appends a number to a name, and shortens the name to the kernel's maximum length.
 fn numbered(name: &str, number: usize) -> String {
     let number = format!("#{number}");
     format!("{}{number}", cut(name, NAME_BYTES - number.len().min(NAME_BYTES)))
 }
 
-/// At most this many bytes of a name, in whole characters.
+/// Truncates a name to at most this many bytes, at a character boundary.
 fn cut(name: &str, bytes: usize) -> &str {
     &name[..name.floor_char_boundary(bytes)]
 }

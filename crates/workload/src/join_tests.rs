@@ -1,4 +1,4 @@
-//! Joined workloads: the meaning of their names, and that no part changes another's items.
+//! Tests joined workloads: what their names mean, and that no part changes another's items.
 
 use super::*;
 use crate::{generated, parse};

@@ -1,4 +1,4 @@
-//! An object's fields in rt-app's order, and values of the type that a field needs.
+//! Reads an object's fields in rt-app's order, and values of the required type.
 
 use crate::compile::Compiler;
 use crate::error::{WorkloadError, shown};
@@ -18,17 +18,17 @@ pub(crate) struct Field<'a> {
     pub(crate) start: usize,
 }
 
-/// An object's fields as rt-app meets them.
+/// An object's fields, as rt-app reads them.
 pub(crate) struct Fields<'a> {
     pub(crate) list: Vec<Field<'a>>,
-    /// The first key that came again and displaced an earlier value.
+    /// The first repeated key whose value replaced an earlier one.
     pub(crate) displaced: Option<Field<'a>>,
-    /// The first key that came again and was kept beside the earlier one.
+    /// The first repeated key that was kept in addition to the earlier one.
     pub(crate) repeated: Option<Field<'a>>,
 }
 
-/// The fields of `object`. A key that comes again displaces the earlier value and keeps the
-/// earlier place, as json-c's objects do, unless `keep_each` wants every one of them.
+/// Returns the fields of `object`. The value of a repeated key replaces the earlier one at its place, as in json-c's
+/// objects, unless `keep_each` returns true for the key.
 pub(crate) fn fields<'a>(object: &'a Object<'a>, keep_each: impl Fn(&str) -> bool) -> Fields<'a> {
     let mut fields = Fields { list: Vec::new(), displaced: None, repeated: None };
     let mut places: BTreeMap<&str, usize> = BTreeMap::new();
@@ -56,7 +56,7 @@ fn field<'a>(property: &'a ObjectProp<'a>) -> Field<'a> {
     Field { key: property.name.as_str(), value: &property.value, start: property.start() }
 }
 
-/// What a value is, for 'must be ..., not ...'.
+/// Describes a value, for 'must be ..., not ...'.
 fn described(value: &Value<'_>) -> String {
     match value {
         Value::StringLit(s) => format!("\"{}\"", shown(&s.value)),
@@ -69,12 +69,12 @@ fn described(value: &Value<'_>) -> String {
 }
 
 impl Compiler<'_> {
-    /// The error that `value` is not `wanted`.
+    /// Returns the error for a `value` that is not `wanted`.
     pub(crate) fn wrong_type(&self, at: &Place<'_>, value: &Value<'_>, wanted: &str) -> WorkloadError {
         self.error(at, format!("must be {wanted}, not {}", described(value)))
     }
 
-    /// A whole number within `range`; `what` names it in the error.
+    /// Reads a whole number within `range`. `what` names it in the error.
     pub(crate) fn integer(
         &self,
         at: &Place<'_>,
@@ -95,7 +95,7 @@ impl Compiler<'_> {
         })
     }
 
-    /// A time in microseconds, which rt-app holds in 32 bits.
+    /// Reads a time in microseconds, which rt-app stores in 32 bits.
     pub(crate) fn time(&self, at: &Place<'_>, value: &Value<'_>) -> Result<Span, WorkloadError> {
         let negative = value.as_number_lit().is_some_and(|n| n.value.starts_with('-') && n.value != "-0");
         if negative && self.integer(at, value, i64::MIN..=i64::MAX, "time").is_ok() {
@@ -107,7 +107,7 @@ impl Compiler<'_> {
         Ok(Span::from_us(time_us.unsigned_abs()))
     }
 
-    /// A time in microseconds that may have up to three decimals.
+    /// Reads a time in microseconds that may have up to three decimals.
     pub(crate) fn fine_time(&self, at: &Place<'_>, value: &Value<'_>) -> Result<Span, WorkloadError> {
         let split = value.as_number_lit().and_then(|number| number.value.split_once('.'));
         let Some((whole, decimals)) = split else { return self.time(at, value) };
@@ -122,19 +122,19 @@ impl Compiler<'_> {
         }
     }
 
-    /// A true or false.
+    /// Reads a boolean.
     pub(crate) fn boolean(&self, at: &Place<'_>, value: &Value<'_>) -> Result<bool, WorkloadError> {
         let literal = value.as_boolean_lit().ok_or_else(|| self.wrong_type(at, value, "true or false"))?;
         Ok(literal.value)
     }
 
-    /// A string.
+    /// Reads a string.
     pub(crate) fn string<'v>(&self, at: &Place<'_>, value: &'v Value<'v>) -> Result<&'v str, WorkloadError> {
         let literal = value.as_string_lit().ok_or_else(|| self.wrong_type(at, value, "a string"))?;
         Ok(&literal.value)
     }
 
-    /// An object.
+    /// Reads an object.
     pub(crate) fn object<'v>(
         &self,
         at: &Place<'_>,
@@ -143,7 +143,7 @@ impl Compiler<'_> {
         value.as_object().ok_or_else(|| self.wrong_type(at, value, "an object"))
     }
 
-    /// A list of whole numbers from 0 to `highest`, each with its byte in the text.
+    /// Reads a list of whole numbers from 0 to `highest`, each with its offset in the text.
     pub(crate) fn numbers(
         &self,
         at: &Place<'_>,
@@ -162,7 +162,7 @@ impl Compiler<'_> {
     }
 }
 
-/// A CPU or node that the machine does not have; `count` is how many it has.
+/// Describes a CPU or node that the machine does not have. `count` is how many it has.
 pub(crate) fn no_such(what: &str, number: impl Display, count: impl Into<u64>) -> String {
     let count = count.into();
     let plural = if count == 1 { "" } else { "s" };

@@ -1,4 +1,4 @@
-//! What a key in a task or phase means to rt-app.
+//! The meanings of keys in a task or phase.
 
 /// An event: something that a task does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub(crate) enum Event {
     Steps,
 }
 
-/// rt-app takes a key for an event by how it begins, in this order: `run1` is a `run`.
+/// rt-app recognises an event by the beginning of its key, in this order: `run1` is a `run`.
 const EVENTS: [(&str, Event); 17] = [
     ("runtime", Event::Runtime),
     ("run", Event::Run),
@@ -58,9 +58,9 @@ pub(crate) enum Setting {
     Priority,
     TaskGroup,
     Evenkeel,
-    /// Read by rt-app and without effect here: why.
+    /// A setting of rt-app that has no effect here. The text says why.
     Idle(&'static str),
-    /// From the grammar that rt-app gave up before version 1.
+    /// Part of the grammar that rt-app dropped before version 1.
     Legacy,
 }
 
@@ -76,7 +76,7 @@ pub(crate) enum Key {
 const DEADLINE_ONLY: &str = "has no effect: it belongs to SCHED_DEADLINE, which is not modelled";
 const NO_CLAMPS: &str = "has no effect: utilisation clamps are not modelled";
 
-/// The meaning of `key`.
+/// Returns the meaning of `key`.
 pub(crate) fn meaning(key: &str) -> Key {
     let setting = match key {
         "instance" => Setting::Instance,
@@ -105,7 +105,7 @@ fn other(key: &str) -> Key {
     if comment { Key::Comment } else { Key::Unknown }
 }
 
-/// The event that a key begins with.
+/// Returns the event that a key begins with.
 pub(crate) fn event(key: &str) -> Option<Event> {
     EVENTS.iter().find(|(prefix, _)| key.starts_with(prefix)).map(|&(_, event)| event)
 }

@@ -1,27 +1,27 @@
 //! Workloads: what the simulated tasks do.
 //!
-//! Start at [`parse`], which reads rt-app's JSON; [`generated`] builds the workload for a name such as `mix:1000:80` or
-//! `chat:10:20:100`, and [`built_in()`] holds the files of `workloads/`. Each returns a [`Workload`]: data, which the
-//! simulated kernel executes; [`join()`] combines several into one. `docs/reference/workloads.md` describes the
+//! Start at [`parse`], which reads rt-app's JSON. [`generated`] makes the workload for a name such as `mix:1000:80` or
+//! `chat:10:20:100`, and [`built_in()`] returns the files of `workloads/`. The result is a [`Workload`]: data that the
+//! simulated kernel executes. [`join()`] combines several into one. `docs/reference/workloads.md` describes the
 //! supported language.
 //!
-//! All functions in this crate are pure: it touches no file, clock or environment. Reading any untrusted file takes
+//! All functions in this crate are pure: they access no files, clock or environment. Reading an untrusted file takes
 //! time and memory proportional to its length.
 //!
 //! Files:
 //!
-//! - `compile`: from a file's text to a [`Workload`]
-//! - `source`: the text of a file and its lines
+//! - `compile`: compiles a file's text to a [`Workload`]
+//! - `source`: the text of a file, and its lines
 //! - `json`: an object's fields in rt-app's order, and values of the right type
 //! - `place`: a value's position in the file
 //! - `error`: errors and warnings about a file
 //!
 //! rt-app's language:
 //!
-//! - `global`: the `global` object: the run's length, default policy, mutexes
-//! - `task`: one task, as one program of steps
-//! - `phase`: a task or phase: settings, then events
-//! - `event`: from one event to its steps
+//! - `global`: the `global` object: the run's duration, default policy, mutexes
+//! - `task`: compiles a task to one program of steps
+//! - `phase`: reads a task or phase: settings, then events
+//! - `event`: converts an event to steps
 //! - `keys`: what a key in a task or phase means
 //! - `sched`: policies and priorities
 //! - `affinity`: where a task may run
@@ -29,8 +29,8 @@
 //! - `timers`: which task owns a timer, and whether the timer is relative or absolute
 //! - `names`: ids for mutexes, conditions, barriers and the rest
 //! - `own_changes`: steps in which a task changes itself
-//! - `endless`: refuses tasks that loop forever without time passing
-//! - `waits`: refuses cycles of tasks that wait for each other
+//! - `endless`: rejects tasks that loop forever without time passing
+//! - `waits`: rejects cycles of tasks that wait for each other
 //!
 //! The extension:
 //!
@@ -44,8 +44,8 @@
 //! - `built_in`: the files of `workloads/`
 //! - `generators`: workloads made from names with numbers
 //! - `mix`: run-and-sleep tasks of a given load
-//! - `programs`: the programs that published benchmarks ran
-//! - `limits`: the valid ranges of the numbers in a generator's name, in words
+//! - `programs`: models of the programs that published benchmarks ran
+//! - `limits`: the valid ranges of the numbers in a generator's name, as text
 //! - `settings`: settings in a workload's name
 //! - `join`: combines several workloads
 #![forbid(unsafe_code)]

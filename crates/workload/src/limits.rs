@@ -1,27 +1,27 @@
-//! What the numbers in a generator's name may be, in words: `TASKS is 1 to 1,000,000, NICE -20 to 19`.
+//! Describes the valid ranges of the numbers in a generator's name: `TASKS is 1 to 1,000,000, NICE -20 to 19`.
 //!
-//! Each generator checks its own numbers; a test holds what is said here against what is accepted.
+//! Each generator checks its own numbers. A test compares what they accept with what is described here.
 
-/// What one number may be.
+/// The valid range of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Limit {
-    /// As the generator's form calls it.
+    /// The number's name in the generator's form.
     pub(crate) name: &'static str,
-    /// The least.
+    /// The minimum.
     pub(crate) least: i64,
-    /// The most.
+    /// The maximum.
     pub(crate) most: i64,
 }
 
-/// The number `name` is `least` to `most`.
+/// Creates the limit that the number `name` is `least` to `most`.
 pub(crate) const fn limit(name: &'static str, least: i64, most: i64) -> Limit {
     Limit { name, least, most }
 }
 
-/// How nice tasks may be.
+/// The range of nice values.
 pub(crate) const NICE: Limit = limit("NICE", -20, 19);
 
-/// All limits of a generator as a clause, and what else holds; empty where it takes no numbers.
+/// Returns all limits of a generator and its further conditions as a clause, which is empty if it takes no numbers.
 pub(crate) fn said(limits: &[Limit], beside: &str) -> String {
     let one = |(at, limit): (usize, &Limit)| {
         let is = if at == 0 { " is" } else { "" };
@@ -33,7 +33,7 @@ pub(crate) fn said(limits: &[Limit], beside: &str) -> String {
     numbers.into_iter().chain(beside).collect::<Vec<_>>().join("; ")
 }
 
-/// A number as people read it: 1,000,000.
+/// Formats a number with digits in groups: 1,000,000.
 fn grouped(number: i64) -> String {
     let digits = number.unsigned_abs().to_string();
     let groups: Vec<&str> =

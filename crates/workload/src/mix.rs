@@ -1,4 +1,4 @@
-//! Run-and-sleep tasks of a given load, for benchmarks.
+//! Generates tasks that run and sleep in turn, with a given load.
 
 use keel_abi::task::{Amount, Step, TaskSpec, Workload};
 use keel_abi::{CpuSet, Span};
@@ -6,13 +6,12 @@ use keel_abi::{CpuSet, Span};
 /// How long the tasks of each kind run at a time, in microseconds.
 const RUNS_US: [u64; 4] = [50, 100, 200, 400];
 
-/// `tasks` tasks that run and sleep by turns and together ask for `load_percent` of `cpus` CPUs.
+/// Makes `tasks` tasks that run and sleep in turn and together demand `load_percent` of `cpus` CPUs.
 ///
-/// They are of four kinds, as equal in number as can be, which run for 50 to 400 µs at a time,
-/// and all ask for the same share. Run and sleep vary uniformly by `jitter_percent` of their
-/// length, at most 100; the kernel's seed decides how. Each task first sleeps for a part of its
-/// period, so that they do not start in step. A task cannot ask for more than one CPU: where
-/// the load would need that, they never sleep and ask for less.
+/// They are of four kinds, as equal in number as possible, which run for 50 to 400 µs at a time. All demand the same
+/// share. The lengths of runs and sleeps vary uniformly by `jitter_percent`, at most 100; the run's seed determines
+/// how. Each task first sleeps for part of its period, so that they do not start in step. A task cannot demand more
+/// than one CPU: if the load would require that, the tasks never sleep and demand less.
 pub fn mix(tasks: u32, cpus: u32, load_percent: u32, jitter_percent: u8) -> Workload {
     let kinds = RUNS_US.len() as u32;
     let specs = (0..kinds).zip(RUNS_US).filter_map(|(kind, run_us)| {
@@ -29,7 +28,7 @@ pub fn mix(tasks: u32, cpus: u32, load_percent: u32, jitter_percent: u8) -> Work
     }
 }
 
-/// How long a task sleeps after `run` so that `tasks` such tasks fill `load_percent` of `cpus`.
+/// Returns how long a task sleeps after `run`, so that `tasks` such tasks load `cpus` to `load_percent`.
 fn sleep_beside(run: Span, tasks: u32, cpus: u32, load_percent: u32) -> Span {
     let wanted = u128::from(cpus) * u128::from(load_percent);
     if wanted == 0 {

@@ -1,36 +1,36 @@
-//! Names of mutexes, conditions, barriers and the rest to dense ids, made when first used, as
-//! rt-app makes its resources. Each kind has names of its own.
+//! Maps names of mutexes, conditions, barriers and so on to ids without gaps. Ids are assigned at the first use, as
+//! rt-app creates its resources. Each kind has its own names.
 
 use crate::keys::{Event, event};
 use jsonc_parser::ast::{Object, Value};
 use keel_abi::task::ObjectId;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The names of one kind.
+/// The names of one kind of object.
 #[derive(Default)]
 pub(crate) struct Names<'a> {
     ids: BTreeMap<&'a str, u32>,
 }
 
 impl<'a> Names<'a> {
-    /// The id of `name`, a new one where it is new.
+    /// Returns the id of `name`, and assigns one if the name is new.
     pub(crate) fn id(&mut self, name: &'a str) -> ObjectId {
         let next = self.len();
         ObjectId(*self.ids.entry(name).or_insert(next))
     }
 
-    /// The name with this id; empty where there is none.
+    /// Returns the name with this id, which is empty if there is none.
     pub(crate) fn name(&self, id: u32) -> &'a str {
         self.ids.iter().find(|(_, known)| **known == id).map_or("", |(name, _)| name)
     }
 
-    /// How many names there are.
+    /// Returns the number of names.
     pub(crate) fn len(&self) -> u32 {
         u32::try_from(self.ids.len()).unwrap_or(u32::MAX)
     }
 }
 
-/// What must be known of all tasks before the first is compiled.
+/// What must be known about all tasks before the first is compiled.
 #[derive(Default)]
 pub(crate) struct Used<'a> {
     /// The tasks that some task forks.
@@ -38,7 +38,7 @@ pub(crate) struct Used<'a> {
 }
 
 impl<'a> Used<'a> {
-    /// What these tasks use.
+    /// Returns what these tasks use.
     pub(crate) fn by(tasks: impl Iterator<Item = &'a Value<'a>>) -> Self {
         let mut used = Self::default();
         for task in tasks.filter_map(Value::as_object) {

@@ -1,4 +1,4 @@
-//! Steps in which a task changes itself: its nice value, its CPUs, its policy.
+//! Reads steps in which a task changes itself: its nice value, its CPUs, its policy.
 
 use crate::compile::Compiler;
 use crate::error::{WorkloadError, shown};
@@ -6,7 +6,7 @@ use crate::json::{Field, fields};
 use crate::place::Place;
 use keel_abi::task::{Policy, Step};
 
-/// The priority of a real-time policy that names none, as in rt-app.
+/// The default priority of a real-time policy, as in rt-app.
 const RT_DEFAULT: i64 = 10;
 
 impl<'a> Compiler<'a> {
@@ -15,7 +15,7 @@ impl<'a> Compiler<'a> {
         Ok(Step::Nice(nice as i8))
     }
 
-    /// A policy's name, or an object with it and with its priority.
+    /// Reads a policy's name, or an object with the name and the priority.
     pub(crate) fn policy_step(&self, at: &Place<'_>, word: &Field<'a>) -> Result<Step, WorkloadError> {
         if word.value.as_object().is_none() {
             return self.policy_of(at, self.string(at, word.value)?, None);

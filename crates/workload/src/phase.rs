@@ -1,4 +1,4 @@
-//! The contents of a task or a phase, which are read in the same way: settings first, then events.
+//! Reads the contents of a task or a phase, both in the same way: settings first, then events.
 
 use crate::compile::Compiler;
 use crate::error::WorkloadError;
@@ -13,13 +13,13 @@ use keel_abi::cgroup::CgroupId;
 use keel_abi::task::{Step, TimerMode};
 use keel_abi::{CpuSet, Span};
 
-/// How often something is repeated; `None` for ever.
+/// How often something is executed; `None` means forever.
 pub(crate) type Times = Option<u32>;
 
 /// The settings and events of a task or phase.
 #[derive(Default)]
 pub(crate) struct Body<'a> {
-    /// `loop`, where it is given, and where.
+    /// The value of `loop` and its position, if given.
     pub(crate) looped: Option<(i64, usize)>,
     pub(crate) cpus: Option<CpuSet>,
     pub(crate) policy: Option<Policy>,
@@ -32,7 +32,7 @@ pub(crate) struct Body<'a> {
     pub(crate) events: Vec<(Event, Field<'a>)>,
 }
 
-/// A phase, compiled but for its place in the task.
+/// A phase that is compiled except for its place in the task.
 pub(crate) struct Phase {
     pub(crate) steps: Vec<Step>,
     pub(crate) times: Times,
@@ -45,7 +45,7 @@ pub(crate) struct Phase {
 }
 
 impl<'a> Compiler<'a> {
-    /// Reads the settings of a task (`is_task`) or phase, and sets its events apart.
+    /// Reads the settings of a task (`is_task`) or phase, and collects its events.
     pub(crate) fn body(
         &mut self,
         at: &Place<'_>,
@@ -82,7 +82,7 @@ impl<'a> Compiler<'a> {
     ) -> Result<(), WorkloadError> {
         match setting {
             Setting::Loop => {
-                let what = "number of passes (-1 is for ever)";
+                let what = "number of passes (-1 is forever)";
                 body.looped =
                     Some((self.integer(at, field.value, -1..=i64::from(i32::MAX), what)?, at.start));
             }
@@ -104,7 +104,7 @@ impl<'a> Compiler<'a> {
                 }
             }
             Setting::Legacy => {
-                let problem = "belongs to the grammar of old rt-app versions; describe the task by events";
+                let problem = "belongs to the grammar of old rt-app versions; describe the task with events";
                 return Err(self.unsupported(at, problem));
             }
             Setting::Idle(note) => self.warn(at, note),
@@ -118,7 +118,7 @@ impl<'a> Compiler<'a> {
         Ok(())
     }
 
-    /// `cpus` and the extension's `nodes` say the same thing; only one may.
+    /// Returns the affinity from `cpus` or the extension's `nodes`, only one of which may be given.
     pub(crate) fn affinity(
         &self,
         at: &Place<'_>,
@@ -130,7 +130,7 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    /// How often a phase is repeated. rt-app never leaves a phase whose `loop` is 0.
+    /// Returns how often a phase is executed. rt-app never leaves a phase whose `loop` is 0.
     pub(crate) fn phase_times(
         &self,
         at: &Place<'_>,
@@ -141,13 +141,13 @@ impl<'a> Compiler<'a> {
             Some((-1, _)) => Ok(None),
             Some((0, start)) => {
                 let at = at.child("loop", start);
-                Err(self.error(&at, "0 passes do nothing; rt-app would repeat for ever, which is -1"))
+                Err(self.error(&at, "0 passes do nothing; rt-app would repeat forever, which is -1"))
             }
             Some((times, _)) => Ok(u32::try_from(times).ok()),
         }
     }
 
-    /// The steps of a body's events.
+    /// Returns the steps of a body's events.
     pub(crate) fn steps(
         &mut self,
         at: &Place<'_>,
@@ -181,7 +181,7 @@ impl<'a> Compiler<'a> {
         Ok(steps)
     }
 
-    /// A phase of a task, which has this policy before.
+    /// Reads a phase of a task, which has this policy before the phase.
     pub(crate) fn phase(
         &mut self,
         at: &Place<'_>,

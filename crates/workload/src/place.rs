@@ -1,24 +1,24 @@
-//! A value's position in the file: its byte, and the keys that lead to it.
+//! A value's position in the file: its offset, and the keys that lead to it.
 
 use crate::error::shown;
 use std::fmt;
 
-/// A value's place. Written as `tasks.thread0.policy`.
+/// A value's place. Displayed as `tasks.thread0.policy`.
 #[derive(Clone, Copy)]
 pub(crate) struct Place<'a> {
     up: Option<&'a Place<'a>>,
     key: &'a str,
-    /// The byte of the text where its key or, in arrays, its value begins.
+    /// The offset in the text, in bytes, at which its key begins, or in arrays its value.
     pub(crate) start: usize,
 }
 
 impl<'a> Place<'a> {
-    /// The whole file.
+    /// Returns the place of the whole file.
     pub(crate) const fn root() -> Place<'static> {
         Place { up: None, key: "", start: 0 }
     }
 
-    /// What `key`, which begins at `start`, holds.
+    /// Returns the place of the value of `key`, which begins at `start`.
     pub(crate) fn child<'b>(&'b self, key: &'b str, start: usize) -> Place<'b>
     where
         'a: 'b,
@@ -26,7 +26,7 @@ impl<'a> Place<'a> {
         Place { up: Some(self), key, start }
     }
 
-    /// The same keys, at another byte.
+    /// Returns the place with the same keys at another offset.
     pub(crate) fn at(self, start: usize) -> Self {
         Self { start, ..self }
     }

@@ -1,4 +1,4 @@
-//! Policies and priorities. A priority is a nice value, or under a real-time policy 1 to 99.
+//! Reads policies and priorities. A priority is a nice value, or 1 to 99 under a real-time policy.
 
 use crate::compile::Compiler;
 use crate::error::{WorkloadError, shown};
@@ -6,14 +6,14 @@ use crate::json::Field;
 use crate::place::Place;
 use keel_abi::task::{self, Step};
 
-/// The nice value of a SCHED_IDLE task. The kernel gives such a task weight 3 (of 1024), nice 19
-/// weight 15; a sched_ext scheduler sees weight 1 for both (`sched_weight_to_cgroup()`).
+/// The nice value of a SCHED_IDLE task. The kernel gives such a task weight 3 (of 1024), and one with nice 19 weight
+/// 15. A sched_ext scheduler sees weight 1 for both (`sched_weight_to_cgroup()`).
 pub(crate) const IDLE_NICE: i8 = 19;
 
-/// The priority of a real-time task that names none, as rt-app has it.
+/// The default priority of a real-time task, as in rt-app.
 const RT_DEFAULT: i8 = 10;
 
-/// A policy that is modelled.
+/// A supported policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Policy {
     /// SCHED_OTHER.
@@ -37,7 +37,7 @@ impl Policy {
 }
 
 impl Compiler<'_> {
-    /// The policy that a field names.
+    /// Returns the policy that a field names.
     pub(crate) fn policy(&mut self, at: &Place<'_>, field: &Field<'_>) -> Result<Policy, WorkloadError> {
         match self.string(at, field.value)? {
             "SCHED_OTHER" => Ok(Policy::Other),
@@ -66,7 +66,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// What a priority field says under a policy.
+    /// Reads a priority field under a policy.
     pub(crate) fn priority(
         &self,
         at: &Place<'_>,
@@ -83,14 +83,14 @@ impl Compiler<'_> {
     }
 }
 
-/// The policy of a task while its phases go by, and its real-time priority.
+/// The policy and real-time priority of a task at some point of its phases.
 pub(crate) struct Current {
     policy: Policy,
     rt_priority: i8,
 }
 
 impl Current {
-    /// A task that starts with this policy and priority; the policy and nice value that it starts with.
+    /// Returns the state of a task that starts with this policy and priority, and its initial policy and nice value.
     pub(crate) fn start(policy: Policy, priority: Option<i8>) -> (Self, task::Policy, i8) {
         let nice = match policy {
             Policy::Other | Policy::Batch | Policy::Ext => priority.unwrap_or(0),
@@ -114,8 +114,8 @@ impl Current {
         }
     }
 
-    /// What a phase sets. As in rt-app, a priority alone keeps the policy, a policy alone has the policy's default
-    /// priority, and what neither names stays.
+    /// Returns the steps for the policy and priority that a phase sets. As in rt-app, a priority alone keeps the
+    /// policy, a policy alone has its default priority, and without either nothing changes.
     pub(crate) fn enter(&mut self, policy: Option<Policy>, priority: Option<i8>) -> Vec<Step> {
         let (before, shown) = (self.policy, self.shown());
         if policy.is_none() && priority.is_none() {

@@ -1,31 +1,31 @@
-//! Settings behind a workload's name: `lu:16@nodes=1,2@after_ms=300`.
+//! Settings after a workload's name: `lu:16@nodes=1,2@after_ms=300`.
 //!
-//! `nodes` and `cpus` confine all of its tasks from the beginning, as `numactl --cpunodebind` and `taskset` do; tasks
-//! they fork are confined likewise. `after_ms` lets it begin later.
+//! `nodes` and `cpus` confine all of its tasks from the start, as `numactl --cpunodebind` and `taskset` do, and so the
+//! tasks that these fork. `after_ms` delays its start.
 
 use keel_abi::task::Workload;
 use keel_abi::{CpuId, CpuSet, Span, Topology};
 
-/// Before each setting.
+/// The sign before each setting.
 const SIGN: char = '@';
-/// What there is.
+/// All settings, for messages.
 const FORMS: &str = "@nodes=0,1, @cpus=0-7,16 or @after_ms=300";
-/// The longest that a workload may be kept waiting: a day.
+/// The maximum delay of a workload: a day.
 const MOST_MS: u64 = 86_400_000;
 
 /// A setting of a workload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Setting {
-    /// Its tasks may only use the CPUs of these NUMA nodes.
+    /// Its tasks may use only the CPUs of these NUMA nodes.
     Nodes(Vec<u32>),
-    /// Its tasks may only use these CPUs.
+    /// Its tasks may use only these CPUs.
     Cpus(Vec<u32>),
-    /// It begins so much later.
+    /// It starts this much later.
     After(Span),
 }
 
-/// A workload's own name, and the settings behind it. A file wins over the sign in its name. The error is a sentence
-/// about an unknown setting.
+/// Splits a workload's own name from the settings after it. A file takes precedence over the sign in its name. The
+/// error is a sentence about an unknown setting.
 pub fn settings(name: &str, is_file: impl Fn(&str) -> bool) -> Result<(&str, Vec<Setting>), String> {
     let mut own = name;
     let mut settings = Vec::new();
@@ -53,7 +53,7 @@ fn read(setting: &str) -> Option<Setting> {
     }
 }
 
-/// `0-7,16`.
+/// Parses a list such as `0-7,16`.
 fn list(text: &str) -> Option<Vec<u32>> {
     let mut numbers = Vec::new();
     for part in text.split(',') {
@@ -68,7 +68,7 @@ fn list(text: &str) -> Option<Vec<u32>> {
 }
 
 /// Applies settings to a workload on a machine of this shape. The error is a sentence about CPUs or nodes that the
-/// machine lacks, or that leave a task nowhere to run.
+/// machine lacks, or about a task that could run nowhere.
 pub fn apply(workload: &mut Workload, settings: &[Setting], topology: &Topology) -> Result<(), String> {
     for setting in settings {
         match setting {
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
     use crate::generated;
 
-    /// Two nodes of four CPUs: the CPUs and the delay that the tasks of a name get.
+    /// Checks the CPUs and the delay that the tasks of a name get on two nodes of four CPUs.
     fn check(name: &str, expected: Result<(&str, &str, u64), &str>) {
         let is_file = |name: &str| name == "a@cpus=1";
         let topology = Topology::regular(2, 1, 4, 1);

@@ -1,11 +1,11 @@
-//! The text of a workload file: where its lines begin, and the one thing it may hold that is no
-//! JSON, a `"suspend"` without a value.
+//! The text of a workload file: finds its lines, and completes the only thing in it that may not be JSON: a `"suspend"`
+//! without a value.
 
 use crate::error::{WorkloadError, shown};
 use jsonc_parser::{CollectOptions, ParseOptions, ast, parse_to_ast};
 use std::borrow::Cow;
 
-/// What json-c accepts beyond strict JSON: comments, trailing commas, single quotes.
+/// What json-c accepts in addition to strict JSON: comments, trailing commas, single quotes.
 const OPTIONS: ParseOptions = ParseOptions {
     allow_comments: true,
     allow_loose_object_property_names: false,
@@ -19,9 +19,8 @@ const OPTIONS: ParseOptions = ParseOptions {
     allow_extended_string_escapes: false,
 };
 
-/// Completes each line that holds nothing but `"suspend"`, as rt-app's workgen does; the value
-/// `null` then stands for the task's own name. Line numbers stay what they were. A byte order mark, with which some editors
-/// begin a file, is left out.
+/// Completes each line that contains only `"suspend"`, as rt-app's workgen does. The value `null` then stands for the
+/// task's own name. Line numbers don't change. Removes a byte order mark, which some editors put at the beginning.
 pub(crate) fn complete(text: &str) -> Cow<'_, str> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if !text.lines().any(|line| bare_suspend(line).is_some()) {
@@ -34,7 +33,7 @@ pub(crate) fn complete(text: &str) -> Cow<'_, str> {
     Cow::Owned(text.split_inclusive('\n').map(complete_line).collect())
 }
 
-/// The end of the key in a line of the form `"suspend<anything>" ,`.
+/// Returns the end of the key in a line of the form `"suspend<anything>" ,`.
 fn bare_suspend(line: &str) -> Option<usize> {
     let body = line.trim().trim_end_matches(',').trim_end();
     let name = body.strip_prefix("\"suspend")?.strip_suffix('"')?;
@@ -42,7 +41,7 @@ fn bare_suspend(line: &str) -> Option<usize> {
     plain.then(|| line.len() - line.trim_start().len() + body.len())
 }
 
-/// A file's name and the places where its lines begin.
+/// A file's name, and the offsets at which its lines begin.
 pub(crate) struct Source<'a> {
     file: &'a str,
     line_starts: Vec<usize>,
@@ -59,13 +58,13 @@ impl<'a> Source<'a> {
         self.file
     }
 
-    /// The line, from 1, of a byte of the text.
+    /// Returns the line, from 1, that contains a byte of the text.
     pub(crate) fn line(&self, offset: usize) -> u32 {
         let line = self.line_starts.partition_point(|&start| start <= offset);
         u32::try_from(line).unwrap_or(u32::MAX)
     }
 
-    /// The text as JSON.
+    /// Parses the text as JSON.
     pub(crate) fn read<'t>(&self, text: &'t str) -> Result<ast::Value<'t>, WorkloadError> {
         let broken = |offset, problem| WorkloadError {
             file: self.file.to_owned(),

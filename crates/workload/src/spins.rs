@@ -1,4 +1,4 @@
-//! Waits that keep a CPU busy: the steps `spin_barrier`, `raise` and `lower`.
+//! Reads waits that keep a CPU busy: the steps `spin_barrier`, `raise` and `lower`.
 
 use crate::compile::Compiler;
 use crate::error::WorkloadError;
@@ -10,7 +10,8 @@ use keel_abi::Span;
 use keel_abi::task::{ObjectId, Step};
 
 impl<'a> Compiler<'a> {
-    /// `{"spin_barrier": "b"}` or `{"spin_barrier": {"ref": "b", "patience": 3000}}`. Its name is one of the barriers'.
+    /// Reads `{"spin_barrier": "b"}` or `{"spin_barrier": {"ref": "b", "patience": 3000}}`. It shares its names with
+    /// ordinary barriers.
     pub(crate) fn spin_barrier(
         &mut self,
         at: &Place<'_>,
@@ -46,12 +47,12 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    /// The flag of this name.
+    /// Returns the flag of this name.
     pub(crate) fn flag(&mut self, at: &Place<'_>, value: &'a Value<'a>) -> Result<ObjectId, WorkloadError> {
         Ok(self.flags.id(self.string(at, value)?))
     }
 
-    /// Counts a task among the users of the barriers that it spins at.
+    /// Counts a task among the users of the barriers at which it spins.
     pub(crate) fn use_barriers(&mut self, at: &Place<'_>, steps: &[Step], task: &Task<'_>) {
         for step in steps {
             if let Step::SpinBarrier { barrier, .. } = step {

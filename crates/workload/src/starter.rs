@@ -1,6 +1,6 @@
-//! How a program starts its threads, as rt-app does: the main thread makes them one after the other, each with the
-//! program's nice value and CPUs. A thread prepares itself, waits for the others, and only then takes its own CPUs and
-//! begins. A scheduler that moves few tasks later keeps for long what it chose for them then.
+//! Makes a program start its threads as rt-app does. The main thread creates them one after the other, each with the
+//! program's nice value and CPUs. A thread prepares itself, waits for the others, and only then sets its own affinity
+//! and begins. This matters because a scheduler that rarely moves tasks keeps these first placements for long.
 //!
 //! Source: `thread_body()` of rt-app 1.0, and recordings of its first milliseconds.
 
@@ -10,25 +10,26 @@ use keel_abi::{CpuSet, Span};
 /// The main thread's name.
 const NAME: &str = "rt-app";
 
-/// How many times the main thread waits, evenly, before it makes threads.
+/// How many times the main thread waits, at even intervals, before it creates threads.
 const WAITS: u32 = 10;
 
-/// What starting takes: work, without the kernel's own.
+/// How long starting takes, not counting the kernel's own work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Starter {
-    /// The main thread's, before it makes the first thread: it reads its file, and writes to the console now and then.
+    /// How long the main thread works before it creates the first thread: it reads its file, and sometimes writes to
+    /// the console.
     pub(crate) main: Span,
-    /// How long it waits meanwhile, in all.
+    /// How long it waits meanwhile, in total.
     pub(crate) main_waits: Span,
-    /// The main thread's, before it makes a thread.
+    /// How long the main thread works before it creates each thread.
     pub(crate) apart: Span,
-    /// A thread's, before it waits for the others.
+    /// How long a thread works before it waits for the others.
     pub(crate) before: Span,
-    /// A thread's, before it takes its CPUs and begins.
+    /// How long a thread works before it sets its affinity and begins.
     pub(crate) after: Span,
 }
 
-/// Lets a main thread start the tasks of each process that start by themselves.
+/// Makes a main thread start the tasks of each process that would start on their own.
 pub(crate) fn start_by_threads(workload: &mut Workload, starter: Starter) {
     let mut processes: Vec<u32> = Vec::new();
     for task in workload.tasks.iter().filter(|task| starts(task)) {
@@ -87,7 +88,7 @@ fn main_thread(tasks: &[TaskSpec], process: u32, starter: Starter) -> TaskSpec {
     }
 }
 
-/// What it does before its own steps. Threads write to the console one after the other.
+/// Prepends to a thread's steps what it does before. Threads write to the console one after the other.
 fn become_thread(thread: &mut TaskSpec, starter: Starter, barrier: ObjectId, console: ObjectId) {
     let run = |span: Span| Step::Run(Amount::fixed(span));
     let half = Span::from_ns(starter.before.as_ns() / 2);

@@ -1,4 +1,4 @@
-//! Steps that rt-app has no word for: `"evenkeel": {"steps": [...]}`, done where the key stands, and
+//! Reads steps that rt-app lacks, `"evenkeel": {"steps": [...]}`, which are executed at the position of the key, and
 //! the channels that they use.
 
 use crate::compile::{Compiler, MAX_STEPS_PER_TASK};
@@ -11,20 +11,20 @@ use keel_abi::cgroup::CgroupStep;
 use keel_abi::task::{Amount, Channel, ChannelKind, ObjectId, Step, TimerMode};
 use keel_abi::{CpuSet, Span};
 
-/// Stands for the task's own timer in its steps, until it is known which task that is.
+/// Represents the task's own timer in its steps, until the task is known.
 const OWN_TIMER: ObjectId = ObjectId(u32::MAX);
 
-/// The most channels of a workload.
+/// The maximum number of channels of a workload.
 const MAX_CHANNELS: usize = 1_000_000;
-/// The most bytes of a channel, and of what goes through it at a time.
+/// The maximum capacity of a channel, and the maximum size of one transfer, in bytes.
 const MAX_BYTES: i64 = 1 << 30;
-/// The most pages that a process can have: 4 GiB.
+/// The maximum number of pages of a process: 4 GiB.
 const MAX_PAGES: i64 = 1 << 20;
-/// The most bytes that a task goes over.
+/// The maximum working set of a task, in bytes.
 const MAX_TOUCHED: i64 = 1 << 40;
 
 impl<'a> Compiler<'a> {
-    /// Reads the top's `channels`: kind and capacity by name.
+    /// Reads the top-level `channels`: kind and capacity by name.
     pub(crate) fn channels(&mut self, at: &Place<'_>, field: &Field<'a>) -> Result<(), WorkloadError> {
         let channels = fields(self.object(at, field.value)?, |_| false).list;
         if channels.len() > MAX_CHANNELS {
@@ -163,7 +163,7 @@ impl<'a> Compiler<'a> {
         self.error(at, problem)
     }
 
-    /// A post is a semaphore's name, or an object with it.
+    /// Reads a post: a semaphore's name, or an object with the name.
     fn post(&mut self, at: &Place<'_>, value: &'a Value<'a>) -> Result<Step, WorkloadError> {
         if value.as_object().is_none() {
             return self.semaphore(at, value).map(|semaphore| Step::Post { semaphore, sync: false });
@@ -187,7 +187,7 @@ impl<'a> Compiler<'a> {
         Ok(self.semaphores.id(self.string(at, value)?))
     }
 
-    /// A time that may have decimals, or an object with it and with its jitter.
+    /// Reads a time that may have decimals, or an object with the time and its jitter.
     fn fine_amount(&self, at: &Place<'_>, value: &Value<'_>) -> Result<Amount, WorkloadError> {
         if value.as_object().is_none() {
             return self.fine_time(at, value).map(Amount::fixed);
@@ -235,7 +235,7 @@ impl<'a> Compiler<'a> {
         self.channel_ids.get(name).copied().ok_or_else(|| self.error(at, problem()))
     }
 
-    /// A number of pages.
+    /// Reads a number of pages.
     pub(crate) fn pages(&self, at: &Place<'_>, value: &Value<'_>, least: i64) -> Result<u32, WorkloadError> {
         self.count_of(at, value, least, MAX_PAGES, "number of pages")
     }

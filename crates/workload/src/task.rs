@@ -1,4 +1,4 @@
-//! One task: read whole first, then laid out as one program of steps.
+//! Compiles one task: reads it completely, then lays it out as one program of steps.
 
 use crate::compile::{Compiler, MAX_INSTANCES};
 use crate::error::WorkloadError;
@@ -11,11 +11,11 @@ use keel_abi::cgroup::{CgroupId, CgroupStep};
 use keel_abi::task::{Hint, Step, TaskSpec};
 use keel_abi::{CpuSet, Span};
 
-/// The counter of a task's own loop, and the one that its phases use in turn.
+/// The counters of a task's own loop, and of the loops of its phases, which share one.
 const TASK_SLOT: u8 = 0;
 const PHASE_SLOT: u8 = 1;
 
-/// A task that has been read. What counts is decided only when all have been.
+/// A task that has been read. Once all tasks have been read, it is decided which of them count.
 pub(crate) struct Draft {
     name: String,
     instances: u32,
@@ -32,20 +32,20 @@ pub(crate) struct Draft {
     pages: u32,
     kthread: bool,
     slice: Option<Span>,
-    /// The cgroup that it is born in, and the one that it moves to when it begins.
+    /// The cgroup that it starts in, and the one to which it moves when it begins.
     cgroup: Option<CgroupId>,
     task_group: Option<CgroupId>,
-    /// The position of its key in the text.
+    /// The offset of its key in the text.
     pub(crate) start: usize,
 }
 
 impl Draft {
-    /// Does the task, or one of its phases, ask to be counted?
+    /// Returns whether the task, or one of its phases, requests to be counted.
     pub(crate) fn asks_to_count(&self) -> bool {
         self.count == Some(true) || self.phases.iter().any(|phase| phase.count == Some(true))
     }
 
-    /// The task's program. A pass of the whole task is counted if `count`, or if the task says so.
+    /// Returns the task's program. An iteration of the whole task is counted if `count`, or if the task requests it.
     pub(crate) fn into_spec(self, count: bool) -> TaskSpec {
         let (mut sched, policy, nice) = Current::start(self.policy, self.priority);
         let mut steps = Vec::new();
@@ -62,7 +62,7 @@ impl Draft {
             }
             push_loop(&mut steps, again, self.times, TASK_SLOT);
         }
-        // As rt-app does before a thread ends.
+        // rt-app does the same before a thread ends.
         if self.task_group.is_some() || self.phases.iter().any(|phase| phase.task_group.is_some()) {
             steps.push(join(CgroupId::ROOT));
         }
@@ -87,7 +87,7 @@ impl Draft {
         }
     }
 
-    /// The affinities that the first phase may find.
+    /// Returns the affinities that may apply when the first phase begins.
     fn affinity_before(&self) -> Vec<CpuSet> {
         let mut before = vec![self.cpus.clone()];
         if self.times != Some(1) {
@@ -97,7 +97,8 @@ impl Draft {
     }
 }
 
-/// What happens when a phase begins: its CPUs, or else the task's; its priority and cgroup, if it has them.
+/// Returns the steps at the beginning of a phase: they set its CPUs, or else the task's, and its priority and cgroup,
+/// if it has them.
 fn enter(
     phase: &Phase,
     task_cpus: &CpuSet,
@@ -135,7 +136,7 @@ fn push_loop(steps: &mut Vec<Step>, to: usize, times: Times, slot: u8) {
 }
 
 impl<'a> Compiler<'a> {
-    /// How many instances of a task start by themselves.
+    /// Returns how many instances of a task start on their own.
     pub(crate) fn instances(&self, at: &Place<'_>, field: &Field<'_>) -> Result<u32, WorkloadError> {
         let count = self.integer(at, field.value, 0..=i64::from(MAX_INSTANCES), "number of instances")?;
         Ok(u32::try_from(count).unwrap_or(MAX_INSTANCES))
@@ -194,7 +195,7 @@ impl<'a> Compiler<'a> {
         Ok(())
     }
 
-    /// A task with `phases`: its `loop`, without one for ever, goes around them all.
+    /// Reads a task with `phases`. Its `loop` (forever by default) encloses all of them.
     fn phases(
         &mut self,
         at: &Place<'_>,
@@ -229,7 +230,7 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    /// A task that lists its events itself: `loop`, without one for ever, goes around them.
+    /// Reads a task that lists its events itself. Its `loop` (forever by default) encloses them.
     fn single_phase(
         &mut self,
         at: &Place<'_>,

@@ -1,7 +1,7 @@
-//! What happens from outside while a run goes on: `"evenkeel": {"timeline": [...]}` at the top of a file.
+//! Reads what happens from outside during a run: `"evenkeel": {"timeline": [...]}` at the top level of a file.
 //!
-//! An entry says when (`at`, with `every` and `times`) and one thing that is done: `offline` or `online` with
-//! CPUs, or for all instances of a `task` new `cpus`, a new `nice` value or a new `policy`.
+//! An entry has a time (`at`, with `every` and `times`) and one change: `offline` or `online` with CPUs, or for all
+//! instances of a `task`, new `cpus`, a new `nice` value or a new `policy`.
 
 use crate::compile::Compiler;
 use crate::error::{WorkloadError, shown};
@@ -13,10 +13,10 @@ use keel_abi::task::Policy;
 use keel_abi::timeline::{Change, Happening, MAX_HAPPENINGS};
 use keel_abi::{CpuId, CpuSet, Span};
 
-/// The words of an entry.
+/// The keys of an entry.
 const WORDS: &str = "at, every, times, offline, online, task, cpus, nice, policy";
 
-/// An entry as far as it is read.
+/// An entry that is being read.
 #[derive(Default)]
 struct Entry {
     at: Option<Span>,
@@ -31,7 +31,7 @@ struct Entry {
 }
 
 impl<'a> Compiler<'a> {
-    /// Reads the timeline that the top's extension holds, if it does. The tasks are known by now.
+    /// Reads the timeline in the top-level extension, if there is one. The tasks must already be known.
     pub(crate) fn timeline(
         &mut self,
         at: &Place<'_>,
@@ -99,7 +99,7 @@ impl<'a> Compiler<'a> {
         Ok(())
     }
 
-    /// CPUs that come or go: never the first.
+    /// Reads CPUs that go offline or come online, which can't include the first.
     fn hotplugged(&self, at: &Place<'_>, word: &Field<'_>) -> Result<CpuSet, WorkloadError> {
         let cpus = self.cpu_list(at, word)?;
         match cpus.contains(CpuId(0)) {
@@ -108,7 +108,7 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    /// The one thing that an entry does.
+    /// Returns the change that an entry makes.
     fn change(&self, at: &Place<'_>, entry: &Entry) -> Result<Change, WorkloadError> {
         let said = [
             entry.offline.clone().map(Change::Offline),
@@ -136,7 +136,7 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    /// A policy that needs no priority.
+    /// Reads a policy that needs no priority.
     fn ordinary_policy(&self, at: &Place<'_>, word: &Field<'_>) -> Result<Policy, WorkloadError> {
         Ok(match self.string(at, word.value)? {
             "SCHED_OTHER" => Policy::Other,

@@ -1,9 +1,9 @@
-//! Timers: whose they are, and whether they are relative or absolute.
+//! Determines to which tasks timers belong, and whether they are relative or absolute.
 //!
-//! rt-app shares a timer between all threads that name it, unless its name begins with `unique`.
-//! One use that says `absolute` makes the timer absolute for all its uses. Both are known only
-//! at the end, so steps first carry a provisional number, which [`Timers::settle`] replaces: ids
-//! below `Workload::timers` are each task's own, the others are shared.
+//! In rt-app, all threads that name a timer share it, unless its name begins with `unique`. One use that says
+//! `absolute` makes the timer absolute for all its uses. Both are known only at the end, so steps first have a
+//! provisional number, which [`Timers::settle`] replaces: ids below `Workload::timers` are each task's own, the others
+//! are shared.
 
 use keel_abi::task::{ObjectId, Step, TaskSpec, TimerMode};
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 /// All timers of a workload, by provisional number.
 #[derive(Default)]
 pub(crate) struct Timers<'a> {
-    /// By task index, for unique ones, and name.
+    /// By task index (for unique ones) and name.
     numbers: BTreeMap<(Option<u32>, &'a str), u32>,
     list: Vec<Timer>,
 }
@@ -23,8 +23,8 @@ struct Timer {
 }
 
 impl<'a> Timers<'a> {
-    /// The provisional number of the timer that `task` calls `name`. `alone` means that the task
-    /// never has more than one instance.
+    /// Returns the provisional number of the timer that `task` calls `name`. `alone` means that the task never has more
+    /// than one instance.
     pub(crate) fn used(&mut self, task: u32, alone: bool, name: &'a str, mode: TimerMode) -> ObjectId {
         let unique = name.starts_with("unique");
         let next = u32::try_from(self.list.len()).unwrap_or(u32::MAX);
@@ -40,7 +40,7 @@ impl<'a> Timers<'a> {
         ObjectId(number)
     }
 
-    /// Gives every timer step its final id and mode; says how many own timers a task may have.
+    /// Gives every timer step its final id and mode. Returns how many timers of its own a task may have.
     pub(crate) fn settle(&self, tasks: &mut [TaskSpec]) -> u32 {
         let mut own_by_task: BTreeMap<u32, u32> = BTreeMap::new();
         let mut shared = 0;

@@ -1,14 +1,15 @@
-//! Waits that cannot end: for a semaphore that no task posts, and in circles of tasks that each wait before they post.
+//! Finds waits that cannot end: for a semaphore that no task posts, and in cycles of tasks that each wait before they
+//! post.
 //!
-//! A task is followed through its steps until it waits for a semaphore that no runnable task posts. What is found here
-//! happens in every run, whatever the lengths and the scheduler.
+//! Each task is followed through its steps until it waits for a semaphore that no runnable task posts. What is found
+//! here happens in every run, whatever the durations and the scheduler.
 
 use crate::compile::Compiler;
 use crate::error::{WorkloadError, shown};
 use crate::place::Place;
 use keel_abi::task::{Step, TaskSpec};
 
-/// What cannot go on.
+/// The tasks that cannot continue.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Stuck {
     /// The first task that waits for a semaphore that no task posts, and the semaphore.
@@ -22,10 +23,10 @@ struct Walk<'a> {
     tasks: &'a [TaskSpec],
     /// Each task's next step.
     at: Vec<usize>,
-    /// It starts by itself, or another task has created it.
+    /// Whether it starts on its own, or another task has created it.
     is_there: Vec<bool>,
     is_posted: Vec<bool>,
-    /// Who waits for each semaphore.
+    /// The tasks that wait for each semaphore.
     waiters: Vec<Vec<usize>>,
     ready: Vec<usize>,
 }
@@ -53,7 +54,7 @@ impl<'a> Walk<'a> {
                     }
                     Step::Post { semaphore, .. } => self.post(semaphore.0 as usize),
                     Step::Fork(spec) | Step::Spawn(spec) => self.start(spec as usize),
-                    // What follows is never reached.
+                    // Steps after this are never reached.
                     Step::Loop { times: None, .. } => break,
                     _ => {}
                 }
@@ -93,7 +94,7 @@ impl<'a> Walk<'a> {
 }
 
 impl Compiler<'_> {
-    /// Refuses cycles, and remarks on waits that never end: a recording may end so.
+    /// Rejects cycles, and warns about other waits that never end, because a recording may end in such a wait.
     pub(crate) fn check_waits(&mut self, at: &Place<'_>, tasks: &[TaskSpec]) -> Result<(), WorkloadError> {
         let mut walk = Walk::new(tasks, self.semaphores.len());
         walk.all();
@@ -108,7 +109,7 @@ impl Compiler<'_> {
             self.warn(at, note);
         }
         match circle[..] {
-            // A task that waits for one that never goes on waits behind it, and in no circle.
+            // A task that waits for one that never continues is not in a cycle.
             _ if alone.is_some() => Ok(()),
             [] => Ok(()),
             [one] => {
@@ -118,7 +119,7 @@ impl Compiler<'_> {
             }
             [first, second, ..] => {
                 let problem = format!(
-                    "{} tasks wait for each other in a circle, such as {} and {}: each posts only after its wait",
+                    "{} tasks wait for each other in a cycle, such as {} and {}: each posts only after its wait",
                     circle.len(),
                     name(first),
                     name(second)
@@ -133,7 +134,7 @@ impl Compiler<'_> {
 mod tests {
     use keel_abi::Topology;
 
-    /// Each task's steps; what is said of the file, as an error or a remark.
+    /// Checks the error or warning about a file with tasks of these steps.
     fn check(tasks: &[&str], expected: Result<&str, &str>) {
         let task = |(nth, steps): (usize, &&str)| {
             format!("\"t{nth}\": {{ \"run\": 10, \"evenkeel\": {{ \"steps\": [{steps}] }} }}")
@@ -153,11 +154,11 @@ mod tests {
     #[test]
     fn waits_that_cannot_end_are_told() {
         let (a, b) = (r#"{ "await": "a" }, { "post": "b" }"#, r#"{ "await": "b" }, { "post": "a" }"#);
-        check(&[a, b], Err("2 tasks wait for each other in a circle, such as t0 and t1"));
+        check(&[a, b], Err("2 tasks wait for each other in a cycle, such as t0 and t1"));
         check(&[a, r#"{ "post": "a" }, { "await": "b" }"#], Ok(""));
         check(&[a], Ok("t0 waits for the semaphore a, which no task posts"));
         check(&[r#"{ "await": "a" }, { "post": "a" }"#], Err("waits for a semaphore that only itself posts"));
-        // Who waits behind one that never goes on is in no circle.
+        // A task that waits for one that never continues is not in a cycle.
         check(&[r#"{ "await": "x" }, { "post": "a" }"#, a], Ok("t0 waits for the semaphore x"));
     }
 }

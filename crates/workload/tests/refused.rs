@@ -67,7 +67,7 @@ fn what_is_not_modelled_is_refused_by_name() {
     task(r#""iorun": 1"#, ".iorun: iorun is not modelled; use run and sleep for the time that it takes");
     task(
         r#""exec": 5000, "period": 24000"#,
-        ".exec: belongs to the grammar of old rt-app versions; describe the task by events",
+        ".exec: belongs to the grammar of old rt-app versions; describe the task with events",
     );
     file(
         r#"{ "tasks": { "a": { "run": 1 } }, "global": { "default_policy": "SCHED_DEADLINE" } }"#,
@@ -100,9 +100,9 @@ fn wrong_types_and_numbers_are_refused() {
     );
     task(
         r#""run": 1, "loop": -2"#,
-        ".loop: -2 is not a number of passes (-1 is for ever); it must be -1 to 2147483647",
+        ".loop: -2 is not a number of passes (-1 is forever); it must be -1 to 2147483647",
     );
-    task(r#""run": 1, "loop": 0"#, ".loop: 0 passes do nothing; rt-app would repeat for ever, which is -1");
+    task(r#""run": 1, "loop": 0"#, ".loop: 0 passes do nothing; rt-app would repeat forever, which is -1");
     task(
         r#""run": 1, "priority": 20"#,
         ".priority: 20 is not a priority of SCHED_OTHER (a nice value); it must be -20 to 19",
@@ -130,7 +130,7 @@ fn wrong_types_and_numbers_are_refused() {
     );
     file(
         r#"{ "tasks": { "a": { "run": 1 } }, "global": { "duration": -7 } }"#,
-        "1: global.duration: -7 is not a duration in seconds (-1 is for ever); it must be -1 to 2147483647",
+        "1: global.duration: -7 is not a duration in seconds (-1 is forever); it must be -1 to 2147483647",
     );
     file(
         r#"{ "tasks": { "a": { "run": 1 } }, "resources": { "x": { "type": "lamp" } } }"#,

@@ -33,7 +33,7 @@ impl Line {
     }
 }
 
-/// The time of one transfer between CPUs `a` and `b`.
+/// Measures one transfer between CPUs `a` and `b`.
 pub(super) fn transfer(a: CpuId, b: CpuId) -> Option<Spread> {
     let (line, until) = (Line(AtomicU32::new(0)), Instant::now() + 2 * PATIENCE);
     std::thread::scope(|scope| {

@@ -121,7 +121,7 @@ pub fn measure(root: &Path) -> Measured {
     measured
 }
 
-/// Two CPUs at this distance.
+/// Returns two CPUs at this distance.
 fn pair(shape: &Shape, allowed: &CpuSet, wanted: Distance) -> Option<(CpuId, CpuId)> {
     let place = |cpu: CpuId| {
         let within = |sets: &[CpuSet]| sets.iter().position(|set| set.contains(cpu));
@@ -201,7 +201,7 @@ impl Measured {
         }
     }
 
-    /// The differences that an emulator makes. Returns the time of an IPI.
+    /// Sets what differs on an emulator. Returns the time of an IPI.
     fn put_turns(&self, machine: &mut Machine) -> u64 {
         let Some(turn) = &self.turn else {
             if let Some(instruction) = &self.instruction {

@@ -25,7 +25,7 @@ pub(super) struct Noise {
 }
 
 impl Noise {
-    /// The time of a tick, if most interruptions were ticks of this rate.
+    /// Returns the time of a tick, if most interruptions were ticks of this rate.
     pub(super) fn tick(&self, hz: u64) -> Option<&Spread> {
         let percent = self.times * 100 / hz.max(1);
         self.at_once.as_ref().filter(|_| MOSTLY_TICKS_PERCENT.contains(&percent))
@@ -57,7 +57,7 @@ fn of(taken: &[Vec<Duration>], nearest: Duration) -> Option<Noise> {
     })
 }
 
-/// The gaps between readings of the clock in which something else ran.
+/// Returns the gaps between readings of the clock in which something else ran.
 fn interruptions(nearest: Duration) -> Vec<Duration> {
     let (begun, mut taken) = (Instant::now(), Vec::new());
     let mut last = begun;
@@ -72,7 +72,7 @@ fn interruptions(nearest: Duration) -> Vec<Duration> {
     taken
 }
 
-/// The interval between two readings of the clock with nothing in between.
+/// Returns the interval between two readings of the clock with nothing in between.
 fn nearest() -> Duration {
     let mut last = Instant::now();
     let apart = (0..FIRST_LOOKS).map(|_| {

@@ -15,7 +15,7 @@ const ROUNDS: u32 = 1_000;
 /// A packet that takes longer to come back within the machine is lost.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// The time of `times` calls of `act`, per call, repeatedly.
+/// Returns the time of `times` calls of `act`, per call, repeatedly.
 fn each(times: u32, mut act: impl FnMut() -> bool) -> Option<Spread> {
     let mut measured = Vec::new();
     for _ in 0..REPEATS {
@@ -30,7 +30,7 @@ fn each(times: u32, mut act: impl FnMut() -> bool) -> Option<Spread> {
     Spread::of(measured)
 }
 
-/// A system call that does almost nothing.
+/// Measures a system call that does almost nothing.
 pub(super) fn syscall(cpu: CpuId) -> Option<Spread> {
     on(cpu, || {
         each(CALLS, || {
@@ -48,19 +48,19 @@ fn take(mut from: impl Read) -> bool {
     from.read(&mut [0_u8; 1]).is_ok_and(|n| n == 1)
 }
 
-/// One thread writes a byte into a pipe and reads it.
+/// Measures how long one thread takes to write a byte into a pipe and read it.
 pub(super) fn alone(cpu: CpuId) -> Option<Spread> {
     let (from, to) = pipe().ok()?;
     on(cpu, || each(CALLS, || pass(&to) && take(&from)))?
 }
 
-/// The same through a local socket.
+/// Like `alone`, through a local socket.
 pub(super) fn local(cpu: CpuId) -> Option<Spread> {
     let (from, to) = UnixStream::pair().ok()?;
     on(cpu, || each(CALLS, || pass(&to) && take(&from)))?
 }
 
-/// The same through TCP within the machine.
+/// Like `alone`, through TCP within the machine.
 pub(super) fn tcp(cpu: CpuId) -> Option<Spread> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).ok()?;
     let to = TcpStream::connect_timeout(&listener.local_addr().ok()?, PATIENCE).ok()?;
@@ -70,7 +70,7 @@ pub(super) fn tcp(cpu: CpuId) -> Option<Spread> {
     on(cpu, || each(ROUNDS, || pass(&to) && take(&from)))?
 }
 
-/// A byte from a thread on `a` to a waiting thread on `b`, one way.
+/// Measures how long a byte takes from a thread on `a` to a waiting thread on `b`, one way.
 pub(super) fn switch(a: CpuId, b: CpuId) -> Option<Spread> {
     let (there_from, there_to) = pipe().ok()?;
     let (back_from, back_to) = pipe().ok()?;

@@ -22,7 +22,7 @@ impl Spread {
         Self(self.0.into_iter().map(|ps| ps / 2).collect())
     }
 
-    /// Whether there are many, and most are about equal.
+    /// Returns whether there are many, and most are about equal.
     pub(super) fn is_regular(&self) -> bool {
         self.0.len() >= MANY && (self.at(3, 4) - self.at(1, 4)) * 4 <= self.median_ps()
     }

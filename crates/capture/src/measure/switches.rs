@@ -29,7 +29,7 @@ impl Measured {
         self.pipe.as_ref().map_or(0, Spread::median_ns)
     }
 
-    /// A wakeup and a switch from one task to another.
+    /// Sets the costs of a wakeup and a switch from one task to another.
     pub(super) fn put_switch(&self, machine: &mut Machine) -> Paths {
         let Some(switch) = &self.switch else { return Paths::default() };
         let pipe_ns = self.pipe_ns();

@@ -32,7 +32,7 @@ struct Seen {
     looks: u64,
 }
 
-/// How long a turn of `a` and `b` takes, or `None` if they execute at the same time.
+/// Returns how long a turn of `a` and `b` takes, or `None` if they execute at the same time.
 pub(super) fn turn(a: CpuId, b: CpuId) -> Option<Spread> {
     (0..TRIES).find_map(|_| turn_seen(a, b))
 }
@@ -68,7 +68,7 @@ fn look(cpu: CpuId, origin: Instant, meeting: &Barrier) -> Option<Seen> {
     Some(Seen { from: since(begun), until: since(last), gaps, looks })
 }
 
-/// Whether each stood still while the other advanced, and each got a fair part of that time.
+/// Returns whether each stood still while the other advanced, and each got a fair part of that time.
 fn take_turns(a: &Seen, b: &Seen) -> bool {
     let (from, until) = (a.from.max(b.from), a.until.min(b.until));
     let (all_ns, longest_ns) = (until.saturating_sub(from), (a.until - a.from).max(b.until - b.from));
@@ -99,7 +99,7 @@ fn overlap(a: &[Gap], b: &[Gap], from: u64, until: u64) -> u64 {
     sum
 }
 
-/// How long they advance between two gaps: one turn, however many CPUs have theirs in between.
+/// Returns how long they advance between two gaps: one turn, however many CPUs have theirs in between.
 fn lengths(a: &Seen, b: &Seen) -> Option<Spread> {
     Spread::of([a, b].into_iter().flat_map(|seen| {
         let stood_ns: u64 = seen.gaps.iter().map(|(start, end)| end - start).sum();

@@ -32,7 +32,7 @@ pub(super) fn judge(experiment: &Experiment, claim: &Claim, arms: &[ArmFigures])
     verdict
 }
 
-/// Those pairs whose published counts imply an order: the greater first.
+/// Returns those pairs whose published counts imply an order: the greater first.
 fn pairs(published: &[f64]) -> Vec<(usize, usize)> {
     let all = (0..published.len()).flat_map(|a| (0..published.len()).map(move |b| (a, b)));
     all.filter(|&(a, b)| published[a] >= 2.0 * published[b] && published[a] >= published[b] + ORDER_LEAST)

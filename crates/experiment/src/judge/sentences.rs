@@ -63,7 +63,7 @@ fn mechanism(verdict: &ClaimVerdict, gone: Option<&str>) -> Option<String> {
     })
 }
 
-/// Which of the two arms is off: each against its own published figure.
+/// Describes which of the two arms is off, each compared with its own published figure.
 fn against_published(verdict: &ClaimVerdict, labels: &[&str; 2], means: [f64; 2]) -> Option<String> {
     let [of, to] = [verdict.of?.mean / means[0], verdict.to?.mean / means[1]].map(figures);
     Some(format!("{} has {of} times its published figure, and {} has {to} times", labels[0], labels[1]))

@@ -11,7 +11,7 @@ use crate::outcome::ArmFigures;
 /// How many times A/A a verdict must be away from any other.
 const MARGIN: i32 = 2;
 
-/// The claims for which more runs could change the verdict.
+/// Returns the claims for which more runs could change the verdict.
 pub(crate) fn open_claims<'e>(experiment: &'e Experiment, arms: &[ArmFigures]) -> Vec<&'e Claim> {
     let judged = judge(experiment, arms);
     let claims = experiment.claims.iter().zip(&judged.claims);
@@ -48,7 +48,8 @@ fn is_settled(claim: &Claim, verdict: &ClaimVerdict) -> bool {
     near(ours).iter().all(is_same)
 }
 
-/// Whether all three conditions would hold with these ratios and this A/A. A value without a ratio has only its band.
+/// Returns whether all three conditions would hold with these ratios and this A/A. A value without a ratio has only its
+/// band.
 fn all_hold(verdict: &ClaimVerdict, ours: f64, off: Option<f64>, spread: Option<(f64, f64)>) -> bool {
     let is_in_band = (verdict.band.0..=verdict.band.1).contains(&ours);
     let Some(spread) = spread else { return is_in_band };

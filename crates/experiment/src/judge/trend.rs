@@ -15,19 +15,19 @@ pub struct Trend {
 }
 
 impl Trend {
-    /// The trend over claims with ratios.
+    /// Returns the trend over claims with ratios.
     pub(super) fn over(claims: &[ClaimVerdict], least: f64) -> Self {
         let cells = pairs(claims);
         Self { rank_correlation: rank_correlation(&cells), least, cells: cells.len() }
     }
 
-    /// Is it as claimed?
+    /// Whether it is as claimed.
     pub fn holds(self) -> bool {
         self.rank_correlation.is_some_and(|rho| rho >= self.least)
     }
 }
 
-/// The published and our ratio of each claim about two arms that was measured.
+/// Returns the published and our ratio of each claim about two arms that was measured.
 fn pairs(claims: &[ClaimVerdict]) -> Vec<(f64, f64)> {
     let compares = claims.iter().filter(|claim| claim.to.is_some());
     compares.filter_map(|claim| Some((claim.published, claim.ours?))).collect()

@@ -1,8 +1,8 @@
-//! A program's requests to the running machine other than map accesses: to load more or another object, to attach and
-//! detach.
+//! Handles a program's requests to the running machine other than map accesses: to load more programs or another
+//! object, to attach and to detach.
 //!
-//! If a scheduler ends with an exit code that asks for a restart (`SCX_ECODE_ACT_RESTART`), its program opens its
-//! object again and reloads it. Until it is attached, the kernel schedules the tasks.
+//! If a scheduler exits with a code that requests a restart (`SCX_ECODE_ACT_RESTART`), its program opens its object
+//! again and reloads it. Until that is attached, the kernel schedules the tasks.
 
 use super::begin::{addresses, extend, set_up_maps};
 use super::failed;
@@ -18,13 +18,14 @@ use keel_trace::NullSink;
 use keel_vm::Vm;
 use std::cell::RefCell;
 
-/// How long a run's end waits for a scheduler that is to be back.
+/// How long the end of a run is delayed for a scheduler that is being reloaded.
 const MOST_WAIT: Span = Span::from_ms(5_000);
-/// How often it looks.
+/// How often to check.
 const LOOK: Span = Span::from_ms(10);
 
-/// The run is over while its scheduler is gone, and its program is about to load it again: the machine continues,
-/// unseen, until it has, so that the program ends like any other. Returns whether the scheduler is back.
+/// If the run is over while the program is about to reload its scheduler, continues the machine, without emitting
+/// events, until the scheduler is attached, so that the program ends like any other. Returns whether the scheduler is
+/// attached again.
 pub(super) fn wait(
     name: &str,
     half: &RefCell<Half>,
@@ -46,7 +47,7 @@ pub(super) fn wait(
     Ok(sim.exit().is_none())
 }
 
-/// Fulfils the program's request; then the run continues.
+/// Fulfils the program's request, so that the run can continue.
 pub(super) fn answer(
     name: &str,
     half: &mut Half,

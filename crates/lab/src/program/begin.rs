@@ -1,5 +1,5 @@
-//! A program up to the moment when it attaches its scheduler: it runs alone, and the machine on which its object is
-//! loaded does not advance.
+//! Runs a program until it attaches its scheduler. It runs alone: the machine on which its object is loaded does not
+//! advance.
 
 use super::half::{Half, Task};
 use super::maps::Maps;
@@ -25,7 +25,7 @@ use std::rc::Rc;
 /// How long a program may take to attach a scheduler, in nanoseconds of its clock.
 const MOST_SETUP_NS: u64 = 300_000_000_000;
 
-/// The outcome.
+/// How a program began.
 pub(super) enum Began {
     /// The scheduler is about to be enabled.
     Running(Box<Sim<Vm>>, Box<Object>),
@@ -33,13 +33,13 @@ pub(super) enum Began {
     Refused(String),
 }
 
-/// A program before it attaches, and the machine with its object as soon as there is one.
+/// A program that has not attached its scheduler yet, and the machine with its object once that is loaded.
 struct Begin<'a> {
     spec: &'a RunSpec,
     half: &'a Rc<RefCell<Half>>,
     wants: Class,
     machine: Option<(Sim<Vm>, Object)>,
-    /// The record of what the program sets up, if wanted.
+    /// The record of what the program sets up, if requested.
     record: Option<&'a mut Record>,
 }
 
@@ -116,7 +116,7 @@ impl Begin<'_> {
         stepped.map_err(|e| failed(&self.spec.scheduler.name, &e))
     }
 
-    /// The error that it attached nothing: why, and its last lines of output.
+    /// Returns the error for a program that attached nothing: why, and its last lines of output.
     fn never(&self, why: &str) -> LabError {
         let half = &mut *self.half.borrow_mut();
         half.output.append(&mut half.program.take_output());
@@ -135,7 +135,7 @@ impl Begin<'_> {
         Ok(())
     }
 
-    /// A machine on which nothing runs yet, with the program's object.
+    /// Creates a machine on which nothing runs yet, with the program's object.
     fn boot(&self, loaded: Loaded) -> Result<(Sim<Vm>, Object), LabError> {
         let (spec, name) = (self.spec, &self.spec.scheduler.name);
         let Loaded { object, fills, shared, touched, .. } = loaded;
@@ -178,7 +178,7 @@ impl Begin<'_> {
         Ok(value)
     }
 
-    /// The program attaches the scheduler.
+    /// Attaches the scheduler, as the program requested.
     fn attach(self, ops: StructOps) -> Result<Began, LabError> {
         let (mut sim, mut object) = self.machine.expect("what is attached was loaded");
         if let Some(record) = self.record {
@@ -204,12 +204,12 @@ impl Begin<'_> {
     }
 }
 
-/// The addresses of an object's programs.
+/// Returns the addresses of an object's programs.
 pub(super) fn addresses(code: &Code, object: &Object) -> Vec<u64> {
     (0..object.programs.len() as u32).map(|program| code.entry_address(Entry(program))).collect()
 }
 
-/// Adds what the program has loaded since to the existing object; returns the larger object.
+/// Adds to the existing object what the program has loaded since, and returns the larger object.
 pub(super) fn extend(
     name: &str,
     half: &mut Half,
@@ -218,7 +218,7 @@ pub(super) fn extend(
     loaded: Loaded,
 ) -> Result<Object, LabError> {
     let Loaded { mut object, fills, shared, touched, .. } = loaded;
-    // Whatever the program has since done to its maps, these are as they were created.
+    // The program may have changed its maps since, but these are as they were created.
     let known = before.maps.len();
     object.maps[..known].clone_from_slice(&before.maps);
     object.struct_ops.clone_from(&before.struct_ops);

@@ -1,4 +1,4 @@
-//! A program after the run: it gets SIGINT, and ends.
+//! Ends a program after the run: sends SIGINT, and runs it until it exits.
 
 use super::MOST_CALLS;
 use super::half::Half;
@@ -17,7 +17,7 @@ const MOST_END_NS: u64 = 60_000_000_000;
 /// How long a program has to notice on its own that its scheduler has exited.
 const NOTICE_NS: u64 = 5_000_000_000;
 
-/// The run is over: the program gets SIGINT, and ends.
+/// Sends the program SIGINT after the run, and waits until it exits.
 pub(super) fn finish(
     half: &RefCell<Half>,
     mut sim: Option<&mut Sim<Vm>>,
@@ -32,12 +32,12 @@ pub(super) fn finish(
         half.program.attached(None)?;
     }
     if let Some(sim) = &mut sim {
-        // The end has cut a run short.
+        // The end of the run has interrupted a program of the object.
         half.ran(sim.engine().world(), 0)?;
     }
     let start_ns = now_ns;
     let first_calls = half.program.calls();
-    // If its scheduler has ended, the program notices that on its own.
+    // If its scheduler has exited, the program notices that on its own.
     let mut is_told = !has_ended;
     if is_told {
         half.program.interrupt()?;

@@ -1,4 +1,4 @@
-//! The program as a task of the machine.
+//! Runs the program as a task on the machine.
 
 use super::begin::take_context;
 use super::last_words;
@@ -14,7 +14,7 @@ use std::rc::Rc;
 /// How long a program sleeps if each of its threads waits for another.
 const FOREVER: Span = Span::from_ms(3_600_000);
 
-/// The program, with what the run must know about it.
+/// The program, and its state in the run.
 pub(super) struct Half {
     pub(super) program: Program,
     /// The time on its clock when the run's clock is 0.
@@ -25,12 +25,12 @@ pub(super) struct Half {
     pub(super) output: Vec<u8>,
     /// The addresses of the object's programs.
     pub(super) addresses: Vec<u64>,
-    /// Its request to the run's owner, and what it does then.
+    /// Its request to the run's owner, and the event that follows.
     pub(super) asked: Option<Event>,
     pub(super) next: Option<Event>,
     /// The CPUs to which it confined itself before it was a task.
     pub(super) confined: Option<CpuSet>,
-    /// Does it yield its CPU next?
+    /// Whether it yields its CPU next.
     yields: bool,
     /// The context of the program that it currently runs, and its size in bytes.
     context: Option<(Ea, u64)>,
@@ -95,7 +95,7 @@ impl Half {
         }
     }
 
-    /// The program of the object that it runs, if any, has returned.
+    /// Called when the program of the object that it runs, if any, has returned.
     pub(super) fn ran(&mut self, world: &mut VmWorld, value: u32) -> Result<(), ProgramError> {
         let Some((at, len)) = self.context.take() else { return Ok(()) };
         let context = take_context(world, at, len);
@@ -116,7 +116,7 @@ impl Half {
         }
         let call = Act::Work { insns: 0, stall_ps: self.call_ns * 1000 };
         if self.asked.is_some() {
-            // Its request is fulfilled soon.
+            // Its request will be fulfilled soon.
             return Ok(call);
         }
         let event = match self.next.take() {
@@ -127,7 +127,7 @@ impl Half {
         Ok(match event {
             Event::Called => call,
             Event::Yielded => {
-                // First, time passes for what it has done so far.
+                // First, let time pass for what it has done so far.
                 self.yields = true;
                 call
             }
@@ -162,7 +162,7 @@ impl Half {
         })
     }
 
-    /// Why the program ended, what it was refused, and its last lines of output.
+    /// Describes why the program ended, which requests were refused, and its last lines of output.
     pub(super) fn last(&self, why: &str) -> String {
         let mut text = why.to_owned();
         let refused: Vec<&str> = self.program.refused().collect();

@@ -1,4 +1,4 @@
-//! The loaded object's maps, as seen through bpf(2).
+//! Accesses the loaded object's maps as bpf(2) does.
 
 use keel_abi::CpuId;
 use keel_abi::bpf::{Ea, Errno, MapId, MapKey, World};
@@ -11,7 +11,7 @@ use std::os::fd::AsFd;
 pub(super) struct Maps<'a> {
     pub(super) world: &'a mut VmWorld,
     pub(super) cpu: CpuId,
-    /// Tells which cgroups and tasks there are, in a running machine.
+    /// Shows which cgroups and tasks exist, on a running machine.
     pub(super) view: Option<&'a dyn View>,
 }
 
@@ -80,7 +80,7 @@ impl Desk for Maps<'_> {
     fn next_key(&mut self, map: u32, key: Option<&[u8]>) -> Result<Vec<u8>, Errno> {
         let len = u64::from(self.world.map_info(MapId(map)).key_size);
         let maps = self.world.maps();
-        // After a missing key the walk starts over; after the last one it ends.
+        // After a missing key the iteration starts over; after the last one it ends.
         let from = key.and_then(|key| maps.after(MapId(map), key)).unwrap_or(0);
         match maps.walk(MapId(map), from, self.cpu).ok_or(Errno::ENOENT)?.key {
             MapKey::Index(index) => Ok(index.to_le_bytes().to_vec()),

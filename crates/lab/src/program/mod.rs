@@ -1,12 +1,12 @@
-//! A scheduler's own user-space program, next to the simulated kernel.
+//! Runs a scheduler's own user-space program alongside the simulated kernel.
 //!
-//! It runs alone until it attaches its scheduler; the run begins with whatever it has loaded by then. From then on it
-//! is a task on the machine, a companion, which makes its next system call whenever that task runs. When the run is
-//! over it gets SIGINT, and runs alone until it exits.
+//! The program runs alone until it attaches its scheduler; the run begins with whatever it has loaded by then. From
+//! then on it is a task on the machine, a companion, and makes its next system call whenever that task runs. When the
+//! run is over, the program gets SIGINT and runs alone until it exits.
 //!
 //! - `again`: its requests to a running machine
 //! - `begin`: until it attaches its scheduler
-//! - `half`: the task
+//! - `half`: the program as a task
 //! - `end`: from SIGINT on
 //! - `record`: its setup, as a recipe
 //! - `maps`: the loaded object's maps, as the program sees them
@@ -38,18 +38,18 @@ use std::cell::{Cell, RefCell};
 use std::ffi::OsString;
 use std::rc::Rc;
 
-/// A program may make this many calls before it attaches a scheduler, and after the run's end.
+/// The maximum number of system calls before a program attaches a scheduler, and after the run's end.
 const MOST_CALLS: u64 = 2_000_000;
-/// How many characters of a program's last output are quoted.
+/// The maximum number of characters of a program's last output that are quoted.
 const MOST_WORDS: usize = 400;
-/// How many lines.
+/// The maximum number of lines that are quoted.
 const MOST_LINES: usize = 4;
 
-/// A recipe that does what a program does before it attaches its scheduler, for the object in these bytes. `spec` has
-/// the program, and the machine that it sees.
+/// Returns a recipe that does what a program does before it attaches its scheduler, for the object in these bytes.
+/// `spec` has the program, and the machine that it sees.
 ///
 /// # Errors
-/// Fails if the object cannot be read, or the program attaches no scheduler.
+/// The object cannot be read, or the program attaches no scheduler.
 pub fn recorded_recipe(spec: &RunSpec, object: &[u8]) -> Result<String, LabError> {
     let name = &spec.scheduler.name;
     let Some(argv) = spec.scheduler.bytes.program() else {
@@ -118,14 +118,14 @@ fn make_with(
     let mut outcome = run::outcome(&mut sim);
     let profile = profile::read(spec, &object, &mut sim, &outcome);
     if sim.is_between() && again::wait(&name, half, &mut sim, &mut object)? {
-        // It was not the end of the scheduler.
+        // The scheduler did not exit for good.
         outcome = Outcome { exit: ExitKind::None, code: 0, message: String::new(), place: None, ..outcome };
     }
     let end = end::finish(half, Some(&mut sim)).map_err(|e| failed(&name, &e))?;
     Ok(Outcome { stopped: ended == Ended::Stopped, lines, profile, program: Some(end), ..outcome })
 }
 
-/// The program, before its first instruction.
+/// Starts the program, and stops it before its first instruction.
 fn started(spec: &RunSpec, argv: &[OsString]) -> Result<Rc<RefCell<Half>>, LabError> {
     let program = Program::start(argv, machine_of(spec)).map_err(|e| failed(&spec.scheduler.name, &e))?;
     Ok(Rc::new(RefCell::new(Half::new(program, spec.machine.costs.program_call_ns))))
@@ -154,7 +154,7 @@ fn failed(name: &str, error: &ProgramError) -> LabError {
     }
 }
 
-/// The last lines of a program's output as one line: untrusted text, without empty lines and colours.
+/// Returns the last lines of a program's output as one line, without empty lines and colours. Untrusted text.
 pub fn last_words(output: &[u8]) -> String {
     let end = String::from_utf8_lossy(&output[output.len().saturating_sub(MOST_WORDS)..]);
     let plain = without_colours(&end);
@@ -162,7 +162,7 @@ pub fn last_words(output: &[u8]) -> String {
     lines[lines.len().saturating_sub(MOST_LINES)..].join(" | ")
 }
 
-/// Text without terminals' control sequences (`ESC [ ... letter`).
+/// Removes terminals' control sequences (`ESC [ ... letter`).
 fn without_colours(text: &str) -> String {
     let mut parts = text.split("\u{1b}[");
     let first = parts.next().unwrap_or_default().to_owned();

@@ -1,5 +1,6 @@
-//! A program's setup before it attaches its scheduler, as a recipe: variables, members of its `struct sched_ext_ops`,
-//! sizes and elements of maps, programs that it runs. Anything that a recipe can't express becomes a comment.
+//! Records what a program sets up before it attaches its scheduler, as a recipe: variables, members of its `struct
+//! sched_ext_ops`, sizes and elements of maps, and programs that it runs. Anything that a recipe can't express becomes
+//! a comment.
 
 mod notation;
 
@@ -11,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::os::unix::fs::FileExt;
 
-/// Bytes of a name in the kernel, without the terminating zero.
+/// The length of a name in the kernel, in bytes, without the terminating zero.
 const NAME_BYTES: usize = 15;
 /// Integer members of `struct sched_ext_ops` that a recipe sets.
 const MEMBERS: [&str; 3] = ["timeout_ms", "dispatch_max_batch", "exit_dump_len"];
@@ -20,7 +21,7 @@ const ARRAY: u32 = 2;
 const PERCPU_ARRAY: u32 = 6;
 /// `BPF_MAP_TYPE_ARENA`.
 const ARENA: u32 = 33;
-/// The address of the kernel's configuration, which loaders do not set.
+/// The section of the kernel's configuration, which loaders do not set.
 const KCONFIG: &str = ".kconfig";
 
 /// The recorded setup.
@@ -49,7 +50,7 @@ struct Map {
 
 impl Record {
     pub(super) fn loaded(&mut self, loaded: &Loaded) {
-        // Maps that are already recorded stay as they were at that time.
+        // Maps that are already recorded are kept as they were at that time.
         for (number, def) in (0..).zip(&loaded.object.maps).skip(self.maps.len()) {
             let shared = loaded.shared.iter().find(|(map, _)| *map == number);
             let bytes = match shared {
@@ -70,7 +71,7 @@ impl Record {
         self.runs.push(Run { program: program.to_owned(), context: context.to_vec(), value });
     }
 
-    /// The recipe for `object`, the program's loaded object before it set anything.
+    /// Returns the recipe for `object`, the object that the program loaded, before it set anything.
     pub(super) fn recipe(&self, object: &Object) -> String {
         let mut text = String::new();
         let (set, parts) = self.set(object);
@@ -84,8 +85,8 @@ impl Record {
         text
     }
 
-    /// The loaded map for one of the object's: libbpf puts the object's name before global data, and the kernel
-    /// truncates names.
+    /// Finds the loaded map that corresponds to one of the object's: libbpf prefixes global data with the object's
+    /// name, and the kernel truncates names.
     fn map_of(&self, own: &MapDef) -> Option<(u32, &Map)> {
         let name = &own.name.as_bytes()[..own.name.len().min(NAME_BYTES)];
         let is_it = |map: &Map| match own.name.starts_with('.') {
@@ -95,7 +96,7 @@ impl Record {
         (0..).zip(&self.maps).find(|(_, map)| is_it(map))
     }
 
-    /// Programs of the object that were not loaded.
+    /// Lists the object's programs that were not loaded.
     fn left_out(&self, object: &Object) -> String {
         let callbacks: BTreeSet<u32> =
             object.struct_ops.iter().flat_map(|ops| &ops.callbacks).map(|(_, callback)| *callback).collect();
@@ -107,7 +108,7 @@ impl Record {
         if names.is_empty() { String::new() } else { format!("leave_out = [{}]\n", names.join(", ")) }
     }
 
-    /// Variables that were set, whole or in part.
+    /// Lists the variables that were set, in whole or in part.
     fn set(&self, object: &Object) -> (String, String) {
         let (mut lines, mut in_parts) = (String::new(), String::new());
         for variable in &object.variables {
@@ -164,7 +165,7 @@ impl Record {
             if own.kind == ARENA {
                 let _ = writeln!(
                     text,
-                    "{gap}# {} is an arena: what the program writes there no recipe can set",
+                    "{gap}# {} is an arena: a recipe cannot set what the program writes there",
                     own.name
                 );
                 continue;
@@ -211,7 +212,7 @@ impl Record {
     }
 }
 
-/// libbpf names a struct_ops map after its variable, truncated to the kernel's limit.
+/// Returns whether a loaded struct_ops map has this variable's name: libbpf truncates it to the kernel's limit.
 fn same_name(own: &str, loaded: &str) -> bool {
     own.as_bytes()[..own.len().min(NAME_BYTES)] == *loaded.as_bytes()
 }
@@ -292,7 +293,7 @@ mod tests {
             [[map]]\nname = \"a_map_with_a_long_name\"\nmax_entries = 64\nentries = [\n    \
             { key = 3, value = \"0xffffffffffffffff\" },\n]\n\n\
             [[map]]\nname = \"of_cpus\"\nentries = [\n    { key = 0, cpu = 1, value = 5 },\n]\n\n\
-            # pages is an arena: what the program writes there no recipe can set\n\n\
+            # pages is an arena: a recipe cannot set what the program writes there\n\n\
             [[run]]\nprogram = \"setup\"\nargs = [1, 2]\n\n# probe was run, too, and returned -1\n";
         assert_eq!(record.recipe(&object), expected);
         // The recipe can be read back.

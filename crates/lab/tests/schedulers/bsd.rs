@@ -13,10 +13,12 @@ fn shares_follow_nice_as_use_and_decay_balance() {
     let nice = [("n0", 0), ("n5", 5), ("n10", 10)];
     let scene = nice.iter().fold(under("bsd"), |scene, &(name, nice)| scene.task(hog(name).nice(nice)));
     let seen = scene.millis(300_000).run();
-    // Under a load of L hogs 256 L charges last, 8 to a priority: each has 32 priorities' worth, more or less by its nice value.
+    // Under a load of L hogs 256 L charges last, 8 to a priority: each has 32 priorities' worth, more or less by its
+    // nice value.
     check_shares(&seen.shares(&nice.map(|(name, _)| name)), &[37.0, 32.0, 27.0], 0.07);
-    // While the load average is still near zero, each second's decay forgets all use. Then only use within one second raises
-    // a priority number, and a nice task waits until each of the others has 8 charges for each nice value between them.
+    // While the load average is still near zero, each second's decay forgets all use. Then only use within one second
+    // raises a priority number, and a nice task waits until each of the others has 8 charges for each nice value
+    // between them.
     seen.assert_nobody_starves_from(Instant::from_ns(10_000_000_000));
 }
 

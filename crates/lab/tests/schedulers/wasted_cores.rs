@@ -156,8 +156,8 @@ fn missing_domains_need_more_than_one_node() {
     check_hides("missing-domains", &lu_after_hotplug(under("cfs").cpus(8), Some(5)));
 }
 
-/// Balancings in the second half of the run that compared the groups of domains with at least this many CPUs, by CPUs of
-/// a node.
+/// Balancings in the second half of the run that compared the groups of domains with at least this many CPUs, by CPUs
+/// of a node.
 fn compared(scene: &Scene, bugs: &str, cpus: usize, node: u32) -> Vec<Policy> {
     let seen = with_bugs(&scene.clone().set("tell_policy", 1), bugs);
     let half = keel_abi::Instant::ZERO + Span::from_ms(1500);

@@ -2,7 +2,7 @@
 
 use crate::harness::*;
 
-/// Three tasks arrive while one runs, and wait in the scheduler's queue. In which order do they run?
+/// Returns the order in which three tasks run that arrive while one runs and wait in the scheduler's DSQ.
 fn order(change: impl Fn(Scenario) -> Scenario) -> Vec<String> {
     let base = with("tracer").set("slice_ns", 10_000_000).set("select_default", 0).millis(60);
     let base = base.task(task("x", [run(6000)]));

@@ -102,7 +102,8 @@ fn real_time_tasks_leave_a_cpu_that_goes_without_callbacks() {
         assert!(cpus.last().is_some_and(|&cpu| cpu != 2), "{name}: {cpus:?}");
     }
     assert!(off_us(&run, 2) < 5300, "{}", run.log());
-    // A task below them that waited for the scheduler's decision goes to its local queue, then away; all CPUs are its now.
+    // A task below them that waited for the scheduler's decision goes to its local queue, then away; all CPUs are its
+    // now.
     let x = after(&run, "x", 5000);
     let expected = [
         ["dequeue=20000000e", "quiescent=20000000e", "runnable=e", "running", "stopping=1"],

@@ -3,7 +3,7 @@
 use crate::harness::*;
 use keel_abi::task::{ObjectId, Step};
 
-/// CPU 0 is busy for 50 ms. A task is placed there after 2 ms and put into `dsq`. When and where does it run?
+/// CPU 0 is busy for 50 ms. A task is placed there after 2 ms and inserted into `dsq`. Returns when and where it runs.
 fn placed_on_the_busy(dsq: &str) -> (u64, u32) {
     let base = with("tracer").cpus(2).set("slice_ns", 20_000_000).set("only_pid", 3).set("select_this", 0);
     let base = base.set("enqueue_dsq", dsq).task(hog("x").on([0])).task(task("a", [run(100)]).after_ms(2));

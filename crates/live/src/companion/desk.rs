@@ -15,11 +15,11 @@ use std::sync::mpsc::SyncSender;
 
 /// What a thread needs from a loaded object.
 pub(crate) struct Parts {
-    /// By their indices in the program.
+    /// The maps, by their indices in the program.
     maps: Vec<(MapHandle, usize)>,
     /// The sections of variables: each map, its bytes, and whether one of its variables is set.
     sections: Vec<(MapHandle, usize, bool)>,
-    /// By their indices in the program: section, offset in it, whether signed.
+    /// The variables, by their indices in the program: section, place in it, whether signed.
     variables: Vec<(usize, Place, bool)>,
 }
 
@@ -157,7 +157,7 @@ impl Map {
     }
 }
 
-/// If nothing is found, `value` stays as it is.
+/// Makes a system call on a map. If nothing is found, `value` is left unchanged.
 fn plain(map: &MapHandle, call: Call, key: &[u8], value: &mut [u8]) -> bool {
     let found = match call {
         Call::Put => return map.update(key, value, MapFlags::ANY).is_ok(),

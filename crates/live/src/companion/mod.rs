@@ -1,4 +1,4 @@
-//! A recipe's companions for a scheduler in the running kernel: one thread each, which that scheduler schedules.
+//! Runs a recipe's companions for a scheduler in the running kernel: one thread each, which that scheduler schedules.
 //!
 //! A thread exists before the object is loaded, so that the object can get its pid, and is running before the scheduler
 //! is attached: from then on, no task gets a CPU unless the companion continues. For the same reason, it never waits
@@ -19,7 +19,7 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Lines waiting to be printed. More are dropped, because companions never wait.
+/// The maximum number of lines that wait to be printed. More are dropped, because companions never wait.
 const MOST_LINES: usize = 1024;
 
 /// How a companion's thread ended.
@@ -83,10 +83,10 @@ impl Companions {
         Ok(())
     }
 
-    /// Whether all are running.
+    /// Checks that all are running.
     ///
     /// # Errors
-    /// The first that is not running.
+    /// The error of the first that is not running.
     pub(crate) fn check(&mut self) -> Result<(), LiveError> {
         for thread in &mut self.threads {
             let Some(handle) = thread.handle.take_if(|handle| handle.is_finished()) else { continue };
@@ -99,7 +99,7 @@ impl Companions {
         Ok(())
     }
 
-    /// Their output since the last call.
+    /// Returns their output since the last call.
     pub(crate) fn lines(&self) -> Vec<String> {
         self.lines.try_iter().collect()
     }

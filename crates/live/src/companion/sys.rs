@@ -1,5 +1,5 @@
-//! Uses of the kernel's own interfaces: a data section of an object in this process's memory, and a thread that
-//! sched_ext schedules.
+//! Calls the kernel's own interfaces, which needs unsafe code: maps a data section of an object into this process's
+//! memory, and makes sched_ext schedule a thread.
 #![allow(unsafe_code)]
 
 use rustix::mm::{MapFlags, MlockAllFlags, ProtFlags, mlockall, mmap, munmap};
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 /// `SCHED_EXT`.
 const SCHED_EXT: i32 = 7;
 
-/// The pid of the calling thread, as BPF programs see it in the first namespace.
+/// Returns the pid of the calling thread, as BPF programs see it in the first namespace.
 pub(super) fn thread_id() -> u32 {
     rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs()
 }
@@ -32,9 +32,9 @@ pub(super) fn prepare_thread() -> Result<(), String> {
 /// An integer in a mapped section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
-    /// Offset in the section, in bytes. A multiple of `bytes`.
+    /// Its offset in the section, in bytes; a multiple of `bytes`.
     pub(super) at: usize,
-    /// 1, 2, 4 or 8.
+    /// Its size in bytes: 1, 2, 4 or 8.
     pub(super) bytes: usize,
 }
 
@@ -57,7 +57,7 @@ impl Mapped {
         Ok(Self { at, bytes, writable })
     }
 
-    /// The address of an integer, within bounds and aligned. Panics otherwise.
+    /// Returns the address of an integer, within bounds and aligned. Panics otherwise.
     fn place(&self, Place { at, bytes }: Place) -> *mut u8 {
         assert!(matches!(bytes, 1 | 2 | 4 | 8) && at.is_multiple_of(bytes), "an aligned integer");
         assert!(at.checked_add(bytes).is_some_and(|end| end <= self.bytes), "within the section");

@@ -1,6 +1,6 @@
-//! The attached scheduler's reports of its decisions ([`keel_trace::policy`]), read from its own ring buffer.
+//! Reads the attached scheduler's reports of its decisions ([`keel_trace::policy`]) from its own ring buffer.
 //!
-//! Only ring buffers with that name which struct_ops programs use are read, because reading a ring removes its
+//! Only ring buffers with this name that struct_ops programs use are read, because reading from a ring removes its
 //! contents. Schedulers come and go, so the search is repeated. The kernel allows it only for root: without
 //! capabilities, nothing is read.
 
@@ -35,7 +35,7 @@ struct Ring {
 }
 
 impl Decisions {
-    /// No rings yet, on a machine with this many CPUs.
+    /// Starts without rings, on a machine with this many CPUs.
     pub(super) fn new(cpus: u32) -> Self {
         Self { cpus, rings: Vec::new(), inbox: Rc::default(), looked: None }
     }
@@ -71,7 +71,7 @@ impl Decisions {
         }
     }
 
-    /// The ring, if it is one and has the name.
+    /// Returns the ring, if it is one and has the name.
     fn open(&self, id: u32, filled: &OwnedFd) -> Option<Ring> {
         let map = MapHandle::from_map_id(id).ok()?;
         if map.map_type() != MapType::RingBuf || map.name() != policy::RING {
@@ -93,7 +93,7 @@ impl Decisions {
     }
 }
 
-/// The maps that struct_ops programs use.
+/// Returns the maps that struct_ops programs use.
 fn maps_of_schedulers() -> BTreeSet<u32> {
     let options = ProgInfoQueryOptions::default().include_map_ids(true);
     let programs =

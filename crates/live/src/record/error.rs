@@ -1,16 +1,16 @@
-//! Why a recording could not start or continue.
+//! Errors: why a recording could not start or continue.
 
 use crate::errors::Class;
 
-/// One sentence each.
+/// Why a recording could not start or continue, in one sentence each.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RecordError {
-    /// No `/sys/kernel/btf/vmlinux`.
+    /// There is no `/sys/kernel/btf/vmlinux`.
     #[error(
         "this kernel does not provide its types (/sys/kernel/btf/vmlinux): it needs CONFIG_DEBUG_INFO_BTF=y"
     )]
     NoBtf,
-    /// Neither root nor the capabilities.
+    /// This process is neither root nor has the capabilities.
     #[error("recording needs root, or the capabilities CAP_BPF and CAP_PERFMON")]
     NoRights,
     /// The kernel rejects the programs.
@@ -22,7 +22,7 @@ pub enum RecordError {
 }
 
 impl RecordError {
-    /// Its meaning.
+    /// Returns what it means for the caller.
     pub fn class(&self) -> Class {
         match self {
             Self::NoBtf | Self::Refused(_) => Class::Unsupported,
@@ -30,7 +30,7 @@ impl RecordError {
         }
     }
 
-    /// What to do about it, if that is not obvious.
+    /// Returns what to do about it, if that is not obvious.
     pub fn help(&self) -> Option<&'static str> {
         match self {
             Self::NoBtf | Self::Refused(_) => Some("keel vm boots a kernel that can be recorded"),

@@ -1,4 +1,4 @@
-//! The kernel's half: loads the programs, creates a ring buffer per CPU, and reads them.
+//! Handles the kernel's half: loads the programs, creates a ring buffer per CPU, and reads them.
 
 use super::RecordError;
 use super::optional::{self, DECISIONS, OPTIONAL, Optional, PIPES, QUOTA_PROGRAM, TIMER_PROGRAM};
@@ -22,7 +22,7 @@ use std::io::Read;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::rc::Rc;
 
-/// The programs for which tasks run and wait, and where.
+/// The programs that record which tasks run and wait, and where.
 const CORE_PROGRAMS: [&str; 6] = ["on_switch", "on_waking", "on_wakeup", "on_fork", "on_migrate", SNAPSHOT];
 /// The program that lists the tasks.
 const SNAPSHOT: &str = "snapshot";
@@ -88,24 +88,24 @@ impl Kernel {
         Ok(())
     }
 
-    /// The programs that run in the context of other code.
+    /// Returns the programs that run in the context of other code.
     pub(crate) fn programs(&self) -> impl Iterator<Item = ProgramMut<'_>> {
         self.object.progs_mut().filter(|program| program.name() != SNAPSHOT && program.autoload())
     }
 
-    /// Functions of this kernel that cannot be traced, and what is therefore not recorded.
+    /// Returns the functions of this kernel that cannot be traced, and what is therefore not recorded.
     pub(super) fn missing(&self) -> Vec<String> {
         let loaded =
             |name: &str| self.object.progs_mut().any(|program| program.name() == name && program.autoload());
         optional::missing(self.extent.extras(), loaded).collect()
     }
 
-    /// What its records lack.
+    /// Returns what its records lack.
     pub(super) fn unknown(&self) -> Unknown {
         self.unknown
     }
 
-    /// Every task and its state.
+    /// Returns every task and its state.
     pub(super) fn snapshot(&self) -> Result<Snapshot, RecordError> {
         let failed = |why: String| RecordError::Failed(format!("the tasks cannot be listed: {why}"));
         let program = self.object.progs_mut().find(|program| program.name() == SNAPSHOT);
@@ -147,12 +147,12 @@ impl Kernel {
         Ok(complete)
     }
 
-    /// Signals that a ring has filled. Other rings can join it.
+    /// Returns the descriptor that signals that a ring has filled. Other rings can be added to it.
     pub(super) fn alarm(&self) -> &OwnedFd {
         &self.filled
     }
 
-    /// Becomes ready when another part of a ring has filled.
+    /// Returns a descriptor that becomes readable when another part of a ring has filled.
     pub(super) fn filled(&self) -> BorrowedFd<'_> {
         self.filled.as_fd()
     }
@@ -162,7 +162,7 @@ impl Kernel {
         self.links.clear();
     }
 
-    /// The records lost after the last record of each CPU. Reported once.
+    /// Returns the records lost after the last record of each CPU. Reported once.
     pub(super) fn lost(&self) -> Vec<(CpuId, u32)> {
         let (map, key) = (self.object.maps().find(|map| map.name() == "lost"), 0u32.to_ne_bytes());
         let counts = map.as_ref().and_then(|map| map.lookup_percpu(&key, MapFlags::ANY).ok().flatten());
@@ -185,25 +185,25 @@ struct Sizes {
     portion_log2: u32,
 }
 
-/// How much is recorded.
+/// What to record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Extent {
     pub(crate) events: Events,
-    /// Also the decisions of Linux's own fair class.
+    /// Whether to also record the decisions of Linux's own fair class.
     pub(crate) decisions: bool,
-    /// Also transfers through pipes.
+    /// Whether to also record transfers through pipes.
     pub(crate) pipes: bool,
 }
 
 impl Extent {
-    /// Optional programs, besides those that the events need.
+    /// Returns the optional programs, in addition to those that the events need.
     fn extras(self) -> impl Iterator<Item = &'static Optional> {
         let decisions = DECISIONS.iter().filter(move |_| self.decisions);
         decisions.chain(PIPES.iter().filter(move |_| self.pipes))
     }
 }
 
-/// Which events.
+/// Which events to record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Events {
     /// All that the kernel allows.
@@ -212,7 +212,7 @@ pub(crate) enum Events {
     Core,
 }
 
-/// The loaded programs, as many as this kernel accepts, and what they cannot record.
+/// Loads the programs, as many as this kernel accepts. Also returns what they cannot record.
 fn load(host: &Host, cpus: u32, sizes: Sizes, extent: Extent) -> Result<(Object, Unknown), RecordError> {
     let types = ready::kernel_types(host).ok_or(RecordError::NoBtf)?;
     let is_there = |optional: &&Optional| is_there(&types, optional);
@@ -243,13 +243,13 @@ fn load(host: &Host, cpus: u32, sizes: Sizes, extent: Extent) -> Result<(Object,
     }
 }
 
-/// Whether a kernel with these types has what the program needs.
+/// Returns whether a kernel with these types has what the program needs.
 fn is_there(types: &Btf, optional: &Optional) -> bool {
     let lists_tasks = optional.program != QUOTA_PROGRAM || !unknown(types).throttling;
     types.function(optional.needs).is_some() && lists_tasks
 }
 
-/// What no program can record on a kernel with these types: before 6.18, it throttles queues, not tasks.
+/// Returns what no program can record on a kernel with these types. Before 6.18, kernels throttle queues, not tasks.
 fn unknown(types: &Btf) -> Unknown {
     Unknown { affinity: false, throttling: types.field("task_struct", "throttled").is_none() }
 }
@@ -279,7 +279,7 @@ fn open(cpus: u32, sizes: Sizes, events: Events, optional: &[&Optional]) -> libb
     Ok(object)
 }
 
-/// Whether every kernel accepts the program, for these events.
+/// Returns whether every kernel accepts the program, for these events.
 fn is_always_there(program: &str, events: Events) -> bool {
     match events {
         Events::All => {
@@ -289,7 +289,7 @@ fn is_always_there(program: &str, events: Events) -> bool {
     }
 }
 
-/// Whether only a recording of decisions or pipes uses the program.
+/// Returns whether only a recording of decisions or pipes uses the program.
 fn is_extra(program: &str) -> bool {
     DECISIONS.iter().chain(&PIPES).any(|optional| optional.program == program)
 }
@@ -336,7 +336,7 @@ fn ring(
 mod tests {
     use super::*;
 
-    /// A kernel's types where there are none.
+    /// Returns a kernel's types where there are none.
     fn no_types() -> Btf {
         let header: [u32; 5] = [24, 0, 0, 0, 1];
         let start = [0x9f, 0xeb, 1, 0].into_iter();
@@ -344,7 +344,7 @@ mod tests {
         Btf::parse(&bytes).expect("it is sound")
     }
 
-    /// The types that the programs know: those of a kernel that throttles tasks.
+    /// Returns the types that the programs know: those of a kernel that throttles tasks.
     fn own_types() -> Btf {
         let section = keel_object::btf::btf_section(programs::object("record")).expect("it has types");
         Btf::parse(&section).expect("they are sound")
@@ -357,7 +357,7 @@ mod tests {
         assert!(OPTIONAL.iter().all(|optional| !is_there(&no_types(), optional)));
     }
 
-    /// The attach points examined in docs/reference/recording.md, by program.
+    /// Returns the attach points examined in docs/reference/recording.md, by program.
     fn audited() -> Vec<(&'static str, &'static str)> {
         let text = include_str!("../../../../docs/reference/recording.md");
         let rows = text.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` | `"));

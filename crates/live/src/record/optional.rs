@@ -1,12 +1,12 @@
-//! Programs that need something that some kernels lack or do not allow tracing.
+//! Lists the programs that need a function that some kernels lack or do not allow to be traced.
 
 /// Such a program.
 #[derive(Debug)]
 pub(super) struct Optional {
     pub(super) program: &'static str,
-    /// A function of kernels that have it.
+    /// The function that the kernel must have.
     pub(super) needs: &'static str,
-    /// It traces that function itself.
+    /// Whether it traces that function itself.
     pub(super) watches: bool,
 }
 
@@ -63,7 +63,8 @@ const fn watching(program: &'static str, needs: &'static str) -> Optional {
     Optional { program, needs, watches: true }
 }
 
-/// Functions that a kernel lacks or has inlined, and what a recording that requests these programs lacks without each.
+/// Returns the functions that a kernel lacks or has inlined, and what a recording that requests these programs lacks
+/// without each.
 pub(super) fn missing<'a>(
     asked: impl Iterator<Item = &'static Optional> + 'a,
     loaded: impl Fn(&str) -> bool + 'a,

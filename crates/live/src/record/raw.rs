@@ -1,4 +1,4 @@
-//! One record as the kernel's half wrote it (crates/live/bpf/record.bpf.c), converted from bytes to typed values.
+//! Converts a record that the kernel's half wrote (crates/live/bpf/record.bpf.c) from bytes to typed values.
 
 use keel_abi::cgroup::{Bandwidth, QUOTA_NONE, WEIGHT_DFL, WEIGHT_MAX, WEIGHT_MIN};
 use keel_abi::scx::weight_of_nice;
@@ -27,9 +27,9 @@ const KEPT_OFF: u8 = 3;
 
 /// In a record of a pipe: whether it is a local socket.
 const IS_SOCKET: u8 = 0x80;
-/// Bytes of `struct head`.
+/// The size of `struct head`, in bytes.
 const HEAD: usize = 24;
-/// Bytes of `struct task_record` before its CPUs.
+/// The size of `struct task_record` before its CPUs, in bytes.
 const TASK_RECORD_HEAD: usize = 64;
 /// `DEFAULT_PRIO`: the static priority of nice 0.
 const NICE_0: i32 = 120;
@@ -40,12 +40,12 @@ const IS_IDLE: u8 = 1;
 const IS_SESSION: u8 = 2;
 /// `task_group.shares` of the default weight: `scale_load(NICE_0_LOAD)`.
 const SHARES_DFL: u64 = 1 << 20;
-/// Bytes of `struct group_record` before its name.
+/// The size of `struct group_record` before its name, in bytes.
 const GROUP_HEAD: usize = 72;
 /// `SCHED_NORMAL`, `SCHED_BATCH` and `SCHED_EXT`. For a task without a group, the nice value determines the weight.
 const BY_NICE: [u32; 3] = [0, 3, 7];
 
-/// The size of a snapshot's record on a machine whose CPUs fill `words` words.
+/// Returns the size of a snapshot's record on a machine whose CPUs fill `words` words.
 pub(super) fn snapshot_bytes(words: u32) -> usize {
     TASK_RECORD_HEAD + words as usize * 8
 }
@@ -97,12 +97,12 @@ pub(crate) fn read(writer: CpuId, cpus: u32, bytes: &[u8]) -> Option<Raw> {
     Some(Raw { at: fields.u64(0)?, writer, lost: fields.u32(16)?, what })
 }
 
-/// Whether this snapshot record is about a throttled task.
+/// Returns whether this snapshot record is about a throttled task.
 pub(super) fn is_kept_off(bytes: &[u8]) -> bool {
     Fields(bytes).u8(22) == Some(SNAPSHOT) && Fields(bytes).u8(23) == Some(KEPT_OFF)
 }
 
-/// The kernel's `p->prio`, or `None` if it is impossible.
+/// Returns the kernel's `p->prio`, or `None` if it is impossible.
 fn prio(word: u32) -> Option<i16> {
     i16::try_from(word.cast_signed()).ok().filter(|prio| (-1..140).contains(prio))
 }
@@ -187,7 +187,7 @@ mod tests {
     use keel_trace::policy::{Kind, Outcome, Policy};
     use proptest::prelude::*;
 
-    /// A record with the layout of the C structs: head, then the rest.
+    /// Returns a record with the layout of the C structs: head, then the rest.
     fn record(task: u64, lost: u32, cpu: u16, kind: u8, detail: u8, rest: &[u8]) -> Vec<u8> {
         let mut bytes = [7u64.to_ne_bytes(), task.to_ne_bytes()].concat();
         bytes.extend(lost.to_ne_bytes());

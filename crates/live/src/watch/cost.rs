@@ -1,4 +1,4 @@
-//! The cost of watching, as counted by the kernel.
+//! Measures the cost of watching, as the kernel counts it.
 
 use crate::record::kernel::Kernel;
 use keel_abi::Span;
@@ -6,19 +6,19 @@ use libbpf_rs::libbpf_sys::{BPF_STATS_RUN_TIME, bpf_enable_stats};
 use rustix::time::{ClockId, clock_gettime};
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 
-/// CPU time of this process so far.
+/// Returns the CPU time of this process so far.
 pub(super) fn process() -> Span {
     let spent = clock_gettime(ClockId::ProcessCPUTime);
-    // A process' CPU time is neither negative nor 500 years.
+    // A process's CPU time is neither negative nor 500 years.
     Span::from_ns(spent.tv_sec.unsigned_abs() * 1_000_000_000 + spent.tv_nsec.unsigned_abs())
 }
 
-/// How long programs ran in the context of others. The kernel counts this only on request, and then for all programs on
-/// the machine. So counting is requested only while ours are attached.
+/// Measures how long programs ran in the context of other code. The kernel counts this only on request, and then for
+/// all programs on the machine, so counting is requested only while ours are attached.
 #[derive(Debug, Default)]
 pub(super) struct RunTime {
     counting: Option<OwnedFd>,
-    /// Some time was not counted.
+    /// Whether some time was not counted.
     is_partial: bool,
     spent_ns: u64,
 }
@@ -30,7 +30,7 @@ impl RunTime {
         self.is_partial |= self.counting.is_none();
     }
 
-    /// Stops counting. These are the programs, which ran only while it counted.
+    /// Stops counting. The programs of `kernel` ran only while it counted.
     pub(super) fn end(&mut self, kernel: &Kernel) {
         self.counting = None;
         let times: Option<Vec<u64>> = kernel.programs().map(|program| run_time_ns(&program)).collect();
@@ -40,13 +40,13 @@ impl RunTime {
         }
     }
 
-    /// The time so far, or `None` if it could not be counted.
+    /// Returns the time so far, or `None` if it could not be counted.
     pub(super) fn spent(&self) -> Option<Span> {
         (!self.is_partial).then_some(Span::from_ns(self.spent_ns))
     }
 }
 
-/// The kernel's count for a program since it was loaded.
+/// Returns the kernel's count for a program since it was loaded.
 fn run_time_ns(program: &impl AsFd) -> Option<u64> {
     let path = format!("/proc/self/fdinfo/{}", program.as_fd().as_raw_fd());
     parse(&std::fs::read_to_string(path).ok()?)
@@ -56,7 +56,7 @@ fn parse(fdinfo: &str) -> Option<u64> {
     fdinfo.lines().find_map(|line| line.strip_prefix("run_time_ns:"))?.trim().parse().ok()
 }
 
-/// The kernel counts programs' run time as long as this is open.
+/// Makes the kernel count programs' run time as long as the returned descriptor is open.
 #[allow(unsafe_code)]
 fn count_run_time() -> Option<OwnedFd> {
     // SAFETY: the call takes a number and touches no memory of this process.

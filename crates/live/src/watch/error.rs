@@ -1,18 +1,18 @@
-//! Why watching could not start or continue.
+//! Errors: why watching could not start or continue.
 
 use crate::errors::Class;
 use crate::record::RecordError;
 
-/// One sentence each.
+/// Why watching could not start or continue, in one sentence each.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WatchError {
-    /// Neither root nor the capabilities.
+    /// This process is neither root nor has the capabilities.
     #[error("watching needs root, or the capabilities CAP_BPF and CAP_PERFMON")]
     NoRights,
-    /// The kernel rejects the program that looks.
+    /// The kernel rejects the program that takes samples.
     #[error("this kernel refuses keel's watch program: {0}")]
     Refused(String),
-    /// A look failed, or its result cannot be read.
+    /// A sample failed, or its result cannot be read.
     #[error("cannot watch the CPUs: {0}")]
     Failed(String),
     /// An error from recording.
@@ -21,7 +21,7 @@ pub enum WatchError {
 }
 
 impl WatchError {
-    /// Its meaning.
+    /// Returns what it means for the caller.
     pub fn class(&self) -> Class {
         match self {
             Self::Refused(_) => Class::Unsupported,
@@ -30,7 +30,7 @@ impl WatchError {
         }
     }
 
-    /// What to do about it, if that is not obvious.
+    /// Returns what to do about it, if that is not obvious.
     pub fn help(&self) -> Option<&'static str> {
         match self {
             Self::NoRights => Some("run it with sudo"),

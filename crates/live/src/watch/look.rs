@@ -1,4 +1,4 @@
-//! One look at all CPUs, through crates/live/bpf/look.bpf.c.
+//! Samples all CPUs, through crates/live/bpf/look.bpf.c.
 
 use super::WatchError;
 use crate::record::raw;
@@ -16,44 +16,44 @@ const LOOK: &str = "look";
 const REPORTS: &str = "reports";
 /// The kind of record for an idle CPU.
 const IDLE: u8 = 10;
-/// Bytes of `struct look`.
+/// The size of `struct look`, in bytes.
 const RESULT: usize = 24;
 
-/// The result of one look.
+/// A sample of all CPUs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Look {
-    /// CPUs in use.
+    /// The number of online CPUs.
     pub online: u32,
-    /// CPUs that idled.
+    /// The number of CPUs that idled.
     pub idle: u32,
-    /// Tasks that waited for a CPU, as counted by the kernel's runqueues, including bound ones.
+    /// The number of tasks that waited for a CPU, as counted by the kernel's runqueues, including bound ones.
     pub waiting: u32,
-    /// Waiting tasks that did not fit into the ring.
+    /// The number of waiting tasks that did not fit into the ring.
     pub left_out: u32,
-    /// Tasks that were examined. Zero, unless CPUs idled while tasks waited.
+    /// The number of tasks that were examined: 0 unless CPUs idled while tasks waited.
     pub tasks: u64,
-    /// In that case, the CPUs that idled, and how often each had switched tasks so far. A CPU that idles in two looks
+    /// In that case, the CPUs that idled, and how often each had switched tasks so far. A CPU that idles in two samples
     /// and has not switched between them has idled all the time.
     pub switches: BTreeMap<CpuId, u64>,
-    /// Also the waiting tasks, except bound ones: tasks that may use only one CPU because of their affinity or a
-    /// migration-disabled section, and tasks whose group has no CPU time left.
+    /// In that case, the waiting tasks except bound ones: those that may use only one CPU because of their affinity or
+    /// a migration-disabled section, and those whose group has no CPU time left.
     pub tasks_waiting: Vec<TaskRecord>,
 }
 
 impl Look {
-    /// The CPUs that idled while tasks waited.
+    /// Returns the CPUs that idled while tasks waited.
     pub fn idle_cpus(&self) -> CpuSet {
         self.switches.keys().copied().collect()
     }
 
-    /// Of these CPUs, which idled in an earlier look, those that have idled ever since.
+    /// Returns those of `cpus`, which idled in an earlier sample, that have idled ever since.
     pub fn idle_since(&self, earlier: &Self, cpus: &CpuSet) -> CpuSet {
         let idled =
             |cpu: &CpuId| self.switches.get(cpu).is_some_and(|now| earlier.switches.get(cpu) == Some(now));
         cpus.iter().filter(idled).collect()
     }
 
-    /// The result as returned by the program.
+    /// Parses the program's result.
     fn of(result: &[u8; RESULT]) -> Self {
         let number =
             |at: usize| u32::from_ne_bytes([result[at], result[at + 1], result[at + 2], result[at + 3]]);
@@ -65,7 +65,7 @@ impl Look {
 
     /// Adds a record.
     fn receive(&mut self, bytes: &[u8]) {
-        // A look records no decisions, and only these need the number of CPUs.
+        // A sample contains no decisions, and only these need the number of CPUs.
         let task = || raw::read(CpuId(0), 0, bytes).map(|raw| raw.what);
         if let Some((cpu, switches)) = idle(bytes) {
             self.switches.insert(cpu, switches);
@@ -75,7 +75,7 @@ impl Look {
     }
 }
 
-/// A record of an idle CPU: `struct idle`.
+/// Parses a record of an idle CPU: `struct idle`.
 fn idle(bytes: &[u8]) -> Option<(CpuId, u64)> {
     let (cpu, kind) = (bytes.get(20..22)?, bytes.get(22)?);
     let switches = bytes.get(24..32)?.try_into().ok()?;
@@ -100,7 +100,7 @@ impl Eye {
         Ok(Self { object, ring, inbox })
     }
 
-    /// Takes a look.
+    /// Takes a sample.
     pub(super) fn look(&self) -> Result<Look, WatchError> {
         let program = self.object.progs_mut().find(|program| program.name() == LOOK);
         let program = program.ok_or_else(|| WatchError::Failed("there is no such program".to_owned()))?;

@@ -1,59 +1,59 @@
-//! What can be wrong with BTF.
+//! Errors in BTF.
 
-/// Why bytes are no BTF.
+/// Why bytes are not valid BTF.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BtfError {
-    /// Bytes end within something.
+    /// The bytes end too early.
     #[error("the BTF ends within {what}, at byte {offset}")]
     Truncated {
-        /// Within what.
+        /// What they end within.
         what: &'static str,
-        /// Bytes from the start of the type section, or of the whole for the header.
+        /// The offset in bytes, from the start of the type section, or for the header from the start of the BTF.
         offset: usize,
     },
-    /// The first two bytes are not BTF's.
+    /// The first two bytes are not BTF's magic number.
     #[error("the BTF starts with {0:#06x} instead of {magic:#06x}", magic = super::parse::MAGIC)]
     Magic(u16),
-    /// Big-endian BTF.
+    /// The BTF is big-endian.
     #[error("the BTF is big-endian; only little-endian BTF is read")]
     BigEndian,
-    /// A version that isn't known.
+    /// The version is unknown.
     #[error("the BTF has version {0}; only version 1 is known")]
     Version(u8),
-    /// Sections that lie outside the bytes.
+    /// A section extends beyond the bytes.
     #[error("the BTF's {what} section lies outside its {size} bytes")]
     Bounds {
-        /// Which section.
+        /// The section.
         what: &'static str,
-        /// Bytes that there are.
+        /// The number of bytes.
         size: usize,
     },
-    /// A string that cannot be read.
+    /// A string cannot be read.
     #[error("the BTF has no readable string at offset {0}")]
     String(u32),
-    /// A kind that isn't known.
+    /// A type is of an unknown kind.
     #[error("BTF type {id} is of the unknown kind {kind}")]
     Kind {
-        /// Which type.
+        /// The type.
         id: u32,
         /// Its kind.
         kind: u32,
     },
-    /// A reference to a type that isn't there.
+    /// A type refers to one that doesn't exist.
     #[error("BTF type {id} refers to type {target}, which isn't there")]
     Reference {
-        /// Which type.
+        /// The type.
         id: u32,
         /// What it refers to.
         target: u32,
     },
-    /// More types than a kernel would take.
+    /// There are more types than a kernel accepts.
     #[error("the BTF has more than {0} types")]
     TooMany(usize),
-    /// No BTF in an ELF file.
+    /// The ELF file has no BTF.
     #[error("the ELF file has no .BTF section; compile it with -g")]
     NoSection,
-    /// No ELF file.
+    /// It is not a readable ELF file.
     #[error("it is not a readable ELF file: {0}")]
     Elf(String),
 }

@@ -4,12 +4,13 @@ use super::{Btf, Kind, TypeId};
 
 /// The tags of such pointers.
 const TAGS: [&str; 3] = ["kptr", "kptr_untrusted", "percpu_kptr"];
-/// A value has at most this many fields that the kernel knows (`BTF_FIELDS_MAX`), and no more members are examined.
+/// The maximum number of special fields in a value (`BTF_FIELDS_MAX`). No more members are examined.
 const MOST: usize = 11;
 const MOST_MEMBERS: usize = 10_000;
 
 impl Btf {
-    /// The offsets of a type's pointers to kernel objects, ascending; including those in arrays and nested structures.
+    /// Returns the offsets of a type's pointers to kernel objects in ascending order, including those in arrays and
+    /// nested structs.
     pub fn kptr_offsets(&self, ty: TypeId) -> Vec<u32> {
         let (mut found, mut left) = (Vec::new(), vec![(ty, 0_u32)]);
         let mut members = 0;

@@ -1,21 +1,21 @@
 //! Memory layout: sizes of types, offsets of members.
 //!
-//! Whatever follows types here stops after [`MAX_DEPTH`] steps and after a bounded number of
-//! members, since untrusted BTF may be circular or branch without end.
+//! Code that follows types stops after [`MAX_DEPTH`] steps and after a bounded number of members, because untrusted BTF
+//! may be circular or branch endlessly.
 
 use super::{Btf, Kind, MAX_DEPTH, Struct, TypeId};
 
-/// Members that one search looks at, at most.
+/// The maximum number of members that one search examines.
 const MAX_MEMBERS: u32 = 100_000;
 
 /// A member's position within a struct.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field {
-    /// Bytes from the struct's start.
+    /// The offset from the struct's start, in bytes.
     pub offset: u32,
-    /// Bytes; of a bit-field those of its declared type.
+    /// The size in bytes; for a bit-field, that of its declared type.
     pub size: u32,
-    /// Its type, modifiers included.
+    /// Its type, including modifiers.
     pub ty: TypeId,
     /// The position of its bits, if it is a bit-field.
     pub bits: Option<Bits>,
@@ -24,14 +24,14 @@ pub struct Field {
 /// The bits of a bit-field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bits {
-    /// Bits from the struct's start.
+    /// The offset from the struct's start, in bits.
     pub offset: u32,
-    /// How many.
+    /// The number of bits.
     pub size: u32,
 }
 
 impl Btf {
-    /// The type behind typedefs, `const`, `volatile`, `restrict` and type tags.
+    /// Returns the type behind typedefs, `const`, `volatile`, `restrict` and type tags.
     pub fn skip_modifiers(&self, mut id: TypeId) -> TypeId {
         for _ in 0..MAX_DEPTH {
             match self.kind(id) {
@@ -46,8 +46,7 @@ impl Btf {
         TypeId::VOID
     }
 
-    /// A type's size in bytes; `None` for `void`, functions and types nested too deeply or too
-    /// large.
+    /// Returns a type's size in bytes, or `None` for `void`, functions and types nested too deeply or too large.
     pub fn size_of(&self, id: TypeId) -> Option<u32> {
         let mut count = 1u32;
         let mut id = id;
@@ -74,7 +73,7 @@ impl Btf {
         None
     }
 
-    /// The members behind a type's modifiers, if it is a struct or a union.
+    /// Returns the members behind a type's modifiers, if it is a struct or a union.
     pub fn members(&self, id: TypeId) -> Option<&Struct> {
         match self.kind(self.skip_modifiers(id)) {
             Kind::Struct(s) | Kind::Union(s) => Some(s),
@@ -82,18 +81,17 @@ impl Btf {
         }
     }
 
-    /// The bytes of the struct, union or typedef of that name.
+    /// Returns the size of the struct, union or typedef of this name, in bytes.
     pub fn struct_size(&self, name: &str) -> Option<u32> {
         self.members(self.find_composite(name)?).map(|s| s.size)
     }
 
-    /// The offset of the member at a dotted path such as `scx.slice`, through anonymous members
-    /// too.
+    /// Returns the offset of the member at a dotted path such as `scx.slice`, through anonymous members too.
     pub fn field(&self, name: &str, path: &str) -> Option<Field> {
         self.field_of(self.find_composite(name)?, path)
     }
 
-    /// As [`Btf::field`], of a type.
+    /// Like [`Btf::field`], for a type.
     pub fn field_of(&self, id: TypeId, path: &str) -> Option<Field> {
         let mut bit_offset = 0u32;
         let mut id = id;
@@ -108,7 +106,7 @@ impl Btf {
         Some(Field { offset: bit_offset / 8, size, ty: id, bits })
     }
 
-    /// A member by name, anonymous members looked into, its offset from the start of `id`.
+    /// Returns a member by name, also searching anonymous members. Its offset is from the start of `id`.
     fn find_member(&self, id: TypeId, name: &str, depth: usize, left: &mut u32) -> Option<super::Member> {
         let depth = depth.checked_sub(1)?;
         for member in &self.members(id)?.members {

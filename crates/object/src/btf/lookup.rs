@@ -1,4 +1,4 @@
-//! Types by name; functions and their tags; values of enums.
+//! Finds types by name, functions and their tags, and values of enums.
 
 use super::{Btf, Enumerator, Kind, Param, TypeId, essential_name};
 
@@ -15,17 +15,17 @@ pub struct FunctionType<'a> {
     pub linkage: u32,
 }
 
-/// What a function takes and returns.
+/// The parameters and return type of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prototype<'a> {
-    /// What it returns.
+    /// Its return type.
     pub returns: TypeId,
-    /// What it takes, in order.
+    /// Its parameters, in order.
     pub params: &'a [Param],
 }
 
 impl Btf {
-    /// Types with the same essential name, of any kind, by ascending id.
+    /// Returns the types with the same essential name, of any kind, in ascending order of ids.
     pub fn find_essential(&self, name: &str) -> &[TypeId] {
         let name = essential_name(name);
         let key = |id: &TypeId| essential_name(self.name(*id));
@@ -34,17 +34,17 @@ impl Btf {
         &rest[..rest.partition_point(|id| key(id) == name)]
     }
 
-    /// Types of exactly this name, by ascending id.
+    /// Returns the types with exactly this name, in ascending order of ids.
     pub fn find(&self, name: &str) -> impl Iterator<Item = TypeId> {
         self.find_essential(name).iter().copied().filter(move |&id| self.name(id) == name)
     }
 
-    /// The first type of this name and of a kind that `wanted` accepts.
+    /// Returns the first type of this name and of a kind that `wanted` accepts.
     pub fn find_kind(&self, name: &str, wanted: impl Fn(&Kind) -> bool) -> Option<TypeId> {
         self.find(name).find(|&id| wanted(self.kind(id)))
     }
 
-    /// The struct or union of that name, else a typedef of one.
+    /// Returns the struct or union of this name, or else a typedef of one.
     pub fn find_composite(&self, name: &str) -> Option<TypeId> {
         self.find_kind(name, |kind| matches!(kind, Kind::Struct(_) | Kind::Union(_))).or_else(|| {
             self.find(name)
@@ -53,9 +53,9 @@ impl Btf {
         })
     }
 
-    /// The value of an enum's enumerator, sign-extended where the enum is signed.
+    /// Returns the value of an enum's enumerator, sign-extended if the enum is signed.
     ///
-    /// Several enums of one name are tried in turn; so are typedefs of enums.
+    /// If several enums, or typedefs of enums, have this name, they are tried in turn.
     pub fn enum_value(&self, name: &str, enumerator: &str) -> Option<u64> {
         self.find(name).find_map(|id| match self.kind(self.skip_modifiers(id)) {
             Kind::Enum(e) => {
@@ -65,18 +65,18 @@ impl Btf {
         })
     }
 
-    /// The value of an enumerator of any enum. If several contain it, the first enum's.
+    /// Returns the value of an enumerator of any enum. If several enums contain it, the first one counts.
     pub fn enumerator(&self, name: &str) -> Option<u64> {
         let start = self.enumerators.partition_point(|v| self.str_or_empty(v.0) < name);
         self.enumerators.get(start).filter(|v| self.str_or_empty(v.0) == name).map(|v| v.1)
     }
 
-    /// The name of a value of an enum.
+    /// Returns the name of a value of an enum.
     pub fn enumerator_name(&self, value: &Enumerator) -> &str {
         self.str_or_empty(value.name)
     }
 
-    /// All enumerators of an enum by name, with their values, in order.
+    /// Returns all enumerators of an enum by name, with their values, in order.
     pub fn enumerators(&self, name: &str) -> impl Iterator<Item = (&str, u64)> {
         let id = self.find_kind(name, |kind| matches!(kind, Kind::Enum(_)));
         let values = match id.map(|id| self.kind(id)) {
@@ -86,12 +86,12 @@ impl Btf {
         values.iter().map(|v| (self.str_or_empty(v.name), v.value))
     }
 
-    /// Every function, by ascending id.
+    /// Returns all functions, in ascending order of ids.
     pub fn functions(&self) -> impl Iterator<Item = FunctionType<'_>> {
         self.types().filter_map(|(id, _)| self.function_type(id))
     }
 
-    /// The function of that name.
+    /// Returns the function of that name.
     pub fn function(&self, name: &str) -> Option<FunctionType<'_>> {
         self.find(name).find_map(|id| self.function_type(id))
     }
@@ -105,7 +105,7 @@ impl Btf {
         }
     }
 
-    /// What a function takes and returns; `None` where the type is no prototype.
+    /// Returns the parameters and return type of a function, or `None` if the type is not a prototype.
     pub fn prototype(&self, id: TypeId) -> Option<Prototype<'_>> {
         match self.kind(id) {
             Kind::FuncProto { returns, params } => Some(Prototype { returns: *returns, params }),
@@ -113,28 +113,28 @@ impl Btf {
         }
     }
 
-    /// A parameter's name.
+    /// Returns a parameter's name.
     pub fn param_name(&self, param: &Param) -> &str {
         self.str_or_empty(param.name)
     }
 
-    /// A member's name; empty where it has none.
+    /// Returns a member's name, which is empty if it has none.
     pub fn member_name(&self, member: &super::Member) -> &str {
         self.str_or_empty(member.name)
     }
 
-    /// The declaration tags of a function, variable, struct or typedef as a whole.
+    /// Returns the declaration tags of a function, variable, struct or typedef as a whole.
     pub fn decl_tags(&self, id: TypeId) -> impl Iterator<Item = &str> {
         let start = self.tags.partition_point(|&(target, _)| target < id);
         self.tags[start..].iter().take_while(move |(target, _)| *target == id).map(|&(_, tag)| self.name(tag))
     }
 
-    /// Does a declaration carry this tag?
+    /// Returns whether a declaration has this tag.
     pub fn has_tag(&self, id: TypeId, tag: &str) -> bool {
         self.decl_tags(id).any(|found| found == tag)
     }
 
-    /// Every variable of the data sections: its section, its name, its type.
+    /// Returns all variables in the data sections: the section, name and type of each.
     pub fn variables(&self) -> impl Iterator<Item = (&str, &str, TypeId)> {
         self.types().flat_map(move |(section, ty)| {
             let vars = match &ty.kind {

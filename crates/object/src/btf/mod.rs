@@ -1,7 +1,7 @@
-//! BTF, the type information of a kernel or an object: parsed in full once, then only read.
+//! BTF, the type information of a kernel or an object. It is parsed in full once, and then only read.
 //!
-//! Every reference between types is checked while parsing, so that readers may follow ids freely. Code that follows
-//! types bounds cycles and depth (see [`layout`](self)).
+//! All references between types are checked during parsing, so readers may follow ids freely. Code that follows types
+//! must bound cycles and depth (see [`layout`](self)).
 
 mod error;
 mod kptrs;
@@ -21,7 +21,7 @@ pub use types::{Array, Enum, Enumerator, Int, Kind, Member, Param, SecVar, Struc
 
 use names::Strings;
 
-/// How many modifiers, pointers or nested members are followed at most (the kernel's own limit).
+/// The maximum number of modifiers, pointers or nested members that are followed (the kernel's own limit).
 pub(crate) const MAX_DEPTH: usize = 32;
 
 /// The types of a kernel or of an object.
@@ -32,7 +32,7 @@ pub struct Btf {
     types: Vec<Type>,
     /// Named types, by (essential name, id).
     by_name: Vec<TypeId>,
-    /// Declaration tags, by (what they tag, id).
+    /// Declaration tags, by (tagged type, id).
     tags: Vec<(TypeId, TypeId)>,
     /// Enumerators of all enums, by (name, id).
     enumerators: Vec<(u32, u64)>,
@@ -41,50 +41,50 @@ pub struct Btf {
 static VOID: Type = Type { name: 0, kind: Kind::Void };
 
 impl Btf {
-    /// How many types there are, `void` included.
+    /// Returns the number of types, including `void`.
     pub fn len(&self) -> usize {
         self.types.len()
     }
 
-    /// Is there no type but `void`?
+    /// Returns whether there are no types except `void`.
     pub fn is_empty(&self) -> bool {
         self.types.len() <= 1
     }
 
-    /// A type; `void` for an id that isn't there.
+    /// Returns a type, or `void` for an id that doesn't exist.
     pub fn ty(&self, id: TypeId) -> &Type {
         self.types.get(id.0 as usize).unwrap_or(&VOID)
     }
 
-    /// What kind of type it is.
+    /// Returns a type's kind.
     pub fn kind(&self, id: TypeId) -> &Kind {
         &self.ty(id).kind
     }
 
-    /// A type's name; empty where it has none.
+    /// Returns a type's name, which is empty if it has none.
     pub fn name(&self, id: TypeId) -> &str {
         self.str_or_empty(self.ty(id).name)
     }
 
-    /// All types with their ids, `void` first.
+    /// Returns all types with their ids, `void` first.
     pub fn types(&self) -> impl Iterator<Item = (TypeId, &Type)> {
         self.types.iter().enumerate().map(|(index, ty)| (TypeId(index as u32), ty))
     }
 
-    /// The string at an offset of the string section.
+    /// Returns the string at an offset of the string section.
     ///
     /// # Errors
-    /// [`BtfError::String`] outside the section, without an end, too long or not UTF-8.
+    /// [`BtfError::String`] if it is outside the section, unterminated, too long or not UTF-8.
     pub fn string(&self, offset: u32) -> Result<&str, BtfError> {
         self.strings.get(offset)
     }
 
-    /// The string at an offset, with anything that isn't UTF-8 replaced; for source lines.
+    /// Returns the string at an offset, with anything that isn't UTF-8 replaced. Used for source lines.
     pub fn string_lossy(&self, offset: u32) -> String {
         self.strings.lossy(offset)
     }
 
-    /// A string that parsing has checked already.
+    /// Returns a string that parsing has already checked.
     pub(crate) fn str_or_empty(&self, offset: u32) -> &str {
         self.strings.get(offset).unwrap_or("")
     }

@@ -1,4 +1,4 @@
-//! Strings of BTF, and the part of a name that counts.
+//! BTF's strings, and the essential part of a name.
 
 use super::BtfError;
 
@@ -21,7 +21,7 @@ impl Strings {
             return Ok("");
         }
         let bytes = self.bytes(offset).ok_or(BtfError::String(offset))?;
-        // Names end up in sentences: none may hold a line's end or a terminal's escape.
+        // Names are printed in messages, so they must not contain line breaks or terminal escapes.
         let text = std::str::from_utf8(bytes).ok().filter(|text| !text.contains(char::is_control));
         text.ok_or(BtfError::String(offset))
     }
@@ -31,9 +31,9 @@ impl Strings {
     }
 }
 
-/// A name without its flavour: `task_struct___old` is `task_struct`, by libbpf's CO-RE rule.
+/// Returns a name without its flavour: `task_struct` for `task_struct___old`, as in libbpf's CO-RE.
 ///
-/// The last `___` with something other than an underscore on both sides counts.
+/// The flavour begins at the last `___` that has something other than an underscore on both sides.
 pub fn essential_name(name: &str) -> &str {
     let bytes = name.as_bytes();
     for end in (1..bytes.len().saturating_sub(3)).rev() {

@@ -1,4 +1,4 @@
-//! The bytes of a `.BTF` section to types; every reference is checked here.
+//! Parses the bytes of a `.BTF` section to types, and checks all references.
 
 use super::names::Strings;
 use super::{
@@ -14,7 +14,7 @@ impl Btf {
     /// Parses the bytes of a `.BTF` section.
     ///
     /// # Errors
-    /// [`BtfError`], when anything in it is malformed.
+    /// [`BtfError`] if anything in it is malformed.
     pub fn parse(bytes: &[u8]) -> Result<Btf, BtfError> {
         let mut btf = Btf::parse_without_index(bytes)?;
         btf.index();
@@ -23,7 +23,7 @@ impl Btf {
 
     /// Parses types that are not looked up by name: an object's own.
     ///
-    /// Sorting names that share their bytes could cost far more than the bytes themselves.
+    /// Sorting names that share their bytes could take far longer than reading the bytes.
     pub(crate) fn parse_without_index(bytes: &[u8]) -> Result<Btf, BtfError> {
         let (types, strings) = split(bytes)?;
         let strings = Strings(strings.to_vec());
@@ -81,7 +81,7 @@ impl Btf {
     }
 }
 
-/// The type and the string section.
+/// Returns the type and the string section.
 fn split(bytes: &[u8]) -> Result<(&[u8], &[u8]), BtfError> {
     let mut header = Reader { bytes, at: 0, what: "its header" };
     let magic = header.u16()?;
@@ -236,13 +236,13 @@ impl<'a> Reader<'a> {
         self.take(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]))
     }
 
-    /// The offset of a name that can be read.
+    /// Reads the offset of a name, and checks that the name can be read.
     fn name(&mut self, strings: &Strings) -> Result<u32, BtfError> {
         let offset = self.u32()?;
         strings.get(offset).map(|_| offset)
     }
 
-    /// `count` items of `size` bytes, which must be there before memory is allocated for them.
+    /// Reads `count` items of `size` bytes. Checks that they exist before it allocates memory for them.
     fn many<T>(
         &mut self,
         count: usize,

@@ -1,10 +1,10 @@
-//! `.BTF` out of an ELF file.
+//! Finds the `.BTF` section of an ELF file.
 
 use object::{Object as _, ObjectSection as _};
 
 use super::BtfError;
 
-/// The bytes of an ELF file's `.BTF` section.
+/// Returns the bytes of an ELF file's `.BTF` section.
 ///
 /// # Errors
 /// [`BtfError::Elf`] or [`BtfError::NoSection`].

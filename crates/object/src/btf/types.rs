@@ -1,27 +1,27 @@
-//! The kinds of BTF types, as `include/uapi/linux/btf.h` has them.
+//! The kinds of BTF types, as in `include/uapi/linux/btf.h`.
 
 /// A type's number within its BTF; 0 is `void`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TypeId(pub u32);
 
 impl TypeId {
-    /// The type of nothing.
+    /// The type `void`.
     pub const VOID: TypeId = TypeId(0);
 }
 
 /// A type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Type {
-    /// Offset of its name in the string section; 0 where it has none.
+    /// The offset of its name in the string section; 0 if it has none.
     pub(crate) name: u32,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
 }
 
-/// What a type is.
+/// The kind of a type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Nothing.
+    /// `void`.
     Void,
     /// An integer, a boolean or a character.
     Int(Int),
@@ -37,7 +37,7 @@ pub enum Kind {
     Enum(Enum),
     /// A declaration without a definition.
     Fwd {
-        /// Of a union, else of a struct.
+        /// Whether it declares a union; otherwise it declares a struct.
         union: bool,
     },
     /// Another name for a type.
@@ -57,9 +57,9 @@ pub enum Kind {
     },
     /// A function's prototype.
     FuncProto {
-        /// What it returns.
+        /// Its return type.
         returns: TypeId,
-        /// What it takes.
+        /// Its parameters.
         params: Vec<Param>,
     },
     /// A variable.
@@ -71,21 +71,21 @@ pub enum Kind {
     },
     /// A section's variables.
     Datasec {
-        /// Bytes; 0 where the compiler left it to the linker.
+        /// The size in bytes; 0 if the compiler left it to the linker.
         size: u32,
-        /// What is in it.
+        /// The variables in it.
         vars: Vec<SecVar>,
     },
     /// A floating-point number.
     Float {
-        /// Bytes.
+        /// The size in bytes.
         size: u32,
     },
     /// A tag on a declaration; its name is the tag's text.
     DeclTag {
-        /// What it tags.
+        /// The tagged type.
         target: TypeId,
-        /// Which member or parameter; -1 for the whole.
+        /// The tagged member or parameter; -1 for the whole.
         component: i32,
     },
     /// A tag on a type.
@@ -95,15 +95,15 @@ pub enum Kind {
 /// An integer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Int {
-    /// Bytes.
+    /// The size in bytes.
     pub size: u32,
-    /// Is it signed?
+    /// Whether it is signed.
     pub signed: bool,
-    /// Is it a character?
+    /// Whether it is a character.
     pub character: bool,
-    /// Is it a boolean?
+    /// Whether it is a boolean.
     pub boolean: bool,
-    /// Bits that it has.
+    /// The number of bits.
     pub bits: u8,
     /// The offset of its bits, for the bit-fields of old compilers.
     pub offset: u8,
@@ -112,16 +112,16 @@ pub struct Int {
 /// An array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Array {
-    /// What it holds.
+    /// The type of its elements.
     pub element: TypeId,
-    /// How many; 0 for a flexible array.
+    /// The number of elements; 0 for a flexible array.
     pub count: u32,
 }
 
 /// A struct or a union.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Struct {
-    /// Bytes.
+    /// The size in bytes.
     pub size: u32,
     /// Its members, in order.
     pub members: Vec<Member>,
@@ -130,22 +130,22 @@ pub struct Struct {
 /// A member of a struct or a union.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Member {
-    /// Offset of its name in the string section; 0 where it has none.
+    /// The offset of its name in the string section; 0 if it has none.
     pub(crate) name: u32,
     /// Its type.
     pub ty: TypeId,
     /// Its offset in bits.
     pub bit_offset: u32,
-    /// How many bits it has, if it is a bit-field, else 0.
+    /// The number of bits of a bit-field; otherwise 0.
     pub bit_size: u32,
 }
 
 /// An enum.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Enum {
-    /// Bytes.
+    /// The size in bytes.
     pub size: u32,
-    /// Are its values signed?
+    /// Whether its values are signed.
     pub signed: bool,
     /// Its values, in order.
     pub values: Vec<Enumerator>,
@@ -154,16 +154,16 @@ pub struct Enum {
 /// A value of an enum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Enumerator {
-    /// Offset of its name in the string section.
+    /// The offset of its name in the string section.
     pub(crate) name: u32,
-    /// The value, sign-extended where the enum is signed.
+    /// The value, sign-extended if the enum is signed.
     pub value: u64,
 }
 
 /// A parameter of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Param {
-    /// Offset of its name in the string section.
+    /// The offset of its name in the string section.
     pub(crate) name: u32,
     /// Its type.
     pub ty: TypeId,
@@ -174,8 +174,8 @@ pub struct Param {
 pub struct SecVar {
     /// The variable, or an extern function.
     pub ty: TypeId,
-    /// Bytes from the section's start; 0 where the compiler left it to the linker.
+    /// The offset from the section's start, in bytes; 0 if the compiler left it to the linker.
     pub offset: u32,
-    /// Bytes.
+    /// The size in bytes.
     pub size: u32,
 }

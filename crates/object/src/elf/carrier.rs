@@ -1,20 +1,20 @@
-//! The BPF object within a binary: Rust schedulers carry theirs in the section `.bpf.objs`.
+//! Finds the BPF object within a binary: Rust schedulers contain theirs in the section `.bpf.objs`.
 
 use super::EM_BPF;
 use super::read::Headers;
 use crate::ObjectError;
 
-/// Between two objects of one section there is padding of less than this many bytes.
+/// The padding between two objects in one section is less than this many bytes.
 const MAX_PADDING: usize = 64;
-/// Objects that are looked at, at most.
+/// The maximum number of objects that are examined.
 const MAX_OBJECTS: usize = 64;
 
-/// The object's bytes: the file itself, or what it carries.
+/// Returns the object's bytes: the file itself, or the object within it.
 ///
-/// Of several carried objects the first with a struct_ops variable is taken, else the first.
+/// If it contains several objects, the first with a struct_ops variable is taken, or else the first.
 ///
 /// # Errors
-/// [`ObjectError`], when it is no ELF file, or one for another machine that carries none.
+/// [`ObjectError`] if it is not an ELF file, or is one for another machine and contains no object.
 pub(crate) fn bpf_object(bytes: &[u8]) -> Result<&[u8], ObjectError> {
     let headers = Headers::parse(bytes)?;
     if headers.machine == EM_BPF {
@@ -44,13 +44,13 @@ fn next_start(bytes: &[u8]) -> Option<usize> {
     window.windows(4).position(|word| word == b"\x7fELF")
 }
 
-/// The bytes up to the end of the section headers, which compilers and linkers write last.
+/// Returns the number of bytes up to the end of the section headers, which compilers and linkers write last.
 fn extent(elf: &[u8]) -> usize {
     let word =
         |at: usize| elf.get(at..at + 8).map_or(0, |b| u64::from_le_bytes(b.try_into().unwrap_or([0; 8])));
     let headers = word(0x28);
     let count = word(0x38) >> 32 & 0xffff;
-    // At least the file header is passed over, so that every step makes progress.
+    // Skip at least the file header, so that every step makes progress.
     let end = headers.saturating_add(count * 64).max(64);
     usize::try_from(end).unwrap_or(usize::MAX)
 }

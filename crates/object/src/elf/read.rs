@@ -1,4 +1,5 @@
-//! An object's section headers, symbols and relocations, by the `object` crate's raw structures.
+//! Reads an object's section headers, symbols and relocations, with the raw structures of the `object` crate on
+//! crates.io.
 
 use object::LittleEndian as Le;
 use object::elf::{
@@ -11,7 +12,7 @@ use object::read::elf::{FileHeader as _, Rel as _, SectionHeader as _, Sym as _}
 use super::{EM_BPF, Elf, MAX_OBJECT, Reloc, Section, Symbol, SymbolKind};
 use crate::ObjectError;
 
-/// Names are refused beyond this, so that many that share their bytes cost little.
+/// The maximum length of a name, so that many names that share their bytes cost little.
 const MAX_NAME: usize = 1024;
 
 /// A file's section headers, with their names.
@@ -48,7 +49,7 @@ fn check_encoding(bytes: &[u8]) -> Result<(), ObjectError> {
     const CLASS_64: u8 = ELFCLASS64.0;
     const LITTLE_ENDIAN: u8 = ELFDATA2LSB.0;
     if bytes.get(..4) != Some(&elf::ELFMAG[..]) {
-        return Err(ObjectError::Elf("it doesn't start as one".to_owned()));
+        return Err(ObjectError::Elf("it doesn't start like one".to_owned()));
     }
     match (bytes.get(4), bytes.get(5)) {
         (Some(&CLASS_64), Some(&LITTLE_ENDIAN)) => Ok(()),
@@ -84,7 +85,7 @@ fn section<'a>(
 ) -> Result<Section<'a>, ObjectError> {
     let flags = header.sh_flags(Le);
     let alloc = flags.contains(SHF_ALLOC);
-    // .BTF.ext and .BTF are not there at run time, but are read here.
+    // .BTF.ext and .BTF are not in memory at run time, but are read here.
     let data = headers.data(header)?;
     let data_kind = header.sh_type(Le);
     Ok(Section {
@@ -159,7 +160,7 @@ fn string(table: &[u8], offset: u32) -> Option<&str> {
     let rest = table.get(offset as usize..)?;
     let rest = &rest[..rest.len().min(MAX_NAME)];
     let text = std::ffi::CStr::from_bytes_until_nul(rest).ok()?.to_str().ok()?;
-    // Names end up in sentences: none may hold a line's end or a terminal's escape.
+    // Names are printed in messages, so they must not contain line breaks or terminal escapes.
     (!text.contains(char::is_control)).then_some(text)
 }
 

@@ -1,4 +1,5 @@
-//! All CO-RE relocations of an object: candidates, their common answer, the instruction.
+//! Applies all CO-RE relocations of an object: finds candidates, determines their common answer, patches the
+//! instruction.
 
 use std::collections::BTreeMap;
 
@@ -15,14 +16,14 @@ use crate::code::Places;
 use crate::ext::{CoreRecord, Records};
 use crate::model::{Function, Poison};
 
-/// Answers by type, access string and query, because objects repeat the same queries.
+/// Answers by type, access string and question. They are cached because objects repeat the same questions.
 type Known = BTreeMap<(TypeId, u32, Ask), Outcome>;
 
 /// Applies every relocation to the instructions of its function.
 ///
 /// # Errors
-/// [`ObjectError::Core`] for a relocation that is broken, [`ObjectError::TooComplex`]; what the kernel
-/// merely lacks is poisoned.
+/// [`ObjectError::Core`] for a malformed relocation, or [`ObjectError::TooComplex`]. If the kernel merely lacks
+/// something, the instruction is poisoned.
 pub(crate) fn apply(
     pair: Pair<'_>,
     places: &Places,
@@ -90,7 +91,7 @@ fn apply_one(
     Ok(())
 }
 
-/// Answers one question by the kernel's types.
+/// Answers one question with the kernel's types.
 pub(super) fn resolve(pair: Pair<'_>, ty: TypeId, access: &str, ask: Ask) -> Result<Outcome, CoreError> {
     let local = Spec::parse(pair.local, ty, access, ask)?;
     let Some(old) = answer(pair.local, Some(&local), ask)? else { return malformed("it asks for nothing") };
@@ -132,7 +133,8 @@ pub(super) fn resolve(pair: Pair<'_>, ty: TypeId, access: &str, ask: Ask) -> Res
     })
 }
 
-/// Sizes may differ only between pointers, and between unsigned integers.
+/// Returns whether the instruction would misread the field: sizes may differ only between pointers and between unsigned
+/// integers.
 fn misread(pair: Pair<'_>, old: &Answer, new: &Answer) -> bool {
     let (Some((old_size, old_ty)), Some((new_size, new_ty))) = (old.access, new.access) else { return false };
     let (old_kind, new_kind) = (pair.local.kind(old_ty), pair.kernel.kind(new_ty));

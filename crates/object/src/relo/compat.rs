@@ -1,10 +1,10 @@
-//! Are two types of two BTFs compatible? Loosely: kinds count, sizes don't.
+//! Determines whether two types of two BTFs are compatible in a loose sense: kinds count, sizes don't.
 
 use super::{CoreError, malformed};
 use crate::btf::{Btf, Kind, TypeId, essential_name};
 use crate::budget::Budget;
 
-/// How deep prototypes within prototypes are compared.
+/// The maximum depth to which nested prototypes are compared.
 const MAX_LEVEL: u32 = 32;
 
 /// Two BTFs whose types are compared: the object's, then the kernel's.
@@ -15,14 +15,15 @@ pub(crate) struct Pair<'a> {
     pub(crate) budget: &'a Budget,
 }
 
-/// Are both of one kind? Enums of 32 and of 64 bits are.
+/// Returns whether both are of the same kind. Enums of 32 and of 64 bits are.
 pub(super) fn same_kind(local: &Kind, kernel: &Kind) -> bool {
     std::mem::discriminant(local) == std::mem::discriminant(kernel)
 }
 
-/// libbpf's `bpf_core_types_are_compat`: for kfunc prototypes, ksym variables and `type_exists`.
+/// Returns whether two types are compatible, as libbpf's `bpf_core_types_are_compat`: for kfunc prototypes, ksym
+/// variables and `type_exists`.
 ///
-/// Names are compared by the caller; structs count as compatible whatever their members.
+/// The caller compares names. Structs count as compatible whatever their members.
 ///
 /// # Errors
 /// [`CoreError`] if types are nested too deeply.
@@ -65,7 +66,7 @@ fn compatible_at(pair: Pair<'_>, local: TypeId, kernel: TypeId, level: u32) -> R
     malformed("its types are nested too deeply")
 }
 
-/// libbpf's `bpf_core_fields_are_compat`: may a field of one type be used for one of the other?
+/// Returns whether a field of one type may be used for one of the other, as libbpf's `bpf_core_fields_are_compat`.
 pub(super) fn fields_compatible(pair: Pair<'_>, local: TypeId, kernel: TypeId) -> Result<bool, CoreError> {
     let (mut local, mut kernel) = (local, kernel);
     for _ in 0..MAX_LEVEL {

@@ -1,4 +1,4 @@
-//! The same way into a type of the kernel, by names: libbpf's `bpf_core_spec_match`.
+//! Finds the same path, by names, in a type of the kernel, as libbpf's `bpf_core_spec_match`.
 
 use super::compat::{Pair, compatible, fields_compatible};
 use super::kinds::{Ask, Subject};
@@ -7,7 +7,7 @@ use super::spec::{MAX_STEPS, Spec, Step, element_bits, is_flexible};
 use super::{CoreError, malformed};
 use crate::btf::{Kind, TypeId, essential_name};
 
-/// Looks for the object's way in one kernel type; `None` where it doesn't match.
+/// Looks for the object's path in one kernel type. Returns `None` if it doesn't match.
 pub(super) fn find(
     pair: Pair<'_>,
     local: &Spec,
@@ -47,7 +47,7 @@ fn find_enumerator(pair: Pair<'_>, local: &Spec, kernel: TypeId) -> Result<Optio
 struct Finder<'a> {
     pair: Pair<'a>,
     found: Spec,
-    /// Members and elements gone into, anonymous ones included.
+    /// The number of members and elements entered, including anonymous ones.
     depth: usize,
 }
 
@@ -84,7 +84,7 @@ impl Finder<'_> {
         if self.depth > MAX_STEPS { malformed("the kernel's types are nested too deeply") } else { Ok(()) }
     }
 
-    /// Finds the member of that name, through anonymous members, and goes into it.
+    /// Finds the member of this name, also in anonymous members, and enters it.
     fn member(&mut self, wanted: &Step, id: TypeId) -> Result<Option<TypeId>, CoreError> {
         let Pair { local, kernel, budget } = self.pair;
         let id = kernel.skip_modifiers(id);

@@ -1,4 +1,4 @@
-//! What a relocation asks for (`enum bpf_core_relo_kind`).
+//! The questions that relocations ask (`enum bpf_core_relo_kind`).
 
 /// A question about a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -18,7 +18,7 @@ pub(super) enum Ask {
     TypeMatches,
 }
 
-/// What the question's access string walks into.
+/// What the question's access string leads into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Subject {
     Field,

@@ -1,13 +1,13 @@
-//! Whether two types match, strictly: libbpf's `bpf_core_types_match`, for `bpf_core_type_matches()`.
+//! Determines whether two types match strictly, as libbpf's `bpf_core_types_match`, for `bpf_core_type_matches()`.
 
 use super::compat::Pair;
 use super::{CoreError, malformed};
 use crate::btf::{Enum, Kind, Struct, TypeId, essential_name};
 
-/// How deep types are compared.
+/// The maximum depth to which types are compared.
 const MAX_LEVEL: u32 = 32;
 
-/// Does the kernel's type have all that the object's has, by name, kind and size?
+/// Returns whether the kernel's type has everything that the object's has, by name, kind and size.
 pub(super) fn types_match(pair: Pair<'_>, local: TypeId, kernel: TypeId) -> Result<bool, CoreError> {
     match_at(pair, local, kernel, false, MAX_LEVEL)
 }

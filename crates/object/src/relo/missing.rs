@@ -1,10 +1,10 @@
-//! What a kernel lacks, in words: `struct task_struct has no field core_cookie`.
+//! Describes what a kernel lacks: `struct task_struct has no field core_cookie`.
 
 use super::kinds::{Ask, Subject};
 use super::spec::Spec;
 use crate::btf::{Btf, Kind, essential_name};
 
-/// Says why none of the kernel's candidates answered.
+/// Describes why none of the kernel's candidates has an answer.
 pub(super) fn missing(local: &Btf, kernel: &Btf, spec: &Spec, ask: Ask, candidates: usize) -> String {
     let keyword = keyword(local.kind(spec.root));
     let name = essential_name(local.name(spec.root));
@@ -22,7 +22,7 @@ pub(super) fn missing(local: &Btf, kernel: &Btf, spec: &Spec, ask: Ask, candidat
     }
 }
 
-/// Says that a field is there but that this instruction would misread it.
+/// Describes that a field exists but that this instruction would misread it.
 pub(super) fn misread(local: &Btf, spec: &Spec) -> String {
     let keyword = keyword(local.kind(spec.root));
     let name = essential_name(local.name(spec.root));

@@ -1,8 +1,8 @@
-//! CO-RE: maps the object's own types to the kernel's.
+//! CO-RE: adapts the object's accesses to its own types to the kernel's types.
 //!
 //! A relocation names a type of the object and a path into it (`0:3:1`: element 0, its member 3, and that member's
-//! member 1) and asks for an offset, a size, whether it exists... The same names are looked up in every kernel type of
-//! the same name, and all that match must agree. The rules and their corner cases are libbpf's (`relo_core.c`).
+//! member 1) and asks for an offset, a size, whether it exists, and so on. The same names are looked up in every kernel
+//! type of the same name, and all that match must agree. The rules and their corner cases are libbpf's (`relo_core.c`).
 
 mod apply;
 mod compat;
@@ -20,7 +20,7 @@ pub(crate) use patch::POISON;
 
 use crate::budget::Exhausted;
 
-/// Why a relocation itself is wrong; what the kernel merely lacks is no error.
+/// Why a relocation itself is wrong. If the kernel merely lacks something, that is not an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum CoreError {
     /// It contradicts itself or its instruction.

@@ -1,20 +1,21 @@
-//! An answer written into its instruction: libbpf's `bpf_core_patch_insn`.
+//! Writes an answer into its instruction, as libbpf's `bpf_core_patch_insn`.
 
 use super::value::Answer;
 use super::{CoreError, malformed};
 use crate::code::{CALL, LD_IMM64};
 use crate::model::{Insn, POISON_HELPER};
 
-/// What an instruction turns into.
+/// What becomes of an instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
-    /// It takes the kernel's answer in place of the object's.
+    /// It gets the kernel's answer in place of the object's.
     Patch {
-        /// By the object's types.
+        /// The answer with the object's types.
         old: Answer,
-        /// By the kernel's.
+        /// The answer with the kernel's types.
         new: Answer,
-        /// A load or store of it would change the value: other size, and not both pointers or unsigned.
+        /// Whether a load or store would change the value, because the sizes differ and not both are pointers or
+        /// unsigned.
         misread: bool,
     },
     /// The kernel has no answer.
@@ -24,10 +25,10 @@ pub(super) enum Outcome {
     },
 }
 
-/// A call that nothing may reach.
+/// A call that must never be executed.
 pub(crate) const POISON: Insn = Insn { code: CALL, dst: 0, src: 0, off: 0, imm: POISON_HELPER };
 
-/// Poisons an instruction, both slots of a wide one.
+/// Poisons an instruction: both slots of a wide one.
 pub(crate) fn poison(insns: &mut [Insn], at: usize) {
     if insns[at].code == LD_IMM64
         && let Some(second) = insns.get_mut(at + 1)
@@ -37,7 +38,7 @@ pub(crate) fn poison(insns: &mut [Insn], at: usize) {
     insns[at] = POISON;
 }
 
-/// Patches an instruction; `false` where it has to be poisoned instead.
+/// Patches an instruction. Returns `false` if it must be poisoned instead.
 pub(super) fn patch(
     insns: &mut [Insn],
     at: usize,
@@ -90,7 +91,7 @@ pub(super) fn patch(
     }
 }
 
-/// The opcode with the size of the kernel's field.
+/// Returns the opcode with the size of the kernel's field.
 fn resized(code: u8, old: &Answer, new: &Answer) -> Result<u8, CoreError> {
     const SIZES: [(u8, u32); 4] = [(0x10, 1), (0x08, 2), (0x00, 4), (0x18, 8)];
     let (Some((old, _)), Some((new, _))) = (old.access, new.access) else { return Ok(code) };

@@ -1,10 +1,10 @@
-//! A way into a type, from the access string of a relocation.
+//! Parses the access string of a relocation: a path into a type.
 
 use super::kinds::{Ask, Subject};
 use super::{CoreError, malformed};
 use crate::btf::{Array, Btf, Kind, TypeId};
 
-/// Steps of an access string at most (libbpf's `BPF_CORE_SPEC_MAX_LEN`).
+/// The maximum number of steps in an access string (libbpf's `BPF_CORE_SPEC_MAX_LEN`).
 pub(super) const MAX_STEPS: usize = 64;
 
 /// One step into a type.
@@ -12,17 +12,17 @@ pub(super) const MAX_STEPS: usize = 64;
 pub(super) struct Step {
     /// The struct or union of the member, the enum of the value, or the type of the array's elements.
     pub(super) ty: TypeId,
-    /// Which member, value or element.
+    /// The index of the member, value or element.
     pub(super) index: u32,
-    /// A named member or an enum's value; else an array's element.
+    /// Whether it is a named member or an enum's value; otherwise it is an array's element.
     pub(super) named: bool,
 }
 
-/// A way into a type.
+/// A path into a type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Spec {
     pub(super) root: TypeId,
-    /// Named members and array elements; anonymous members are passed through.
+    /// Its steps: named members and array elements, but not anonymous members.
     pub(super) steps: Vec<Step>,
     /// Its end, in bits from the root's start.
     pub(super) bit_offset: u64,
@@ -33,7 +33,7 @@ impl Spec {
         Spec { root, steps: Vec::new(), bit_offset: 0 }
     }
 
-    /// Reads an access string against the object's own types.
+    /// Parses an access string with the object's own types.
     pub(super) fn parse(btf: &Btf, root: TypeId, access: &str, ask: Ask) -> Result<Spec, CoreError> {
         let mut spec = Spec::new(root);
         if ask.subject() == Subject::Type {
@@ -98,7 +98,7 @@ fn parse_access(access: &str) -> Result<Vec<u32>, CoreError> {
     }
 }
 
-/// The offset of an array's element, in bits: small enough that a whole path cannot overflow.
+/// Returns the offset of an array's element, in bits. It is small enough that a whole path cannot overflow.
 pub(super) fn element_bits(btf: &Btf, element: TypeId, index: u32) -> Result<u64, CoreError> {
     let Some(size) = btf.size_of(element) else { return malformed("an element has no size") };
     match u64::from(index) * u64::from(size) {
@@ -107,7 +107,7 @@ pub(super) fn element_bits(btf: &Btf, element: TypeId, index: u32) -> Result<u64
     }
 }
 
-/// Is it an array without a length at the end of a struct?
+/// Returns whether it is an array without a length at the end of a struct.
 pub(super) fn is_flexible(btf: &Btf, holder: Option<&Step>, array: &Array) -> bool {
     let Some(holder) = holder.filter(|step| step.named && array.count == 0) else { return false };
     btf.members(holder.ty).is_some_and(|s| s.members.len() == holder.index as usize + 1)

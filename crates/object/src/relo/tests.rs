@@ -1,4 +1,4 @@
-//! Types that branch without end are rejected quickly.
+//! Tests that types that branch endlessly are rejected quickly.
 
 use std::time::{Duration, Instant};
 
@@ -8,12 +8,13 @@ use super::{CoreError, Pair};
 use crate::btf::{Btf, TypeId};
 use crate::budget::Budget;
 
-/// Members of each struct.
+/// The number of members of each struct.
 const WIDTH: u32 = 4;
-/// Levels of nested structs.
+/// The number of levels of nested structs.
 const DEPTH: u32 = 30;
 
-/// `struct t` of anonymous members of a struct of anonymous members..., after an `int` as type 1.
+/// Makes `struct t`, which consists of anonymous members of a struct of anonymous members, and so on, after an `int` as
+/// type 1.
 fn branching(name: &[u8], members: u32) -> Btf {
     let mut types: Vec<u32> = vec![0, 1 << 24, 4, 1 << 24 | 32];
     for depth in 0..DEPTH {

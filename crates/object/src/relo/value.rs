@@ -1,4 +1,4 @@
-//! The answer to a relocation's question, of the object's own types or of the kernel's.
+//! Answers a relocation's question, with the object's own types or the kernel's.
 
 use super::kinds::{Ask, Subject};
 use super::spec::Spec;
@@ -9,13 +9,13 @@ use crate::btf::{Btf, Kind, Member, TypeId};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Answer {
     pub(super) value: u64,
-    /// Bytes of the field and its type, where a load or store may have to be resized.
+    /// The size of the field in bytes, and its type, if a load or store may have to be resized.
     pub(super) access: Option<(u32, TypeId)>,
-    /// Does the compiler's own answer have to be the same (for the object's types)?
+    /// Whether the compiler's own answer must be the same (for the object's types).
     pub(super) certain: bool,
 }
 
-/// Answers; `None` where the type or field is missing and the question makes no sense without it.
+/// Answers the question. Returns `None` if the type or field is missing and the question makes no sense without it.
 pub(super) fn answer(btf: &Btf, spec: Option<&Spec>, ask: Ask) -> Result<Option<Answer>, CoreError> {
     match ask.subject() {
         Subject::Field => field_answer(btf, spec, ask),
@@ -101,7 +101,7 @@ fn member_answer(btf: &Btf, spec: &Spec, member: &Member, ask: Ask) -> Result<An
     })
 }
 
-/// Of an array's field it is the element that a load or store accesses; the type stays the array's.
+/// Returns the access for a field that is an array: a load or store accesses one element, but the type is the array's.
 fn element_access(btf: &Btf, array: TypeId) -> Option<(u32, TypeId)> {
     let mut ty = array;
     for _ in 0..crate::btf::MAX_DEPTH {

@@ -12,8 +12,8 @@ fn refused(bytes: &[u8]) -> String {
 
 #[test]
 fn other_files_are_identified() {
-    assert_eq!(refused(b""), "it is not a readable ELF file: it doesn't start as one");
-    assert_eq!(refused(b"#!/bin/sh\n"), "it is not a readable ELF file: it doesn't start as one");
+    assert_eq!(refused(b""), "it is not a readable ELF file: it doesn't start like one");
+    assert_eq!(refused(b"#!/bin/sh\n"), "it is not a readable ELF file: it doesn't start like one");
     assert_eq!(refused(b"\x7fELF"), "it is not a readable ELF file: it ends within its header");
     let big = compile_with("int x;", &["-target", "bpfeb"]);
     assert_eq!(refused(&big), "it is a big-endian ELF file; only little-endian 64-bit objects are read");

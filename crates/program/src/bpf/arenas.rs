@@ -13,7 +13,7 @@ const FIRST_AT: u64 = 0x1000 << 32;
 const APART: u64 = 1 << 32;
 
 impl Bpf {
-    /// The address at which the program should map an arena.
+    /// Returns the address at which the program should map an arena.
     pub(crate) fn arena_address(&self, map: u32) -> u64 {
         let before = self.maps[..map as usize].iter().filter(|map| map.kind == kind::ARENA).count();
         FIRST_AT + APART * before as u64
@@ -37,19 +37,19 @@ impl Bpf {
 }
 
 impl Map {
-    /// Is it an arena mapped without a given address?
+    /// Returns whether it is an arena that was mapped without a given address.
     pub(crate) fn is_arena(&self) -> bool {
         self.kind == kind::ARENA
     }
 }
 
-/// The non-empty pages of an arena's file, as runs: the first page, and the count.
+/// Returns the non-empty pages of an arena's file, as runs: the first page, and the count.
 pub(crate) fn touched_pages(file: &File) -> impl Iterator<Item = (u64, u64)> {
     let pages = |(from, to): (u64, u64)| (from / PAGE_BYTES, to.div_ceil(PAGE_BYTES) - from / PAGE_BYTES);
     data_of(file).into_iter().map(pages)
 }
 
-/// The non-empty ranges of a sparse file, in bytes.
+/// Returns the non-empty ranges of a sparse file, in bytes.
 fn data_of(file: &File) -> Vec<(u64, u64)> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -78,7 +78,7 @@ mod tests {
             assert_eq!(touched_pages(&file).collect::<Vec<_>>(), expected, "{writes:?}");
         };
         check(&[], &[]);
-        // Zeroes count, too: global variables begin as zeroes.
+        // Zeroes count too: global variables begin as zeroes.
         check(&[63 * PAGE_BYTES + 7], &[(63, 1)]);
         check(&[0, PAGE_BYTES, 5 * PAGE_BYTES], &[(0, 2), (5, 1)]);
     }

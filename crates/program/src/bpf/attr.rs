@@ -3,7 +3,7 @@
 /// The bytes that are read.
 pub(super) const BYTES: usize = 160;
 
-/// The parameters; those that the program did not give are 0.
+/// The parameters. Those that the program did not give are 0.
 pub(super) struct Attr(pub(super) [u8; BYTES]);
 
 impl Attr {
@@ -19,7 +19,7 @@ impl Attr {
         u64::from_le_bytes(std::array::from_fn(|i| self.0[at + i]))
     }
 
-    /// A name of 16 bytes.
+    /// Reads a name of 16 bytes.
     pub(super) fn name(&self, at: usize) -> String {
         let bytes = &self.0[at..at + 16];
         let end = bytes.iter().position(|&b| b == 0).unwrap_or(bytes.len());

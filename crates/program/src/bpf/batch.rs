@@ -1,4 +1,4 @@
-//! Many elements of a map in one call: `BPF_MAP_LOOKUP_BATCH` and its kin.
+//! Handles many elements of a map in one call: `BPF_MAP_LOOKUP_BATCH` and related commands.
 
 use super::attr::Attr;
 use super::cmd;
@@ -9,11 +9,11 @@ use crate::desk::Desk;
 use crate::program::Program;
 use keel_abi::bpf::Errno;
 
-/// Where the parameters have the count, which the kernel changes.
+/// The offset of the count, which the kernel changes, in the parameters.
 const COUNT_AT: u64 = 32;
 /// `BPF_F_LOCK`.
 const LOCK: u64 = 4;
-/// The kernel's own number for what a kind of map does not do.
+/// The kernel's internal error number for an operation that a kind of map does not support.
 const ENOTSUPP: i32 = 524;
 
 /// A command, as the program gives it.
@@ -26,10 +26,10 @@ struct Batch {
     count: u32,
 }
 
-/// Where a walk goes on: the next batch need not pass all elements again.
+/// Where a walk continues, so that the next batch need not pass all elements again.
 #[derive(Debug)]
 pub(super) struct Walked {
-    /// The number of elements before, which is what the program hands back.
+    /// The number of elements before, which is what the program passes back.
     passed: u32,
     /// The last of them.
     last: Vec<u8>,
@@ -38,7 +38,7 @@ pub(super) struct Walked {
 }
 
 impl Map {
-    /// Its elements have keys, which come and go.
+    /// Returns whether its elements have keys, which are added and removed.
     fn is_hash(&self) -> bool {
         let ordinary = matches!(self.kind, kind::HASH | kind::PERCPU_HASH);
         ordinary || matches!(self.kind, kind::LRU_HASH | kind::LRU_PERCPU_HASH)
@@ -46,7 +46,7 @@ impl Map {
 }
 
 impl Program {
-    /// A command whose parameters are at `at`.
+    /// Executes a command whose parameters are at `at`.
     pub(super) fn batch_call(
         &mut self,
         command: u64,
@@ -90,8 +90,8 @@ impl Program {
         Ok(ended.map_or_else(|errno| error(errno.0), |()| Answer::Value(0)))
     }
 
-    /// From an element on, elements with their keys. The program only hands back where to go on: an array's last key,
-    /// as on a kernel, or else the number of elements that it has had.
+    /// Looks up elements from some element on, with their keys. The program passes back only where to continue: an
+    /// array's last key, as on a kernel, or else the number of elements that it has already got.
     fn look_all_up(&mut self, batch: &Batch, take: bool, desk: &mut dyn Desk) -> (u32, Result<(), Errno>) {
         let (map, mut done) = (batch.map, 0);
         let (mut at, mut passed) = match self.begin_of(batch, take, desk) {
@@ -102,7 +102,7 @@ impl Program {
             let next = self.next_key(map, at.as_deref(), desk);
             let key = match next {
                 Err(errno) => break Err(errno),
-                // As on a kernel, only a walk through a hash map sees the end ahead.
+                // As on a kernel, only a walk through a hash map detects the end in advance.
                 Ok(_) if done == batch.count => break Ok(()),
                 Ok(key) => key,
             };
@@ -135,7 +135,7 @@ impl Program {
         if self.host.write(batch.next, &next) { (done, ended) } else { (done, Err(Errno(libc::EFAULT))) }
     }
 
-    /// The key after which a walk begins, and how many elements are before it.
+    /// Returns the key after which a walk begins, and how many elements are before it.
     fn begin_of(
         &mut self,
         batch: &Batch,
@@ -204,7 +204,7 @@ impl Program {
         self.piece(batch.keys, self.bpf.maps[batch.map as usize].key_size as usize, place)
     }
 
-    /// The bytes of a key or a value in a list of them.
+    /// Reads the bytes of a key or a value in a list of them.
     fn piece(&self, start: u64, bytes: usize, place: u32) -> Result<Vec<u8>, Errno> {
         let mut piece = vec![0; bytes];
         let at = start.saturating_add(u64::from(place) * bytes as u64);

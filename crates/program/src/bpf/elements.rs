@@ -1,4 +1,4 @@
-//! Elements of maps: the program's lookups, updates, removals and walks.
+//! Handles elements of maps: the program's lookups, updates, removals and walks.
 
 use super::attr::Attr;
 use super::maps::{LINK, Map, kind};
@@ -14,11 +14,11 @@ use std::os::unix::fs::FileExt;
 /// `BPF_NOEXIST`, `BPF_EXIST`.
 const NOEXIST: u64 = 1;
 const EXIST: u64 = 2;
-/// The most bytes of a key or value.
+/// The maximum number of bytes of a key or value.
 const MOST_BYTES: usize = 512 << 20;
 
 impl Program {
-    /// The map and the key that a command names.
+    /// Reads the map and the key that a command names.
     fn element(&self, attr: &Attr) -> Result<(u32, Vec<u8>), i32> {
         let map = self.map_of(attr.fd(0)).ok_or(libc::EBADF)?;
         let mut key = vec![0; self.bpf.maps[map as usize].key_size as usize];
@@ -28,7 +28,7 @@ impl Program {
         Ok((map, key))
     }
 
-    /// Bytes of a value as user space sees it.
+    /// Returns the size of a value as user space sees it, in bytes.
     pub(super) fn user_bytes(&self, map: u32) -> usize {
         let map = &self.bpf.maps[map as usize];
         let cpus = if map.is_per_cpu() { self.bpf.cpus as usize } else { 1 };
@@ -46,7 +46,7 @@ impl Program {
         }
     }
 
-    /// Looks an element up and removes it; in a queue or a stack, the next one.
+    /// Looks up an element and removes it; in a queue or a stack, the next one.
     pub(super) fn map_take(&mut self, attr: &Attr, desk: &mut dyn Desk) -> Answer {
         let (map, key) = match self.element(attr) {
             Ok(found) => found,
@@ -126,7 +126,7 @@ impl Program {
         }
     }
 
-    /// Setting a struct_ops map without a link attaches its scheduler.
+    /// Handles an update of a struct_ops map. Without a link, it attaches the scheduler.
     fn updated(&mut self, map: u32) -> Result<Answer, ProgramError> {
         let m = &self.bpf.maps[map as usize];
         match m.kind == kind::STRUCT_OPS && m.flags & LINK == 0 {
@@ -192,7 +192,7 @@ impl Program {
         Ok(done.map_or_else(|errno| error(errno.0), |()| Answer::Value(0)))
     }
 
-    /// A scheduler without a link is detached by the removal of its map's value.
+    /// Handles the removal of a struct_ops map's value, which detaches a scheduler without a link.
     fn detach_by_value(&mut self, map: u32) -> Result<Answer, ProgramError> {
         if self.bpf.maps[map as usize].flags & LINK != 0 {
             return Ok(error(libc::EOPNOTSUPP));
@@ -216,7 +216,7 @@ impl Program {
         }
     }
 
-    /// The key after this one, or the first.
+    /// Returns the key after this one, or the first.
     pub(super) fn next_key(
         &self,
         map: u32,
@@ -247,7 +247,7 @@ impl Program {
 }
 
 impl Map {
-    /// Before anything is loaded.
+    /// Looks up a value before anything is loaded.
     fn early_value(&self, key: &[u8], bytes: usize) -> Result<Vec<u8>, Errno> {
         if self.is_queue() {
             let next = self.next_early().and_then(|place| self.values.get(place));
@@ -260,12 +260,12 @@ impl Map {
         }
     }
 
-    /// The next value of a queue or a stack.
+    /// Returns the next value of a queue or a stack.
     fn next_early(&self) -> Option<&Vec<u8>> {
         if self.kind == kind::QUEUE { self.values.keys().next() } else { self.values.keys().next_back() }
     }
 
-    /// `queue_stack_map_push_elem()`. A queue's values have growing numbers instead of keys.
+    /// `queue_stack_map_push_elem()`. A queue's values have increasing numbers instead of keys.
     fn push_early(&mut self, value: Vec<u8>, flags: u64) -> Result<(), Errno> {
         if flags > EXIST || flags == NOEXIST {
             return Err(Errno::EINVAL);
@@ -313,7 +313,7 @@ impl Map {
     }
 }
 
-/// An array's index, which must be in range.
+/// Returns an array's index, which must be in range.
 pub(super) fn index_of(map: &Map, key: &[u8]) -> Result<u32, Errno> {
     let index = <[u8; 4]>::try_from(key).map(u32::from_le_bytes).map_err(|_| Errno::EINVAL)?;
     if index < map.max_entries { Ok(index) } else { Err(Errno::ENOENT) }

@@ -1,4 +1,4 @@
-//! Objects by number: `BPF_MAP_GET_NEXT_ID`, `BPF_MAP_GET_FD_BY_ID` and their kin.
+//! Finds objects by id: `BPF_MAP_GET_NEXT_ID`, `BPF_MAP_GET_FD_BY_ID` and related commands.
 
 use super::Done;
 use super::attr::Attr;
@@ -10,7 +10,7 @@ use crate::program::Program;
 use crate::thread::Thread;
 
 impl Program {
-    /// The object with the next number. The program only sees its own objects.
+    /// Returns the object with the next id. The program sees only its own objects.
     pub(super) fn next_id(&self, command: u64, at: u64, attr: &Attr) -> Answer {
         let after = attr.u32(0);
         let next = self.ids(command).into_iter().map(|(id, _)| id).filter(|&id| id > after).min();
@@ -20,7 +20,7 @@ impl Program {
         }
     }
 
-    /// A descriptor of the object with this number.
+    /// Opens a descriptor of the object with this id.
     pub(super) fn by_id(&mut self, t: &mut Thread, command: u64, attr: &Attr) -> Done {
         let wanted = attr.u32(0);
         let found = self.ids(command).into_iter().find(|(id, _)| *id == wanted);
@@ -32,7 +32,7 @@ impl Program {
         Ok(Answer::Value(copy))
     }
 
-    /// The open objects of the kind that a command is about: their numbers, and a descriptor of each.
+    /// Returns the open objects of the kind that a command is about: their ids, and a descriptor of each.
     fn ids(&self, command: u64) -> Vec<(u32, (i32, Open))> {
         let id = |kind: &Kind| match (command, kind) {
             (cmd::MAP_GET_NEXT_ID | cmd::MAP_GET_FD_BY_ID, Kind::Map(number))
@@ -46,7 +46,7 @@ impl Program {
     }
 }
 
-/// A link's number: only one link has the scheduler, and one each traced program.
+/// Returns a link's id. There is only one link to the scheduler, and one to each traced program.
 pub(super) const fn link_id(link: &Link) -> u32 {
     match link {
         Link::Scheduler | Link::Gone => FIRST_ID,

@@ -1,4 +1,4 @@
-//! Information about the program's objects: `BPF_OBJ_GET_INFO_BY_FD`.
+//! Provides information about the program's objects: `BPF_OBJ_GET_INFO_BY_FD`.
 
 use super::attr::Attr;
 use super::ids::link_id;
@@ -6,7 +6,8 @@ use crate::calls::{Answer, error};
 use crate::fds::{Kind, Link};
 use crate::program::Program;
 
-/// Bytes of `struct bpf_map_info`, `bpf_prog_info`, `bpf_btf_info` and `bpf_link_info`, as far as they are filled.
+/// The sizes of `struct bpf_map_info`, `bpf_prog_info`, `bpf_btf_info` and `bpf_link_info`, as far as they are filled,
+/// in bytes.
 const MAP_BYTES: usize = 88;
 const PROG_BYTES: usize = 232;
 const BTF_BYTES: usize = 32;
@@ -14,7 +15,7 @@ const LINK_BYTES: usize = 16;
 /// `BPF_LINK_TYPE_TRACING`, `BPF_LINK_TYPE_STRUCT_OPS`.
 const TRACING: u32 = 2;
 const STRUCT_OPS: u32 = 9;
-/// The first id of each kind; the kernel's own come before.
+/// The first id of each kind. The kernel's own come before it.
 pub(super) const FIRST_ID: u32 = 100;
 
 impl Program {

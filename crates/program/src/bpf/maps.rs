@@ -1,4 +1,4 @@
-//! Maps that the program creates.
+//! Creates the program's maps.
 
 use super::attr::Attr;
 use super::batch::Walked;
@@ -41,9 +41,9 @@ pub(crate) const INNER_MAP: u32 = 1 << 12;
 pub(crate) const LINK: u32 = 1 << 13;
 
 pub(crate) const PAGE_BYTES: u64 = 4096;
-/// Bytes that one map may take of the program's memory.
+/// The maximum size of one map in the program's memory, in bytes.
 const MOST_BYTES: u64 = 4 << 30;
-/// The most bytes of a key, of a value, and of a per-CPU value (`PCPU_MIN_UNIT_SIZE`).
+/// The maximum number of bytes of a key, of a value, and of a per-CPU value (`PCPU_MIN_UNIT_SIZE`).
 const MOST_KEY_BYTES: u32 = 1 << 20;
 const MOST_VALUE_BYTES: u32 = 512 << 20;
 const MOST_PER_CPU_BYTES: u32 = 32 << 10;
@@ -91,34 +91,34 @@ impl Map {
         matches!(self.kind, kind::ARRAY | kind::PERCPU_ARRAY)
     }
 
-    /// A queue or a stack: values without keys.
+    /// Returns whether it is a queue or a stack, whose values have no keys.
     pub(crate) fn is_queue(&self) -> bool {
         matches!(self.kind, kind::QUEUE | kind::STACK)
     }
 
-    /// A ring buffer, in one direction or the other.
+    /// Returns whether it is a ring buffer, in either direction.
     pub(crate) fn is_ring(&self) -> bool {
         matches!(self.kind, kind::RINGBUF | kind::USER_RINGBUF)
     }
 
-    /// `ringbuf_map_alloc()`: would the kernel create this ring buffer?
+    /// Returns whether the kernel would create this ring buffer (`ringbuf_map_alloc()`).
     fn is_possible_ring(&self) -> bool {
         let bytes = self.max_entries;
         let has_sizes = self.key_size != 0 || self.value_size != 0;
         !has_sizes && bytes.is_power_of_two() && u64::from(bytes).is_multiple_of(PAGE_BYTES)
     }
 
-    /// Its values are other maps; the program sets them by descriptor.
+    /// Returns whether its values are other maps, which the program sets by descriptor.
     pub(crate) fn has_maps(&self) -> bool {
         matches!(self.kind, kind::ARRAY_OF_MAPS | kind::HASH_OF_MAPS)
     }
 
-    /// Bytes from one value of an array to the next.
+    /// Returns the distance from one value of an array to the next, in bytes.
     pub(crate) fn stride(&self) -> u64 {
         u64::from(self.value_size).next_multiple_of(8)
     }
 
-    /// Bytes of the pages that the program may map; `None` if it may not.
+    /// Returns the size of the pages that the program may map, in bytes, or `None` if it may not map any.
     fn file_bytes(&self) -> Option<u64> {
         match self.kind {
             kind::ARRAY if self.flags & MMAPABLE != 0 => Some(
@@ -189,7 +189,7 @@ impl Program {
         Ok(answer)
     }
 
-    /// The offsets of pointers to the kernel's objects in the values of a new map, by its types.
+    /// Returns the offsets of pointers to the kernel's objects in the values of a new map, by its types.
     fn kptrs(&self, attr: &Attr) -> Vec<u32> {
         let types = self.fds.get(attr.fd(48)).and_then(|open| match *open.kind.borrow() {
             Kind::Btf(types) => Some(types),
@@ -201,8 +201,8 @@ impl Program {
         if (value as usize) < types.len() { types.kptr_offsets(TypeId(value)) } else { Vec::new() }
     }
 
-    /// An unnamed file that the program may map, and that keel also has open. Its size is sealed: otherwise the program
-    /// could remove pages that keel uses.
+    /// Creates an unnamed file that the program may map, and that keel also has open. Its size is sealed: otherwise the
+    /// program could remove pages that keel uses.
     fn new_file(
         &mut self,
         t: &mut Thread,

@@ -1,7 +1,7 @@
-//! bpf(2) as the program sees it.
+//! Answers bpf(2).
 //!
 //! Nothing is loaded until the program runs or attaches something: maps keep the elements that it puts into them, and
-//! programs are stored. Then [`object`](crate::object) makes an object of both, and later a larger one if more is
+//! programs are stored. Then [`object`](crate::object) makes an object from both, and later a larger one if more is
 //! loaded. From then on the owner has the maps ([`Desk`]), except those that the program maps into its memory: these
 //! are files that both share.
 
@@ -83,11 +83,11 @@ pub(crate) struct Bpf {
     pub(crate) types: Vec<Vec<u8>>,
     /// For each program, its index in the loaded object.
     pub(crate) loaded: Option<Vec<Option<u32>>>,
-    /// Is a scheduler attached?
+    /// Whether a scheduler is attached.
     pub(crate) is_attached: bool,
-    /// Has one ever been attached?
+    /// Whether one has ever been attached.
     pub(crate) was_attached: bool,
-    /// Does the scheduler end with a link's descriptor, or with the map's value?
+    /// Whether the scheduler ends with a link's descriptor; otherwise it ends with the map's value.
     pub(crate) by_link: bool,
     /// The objects with a name in bpffs.
     pub(crate) pins: BTreeMap<String, pins::Pin>,
@@ -115,28 +115,28 @@ impl Bpf {
         })
     }
 
-    /// The kernel's type with this number, if there is one. Number 0 is none.
+    /// Returns the kernel's type with this number, if there is one. Number 0 stands for none.
     pub(crate) fn kernel_type(&self, id: u32) -> Option<TypeId> {
         (id != 0 && (id as usize) < self.kernel.len()).then_some(TypeId(id))
     }
 
-    /// The scheduler is gone, and the program loads another object: nothing counts as loaded any more.
+    /// Forgets what was loaded, because the scheduler is gone and the program loads another object.
     pub(crate) fn begin_again(&mut self) {
         self.loaded = None;
         self.maps.iter_mut().for_each(|map| map.place = None);
     }
 
-    /// The program's memory is gone, and with it what was mapped there.
+    /// Forgets what was mapped, because the program's memory is gone.
     pub(crate) fn unmap(&mut self) {
         self.maps.iter_mut().for_each(|map| map.mapped_at = None);
     }
 
-    /// A program's index in the loaded object.
+    /// Returns a program's index in the loaded object.
     pub(crate) fn place_of(&self, prog: u32) -> Option<u32> {
         *self.loaded.as_ref()?.get(prog as usize)?
     }
 
-    /// The programs of the loaded object, by index.
+    /// Returns the programs of the loaded object, by index.
     pub(crate) fn in_places(&self) -> Vec<u32> {
         let places = self.loaded.iter().flatten().zip(0..);
         let mut placed: Vec<(u32, u32)> = places.filter_map(|(place, n)| Some(((*place)?, n))).collect();
@@ -144,7 +144,7 @@ impl Bpf {
         placed.into_iter().map(|(_, n)| n).collect()
     }
 
-    /// Its maps, by index.
+    /// Returns its maps, by index.
     pub(crate) fn maps_in_places(&self) -> Vec<u32> {
         let mut placed: Vec<(u32, u32)> =
             (0..).zip(&self.maps).filter_map(|(n, map)| Some((map.place?, n))).collect();
@@ -152,7 +152,7 @@ impl Bpf {
         placed.into_iter().map(|(_, n)| n).collect()
     }
 
-    /// The program has mapped a map's pages at this address.
+    /// Notes that the program has mapped a map's pages at this address.
     pub(crate) fn mapped(&mut self, map: u32, at: u64) {
         let map = &mut self.maps[map as usize];
         map.mapped_at.get_or_insert(at);
@@ -248,7 +248,7 @@ impl Program {
     }
 
     fn btf_load(&mut self, t: &mut Thread, attr: &Attr) -> Done {
-        /// No program has more bytes of types.
+        /// The maximum size of a program's types, in bytes.
         const MOST: u32 = 16 << 20;
         let len = attr.u32(16);
         if len > MOST {
@@ -298,7 +298,7 @@ impl Program {
                 Ok(Answer::Told(0, self.unlink(link)?))
             }
             (cmd::LINK_DETACH, Link::Gone) => Ok(Answer::Value(0)),
-            // The map is looked at first.
+            // The map is checked first.
             (cmd::LINK_UPDATE, Link::Scheduler) if self.map_of(attr.fd(4)).is_none() => {
                 Ok(error(if self.fds.get(attr.fd(4)).is_some() { libc::EINVAL } else { libc::EBADF }))
             }
@@ -306,7 +306,7 @@ impl Program {
         }
     }
 
-    /// The program attaches a tracing program.
+    /// Attaches a tracing program.
     fn attach_trace(&mut self, prog: u32) -> Done {
         let Prog { name, target, .. } = &self.bpf.progs[prog as usize];
         if target.is_empty() {
@@ -321,7 +321,7 @@ impl Program {
         })
     }
 
-    /// The program attaches the scheduler of a struct_ops map.
+    /// Attaches the scheduler of a struct_ops map.
     fn attach(&mut self, map: u32, by_link: bool) -> Done {
         if self.bpf.is_attached {
             return Ok(error(libc::EBUSY));
@@ -335,7 +335,7 @@ impl Program {
         })
     }
 
-    /// A descriptor of something attached.
+    /// Creates a descriptor of something attached.
     pub(crate) fn new_link(&mut self, t: &mut Thread, link: Link) -> Result<i64, ProgramError> {
         match self.new_fd(t, Kind::Link(link), false)? {
             Answer::Value(fd) => Ok(fd),

@@ -1,4 +1,4 @@
-//! Maps of maps: the program puts maps into them by their descriptors, and reads their ids.
+//! Handles maps of maps: the program puts maps into them by their descriptors, and reads their ids.
 //!
 //! The entries are also kept here after the object is loaded. A map that is put into a map of maps later is created at
 //! that moment, like the map of maps' template, and gets the elements that the program has put into it so far.
@@ -45,7 +45,7 @@ impl Program {
         self.bpf.maps[outer as usize].set_early(key, inner.to_le_bytes().to_vec(), flags, 0)
     }
 
-    /// The map of a descriptor, which must match the template of the map of maps (`bpf_map_meta_equal()`).
+    /// Returns the map of a descriptor, which must match the template of the map of maps (`bpf_map_meta_equal()`).
     fn inner_map(&self, outer: u32, value: &[u8]) -> Result<u32, Errno> {
         let fd = <[u8; 4]>::try_from(value).map(i32::from_le_bytes);
         let number = fd.ok().and_then(|fd| self.map_of(fd)).ok_or(Errno(libc::EBADF))?;
@@ -81,7 +81,7 @@ impl Program {
 }
 
 impl Map {
-    /// The id of the map in an entry.
+    /// Returns the id of the map in an entry.
     pub(super) fn inner_id(&self, key: &[u8]) -> Result<Vec<u8>, Errno> {
         let (number, _) = self.values.get(key).ok_or(Errno::ENOENT)?;
         let number = <[u8; 4]>::try_from(&number[..]).map_or(0, u32::from_le_bytes);

@@ -1,4 +1,4 @@
-//! Objects pinned in bpffs: `BPF_OBJ_PIN`, `BPF_OBJ_GET`, and `unlink(2)` of their names.
+//! Pins objects in bpffs: `BPF_OBJ_PIN`, `BPF_OBJ_GET`, and `unlink(2)` of their names.
 
 use super::attr::Attr;
 use super::{Done, cmd};

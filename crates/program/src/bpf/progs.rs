@@ -1,4 +1,4 @@
-//! BPF programs that the program loads.
+//! Loads the BPF programs of the program.
 
 use super::attr::Attr;
 use crate::ProgramError;
@@ -19,9 +19,9 @@ const FENTRY: u32 = 24;
 const FEXIT: u32 = 25;
 /// `BPF_F_SLEEPABLE`.
 pub(crate) const SLEEPABLE: u32 = 1 << 4;
-/// The most instructions of a program.
+/// The maximum number of instructions of a program.
 const MOST_INSNS: u32 = 1_000_000;
-/// The most bytes of a program's context (`U16_MAX`).
+/// The maximum number of bytes of a program's context (`U16_MAX`).
 const MOST_CONTEXT: u32 = 65535;
 const LD_IMM64: u8 = 0x18;
 /// Marks of `ld_imm64` for descriptors: of a map, and of its first value.
@@ -41,18 +41,18 @@ pub(crate) struct Prog {
     /// For a tracing program, its attach point, as in libbpf's section names.
     pub(crate) target: String,
     pub(crate) license: String,
-    /// Instructions; `ld_imm64` of a map has the map's number instead of a descriptor.
+    /// Its instructions. `ld_imm64` of a map has the map's number instead of a descriptor.
     pub(crate) insns: Vec<Insn>,
     /// Its types.
     pub(crate) types: Option<u32>,
-    /// First instruction and type of each function.
+    /// The first instruction and the type of each function.
     pub(crate) funcs: Vec<[u32; 2]>,
     /// Instruction, file, text, and line with column.
     pub(crate) lines: Vec<[u32; 4]>,
 }
 
 impl Prog {
-    /// Does the simulated kernel load it? Others are feature probes, or have no attach point there.
+    /// Returns whether the simulated kernel loads it. Others are feature probes, or have no attach point there.
     pub(crate) fn is_kept(&self) -> bool {
         matches!(self.kind, STRUCT_OPS | SYSCALL) || self.kind == TRACING && !self.target.is_empty()
     }
@@ -75,8 +75,8 @@ impl Program {
         self.new_fd(t, Kind::Prog(number), false)
     }
 
-    /// Writes the verifier's message for the only refusal that is not the caller's own mistake: libbpf looks for these
-    /// words to find out which features the kernel has.
+    /// Writes the verifier's message for the only rejection that is not the caller's own mistake: libbpf looks for
+    /// these words to detect which features the kernel has.
     fn tell_verdict(&self, attr: &Attr) {
         const WORDS: &[u8] = b"invalid access to map value pointer\n\0";
         let (level, bytes, at) = (attr.u32(24), attr.u32(28) as usize, attr.u64(32));
@@ -115,7 +115,7 @@ impl Program {
         })
     }
 
-    /// The attach point of a tracing program; empty for other programs.
+    /// Returns the attach point of a tracing program, or empty for other programs.
     fn target(&self, kind: u32, attach: u32, id: u32) -> String {
         let traced = self.bpf.kernel_type(id).filter(|_| kind == TRACING);
         let Some(traced) = traced else { return String::new() };
@@ -128,7 +128,7 @@ impl Program {
         }
     }
 
-    /// A table of `count` records of `size` bytes, the first words of each.
+    /// Reads a table of `count` records of `size` bytes. Returns the first words of each.
     fn records<const N: usize>(&self, at: u64, size: u32, count: u32) -> Result<Vec<[u32; N]>, i32> {
         let size = size as usize;
         if count == 0 {
@@ -192,8 +192,8 @@ impl Program {
         })
     }
 
-    /// Asks the owner for an action on the loaded object; `EINVAL` if there is none. The owner first loads everything
-    /// that the program has loaded since the last time.
+    /// Requests an action on the loaded object from the owner, or returns `EINVAL` if there is none. The owner first
+    /// loads everything that the program has loaded since the last time.
     pub(super) fn when_loaded(
         &mut self,
         then: impl FnOnce(&mut Self) -> Result<Option<Event>, ProgramError>,

@@ -1,4 +1,5 @@
-//! Ring buffers that the program has mapped: written to its pages before it continues, read back when it has stopped.
+//! Handles ring buffers that the program has mapped: writes to its pages before it continues, and reads them back when
+//! it has stopped.
 //!
 //! Those that the program writes (`USER_RINGBUF`) are read whenever it has stopped, and the program sees how far they
 //! have been consumed. Their file has a page with the consumer's position, a page with the producer's, and the data,
@@ -32,7 +33,7 @@ impl Bpf {
                 let _ = file.write_all_at(&view.data[from as usize..to as usize], 2 * PAGE_BYTES + from);
             };
             put(first, first + len);
-            // Data behind a record that would be split begins at the front again.
+            // Data after a record that would be split starts at the front again.
             put(0, (first + len).saturating_sub(size));
             let _ = file.write_all_at(&map.producer.to_le_bytes(), PAGE_BYTES);
         }
@@ -57,7 +58,7 @@ impl Bpf {
         }
     }
 
-    /// Is there something to read, or room to write?
+    /// Returns whether there is something to read, or space to write.
     pub(crate) fn ring_is_ready(&self, map: u32) -> Ready {
         let Map { producer, consumer, max_entries, kind, .. } = self.maps[map as usize];
         match kind {
@@ -111,7 +112,7 @@ pub(crate) enum Ready {
     ToWrite,
 }
 
-/// `len` bytes of a ring from `first` on, wrapping to its front.
+/// Reads `len` bytes of a ring from `first` on, wrapping to its front.
 fn data_of(file: &File, first: u64, len: u64, size: u64) -> std::io::Result<Vec<u8>> {
     let mut bytes = vec![0; len as usize];
     let (before, after) = bytes.split_at_mut(len.min(size - first) as usize);

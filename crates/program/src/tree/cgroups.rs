@@ -1,4 +1,4 @@
-//! cgroupfs: the cgroups with their settings, processes and threads. Before the run, it contains the workload's.
+//! Shows cgroupfs: the cgroups with their settings, processes and threads. Before the run, it contains the workload's.
 
 use super::{Tree, is_below};
 use crate::ProgramError;
@@ -34,13 +34,13 @@ impl Tree {
         self.show_cgroups(all).map(|_| ())
     }
 
-    /// Whether the path is in cgroupfs.
+    /// Returns whether the path is in cgroupfs.
     pub(crate) fn is_in_cgroups(&self, path: &str) -> bool {
         is_below(path, ROOT)
     }
 
-    /// Shows exactly these cgroups. Returns which have come and gone, removed children before their parents and new
-    /// parents before their children.
+    /// Shows exactly these cgroups. Returns which have been created and removed: removed children before their parents,
+    /// and new parents before their children.
     pub(crate) fn show_cgroups(&mut self, cgroups: Vec<CgroupNow>) -> Result<Changes, ProgramError> {
         let before = std::mem::take(&mut self.cgroups);
         let mut changes = Changes::default();
@@ -77,7 +77,7 @@ impl Tree {
     }
 }
 
-/// A cgroup's files: their names and texts. The root has no settings.
+/// Returns a cgroup's files: their names and texts. The root has no settings.
 fn files(cgroup: &CgroupNow) -> Vec<(&'static str, String)> {
     let Bandwidth { period_us, quota_us, burst_us } = cgroup.bandwidth;
     let quota = if quota_us == QUOTA_NONE { "max".to_owned() } else { quota_us.to_string() };

@@ -1,4 +1,4 @@
-//! The simulated kernel's own files: types, symbols, the state of sched_ext, and /proc.
+//! Writes the simulated kernel's own files: types, symbols, the state of sched_ext, and /proc.
 
 use super::Tree;
 use crate::ProgramError;

@@ -1,4 +1,4 @@
-//! `/sys/devices/system/node`: the machine's nodes, their CPUs, memory and distances.
+//! Writes `/sys/devices/system/node`: the machine's nodes, their CPUs, memory and distances.
 
 use super::tasks::words;
 use super::{Tree, ranges};
@@ -43,7 +43,7 @@ impl Tree {
     }
 }
 
-/// A node has its share of the memory, half of which is free.
+/// Returns a node's memory figures: it has its share of the memory, half of which is free.
 fn meminfo(node: u32, nodes: u32) -> String {
     let kib = MEMORY_BYTES / 1024 / u64::from(nodes);
     let free = kib / 2;

@@ -1,4 +1,4 @@
-//! Files in memory, which are created on the host when the program first accesses them.
+//! Keeps files in memory, and creates them on the host when the program first accesses them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 enum Held {
     /// Only in memory, with this text.
     Memory(Vec<u8>),
-    /// The same, but it never changes, so that other files with this text may share its place.
+    /// Only in memory, with this text, which never changes, so that other files with this text may share its place.
     Constant(Vec<u8>),
     /// At its place on the host.
     Host,
@@ -29,7 +29,7 @@ pub(super) struct Store {
 }
 
 impl Store {
-    /// An empty store.
+    /// Returns an empty store.
     pub(super) fn new() -> io::Result<Self> {
         let scratch = TempDir::with_prefix("keel-")?;
         let (files, folders, listed, texts) = Default::default();
@@ -94,7 +94,7 @@ impl Store {
         drop(fs::remove_dir_all(self.host(path)));
     }
 
-    /// The host's path of a file or a folder, even if it does not exist.
+    /// Returns the host's path of a file or a folder, even if it does not exist.
     pub(super) fn place(&mut self, path: &str) -> io::Result<String> {
         let place = self.host(path);
         match self.files.get_mut(path) {
@@ -166,7 +166,7 @@ impl Store {
     }
 }
 
-/// The parent folder of a path. Empty for the root.
+/// Returns the parent folder of a path. Empty for the root.
 fn parent(path: &str) -> &str {
     Path::new(path).parent().and_then(Path::to_str).map_or("", |folder| folder.trim_end_matches('/'))
 }
@@ -175,7 +175,7 @@ fn parent(path: &str) -> &str {
 mod tests {
     use super::*;
 
-    /// A store with some files, and which of them are on the host.
+    /// Checks which files of a store are on the host after `act`.
     fn check(act: impl FnOnce(&mut Store), expected: &[&str]) {
         let mut store = Store::new().expect("there is a scratch folder");
         store.write("/sys/cpu/online", b"0-1\n").expect("it is written");

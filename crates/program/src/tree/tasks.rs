@@ -1,4 +1,4 @@
-//! `/proc/PID`: the tasks of the simulated machine, and the program itself, which is one of them.
+//! Shows `/proc/PID`: the tasks of the simulated machine, including the program itself.
 
 use super::Tree;
 use super::kernel::{mountinfo, mounts};
@@ -85,7 +85,7 @@ impl Tree {
 /// What the tree shows about tasks.
 pub(super) type Threads = BTreeMap<i32, BTreeSet<i32>>;
 
-/// The process and the thread of a path below `/proc`, if it names any: `/proc/7/stat`, `/proc/7/task/8/comm`.
+/// Returns the process and the thread of a path below `/proc`, if it names any: `/proc/7/stat`, `/proc/7/task/8/comm`.
 pub(crate) fn named(path: &str) -> Option<(i32, Option<i32>)> {
     let mut parts = path.strip_prefix(ROOT)?.strip_prefix('/')?.split('/');
     let process = parts.next()?.parse().ok()?;
@@ -123,7 +123,7 @@ fn stat(task: &TaskNow, threads: usize) -> String {
     text + &" 0".repeat(LAST_NOT_SHOWN) + "\n"
 }
 
-/// `/proc/PID/status`: all tasks are the superuser's, as the program is.
+/// `/proc/PID/status`. All tasks belong to root, as the program does.
 fn status(task: &TaskNow, threads: usize) -> String {
     let TaskNow { pid, name, parent, process, cpus, .. } = task;
     let state = state(task);
@@ -139,7 +139,7 @@ fn status(task: &TaskNow, threads: usize) -> String {
     )
 }
 
-/// A mask as the kernel prints it: words of 32 bits, the highest first.
+/// Returns a mask as the kernel prints it: words of 32 bits, the highest first.
 pub(super) fn words(cpus: &CpuSet) -> String {
     let most = cpus.iter().last().map_or(0, |cpu| cpu.index());
     let mut words = vec![0_u32; most / 32 + 1];

@@ -38,7 +38,7 @@ pub(crate) struct Decoder {
 #[derive(Clone, Copy, Debug)]
 struct Known {
     plan: Plan,
-    /// The same for records with the usual layout.
+    /// The decoder for records with the usual layout.
     quick: Option<Quick>,
 }
 
@@ -94,9 +94,9 @@ pub(super) enum Plan {
         goal: Field,
         step: Field,
     },
-    /// It only provides the time, CPU and task.
+    /// It provides only the time, CPU and task.
     Other,
-    /// It should have content, but lacks the fields.
+    /// It should have content, but lacks the necessary fields.
     Strange,
 }
 
@@ -126,12 +126,12 @@ impl Decoder {
         self.events.insert(event.id, Known { plan, quick });
     }
 
-    /// Whether any `sched_switch` was learned.
+    /// Returns whether any `sched_switch` was learned.
     pub(crate) fn knows_switches(&self) -> bool {
         self.events.values().any(|known| matches!(known.plan, Plan::Switch { .. }))
     }
 
-    /// Decodes an event's bytes; `None` for an event without a description.
+    /// Decodes an event's bytes. Returns `None` for an event without a description.
     #[inline]
     pub(crate) fn decode(&self, record: &[u8]) -> Option<Decoded> {
         let id = u32::try_from(self.common.as_ref()?.id.number(record, self.order)?).ok()?;
@@ -230,10 +230,11 @@ fn planned(event: &Description) -> Option<Plan> {
 }
 
 impl States {
-    /// For kernels since 4.14, if the recording does not contain the states.
+    /// The states of kernels since 4.14, used if the recording does not describe them.
     pub(crate) const USUAL: Self = Self { dead: DEAD, preempted: STATES + 1 };
 
-    /// From the print format of `sched_switch`: `{ 0x00000010, "X" }, ...`; the bit above all of these says preempted.
+    /// Reads the states from the print format of `sched_switch`: `{ 0x00000010, "X" }, ...`. The bit above all of these
+    /// means preempted.
     fn of(print: &str) -> Self {
         let (mut dead, mut all) = (0, 0);
         for entry in print.split('{').skip(1) {

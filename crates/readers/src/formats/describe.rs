@@ -1,4 +1,4 @@
-//! An event's description, as the kernel prints it in `events/SYSTEM/EVENT/format`.
+//! Reads an event's description, as the kernel prints it in `events/SYSTEM/EVENT/format`.
 //!
 //! ```text
 //! name: sched_waking
@@ -11,7 +11,7 @@
 
 use super::field::{Field, Place};
 
-/// The longest description, and the most fields.
+/// The maximum number of fields.
 const MOST_FIELDS: usize = 256;
 
 /// An event.
@@ -25,7 +25,7 @@ pub(crate) struct Description {
 }
 
 impl Description {
-    /// Reads a description; `None` if it has no name or no number.
+    /// Reads a description. Returns `None` if it has no name or no number.
     pub(crate) fn read(text: &str) -> Option<Self> {
         let mut event = Self::default();
         let mut id = None;
@@ -47,13 +47,13 @@ impl Description {
         (!event.name.is_empty()).then_some(event)
     }
 
-    /// A field by its name.
+    /// Returns a field by its name.
     pub(crate) fn field(&self, name: &str) -> Option<Field> {
         self.fields.iter().find(|(of, _)| of == name).map(|(_, field)| *field)
     }
 }
 
-/// `:TYPE NAME[N]; offset:N; size:N; signed:N;`, after `field` or `field special`.
+/// Reads `:TYPE NAME[N]; offset:N; size:N; signed:N;`, which follows `field` or `field special`.
 fn field(line: &str) -> Option<(String, Field)> {
     let (_, line) = line.split_once(':')?;
     let mut parts = line.split(';').map(str::trim);

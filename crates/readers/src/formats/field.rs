@@ -1,4 +1,4 @@
-//! A field of an event: its place, and how to read it from a record.
+//! Reads a field of an event from a record.
 
 use super::{Order, u16_at, u32_at};
 
@@ -7,9 +7,10 @@ use super::{Order, u16_at, u32_at};
 pub(crate) enum Place {
     /// At the field's offset.
     Here,
-    /// At the place that the field gives (`__data_loc`): its length above its offset from the record's beginning.
+    /// At the place that the field specifies (`__data_loc`): the length in the upper half, and the offset from the
+    /// record's beginning in the lower half.
     Elsewhere,
-    /// The same, from the field's own end (`__rel_loc`).
+    /// Likewise, but counted from the field's own end (`__rel_loc`).
     Behind,
 }
 
@@ -23,7 +24,7 @@ pub(crate) struct Field {
 }
 
 impl Field {
-    /// Its bytes, if the record contains them.
+    /// Returns its bytes, if the record contains them.
     #[inline]
     pub(crate) fn bytes<'a>(&self, record: &'a [u8], order: Order) -> Option<&'a [u8]> {
         let here = record.get(self.offset..self.offset.checked_add(self.size)?)?;
@@ -37,7 +38,7 @@ impl Field {
         record.get(from + offset..from + offset + length)
     }
 
-    /// A number of 1, 2, 4 or 8 bytes.
+    /// Reads a number of 1, 2, 4 or 8 bytes.
     #[inline]
     pub(crate) fn number(&self, record: &[u8], order: Order) -> Option<i64> {
         // The most common case.

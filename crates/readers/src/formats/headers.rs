@@ -1,33 +1,35 @@
-//! The part that perf.data contains as tracing data and that trace.dat begins with: the layout of the kernel's events.
+//! Reads the layout of the kernel's events, which perf.data contains as tracing data and with which trace.dat begins.
 //!
-//! Endianness, the size of a `long`, the header of ring buffer pages, and each event's description. It may be
-//! truncated: the complete part is used.
+//! It consists of the endianness, the size of a `long`, the header of ring buffer pages, and each event's description.
+//! If it is truncated, the complete part is used.
 
 use super::{Decoder, Description, Order};
 use std::io::Read;
 
 /// Its first bytes.
 pub(crate) const MAGIC: &[u8; 10] = b"\x17\x08\x44tracing";
-/// The longest description, and the most of them.
+/// The maximum length of a description, in bytes.
 const LONGEST: u64 = 1 << 20;
+/// The maximum number of descriptions in a system, and of systems.
 const MOST_EVENTS: u32 = 1 << 16;
 const MOST_SYSTEMS: u32 = 1 << 12;
-/// Symbols and formats of prints, which are skipped.
+/// The maximum size of symbols and print formats, which are skipped.
 const SKIPPED: u64 = 1 << 30;
 
-/// Its content.
+/// The contents.
 #[derive(Clone, Debug)]
 pub(crate) struct Headers {
     pub(crate) version: u32,
     pub(crate) order: Order,
-    /// Bytes of a page.
+    /// The size of a page, in bytes.
     pub(crate) page: u32,
     /// The description of a page's head.
     pub(crate) page_head: Description,
     pub(crate) decoder: Decoder,
 }
 
-/// Its sections, one after the other, from any source. `None` if they end too early or are invalid.
+/// Reads its sections, one after the other, from any source. Methods return `None` if they end too early or are
+/// invalid.
 pub(crate) struct Sections<R> {
     pub(crate) from: R,
     pub(crate) order: Order,
@@ -65,7 +67,7 @@ impl<R: Read> Sections<R> {
         self.array().map(|bytes| self.order.u64(bytes))
     }
 
-    /// A text that ends with a zero.
+    /// Reads a text that ends with a zero.
     pub(crate) fn text(&mut self) -> Option<String> {
         let mut bytes = Vec::new();
         loop {
@@ -82,14 +84,14 @@ impl<R: Read> Sections<R> {
         (skipped == count).then_some(())
     }
 
-    /// `header_page`: how a page of the ring buffer begins.
+    /// Reads `header_page`: how a page of the ring buffer begins.
     pub(crate) fn page_head(&mut self) -> Option<Description> {
         if self.text()? != "header_page" {
             return None;
         }
         let size = self.u64()?;
         let text = self.bytes(size, LONGEST)?;
-        // It has only fields, and neither name nor number.
+        // It has only fields, but neither a name nor a number.
         let text = format!("name: page\nID: 0\n{}", String::from_utf8_lossy(&text));
         if self.text()? != "header_event" {
             return None;
@@ -99,14 +101,14 @@ impl<R: Read> Sections<R> {
         Description::read(&text)
     }
 
-    /// ftrace's own events, which it numbers, and those of all systems.
+    /// Reads ftrace's own events, which are preceded by their number, and those of all systems.
     pub(crate) fn events(&mut self, decoder: &mut Decoder) -> Option<()> {
         let count = self.u32()?;
         self.descriptions(count, decoder)?;
         self.systems(decoder)
     }
 
-    /// The events of all systems.
+    /// Reads the events of all systems.
     pub(crate) fn systems(&mut self, decoder: &mut Decoder) -> Option<()> {
         for _ in 0..Some(self.u32()?).filter(|&count| count <= MOST_SYSTEMS)? {
             self.text()?;
@@ -127,7 +129,7 @@ impl<R: Read> Sections<R> {
         Some(())
     }
 
-    /// Symbols, print formats, names: nothing that is needed.
+    /// Skips symbols, print formats and names, none of which is needed.
     pub(crate) fn skip_rest(&mut self, with_names: bool) -> Option<()> {
         for _ in 0..2 {
             let size = u64::from(self.u32()?);
@@ -142,7 +144,7 @@ impl<R: Read> Sections<R> {
 }
 
 impl Headers {
-    /// The beginning of each such part; `None` if this is not one.
+    /// Reads the beginning of such a part. Returns `None` if it is not one.
     pub(crate) fn begin<R: Read>(from: &mut Sections<R>) -> Option<Self> {
         if &from.array()? != MAGIC {
             return None;
@@ -163,7 +165,7 @@ impl Headers {
         Some(Self { version, order, page, page_head, decoder: Decoder::new(order) })
     }
 
-    /// perf's tracing data, as far as it is complete.
+    /// Reads perf's tracing data, as far as it is complete.
     pub(crate) fn of_perf(bytes: &[u8]) -> Option<Self> {
         let mut from = Sections { from: bytes, order: Order::Little };
         let mut headers = Self::begin(&mut from)?;

@@ -1,4 +1,4 @@
-//! Events as the kernel writes them, decoded by the descriptions inside the recordings.
+//! Decodes events as the kernel writes them, with the descriptions in the recordings.
 //!
 //! Fields differ between kernels in offset, size and type, so nothing here is at a fixed offset: [`describe`] reads a
 //! description (`events/sched/sched_switch/format`), [`field`] reads a field from a record's bytes, [`decode`] turns
@@ -17,7 +17,7 @@ pub(crate) use decode::{Decoder, INTERRUPTS, States};
 pub(crate) use describe::Description;
 pub(crate) use headers::{Headers, Sections};
 
-/// The order of a file's bytes.
+/// The byte order of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Order {
     Little,
@@ -50,19 +50,19 @@ impl Order {
     }
 }
 
-/// The number at `at`, if there is one.
+/// Returns the number at `at`, if there is one.
 #[inline]
 pub(crate) fn u16_at(bytes: &[u8], at: usize, order: Order) -> Option<u16> {
     Some(order.u16(bytes.get(at..at.checked_add(2)?)?.try_into().ok()?))
 }
 
-/// The number at `at`, if there is one.
+/// Returns the number at `at`, if there is one.
 #[inline]
 pub(crate) fn u32_at(bytes: &[u8], at: usize, order: Order) -> Option<u32> {
     Some(order.u32(bytes.get(at..at.checked_add(4)?)?.try_into().ok()?))
 }
 
-/// The number at `at`, if there is one.
+/// Returns the number at `at`, if there is one.
 #[inline]
 pub(crate) fn u64_at(bytes: &[u8], at: usize, order: Order) -> Option<u64> {
     Some(order.u64(bytes.get(at..at.checked_add(8)?)?.try_into().ok()?))

@@ -1,5 +1,5 @@
-//! The usual case: a little-endian kernel whose events have all fields in their usual places and sizes. A single check
-//! of a record's length then replaces a check of each field.
+//! Decodes the usual case: a little-endian kernel whose events have all fields in their usual places and sizes. A
+//! single check of a record's length then replaces a check of each field.
 
 use super::decode::{Common, Decoded, INTERRUPTS, Plan, States, Task};
 use super::field::{Field, Place};
@@ -16,7 +16,7 @@ struct Places {
 /// How to read an event with the usual layout.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Quick {
-    /// The least length of a record.
+    /// The minimum length of a record.
     length: usize,
     flags: usize,
     pid: usize,
@@ -32,7 +32,7 @@ enum What {
 }
 
 impl Quick {
-    /// For an event of a little-endian kernel; `None` if anything about it is unusual.
+    /// Creates the decoder for an event of a little-endian kernel. Returns `None` if anything about it is unusual.
     pub(super) fn new(common: &Common, plan: &Plan) -> Option<Self> {
         let mut look = Look { length: 0 };
         let (flags, pid) = (look.place(common.flags?, 1)?, look.number(common.pid?)?);
@@ -54,7 +54,7 @@ impl Quick {
         Some(Self { length: look.length, flags, pid, what })
     }
 
-    /// Decodes a record; `None` if that takes the general decoder.
+    /// Decodes a record. Returns `None` if that takes the general decoder.
     #[inline]
     pub(super) fn decode(&self, record: &[u8]) -> Option<Decoded> {
         // All places used below are before this end.
@@ -114,7 +114,7 @@ fn bytes<const N: usize>(record: &[u8], at: usize) -> [u8; N] {
     bytes
 }
 
-/// A non-negative number.
+/// Reads a non-negative number.
 #[inline]
 fn unsigned(record: &[u8], at: usize) -> Option<u32> {
     u32::try_from(i32::from_le_bytes(bytes(record, at))).ok()

@@ -33,7 +33,7 @@ fn line_of(records: Vec<SchedRecord>, has_wakeups: bool) -> (Vec<SchedRecord>, C
     (all, line.clock(), line.impossible())
 }
 
-/// The wakeups that come out: time, pid, target, waker, its CPU; and the moves.
+/// Checks the resulting wakeups (time, pid, target, waker, its CPU) and migrations.
 fn check(records: Vec<SchedRecord>, wakeups: &[(u64, u32, u32, u32, u32)], moves: &[(u64, u32)]) {
     check_of(records, false, wakeups, moves);
 }

@@ -1,4 +1,4 @@
-//! Events: random ones, their descriptions, their bytes.
+//! Makes random events, their descriptions and their bytes.
 
 use super::Bytes;
 use crate::formats::Order;
@@ -10,7 +10,7 @@ use proptest::prelude::*;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
     pub(crate) order: Order,
-    /// Bytes of a `long`.
+    /// The size of a `long`, in bytes.
     pub(crate) long: usize,
     /// Names of children are elsewhere in the record.
     pub(crate) far_names: bool,
@@ -65,7 +65,7 @@ impl Shape {
         ]
     }
 
-    /// The descriptions, as a kernel prints them.
+    /// Returns the descriptions, as a kernel prints them.
     pub(crate) fn descriptions(&self) -> Vec<String> {
         let common = "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\
                       \tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n\
@@ -90,7 +90,7 @@ impl Shape {
         texts
     }
 
-    /// A record's bytes.
+    /// Returns a record's bytes.
     pub(crate) fn record(&self, seen: &SchedRecord) -> Vec<u8> {
         let mut to = Bytes::new(self.order);
         let id = match seen.what {
@@ -170,7 +170,7 @@ fn any_who() -> impl Strategy<Value = Who> {
     })
 }
 
-/// Records in the order of time, on up to `cpus` CPUs, microseconds apart.
+/// Generates records in order of time, on up to `cpus` CPUs, microseconds apart.
 pub(crate) fn any_records(cpus: u32, most: usize) -> impl Strategy<Value = Vec<SchedRecord>> {
     let cpu = move || 0..cpus;
     let why = prop::sample::select(vec![Why::Preempted, Why::Blocked, Why::Exited]);

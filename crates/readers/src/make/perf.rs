@@ -1,4 +1,4 @@
-//! perf.data as perf writes it.
+//! Writes perf.data as perf does.
 
 use super::{Bytes, Shape};
 use crate::formats::Order;
@@ -18,7 +18,7 @@ pub(crate) struct PerfShape {
 const KINDS: [u64; 2] =
     [1 | 2 | 4 | 0x80 | 0x100 | 0x400 | 0x1_0000, 1 | 2 | 4 | 0x40 | 0x80 | 0x100 | 0x400 | 0x1_0000];
 
-/// A whole file.
+/// Returns a whole file.
 pub(crate) fn perf(records: &[SchedRecord], shape: PerfShape) -> Vec<u8> {
     let order = shape.events.order;
     let mut data = Bytes::new(order);
@@ -96,7 +96,7 @@ pub(crate) fn features(at: u64, shape: &PerfShape) -> Bytes {
     features_and(at, shape, &[])
 }
 
-/// The same with more sections after them.
+/// Like `features`, with more sections after them.
 fn features_and(mut at: u64, shape: &PerfShape, more: &[Vec<u8>]) -> Bytes {
     let order = shape.events.order;
     let mut file = Bytes::new(order);
@@ -115,7 +115,7 @@ fn features_and(mut at: u64, shape: &PerfShape, more: &[Vec<u8>]) -> Bytes {
     file
 }
 
-/// A folder as `perf record --threads` makes it, of this version: its head, and a file of records for each CPU.
+/// Returns a folder of this version as `perf record --threads` makes it: its head, and a file of records for each CPU.
 pub(crate) fn folder(records: &[SchedRecord], shape: PerfShape, version: u64) -> (Vec<u8>, Vec<Vec<u8>>) {
     let order = shape.events.order;
     let mut head = head(0, &shape);
@@ -133,7 +133,7 @@ pub(crate) fn folder(records: &[SchedRecord], shape: PerfShape, version: u64) ->
     (head.bytes, (0..cpus).map(of_cpu).collect())
 }
 
-/// Two events whose samples look different.
+/// Returns two events whose samples look different.
 fn attributes(order: Order) -> Vec<Vec<u8>> {
     let all = if order == Order::Little { 1 << 18 } else { 1 << (63 - 18) };
     let attribute = |kinds: u64| {
@@ -162,7 +162,7 @@ fn sample(to: &mut Bytes, seen: &SchedRecord, events: &Shape) {
     record(to, 9, &body.bytes);
 }
 
-/// The layout of events.
+/// Returns the layout of events.
 pub(super) fn tracing_data(events: &Shape) -> Vec<u8> {
     let mut to = Bytes::new(events.order);
     to.raw(b"\x17\x08\x44tracing0.6\0").u8(u8::from(events.order == Order::Big)).u8(8).u32(4096);

@@ -1,4 +1,4 @@
-//! Perfetto's traces, using only the wire format and the published field numbers.
+//! Writes Perfetto traces, using only the wire format and the published field numbers.
 
 use crate::sched_record::{SchedEvent, SchedRecord, Who};
 use flate2::Compression;
@@ -57,7 +57,7 @@ impl Proto {
     }
 }
 
-/// A whole file.
+/// Returns a whole file.
 pub(crate) fn perfetto(records: &[SchedRecord], shape: PerfettoShape) -> Vec<u8> {
     let utsname = Proto::default().bytes(1, b"Linux").bytes(3, b"7.2.0");
     let system = Proto::default().bytes(1, &utsname.0).number(8, 4);
@@ -152,7 +152,7 @@ fn state(why: Why) -> u64 {
     }
 }
 
-/// The lists of the compact form: times as differences, names by index.
+/// Returns the lists of the compact form: times as differences, names by index.
 fn lists(records: &[&SchedRecord]) -> Proto {
     let mut names: Vec<String> = Vec::new();
     let (mut switches, mut wakings) = ([const { Vec::new() }; 5], [const { Vec::new() }; 6]);

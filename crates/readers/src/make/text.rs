@@ -1,4 +1,4 @@
-//! Text as ftrace, trace-cmd and perf print it.
+//! Writes text as ftrace, trace-cmd and perf print it.
 
 use crate::sched_record::{SchedEvent, SchedRecord, Who};
 use keel_trace::Why;
@@ -13,7 +13,7 @@ pub(crate) enum TextShape {
     PerfScript,
 }
 
-/// A whole file.
+/// Returns a whole file.
 pub(crate) fn text(records: &[SchedRecord], shape: TextShape) -> Vec<u8> {
     let mut text = match shape {
         TextShape::Ftrace => {

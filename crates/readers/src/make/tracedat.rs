@@ -1,4 +1,4 @@
-//! trace.dat as trace-cmd writes it.
+//! Writes trace.dat as trace-cmd does.
 
 use super::{Bytes, Shape};
 use crate::formats::Order;
@@ -23,7 +23,7 @@ pub(crate) struct DatShape {
 
 const CPUS: u32 = 4;
 
-/// A whole file.
+/// Returns a whole file.
 pub(crate) fn tracedat(records: &[SchedRecord], shape: DatShape) -> Vec<u8> {
     let cpus: Vec<Vec<u8>> = (0..CPUS).map(|cpu| pages(records, cpu, &shape)).collect();
     match shape.packing {
@@ -167,7 +167,7 @@ fn systems(to: &mut Bytes, events: &Shape) {
     }
 }
 
-/// A CPU's pages; lost events begin a new page.
+/// Returns a CPU's pages; lost events begin a new page.
 pub(crate) fn pages(records: &[SchedRecord], cpu: u32, shape: &DatShape) -> Vec<u8> {
     let mut all = Vec::new();
     let mut page: Option<(u64, u64, u64, Bytes)> = None;

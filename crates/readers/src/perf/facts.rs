@@ -1,4 +1,4 @@
-//! Information in a perf.data file about the machine on which it was recorded.
+//! Reads information in a perf.data file about the machine on which it was recorded.
 
 use super::layout::feature;
 use crate::formats::{Decoder, Headers, Order, Sections};
@@ -10,7 +10,7 @@ use std::io::Read;
 const LONGEST: u64 = 64 * 1024;
 const MOST: u32 = 1 << 16;
 
-/// Learns one feature.
+/// Reads one feature.
 pub(super) fn learn(
     facts: &mut Facts,
     decoder: &mut Option<Decoder>,
@@ -22,7 +22,7 @@ pub(super) fn learn(
     match feature {
         feature::TRACING_DATA => *decoder = Headers::of_perf(bytes).map(|headers| headers.decoder),
         feature::OSRELEASE => facts.release = text(&mut from),
-        // The CPUs that the machine may have, then the online ones.
+        // The number of CPUs that the machine may have, then of the online ones.
         feature::NRCPUS => {
             facts.cpus = from.u32().filter(|&cpus| cpus <= keel_abi::cpuset::MAX_CPUS).unwrap_or(0)
         }
@@ -44,7 +44,7 @@ pub(super) fn shape(facts: &mut Facts) {
     facts.topology = facts.parts.topology(facts.cpus);
 }
 
-/// A text, preceded by its padded length.
+/// Reads a text, preceded by its padded length.
 fn text<R: Read>(from: &mut Sections<R>) -> Option<String> {
     let length = from.u32()?;
     let bytes = from.bytes(length.into(), LONGEST)?;
@@ -57,7 +57,7 @@ fn texts<R: Read>(from: &mut Sections<R>) -> Option<Vec<String>> {
     (0..count).map(|_| text(from)).collect()
 }
 
-/// The CPUs of each node.
+/// Reads the CPUs of each node.
 fn nodes<R: Read>(from: &mut Sections<R>) -> Option<Vec<String>> {
     let count = from.u32().filter(|&count| count <= MOST)?;
     let node = |_| {
@@ -68,7 +68,7 @@ fn nodes<R: Read>(from: &mut Sections<R>) -> Option<Vec<String>> {
     (0..count).map(node).collect()
 }
 
-/// The CPUs of each cache of the last level.
+/// Reads the CPUs of each last-level cache.
 fn caches<R: Read>(from: &mut Sections<R>) -> Option<Vec<String>> {
     let (_version, count) = (from.u32()?, from.u32().filter(|&count| count <= MOST)?);
     let mut last = (0, Vec::new());

@@ -1,7 +1,7 @@
-//! Records of several files at once: those of each thread of `perf record --threads`.
+//! Merges the records of several files: those of each thread of `perf record --threads`.
 //!
-//! There is a file for each CPU, whichever CPUs a thread reads, without rounds. So each file's records are sorted as
-//! far as they can be held back, and then all files are merged by time.
+//! There is a file for each CPU, whichever CPUs a thread reads, and there are no rounds. So each file's records are
+//! sorted as far as they can be held back, and then all files are merged by time.
 
 use super::State;
 use super::layout::Layout;
@@ -16,10 +16,10 @@ use std::io::{Read, Seek};
 /// `PERF_DIR_SINGLE_FILE` and `PERF_DIR_VERSION`: all records are in the head, or in files of their own.
 const SINGLE_FILE: u64 = 0;
 const FILES: u64 = 1;
-/// How many records a file may always hold back, however many files there are.
+/// The number of records that can be held back for each file, however many files there are.
 const FEWEST: usize = 1 << 12;
 
-/// Whether a head with this folder version fits the files next to it. Drops those that do not belong to it.
+/// Checks that a head with this folder version fits the files next to it. Drops those that do not belong to it.
 pub(super) fn fits<R>(version: Option<u64>, parts: &mut Vec<R>) -> Result<(), ReadError> {
     let unsupported = |why: String| Err(ReadError::Unsupported(why));
     match version {
@@ -59,7 +59,7 @@ struct Part<R> {
 }
 
 impl<R: Read + Seek> Parts<R> {
-    /// The records of the file with this head, and of those next to it.
+    /// Returns the records of the file with this head, and of those next to it.
     pub(super) fn open(head: R, beside: Vec<R>, layout: &Layout) -> Result<Self, ReadError> {
         let most = (MOST / (beside.len() + 1)).max(FEWEST);
         let part = |stream| Part { stream, rounds: Rounds::new(most), over: false, next: None };
@@ -70,7 +70,7 @@ impl<R: Read + Seek> Parts<R> {
         Ok(Self { parts, due: BinaryHeap::new(), has_begun: false })
     }
 
-    /// The next record of all files.
+    /// Returns the next record of all files.
     pub(super) fn next(&mut self, state: &mut State) -> Result<Option<SchedRecord>, ReadError> {
         if let [only] = &mut self.parts[..] {
             return only.read(state);

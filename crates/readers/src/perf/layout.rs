@@ -1,4 +1,4 @@
-//! The layout of a perf.data file: `struct perf_file_header`, or the short header of a pipe.
+//! Reads the layout of a perf.data file: `struct perf_file_header`, or the short header of a pipe.
 
 use super::FORMAT;
 use super::sample::Formats;
@@ -7,8 +7,9 @@ use crate::formats::{Order, u64_at};
 use crate::source::Damage;
 use std::io::{Read, Seek, SeekFrom};
 
-/// Bytes of a file's header, and of a pipe's.
+/// The size of a file's header, in bytes.
 const HEAD: usize = 104;
+/// The size of a pipe's header, in bytes.
 const PIPE_HEAD: u64 = 16;
 /// The longest feature, and the most attributes and ids that are read.
 const LONGEST_FEATURE: u64 = 64 << 20;
@@ -86,7 +87,7 @@ impl Layout {
         })
     }
 
-    /// The useful features; those beyond the file's end count as damage.
+    /// Returns the useful features; those beyond the file's end count as damage.
     pub(super) fn features<R: Read + Seek>(
         &self,
         file: &mut R,
@@ -150,7 +151,7 @@ impl Layout {
     }
 }
 
-/// Up to `size` bytes at `at`; fewer at the file's end.
+/// Reads up to `size` bytes at `at`: fewer at the file's end.
 fn bytes<R: Read + Seek>(file: &mut R, at: u64, size: u64) -> Result<Vec<u8>, ReadError> {
     let mut read = Vec::new();
     // Beyond the end of any file.

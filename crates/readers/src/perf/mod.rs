@@ -1,4 +1,4 @@
-//! perf.data: what `perf record` writes to a file, or through a pipe (`-o -`).
+//! Reads perf.data: what `perf record` writes to a file, or through a pipe (`-o -`).
 //!
 //! The kernel has one buffer per CPU; perf writes out their contents one after the other, and marks the end of each
 //! round. A record can be overtaken only by records of the same round and the next, so [`sort`] needs to hold no more.
@@ -44,7 +44,7 @@ struct State {
 }
 
 impl<R: Read + Seek> Perf<R> {
-    /// Reads the file's header; `parts` are the files of records next to it, if it belongs to a folder.
+    /// Reads the file's header. `parts` are the files of records next to it, if it belongs to a folder.
     pub(crate) fn open(mut file: R, mut parts: Vec<R>) -> Result<Self, ReadError> {
         let layout = Layout::read(&mut file)?;
         let mut damage = Damage::default();
@@ -125,7 +125,7 @@ impl State {
         }
     }
 
-    /// A task's new name; those that perf synthesizes at the beginning have no time.
+    /// Handles a task's new name. Those that perf synthesizes at the beginning have no time.
     fn named(&mut self, record: &Record<'_>, to: &mut Rounds) {
         let (Some(tid), Some(trailer)) =
             (u32_at(record.body, 4, self.formats.order), self.formats.trailer(record.body))

@@ -1,4 +1,5 @@
-//! The contents of a sample, and the trailer of other records, as given by the event's attribute (`perf_event_attr`).
+//! Reads the contents of a sample, and the trailer of other records, as the event's attribute (`perf_event_attr`)
+//! describes them.
 
 use crate::formats::{Order, u32_at, u64_at};
 use rustc_hash::FxHashMap;
@@ -21,7 +22,7 @@ mod has {
 
 /// `sample_id_all` among an attribute's flags, which big-endian machines count from the other end.
 const SAMPLE_ID_ALL: u32 = 18;
-/// The most ids that are remembered.
+/// The maximum number of ids that are remembered.
 const MOST_IDS: usize = 1 << 20;
 
 /// The sample format of one event.
@@ -29,7 +30,7 @@ const MOST_IDS: usize = 1 << 20;
 struct Format {
     sample_type: u64,
     read_format: u64,
-    /// Other records have a trailer.
+    /// Whether other records have a trailer.
     trailers: bool,
     /// The offsets of the task, the time and the CPU in a sample, and of the part with variable length.
     tid: Option<usize>,
@@ -64,7 +65,7 @@ impl Format {
 pub(super) struct Formats {
     pub(super) order: Order,
     all: Vec<Format>,
-    /// All formats are the same.
+    /// Whether all formats are the same.
     same: bool,
     by_id: FxHashMap<u64, usize>,
 }
@@ -90,7 +91,7 @@ impl Formats {
         Self { order, all: Vec::new(), same: true, by_id: FxHashMap::default() }
     }
 
-    /// Learns an attribute and the ids of its events.
+    /// Reads an attribute and the ids of its events.
     pub(super) fn learn(&mut self, attribute: &[u8], ids: &[u8]) {
         let number = |at| u64_at(attribute, at, self.order);
         let (Some(sample_type), Some(read_format), Some(flags)) = (number(24), number(32), number(40)) else {
@@ -110,7 +111,7 @@ impl Formats {
         self.all.push(format);
     }
 
-    /// The same, from a pipe: the attribute's own size says where the ids begin.
+    /// Like `learn`, from a pipe: the attribute's own size determines where the ids begin.
     pub(super) fn learn_piped(&mut self, body: &[u8]) {
         let size = u32_at(body, 4, self.order).map_or(0, |size| size as usize);
         if let Some((attribute, ids)) = body.split_at_checked(size).filter(|_| self.all.len() < 1 << 12) {
@@ -126,7 +127,7 @@ impl Formats {
         }
     }
 
-    /// A sample's parts.
+    /// Returns a sample's parts.
     #[inline]
     pub(super) fn sample<'a>(&self, body: &'a [u8]) -> Option<Sample<'a>> {
         // If samples differ, each begins with its id.
@@ -149,7 +150,7 @@ impl Formats {
         Some(Sample { at, cpu, tid, raw })
     }
 
-    /// A record's trailer; `None` if it has none, or no time or CPU.
+    /// Returns a record's trailer, or `None` if it has none, or no time or CPU.
     pub(super) fn trailer(&self, body: &[u8]) -> Option<Trailer> {
         let id = body.len().checked_sub(8).and_then(|at| u64_at(body, at, self.order));
         let format = self.of(id).filter(|format| format.trailers)?;
@@ -169,7 +170,7 @@ impl Formats {
         Some(Trailer { at: time?, cpu: cpu? })
     }
 
-    /// Two numbers in eight bytes, the first one first.
+    /// Splits eight bytes into two numbers, the first one first.
     fn halves(&self, word: u64) -> (u32, u32) {
         match self.order {
             Order::Little => (word as u32, (word >> 32) as u32),
@@ -198,7 +199,7 @@ impl<'a> Parts<'a> {
         Some(())
     }
 
-    /// Counters' values: of one, or of a group.
+    /// Skips the values of a counter or of a group of counters.
     fn skip_read(&mut self, format: u64) -> Option<()> {
         let [enabled, running, id, group, lost] = [0, 1, 2, 3, 4].map(|bit| format >> bit & 1);
         let words = match group {

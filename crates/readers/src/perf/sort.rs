@@ -3,7 +3,7 @@
 use crate::sched_record::SchedRecord;
 use std::collections::VecDeque;
 
-/// The most records that are held back in any case.
+/// The maximum number of records that are held back in any case.
 pub(super) const MOST: usize = 1 << 20;
 
 /// Records that are held back, and those that have been released.
@@ -15,12 +15,12 @@ pub(super) struct Rounds {
     /// The latest record of the last round and of the current one.
     before: u64,
     latest: u64,
-    /// The times of held-back records and their indices, in order; kept to reuse its memory.
+    /// The times and indices of held-back records, in order. Kept to reuse its memory.
     order: Vec<(u64, u32)>,
 }
 
 impl Rounds {
-    /// Holds back at most this many records.
+    /// Creates a queue that holds back at most this many records.
     pub(super) fn new(most: usize) -> Self {
         Self { most, pending: Vec::new(), ready: VecDeque::new(), before: 0, latest: 0, order: Vec::new() }
     }
@@ -36,7 +36,7 @@ impl Rounds {
         }
     }
 
-    /// A round is over. Nothing older than the previous round can follow.
+    /// Ends a round. Nothing older than the previous round can follow.
     pub(super) fn finish(&mut self) {
         let until = std::mem::replace(&mut self.before, self.latest);
         self.sort();
@@ -44,7 +44,7 @@ impl Rounds {
         self.ready.extend(self.pending.drain(..due));
     }
 
-    /// The end: nothing follows.
+    /// Releases everything, because nothing follows.
     pub(super) fn end(&mut self) {
         self.sort();
         self.ready.extend(self.pending.drain(..));
@@ -79,8 +79,8 @@ mod tests {
     }
 
     proptest! {
-        /// In round r perf reads everything that each CPU has written until a moment between the ends of rounds r-1 and
-        /// r.
+        /// In round r, perf reads everything that each CPU has written until some moment between the ends of rounds r-1
+        /// and r.
         #[test]
         fn rounds_give_records_in_order(cpus in prop::collection::vec(prop::collection::vec(0u64..100, 0..60), 1..5)) {
             let mut rounds = Rounds::new(MOST);

@@ -1,4 +1,4 @@
-//! The records of a perf.data file, one after the other, including those in compressed records.
+//! Reads the records of a perf.data file, one after the other, including those in compressed records.
 
 use super::layout::Layout;
 use crate::ReadError;
@@ -25,12 +25,13 @@ pub(super) mod kind {
 }
 
 const HEAD: usize = 8;
-/// Bytes that are decompressed at a time.
+/// The number of bytes that are decompressed at a time.
 const CHUNK: usize = 128 * 1024;
 /// The log2 of the largest accepted window of a compressed stream: 64 MiB.
 const WINDOW_LOG: u32 = 26;
-/// The best compression ratio of records, and of the first ones.
+/// The best compression ratio of records.
 const RATIO: u64 = 100;
+/// The number of bytes that are allowed in addition.
 const SLACK: u64 = 16 << 20;
 /// The longest description of events from a pipe.
 const LONGEST_PAYLOAD: u64 = 64 << 20;
@@ -74,13 +75,13 @@ struct Zstd {
     output: Vec<u8>,
     given: usize,
     at: u64,
-    /// Bytes so far, packed and unpacked.
+    /// The number of bytes so far, packed and unpacked.
     packed: u64,
     unpacked: u64,
 }
 
 impl<R: Read + Seek> Stream<R> {
-    /// The records of a file with this layout.
+    /// Returns the records of a file with this layout.
     pub(super) fn open(mut file: R, layout: &Layout) -> Result<Self, ReadError> {
         file.seek(SeekFrom::Start(layout.data_offset.min(i64::MAX as u64)))?;
         let from = Ahead::new(file);
@@ -88,14 +89,14 @@ impl<R: Read + Seek> Stream<R> {
         Ok(Self { from, order: layout.order, at, left, zstd: None, payload: Vec::new() })
     }
 
-    /// The records of a file that contains nothing else, next to one with this layout.
+    /// Returns the records of a file that contains nothing else, next to one with this layout.
     pub(super) fn bare(mut file: R, layout: &Layout) -> Result<Self, ReadError> {
         let left = file.seek(SeekFrom::End(0))?;
         file.seek(SeekFrom::Start(0))?;
         Ok(Self { from: Ahead::new(file), order: layout.order, at: 0, left, zstd: None, payload: Vec::new() })
     }
 
-    /// The next record; `None` at the end, or if the file can't be read further.
+    /// Returns the next record, or `None` at the end or if the file can't be read further.
     #[inline]
     pub(super) fn next(&mut self, damage: &mut Damage) -> Result<Option<Record<'_>>, ReadError> {
         loop {
@@ -126,7 +127,7 @@ impl<R: Read + Seek> Stream<R> {
         }
     }
 
-    /// The next record of those that were compressed.
+    /// Returns the next record of those that were compressed.
     fn unpacked(&mut self, damage: &mut Damage) -> Result<Unpacked, ReadError> {
         let Some(zstd) = &mut self.zstd else { return Ok(Unpacked::None) };
         Ok(match zstd.next(self.order) {
@@ -139,7 +140,7 @@ impl<R: Read + Seek> Stream<R> {
         })
     }
 
-    /// The next record of the file itself.
+    /// Returns the next record of the file itself.
     #[inline]
     fn plain(&mut self, damage: &mut Damage) -> Result<Option<Head>, ReadError> {
         if self.left == 0 {
@@ -182,7 +183,7 @@ impl<R: Read + Seek> Stream<R> {
         Ok(())
     }
 
-    /// Reads the descriptions of events after such a record; false if they are truncated.
+    /// Reads the descriptions of events after such a record. Returns false if they are truncated.
     fn payload(&mut self, head: &Head, damage: &mut Damage) -> Result<bool, ReadError> {
         let size = u32_at(self.from.passed(head.body.clone()), 0, self.order).map_or(0, u64::from);
         let size = size.next_multiple_of(8);
@@ -222,7 +223,7 @@ impl<R: Read + Seek> Stream<R> {
 /// The next record from compressed ones.
 enum Unpacked {
     Record(Head),
-    /// More is needed.
+    /// None: more data is needed.
     None,
     Wrong,
 }
@@ -244,7 +245,7 @@ impl Zstd {
         }
     }
 
-    /// The next complete record in the decompressed data; `None` if more is needed.
+    /// Returns the next complete record in the decompressed data, or `None` if more is needed.
     fn next(&mut self, order: Order) -> Result<Option<Head>, &'static str> {
         loop {
             let there = &self.output[self.given..];

@@ -32,7 +32,7 @@ enum Raw<'a> {
 }
 
 impl Cpu {
-    /// Reads a packet with a bundle of CPU `cpu`; its records are in order.
+    /// Reads a packet with a bundle of CPU `cpu`. Its records are in order.
     pub(super) fn open(&mut self, cpu: u32, packet: Bytes) -> Opened {
         let mut opened = Opened::default();
         let bundle = match Packet::decode(packet) {
@@ -76,7 +76,7 @@ impl Cpu {
         opened.records.push_back(SchedRecord { current: event.pid, interrupt, what, ..record });
     }
 
-    /// A compact switch. A CPU's first one does not give the previous task: what the CPU did until then is unknown.
+    /// Decodes a compact switch. A CPU's first one lacks the previous task, so what the CPU did before is unknown.
     fn switch(&mut self, record: SchedRecord, compact: &CompactSched, n: usize, opened: &mut Opened) {
         let name = name(compact, compact.switch_next_comm_index.get(n));
         let prio = compact.switch_next_prio.get(n).copied();
@@ -111,7 +111,7 @@ impl Cpu {
     }
 }
 
-/// A bundle's separate events, with their times.
+/// Returns a bundle's separate events, with their times.
 fn events<'a>(all: &'a [FtraceEvent], skipped: &mut Vec<&'static str>) -> Vec<(u64, Raw<'a>)> {
     let timed = |event: &'a FtraceEvent| match event.timestamp {
         Some(at) => Some((at, Raw::Event(event))),
@@ -123,7 +123,7 @@ fn events<'a>(all: &'a [FtraceEvent], skipped: &mut Vec<&'static str>) -> Vec<(u
     all.iter().filter_map(timed).collect()
 }
 
-/// The compact events. Lists of different lengths are used up to the length of the shortest.
+/// Collects the compact events. Lists of different lengths are used up to the length of the shortest.
 fn lists(compact: &CompactSched, to: &mut Vec<(u64, Raw<'_>)>, skipped: &mut Vec<&'static str>) {
     let switches = [compact.switch_prev_state.len(), compact.switch_next_pid.len()];
     let wakings = [compact.waking_pid.len(), compact.waking_target_cpu.len()];
@@ -142,7 +142,7 @@ fn lists(compact: &CompactSched, to: &mut Vec<(u64, Raw<'_>)>, skipped: &mut Vec
     list(&compact.waking_timestamp, wakings, Raw::Waking);
 }
 
-/// Decodes an event; `None` if a number in it is impossible.
+/// Decodes an event. Returns `None` if a number in it is impossible.
 fn what(event: &FtraceEvent) -> Option<SchedEvent> {
     let cpu = |cpu: Option<i32>| u32::try_from(cpu.unwrap_or(0)).ok();
     let wake = |wake: &super::messages::Wake| {
@@ -190,7 +190,7 @@ fn rarer(event: &FtraceEvent) -> Option<SchedEvent> {
     Some(SchedEvent::Other)
 }
 
-/// A task; a field of 0 may be left out. `None` for an impossible pid.
+/// Returns a task, or `None` for an impossible pid. A field of 0 may be omitted.
 fn who(pid: Option<i32>, name: Option<&Bytes>, prio: Option<i32>) -> Option<Who> {
     let pid = u32::try_from(pid.unwrap_or(0)).ok()?;
     Some(Who { pid, name: name.map_or_else(Name::default, |name| Name::new(name)), prio })

@@ -1,4 +1,4 @@
-//! Perfetto traces: what `traced`, `tracebox` and `keel sim --perfetto` write.
+//! Reads Perfetto traces: what `traced`, `tracebox` and `keel sim --perfetto` write.
 //!
 //! A trace is a list of packets of any kind, with bundles of ftrace events scattered among them. [`packets`] finds the
 //! bundles of each CPU, [`bundle`] turns them into records, and [`messages`] describes the encoding. This module merges
@@ -34,7 +34,7 @@ pub(crate) struct Perfetto<R> {
 #[derive(Debug)]
 struct Merged {
     cpu: Cpu,
-    /// Its bundles that were not read yet.
+    /// The bundles that have not been read yet.
     bundles: VecDeque<Place>,
     records: VecDeque<SchedRecord>,
 }

@@ -1,6 +1,6 @@
-//! A trace's packets one after the other, and the places of each CPU's bundles of events.
+//! Reads a trace's packets one after the other, and finds each CPU's bundles of events.
 //!
-//! A trace is a list of packets, each preceded by its length. A packet may contain other packets, compressed.
+//! A trace is a list of packets, each preceded by its length. A packet may contain other packets in compressed form.
 
 use super::messages::PacketHead;
 use crate::ReadError;
@@ -17,9 +17,9 @@ use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 const PACKET: u8 = 0x0a;
 /// The largest packet that is read. A bundle may contain everything that one CPU did.
 const LARGEST: u64 = 1 << 30;
-/// The most that one compressed packet may unpack to; by Perfetto's own rule it is at most half a MiB.
+/// The maximum size that one compressed packet may unpack to. By Perfetto's own rule it is at most half a MiB.
 const UNPACKED: u64 = 64 << 20;
-/// The most bytes of a length.
+/// The maximum size of a length, in bytes.
 const LENGTH: usize = 10;
 
 /// The place of a bundle.
@@ -41,7 +41,7 @@ pub(super) struct Index {
 }
 
 impl Index {
-    /// Goes through all packets.
+    /// Reads all packets.
     pub(super) fn read<R: Read + Seek>(file: &mut R, damage: &mut Damage) -> Result<Self, ReadError> {
         let mut index = Self::default();
         file.seek(SeekFrom::Start(0))?;
@@ -91,7 +91,7 @@ impl Index {
 
     fn take(&mut self, place: Place, head: &PacketHead, damage: &mut Damage) {
         if let Some(bundle) = &head.ftrace_events {
-            // A number of 0 may be left out.
+            // A number of 0 may be omitted.
             let cpu = bundle.cpu.unwrap_or(0);
             if cpu >= MAX_CPUS {
                 return damage.skip(place.at, "there is no such CPU");
@@ -117,7 +117,7 @@ impl Index {
 
 /// The next element of a list of packets.
 enum Head {
-    /// Nothing.
+    /// The end of the list.
     End,
     /// A packet of `length` bytes, after `head` bytes.
     Packet { head: u64, length: u64 },
@@ -125,7 +125,7 @@ enum Head {
     Wrong(&'static str),
 }
 
-/// The head of the next packet.
+/// Returns the head of the next packet.
 fn head(from: &mut impl Read) -> Result<Head, ReadError> {
     let mut bytes = [0; 1 + LENGTH];
     let mut there = 0;
@@ -152,7 +152,7 @@ fn head(from: &mut impl Read) -> Result<Head, ReadError> {
     })
 }
 
-/// The inner packets of a packet, if it contains compressed ones.
+/// Returns the inner packets of a packet, if it contains compressed ones.
 fn unpack(head: &PacketHead) -> Option<Result<Vec<Bytes>, &'static str>> {
     let mut bytes = Vec::new();
     let is_unpacked = match (&head.compressed_packets, &head.zstd_compressed_packets) {
@@ -182,7 +182,7 @@ impl Write for Bounded<'_> {
     }
 }
 
-/// The packets of a list.
+/// Returns the packets of a list.
 fn split(bytes: &Bytes) -> Result<Vec<Bytes>, &'static str> {
     let mut packets = Vec::new();
     let mut from = &bytes[..];
@@ -211,7 +211,7 @@ pub(super) struct Packets {
 const KEPT: usize = 8;
 
 impl Packets {
-    /// The bytes of a packet that the index has found.
+    /// Returns the bytes of a packet that the index has found.
     pub(super) fn get<R: Read + Seek>(&mut self, file: &mut R, place: Place) -> Result<Bytes, ReadError> {
         let Some(inner) = place.inner else { return load(file, place) };
         let kept = self.unpacked.iter().find(|(at, _)| *at == place.at);
@@ -238,8 +238,8 @@ fn load<R: Read + Seek>(file: &mut R, place: Place) -> Result<Bytes, ReadError> 
     Ok(bytes.into())
 }
 
-/// Whether a file with this beginning contains packets. Its first packet must be complete, or continue beyond these
-/// bytes.
+/// Returns whether a file with this beginning contains packets. Its first packet must be complete, or continue beyond
+/// these bytes.
 pub(crate) fn is(first: &[u8]) -> bool {
     let mut from = first;
     match head(&mut from) {
@@ -251,7 +251,8 @@ pub(crate) fn is(first: &[u8]) -> bool {
     }
 }
 
-/// Whether these are the fields of a packet. Nothing is checked after a field that continues beyond these bytes.
+/// Returns whether these are the fields of a packet. Nothing is checked after a field that continues beyond these
+/// bytes.
 fn is_message(mut from: &[u8], is_whole: bool) -> bool {
     /// Fields of `TracePacket` have numbers below this.
     const FIELDS: u64 = 1000;

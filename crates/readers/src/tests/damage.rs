@@ -1,4 +1,4 @@
-//! Truncated, corrupted and spliced files: reading them ends with a judgement or an error, in bounded memory.
+//! Tests truncated, corrupted and spliced files: reading them ends with a judgement or an error, in bounded memory.
 
 use super::{any_dat, any_perf, any_perfetto};
 use crate::make::{TextShape, any_records, perf, perfetto, text, tracedat};
@@ -17,7 +17,7 @@ enum Damage {
     Drop(prop::sample::Index, usize),
 }
 
-/// How many files of each kind; `KEEL_CASES` asks for more.
+/// Returns the number of files of each kind. `KEEL_CASES` sets another number.
 fn cases() -> u32 {
     std::env::var("KEEL_CASES").map_or(300, |cases| cases.parse().expect("KEEL_CASES is a number"))
 }
@@ -66,7 +66,7 @@ fn ends(bytes: &[u8]) {
     }
 }
 
-/// The recording and its judgement, or why there is none.
+/// Returns the recording and its judgement, or why there is none.
 fn judged(way: Way, bytes: &[u8]) -> Result<(Recording, Judgement), String> {
     let mut judge = Judge::default();
     match read_in(way, Files::one(Cursor::new(bytes)), &mut judge) {

@@ -1,4 +1,4 @@
-//! Folders of `perf record --threads`: their files give the same records as one file does.
+//! Tests folders of `perf record --threads`: their files yield the same records as a single file.
 
 use crate::formats::Order;
 use crate::make::perf::folder;
@@ -9,7 +9,7 @@ use keel_check::Judge;
 use proptest::prelude::*;
 use std::io::Cursor;
 
-/// All records that a folder's files give.
+/// Returns all records of a folder's files.
 fn all(head: &[u8], parts: &[Vec<u8>]) -> Result<Vec<SchedRecord>, ReadError> {
     let parts = parts.iter().map(|part| Cursor::new(&part[..])).collect();
     let mut files = Files { file: Cursor::new(head), parts };

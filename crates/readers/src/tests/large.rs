@@ -1,5 +1,5 @@
-//! Large files of every kind, for `./x bench --recordings`, which measures how they are read: `KEEL_LARGE=FOLDER
-//! KEEL_EVENTS=N cargo test -p keel-readers -- --ignored large`.
+//! Writes large files of every kind for `./x bench --recordings`, which measures how fast they are read:
+//! `KEEL_LARGE=FOLDER KEEL_EVENTS=N cargo test -p keel-readers -- --ignored large`.
 
 use crate::formats::Order;
 use crate::make::perf::{features, head, rounds};
@@ -95,7 +95,7 @@ fn text_of(events: u64, to: &mut BufWriter<File>) {
     }
 }
 
-/// The same recording as Evenkeel's own trace, made from what is read.
+/// Converts a recording to Evenkeel's own trace format.
 fn own(from: &Path, to: &mut BufWriter<File>) {
     let mut writer = Writer::new(to);
     crate::read(File::open(from).expect("it was written"), &mut writer).expect("it can be read");

@@ -23,7 +23,7 @@ const MOST_WITHOUT: f64 = 0.1;
 /// The whole recording.
 const ALL_MS: Range<u64> = 0..1_000_000;
 
-/// The judgement of a part of a recording.
+/// Returns the judgement of a part of a recording.
 fn judged(bytes: &[u8], ms: Range<u64>) -> Judgement {
     let at = |ms| Instant::ZERO + Span::from_ms(ms);
     let mut judge = Judge::default();
@@ -42,7 +42,7 @@ fn wasted_cpus(judged: &Judgement) -> f64 {
     judged.waste.wasted.as_ns() as f64 / judged.summary.duration.as_ns() as f64
 }
 
-/// The CPUs of the wasted cores that the paper's checker would report.
+/// Returns the CPUs of the wasted cores that the paper's checker would report.
 fn confirmed(judged: &Judgement) -> Vec<CpuId> {
     let found = judged.findings.iter().filter(|found| found.kind == finding::Kind::WastedCore);
     let mut cpus: Vec<CpuId> =

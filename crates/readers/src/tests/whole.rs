@@ -1,4 +1,4 @@
-//! From a file to the stream, and to its notes.
+//! Tests what becomes of whole files: the stream, and the notes.
 
 use crate::make::{TextShape, text};
 use crate::{Files, ReadError, Way, read, read_in};
@@ -89,7 +89,7 @@ impl Sink for Lines {
     }
 }
 
-/// The stream of a text, and its notes: the same for any number of threads.
+/// Returns the stream of a text, and its notes: the same for any number of threads.
 pub(super) fn described(bytes: &[u8]) -> String {
     let described = described_in(Way::One, bytes);
     assert_eq!(described_in(Way::Threads, bytes), described);
@@ -252,7 +252,7 @@ fn names_do_not_begin_a_recording() {
     assert_eq!(judge.judgement().summary.duration, keel_abi::Span::from_us(300));
 }
 
-/// The judgement of a text's stream, and its notes.
+/// Returns the judgement of a text's stream, and its notes.
 fn judged(lines: &str) -> (keel_check::Judgement, crate::Recording) {
     let mut judge = keel_check::Judge::default();
     let recording = read(Cursor::new(script(lines)), &mut judge).expect("it can be judged");

@@ -1,4 +1,4 @@
-//! An event's text: the kernel's (`comm=make pid=7 prio=120 target_cpu=001`), or that of trace-cmd's plugins
+//! Parses an event's text: the kernel's (`comm=make pid=7 prio=120 target_cpu=001`), or that of trace-cmd's plugins
 //! (`make:7 [120] CPU:001`).
 
 use super::keys::{self, ARROW, Keys};
@@ -11,7 +11,7 @@ const MIGRATE: &str = "unknown form of sched_migrate_task";
 const FORK: &str = "unknown form of sched_process_fork";
 const ONLINE: &str = "unknown form of cpuhp_enter";
 
-/// Parses the text of `event`; fails with the reason if it is unknown.
+/// Parses the text of `event`. Fails with the reason if it is unknown.
 #[inline]
 pub(super) fn read(event: &[u8], words: &[u8]) -> Result<SchedEvent, &'static str> {
     let words = words.trim_ascii();
@@ -49,7 +49,7 @@ fn switch(words: &[u8]) -> Option<SchedEvent> {
     Some(SchedEvent::Switch { prev: plugin(prev)?, why: why(state.trim_ascii())?, next: plugin(after)? })
 }
 
-/// A state's letters: `S`, `R+`, `D|K`.
+/// Parses a state's letters: `S`, `R+`, `D|K`.
 fn why(state: &[u8]) -> Option<Why> {
     if state.is_empty() || state.len() > 16 {
         return None;
@@ -91,7 +91,7 @@ fn renamed(words: &[u8]) -> Option<SchedEvent> {
     Some(SchedEvent::Named { task: Who { pid, name: Name::new(&rest[..end]), prio: None } })
 }
 
-/// `cpu: 0001 target: 226 step: 229 (sched_cpu_activate)`
+/// Parses `cpu: 0001 target: 226 step: 229 (sched_cpu_activate)`.
 fn online(words: &[u8]) -> Option<SchedEvent> {
     let target = small(words.strip_prefix(b"cpu: ")?)?;
     if split(words, b"(sched_cpu_activate").is_some() {
@@ -103,7 +103,7 @@ fn online(words: &[u8]) -> Option<SchedEvent> {
     Some(SchedEvent::Other)
 }
 
-/// `make:7 [120]`
+/// Parses `make:7 [120]`.
 fn plugin(words: &[u8]) -> Option<Who> {
     let words = words.trim_ascii();
     let open = words.iter().rposition(|&byte| byte == b'[')?;
@@ -114,12 +114,12 @@ fn plugin(words: &[u8]) -> Option<Who> {
     Some(Who { pid, name: Name::new(&who[..colon]), prio: prio.and_then(|prio| i32::try_from(prio).ok()) })
 }
 
-/// The value after a key, up to the next space.
+/// Returns the value after a key, up to the next space.
 fn value<'a>(words: &'a [u8], key: &[u8]) -> Option<&'a [u8]> {
     split(words, key).map(|(_, rest)| word(rest))
 }
 
-/// The text before the next space.
+/// Returns the text before the next space.
 fn word(words: &[u8]) -> &[u8] {
     let end = words.iter().position(u8::is_ascii_whitespace).unwrap_or(words.len());
     &words[..end]
@@ -130,7 +130,7 @@ fn split<'a>(words: &'a [u8], at: &[u8]) -> Option<(&'a [u8], &'a [u8])> {
     Some((&words[..place], &words[place + at.len()..]))
 }
 
-/// The number that `words` begin with.
+/// Parses the number at the beginning of `words`.
 #[inline]
 pub(super) fn small(words: &[u8]) -> Option<u32> {
     let digits = words.iter().take_while(|byte| byte.is_ascii_digit()).count();

@@ -1,4 +1,4 @@
-//! The part before an event's name: the task, the CPU, flags, the time.
+//! Parses the part before an event's name: the task, the CPU, flags, the time.
 //!
 //! ```text
 //!           <idle>-0       [001] d..2.    91.990599: sched_switch: ...      ftrace; trace-cmd without flags
@@ -11,12 +11,12 @@
 
 use keel_abi::cpuset::MAX_CPUS;
 
-/// The most digits of a time's fraction: nanoseconds.
+/// The maximum number of digits in a time's fraction: nanoseconds.
 const DIGITS: usize = 9;
 /// Powers of ten.
 const POWERS: [u64; DIGITS + 1] =
     [1, 10, 100, 1000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000, 1_000_000_000];
-/// Whether it can be in an event's name.
+/// For each byte, whether it can be in an event's name.
 const IN_NAMES: [bool; 256] = {
     let mut is = [false; 256];
     let mut byte = 0;
@@ -33,11 +33,11 @@ pub(super) struct Head {
     pub(super) at: u64,
     pub(super) cpu: u32,
     pub(super) pid: u32,
-    /// An interrupt had interrupted the task.
+    /// Whether an interrupt had interrupted the task.
     pub(super) interrupt: bool,
 }
 
-/// A line's head, its event's name without its system, and where the event's text begins.
+/// Returns a line's head, its event's name without its system, and where the event's text begins.
 #[inline]
 pub(super) fn read(line: &[u8]) -> Option<(Head, &[u8], usize)> {
     let mut from = 0;
@@ -54,7 +54,7 @@ pub(super) fn read(line: &[u8]) -> Option<(Head, &[u8], usize)> {
     None
 }
 
-/// A remark of perf between the events, like `PERF_RECORD_LOST lost 7`: the CPU, if given, and the text.
+/// Returns a remark of perf between the events, like `PERF_RECORD_LOST lost 7`: the CPU, if given, and the text.
 pub(super) fn remark(line: &[u8]) -> Option<(Option<u32>, &[u8])> {
     let begins = memchr::memmem::find(line, b"PERF_RECORD_")?;
     let head = line[..begins].trim_ascii_end().strip_suffix(b":");
@@ -64,8 +64,8 @@ pub(super) fn remark(line: &[u8]) -> Option<(Option<u32>, &[u8])> {
         .then(|| (head.map(|head| head.cpu), &line[begins..]))
 }
 
-/// Whether it is a line of a stack, as perf script and ftrace print them below an event: an address and a function, or
-/// an inlined function.
+/// Returns whether it is a line of a stack, as perf script and ftrace print them below an event: an address and a
+/// function, or an inlined function.
 pub(super) fn is_stack(line: &[u8]) -> bool {
     let indented = line.first().is_some_and(u8::is_ascii_whitespace);
     let line = line.trim_ascii();
@@ -77,7 +77,7 @@ pub(super) fn is_stack(line: &[u8]) -> bool {
     indented && (is_call || line.ends_with(b" (inlined)"))
 }
 
-/// The time at the end of `text`, and where it begins.
+/// Returns the time at the end of `text`, and where it begins.
 #[inline]
 fn time(text: &[u8]) -> Option<(usize, u64)> {
     let (begins, word) = last_word(text);
@@ -94,7 +94,7 @@ fn time(text: &[u8]) -> Option<(usize, u64)> {
     Some((begins, seconds.checked_mul(1_000_000_000)?.checked_add(nanos)?))
 }
 
-/// Task, CPU and flags.
+/// Parses the task, CPU and flags.
 #[inline]
 fn before_time(text: &[u8], at: u64) -> Option<Head> {
     let (rest, word) = split_word(text)?;
@@ -114,7 +114,7 @@ fn before_time(text: &[u8], at: u64) -> Option<Head> {
     Some(Head { at, cpu, pid: pid(rest)?, interrupt: interrupts(flags) })
 }
 
-/// The third flag is for hard and soft interrupts.
+/// Returns whether the third flag shows a hard or soft interrupt.
 fn interrupts(flags: &[u8]) -> bool {
     flags.get(2).is_some_and(|flag| b"hHsZz".contains(flag))
 }
@@ -124,7 +124,7 @@ fn in_brackets(word: &[u8]) -> Option<u32> {
     u32::try_from(number(inner)?).ok().filter(|&cpu| cpu < MAX_CPUS)
 }
 
-/// `NAME-PID`, `NAME-PID (TGID)`, `NAME PID`, `NAME PID/TID`.
+/// Parses `NAME-PID`, `NAME-PID (TGID)`, `NAME PID` or `NAME PID/TID`.
 #[inline]
 fn pid(text: &[u8]) -> Option<u32> {
     let end = text.iter().rposition(|byte| !is_space(byte)).map_or(0, |at| at + 1);
@@ -169,13 +169,13 @@ fn event(line: &[u8], from: usize) -> Option<(&[u8], usize)> {
     Some((&line[start..end], end + 1))
 }
 
-/// Most bytes are not white space, and most white space consists of spaces.
+/// Returns whether a byte is white space. Fast, because most bytes are not, and most white space is spaces.
 #[inline]
 fn is_space(byte: &u8) -> bool {
     *byte <= b' ' && (*byte == b' ' || byte.is_ascii_whitespace())
 }
 
-/// The last word of `text`, and where it begins.
+/// Returns the last word of `text`, and where it begins.
 #[inline]
 fn last_word(text: &[u8]) -> (usize, &[u8]) {
     let end = text.iter().rposition(|byte| !is_space(byte)).map_or(0, |at| at + 1);
@@ -184,7 +184,7 @@ fn last_word(text: &[u8]) -> (usize, &[u8]) {
     (begins, &text[begins..])
 }
 
-/// The last word of `text`, and the text before it; `None` if there is no word.
+/// Returns the last word of `text`, and the text before it, or `None` if there is no word.
 #[inline]
 fn split_word(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let (begins, word) = last_word(text);

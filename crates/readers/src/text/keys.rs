@@ -1,4 +1,4 @@
-//! Keys in an event's text (`prev_comm=make prev_pid=7 prev_prio=120`), all found in one pass.
+//! Finds keys in an event's text (`prev_comm=make prev_pid=7 prev_prio=120`), all in one pass.
 //!
 //! A key must be at the beginning or after a space, and its first occurrence counts: names may contain spaces and
 //! anything else.
@@ -73,7 +73,7 @@ impl<'a> Keys<'a> {
         found
     }
 
-    /// Takes the key before an equals sign, if it is a wanted one; returns whether any key is still missing.
+    /// Takes the key before an equals sign, if it is a wanted one. Returns whether any key is still missing.
     #[inline(always)]
     fn take(&mut self, sign: usize, wanted: &Wanted) -> bool {
         let words = self.words;
@@ -92,7 +92,7 @@ impl<'a> Keys<'a> {
         missing
     }
 
-    /// The task, if there is a name followed by a pid.
+    /// Returns the task, if there is a name followed by a pid.
     #[inline]
     pub(super) fn task(&self) -> Option<Who> {
         let (comm, pid) = (self.comm?, self.pid?);
@@ -106,14 +106,14 @@ impl<'a> Keys<'a> {
         })
     }
 
-    /// The value of one of the other keys.
+    /// Returns the value of one of the other keys.
     #[inline]
     pub(super) fn more(&self, which: usize) -> Option<&'a [u8]> {
         self.more[which].map(|place| &self.words[place.value..])
     }
 }
 
-/// A key before an equals sign.
+/// Returns a key before an equals sign.
 #[inline(always)]
 fn place(words: &[u8], sign: usize, key: &[u8]) -> Option<Place> {
     let begins = sign.checked_sub(key.len())?;

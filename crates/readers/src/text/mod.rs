@@ -1,4 +1,5 @@
-//! The text that ftrace (`/sys/kernel/tracing/trace`), `trace-cmd report` and `perf script` print: one line per event.
+//! Reads the text that ftrace (`/sys/kernel/tracing/trace`), `trace-cmd report` and `perf script` print, with one line
+//! per event.
 //!
 //! Lines differ in what precedes the event's name ([`head`]) and, for some events, in how the event is worded
 //! ([`body`]). Any other line is a comment, or is counted if it looks like an event.
@@ -22,7 +23,7 @@ use std::ops::Range;
 /// Longer lines are not events.
 const LONGEST: usize = 16 * 1024;
 
-/// Whether it contains a line with an event, or the header of such a text.
+/// Returns whether it contains a line with an event, or the header of such a text.
 pub(crate) fn is(first: &[u8]) -> bool {
     first.split(|&byte| byte == b'\n').any(|line| {
         line.starts_with(b"# tracer: ") || head::read(line).is_some_and(|(_, event, _)| event.len() < 64)
@@ -42,12 +43,12 @@ pub(crate) struct Text<R> {
     /// A record that waits for the remark about the beginning of its CPU's buffer.
     pending: Option<SchedRecord>,
     last_at: u64,
-    /// The previous line belonged to a stack, which may have arbitrary lines.
+    /// Whether the previous line belonged to a stack, which may have arbitrary lines.
     in_stack: bool,
 }
 
 impl<R: Read> Text<R> {
-    /// From its beginning.
+    /// Reads text from its beginning.
     pub(crate) fn open(from: R) -> Self {
         Self {
             from: Ahead::new(from),
@@ -62,7 +63,7 @@ impl<R: Read> Text<R> {
         }
     }
 
-    /// Takes the next line, without its newline; `None` at the end of the file.
+    /// Takes the next line, without its newline. Returns `None` at the end of the file.
     #[inline]
     fn next_line(&mut self) -> Result<Option<Range<usize>>, ReadError> {
         self.lines += 1;
@@ -79,7 +80,7 @@ impl<R: Read> Text<R> {
         Ok(Some(line))
     }
 
-    /// The same, if the line's end has not been read yet. A line that is too long is dropped.
+    /// Takes the next line if its end has not been read yet. A line that is too long is dropped.
     #[cold]
     fn far_line(&mut self) -> Result<Option<Range<usize>>, ReadError> {
         let there = self.from.want(LONGEST)?;
@@ -136,7 +137,7 @@ impl<R: Read> Text<R> {
     }
 }
 
-/// Parses a line; `None` if it is not an event.
+/// Parses a line. Returns `None` if it is not an event.
 #[inline]
 fn parse(line: &[u8]) -> Option<(Head, Result<SchedEvent, &'static str>)> {
     let (head, event, from) = head::read(line)?;
@@ -236,7 +237,7 @@ impl Remark {
             .then_some(Self::Nothing)
     }
 
-    /// `476/981   #P:2`
+    /// Parses `476/981   #P:2`.
     fn written(text: &str) -> Option<Self> {
         let (left, rest) = text.split_once('/')?;
         let written = rest.split(|c: char| !c.is_ascii_digit()).next()?;

@@ -7,7 +7,7 @@ fn who(name: &str, pid: u32, prio: i32) -> Who {
     Who { pid, name: Name::new(name.as_bytes()), prio: Some(prio) }
 }
 
-/// The content of one line: time, CPU, running task, interrupt, and the rest.
+/// Checks the content of one line: time, CPU, running task, interrupt, and the rest.
 fn check(line: &str, head: (u64, u32, u32, bool), what: SchedEvent) {
     let mut text = Text::open(line.as_bytes());
     let seen =

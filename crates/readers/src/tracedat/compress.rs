@@ -1,4 +1,4 @@
-//! The compressed parts of version 7: sections, and chunks of pages.
+//! Unpacks the compressed parts of version 7: sections, and chunks of pages.
 
 use crate::formats::Order;
 use flate2::read::ZlibDecoder;
@@ -11,7 +11,7 @@ pub(super) enum Compression {
     Zstd,
 }
 
-/// One chunk, unpacked to at most `most` bytes, and its size in the file.
+/// Returns one chunk, unpacked to at most `most` bytes, and its size in the file.
 pub(super) fn chunk(
     from: &mut impl Read,
     compression: Compression,

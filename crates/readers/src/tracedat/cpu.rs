@@ -1,4 +1,4 @@
-//! One CPU's pages, one after the other, and their events.
+//! Reads one CPU's pages, one after the other, and their events.
 
 use super::compress::{Compression, chunk};
 use super::page::{Head, Page};
@@ -17,7 +17,7 @@ pub(super) struct Pages {
     pub(super) compression: Option<Compression>,
     /// The largest chunk that is accepted, unpacked.
     pub(super) chunk: usize,
-    /// How many bytes more than [`RATIO`] times the packed bytes one CPU's chunks may have.
+    /// The number of bytes that one CPU's chunks may have in addition to [`RATIO`] times the packed bytes.
     pub(super) slack: u64,
     /// Converts the clock's ticks to nanoseconds.
     pub(super) clock: Clock,
@@ -26,7 +26,7 @@ pub(super) struct Pages {
 /// The best compression ratio of chunks of real pages, except small ones.
 const RATIO: u64 = 200;
 
-/// Ticks to nanoseconds: `((ticks - offset) * mult) >> shift`.
+/// Converts ticks to nanoseconds: `((ticks - offset) * mult) >> shift`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Clock {
     pub(super) mult: u64,
@@ -52,7 +52,7 @@ impl Clock {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
     pub(super) at: u64,
-    /// Events that were lost just before.
+    /// The number of events that were lost just before.
     pub(super) lost: u64,
     /// Whether it is this CPU's first.
     pub(super) begins: bool,
@@ -70,7 +70,7 @@ pub(super) struct Cpu {
     left: u64,
     /// The number of remaining chunks.
     chunks: Option<u32>,
-    /// Bytes of chunks so far, packed and unpacked.
+    /// The number of bytes of chunks so far, packed and unpacked.
     packed: u64,
     unpacked: u64,
     /// One page, or one chunk of them.
@@ -100,17 +100,17 @@ impl Cpu {
         }
     }
 
-    /// The offset in the file of the end of the current page, or of its chunk.
+    /// Returns the offset in the file of the end of the current page, or of its chunk.
     pub(super) fn place(&self) -> u64 {
         self.offset
     }
 
-    /// The bytes of an event, which must be the last one from [`next`](Self::next).
+    /// Returns the bytes of an event, which must be the last one from [`next`](Self::next).
     pub(super) fn bytes(&self, entry: &Entry) -> Option<&[u8]> {
         self.bytes.get(self.start + entry.from..self.start + entry.from + entry.length)
     }
 
-    /// The next event; `None` after the last.
+    /// Returns the next event, or `None` after the last.
     pub(super) fn next<R: Read + Seek>(
         &mut self,
         file: &mut R,
@@ -138,7 +138,7 @@ impl Cpu {
         }
     }
 
-    /// Goes to the next page; false if there is none.
+    /// Goes to the next page. Returns false if there is none.
     fn turn<R: Read + Seek>(&mut self, file: &mut R, damage: &mut Damage) -> Result<bool, ReadError> {
         self.start += self.pages.size;
         if self.start >= self.bytes.len() {

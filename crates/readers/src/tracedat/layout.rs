@@ -1,4 +1,4 @@
-//! The layout of a trace.dat file.
+//! Reads the layout of a trace.dat file.
 //!
 //! Version 6 has everything in sequence: the layout of events, options, and the places of each CPU's pages. Version 7
 //! has sections, and lists of options with their places; the last list is written last.
@@ -16,13 +16,14 @@ use std::io::{BufReader, Read, Seek, SeekFrom};
 
 /// The longest section, when unpacked, that is read as a whole.
 const LONGEST: usize = 64 << 20;
-/// The most options, and lists of them.
+/// The maximum number of options, and lists of them.
 const MOST_OPTIONS: u32 = 1 << 16;
 const MOST_LISTS: u32 = 64;
-/// Memory for the chunks of all CPUs, and the least for one.
+/// The maximum memory for the chunks of all CPUs, in bytes.
 const CHUNKS: usize = 64 << 20;
+/// The minimum memory for the chunks of one CPU, in bytes.
 const CHUNK: usize = 64 << 10;
-/// Bytes of a count of chunks.
+/// The size of a count of chunks, in bytes.
 const COUNT: u64 = 4;
 /// The largest page.
 const LARGEST_PAGE: u32 = 1 << 20;
@@ -98,7 +99,7 @@ impl Layout {
         layout.finish()
     }
 
-    /// The CPUs' parts, ready to be read.
+    /// Returns the CPUs' parts, ready to be read.
     pub(super) fn cpus(&self) -> Vec<Cpu> {
         let cpu =
             |&(number, offset, size): &(u32, u64, u64)| Some(Cpu::new(number, self.pages?, offset, size));
@@ -223,7 +224,7 @@ impl Layout {
         })
     }
 
-    /// A section's head at `at`: its id, its flags, its size.
+    /// Returns a section's head at `at`: its id, its flags, its size.
     fn header<R: Read + Seek>(&self, file: &mut R, at: u64) -> Result<Option<(u16, u16, u64)>, ReadError> {
         if at > i64::MAX as u64 {
             return Ok(None);
@@ -235,7 +236,7 @@ impl Layout {
         Ok(Some((section, flags, size)))
     }
 
-    /// A section's content; `None` if it is missing or incomplete.
+    /// Returns a section's content, or `None` if it is missing or incomplete.
     fn section<R: Read + Seek>(
         &self,
         file: &mut R,
@@ -258,7 +259,7 @@ impl Layout {
         Ok((bytes.len() as u64 == size).then_some(bytes))
     }
 
-    /// The options of a list.
+    /// Splits a list into its options.
     fn options<'a>(&self, bytes: &'a [u8]) -> Vec<(u16, &'a [u8])> {
         let order = self.headers.order;
         let (mut at, mut options) = (0, Vec::new());
@@ -277,7 +278,7 @@ impl Layout {
         options
     }
 
-    /// A BUFFER option: the places of each CPU's pages.
+    /// Reads a BUFFER option: the places of each CPU's pages.
     fn buffer(&self, reported: &[u8]) -> Option<Buffer> {
         let mut from = Sections { from: reported, order: self.headers.order };
         let section = from.u64()?;
@@ -335,7 +336,7 @@ impl Layout {
         });
     }
 
-    /// Removes overlaps between two CPUs' pages: otherwise the same pages would be read once for each.
+    /// Removes overlaps between two CPUs' pages. Otherwise the same pages would be read once for each CPU.
     fn apart(&mut self, damage: &mut Damage) {
         self.cpus.sort_by_key(|&(_, offset, _)| offset);
         let mut end = 0;
@@ -349,7 +350,7 @@ impl Layout {
         });
     }
 
-    /// Everything has been read: checks whether it is valid.
+    /// Checks whether everything that has been read is valid.
     fn finish(mut self) -> Result<Self, ReadError> {
         let clock =
             self.clock.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map(|(clock, _)| clock);

@@ -1,6 +1,6 @@
-//! trace.dat: what `trace-cmd record` writes, versions 6 and 7.
+//! Reads trace.dat, versions 6 and 7: what `trace-cmd record` writes.
 //!
-//! It holds each CPU's ring buffer as the kernel provides it, page by page. [`layout`] finds the pages and the event
+//! It contains each CPU's ring buffer as the kernel provides it, page by page. [`layout`] finds the pages and the event
 //! formats, [`compress`] decompresses, [`cpu`] reads one CPU's pages and [`page`] the events of one page. This module
 //! merges the CPUs by time, with at most one page, or one compressed chunk of pages, per CPU in memory.
 

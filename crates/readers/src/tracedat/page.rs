@@ -1,4 +1,4 @@
-//! The events of one page of a ring buffer (`struct buffer_data_page`).
+//! Reads the events of one page of a ring buffer (`struct buffer_data_page`).
 //!
 //! A page begins with a time and the size of its used part. Each event begins with a word: its kind or length in five
 //! bits, and in the others the time since the event before it.
@@ -28,7 +28,7 @@ pub(super) struct Head {
 }
 
 impl Head {
-    /// From the file's own description.
+    /// Reads the places from the file's own description.
     pub(super) fn of(page: &Description) -> Option<Self> {
         let (used, data) = (page.field("commit")?, page.field("data")?);
         let fits =
@@ -45,7 +45,7 @@ pub(super) struct Page {
     /// Where the used part ends.
     end: usize,
     time: u64,
-    /// Events lost before this page's first.
+    /// The number of events that were lost before this page's first.
     pub(super) lost: u64,
 }
 
@@ -58,7 +58,7 @@ pub(super) struct Found {
 }
 
 impl Page {
-    /// Begins a page; `None` if it has no header or a used size beyond its end.
+    /// Begins a page. Returns `None` if it has no header, or a used size beyond its end.
     pub(super) fn begin(bytes: &[u8], head: Head, order: Order) -> Option<Self> {
         let time = u64_at(bytes, 0, order)?;
         let word = match head.used_size {
@@ -81,7 +81,7 @@ impl Page {
         Some(Self { at: head.data_at, end, time, lost })
     }
 
-    /// The next event; `None` after the last. An error if the page is invalid from here on.
+    /// Returns the next event, or `None` after the last. Fails if the page is invalid from here on.
     pub(super) fn next(&mut self, bytes: &[u8], order: Order) -> Result<Option<Found>, &'static str> {
         let bytes = &bytes[..self.end.min(bytes.len())];
         while self.at + 4 <= bytes.len() {

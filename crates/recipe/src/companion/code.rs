@@ -16,7 +16,7 @@ pub enum Call {
 }
 
 impl Call {
-    /// Its name in scripts.
+    /// Returns its name in scripts.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Take => "take",
@@ -127,7 +127,7 @@ pub(crate) enum Op {
 }
 
 impl Op {
-    /// How many plain operations it is worth: a search in a sorted structure is some more than one.
+    /// Returns how many plain operations it is worth: a search in a sorted structure is some more than one.
     pub(crate) const fn price(self) -> u64 {
         match self {
             Self::Element(_) | Self::SetElement(_) | Self::Insert(_) | Self::InsertBefore(_) => 20,
@@ -155,7 +155,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// Whether it sets the global variable with this index in `variables`.
+    /// Returns whether it sets the global variable with this index in `variables`.
     pub fn sets(&self, variable: usize) -> bool {
         self.ops.contains(&Op::SetVariable(variable))
     }

@@ -136,7 +136,7 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    /// The present token, for messages.
+    /// Returns the present token, for messages.
     fn described(&self) -> String {
         match self.peek() {
             Some(Token::Name(name)) => name.to_owned(),
@@ -304,7 +304,7 @@ impl<'a> Compiler<'a> {
         });
     }
 
-    /// A place that is given a value; the key of a table's element is left on the stack.
+    /// Compiles a place that is assigned a value. The key of a table's element is left on the stack.
     fn place(&mut self, name: &str) -> Result<Place, Wrong> {
         if self.takes(".") {
             return self.member(name);
@@ -320,7 +320,7 @@ impl<'a> Compiler<'a> {
         Ok(Place::Element(self.tables.set(name)))
     }
 
-    /// The name after the point: a global variable of the object, or a field of a map's record.
+    /// Returns the name after the point: a global variable of the object, or a field of a map's record.
     fn member(&mut self, name: &str) -> Result<Place, Wrong> {
         let line = self.line();
         let member = self.name()?;

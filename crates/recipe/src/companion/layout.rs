@@ -94,7 +94,7 @@ impl Layout {
     }
 }
 
-/// An integer of at most 8 bytes.
+/// Returns an integer of at most 8 bytes.
 pub(crate) fn read(bytes: &[u8], signed: bool) -> i64 {
     let mut word = [0; 8];
     word[..bytes.len()].copy_from_slice(bytes);

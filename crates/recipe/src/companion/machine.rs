@@ -11,14 +11,14 @@ const MOST_WORK: u64 = 4096;
 /// Whatever a companion talks to: the object's maps and variables, and the clock. `map` and `variable` are places
 /// in the lists of its [`Program`].
 pub trait Door {
-    /// A system call on a map. `record` has the layout that the program defines. Returns false if it did nothing, for
-    /// any reason.
+    /// Makes a system call on a map. `record` has the layout that the program defines. Returns false if it did nothing,
+    /// for any reason.
     fn call(&mut self, call: Call, map: usize, record: &mut [u8]) -> bool;
-    /// The value of a global variable.
+    /// Returns the value of a global variable.
     fn variable(&mut self, variable: usize) -> i64;
     /// Sets one.
     fn set_variable(&mut self, variable: usize, value: i64);
-    /// The clock that BPF programs see, in nanoseconds.
+    /// Returns the clock that BPF programs see, in nanoseconds.
     fn now_ns(&mut self) -> u64;
     /// Prints a line.
     fn print(&mut self, line: &str);
@@ -55,7 +55,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// One that begins its first round.
+    /// Creates a machine that begins its first round.
     pub fn new(program: &Program) -> Self {
         Self {
             at: 0,
@@ -173,7 +173,7 @@ impl Machine {
         self.stack.pop().expect("the compiler balances the stack")
     }
 
-    /// The two on top, the lower one first.
+    /// Returns the two on top, the lower one first.
     fn two(&mut self) -> (i64, i64) {
         let b = self.pop();
         (self.pop(), b)
@@ -187,7 +187,7 @@ impl Machine {
     }
 }
 
-/// A text with its gaps filled.
+/// Returns a text with its gaps filled.
 fn filled(text: &str, numbers: &[i64]) -> String {
     let mut parts = text.split("{}");
     let mut line = parts.next().unwrap_or_default().to_owned();

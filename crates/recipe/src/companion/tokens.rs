@@ -20,7 +20,7 @@ const SIGNS: &[&str] = &[
     "&", "|", "(", ")", "[", "]", "{", "}", ",", ".",
 ];
 
-/// Whether it is a name, as in scripts and C.
+/// Returns whether it is a name, as in scripts and C.
 pub(super) fn is_name(text: &str) -> bool {
     let first = text.bytes().next();
     first.is_some_and(|b| !b.is_ascii_digit()) && text.bytes().all(is_part)
@@ -47,7 +47,7 @@ pub(super) fn tokens(script: &str) -> Result<Vec<(usize, Token<'_>)>, Wrong> {
     Ok(tokens)
 }
 
-/// The first token, and its bytes.
+/// Returns the first token, and its bytes.
 fn token(text: &str) -> Result<(Token<'_>, usize), String> {
     let bytes = text.as_bytes();
     if is_part(bytes[0]) {

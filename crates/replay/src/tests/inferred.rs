@@ -133,7 +133,8 @@ fn an_inferred_wait_may_end_with_the_task() {
     assert_eq!(stuck(&made(&events).unwrap().workload), None);
 }
 
-/// The first run of work of task 0, in microseconds: CPU 0 runs it for 100 us, and CPU 1 another task from 40 us on.
+/// Returns the first run of work of task 0, in microseconds: CPU 0 runs it for 100 us, and CPU 1 another task from 40
+/// us on.
 fn beside_another(overheads: Overheads, keep: Option<u32>) -> u64 {
     let keep = keep.map(|task| [TaskId(task)].into());
     let mut builder = Builder::new(overheads, keep);

@@ -19,7 +19,7 @@ fn read(task: u32, bytes: u32) -> What {
     piped(task, bytes, Piping::Read)
 }
 
-/// How the next woken task waited.
+/// Returns how the next woken task waited.
 fn waited(task: u32, call: Call) -> What {
     What::Waited { task: TaskId(task), call, source: Source::Task }
 }

@@ -80,7 +80,7 @@ fn a_task_takes_the_step_in_which_it_asked() {
     );
 }
 
-/// The timeline as text.
+/// Returns the timeline as text.
 fn timeline(replay: &Replay) -> String {
     let entry = |it: &keel_abi::timeline::Happening| {
         format!("{}{} {:?}", if it.follows { "+" } else { "" }, it.at.as_ns() / 1000, it.change)

@@ -1,5 +1,6 @@
-//! The chart of how the time of all callbacks together grows: one line per scheduler, one panel per axis. Both scales
-//! are logarithmic, and the same for both panels. A static SVG that follows its reader's light or dark mode.
+//! Draws the chart of how the time of all callbacks together grows, with one line per scheduler and one panel per axis.
+//! Both scales are logarithmic; the scale of time is the same for both panels. The chart is a static SVG that follows
+//! its reader's light or dark mode.
 //!
 //! The name at the line's end, the mark and the colour all identify a scheduler, so no reader needs the colour.
 
@@ -59,7 +60,7 @@ pub fn svg(schedulers: &[DecisionsReport]) -> String {
     svg + "</svg>\n"
 }
 
-/// The lines of this axis: each point is a size, and the time of all callbacks together in nanoseconds.
+/// Returns the lines of this axis: each point is a size, and the time of all callbacks together in nanoseconds.
 fn lines(schedulers: &[DecisionsReport], axis: Axis) -> Vec<Line<'_>> {
     let points = |report: &DecisionsReport| {
         let sizes = &report.along(axis).together.sizes;
@@ -106,7 +107,7 @@ fn head() -> String {
     svg
 }
 
-/// One panel: its title, grid and lines.
+/// Draws one panel: its title, grid and lines.
 fn panel(svg: &mut String, left: f64, y: &Scale, lines: &[Line<'_>], (title, label): (&str, &str)) {
     let (right, bottom) = (left + PANEL.0, TOP + PANEL.1);
     put!(svg, "<g>");
@@ -146,7 +147,7 @@ fn panel(svg: &mut String, left: f64, y: &Scale, lines: &[Line<'_>], (title, lab
     put!(svg, "</g>");
 }
 
-/// The line and a mark at each point.
+/// Draws the line and a mark at each point.
 fn drawn(svg: &mut String, line: &Line<'_>, x: &Scale, y: &Scale) {
     let at: Vec<(f64, f64)> = line.points.iter().map(|&(size, ns)| (x.at(size), y.at(ns))).collect();
     let path: Vec<String> = at.iter().map(|(x, y)| format!("{x:.1} {y:.1}")).collect();
@@ -167,7 +168,7 @@ fn drawn(svg: &mut String, line: &Line<'_>, x: &Scale, y: &Scale) {
     put!(svg, "</g>");
 }
 
-/// Each line's name beside its end, as near as the other names allow.
+/// Writes each line's name next to its end, as near as the other names allow.
 fn names(svg: &mut String, lines: &[Line<'_>], x: &Scale, y: &Scale) {
     let end = |line: &Line<'_>| line.points.last().map_or((0.0, 0.0), |&(size, ns)| (x.at(size), y.at(ns)));
     let mut ends: Vec<(&Line<'_>, (f64, f64))> = lines.iter().map(|line| (line, end(line))).collect();

@@ -1,4 +1,4 @@
-//! One axis: costs by callback and size, and the exponents with which they grow.
+//! The measurements along one axis: costs by callback and size, and the exponents with which they grow.
 
 use super::{Axis, Size};
 use crate::run::SpreadReport;
@@ -19,12 +19,12 @@ pub struct SweepReport {
 /// One kind of callback.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CallbackReport {
-    /// Its name in `struct sched_ext_ops`; `wakeup`, which is `select_cpu` and the `enqueue` after it; or a dispatch
-    /// in which a counter of the scheduler's rose: `array switch`, `recalculation`.
+    /// Its name in `struct sched_ext_ops`; `wakeup`, which is `select_cpu` and the `enqueue` after it; or a dispatch in
+    /// which one of the scheduler's counters increased: `array switch`, `recalculation`.
     pub callback: String,
     /// Its cost at each size.
     pub sizes: Vec<SizeReport>,
-    /// The exponent with which its median time grows along the axis; absent if it was called at one size only.
+    /// The exponent with which its median time grows along the axis; absent if it was called at only one size.
     pub exponent: Option<f64>,
 }
 
@@ -36,7 +36,7 @@ pub struct SizeReport {
     pub size: Size,
     /// How often it was called.
     pub calls: u64,
-    /// BPF instructions a call.
+    /// BPF instructions per call.
     pub instructions: SpreadReport,
     /// Time per call.
     pub time_ns: SpreadReport,
@@ -47,7 +47,7 @@ pub struct SizeReport {
 /// The time of all callbacks divided by the number of dispatches.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct TogetherReport {
-    /// By size.
+    /// The times at each size.
     pub sizes: Vec<TogetherSize>,
     /// The exponent with which it grows along the axis; absent if there is only one size.
     pub exponent: Option<f64>,
@@ -96,7 +96,7 @@ impl SweepReport {
     }
 }
 
-/// The size along the axis, and the time in nanoseconds.
+/// Returns the size along the axis, and the time in nanoseconds.
 fn point(axis: Axis, size: Size, ns: u64) -> (f64, f64) {
     (f64::from(size.along(axis)), ns.max(1) as f64)
 }

@@ -1,4 +1,4 @@
-//! The tables: one line for each callback and size, and one sentence for each scheduler and axis.
+//! Writes the tables: one line for each callback and size, and one sentence for each scheduler and axis.
 
 use super::sweep::{CallbackReport, SweepReport};
 use super::{Axis, DecisionsReport};
@@ -10,10 +10,10 @@ use keel_abi::Span;
 use keel_abi::numbers;
 use keel_check::escape_all;
 
-/// A cost that grows by less is reported as constant: the difference is noise from where cache lines lie.
+/// A cost that grows by less is reported as constant: such differences come from where data lies in cache lines.
 const GROWS: f64 = 0.1;
 
-/// Both tables of each scheduler, without axes that were not measured.
+/// Returns both tables of each scheduler, without axes that were not measured.
 pub fn table(schedulers: &[DecisionsReport], style: Style) -> String {
     let mut text = String::new();
     for report in schedulers {
@@ -70,12 +70,12 @@ fn right(text: String) -> Cell {
     Cell::new(text).set_alignment(CellAlignment::Right)
 }
 
-/// To two digits; a zero is printed as 0.00 and not as -0.00.
+/// Formats an exponent with two decimals. Zero is printed as 0.00, not as -0.00.
 fn shown(exponent: Option<f64>) -> String {
     exponent.map_or(String::new(), |exponent| format!("{:.2}", (exponent * 100.0).round() / 100.0 + 0.0))
 }
 
-/// A sentence that names the callbacks whose costs grow.
+/// Returns a sentence that names the callbacks whose costs grow.
 fn sentence(scheduler: &str, axis: Axis, sweep: &SweepReport) -> String {
     let callbacks = sweep.callbacks.iter().map(|callback| (callback.callback.as_str(), callback.exponent));
     let all = callbacks.chain([("total", sweep.together.exponent)]);

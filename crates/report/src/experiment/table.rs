@@ -1,4 +1,4 @@
-//! Experiments as a table: one line per claim, and one sentence at the end.
+//! Writes experiments as a table: one line per claim, and one sentence at the end.
 
 use super::{ClaimReport, ExperimentReport, TrendReport};
 use crate::style::{Paint, Style};
@@ -12,10 +12,10 @@ use keel_experiment::rank_correlation;
 
 /// Narrower terminals get the reasons below the table.
 const WIDE: u16 = 160;
-/// Narrower terminals don't get the number of runs: it would leave no room for the rest of the line.
+/// Narrower terminals don't get the number of runs, which would leave no space for the rest of the line.
 const WITH_RUNS: u16 = 100;
 
-/// The whole table, and the sentence.
+/// Returns the whole table, and the sentence.
 pub fn table(experiments: &[ExperimentReport], style: Style) -> String {
     if experiments.is_empty() {
         return style.paint(Paint::Doubtful, &sentence(experiments)) + "\n";
@@ -53,7 +53,7 @@ pub fn table(experiments: &[ExperimentReport], style: Style) -> String {
     text + &style.paint(paint, &sentence(experiments)) + "\n"
 }
 
-/// A line for each trend, and one for all of them together.
+/// Returns a line for each trend, and one for all of them together.
 fn trends(experiments: &[ExperimentReport]) -> String {
     let mut lines = Vec::new();
     let mut pairs = Vec::new();
@@ -75,7 +75,7 @@ fn trends(experiments: &[ExperimentReport]) -> String {
     if lines.is_empty() { String::new() } else { lines.join("\n") + "\n\n" }
 }
 
-/// The published ratio and ours, as gains: inverted if the measure is a time.
+/// Returns the published ratio and ours, as gains: inverted if the measure is a time.
 fn gains(claim: &ClaimReport) -> Option<(f64, f64)> {
     let ours = claim.ours?;
     match Measure::from_name(claim.measure).is_some_and(more_is_better) {
@@ -84,7 +84,7 @@ fn gains(claim: &ClaimReport) -> Option<(f64, f64)> {
     }
 }
 
-/// The value of a trend, and whether that is enough.
+/// Returns the value of a trend, and whether that is enough.
 pub(crate) fn trend_words(trend: &TrendReport) -> String {
     let rho = trend.rank_correlation.map_or("none".to_owned(), figures);
     let least = figures(trend.least);
@@ -92,7 +92,7 @@ pub(crate) fn trend_words(trend: &TrendReport) -> String {
     format!("rank correlation over {} cells {rho}, {enough} (at least {least})", trend.cells)
 }
 
-/// The reasons, one line per claim.
+/// Returns the reasons, one line per claim.
 fn reasons(experiments: &[ExperimentReport]) -> String {
     let mut text = String::new();
     for experiment in experiments {
@@ -104,7 +104,7 @@ fn reasons(experiments: &[ExperimentReport]) -> String {
     text
 }
 
-/// The number of runs of the arm in the numerator.
+/// Returns the number of runs of the arm in the numerator.
 fn runs(experiment: &ExperimentReport, claim: &ClaimReport) -> usize {
     experiment.arms.iter().find(|arm| arm.label == claim.of).map_or(0, |arm| arm.runs)
 }
@@ -128,7 +128,7 @@ fn right(text: String) -> Cell {
     Cell::new(text).set_alignment(CellAlignment::Right)
 }
 
-/// One sentence: how many experiments of how many are reproduced.
+/// Returns one sentence: how many experiments of how many are reproduced.
 pub fn sentence(experiments: &[ExperimentReport]) -> String {
     let count = |verdict: &str| experiments.iter().filter(|e| e.verdict == verdict).count();
     let (calibrated, reproduced) = (count("calibrated"), count("reproduced"));

@@ -1,4 +1,4 @@
-//! Published tables of tasks, with our figures beside them.
+//! Shows published tables of tasks together with our figures.
 
 use keel_check::Measure;
 use keel_check::escape_all;
@@ -31,13 +31,13 @@ pub struct TaskRow {
 /// The counts of a task. Counts that were not published are left out on both sides.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct CountsReport {
-    /// How often it gave up a CPU to wait.
+    /// How often it left a CPU to wait.
     pub voluntary: Option<f64>,
     /// How often it lost a CPU.
     pub involuntary: Option<f64>,
     /// How often it started on a different CPU than the one it last ran on.
     pub migrated: Option<f64>,
-    /// How many units of work it did.
+    /// The number of units of work that it did.
     pub iterations: Option<f64>,
 }
 
@@ -57,7 +57,7 @@ impl CountsReport {
     }
 }
 
-/// The tables of an experiment.
+/// Returns the tables of an experiment.
 pub(super) fn tables(experiment: &Experiment, arms: &[ArmFigures]) -> Vec<TableReport> {
     let table = |table: &Table| TableReport {
         says: table.says.clone(),
@@ -81,7 +81,7 @@ fn row(table: &Table, at: usize, arm: &ArmFigures) -> TaskRow {
     TaskRow { task: table.tasks[at].clone(), published, ours: is_there.then_some(ours) }
 }
 
-/// The table as text: the counts that Linux's own tools report, published and ours, and the totals.
+/// Returns the table as text: the counts that Linux's own tools report, published and ours, and the totals.
 pub(super) fn text(id: &str, table: &TableReport) -> String {
     let head = ["vol", "nonvol", "migrated", "iterations"];
     let mut text = format!("{}, {}:\n", escape_all(id), escape_all(&table.says));

@@ -1,10 +1,10 @@
-//! The commands that repeat an experiment's runs, to copy into a shell and modify.
+//! Writes the commands that repeat an experiment's runs, to copy into a shell and modify.
 
 use super::{put, text};
 use keel_experiment::{Arm, Experiment, Until};
 use std::fmt::Write;
 
-/// The commands for the whole experiment and for one run of each arm.
+/// Writes the commands for the whole experiment and for one run of each arm.
 pub(super) fn commands(page: &mut String, experiment: &Experiment) {
     put!(page, "<details><summary>Run it again, with a change</summary>");
     put!(page, "<p>All of it:</p><pre>keel lab {}</pre>", text(&word(&experiment.id)));
@@ -25,7 +25,7 @@ pub(super) fn commands(page: &mut String, experiment: &Experiment) {
     );
 }
 
-/// The `keel sim` command for an arm's first run.
+/// Returns the `keel sim` command for an arm's first run.
 fn one_run(experiment: &Experiment, arm: &Arm) -> String {
     let mut command = format!("keel sim {} --workload {}", word(&command_of(arm)), word(&arm.workload));
     let _ = write!(command, " --machine {} --seed {}", word(&arm.machine), experiment.seed);
@@ -40,7 +40,7 @@ fn one_run(experiment: &Experiment, arm: &Arm) -> String {
     command
 }
 
-/// The scheduler. A program with a version is at the path where `keel lab` looks for it.
+/// Returns the scheduler. A program with a version is at the path where `keel lab` looks for it.
 fn command_of(arm: &Arm) -> String {
     let Some(version) = &arm.version else { return arm.scheduler.clone() };
     let name = arm.scheduler.split_whitespace().next().unwrap_or_default();

@@ -1,6 +1,6 @@
-//! One claim on one axis: the published value and ours, the range that ours must lie in, the difference between two
-//! runs of the same scheduler, and the value with the mechanism off. The axis is logarithmic: 2 and 1/2 are equally far
-//! from 1.
+//! Draws one claim on one axis: the published value and ours, the range in which ours must be, the difference between
+//! two runs of the same scheduler, and the value with the mechanism off. The axis is logarithmic: 2 and 1/2 are equally
+//! far from 1.
 //!
 //! Each mark has its own line with its name and its figure, so marks never overlap and no reader needs the colour.
 
@@ -19,7 +19,7 @@ const APART: f64 = 36.0;
 /// The narrowest axis: from its middle divided by this to its middle times this.
 const NARROW: f64 = 1.25;
 
-/// Draws the claim; `None` if no figure has a logarithm.
+/// Draws the claim. Returns `None` if no figure has a logarithm.
 pub(super) fn svg(claim: &ClaimReport) -> Option<String> {
     let is_ratio = claim.to.is_some();
     let rows = rows(claim);
@@ -135,7 +135,7 @@ impl Mark {
     }
 }
 
-/// Shortens a number to fit beside the axis.
+/// Shortens a number to fit next to the axis.
 fn short(value: f64) -> String {
     match value {
         v if v >= 1e6 => format!("{:.3}M", v / 1e6),
@@ -144,7 +144,7 @@ fn short(value: f64) -> String {
     }
 }
 
-/// A round value without trailing zeros.
+/// Returns a round value without trailing zeros.
 fn round(value: f64) -> String {
     let text = short(value);
     match text.contains('.') && !text.contains('e') && !text.ends_with('M') {
@@ -167,13 +167,13 @@ impl Scale {
         Some(Self { low: low.min(middle / NARROW) / 1.05, high: high.max(middle * NARROW) * 1.05 })
     }
 
-    /// A value to the left of the axis, such as 0, is drawn at its left end.
+    /// Returns a value's pixel. A value to the left of the axis, such as 0, is drawn at its left end.
     fn at(&self, value: f64) -> f64 {
         let share = (value.max(self.low) / self.low).ln() / (self.high / self.low).ln();
         LEFT + (RIGHT - LEFT) * share.min(1.0)
     }
 
-    /// Round values, as many as fit.
+    /// Returns round values, as many as fit.
     fn ticks(&self) -> Vec<f64> {
         let all = |steps: &[f64]| -> Vec<f64> {
             let decades = self.low.log10().floor() as i32..=self.high.log10().ceil() as i32;

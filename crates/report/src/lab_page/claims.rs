@@ -1,4 +1,4 @@
-//! Claims and results: the table of all verdicts, and the claims, tables of tasks and arms of one experiment.
+//! Writes claims and results: the table of all verdicts, and the claims, tables of tasks and arms of one experiment.
 
 use super::{axis, put, table, text, words};
 use crate::experiment::{ArmReport, ClaimReport, CountsReport, ExperimentReport, TableReport};
@@ -21,7 +21,7 @@ fn badge(verdict: &str) -> String {
     format!("<b class=\"{verdict}\">{}</b>", words(verdict))
 }
 
-/// The table of verdicts, one line per experiment.
+/// Writes the table of verdicts, one line per experiment.
 pub(super) fn verdicts(page: &mut String, reports: &[ExperimentReport]) {
     put!(
         page,
@@ -46,7 +46,7 @@ pub(super) fn verdicts(page: &mut String, reports: &[ExperimentReport]) {
     put!(page, "</tbody></table></div>");
 }
 
-/// One claim: its text, its axis, and the reason for its verdict.
+/// Writes one claim: its text, its axis, and the reason for its verdict.
 pub(super) fn claim(page: &mut String, claim: &ClaimReport) {
     let against = claim.to.as_ref().map_or(String::new(), |to| format!(" over {}", text(to)));
     put!(
@@ -63,7 +63,7 @@ pub(super) fn claim(page: &mut String, claim: &ClaimReport) {
 /// A column's head, and the function that returns a task's count for it.
 type Column = (&'static str, fn(&CountsReport) -> Option<f64>);
 
-/// A table of tasks: the published figures, then ours in small print.
+/// Writes a table of tasks: the published figures, then ours in small print.
 pub(super) fn tasks(page: &mut String, tasks: &TableReport) {
     put!(page, "<h3>{} <small>published, with ours below</small></h3>", text(&tasks.says));
     let columns: [Column; 4] = [
@@ -86,7 +86,7 @@ pub(super) fn tasks(page: &mut String, tasks: &TableReport) {
     table(page, "tasks", &heads, &rows);
 }
 
-/// The arms.
+/// Writes the arms.
 pub(super) fn arms(page: &mut String, arms: &[ArmReport]) {
     let row = |arm: &ArmReport| {
         let set: Vec<String> = arm.settings.iter().map(|(name, value)| format!("{name}={value}")).collect();

@@ -5,7 +5,7 @@ use crate::matrix::table::{failures, measured, sentence, value, wasted};
 use crate::matrix::{CellReport, MatrixReport, RowReport};
 use std::fmt::Write;
 
-/// The page.
+/// Returns the page.
 pub fn of_matrix(matrix: &MatrixReport) -> String {
     let mut page = head("Every scheduler on every experiment", &sentence(matrix));
     put!(page, "<p>Each scheduler's mean, and how many times worse it is than the row's best.</p>");

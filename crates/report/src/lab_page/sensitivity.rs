@@ -1,11 +1,11 @@
-//! The page of how far each machine constant moves each experiment.
+//! The page of how much each machine constant affects each experiment.
 
 use super::{end, head, put, table, text};
 use crate::sensitivity::{ConstantReport, SensitivityReport, changed, counted};
 use keel_abi::numbers::figures;
 use std::fmt::Write;
 
-/// The page: for each experiment, the constants that move it by 5 % or more, largest move first.
+/// Returns the page: for each experiment, the constants that change it by 5 % or more, largest change first.
 pub fn of_sensitivity(experiments: &[SensitivityReport]) -> String {
     let mut page = head("Each machine constant halved and doubled", &counted(experiments));
     let heads = ["constant", "halved", "doubled"].map(str::to_owned);

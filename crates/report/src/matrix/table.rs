@@ -1,4 +1,4 @@
-//! The matrix as text: values compared with the best, then wasted core time, then why cells are empty.
+//! Writes the matrix as text: values compared with the best, then wasted core time, then why cells are empty.
 
 use super::{CellReport, MatrixReport, RowReport};
 use crate::style::{Paint, Style};
@@ -13,7 +13,7 @@ const AS_GOOD: f64 = 1.005;
 /// Less waste than this is not shown as a figure.
 const NO_WASTE: f64 = 0.0005;
 
-/// Both tables and a sentence.
+/// Returns both tables and a sentence.
 pub fn table(matrix: &MatrixReport, style: Style) -> String {
     let mut text = String::new();
     let heading = |text: &mut String, words: &str| {
@@ -32,7 +32,7 @@ pub fn table(matrix: &MatrixReport, style: Style) -> String {
     text + &style.paint(Paint::Bold, &sentence(matrix)) + "\n"
 }
 
-/// The measure, its unit, and which direction is better.
+/// Returns the measure, its unit, and which direction is better.
 pub(crate) fn measured(row: &RowReport) -> String {
     match row.real_time {
         true => "not measured".to_owned(),
@@ -60,7 +60,7 @@ fn lines(
     lines_of(&table)
 }
 
-/// The value, and below it how it compares with the best.
+/// Returns the value, and below it how it compares with the best.
 pub(crate) fn value(cell: &CellReport) -> String {
     let Some(value) = cell.value else { return "failed".to_owned() };
     match cell.worse {
@@ -70,7 +70,7 @@ pub(crate) fn value(cell: &CellReport) -> String {
     }
 }
 
-/// The average number of wasted cores.
+/// Returns the average number of wasted cores.
 pub(crate) fn wasted(cell: &CellReport) -> String {
     match cell.wasted_cores {
         Some(cores) if cores < NO_WASTE => "0".to_owned(),
@@ -79,7 +79,7 @@ pub(crate) fn wasted(cell: &CellReport) -> String {
     }
 }
 
-/// The cells without a value, and their rows.
+/// Returns the cells without a value, and their rows.
 pub(crate) fn failures(matrix: &MatrixReport) -> impl Iterator<Item = (&RowReport, &CellReport)> {
     matrix
         .rows
@@ -87,7 +87,7 @@ pub(crate) fn failures(matrix: &MatrixReport) -> impl Iterator<Item = (&RowRepor
         .flat_map(|row| row.cells.iter().filter(|cell| cell.failed.is_some()).map(move |cell| (row, cell)))
 }
 
-/// How often each scheduler is as good as the best.
+/// Returns how often each scheduler is as good as the best.
 pub(crate) fn sentence(matrix: &MatrixReport) -> String {
     let rows = matrix.rows.iter().filter(|row| !row.real_time);
     let best = |name: &String| {

@@ -1,5 +1,5 @@
-//! The strips below each strip of the heat map: which CPUs the scheduler looked at, and the loads it reported. There
-//! are none if the scheduler reports nothing.
+//! Draws the strips below each strip of the heat map: which CPUs the scheduler looked at, and the loads that it
+//! reported. There are none if the scheduler reports nothing.
 
 use super::MOMENTS;
 use super::considered::Considered;
@@ -25,24 +25,24 @@ impl Below {
         Self { considered, loads: Drawn::new(loads, heat, layout) }
     }
 
-    /// The height of all of them together, in pixels.
+    /// Returns the height of all of them together, in pixels.
     pub(super) fn height(&self, layout: &Layout) -> u32 {
         let strips = u32::from(self.considered.is_some()) + u32::from(self.loads.is_some());
         strips * (layout.height + GAP)
     }
 
-    /// Their lines in the legend.
+    /// Returns their lines in the legend.
     pub(super) fn legend(&self) -> Vec<String> {
         let considered = self.considered.iter().flat_map(Considered::legend);
         considered.chain(self.loads.as_ref().map(Drawn::legend)).collect()
     }
 
-    /// The definitions that the strips share.
+    /// Writes the definitions that the strips share.
     pub(super) fn define(&self, svg: &mut String, layout: &Layout) {
         self.loads.iter().for_each(|loads| loads.define(svg, layout));
     }
 
-    /// The strips below the one that ends at `bottom`; the run fills `right` pixels of it.
+    /// Draws the strips below the one that ends at `bottom`. The run fills `right` pixels of it.
     pub(super) fn strips(&self, svg: &mut String, layout: &Layout, number: u64, right: f64, bottom: u32) {
         let mut top = bottom + GAP;
         let mut strip = |inside: &dyn Fn(&mut String)| {

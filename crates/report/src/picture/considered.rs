@@ -1,6 +1,6 @@
-//! The strip that shows which CPUs a decision looked at, at each moment. A blue bar marks the row of each CPU, a
-//! thin line goes from the deciding CPU (a black dot) to all of them, and a red ring marks the chosen CPU. Pointing
-//! the mouse at a decision shows it as text.
+//! Draws the strip that shows which CPUs a decision looked at, at each moment. A blue bar marks the row of each CPU, a
+//! thin line goes from the deciding CPU (a black dot) to all of them, and a red ring marks the chosen CPU. Pointing the
+//! mouse at a decision shows it as text.
 
 use super::MOMENTS;
 use super::draw::xml;
@@ -26,7 +26,7 @@ pub(super) struct Considered {
 }
 
 impl Considered {
-    /// The most informative decisions, as many as fit.
+    /// Returns the most informative decisions, as many as fit.
     pub(super) fn new(decisions: &Notable<MOMENTS>, layout: &Layout) -> Self {
         let tops: BTreeMap<CpuId, u32> = layout.tops.iter().copied().collect();
         let mut drawn = Self { received: decisions.received(), ..Self::default() };
@@ -44,12 +44,12 @@ impl Considered {
         drawn
     }
 
-    /// Is there nothing to draw?
+    /// Returns whether there is nothing to draw.
     pub(super) fn is_empty(&self) -> bool {
         self.strips.is_empty()
     }
 
-    /// Their lines in the legend.
+    /// Returns their lines in the legend.
     pub(super) fn legend(&self) -> [String; 2] {
         let which = match self.shown < self.received {
             true => {
@@ -65,7 +65,7 @@ impl Considered {
         ]
     }
 
-    /// One strip, `right` pixels wide, with its top at 0.
+    /// Draws one strip, `right` pixels wide, with its top at 0.
     pub(super) fn strip(&self, svg: &mut String, layout: &Layout, number: u64, right: f64) {
         for node in &layout.nodes {
             let (top, height) = (node.top, node.bottom - node.top);
@@ -107,7 +107,7 @@ fn mark(kept: &Kept, layout: &Layout, tops: &BTreeMap<CpuId, u32>) -> String {
     svg + "</g>\n"
 }
 
-/// The rows that were looked at, with neighbours joined into one bar: the top and height of each bar.
+/// Returns the rows that were looked at, with neighbours joined into one bar: the top and height of each bar.
 fn bars(kept: &Kept, layout: &Layout) -> Vec<(u32, u32)> {
     let mut bars: Vec<(u32, u32)> = Vec::new();
     for &(_, top) in layout.tops.iter().filter(|(cpu, _)| kept.policy.considered.contains(*cpu)) {

@@ -1,4 +1,4 @@
-//! The document: title, legend, strips.
+//! Draws the document: title, legend, strips.
 
 use super::below::Below;
 use super::heat::Heat;
@@ -10,7 +10,7 @@ use keel_abi::Span;
 use keel_check::escape_all;
 use std::fmt::Write;
 
-/// Characters of the title that fit on a line.
+/// The number of characters of the title that fit on a line.
 const TITLE_LINE: usize = 112;
 /// Pixels between two lines of the title.
 const LINE: u32 = 22;
@@ -29,7 +29,7 @@ pub struct Caption {
 }
 
 impl Caption {
-    /// The caption of a run's picture.
+    /// Returns the caption of a run's picture.
     pub fn of(run: &RunReport) -> Self {
         let [scheduler, workload, machine] =
             [&run.scheduler, &run.workload, &run.machine].map(|name| escape_all(name));
@@ -42,7 +42,7 @@ impl Caption {
     }
 }
 
-/// `text` as XML character data: markup is escaped, and characters that XML does not allow are replaced.
+/// Converts `text` to XML character data: escapes markup, and replaces characters that XML does not allow.
 pub(crate) fn xml(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in printable_once(text).chars() {
@@ -59,7 +59,7 @@ pub(crate) fn xml(text: &str) -> String {
     safe
 }
 
-/// Captions are untrusted: replaces control characters, but keeps what is already escaped.
+/// Replaces control characters in a caption, which is untrusted, but keeps what is already escaped.
 fn printable_once(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
@@ -86,7 +86,7 @@ macro_rules! put {
     ($svg:expr, $($format:tt)*) => { let _ = writeln!($svg, $($format)*); };
 }
 
-/// The whole document.
+/// Returns the whole document.
 pub(super) fn document(heat: &Heat, below: impl Fn(&Layout) -> Below, caption: &Caption) -> String {
     let Some(topology) = &heat.topology else {
         return "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"1\" height=\"1\"/>\n".to_owned();
@@ -131,8 +131,8 @@ pub(super) fn document(heat: &Heat, below: impl Fn(&Layout) -> Below, caption: &
     svg + "</svg>\n"
 }
 
-/// The definitions that the strips share: hatchings, the window of a strip, and the whole run as one
-/// long row of columns. Each strip shows its part of that row.
+/// Writes the definitions that the strips share: hatchings, the window of a strip, and the whole run as one long row of
+/// columns. Each strip shows its part of that row.
 fn definitions(svg: &mut String, layout: &Layout, paths: &Paths, stretch: f64) {
     put!(svg, "<defs>");
     for (name, width) in [("light", 1.1), ("dense", 2.4)] {
@@ -190,7 +190,7 @@ fn legend(svg: &mut String, y: u32) {
     }
 }
 
-/// One strip: its clock, its part of the run, and the nodes with their lines.
+/// Draws one strip: its clock, its part of the run, and the nodes with their lines.
 fn strip_at(svg: &mut String, heat: &Heat, layout: &Layout, number: u64, top: u32, width: f64) {
     let from = number * layout.strip_ns;
     let right = shown_width(heat, layout, number);
@@ -221,13 +221,13 @@ fn strip_at(svg: &mut String, heat: &Heat, layout: &Layout, number: u64, top: u3
     put!(svg, "</g>");
 }
 
-/// How much of a strip the run fills, in pixels.
+/// Returns how much of a strip the run fills, in pixels.
 fn shown_width(heat: &Heat, layout: &Layout, number: u64) -> f64 {
     let shown = (heat.duration() - number * layout.strip_ns).min(layout.strip_ns);
     f64::from(WIDTH) * shown as f64 / layout.strip_ns as f64
 }
 
-/// The nodes, their lines, the numbers of CPUs if there is room, and the end of the run.
+/// Draws the nodes, their lines, the numbers of CPUs if there is enough space, and the end of the run.
 pub(super) fn frame(svg: &mut String, layout: &Layout, right: f64) {
     for node in &layout.nodes {
         let (above, below) = (f64::from(node.top) - 0.5, f64::from(node.bottom) + 0.5);
@@ -249,7 +249,7 @@ pub(super) fn frame(svg: &mut String, layout: &Layout, right: f64) {
     put!(svg, "<path d=\"M{right:.1} 0V{}\" stroke=\"#000\" stroke-width=\".7\"/>", layout.height);
 }
 
-/// A clock time. All ticks have one unit, and just enough digits to distinguish them.
+/// Returns a clock time. All ticks have one unit, and just enough digits to distinguish them.
 fn clock_text(ns: u64, layout: &Layout) -> String {
     let (unit, name) = match layout.strip_ns {
         0..1_000_000 => (1e3, "µs"),

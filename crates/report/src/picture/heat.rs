@@ -1,4 +1,4 @@
-//! How many tasks were runnable on each CPU, averaged over buckets of time.
+//! Collects how many tasks were runnable on each CPU, averaged over buckets of time.
 
 use crate::buckets::{self, Buckets};
 use crate::follow::{Follow, Level, SpanSink};
@@ -44,17 +44,18 @@ impl SpanSink for Buckets<Cell> {
 }
 
 impl Heat {
-    /// The run's length in nanoseconds.
+    /// Returns the run's length in nanoseconds.
     pub(super) fn duration(&self) -> u64 {
         self.now - self.start
     }
 
-    /// Nanoseconds from the start of the run.
+    /// Returns the nanoseconds from the start of the run.
     pub(super) fn since_start(&self, at: Instant) -> u64 {
         at.as_ns().saturating_sub(self.start)
     }
 
-    /// The current situation for this decision. A CPU that has a task isn't idle, even if the task doesn't run yet.
+    /// Returns the current situation for this decision. A CPU that has a task isn't idle, even if the task doesn't run
+    /// yet.
     pub(super) fn standing(&self, policy: &Policy) -> Standing {
         let cpus = self.topology.iter().flat_map(Topology::iter);
         let tasks: Vec<u64> = cpus.map(|cpu| self.follow.runnable(cpu)).collect();
@@ -65,12 +66,12 @@ impl Heat {
         }
     }
 
-    /// A bucket's length in nanoseconds.
+    /// Returns a bucket's length in nanoseconds.
     pub(super) fn bucket_ns(&self) -> u64 {
         self.cells.bucket_ns()
     }
 
-    /// The cells of `cpu` that the run has reached.
+    /// Returns the cells of `cpu` that the run has reached.
     pub(super) fn row(&self, cpu: CpuId) -> &[Cell] {
         self.cells.row(cpu, self.duration().div_ceil(self.bucket_ns()) as usize)
     }
@@ -93,7 +94,7 @@ impl Heat {
         }
     }
 
-    /// `cpu` idled while a task waited.
+    /// Adds time in which `cpu` idled while a task waited.
     pub(super) fn wasted(&mut self, cpu: CpuId, start: Instant, end: Instant) {
         let (from, to) = (self.since_start(start), self.since_start(end));
         self.cells.spread(cpu, from, to, |cell, ns| cell.wasted += ns);

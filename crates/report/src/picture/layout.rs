@@ -1,8 +1,8 @@
-//! The layout: rows grouped by node, strips by time, chosen so that both 8 and 256 CPUs fill a page.
+//! Computes the layout: rows grouped by node, strips by time, so that both 8 and 256 CPUs fill a page.
 
 use keel_abi::{CpuId, NodeId, Topology};
 
-/// Pixels to the left of the strips: room for the nodes' numbers.
+/// Pixels to the left of the strips, for the nodes' numbers.
 pub(super) const LEFT: u32 = 64;
 /// The width of a strip in pixels.
 pub(super) const WIDTH: u32 = 1180;
@@ -63,7 +63,7 @@ impl Layout {
     }
 }
 
-/// The next of 1, 2, 2.5, 5 times a power of ten.
+/// Returns the next of 1, 2, 2.5, 5 times a power of ten.
 fn round_up(ns: u64) -> u64 {
     let power = 10u64.pow(ns.max(10).ilog10()) / 10;
     let steps = [10, 20, 25, 50, 100].map(|step| power.saturating_mul(step));

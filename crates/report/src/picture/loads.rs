@@ -1,4 +1,4 @@
-//! The loads that a scheduler reports, over time: a heat map of the loads as the scheduler sees them.
+//! Draws the loads that a scheduler reports, over time: a heat map of the loads as the scheduler sees them.
 //!
 //! A load belongs to a group of CPUs. Only the smallest groups that are reported count, so that all compared groups
 //! have the same size. Each group colours its CPUs, which are neighbours as long as a group is no larger than a node. A
@@ -22,7 +22,7 @@ const FIRST_SHIFT: u32 = 10;
 /// The maximum size of all paths together, in bytes.
 const MOST_BYTES: usize = 200_000;
 
-/// Colours for shares of the highest reported load, each with the lowest share that it stands for.
+/// Colours for shares of the highest reported load, each with the lowest share that it represents.
 const SHARES: [(f64, &str); 6] = [
     (0.000_001, "#fee5d9"),
     (0.1, "#fcbba1"),
@@ -50,7 +50,7 @@ impl Default for Loads {
 }
 
 impl Loads {
-    /// Has no load been reported?
+    /// Returns whether no load has been reported.
     pub(super) fn is_empty(&self) -> bool {
         self.cells.is_empty()
     }
@@ -91,7 +91,7 @@ impl Loads {
         self.shift += 1;
     }
 
-    /// One path for each of [`SHARES`], with x in columns from the start of the run; the length of a column in
+    /// Returns one path for each of [`SHARES`], with x in columns from the start of the run; the length of a column in
     /// nanoseconds; and the highest load.
     fn paths(&self, heat: &Heat, layout: &Layout) -> (Vec<String>, u64, u64) {
         let mut join = 1;
@@ -131,7 +131,7 @@ impl Loads {
 #[derive(Debug, Default)]
 struct Order {
     nodes: Vec<Vec<CpuId>>,
-    /// By CPU: its node, and its place there.
+    /// For each CPU, its node, and its place there.
     places: Vec<(usize, usize)>,
 }
 
@@ -154,7 +154,7 @@ impl Order {
         Self { nodes, places }
     }
 
-    /// `cpus` CPUs of a node, beginning with `first`; empty if the node has fewer.
+    /// Returns `cpus` CPUs of a node, beginning with `first`: none if the node has fewer.
     fn neighbours(&self, first: CpuId, cpus: usize) -> &[CpuId] {
         let Some(&(node, place)) = self.places.get(first.index()) else { return &[] };
         self.nodes[node].get(place..place + cpus).unwrap_or_default()
@@ -170,7 +170,8 @@ pub(super) struct Drawn {
 }
 
 impl Drawn {
-    /// The whole run as one row of columns; each strip shows its part. `None` if no load was reported.
+    /// Returns the whole run as one row of columns, of which each strip shows its part, or `None` if no load was
+    /// reported.
     pub(super) fn new(loads: &Loads, heat: &Heat, layout: &Layout) -> Option<Self> {
         if loads.is_empty() {
             return None;
@@ -179,7 +180,7 @@ impl Drawn {
         Some(Self { paths, column_ns, highest, size: loads.size })
     }
 
-    /// Their line in the legend.
+    /// Returns their line in the legend.
     pub(super) fn legend(&self) -> String {
         let of = if self.size == 1 { "each CPU".to_owned() } else { format!("groups of {} CPUs", self.size) };
         let highest = count(self.highest);
@@ -188,7 +189,7 @@ impl Drawn {
         )
     }
 
-    /// The definitions that the strips share.
+    /// Writes the definitions that the strips share.
     pub(super) fn define(&self, svg: &mut String, layout: &Layout) {
         let stretch = f64::from(WIDTH) * self.column_ns as f64 / layout.strip_ns as f64;
         let middle = f64::from(layout.row) / 2.0;
@@ -205,7 +206,7 @@ impl Drawn {
         svg.push_str("</g></g></defs>\n");
     }
 
-    /// One strip, with its top at 0.
+    /// Draws one strip, with its top at 0.
     pub(super) fn strip(&self, svg: &mut String, number: u64) {
         let back = number * u64::from(WIDTH);
         let _ = writeln!(svg, "<g clip-path=\"url(#strip)\"><use xlink:href=\"#loads\" x=\"-{back}\"/></g>");
@@ -234,7 +235,7 @@ mod tests {
         Policy { nr_groups, groups, ..Policy::of(Kind::Balance, CpuId(0)) }
     }
 
-    /// A run of 10 ms on 2 nodes of 4 CPUs, with reports at these microseconds.
+    /// Returns a run of 10 ms on 2 nodes of 4 CPUs, with reports at these microseconds.
     fn drawn(reported: &[(u64, &[Reported])]) -> Option<(Vec<String>, u64)> {
         let (mut heat, mut loads) = (Heat::default(), Loads::default());
         let [scheduler, workload, unit] = ["", "", ""].map(str::to_owned);

@@ -5,7 +5,7 @@ use super::layout::Layout;
 use keel_abi::CpuId;
 use std::fmt::Write;
 
-/// Colours for the mean number of runnable tasks, each with the lowest mean that it stands for.
+/// Colours for the mean number of runnable tasks, each with the lowest mean that it represents.
 pub(super) const LEVELS: [(f64, &str); 6] = [
     (0.03, "#d9f0d3"),
     (0.55, "#4daf4a"),
@@ -15,7 +15,7 @@ pub(super) const LEVELS: [(f64, &str); 6] = [
     (8.50, "#8b0000"),
 ];
 
-/// Hatchings for the share of wasted time, each with the lowest share that it stands for.
+/// Hatchings for the share of wasted time, each with the lowest share that it represents.
 pub(super) const HATCHES: [(f64, &str); 2] = [(0.10, "light"), (0.50, "dense")];
 
 /// The maximum size of all paths together, in bytes; decisions and loads have limits of their own.
@@ -33,7 +33,7 @@ pub(super) struct Paths {
 }
 
 impl Paths {
-    /// Paths as fine as the maximum size allows.
+    /// Returns paths as fine as the maximum size allows.
     pub(super) fn new(heat: &Heat, layout: &Layout) -> Self {
         let mut join = 1;
         loop {
@@ -47,7 +47,7 @@ impl Paths {
         }
     }
 
-    /// Paths with `join` buckets per column.
+    /// Returns paths with `join` buckets per column.
     fn joined(heat: &Heat, layout: &Layout, join: usize) -> Self {
         let column_ns = heat.bucket_ns() * join as u64;
         let mut levels = vec![Strokes::default(); LEVELS.len()];
@@ -73,12 +73,12 @@ fn columns(heat: &Heat, cpu: CpuId, join: usize) -> Vec<Cell> {
     heat.row(cpu).chunks(join).map(sum).collect()
 }
 
-/// How much of column `at` the run fills: the last column ends with the run.
+/// Returns how much of column `at` the run fills: the last column ends with the run.
 fn lasts(heat: &Heat, column_ns: u64, at: usize) -> u64 {
     column_ns.min(heat.duration().saturating_sub(at as u64 * column_ns)).max(1)
 }
 
-/// The last grade whose lowest value is reached.
+/// Returns the last grade whose lowest value is reached.
 pub(super) fn grade(grades: &[(f64, &str)], value: f64) -> Option<usize> {
     grades.iter().rposition(|&(least, _)| value >= least)
 }

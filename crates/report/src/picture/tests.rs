@@ -75,7 +75,7 @@ fn an_empty_stream_draws_nothing() {
     assert!(Picture::new().svg(&caption).contains("width=\"1\""));
 }
 
-/// A picture of one second in which CPU 0 balances `decisions` times and looks at every other CPU.
+/// Returns a picture of one second in which CPU 0 balances `decisions` times and looks at every other CPU.
 fn decided(topology: &Topology, decisions: u64) -> String {
     let mut picture = Picture::new();
     let end = Instant::from_ns(1_000_000_000);

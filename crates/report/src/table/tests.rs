@@ -5,7 +5,7 @@ use keel_abi::scx::ExitKind;
 use keel_abi::{CpuId, Instant, Pid, Span, TaskId};
 use keel_check::{Blame, Costs, Delay, Finding, Judgement, Kind, NameFigures, Summary, TaskFigures, Verdict};
 
-/// The facts of a run under `scheduler`.
+/// Returns the facts of a run under `scheduler`.
 fn facts(scheduler: &str, seed: u64) -> RunFacts {
     RunFacts {
         scheduler: scheduler.into(),

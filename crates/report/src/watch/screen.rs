@@ -1,4 +1,4 @@
-//! The screen for a terminal of any size.
+//! Draws the screen for a terminal of any size.
 
 use super::text::{clock, costs};
 use super::{WatchBegin, WatchEnd, WatchFinding};
@@ -6,12 +6,12 @@ use crate::style::{Paint, Style};
 use keel_abi::numbers::{count, counted};
 use keel_check::escape_all;
 
-/// The state at the last look.
+/// The state at the last sample.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Now {
     /// The scheduler.
     pub scheduler: String,
-    /// The number of CPUs in use.
+    /// The number of online CPUs.
     pub online: u32,
     /// The number of idle CPUs.
     pub idle: u32,
@@ -19,8 +19,8 @@ pub struct Now {
     pub waiting: u32,
 }
 
-/// The lines of a screen with this many rows. If not all fit, the most important ones are shown; the latest findings
-/// fill the remaining rows. No line is wider than the style's width.
+/// Returns the lines of a screen with this many rows. If not all fit, the most important ones are shown; the latest
+/// findings fill the remaining rows. No line is wider than the style's width.
 pub fn screen(
     begin: &WatchBegin,
     now: &Now,
@@ -40,9 +40,9 @@ pub fn screen(
         count(now.idle.into()),
         counted(now.waiting.into(), "task")
     );
-    let looks = format!(
-        "{} in {}, {}, {} ended by themselves",
-        counted(sums.looks, "look"),
+    let samples = format!(
+        "{} in {}, {}, {} ended on their own",
+        counted(sums.looks, "sample"),
         clock(sums.duration_ns).trim_start(),
         counted(sums.suspicions, "suspicion"),
         count(sums.passing + sums.cured.values().sum::<u64>())
@@ -50,7 +50,7 @@ pub fn screen(
     let heads = [
         (verdict.0, verdict.1),
         (Paint::Bold, state),
-        (Paint::Bold, looks),
+        (Paint::Bold, samples),
         (Paint::Bold, costs(&sums.cost)),
     ];
     let rows = rows.max(1);
@@ -69,7 +69,7 @@ pub fn screen(
             .iter()
             .map(|found| fit(&format!("{}  {}", clock(found.at_ns), found.text), style.width)),
     );
-    // If there is room, the screen shows how to quit.
+    // If there is enough space, the screen shows how to quit.
     if lines.len() < rows && begin.cpus > 0 {
         lines.push(fit("Press Ctrl-C to stop", style.width));
     }

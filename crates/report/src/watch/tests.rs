@@ -38,7 +38,7 @@ fn lines_of_text_are_sentences() {
     check(
         WatchLine::Begin(begin()),
         Some(
-            "Watching 8 CPUs under evil\\u{1b}[2J: one look every 1.00 s; a suspicion becomes a finding if it lasts 100.00 ms.\n",
+            "Watching 8 CPUs under evil\\u{1b}[2J: one sample every 1.00 s; a suspicion becomes a finding if it lasts 100.00 ms.\n",
         ),
     );
     check(WatchLine::Finding(finding(3_250_000_000, "CPU 7 idled")), Some("     3.2 s  CPU 7 idled\n"));
@@ -53,9 +53,9 @@ fn lines_of_text_are_sentences() {
                 90.00 ms to load them.\n";
     let nothing =
         "4 suspicions not confirmed: 1 resolved immediately, 2 ended (migration 1, wakeup 1), 1 undecided.\n";
-    let none = "10 looks in 10.00 s: no core idled for long while a task that it could run waited.\n";
+    let none = "10 samples in 10.00 s: no core idled for long while a task that it could run waited.\n";
     check(WatchLine::End(end(0)), Some(&format!("{none}{nothing}{cost}")));
-    let one = "10 looks in 10.00 s: 1 finding of cores that idled while tasks waited.\n";
+    let one = "10 samples in 10.00 s: 1 finding of cores that idled while tasks waited.\n";
     check(WatchLine::End(end(1)), Some(&format!("{one}{nothing}{cost}")));
 }
 

@@ -1,4 +1,4 @@
-//! Lines of text, for pipes and files.
+//! Writes lines of text, for pipes and files.
 
 use super::{WatchBegin, WatchCost, WatchEnd, WatchFinding, WatchLine};
 use crate::looked_at;
@@ -6,7 +6,7 @@ use keel_abi::Span;
 use keel_abi::numbers::{count, counted, percent};
 use keel_check::escape_all;
 
-/// A line for people; `None` for lines that don't need to be shown at once.
+/// Returns a line for people, or `None` for lines that don't need to be shown at once.
 pub fn line(line: &WatchLine) -> Option<String> {
     match line {
         WatchLine::Begin(begin) => Some(begins(begin)),
@@ -21,7 +21,7 @@ pub fn line(line: &WatchLine) -> Option<String> {
     }
 }
 
-/// Seconds from the start.
+/// Formats a time as seconds from the start.
 pub(super) fn clock(ns: u64) -> String {
     format!("{:8.1} s", ns as f64 / 1e9)
 }
@@ -29,7 +29,7 @@ pub(super) fn clock(ns: u64) -> String {
 fn begins(begin: &WatchBegin) -> String {
     let (every, confirm) = (Span::from_ns(begin.every_ns), Span::from_ns(begin.confirm_ns));
     format!(
-        "Watching {} under {}: one look every {every}; a suspicion becomes a finding if it lasts {confirm}.\n",
+        "Watching {} under {}: one sample every {every}; a suspicion becomes a finding if it lasts {confirm}.\n",
         counted(begin.cpus.into(), "CPU"),
         escape_all(&begin.scheduler)
     )
@@ -47,7 +47,7 @@ fn ends(end: &WatchEnd) -> String {
         n => format!("{} of cores that idled while tasks waited", counted(n, "finding")),
     };
     let mut text =
-        format!("{} in {}: {found}.\n", counted(end.looks, "look"), Span::from_ns(end.duration_ns));
+        format!("{} in {}: {found}.\n", counted(end.looks, "sample"), Span::from_ns(end.duration_ns));
     let watched: u64 = end.cured.values().sum();
     if end.suspicions > end.findings {
         text += &format!("{} not confirmed: ", counted(end.suspicions - end.findings, "suspicion"));
@@ -64,7 +64,7 @@ fn ends(end: &WatchEnd) -> String {
     text + &format!("{}.\n", costs(&end.cost))
 }
 
-/// The cost, without a full stop.
+/// Returns the cost, without a full stop.
 pub(super) fn costs(cost: &WatchCost) -> String {
     let programs = match cost.programs_ns {
         Some(ns) => format!("{} in its BPF programs", Span::from_ns(ns)),

@@ -1,4 +1,4 @@
-//! The state at one moment of a stream, gathered from everything before it.
+//! Tracks the state of a stream: what follows from everything so far.
 
 use crate::{Class, Event, Meta, Sink, TaskInfo, What, Why};
 use keel_abi::{CpuId, DsqId, Instant, TaskId};
@@ -17,27 +17,27 @@ pub(crate) struct State {
     unknown: Option<Meta>,
     clock: Option<Meta>,
     chance: Option<Meta>,
-    /// Groups by their numbers, and each task's scheduling.
+    /// Groups by number, and each task's scheduling.
     groups: BTreeMap<u32, Meta>,
     scheduled: BTreeMap<TaskId, Meta>,
-    /// The names of queues.
+    /// The names of DSQs.
     queues: BTreeMap<DsqId, Meta>,
     /// Throttled tasks, with the group that has the limit.
     throttled: BTreeMap<TaskId, u32>,
     reserved: BTreeSet<CpuId>,
 }
 
-/// The queue in which a task waits.
+/// Where a task waits.
 #[derive(Clone, Copy)]
 struct Waits {
     cpu: CpuId,
-    /// The event that brought it into its queue or under the scheduler's control.
+    /// The event that put it into its DSQ or into the scheduler's custody.
     queue: Option<What>,
 }
 
 impl State {
-    /// Passes the state to `sink` as of the moment `at`; it is empty afterwards, except for facts that must not come
-    /// twice.
+    /// Passes the state to `sink` as of the instant `at`. The state is empty afterwards, except for facts that must not
+    /// be emitted twice.
     pub(crate) fn open(&mut self, at: Instant, sink: &mut dyn Sink) {
         let tasks = std::mem::take(&mut self.tasks).into_values().map(Meta::Task);
         let queues = std::mem::take(&mut self.queues).into_values();

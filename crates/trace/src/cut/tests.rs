@@ -44,7 +44,7 @@ fn at(ns: u64) -> Instant {
     Instant::ZERO + Span::from_ns(ns)
 }
 
-/// A runs and B waits in a queue from 20 on; they change places at 30; C comes and goes before 15; CPU 2 is offline
+/// A runs and B waits in a DSQ from 20 on; they change places at 30; C appears and exits before 15; CPU 2 is offline
 /// between 12 and 32.
 fn whole(sink: &mut dyn Sink) {
     let topology = Topology::flat(3);

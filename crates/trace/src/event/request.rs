@@ -4,7 +4,7 @@ use keel_abi::cgroup::Bandwidth;
 use keel_abi::task::{Hint, Policy};
 use keel_abi::{CpuId, CpuSet, Span};
 
-/// A change that is asked for, whether or not the kernel then makes it.
+/// A requested change, whether or not the kernel then makes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
     /// The task's nice value.
@@ -17,9 +17,9 @@ pub enum Request {
     Offline(CpuId),
     /// A CPU comes online.
     Online(CpuId),
-    /// The task has asked for this slice since it began (`sched_attr::sched_runtime`).
+    /// The slice that the task has requested since it started (`sched_attr::sched_runtime`).
     Slice(Span),
-    /// The scheduler has had this hint about the task since the task began.
+    /// The hint that the scheduler has had about the task since the task started.
     Hint(Hint),
     /// To keep a CPU busy until this much time has passed.
     RunFor(Span),
@@ -33,11 +33,11 @@ pub enum Request {
     Setsid,
     /// The nice value of the autogroup of the task's session.
     AutogroupNice(i8),
-    /// A change that concerns the cgroup of this path.
+    /// A change that concerns the cgroup with this path.
     Cgroup {
-        /// Its path, beginning with `/`. Hostile text: escape it wherever it is shown.
+        /// Its path, which begins with `/`. Untrusted text: escape it wherever it is shown.
         path: String,
-        /// What.
+        /// The change.
         change: CgroupChange,
     },
 }

@@ -47,12 +47,12 @@ impl Call {
         Self::PipeWrite,
     ];
 
-    /// Is it a read from or a write to a pipe or a local socket?
+    /// Returns whether it is a read from or a write to a pipe or a local socket.
     pub const fn is_of_pipe(self) -> bool {
         matches!(self, Self::PipeRead | Self::PipeWrite)
     }
 
-    /// A word for it.
+    /// Returns a word for it.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Unknown => "unknown",
@@ -83,7 +83,7 @@ pub enum Source {
     Interrupt,
     /// An interrupt's deferred work (softirq).
     Softirq,
-    /// The task that just sent a packet to this machine itself.
+    /// The task that has just sent a packet to this machine itself.
     Sender,
 }
 
@@ -97,9 +97,9 @@ impl Source {
 pub enum Piping {
     /// It has read.
     Read,
-    /// It begins to write.
+    /// It starts to write.
     Write,
-    /// It begins to write a packet, which takes a page of its own (`O_DIRECT`).
+    /// It starts to write a packet, which takes up pages of its own (`O_DIRECT`).
     Packet,
 }
 

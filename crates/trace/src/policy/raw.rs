@@ -1,19 +1,19 @@
-//! A `struct policy_event` as laid out in the scheduler's ring buffer. It is untrusted, and may use a map of this name
-//! for another purpose: anything that does not fit is not an event.
+//! Parses a `struct policy_event` from the scheduler's ring buffer. Its bytes are untrusted, and the scheduler may use
+//! a map of this name for another purpose: anything that does not fit is not an event.
 
 use super::{Group, GroupClass, Kind, MAX_GROUPS, Outcome, Policy};
 use keel_abi::{CpuId, CpuSet, Pid};
 
-/// Bytes of the words before the CPUs and groups.
+/// The size of the words before the CPUs and groups, in bytes.
 const HEAD: usize = 40;
-/// 64-bit words of the CPUs that were considered.
+/// The number of 64-bit words of the CPUs that were considered.
 const WORDS: usize = 16;
-/// Bytes of a `struct policy_group`.
+/// The size of a `struct policy_group`, in bytes.
 const GROUP: usize = 16;
-/// Bytes of a record.
+/// The size of a record, in bytes.
 const BYTES: usize = HEAD + WORDS * 8 + MAX_GROUPS * GROUP;
 
-/// A record, read.
+/// A parsed record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Raw {
     /// When the scheduler claims to have decided, by its clock in nanoseconds.
@@ -22,8 +22,8 @@ pub struct Raw {
     pub policy: Policy,
 }
 
-/// Reads a record of Linux's own decisions from our recorder: it is followed by a byte for the class of each group, or
-/// it ends before its groups because there are none.
+/// Parses a record of Linux's own decisions from our recorder. It is followed by a byte for the class of each group, or
+/// ends before its groups because there are none.
 pub fn read_with_classes(bytes: &[u8], cpus: u32) -> Option<Raw> {
     if bytes.len() == BYTES - MAX_GROUPS * GROUP {
         let whole = [bytes, &[0; MAX_GROUPS * GROUP]].concat();
@@ -38,8 +38,8 @@ pub fn read_with_classes(bytes: &[u8], cpus: u32) -> Option<Raw> {
     Some(raw)
 }
 
-/// Reads one record of a scheduler's ring buffer on a machine with this many CPUs. `None` if it has another size, an
-/// unknown kind, or CPUs that the machine does not have.
+/// Parses one record from a scheduler's ring buffer, on a machine with this many CPUs. Returns `None` if it has another
+/// size, an unknown kind, or CPUs that the machine does not have.
 pub fn read(bytes: &[u8], cpus: u32) -> Option<Raw> {
     let bytes: &[u8; BYTES] = bytes.try_into().ok()?;
     let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap_or_default());
@@ -88,7 +88,7 @@ fn double(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap_or_default())
 }
 
-/// The entry of a table that is numbered from 1.
+/// Returns the entry of a table that is numbered from 1.
 fn one_of<T: Copy>(table: &[T], number: u32) -> Option<T> {
     table.get((number as usize).checked_sub(1)?).copied()
 }
@@ -164,7 +164,7 @@ mod tests {
         check(168 + 8, 64, false);
         check(168 + 12, 65, false);
         check(168 + 12, 64, true);
-        // Any value is allowed beyond the groups that count.
+        // Any value is allowed after the groups that count.
         check(200 + 8, u32::MAX, true);
         let mut long = sound();
         long.push(0);

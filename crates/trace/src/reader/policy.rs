@@ -1,4 +1,4 @@
-//! A decision's record.
+//! Reads a decision's record.
 
 use super::Reader;
 use crate::TraceError;
@@ -6,17 +6,17 @@ use crate::policy::{Group, GroupClass, Kind, MAX_GROUPS, Outcome, Policy};
 use keel_abi::{CpuId, CpuSet, Pid};
 use std::io::Read;
 
-/// The first version that contains how busy a group is.
+/// The first version of the format that contains how busy a group is.
 const WITH_CLASSES: u8 = 6;
 
-const BEYOND: &str = "a CPU is beyond the machine";
+const BEYOND: &str = "it names a CPU that the machine does not have";
 
 impl<R: Read> Reader<R> {
     pub(super) fn policy(&mut self) -> Result<Policy, TraceError> {
         let (kind, outcome) = (self.input.byte()?, self.input.byte()?);
-        let kind = self.one_of(&Kind::ALL, kind, "a decision is of no known kind")?;
+        let kind = self.one_of(&Kind::ALL, kind, "a decision is of an unknown kind")?;
         let outcome = match outcome.checked_sub(1) {
-            Some(number) => Some(self.one_of(&Outcome::ALL, number, "a decision's outcome is not known")?),
+            Some(number) => Some(self.one_of(&Outcome::ALL, number, "a decision's outcome is unknown")?),
             None => None,
         };
         let (level, pid) = (self.number32()?, Pid(self.number32()?));
@@ -54,7 +54,7 @@ impl<R: Read> Reader<R> {
         let runnable = self.input.below(1 << 16, "a group has too many tasks")? as u16;
         let class = if self.version >= WITH_CLASSES { self.input.byte()? } else { 0 };
         let class = match class.checked_sub(1) {
-            Some(number) => Some(self.one_of(&GroupClass::ALL, number, "a group's class is not known")?),
+            Some(number) => Some(self.one_of(&GroupClass::ALL, number, "a group's class is unknown")?),
             None => None,
         };
         Ok(Group { load, first_cpu, cpus, runnable, class })

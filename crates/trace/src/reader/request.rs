@@ -1,4 +1,4 @@
-//! Requests as records.
+//! Reads the records of requests.
 
 use super::Reader;
 use crate::format::request;
@@ -6,7 +6,7 @@ use crate::{CgroupChange, Request, TraceError};
 use keel_abi::task::{Hint, HintPolicy, Policy};
 use std::io::Read;
 
-/// A real-time priority.
+/// The range of real-time priorities.
 const URGENCIES: std::ops::RangeInclusive<u8> = 1..=99;
 
 impl<R: Read> Reader<R> {
@@ -30,7 +30,7 @@ impl<R: Read> Reader<R> {
                 let path = self.input.text()?;
                 Request::Cgroup { path, change: self.cgroup_change(which)? }
             }
-            _ => return Err(self.input.damaged("a request is of no known kind")),
+            _ => return Err(self.input.damaged("a request is of an unknown kind")),
         })
     }
 
@@ -53,14 +53,14 @@ impl<R: Read> Reader<R> {
         let policy = others.into_iter().find(|&policy| is(policy));
         match (policy, self.input.byte()?) {
             (Some(policy), 0) => Ok(policy),
-            _ => Err(self.input.damaged("a policy is not known")),
+            _ => Err(self.input.damaged("a policy is unknown")),
         }
     }
 
     fn hint(&mut self) -> Result<Hint, TraceError> {
         let (rt_priority, policy) = (self.urgency()?, self.input.byte()?);
         let policy = [HintPolicy::Fifo, HintPolicy::Rr].into_iter().find(|&known| known as u8 == policy);
-        let policy = policy.ok_or_else(|| self.input.damaged("a hint's policy is not known"))?;
+        let policy = policy.ok_or_else(|| self.input.damaged("a hint's policy is unknown"))?;
         Ok(Hint { rt_priority, policy })
     }
 

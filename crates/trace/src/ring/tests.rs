@@ -17,8 +17,8 @@ fn task(number: u32, name: &str) -> Meta {
     Meta::Task(TaskInfo { task, pid, name: name.to_owned(), nice: 0, cpus: CpuSet::first(2) })
 }
 
-/// This many ms of a task that runs all the time, beside one that waits, and a new one every millisecond that comes and
-/// goes: task numbers grow without end.
+/// Emits this many ms of a task that runs all the time, one that waits, and a new one every millisecond that exits
+/// again, so that task numbers grow endlessly.
 fn stream(sink: &mut dyn Sink, length_ms: u64) {
     let [scheduler, workload, unit] = [const { String::new() }; 3];
     sink.meta(at(0), &Meta::Start { topology: Topology::flat(2), scheduler, workload, unit });
@@ -49,7 +49,7 @@ fn stream(sink: &mut dyn Sink, length_ms: u64) {
     sink.meta(at(length_ms), &Meta::End);
 }
 
-/// What a reader finds in the file with the kept part.
+/// Returns what a reader finds in the file with the kept part.
 fn read(kept: Kept) -> Vec<(Instant, String)> {
     let mut file = Vec::new();
     kept.write(&mut file).unwrap();
@@ -68,7 +68,7 @@ fn ring(keep_ms: u64, most_bytes: usize, length_ms: u64) -> Ring {
     ring
 }
 
-/// The same part of the same stream, cut from the whole.
+/// Returns the same part of the same stream, cut from the whole.
 fn cut(from_ms: u64, length_ms: u64) -> Vec<u8> {
     let mut writer = Writer::new(Vec::new());
     let mut dense = Dense::new(&mut writer);

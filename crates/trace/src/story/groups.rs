@@ -1,4 +1,4 @@
-//! The numbers of groups, and their emitted descriptions.
+//! Tracks the numbers of groups and their emitted descriptions.
 
 use super::raw::{GroupRecord, Key};
 use crate::GroupInfo;
@@ -19,7 +19,7 @@ struct Known {
 }
 
 impl Groups {
-    /// A group's number; 0 for the root.
+    /// Returns a group's number, or 0 for the root.
     pub(super) fn number(&mut self, key: Key) -> u32 {
         if key == Key(0) {
             return 0;
@@ -30,7 +30,7 @@ impl Groups {
         known.number
     }
 
-    /// A group's new description; `None` if it was already emitted.
+    /// Returns a group's new description, or `None` if it was already emitted.
     pub(super) fn news(&mut self, record: &GroupRecord) -> Option<GroupInfo> {
         // Another group may now have the address of a removed one.
         let is_another = |known: &Known| known.told.as_ref().is_some_and(|told| told.0 != record.id);

@@ -1,12 +1,12 @@
-//! Merges records of many CPUs, each CPU's nearly in order, to one stream in order of time.
+//! Merges the records of many CPUs, each CPU's nearly in order, into one stream in order of time.
 //!
-//! Records are held back as long as earlier ones may still arrive: the time between a record's time stamp and the
-//! moment when the reader can see it. A record that comes even later gets the time of the stream's end, and is counted:
-//! the stream's time never runs backwards.
+//! Records are held back as long as earlier ones may still arrive: for the time between a record's timestamp and the
+//! moment when the reader can see it. A record that arrives even later gets the latest time of the stream so far, and
+//! is counted: the stream's time never goes backwards.
 
 use super::raw::Raw;
 
-/// The most records that are held back, whatever may still arrive.
+/// The maximum number of records that are held back, whatever may still arrive.
 const MOST: usize = 1 << 20;
 
 /// The records that are held back.
@@ -23,7 +23,7 @@ impl Merge {
         self.pending.push(raw);
     }
 
-    /// The records up to `until`, in order, and any that exceed the limit.
+    /// Returns the records up to `until`, in order, and any that exceed the limit.
     pub fn release(&mut self, until: u64) -> Vec<Raw> {
         // A stable sort: records that one CPU wrote in the same nanosecond stay in order.
         self.pending.sort_by_key(|raw| raw.at);
@@ -38,7 +38,7 @@ impl Merge {
         released
     }
 
-    /// How many arrived too late for their place.
+    /// Returns how many records arrived too late for their place.
     pub fn late(&self) -> u64 {
         self.late
     }
@@ -51,7 +51,7 @@ mod tests {
     use keel_abi::CpuId;
     use proptest::prelude::*;
 
-    /// The `n`th record of a CPU.
+    /// Returns the `n`th record of a CPU.
     fn raw(cpu: u32, n: u64, at: u64) -> Raw {
         let (cpu, waker) = (CpuId(cpu), Key::IDLE);
         let what = RawWhat::Wakeup { cpu, task: Key(n), target: cpu, waker, waited: None };
@@ -66,8 +66,8 @@ mod tests {
     }
 
     proptest! {
-        /// CPUs with steps of time between their records; the reader comes by every `round`, and sees a record
-        /// `delay` after its time stamp at the latest.
+        /// CPUs write records at intervals. The reader reads every `round`, and sees a record at most `delay` after its
+        /// timestamp.
         #[test]
         fn the_stream_is_in_order_and_whole(
             cpus in prop::collection::vec(prop::collection::vec((0u64..50, 0u64..20), 0..60), 1..6),
@@ -78,7 +78,7 @@ mod tests {
                 let (mut at, mut seen) = (0, 0);
                 for (n, &(step, delay)) in steps.iter().enumerate() {
                     at += step;
-                    // A ring shows nothing before what was written earlier.
+                    // A ring shows a record only after those that were written earlier.
                     seen = (at + delay).max(seen);
                     records.push((seen, raw(cpu as u32, n as u64, at)));
                 }

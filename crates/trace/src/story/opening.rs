@@ -1,4 +1,4 @@
-//! The state in which a recording begins.
+//! Determines the state in which a recording begins.
 //!
 //! A snapshot of all tasks takes a while, and meanwhile the machine keeps running. So the first record about a task
 //! shows what it was doing before; the snapshot covers tasks without a record. The first switch on a CPU shows which
@@ -60,16 +60,16 @@ impl Before {
         self.tasks.entry(task).or_insert(doing);
     }
 
-    /// What the recorded task was doing; `None` if it did not exist yet.
+    /// Returns what the recorded task was doing, or `None` if it did not exist yet.
     fn doing(&self, task_record: &TaskRecord) -> Option<Doing> {
         let seen = self.tasks.get(&task_record.task).copied();
         seen.unwrap_or(Some(task_record.doing.unwrap_or(Doing::Asleep)))
     }
 }
 
-/// Passes `story` the machine's state at `start`: which CPUs are offline, which tasks exist, run and wait. Of earlier
-/// records, only tasks' descriptions count: while the programs were being attached one by one, they did not record
-/// everything.
+/// Passes `story` the machine's state at `start`: which CPUs are offline, and which tasks exist, run and wait. Of
+/// earlier records, only tasks' descriptions count: while the recorder's programs were being attached one by one, they
+/// did not record everything.
 pub fn open(
     story: &mut Story,
     start: u64,

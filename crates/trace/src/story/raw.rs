@@ -5,7 +5,7 @@ use keel_abi::tape::Room;
 use keel_abi::{CpuId, CpuSet, Pid};
 
 /// Identifies a task while it exists: its address in the kernel, which no other task has until after its last switch,
-/// or its pid if a recording has no address.
+/// or its pid if a recording has no addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key(
     /// The address or the pid; 0 for idle tasks.
@@ -16,7 +16,7 @@ impl Key {
     /// A CPU's idle task.
     pub const IDLE: Self = Self(0);
 
-    /// Is it a CPU's idle task?
+    /// Returns whether it is a CPU's idle task.
     pub fn is_idle(self) -> bool {
         self == Self::IDLE
     }
@@ -29,7 +29,7 @@ pub struct Raw {
     pub at: u64,
     /// The CPU that wrote it.
     pub writer: CpuId,
-    /// Records that this CPU lost just before.
+    /// The number of records that this CPU lost just before.
     pub lost: u32,
     /// Its content.
     pub what: RawWhat,
@@ -59,7 +59,7 @@ pub enum RawWhat {
         task: Key,
         /// The CPU whose runqueue it joins.
         target: CpuId,
-        /// The waker; none for an interrupt.
+        /// The waker; [`Key::IDLE`] for an interrupt.
         waker: Key,
         /// The call in which the task waited, and what wakes it, if recorded.
         waited: Option<(Call, Source)>,
@@ -97,12 +97,12 @@ pub enum RawWhat {
     Online {
         /// The CPU on which this is done.
         cpu: CpuId,
-        /// The CPU that goes on- or offline.
+        /// The CPU that goes online or offline.
         target: CpuId,
-        /// It comes online.
+        /// Whether it comes online.
         up: bool,
     },
-    /// A CPU has stopped: from now on it runs its idle task.
+    /// A CPU has stopped. From now on it runs its idle task.
     Stopped {
         /// Which.
         target: CpuId,
@@ -114,88 +114,87 @@ pub enum RawWhat {
         /// The kernel's `p->prio`.
         prio: i16,
     },
-    /// The kernel throttles or releases a runnable task.
+    /// The kernel throttles or unthrottles a runnable task.
     Throttled {
         /// The CPU that does this.
         cpu: CpuId,
         /// The task.
         task: Key,
-        /// It begins.
+        /// Whether it begins.
         on: bool,
-        /// The group whose limit it is; 0 where that is not known, or it is the task's own budget.
+        /// The group with the limit; 0 if that is unknown, or it is the task's own budget.
         group: Key,
     },
-    /// A CPU begins or ceases to idle on purpose.
+    /// A CPU starts or stops idling on purpose.
     Reserved {
         /// The CPU that does this.
         cpu: CpuId,
         /// The CPU that idles.
         target: CpuId,
-        /// It begins.
+        /// Whether it begins.
         on: bool,
     },
-    /// A task begins to write to a pipe or a local socket, or has read from one.
+    /// A task starts to write to a pipe or a local socket, or has read from one.
     Piped {
         /// The CPU.
         cpu: CpuId,
         /// The task.
         task: Key,
-        /// What distinguishes it from others while it exists.
+        /// Identifies the pipe while it exists.
         pipe: Key,
-        /// How many bytes.
+        /// The number of bytes.
         bytes: u32,
-        /// How much it holds.
+        /// Its capacity.
         room: Room,
         /// What the task does.
         how: Piping,
     },
-    /// What a task is.
+    /// A task's description.
     Task(Box<TaskRecord>),
-    /// What a group is.
+    /// A group's description.
     Group(Box<GroupRecord>),
-    /// What the scheduler reports of a decision.
+    /// A scheduler's report of a decision.
     Decision(Box<Policy>),
 }
 
 /// What a task is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Doing {
-    /// Neither running nor on a runqueue.
+    /// It neither runs nor is on a runqueue.
     Asleep,
-    /// On this CPU's runqueue.
+    /// It waits on this CPU's runqueue.
     Waiting(CpuId),
-    /// On this CPU.
+    /// It runs on this CPU.
     Running(CpuId),
 }
 
-/// What a task is.
+/// A task's description.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskRecord {
     /// Which.
     pub task: Key,
-    /// Its number as people see it.
+    /// Its pid, as users see it.
     pub pid: Pid,
     /// Its name: untrusted text.
     pub name: String,
     /// Its nice value.
     pub nice: i8,
-    /// How urgent it is, as the kernel's `p->prio`; none where a recording does not say.
+    /// Its priority, the kernel's `p->prio`; `None` if not recorded.
     pub prio: Option<i16>,
-    /// Its share of CPU time among tasks of its class, as `weight_of_nice()`; 0 where it is not known, or depends on a
-    /// group.
+    /// Its weight among tasks of its class, as in `weight_of_nice()`; 0 if it is unknown, or depends on a group.
     pub weight: u32,
     /// Its policy, as in the kernel's `task_struct.policy`, and its group (`None` for the root), if recorded.
     pub scheduled: Option<(u32, Key)>,
-    /// The CPUs that it may use; none where a recording does not say.
+    /// The CPUs that it may use; empty if not recorded.
     pub cpus: CpuSet,
-    /// Nothing was recorded of it before.
+    /// Whether nothing was recorded about it before.
     pub first: bool,
-    /// In a snapshot: what it does.
+    /// What it is doing, in a snapshot.
     pub doing: Option<Doing>,
 }
 
 impl TaskRecord {
-    /// A task with nothing known about it.
+    /// Creates the description of a task about which nothing is known.
     pub fn unknown(task: Key) -> Self {
         let name = "unknown".to_owned();
         let cpus = CpuSet::new();
@@ -214,15 +213,15 @@ impl TaskRecord {
     }
 }
 
-/// What a group of tasks is.
+/// A description of a group of tasks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupRecord {
-    /// Its address, which is its own while it exists.
+    /// Its address, which no other group has while it exists.
     pub key: Key,
     /// Distinguishes it from earlier ones with the same address.
     pub id: u64,
-    /// The group above; none for the root.
+    /// Its parent; 0 for the root.
     pub parent: Key,
-    /// The rest. Its numbers are the stream's own, given later.
+    /// The rest. The stream's own numbers in it are assigned later.
     pub info: GroupInfo,
 }

@@ -1,4 +1,4 @@
-//! Records and streams as lines, for tests. Tasks are capital letters, `-` is an idle task.
+//! Converts records and streams from and to lines, for tests. Tasks are capital letters; `-` is an idle task.
 
 use super::raw::{Doing, GroupRecord, Key, Raw, RawWhat, TaskRecord};
 use crate::policy::Kind;
@@ -7,7 +7,7 @@ use keel_abi::tape::Room;
 use keel_abi::{CpuId, CpuSet, Instant, Pid, TaskId};
 use std::fmt::Write;
 
-/// The tasks' addresses are their letters'.
+/// Returns a task's address: the code of its letter.
 fn key(word: &str) -> Key {
     Key(if word == "-" { 0 } else { word.as_bytes()[0].into() })
 }
@@ -20,7 +20,7 @@ fn cpu(word: &str) -> CpuId {
     CpuId(number(word))
 }
 
-/// Lines such as `TIME CPU switch A blocked B`; one that begins with `!N` lost N records before.
+/// Parses lines such as `TIME CPU switch A blocked B`. If one begins with `!N`, N records were lost before it.
 pub(crate) fn records(lines: &str) -> Vec<Raw> {
     lines.lines().map(str::trim).filter(|line| !line.is_empty()).map(record).collect()
 }
@@ -124,7 +124,7 @@ fn task_record(task: &str, pid: &str, name: &str, first: bool, doing: Option<Doi
     }
 }
 
-/// Lines such as `A 17 name running 2`.
+/// Parses lines such as `A 17 name running 2`.
 pub(crate) fn snapshot(lines: &str) -> Vec<TaskRecord> {
     let line = |line: &str| {
         let words: Vec<&str> = line.split_whitespace().collect();
@@ -158,7 +158,7 @@ fn said(why: Why) -> &'static str {
     }
 }
 
-/// Writes a stream down, a line an element; tasks by the names that they were announced with.
+/// Collects a stream as lines, one per element. Tasks have the names with which they were announced.
 #[derive(Default)]
 pub(crate) struct Lines {
     pub(crate) text: String,
@@ -228,7 +228,7 @@ impl Sink for Lines {
     }
 }
 
-/// Lines without layout.
+/// Removes the indentation of lines.
 pub(crate) fn trimmed(lines: &str) -> String {
     lines.lines().map(str::trim).filter(|line| !line.is_empty()).map(|line| line.to_owned() + "\n").collect()
 }

@@ -2,7 +2,7 @@ use super::*;
 use crate::story::script::{Lines, records, trimmed};
 use proptest::prelude::*;
 
-/// The stream made from records on two CPUs, from instant 100 on, after tasks A, B and C were announced and did
+/// Checks the stream made from records on two CPUs, from instant 100 on, after tasks A, B and C were announced and did
 /// something.
 fn check(input: &str, expected: &str) {
     let (mut story, mut lines) = (Story::new(100, 2), Lines::default());
@@ -199,7 +199,7 @@ fn what_changes_nothing_is_left_out() {
 
 #[test]
 fn what_was_not_seen_is_made_up() {
-    // No record shows A leaving CPU 0, or B coming there.
+    // No record shows A leaving CPU 0, or B arriving there.
     check(
         "110 0 switch - idle A
          !3 120 0 switch B preempted C",
@@ -324,7 +324,8 @@ fn any_record() -> impl Strategy<Value = Raw> {
     (cpu(), what, 0u32..2).prop_map(|(writer, what, lost)| Raw { at: 0, writer, lost, what })
 }
 
-/// Checks the stream's guarantees: the task that leaves a CPU is the one that came to it, and no task is in two places.
+/// Checks the stream's guarantees: the task that leaves a CPU is the one that was switched to there, and no task is in
+/// two places.
 #[derive(Default)]
 struct Strict {
     cpus: Vec<Option<TaskId>>,

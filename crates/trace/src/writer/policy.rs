@@ -1,4 +1,4 @@
-//! A decision's record.
+//! Writes a decision's record.
 
 use super::{Writer, index_in, kind};
 use crate::policy::{Group, GroupClass, Kind, Outcome, Policy};

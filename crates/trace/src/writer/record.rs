@@ -1,5 +1,5 @@
-//! An event as a record. Events are most of a file, so each is encoded without checking the buffer's end: a record has
-//! at most [`MOST`] bytes, for which the writer has made room.
+//! Encodes an event as a record. Most of a file is events, so each is encoded without checking the buffer's end: a
+//! record has at most [`MOST`] bytes, which the writer has reserved.
 
 use crate::format::{
     CHOOSERS, Memory, SAME_CPU, SAME_PREV, SAME_TIME, TIMERS, WHYS, index_in, kind, more, number_of,
@@ -9,10 +9,11 @@ use crate::{Act, Call, Event, Lock, Piping, Source, What};
 use keel_abi::tape::Room;
 use keel_abi::{CpuId, DsqId, Instant, TaskId};
 
-/// The most bytes of an event's record: 16 of its beginning, and numbers of 32 and 64 bits in 5 and 10 bytes each.
+/// The maximum size of an event's record, in bytes: 16 for its beginning, and numbers of 32 and 64 bits in 5 and 10
+/// bytes each.
 pub(super) const MOST: usize = 64;
 
-/// A record that grows.
+/// A record that is being encoded.
 pub(super) struct Record<'a> {
     bytes: &'a mut [u8; MOST],
     len: usize,
@@ -20,7 +21,7 @@ pub(super) struct Record<'a> {
     cpu: CpuId,
 }
 
-/// Encodes an event, and returns how many bytes it has.
+/// Encodes an event, and returns its size in bytes.
 #[inline]
 pub(super) fn encode(bytes: &mut [u8; MOST], memory: &mut Memory, event: &Event) -> usize {
     let Event { at, cpu, what } = *event;
@@ -33,7 +34,7 @@ pub(super) fn encode(bytes: &mut [u8; MOST], memory: &mut Memory, event: &Event)
 }
 
 impl Record<'_> {
-    /// Behind the first byte: time passed, CPU. Returns which of the two are left out.
+    /// Encodes what follows the first byte: elapsed time, CPU. Returns flags for those that are omitted.
     #[inline(always)]
     fn begin(&mut self, memory: &mut Memory, at: Instant, cpu: CpuId) -> u8 {
         let mut flags = 0;
@@ -60,8 +61,8 @@ impl Record<'_> {
         self.len += 1;
     }
 
-    /// Seven bits per byte, the lowest first. The topmost bit means that more bytes follow. Most numbers need one or
-    /// two.
+    /// Encodes a number: seven bits per byte, the lowest first. The topmost bit means that more bytes follow. Most
+    /// numbers need one or two.
     #[inline(always)]
     fn number(&mut self, n: u64) {
         match n {
@@ -90,13 +91,13 @@ impl Record<'_> {
         self.number(zigzag(i64::from(cpu.0) - i64::from(self.cpu.0)));
     }
 
-    /// A queue, its two topmost bits lowest.
+    /// Encodes a DSQ, with its two topmost bits as the lowest ones.
     #[inline(always)]
     fn dsq(&mut self, dsq: DsqId) {
         self.number(dsq.0.rotate_left(2));
     }
 
-    /// What follows the beginning; returns the kind.
+    /// Encodes what follows the beginning, and returns the kind.
     #[inline(always)]
     fn body(&mut self, memory: &mut Memory, at: Instant, what: What) -> u8 {
         match what {
@@ -170,7 +171,7 @@ impl Record<'_> {
         kind
     }
 
-    /// What comes seldom.
+    /// Encodes a rare event, and returns the kind.
     #[inline(never)]
     fn rare(&mut self, what: What) -> u8 {
         match what {

@@ -1,4 +1,4 @@
-//! Requests as records.
+//! Writes requests as records.
 
 use crate::format::{more, request, zigzag};
 use crate::writer::Writer;

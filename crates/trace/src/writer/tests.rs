@@ -1,4 +1,4 @@
-//! Round trips through the reader, and the effect of damaged files on it.
+//! Tests round trips through the reader, and the effect of damaged files on it.
 
 use super::*;
 use crate::format::{CHOOSERS, WHYS};
@@ -216,7 +216,7 @@ fn bandwidth() -> impl Strategy<Value = Bandwidth> {
     })
 }
 
-/// Acts that take no time.
+/// Generates acts that take no time.
 fn acts() -> impl Strategy<Value = Act> {
     prop_oneof![
         (task_id(), any::<bool>()).prop_map(|(wakee, sync)| Act::Wakes { wakee, sync }),
@@ -227,7 +227,7 @@ fn acts() -> impl Strategy<Value = Act> {
     ]
 }
 
-/// A stream without its start and end: time passed, and what then was.
+/// Generates a stream without its start and end.
 fn stream() -> impl Strategy<Value = Vec<Item>> {
     let passed = || prop_oneof![Just(0u64), 0u64..5000, any::<u64>().prop_map(|n| n >> 8)];
     let one = prop_oneof![
@@ -271,7 +271,7 @@ fn written(items: &[Item], complete: bool) -> Result<Vec<u8>, WriteError> {
     writer.finish()
 }
 
-/// An everyday stream: 64 CPUs, tasks that wake, run and block.
+/// Returns a typical stream: 64 CPUs, tasks that wake, run and block.
 fn everyday() -> Vec<Item> {
     let mut items = Vec::new();
     for n in 0..2000u32 {
@@ -427,7 +427,7 @@ fn older_versions_are_read() {
     }
 }
 
-/// Every number that a decision's record can contain: damaged, or within the machine.
+/// Tries every number that a decision's record can contain: each is either damage or within the machine.
 #[test]
 fn a_decision_beyond_the_machine_is_damage() {
     let policy = Policy {

@@ -1,20 +1,20 @@
-//! `buildworld:JOBS[:ROUNDS]`: FreeBSD's build of itself: one directory after another, each by a make of its own with at most
-//! JOBS compilations at once. ROUNDS (2) rounds of eleven directories, 39 files a round.
+//! `buildworld:JOBS[:ROUNDS]`: FreeBSD's build of itself. It builds one directory after another, each with a make of
+//! its own that runs at most JOBS compilations at once. ROUNDS (2) rounds of eleven directories, 39 files per round.
 //!
-//! A directory's make reads its rules, has the dependencies of each file found one after another, compiles, and
-//! links; so there is little to do at once in small directories, whatever JOBS is. Of 28 directories in FreeBSD's usr.bin
-//! (apply to compress) three quarters have one C file, the others 2 to 7: here seven have one and three have 2, 4 and 6. A
-//! library of 20 is an estimate, as is what makes and links cost: make is started four times a directory and takes 25 ms each
-//! time. Compilations are those of `make`.
+//! A directory's make reads its rules, determines the dependencies of each file one after another, compiles, and links.
+//! So there is little to do in parallel in small directories, whatever JOBS is. Of 28 directories in FreeBSD's usr.bin
+//! (apply to compress), three quarters have one C file, the others 2 to 7: here seven have one, and three have 2, 4 and
+//! 6. The library of 20 files is an estimate, as are the costs of make and linking: make is started four times per
+//! directory and takes 25 ms each time. Compilations are those of `make`.
 
 use super::make::{LINKER, WRITTEN, compilations, program, programs};
 use super::{again, run_us, task, within};
 use keel_abi::task::{Step, TaskSpec, Workload};
 
-/// Files of each of a round's directories.
+/// The number of files in each of a round's directories.
 const DIRECTORIES: [u32; 11] = [1, 4, 1, 1, 20, 1, 2, 1, 1, 6, 1];
 const ROUNDS: u32 = 2;
-/// Indices of the specs; those of make's come before.
+/// The indices of the specs, which follow those of `make`.
 const DEPENDS: u32 = LINKER + 1;
 const FIRST_DIRECTORY: u32 = DEPENDS + 1;
 
@@ -37,7 +37,7 @@ pub(super) fn workload(numbers: &[i64]) -> Option<Workload> {
     Some(Workload { tasks, unit: "files".to_owned(), ..Workload::default() })
 }
 
-/// The topmost make: goes into one directory after another.
+/// Returns the steps of the topmost make, which visits one directory after another.
 fn all_directories(rounds: u32) -> Vec<Step> {
     let mut steps = Vec::new();
     for number in (FIRST_DIRECTORY..).take(DIRECTORIES.len()) {
@@ -47,7 +47,7 @@ fn all_directories(rounds: u32) -> Vec<Step> {
     steps
 }
 
-/// A directory's make.
+/// Returns the steps of a directory's make.
 fn directory(at_once: u32, files: u32) -> Vec<Step> {
     let mut steps = program(150, 100_000);
     let to = steps.len() as u32;

@@ -1,14 +1,16 @@
-//! `chat:ROOMS:USERS:MESSAGES[:NICE[:SERVER_NICE]]`: Bill Hartner's chat_c and chat_s, which 000 ran.
+//! `chat:ROOMS:USERS:MESSAGES[:NICE[:SERVER_NICE]]`: Bill Hartner's chat_c and chat_s, as in Molnar's post
+//! of 4 January 2002.
 //!
-//! Two processes over TCP on one host. A user has a connection and four threads: in the client one that sends
-//! MESSAGES messages of 100 bytes and one that receives; in the server one that reads the connection and puts each message
-//! into the queue of every user of the room, the sender too, and one that takes from its user's queue and
-//! writes to the connection. What a client's receiver gets counts: rooms x users x users x messages in all.
+//! Two processes communicate over TCP on one host. Each user has a connection and four threads. In the client, one
+//! thread sends MESSAGES messages of 100 bytes, and one receives. In the server, one thread reads from the connection
+//! and puts each message into the queue of every user in the room, including the sender, and one takes messages from
+//! its user's queue and writes them to the connection. Each message that a client's receiver gets counts: rooms x users
+//! x users x messages in total.
 //!
-//! NICE is that of both processes, unless the server's is given, too.
+//! NICE is the nice value of both processes, unless the server's is also given.
 //!
-//! The sockets hold 16 KiB each way (tcp_wmem of Linux 2.4), a queue 100 messages. Each message takes a
-//! thread an estimated 1 µs beside the system calls, and each further queue 0.2 µs.
+//! The sockets hold 16 KiB in each direction (tcp_wmem of Linux 2.4), a queue 100 messages. In addition to the system
+//! calls, each message takes a thread an estimated 1 µs, and each further queue 0.2 µs.
 
 use super::{again, task, within};
 use keel_abi::Span;
@@ -17,10 +19,10 @@ use keel_abi::task::{Amount, Channel, ChannelKind, ObjectId, Step, TaskSpec, Wor
 const MESSAGE_BYTES: u32 = 100;
 const SOCKET: Channel = Channel { kind: ChannelKind::Tcp, capacity_bytes: 16 * 1024 };
 const QUEUE: Channel = Channel { kind: ChannelKind::Queue, capacity_bytes: 100 * MESSAGE_BYTES };
-/// The most users in all, and the most that one user's message goes to in all rooms together.
+/// The maximum number of users in total, and of recipients of one message from a user in each room.
 const MOST_USERS: u32 = 10_000;
 const MOST_COPIES: u32 = 1_000_000;
-/// Processes.
+/// The numbers of the processes.
 const SERVER: u32 = 0;
 const CLIENT: u32 = 1;
 
@@ -47,7 +49,7 @@ pub(super) fn workload(numbers: &[i64]) -> Option<Workload> {
     Some(Workload { tasks, channels, unit: "messages".to_owned(), ..Workload::default() })
 }
 
-/// A user's connection, both ways, and its queue in the server.
+/// Returns the channel of a user's connection to the server. The other direction, and the user's queue, follow.
 const fn to_server(user: u32) -> ObjectId {
     ObjectId(3 * user)
 }
@@ -60,7 +62,7 @@ const fn queue(user: u32) -> ObjectId {
     ObjectId(3 * user + 2)
 }
 
-/// The four threads of a user.
+/// Returns the four threads of a user.
 fn threads(user: u32, room: std::ops::Range<u32>, messages: u32) -> [TaskSpec; 4] {
     let send = |channel| Step::Send { channel, bytes: MESSAGE_BYTES };
     let receive = |channel| Step::Receive { channel, bytes: MESSAGE_BYTES };

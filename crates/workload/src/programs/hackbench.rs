@@ -1,16 +1,17 @@
 //! `hackbench:GROUPS[:LOOPS]`: rt-tests' hackbench with its defaults, as `hackbench -g GROUPS -l LOOPS`.
 //!
-//! In each group 20 senders write 100 bytes to each of 20 receivers through sockets, LOOPS times. All are processes. A
-//! receiver's socket takes some 278 such messages before a sender blocks: Linux charges each with more than its bytes.
+//! In each group, 20 senders write 100 bytes to each of 20 receivers through sockets, LOOPS times. All are processes. A
+//! receiver's socket holds about 278 such messages before a sender blocks, because Linux charges more than a message's
+//! own bytes.
 
 use super::{again, task, within};
 use keel_abi::task::{Channel, ChannelKind, ObjectId, Step, TaskSpec, Workload};
 
-/// Senders of a group, and receivers: half of hackbench's 40 file descriptors.
+/// The number of senders, and of receivers, in a group: half of hackbench's 40 file descriptors.
 const OF_GROUP: u32 = 20;
 /// hackbench's `DATASIZE`.
 const MESSAGE_BYTES: u32 = 100;
-/// `net.core.wmem_default`, 212,992 bytes, over the 768 of a message's buffer (`skb->truesize`).
+/// `net.core.wmem_default`, 212,992 bytes, divided by the 768 bytes of a message's buffer (`skb->truesize`).
 const MESSAGES_IN_SOCKET: u32 = 278;
 const SOCKET: Channel =
     Channel { kind: ChannelKind::Unix, capacity_bytes: MESSAGES_IN_SOCKET * MESSAGE_BYTES };
@@ -32,7 +33,7 @@ pub(super) fn workload(numbers: &[i64]) -> Option<Workload> {
     })
 }
 
-/// The receivers, then the senders: in this order hackbench forks them.
+/// Returns the receivers, then the senders, in the order in which hackbench forks them.
 fn members(group: u32, loops: u32) -> impl Iterator<Item = TaskSpec> {
     let sockets = (0..OF_GROUP).map(move |of| ObjectId(group * OF_GROUP + of));
     let first = 2 * OF_GROUP * group;

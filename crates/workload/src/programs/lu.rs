@@ -1,36 +1,37 @@
-//! `lu:THREADS[:STEPS]`: LU of the NAS parallel benchmarks with OpenMP (NPB 3.3), class B: 102 x 102 x 102 points,
-//! 250 time steps by default.
+//! `lu:THREADS[:STEPS]`: LU of the NAS parallel benchmarks with OpenMP (NPB 3.3), class B: 102 x 102 x 102 points, 250
+//! time steps by default.
 //!
-//! The grid's 100 inner rows are divided among the threads as OpenMP's static schedule does. A step sweeps over its 100 inner
-//! planes forth and back, and each sweep is a pipeline (`ssor.f`): in each plane a thread forms its part of the matrix (`jacld`,
-//! `jacu`), waits until its left neighbour is done with that plane (`sync_left`), solves its rows (`blts`, `buts`) and lets
-//! its right neighbour go on (`sync_right`). The neighbours' flags hold one message each, and who waits for one spins, however
-//! long it takes. Before, between and after the sweeps, and thrice in the right hand side (`rhs.f`), all threads meet at libgomp's
-//! barrier: 300,000 spins, which its authors estimate at 3 ms (`env.c`), then a futex. With more threads than CPUs that they
-//! may use it would spin but 100 times; that there are enough is taken for granted.
+//! The grid's 100 inner rows are divided among the threads as by OpenMP's static schedule. A step sweeps over the 100
+//! inner planes forward and back, and each sweep is a pipeline (`ssor.f`): in each plane, a thread computes its part of
+//! the matrix (`jacld`, `jacu`), waits until its left neighbour is done with that plane (`sync_left`), solves its rows
+//! (`blts`, `buts`) and lets its right neighbour continue (`sync_right`). The neighbours' flags hold one message each,
+//! and a thread that waits for one spins, however long it takes. Before, between and after the sweeps, and three times
+//! in the right-hand side (`rhs.f`), all threads meet at libgomp's barrier: 300,000 spins, which its authors estimate
+//! at 3 ms (`env.c`), then a futex. With more threads than available CPUs it would spin only 100 times; this model
+//! assumes that there are enough.
 //!
-//! A step's operations are as many as LU itself says when it prints its rate. One operation a nanosecond is an estimate (half an
-//! operation a cycle of the paper's 2.1 GHz), and so are the loops' shares of them. The main thread forks the others, one
-//! after the other, and works too; it counts the steps.
+//! The number of a step's operations is the one by which LU itself computes the rate that it prints. One operation per
+//! nanosecond is an estimate (half an operation per cycle of the paper's 2.1 GHz), and so are the loops' shares of the
+//! operations. The main thread forks the others, one after the other, and works too. It counts the steps.
 
 use super::{again, task, within};
 use keel_abi::Span;
 use keel_abi::task::{Amount, ObjectId, Step, TaskSpec, Workload};
 
-/// Points in each direction.
+/// The number of points in each direction.
 const POINTS: u64 = 102;
-/// Rows, and planes, without the boundary.
+/// The number of rows, and of planes, without the boundary.
 const INNER: u32 = 100;
 const STEPS: i64 = 250;
-/// Operations of a step: 1984.77 n^3 - 10923.3 n^2 + 27770.9 n - 144010.
+/// The number of operations of a step: 1984.77 n^3 - 10923.3 n^2 + 27770.9 n - 144010.
 const STEP_OPERATIONS: u64 =
     (198_477 * POINTS.pow(3) - 1_092_330 * POINTS.pow(2) + 2_777_090 * POINTS - 14_401_000) / 100;
-/// Nanoseconds of an operation.
+/// The duration of an operation, in nanoseconds.
 const OPERATION_NS: u64 = 1;
 /// How long libgomp's barrier spins.
 const PATIENCE: Span = Span::from_ms(3);
-/// Shares of a step's operations, in thousandths: scaling the right hand side; the matrices and the solutions of both sweeps;
-/// updating the variables; the right hand side's three parts.
+/// Shares of a step's operations, in thousandths: scaling the right-hand side; the matrices and the solutions of both
+/// sweeps; updating the variables; the three parts of the right-hand side.
 const SCALE: u64 = 20;
 const MATRIX: u64 = 160;
 const SOLUTION: u64 = 160;

@@ -1,24 +1,24 @@
-//! `make:JOBS[:FILES]`: a build as a graph of processes: FILES compilations, at most JOBS at once (0: all), and a
-//! final link when all are done. 64 files by default.
+//! `make:JOBS[:FILES]`: a build as a graph of processes: FILES compilations (64 by default), at most JOBS at once (0
+//! for all), and a final link.
 //!
-//! A compilation is a driver that starts the compiler proper, then the assembler. 002's kernel build took
-//! 217 s of user and 14 s of system time with 1.17 million page faults, or some 1000 files: 0.2 s and
-//! about 1100 faults a file. How that is split over the three programs, and the waits for the disk (four of
-//! about 2 ms), are estimates, the same on every machine.
+//! A compilation is a driver that starts the compiler proper, then the assembler. The kernel build in Fabio's
+//! benchmarks of April 2001 took 217 s of user and 14 s of system time with 1.17 million page faults for about 1000
+//! files: 0.2 s and about 1100 faults per file. How this is divided among the three programs, and the waits for the
+//! disk (four of about 2 ms), are estimates, the same on every machine.
 
 use super::{again, run_us, task, within};
 use keel_abi::Span;
 use keel_abi::task::{Amount, Step, TaskSpec, Workload};
 
 const FILES: u32 = 64;
-/// Indices of the specs.
+/// The indices of the specs.
 const DRIVER: u32 = 1;
 const COMPILER: u32 = 2;
 const ASSEMBLER: u32 = 3;
 pub(super) const LINKER: u32 = 4;
-/// Pages that each side of a fork writes next.
+/// The number of pages that each side of a fork writes next.
 pub(super) const WRITTEN: u32 = 8;
-/// What a compiler goes over, again and again.
+/// The memory that a compiler reads again and again.
 const COMPILER_BYTES: u64 = 192 * 1024;
 
 pub(super) fn workload(numbers: &[i64]) -> Option<Workload> {
@@ -36,7 +36,7 @@ pub(super) fn workload(numbers: &[i64]) -> Option<Workload> {
     Some(Workload { tasks, unit: "files".to_owned(), ..Workload::default() })
 }
 
-/// What make starts, in the order of the indices.
+/// Returns the programs that make starts, in the order of their indices.
 pub(super) fn programs() -> [TaskSpec; 4] {
     [
         task("gcc", 0, driver()),
@@ -46,7 +46,8 @@ pub(super) fn programs() -> [TaskSpec; 4] {
     ]
 }
 
-/// make itself: `first` jobs, then one for each that ends, then the link. Its loops count in `slot` and the two after it.
+/// Appends the steps of make itself: it starts `first` jobs, then one for each that ends, then the link. Its loops use
+/// the counter `slot` and the two after it.
 pub(super) fn compilations(steps: &mut Vec<Step>, first: u32, rest: u32, slot: u8) {
     let to = steps.len() as u32;
     steps.extend([run_us(200), Step::Spawn(DRIVER), Step::Write(WRITTEN), again(to, Some(first), slot)]);
@@ -68,8 +69,8 @@ fn driver() -> Vec<Step> {
     steps
 }
 
-/// Reads its files from the disk in four parts, and works 40 to 50 ms after each, five passes over its memory in
-/// turn with it.
+/// Returns the steps of the compiler. It reads its files from the disk in four parts, and works 40 to 50 ms after each,
+/// alternating with five passes over its memory.
 fn compiler() -> Vec<Step> {
     let vary =
         |middle_us, spread_us| Amount { base: Span::from_us(middle_us), spread: Span::from_us(spread_us) };
@@ -82,7 +83,7 @@ fn compiler() -> Vec<Step> {
     steps
 }
 
-/// A child that becomes another program.
+/// Returns the steps of a child that executes another program.
 pub(super) fn program(pages: u32, us: u64) -> Vec<Step> {
     let work = Step::Run(Amount { base: Span::from_us(us), spread: Span::from_us(us / 4) });
     vec![Step::Write(WRITTEN), Step::Exec, Step::Write(pages), work]

@@ -27,18 +27,18 @@ use keel_abi::task::{Amount, Step, TaskSpec, Workload};
 /// A program, chosen by name.
 struct Program {
     generator: Generator,
-    /// Makes it, where these numbers are right for it.
+    /// Makes the workload, if these numbers are valid.
     make: fn(&[i64]) -> Option<Workload>,
 }
 
 impl Program {
-    /// What its name begins with.
+    /// Returns the first word of its name.
     fn word(&self) -> &'static str {
         self.generator.form.split([':', '[']).next().unwrap_or_default()
     }
 }
 
-/// A program's entry. `limits` are what its numbers may be.
+/// Creates a program's entry. `limits` are the valid ranges of its numbers.
 const fn entry(
     form: &'static str,
     example: &'static str,
@@ -185,7 +185,8 @@ const PROGRAMS: &[Program] = &[
     ),
 ];
 
-/// The program for a name such as `ring:8:64`; `None` if it is no program's name. The error is its syntax.
+/// Makes the workload for a name such as `ring:8:64`. Returns `None` if it is not a program's name. The error explains
+/// the syntax.
 pub fn program(name: &str) -> Option<Result<Workload, String>> {
     let mut parts = name.split(':');
     let word = parts.next()?;
@@ -198,7 +199,7 @@ pub fn program(name: &str) -> Option<Result<Workload, String>> {
     )
 }
 
-/// The same with work that is a tenth shorter or longer each time.
+/// Makes each piece of work up to a tenth shorter or longer each time.
 fn uneven(mut made: Workload) -> Workload {
     for step in made.tasks.iter_mut().flat_map(|task| &mut task.steps) {
         if let Step::Run(amount) = step {
@@ -208,27 +209,27 @@ fn uneven(mut made: Workload) -> Workload {
     made
 }
 
-/// Each program.
+/// Returns all programs.
 pub fn programs() -> impl Iterator<Item = Generator> {
     PROGRAMS.iter().map(|p| p.generator)
 }
 
-/// A number within these bounds.
+/// Returns the number if it is within these bounds.
 fn within(number: i64, least: u32, most: u32) -> Option<u32> {
     u32::try_from(number).ok().filter(|n| (least..=most).contains(n))
 }
 
-/// A task that does these steps.
+/// Returns a task that executes these steps.
 fn task(name: &str, instances: u32, steps: Vec<Step>) -> TaskSpec {
     TaskSpec { name: name.to_owned(), instances, steps, ..TaskSpec::default() }
 }
 
-/// Work of this length.
+/// Returns work of this length.
 const fn run_us(us: u64) -> Step {
     Step::Run(Amount::fixed(Span::from_us(us)))
 }
 
-/// Goes back to `to` until it was passed `times` times.
+/// Returns the end of a loop from step `to` that is executed `times` times.
 const fn again(to: u32, times: Option<u32>, slot: u8) -> Step {
     Step::Loop { to, times, slot }
 }

@@ -1,4 +1,4 @@
-//! `null`: lmbench's null call, a system call that does nothing.
+//! `null`: lmbench's lat_syscall null, which makes a system call that does nothing.
 
 use super::{again, task};
 use keel_abi::task::{Step, Workload};

@@ -1,8 +1,8 @@
-//! `r[:SECONDS]`: R at work on one thread: it computes, and touches the disk but rarely. Without SECONDS it goes on for ever, else it
-//! ends after so many seconds of work.
+//! `r[:SECONDS]`: R on one thread: it computes, and rarely accesses the disk. Without SECONDS it continues forever;
+//! otherwise it ends after this many seconds of work.
 //!
-//! A pass is 10 ms, as with hogs. Once in 100 passes it reads or writes something, which takes some 2 ms as in a build: an
-//! estimate. What its two instances computed in the paper is unknown.
+//! An iteration is 10 ms, as in hogs. Once in 100 iterations it reads or writes something, which takes about 2 ms as in
+//! a build. This is an estimate. What the two instances in the paper computed is unknown.
 
 use super::{again, run_us, task, within};
 use keel_abi::Span;

@@ -1,13 +1,14 @@
-//! `ring:PROCESSES:KIB` and `pipe`: lmbench's lat_ctx and lat_pipe; `context1:PAIRS`: UnixBench's switching through pipes.
+//! `ring:PROCESSES:KIB` and `pipe`: lmbench's lat_ctx and lat_pipe. `context1:PAIRS`: UnixBench's context switching
+//! through pipes.
 //!
-//! In the ring a token of four bytes goes round through pipes; whoever gets it goes over its working
-//! set and passes it on. lmbench takes off what one process alone needs for that (`ring:1:KIB`). The
-//! pipe's pair sends one byte to and fro; a round trip counts as one. A pipe holds 4096 bytes, as in Linux 2.4.
+//! In the ring, a token of four bytes circulates through pipes. The process that gets it reads its working set and
+//! passes the token on. lmbench subtracts the time that a single process needs for that (`ring:1:KIB`). The pair of
+//! `pipe` sends one byte back and forth; a round trip counts as one. A pipe holds 4096 bytes, as in Linux 2.4.
 
 use super::{again, task, within};
 use keel_abi::task::{Channel, ChannelKind, ObjectId, Step, TaskSpec, Workload};
 
-/// A pipe of Linux 2.4: one page.
+/// A pipe in Linux 2.4: one page.
 const PIPE: Channel = Channel { kind: ChannelKind::Pipe, capacity_bytes: 4096 };
 /// lat_ctx passes an `int`.
 const TOKEN_BYTES: u32 = 4;
@@ -32,12 +33,13 @@ pub(super) fn workload(numbers: &[i64]) -> Option<Workload> {
     })
 }
 
-/// What a round of reflex computes: its README says 'in the microsecond range'.
+/// How long a round of reflex computes, in microseconds. Its README says 'in the microsecond range'.
 const REFLEX_US: u64 = 1;
 
-/// `reflex:TASKS`: Nagar's benchmark of that name. TASKS is even, because its threads work in pairs. The thread with the token
-/// computes for a moment, sends the token to the other one through a pipe, and waits for it to come back; each such round
-/// counts. Kravetz's table of 8 January 2002 suggests pairs: its times are lowest with twice as many tasks as CPUs.
+/// `reflex:TASKS`: Nagar's benchmark of that name. TASKS is even, because its threads work in pairs. The thread with
+/// the token computes for a moment, sends the token to the other one through a pipe, and waits for it to come back;
+/// each such round counts. Kravetz's table of 8 January 2002 suggests pairs: its times are lowest with twice as many
+/// tasks as CPUs.
 pub(super) fn reflex(numbers: &[i64]) -> Option<Workload> {
     let &[tasks] = numbers else { return None };
     let tasks = within(tasks, 2, 10_000).filter(|tasks| tasks.is_multiple_of(2))?;
@@ -45,7 +47,7 @@ pub(super) fn reflex(numbers: &[i64]) -> Option<Workload> {
         let receive = Step::Receive { channel: ObjectId(number), bytes: 1 };
         let send = Step::Send { channel: ObjectId(number ^ 1), bytes: 1 };
         let mut steps = vec![super::run_us(REFLEX_US), Step::Count, send, receive];
-        // The other of the pair begins by waiting.
+        // The other thread of the pair starts by waiting.
         if !number.is_multiple_of(2) {
             steps.rotate_right(1);
         }
@@ -60,7 +62,7 @@ pub(super) fn reflex(numbers: &[i64]) -> Option<Workload> {
     })
 }
 
-/// A pipe of Linux since 2.6.11: 16 pages.
+/// A pipe in Linux since 2.6.11: 16 pages.
 const PIPE_TODAY: Channel = Channel { kind: ChannelKind::Pipe, capacity_bytes: 65_536 };
 
 pub(super) fn pipe() -> Workload {
@@ -76,8 +78,9 @@ pub(super) fn pipe() -> Workload {
     }
 }
 
-/// UnixBench's context1, so many copies: in each a process sends four bytes to its child and waits for four bytes back. All
-/// parents come first, so that a parent and its child begin on the same CPU where there are as many copies as CPUs.
+/// This many copies of UnixBench's context1: in each, a process sends four bytes to its child and waits for four bytes
+/// back. All parents come first, so that a parent and its child start on the same CPU if there are as many copies as
+/// CPUs.
 pub(super) fn context1(numbers: &[i64]) -> Option<Workload> {
     let &[copies] = numbers else { return None };
     let copies = within(copies, 1, 10_000)?;
@@ -97,7 +100,7 @@ pub(super) fn context1(numbers: &[i64]) -> Option<Workload> {
     })
 }
 
-/// What the two do that send so many bytes to and fro, through channel `first` and the next.
+/// Returns the steps of two processes that send this many bytes back and forth, through channel `first` and the next.
 fn pair(first: u32, bytes: u32) -> (Vec<Step>, Vec<Step>) {
     let (there, back) = (ObjectId(first), ObjectId(first + 1));
     let send = |channel| Step::Send { channel, bytes };

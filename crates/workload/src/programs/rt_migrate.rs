@@ -1,17 +1,19 @@
-//! `rt-migrate:THREADS:LOCKS[:PI]`: the test program of 001. Each thread has a SCHED_FIFO priority of its own, the higher the
-//! higher its id; it takes each of the locks in turn, keeps the CPU busy for THREADS - id milliseconds with it, gives it back
-//! and sleeps for id milliseconds. With PI other than 0 the locks hand priorities on.
+//! `rt-migrate:THREADS:LOCKS[:PI]`: the test program in Rostedt's patch of 21 September 2010. Each thread has a
+//! SCHED_FIFO priority of its own, which increases with its id. It takes each of the locks in turn, keeps the CPU busy
+//! for THREADS - id milliseconds while it holds the lock, releases it and sleeps for id milliseconds. If PI is not 0,
+//! the locks have priority inheritance.
 //!
-//! 'Keeps the CPU spinning for ms milliseconds' is taken by the clock, as in rt-migrate-test of the same author: time that a
-//! preempted thread is away counts. Each of the four lines that a pass writes to the ftrace buffer is estimated at 1 µs. A
-//! sleep of 0 ms is a system call. How many locks there were 001 does not say: task 1 blocked 562 times in 98 passes, so at
-//! most 5 times a pass, once for each sleep; four locks it is.
+//! 'Keeps the CPU spinning for ms milliseconds' is measured by the clock, as in rt-migrate-test of the same author:
+//! time in which the thread is preempted counts. Each of the four lines that an iteration writes to the ftrace buffer
+//! is estimated at 1 µs. A sleep of 0 ms is a system call. The patch does not say how many locks there were. Task 1
+//! blocked 562 times in 98 iterations, so at most 5 times per iteration, including once for each sleep; hence four
+//! locks.
 
 use super::{again, run_us, within};
 use keel_abi::Span;
 use keel_abi::task::{Amount, ObjectId, Policy, Step, TaskSpec, Workload};
 
-/// Priorities end at 99.
+/// The maximum number of threads: priorities end at 99.
 const MOST_THREADS: u32 = 98;
 
 pub(super) fn workload(numbers: &[i64]) -> Option<Workload> {

@@ -1,40 +1,42 @@
-//! `tpch[:QUERY[:BLOCKS]]`: a commercial database at TPC-H's queries, all 22 one after another (0) or one of them, as in the
-//! Wasted Cores paper: 64 workers, one a core of its machine, in pools of different size, each a process in a session of its own; and what
-//! the kernel does for them.
+//! `tpch[:QUERY[:BLOCKS]]`: a commercial database that executes TPC-H's queries, all 22 one after another (0) or one of
+//! them, as in the Wasted Cores paper: 64 workers, one per core of its machine, in pools of different sizes, each of
+//! which is a process in a session of its own; and what the kernel does on their behalf.
 //!
-//! A query is worked on by all workers. Each scans batches of 1000 rows; of 32 batches, a block, some go to another worker, by
-//! the rows' keys, and so a worker takes in as many of others': through queues of two batches, so that workers wait for and
-//! wake each other. At a query's end all wait for all. Once a block a worker has something written to its log, for which a
-//! kernel thread works between 0.2 and 0.9 ms: the transient tasks that the paper speaks of. BLOCKS (40) is how many each
-//! worker does of a query.
+//! All workers work on a query. Each scans batches of 1000 rows. Of 32 batches, a block, some go to other workers,
+//! depending on the rows' keys, and the worker receives as many from others. They go through queues of two batches, so
+//! workers wait for and wake each other. At a query's end, all wait for all. Once per block, a worker has something
+//! written to its log, for which a kernel thread works between 0.2 and 0.9 ms: these are the transient tasks that the
+//! paper describes. BLOCKS (40) is the number of blocks of a query for each worker.
 //!
-//! Where the numbers are from. 64 workers, pools of different size, tasks of less than a millisecond: the paper, section 3.3;
-//! how the workers are divided is an estimate. The work of a row: query 18 took 43.3 s with all fixes on 64 cores (the paper's
-//! table 2) and goes over the 600 million line items of scale factor 100 twice, which makes 2.3 µs of a core. That factor, rows
-//! of 32 bytes, batches and queues of that size, how often something is logged, and that scanning a batch takes as long as
-//! taking it in, are estimates. So is what share of a query's batches changes hands ([`EXCHANGED`]).
+//! Sources of the numbers: 64 workers, pools of different sizes, and tasks of less than a millisecond are from the
+//! paper, section 3.3. How the workers are divided is an estimate. The work per row: query 18 took 43.3 s with all
+//! fixes on 64 cores (the paper's table 2) and processes the 600 million line items of scale factor 100 twice, which
+//! makes 2.3 µs of a core. That scale factor, rows of 32 bytes, the sizes of batches and queues, how often something is
+//! logged, and that scanning a batch takes as long as receiving one, are estimates. So is the share of a query's
+//! batches that is exchanged ([`EXCHANGED`]).
 
 use super::{again, run_us, task, within};
 use keel_abi::task::{Channel, ChannelKind, ObjectId, Step, TaskSpec, Workload};
 
-/// Workers, by pool.
+/// The number of workers in each pool.
 const POOLS: [u32; 3] = [28, 20, 16];
 const WORKERS: u32 = 64;
 const BLOCKS: i64 = 40;
-/// Batches of a block.
+/// The number of batches in a block.
 const BATCHES: u32 = 32;
 const BATCH_BYTES: u32 = 32 * 1024;
-/// A batch is scanned, and taken in, each for so long.
+/// How long a worker scans a batch, and how long it processes a received one, in microseconds.
 const BATCH_US: u64 = 1_150;
-/// The next worker, the fifth after, and so on get a worker's batches by turns: they stand for all others.
+/// The next worker, the fifth after it, and so on get a worker's batches in turn. They represent all others.
 const STRIDES: [u32; 8] = [1, 5, 9, 19, 27, 33, 43, 55];
 const LOGGERS: u32 = 8;
 const LOG_BYTES: u32 = 64;
 
-/// What share of the batches that a query scans changes hands, in percent: the rows of its largest table that are left once all
-/// of its predicates have been applied, by the distributions of TPC-H's specification, and all that are grouped by a key of
-/// which there are as many as customers or orders (13, 18) or compared with others of their order (21, after its own
-/// predicate). Queries 1 and 6 add up what they scan where they scan it.
+/// The share of the batches scanned by each query that is exchanged, in percent. These are the rows of its largest
+/// table that remain once all of its predicates have been applied, according to the distributions in TPC-H's
+/// specification, and all rows that are grouped by a key with as many values as there are customers or orders (13, 18)
+/// or compared with others of their order (21, after its own predicate). Queries 1 and 6 aggregate rows where they scan
+/// them.
 const EXCHANGED: [u32; 22] = [0, 1, 5, 2, 3, 0, 2, 1, 5, 2, 4, 1, 99, 1, 4, 14, 1, 100, 1, 1, 63, 20];
 
 pub(super) fn workload(numbers: &[i64]) -> Option<Workload> {
@@ -63,7 +65,7 @@ pub(super) fn workload(numbers: &[i64]) -> Option<Workload> {
     })
 }
 
-/// What a worker sends to the one that comes so many strides after it.
+/// Returns the queue from a worker to the one at this stride after it.
 fn queue(from: u32, stride: usize) -> ObjectId {
     ObjectId(from % WORKERS * STRIDES.len() as u32 + stride as u32)
 }
@@ -72,7 +74,7 @@ fn log(logger: u32) -> ObjectId {
     ObjectId(WORKERS * STRIDES.len() as u32 + logger)
 }
 
-/// A worker; the first of a pool makes the others.
+/// Returns a worker. The first one of a pool creates the others.
 fn worker(id: u32, queries: &[u32], blocks: u32) -> TaskSpec {
     let (mut pool, mut first) = (0, 0);
     while id >= first + POOLS[pool as usize] {
@@ -91,7 +93,7 @@ fn worker(id: u32, queries: &[u32], blocks: u32) -> TaskSpec {
     TaskSpec { process: pool, session: pool + 1, ..task("worker", u32::from(id == first), steps) }
 }
 
-/// A block, of which so many batches change hands, at even distances.
+/// Appends the steps of a block, of which this many batches are exchanged, at even intervals.
 fn block(id: u32, exchanged: u32, steps: &mut Vec<Step>) {
     let mut sent = 0;
     for batch in 1..=BATCHES {
@@ -110,7 +112,7 @@ fn block(id: u32, exchanged: u32, steps: &mut Vec<Step>) {
     steps.push(Step::Send { channel: log(id % LOGGERS), bytes: LOG_BYTES });
 }
 
-/// A kernel thread that writes what an eighth of the workers log.
+/// Returns a kernel thread that writes the log of an eighth of the workers.
 fn logger(id: u32, blocks: u32) -> TaskSpec {
     let messages = blocks * (WORKERS / LOGGERS);
     let steps = vec![

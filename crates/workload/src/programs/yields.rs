@@ -1,13 +1,13 @@
-//! `yields:TASKS`: the loop_yield of 000, processes that call `sched_yield()` without end.
+//! `yields:TASKS`: the loop_yield of Molnar's post of 4 January 2002: processes that call `sched_yield()` endlessly.
 //!
-//! Between two calls a loop and the C library's wrapper run: estimated at 100 ns, about 100 cycles of the
-//! machines of 2002 with the way into the trap.
+//! Between two calls, a loop and the C library's wrapper run. Together with entering the trap, they are estimated at
+//! 100 ns, about 100 cycles of the machines of 2002.
 
 use super::{again, task, within};
 use keel_abi::Span;
 use keel_abi::task::{Amount, Step, TaskSpec, Workload};
 
-/// The loop and the wrapper.
+/// How long the loop and the wrapper take, in nanoseconds.
 const USER_NS: u64 = 100;
 
 pub(super) fn workload(numbers: &[i64]) -> Option<Workload> {

@@ -1,16 +1,16 @@
-//! How a recipe writes numbers, lists and elements of maps.
+//! Writes numbers, lists and elements of maps in a recipe's notation.
 
 use keel_object::{MapDef, Variable};
 use keel_program::Fill;
 
-/// The most elements of a map that are written.
+/// The maximum number of elements of a map that are written.
 const MOST_ELEMENTS: usize = 4096;
-/// The most integers of a list in a recipe.
+/// The maximum length of a list of integers in a recipe.
 const MOST_OF_A_LIST: usize = 1 << 16;
-/// How many words two differences of a variable may be apart to be written in one list.
+/// The maximum distance, in words, of two differences of a variable that are written in one list.
 const MOST_BETWEEN: usize = 8;
 
-/// A variable's bytes in its map; an array that is alone in its section may have grown.
+/// Returns a variable's bytes in its map. An array that is alone in its section may have grown.
 pub(super) fn bytes_of(variable: &Variable, own: &MapDef, bytes: &[u8]) -> Vec<u8> {
     let (from, size) = (variable.offset as usize, variable.size as usize);
     let is_alone = variable.offset == 0 && variable.size == own.value_size && variable.elements.is_some();
@@ -18,7 +18,7 @@ pub(super) fn bytes_of(variable: &Variable, own: &MapDef, bytes: &[u8]) -> Vec<u
     (from..end).map(|at| bytes.get(at).copied().unwrap_or(0)).collect()
 }
 
-/// The value in a recipe's notation; an array up to its last element that differs.
+/// Returns the value in a recipe's notation. An array is written up to its last element that differs.
 pub(super) fn value(variable: &Variable, before: &[u8], after: &[u8]) -> Option<String> {
     if let Some(signed) = variable.signed {
         return Some(number(integer(after, signed)));
@@ -33,7 +33,7 @@ pub(super) fn value(variable: &Variable, before: &[u8], after: &[u8]) -> Option<
     Some(format!("[{}]", parts.collect::<Vec<_>>().join(", ")))
 }
 
-/// The elements that the program has put into a map, without those that an array has anyway.
+/// Returns the elements that the program has put into a map, without those that an array has anyway.
 pub(super) fn entries<'a>(fills: impl Iterator<Item = &'a Fill>, is_array: bool) -> String {
     let is_new = |value: &[u8]| !is_array || value.iter().any(|&byte| byte != 0);
     let mut lines: Vec<String> = Vec::new();
@@ -63,7 +63,7 @@ pub(super) fn entries<'a>(fills: impl Iterator<Item = &'a Fill>, is_array: bool)
     format!("entries = [\n{}]\n", lines.concat())
 }
 
-/// Variables whose type can't be set as a whole, and variables that have grown: the words that differ.
+/// Returns the words that differ, for variables whose type can't be set as a whole and variables that have grown.
 pub(super) fn parts(name: &str, before: &[u8], after: &[u8]) -> String {
     let size = word_size(after.len());
     let was = |at: usize| before.get(at).copied().unwrap_or(0);
@@ -97,12 +97,12 @@ pub(super) fn parts(name: &str, before: &[u8], after: &[u8]) -> String {
     text
 }
 
-/// The largest integer size that divides this number of bytes.
+/// Returns the largest integer size that divides this number of bytes.
 fn word_size(bytes: usize) -> usize {
     [8, 4, 2, 1].into_iter().find(|&size| bytes.is_multiple_of(size)).unwrap_or(1)
 }
 
-/// Bytes as one number, or as equal parts.
+/// Writes bytes as one number, or as a list of equal parts.
 fn whole(bytes: &[u8]) -> String {
     if matches!(bytes.len(), 1 | 2 | 4 | 8) {
         return number(integer(bytes, false));
@@ -112,7 +112,7 @@ fn whole(bytes: &[u8]) -> String {
     format!("[{}]", parts.join(", "))
 }
 
-/// The little-endian integer; longer values are truncated.
+/// Reads a little-endian integer. Longer values are truncated.
 pub(super) fn integer(bytes: &[u8], signed: bool) -> i128 {
     let len = bytes.len().min(8);
     let fill =
@@ -122,7 +122,7 @@ pub(super) fn integer(bytes: &[u8], signed: bool) -> i128 {
     i128::from_le_bytes(word)
 }
 
-/// TOML's own numbers end at 63 bits.
+/// Writes a number. One that doesn't fit into TOML's 64-bit signed integers is written as a string.
 pub(super) fn number(value: i128) -> String {
     match i64::try_from(value) {
         Ok(value) => value.to_string(),

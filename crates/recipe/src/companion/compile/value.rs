@@ -120,7 +120,7 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    /// A function's call; true where it leaves a value on the stack.
+    /// Compiles a call of a function. Returns whether it leaves a value on the stack.
     pub(super) fn call(&mut self, function: &str) -> Result<bool, Wrong> {
         let line = self.line();
         self.expect("(")?;

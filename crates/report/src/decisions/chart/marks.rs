@@ -1,7 +1,8 @@
-//! Colours and marks that distinguish schedulers. The colours work on white and on dark for readers with any colour
+//! The colours and marks that distinguish schedulers. The colours work on white and on dark for readers with any colour
 //! vision; the marks are for those who see no colour.
 
-/// On white, and on dark. Each has at least three times the luminance of the background, or at most a third of it.
+/// The colours, on white and on dark. Each has at least three times the luminance of the background, or at most a third
+/// of it.
 pub(super) const COLOURS: [(&str, &str); 7] = [
     ("#0072b2", "#56b4e9"),
     ("#d55e00", "#ff8a4c"),
@@ -23,8 +24,8 @@ const MARKS: [&str; 7] = [
     "M-5.5 -2h11v4h-11z",
 ];
 
-/// The mark of the scheduler with this number: a path around 0. If there are more schedulers than colours, the second
-/// round of colours gets different marks.
+/// Returns the mark of the scheduler with this number: a path around 0. If there are more schedulers than colours, the
+/// second round of colours gets different marks.
 pub(super) fn mark(number: usize) -> &'static str {
     MARKS[(number + number / COLOURS.len()) % MARKS.len()]
 }

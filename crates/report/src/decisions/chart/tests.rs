@@ -2,7 +2,7 @@ use super::scale::apart;
 use super::*;
 use crate::decisions::tests::{report, reports};
 
-/// How many elements of the picture contain this.
+/// Returns how many elements of the picture contain this.
 fn count(svg: &str, what: &str) -> usize {
     svg.matches(what).count()
 }

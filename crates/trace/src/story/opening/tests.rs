@@ -1,7 +1,7 @@
 use super::*;
 use crate::story::script::{Lines, records, snapshot, trimmed};
 
-/// The stream's beginning at 100 on four CPUs, of which the last is offline.
+/// Checks the stream's beginning at 100 on four CPUs, the last of which is offline.
 fn check(tasks: &str, events: &str, expected: &str) {
     let (mut story, mut lines) = (Story::new(100, 4), Lines::default());
     let offline: CpuSet = [CpuId(3)].into_iter().collect();
@@ -47,7 +47,7 @@ fn the_first_record_of_a_task_shows_what_it_was_doing() {
 
 #[test]
 fn tasks_that_start_or_exit_meanwhile_are_in_order() {
-    // D is new, E existed and is gone when the snapshot reaches it, F was gone before the start.
+    // D is new, E existed but has exited when the snapshot reaches it, F exited before the start.
     check(
         "A 1 A running 0
          D 4 D asleep",
@@ -66,7 +66,7 @@ fn tasks_that_start_or_exit_meanwhile_are_in_order() {
 
 #[test]
 fn one_cpu_has_one_task() {
-    // Two tasks claim CPU 0 in a snapshot that took its time. The first switch decides, else the first task.
+    // Two tasks claim CPU 0, because the snapshot took a while. The first switch decides, or else the first task.
     let tasks = "A 1 A running 0
                  B 2 B running 0";
     check(
