@@ -35,8 +35,8 @@ impl Kernel {
         }
     }
 
-    /// Returns the lowest priority that any CPU the task may use is running, if it is below the task's
-    /// (`cpupri_find()`).
+    /// Finds the CPU that the task may use whose most urgent task has the lowest priority. Returns that priority if it
+    /// is below the task's (`cpupri_find()`).
     pub(super) fn lowest_for(&self, task: TaskId) -> Option<u8> {
         let priority = self.tasks[task].rt_priority();
         self.usable(task).map(|cpu| self.cpus[cpu].rt.highest()).min().filter(|&lowest| lowest < priority)
