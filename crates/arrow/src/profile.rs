@@ -1,12 +1,12 @@
-//! A profile's source lines as one record batch.
+//! The source lines of a profile as a record batch.
 
 use crate::columns::Columns;
 use arrow_array::{RecordBatch, StringArray, UInt32Array, UInt64Array};
 use keel_profile::Profile;
 use keel_profile::lines::{Key, Line, lines};
 
-/// Each line of each function, including those that never ran, the most expensive first. Times are in picoseconds,
-/// except waits.
+/// Returns each line of each function, including those that never ran, the most expensive first. Times are in
+/// picoseconds, except waits.
 pub fn table(profile: &Profile) -> RecordBatch {
     let mut rows: Vec<(Key, Line)> = lines(profile).into_iter().collect();
     rows.sort_by_key(|(_, line)| std::cmp::Reverse(line.ps()));
