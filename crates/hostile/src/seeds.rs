@@ -6,10 +6,10 @@ use keel_abi::Span;
 use keel_lab::{RunSpec, SchedulerSource};
 use keel_trace::Writer;
 
-/// A seed: its target, its name, its bytes.
+/// A seed: its target, its name and its bytes.
 pub type Seed = (&'static str, String, Vec<u8>);
 
-/// All seeds made from built-in items. Text seeds are in files, which the caller reads.
+/// Returns all seeds made from built-in items. Text seeds are in files, which the caller reads.
 pub fn all() -> Vec<Seed> {
     let mut seeds = Vec::new();
     for name in ["mix:5:80:40", "chat:2:3:4", "hogs", "typist+hogs:3", "lu:4:1@cpus=0-1+hotplug:1"] {
@@ -29,7 +29,7 @@ pub fn all() -> Vec<Seed> {
     seeds
 }
 
-/// The trace of a short run.
+/// Returns the trace of a short run.
 pub fn trace() -> Vec<u8> {
     scene::with(|scene| {
         let spec = RunSpec { duration: Span::from_ms(3), ..scene.spec(scene::built_in("fifo")) };
@@ -39,7 +39,7 @@ pub fn trace() -> Vec<u8> {
     })
 }
 
-/// The trace of a shorter one, whose scheduler reports its decisions.
+/// Returns the trace of a shorter run, whose scheduler reports its decisions.
 fn decisions() -> Vec<u8> {
     scene::with(|scene| {
         let base = bases::named("reports");
