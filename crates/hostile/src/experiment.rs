@@ -8,7 +8,7 @@ use keel_report::{ExperimentReport, Style};
 /// The number of runs per arm.
 const RUNS: u32 = 3;
 
-/// Runs one experiment.
+/// Runs the target on one experiment.
 pub fn run(input: &[u8]) {
     let Some(text) = text(input) else { return };
     let experiments = match keel_experiment::read("e.toml", text) {

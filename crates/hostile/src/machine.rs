@@ -8,7 +8,7 @@ use keel_lab::{RunSpec, machines};
 /// Larger machines are read but not run, because that takes long and shows little more.
 const MOST_CPUS: u32 = 64;
 
-/// Runs one machine file.
+/// Runs the target on one machine file.
 pub fn run(input: &[u8]) {
     let Some(text) = text(input) else { return };
     let machine = match machines::read("m.toml", text) {

@@ -5,7 +5,7 @@ use crate::text::{sentence, text};
 use keel_lab::{Prepared, SchedulerSource};
 use keel_recipe::Recipe;
 
-/// Runs one recipe.
+/// Runs the target on one recipe.
 pub fn run(input: &[u8]) {
     let Some(text) = text(input) else { return };
     let recipe = match Recipe::read("r.keel.toml", text) {

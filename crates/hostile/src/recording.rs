@@ -4,7 +4,7 @@ use keel_check::Judge;
 use keel_report::{CheckReport, RunFacts, RunReport, Style};
 use std::io::Cursor;
 
-/// Runs one recording by another tool.
+/// Runs the target on one recording by another tool.
 pub fn run(input: &[u8]) {
     let mut judge = Judge::default();
     let recording = match keel_readers::read(Cursor::new(input), &mut judge) {

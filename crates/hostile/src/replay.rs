@@ -30,7 +30,7 @@ pub enum Came {
     Replayed,
 }
 
-/// Runs one recording.
+/// Runs the target on one recording.
 pub fn run(input: &[u8]) {
     of_file(input);
 }

@@ -11,7 +11,7 @@ const HEAD: usize = 8;
 /// The first byte of an end that belongs to the record before it.
 const END: u8 = 26 | 0x20 | 0x40;
 
-/// Runs one trace.
+/// Runs the target on one trace.
 pub fn run(input: &[u8]) {
     if check(input).is_err()
         && let Some(whole) = mended(input)

@@ -9,7 +9,7 @@ use keel_lab::{LabError, RunSpec, workloads};
 const MOST_TASKS: u64 = 200;
 const MOST_STEPS: usize = 4000;
 
-/// Runs one workload.
+/// Runs the target on one workload.
 pub fn run(input: &[u8]) {
     let Some(text) = text(input) else { return };
     scene::with(|scene| match read(scene, text) {
