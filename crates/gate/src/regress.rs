@@ -24,7 +24,7 @@ pub enum Change {
     Same,
 }
 
-/// One figure, before and now.
+/// A figure, before and now.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
     /// Its name, safe to print.
@@ -86,18 +86,18 @@ impl Regression {
         }
     }
 
-    /// The figures that regressed.
+    /// Returns the figures that regressed.
     pub fn regressed(&self) -> impl Iterator<Item = &Row> {
         self.figures.iter().filter(|row| row.verdict == Change::Regressed)
     }
 
-    /// The effect of seeds is unknown.
+    /// Returns whether there is a single run on each side, so that the effect of seeds is unknown.
     pub fn is_single(&self) -> bool {
         self.baseline_runs == 1 && self.runs == 1
     }
 }
 
-/// The figures that all of these runs have.
+/// Returns the figures that all of these runs have.
 fn figures(baseline: &[&PastRun], now: &[PastRun]) -> Vec<Figure> {
     let names: BTreeSet<&str> =
         baseline.iter().flat_map(|run| &run.names).map(|named| named.name.as_str()).collect();

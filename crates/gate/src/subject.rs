@@ -24,7 +24,7 @@ pub enum Of {
 }
 
 impl Of {
-    /// In words, as in '2 % of the machine's time'.
+    /// Returns it in words, as in '2 % of the machine's time'.
     pub const fn words(self) -> &'static str {
         match self {
             Self::MachineTime => "the machine's time",
@@ -35,12 +35,12 @@ impl Of {
 }
 
 impl Subject {
-    /// All subjects, in the order in which they are listed.
+    /// Returns all subjects, in the order in which they are listed.
     pub fn all() -> impl Iterator<Item = Self> {
         Kind::ALL.into_iter().map(Self::Kind).chain([Self::BadAccess])
     }
 
-    /// Its stable name: the kind's, or `bad_access`.
+    /// Returns its stable name: the kind's, or `bad_access`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Kind(kind) => kind.name(),
@@ -48,17 +48,17 @@ impl Subject {
         }
     }
 
-    /// The subject with this name.
+    /// Returns the subject with this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::all().find(|subject| subject.name() == name)
     }
 
-    /// All names, separated by commas.
+    /// Returns all names, separated by commas.
     pub fn names() -> String {
         Self::all().map(Self::name).collect::<Vec<_>>().join(", ")
     }
 
-    /// The base of its share, or `None` if it has neither share nor duration.
+    /// Returns the base of its share, or `None` if it has neither a share nor a duration.
     pub const fn of(self) -> Option<Of> {
         match self {
             Self::Kind(Kind::WastedCore | Kind::Stall | Kind::LockWait) => Some(Of::MachineTime),

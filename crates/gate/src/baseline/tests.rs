@@ -1,7 +1,7 @@
 use super::*;
 use serde_json::json;
 
-/// A run as in `--json`, with fields that this crate does not read.
+/// Returns a run as in `--json`, with fields that this crate does not read.
 pub(crate) fn json_run(scheduler: &str, seed: u64) -> Value {
     json!({
         "scheduler": scheduler, "workload": "mix", "machine": "8", "cpus": 8, "seed": seed,
