@@ -1,4 +1,4 @@
-//! The machine as text: each constant with its source, and at the end what could not be read.
+//! Writes the machine as text: each constant with its source, and at the end what could not be read.
 
 use crate::shape::{Node, Shape};
 use keel_abi::CpuSet;
@@ -17,7 +17,7 @@ pub struct Constant {
     pub source: String,
 }
 
-/// What was found out about a machine.
+/// What is known about a machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Machine {
     pub(crate) name: String,
@@ -103,12 +103,12 @@ impl Machine {
     }
 }
 
-/// A TOML string with any contents.
+/// Returns a TOML string with any contents.
 fn quoted(text: &str) -> String {
     toml::Value::String(text.to_owned()).to_string()
 }
 
-/// A comment ends with its line, and TOML allows no control characters in it.
+/// Returns text for a comment, which ends with its line and in which TOML allows no control characters.
 fn comment(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

@@ -18,14 +18,14 @@ impl Tree {
         Self { root: root.to_owned() }
     }
 
-    /// A file's bytes.
+    /// Returns a file's bytes.
     pub(crate) fn bytes(&self, path: &str) -> Option<Vec<u8>> {
         let mut bytes = Vec::new();
         File::open(self.root.join(path)).ok()?.take(MOST).read_to_end(&mut bytes).ok()?;
         Some(bytes)
     }
 
-    /// A file's text, without surrounding white space.
+    /// Returns a file's text, without surrounding white space.
     pub(crate) fn text(&self, path: &str) -> Option<String> {
         let text = String::from_utf8_lossy(&self.bytes(path)?).trim().to_owned();
         Some(text).filter(|text| !text.is_empty())
@@ -35,12 +35,12 @@ impl Tree {
         self.text(path)?.parse().ok()
     }
 
-    /// A list of CPUs such as `0-3,8`.
+    /// Returns a list of CPUs such as `0-3,8`.
     pub(crate) fn cpus(&self, path: &str) -> Option<CpuSet> {
         self.text(path)?.parse().ok().filter(|cpus: &CpuSet| !cpus.is_empty())
     }
 
-    /// The numbers after `prefix` in the names of a folder's entries, in order.
+    /// Returns the numbers after `prefix` in the names of a folder's entries, in order.
     pub(crate) fn numbered(&self, folder: &str, prefix: &str) -> Vec<u32> {
         let Ok(entries) = std::fs::read_dir(self.root.join(folder)) else { return Vec::new() };
         let number = |name: &str| name.strip_prefix(prefix)?.parse().ok();

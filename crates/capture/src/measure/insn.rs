@@ -1,4 +1,4 @@
-//! The time of an instruction that depends on the one before it: a cycle on hardware, much more in an emulator.
+//! Measures an instruction that depends on the one before it: a cycle on hardware, much more in an emulator.
 
 use super::pinned::on;
 use super::spread::Spread;
@@ -10,7 +10,7 @@ const ROUNDS: u32 = 20_000;
 /// Instructions per round, each dependent on the one before.
 const CHAIN: u128 = 24;
 
-/// One instruction of a chain of additions and the like.
+/// Measures one instruction of a chain of additions and similar operations.
 pub(super) fn instruction(cpu: CpuId) -> Option<Spread> {
     on(cpu, || {
         let once = |seed: usize| {
@@ -27,7 +27,7 @@ pub(super) fn instruction(cpu: CpuId) -> Option<Spread> {
     })?
 }
 
-/// An addition and an exclusive or, twelve times.
+/// Executes an addition and an exclusive or, twelve times.
 #[inline]
 fn round(mut x: u64, a: u64, b: u64) -> u64 {
     for _ in 0..CHAIN / 2 {

@@ -25,14 +25,14 @@ pub(super) struct Noise {
 }
 
 impl Noise {
-    /// The time of a tick, if most interruptions were ticks of this rate.
+    /// Returns the time of a tick, if most interruptions were ticks of this rate.
     pub(super) fn tick(&self, hz: u64) -> Option<&Spread> {
         let percent = self.times * 100 / hz.max(1);
         self.at_once.as_ref().filter(|_| MOSTLY_TICKS_PERCENT.contains(&percent))
     }
 }
 
-/// Watches a busy CPU.
+/// Measures what is taken from a busy CPU.
 pub(super) fn noise(cpu: CpuId) -> Option<Noise> {
     on(cpu, || {
         let nearest = nearest();
@@ -41,7 +41,7 @@ pub(super) fn noise(cpu: CpuId) -> Option<Noise> {
     })?
 }
 
-/// Combines the results of all looks.
+/// Combines the results of all measurements.
 fn of(taken: &[Vec<Duration>], nearest: Duration) -> Option<Noise> {
     let looked = LOOK * taken.len() as u32;
     let in_a_second = |taken: &Vec<Duration>| {
@@ -57,7 +57,7 @@ fn of(taken: &[Vec<Duration>], nearest: Duration) -> Option<Noise> {
     })
 }
 
-/// The gaps between readings of the clock in which something else ran.
+/// Returns the gaps between readings of the clock in which something else ran.
 fn interruptions(nearest: Duration) -> Vec<Duration> {
     let (begun, mut taken) = (Instant::now(), Vec::new());
     let mut last = begun;
@@ -72,7 +72,7 @@ fn interruptions(nearest: Duration) -> Vec<Duration> {
     taken
 }
 
-/// The interval between two readings of the clock with nothing in between.
+/// Returns the interval between two readings of the clock with nothing in between.
 fn nearest() -> Duration {
     let mut last = Instant::now();
     let apart = (0..FIRST_LOOKS).map(|_| {
@@ -87,7 +87,7 @@ fn nearest() -> Duration {
 pub(super) mod tests {
     use super::*;
 
-    /// Gaps of these microseconds in each look of 50 ms.
+    /// Returns the noise with gaps of these microseconds in each measurement of 50 ms.
     pub(crate) fn noise(gaps_us: &[u64]) -> Noise {
         let gaps: Vec<Duration> = gaps_us.iter().map(|&us| Duration::from_micros(us)).collect();
         of(&vec![gaps; 4], Duration::from_micros(1)).unwrap()

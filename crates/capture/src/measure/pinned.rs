@@ -1,10 +1,10 @@
-//! Threads on CPUs of their own choice.
+//! Runs threads on chosen CPUs.
 
 use keel_abi::cpuset::MAX_CPUS;
 use keel_abi::{CpuId, CpuSet};
 use rustix::thread::{CpuSet as Mask, sched_getaffinity, sched_setaffinity};
 
-/// The CPUs that this thread may use. Empty if the kernel does not report them.
+/// Returns the CPUs that this thread may use. Empty if the kernel does not report them.
 pub(super) fn allowed() -> CpuSet {
     let Ok(mask) = sched_getaffinity(None) else { return CpuSet::new() };
     let most = MAX_CPUS.min(Mask::MAX_CPU as u32);

@@ -14,25 +14,25 @@ use std::time::{Duration, Instant};
 const LOOK: Duration = Duration::from_millis(60);
 /// Two readings that are further apart have more than an interrupt between them.
 const GAP: Duration = Duration::from_micros(20);
-/// The most gaps that are kept.
+/// The maximum number of gaps that are kept.
 const MOST: usize = 4096;
-/// How often to try: while other CPUs are busy, two that take turns may not get enough turns.
+/// The number of tries: while other CPUs are busy, two that take turns may not get enough turns.
 const TRIES: u32 = 5;
 
-/// A time without a reading, in ns since the origin.
+/// A time without a reading, in nanoseconds since the origin.
 type Gap = (u64, u64);
 
-/// The observations of one thread, in ns since the origin.
+/// The observations of one thread, in nanoseconds since the origin.
 #[derive(Clone, Debug, Default)]
 struct Seen {
     from: u64,
     until: u64,
     gaps: Vec<Gap>,
-    /// How often it read the clock.
+    /// How often the thread read the clock.
     looks: u64,
 }
 
-/// How long a turn of `a` and `b` takes, or `None` if they execute at the same time.
+/// Returns how long a turn of `a` and `b` takes, or `None` if they execute at the same time.
 pub(super) fn turn(a: CpuId, b: CpuId) -> Option<Spread> {
     (0..TRIES).find_map(|_| turn_seen(a, b))
 }
@@ -68,7 +68,7 @@ fn look(cpu: CpuId, origin: Instant, meeting: &Barrier) -> Option<Seen> {
     Some(Seen { from: since(begun), until: since(last), gaps, looks })
 }
 
-/// Whether each stood still while the other advanced, and each got a fair part of that time.
+/// Returns whether each stood still while the other advanced, and each got a fair part of that time.
 fn take_turns(a: &Seen, b: &Seen) -> bool {
     let (from, until) = (a.from.max(b.from), a.until.min(b.until));
     let (all_ns, longest_ns) = (until.saturating_sub(from), (a.until - a.from).max(b.until - b.from));
@@ -99,7 +99,7 @@ fn overlap(a: &[Gap], b: &[Gap], from: u64, until: u64) -> u64 {
     sum
 }
 
-/// How long they advance between two gaps: one turn, however many CPUs have theirs in between.
+/// Returns how long they advance between two gaps: one turn, however many CPUs have theirs in between.
 fn lengths(a: &Seen, b: &Seen) -> Option<Spread> {
     Spread::of([a, b].into_iter().flat_map(|seen| {
         let stood_ns: u64 = seen.gaps.iter().map(|(start, end)| end - start).sum();
