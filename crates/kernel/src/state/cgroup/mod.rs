@@ -1,5 +1,5 @@
 //! The cgroup tree of the cpu controller (`struct cgroup`, `struct task_group`), the tasks in each cgroup, and what
-//! schedulers are told about cgroups.
+//! schedulers are notified of.
 //!
 //! Every new cgroup gets a unique number, which is never reused: when a path is removed and created again, it names a
 //! different cgroup. The root has number 0.
@@ -69,9 +69,9 @@ pub(crate) struct Cgroups {
     before: Vec<Span>,
     /// By [`CgroupId`], the cgroup that has the path now.
     present: Vec<Option<Number>>,
-    /// Whether the scheduler is told about cgroups (`scx_cgroup_enabled`).
+    /// Whether the scheduler is notified of cgroups (`scx_cgroup_enabled`).
     pub(crate) enabled: bool,
-    /// The cgroups in the order in which the scheduler is being told about them.
+    /// The cgroups in the order in which the scheduler is being notified of them.
     pub(crate) walk: Vec<Number>,
     /// The tasks that are being moved, each with its old and its new cgroup.
     pub(crate) moving: Vec<(TaskId, Number, Number)>,
