@@ -54,13 +54,13 @@ pub(super) fn alone(cpu: CpuId) -> Option<Spread> {
     on(cpu, || each(CALLS, || pass(&to) && take(&from)))?
 }
 
-/// The same through a local socket.
+/// Measures the same through a local socket.
 pub(super) fn local(cpu: CpuId) -> Option<Spread> {
     let (from, to) = UnixStream::pair().ok()?;
     on(cpu, || each(CALLS, || pass(&to) && take(&from)))?
 }
 
-/// The same through TCP within the machine.
+/// Measures the same through TCP within the machine.
 pub(super) fn tcp(cpu: CpuId) -> Option<Spread> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).ok()?;
     let to = TcpStream::connect_timeout(&listener.local_addr().ok()?, PATIENCE).ok()?;

@@ -69,7 +69,8 @@ impl Measured {
         machine.constant("costs", "idle_exit_ns", more_ns.saturating_sub(ipi_ns), source);
     }
 
-    /// Emulated CPUs that take turns execute all parts of a wakeup one after another, so the parts can be separated.
+    /// Adds the same costs in an emulator. CPUs that take turns execute all parts of a wakeup one after another, so the
+    /// parts can be separated.
     fn put_emulated_idle(
         &self,
         machine: &mut Machine,

@@ -4,7 +4,7 @@ use super::{ClaimVerdict, Standing};
 use crate::model::Claim;
 use keel_abi::numbers::figures;
 
-/// For a ratio: says what does not hold, or that everything does.
+/// Explains the verdict on a ratio: what does not hold, or that everything does.
 pub(super) fn ratio(
     verdict: &ClaimVerdict,
     claim: &Claim,
@@ -69,7 +69,7 @@ fn against_published(verdict: &ClaimVerdict, labels: &[&str; 2], means: [f64; 2]
     Some(format!("{} has {of} times its published figure, and {} has {to} times", labels[0], labels[1]))
 }
 
-/// For one arm's value.
+/// Explains the verdict on one arm's value.
 pub(super) fn value(verdict: &ClaimVerdict, unit: &str) -> String {
     let (low, high) = verdict.band;
     let times = verdict.ours.map_or(0.0, |ours| ours / verdict.published);

@@ -13,7 +13,8 @@ use keel_abi::bpf::Engine;
 use keel_abi::{CpuId, Span};
 
 impl<E: Engine> Sim<E> {
-    /// The period timer (`sched_rt_period_timer()`): begins to replenish all CPUs for the periods that have passed.
+    /// Runs when the period timer expires (`sched_rt_period_timer()`): begins to replenish all CPUs for the periods
+    /// that have passed.
     pub(crate) fn begin_rt_period(&mut self, c: CpuId) {
         let clock = self.k.this_cpu().clock;
         let Some(rule) = self.k.machine.realtime.throttle else { return };

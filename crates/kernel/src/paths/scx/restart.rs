@@ -16,14 +16,14 @@ use keel_abi::{CpuId, Span, TaskId};
 use keel_trace::{Class, What};
 
 impl<E: Engine> Sim<E> {
-    /// From now on, reloads a scheduler after this time if its exit code requests it: [`run_until`](Self::run_until)
-    /// then returns [`State::Detached`](crate::run::main_loop::State::Detached).
+    /// Requests that a scheduler is reloaded after this time if its exit code asks for it:
+    /// [`run_until`](Self::run_until) then returns [`State::Detached`](crate::run::main_loop::State::Detached).
     pub fn restart_after(&mut self, after: Span) {
         self.k.again.after = Some(after);
     }
 
-    /// From now on, lets a user-space program outside the run reload a scheduler whose exit code requests it, at a time
-    /// of the program's choice.
+    /// Requests that a user-space program outside the run reloads a scheduler whose exit code asks for it, at a time of
+    /// the program's choice.
     pub fn restart_by_program(&mut self) {
         self.k.again.by_program = true;
     }

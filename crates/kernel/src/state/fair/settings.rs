@@ -18,7 +18,7 @@ pub struct FairSettings {
 }
 
 impl Default for FairSettings {
-    /// The settings of Linux 7.2.
+    /// Returns the settings of Linux 7.2.
     fn default() -> Self {
         Self { base_slice: None, hrtick: true, tell_policy: false }
     }
